@@ -1,0 +1,59 @@
+/* agent.h - one peer: libfabric and libevent around a node. */
+#ifndef STARLING_AGENT_H
+#define STARLING_AGENT_H
+
+#include <stdint.h>
+
+#include "starling/experiment.h"
+#include "starling/learner.h"
+#include "starling/record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* host:port of every rank. */
+typedef struct sl_roster sl_roster;
+/* One line per rank, in order: "host:port", or "rank host:port"; empty lines and lines that begin with # are skipped. Errors name file and line. */
+int sl_roster_load(sl_roster **out, const char *path, sl_error *error);
+int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_error *error);
+void sl_roster_close(sl_roster **roster);
+uint32_t sl_roster_count(const sl_roster *roster);
+const char *sl_roster_host(const sl_roster *roster, uint32_t rank);
+uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank);
+
+typedef struct sl_agent_settings {
+    const sl_experiment *experiment; /* borrowed for the agent's life, like all below */
+    sl_learner *learner;
+    uint32_t rank;
+    const char *host;    /* to listen on */
+    uint16_t port;       /* 0: any free one */
+    uint64_t run_id;     /* equal on all agents of a run; 0 when nobody hands one out */
+    sl_observer observer; /* called on the agent's worker thread */
+} sl_agent_settings;
+
+typedef struct sl_agent sl_agent;
+
+/* Opens the provider, registers memory, listens. */
+int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error);
+/* The port that it listens on. */
+uint16_t sl_agent_port(const sl_agent *agent);
+/* Connects to the neighbours, trains to the last round, says goodbye. Returns within the configured time whatever the peers do; on SL_EPEER the
+ * text names the edge and the round. */
+int sl_agent_run(sl_agent *agent, const sl_roster *roster, sl_error *error);
+/* Asks sl_agent_run to end with SL_ESTOPPED; safe in a signal handler and from any thread. */
+void sl_agent_stop(sl_agent *agent);
+void sl_agent_close(sl_agent **agent);
+
+/* Frames that were not data, and frames that were dropped, for the curious. */
+typedef struct sl_agent_counters {
+    uint64_t control_frames_sent, control_frames_received;
+    uint64_t frames_corrupted, frames_dropped;
+    size_t receive_buffer_bytes, vector_bytes;
+} sl_agent_counters;
+sl_agent_counters sl_agent_counters_read(const sl_agent *agent);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,55 @@
+/* error.h - how every call of Starling fails.
+ *
+ * A function that can fail returns 0 or a negative SL_E* code, and takes a `sl_error *` (may be NULL)
+ * into which it writes one sentence: what failed, where (file, field, peer, round), the offending value,
+ * what is allowed, and what to do. Out-parameters stay untouched on failure.
+ */
+#ifndef STARLING_ERROR_H
+#define STARLING_ERROR_H
+
+#include <stdarg.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*   name         code  meaning                                                     */
+#define SL_ERRORS(X)                                                                 \
+    X(SL_EINVAL, -1, "a value is not allowed")                                       \
+    X(SL_EFILE, -2, "a file is missing, malformed or cannot be read or written")     \
+    X(SL_ENOMEM, -3, "out of memory")                                                \
+    X(SL_ENET, -4, "the network or its provider failed")                             \
+    X(SL_EPEER, -5, "a neighbour died, fell silent or was refused")                  \
+    X(SL_EPROTO, -6, "a peer sent something malformed")                              \
+    X(SL_EDIVERGED, -7, "training diverged: a non-finite number appeared")           \
+    X(SL_ESTOPPED, -8, "stopped on request")
+
+enum {
+#define SL_ERROR_ENUM(name, code, text) name = code,
+    SL_ERRORS(SL_ERROR_ENUM)
+#undef SL_ERROR_ENUM
+};
+
+#define SL_ERROR_TEXT_MAX 1024
+
+typedef struct sl_error {
+    int code; /* 0 or SL_E* */
+    char text[SL_ERROR_TEXT_MAX];
+} sl_error;
+
+/* The general meaning of a code; never NULL. */
+const char *sl_error_meaning(int code);
+
+/* Fills *error (if not NULL) and returns code, so that a failing function can end with `return sl_fail(...)`.
+ * An error that is already set is overwritten. */
+int sl_fail(sl_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts "format: " in front of the text that a callee has left in *error; returns error's code (or `code` if
+ * error is NULL). For adding the file name to a parser's complaint. */
+int sl_fail_prefix(sl_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

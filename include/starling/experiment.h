@@ -1,0 +1,138 @@
+/* experiment.h - the experiment file: JSON to one validated struct, handed to everyone.
+ *
+ * Every key stands in one table in src/config/experiment.c with its type, range, default and help text; unknown keys, wrong types
+ * and values out of range are refused with the file, the key, the value and what is allowed. Paths inside the file are relative
+ * to the file's own folder.
+ */
+#ifndef STARLING_EXPERIMENT_H
+#define STARLING_EXPERIMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/error.h"
+#include "starling/topology.h"
+#include "starling/vec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SL_NAME_MAX 64
+#define SL_PATH_MAX 1024
+#define SL_HIDDEN_MAX 16
+#define SL_MILESTONES_MAX 16
+#define SL_RECORD_ROUNDS_MAX 4096
+
+typedef enum sl_algorithm_variant {
+    SL_VARIANT_ADAPT_THEN_COMBINE,
+    SL_VARIANT_COMBINE_WHILE_ADAPT
+} sl_algorithm_variant;
+
+typedef enum sl_schedule_kind { SL_SCHEDULE_CONSTANT, SL_SCHEDULE_STEP, SL_SCHEDULE_COSINE } sl_schedule_kind;
+typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC } sl_model_kind;
+typedef enum sl_data_kind { SL_DATA_DIGITS, SL_DATA_MNIST, SL_DATA_CIFAR10, SL_DATA_LIBSVM } sl_data_kind;
+typedef enum sl_partition_kind { SL_PARTITION_IID, SL_PARTITION_SHARDS, SL_PARTITION_DIRICHLET } sl_partition_kind;
+
+/* learning rate of round r (from 1): base, times warm-up r/warmup_rounds while r <= warmup_rounds, times the schedule's factor. */
+typedef struct sl_schedule {
+    sl_schedule_kind kind;
+    double milestones[SL_MILESTONES_MAX]; /* step: fractions of the run in (0, 1), rising */
+    size_t milestone_count;
+    double factor;          /* step: multiplied at each milestone */
+    double minimum;         /* cosine: final learning rate as a fraction of the base */
+    uint64_t warmup_rounds; /* any kind */
+} sl_schedule;
+
+typedef struct sl_optimizer_config {
+    double learning_rate, momentum, weight_decay;
+    bool nesterov;
+    sl_schedule schedule;
+} sl_optimizer_config;
+
+typedef struct sl_model_config {
+    sl_model_kind kind;
+    uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
+    size_t hidden_count;
+    char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d]; absolute once loaded */
+} sl_model_config;
+
+typedef struct sl_data_config {
+    sl_data_kind kind;
+    char path[SL_PATH_MAX];      /* mnist, cifar10: the folder; libsvm: the training file; absolute once loaded */
+    char test_path[SL_PATH_MAX]; /* libsvm: held-out file; empty: the last fifth of the samples is held out */
+    uint32_t train_samples, test_samples; /* 0 = all (digits: 12000 and 2000) */
+    uint32_t batch;
+    sl_partition_kind partition;
+    uint32_t shards_per_node; /* shards */
+    double alpha;             /* dirichlet */
+} sl_data_config;
+
+typedef struct sl_record_config {
+    uint64_t every; /* rounds between recorded (evaluated) rounds; 0 = about 20 times a run; the last round always is */
+    uint64_t parameters_at[SL_RECORD_ROUNDS_MAX]; /* rising; 0 = the initial parameters */
+    size_t parameters_at_count;
+} sl_record_config;
+
+typedef struct sl_transport_config {
+    char provider[SL_NAME_MAX]; /* libfabric provider: "tcp", "verbs" */
+    uint32_t chunk_bytes;       /* payload of one frame */
+    uint32_t window_chunks;     /* receive buffers granted to each neighbour */
+    double timeout_s;           /* silence after which a neighbour counts as dead */
+    double connect_timeout_s;   /* how long to wait for all neighbours to come up */
+    double round_timeout_s;     /* longest that a living neighbour may keep a round waiting */
+} sl_transport_config;
+
+typedef struct sl_experiment {
+    char name[SL_NAME_MAX];
+    uint64_t seed;
+    uint64_t rounds; /* 0: from epochs, see sl_learner_rounds */
+    double epochs;
+    char algorithm[SL_NAME_MAX]; /* "d-psgd" */
+    sl_algorithm_variant variant;
+    char compressor[SL_NAME_MAX]; /* "identity" */
+    sl_optimizer_config optimizer;
+    sl_model_config model;
+    sl_data_config data;
+    sl_record_config record;
+    sl_transport_config transport;
+    sl_topology *topology; /* owned */
+} sl_experiment;
+
+/* Reads, applies overrides ("optimizer.learning_rate=0.2", value parsed as JSON, else taken as a string), fills defaults, validates,
+ * opens the topology. Free with sl_experiment_close. */
+int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides, size_t override_count,
+                       sl_error *error);
+/* The same from text; relative paths are taken from `folder`. `where` names the source in errors. */
+int sl_experiment_parse(sl_experiment **out, const char *json, const char *where, const char *folder,
+                        const char *const *overrides, size_t override_count, sl_error *error);
+void sl_experiment_close(sl_experiment **experiment);
+
+/* The resolved configuration, every key present, topology inline: sl_experiment_parse takes it back to an equal experiment.
+ * Indented JSON; malloc'ed, caller frees. */
+char *sl_experiment_json(const sl_experiment *experiment);
+
+/* What must agree between agents, hashed by section so that a refusal can say which one differs. The topology has its own hash;
+ * name, record and transport may differ. */
+#define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data)
+typedef enum sl_section {
+#define SL_SECTION_ENUM(name) SL_SECTION_##name,
+    SL_SECTIONS(SL_SECTION_ENUM)
+#undef SL_SECTION_ENUM
+    SL_SECTION_COUNT
+} sl_section;
+const char *sl_section_name(sl_section section);
+/* Paths are left out of the hash: two hosts may keep the same data in different folders (the learner's fingerprint compares content). */
+uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
+
+/* The optimizer's settings in round r of `rounds`: the schedule applied. */
+sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round, uint64_t rounds);
+
+/* One line a key, "optimizer.momentum  number in [0, 1)  default 0  ...": for --help and docs; malloc'ed. */
+char *sl_experiment_keys_help(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,49 @@
+/* learner.h - loss and gradient for a parameter vector on a node's data; evaluation on held-out data.
+ *
+ * One learner serves every rank of an experiment (the simulator) or one (an agent): samples are loaded once, the partition over nodes
+ * is a pure function of the seed, and so is the batch of (rank, round). Calls for different ranks must not overlap in time
+ * (one workspace). No call changes anything that a later call could see.
+ */
+#ifndef STARLING_LEARNER_H
+#define STARLING_LEARNER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/experiment.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sl_learner sl_learner;
+
+/* Loads the data and checks that model and data fit. The experiment is borrowed for the learner's life. */
+int sl_learner_open(sl_learner **out, const sl_experiment *experiment, sl_error *error);
+void sl_learner_close(sl_learner **learner);
+
+size_t sl_learner_dimension(const sl_learner *learner); /* d */
+/* experiment->rounds, or epochs turned into rounds: ceil(epochs * train / (nodes * batch)). */
+uint64_t sl_learner_rounds(const sl_learner *learner);
+/* Hash over layer shapes and parameter order: equal means that vectors of two agents mean the same. */
+uint64_t sl_learner_layout_hash(const sl_learner *learner);
+/* Hash over the loaded samples and labels. */
+uint64_t sl_learner_data_hash(const sl_learner *learner);
+/* One line: "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid". Owned by the learner. */
+const char *sl_learner_describe(const sl_learner *learner);
+
+/* x0 of `rank` into x (d). Networks start identically on every rank; the quadratic takes its file's x0. */
+void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
+/* Mean loss of rank's batch in `round`, its gradient at x into g (d). A full gradient for the quadratic. */
+double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x, float *g);
+
+typedef struct sl_evaluation {
+    double loss;     /* held-out mean loss; quadratic: (1/n) sum_i f_i(x) */
+    double accuracy; /* held-out, in [0, 1]; NaN where it means nothing (quadratic) */
+} sl_evaluation;
+sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

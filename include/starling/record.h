@@ -1,0 +1,93 @@
+/* record.h - the run folder: what a run leaves behind, and from which alone it can be repeated.
+ *
+ *   config.json          resolved configuration, topology inline (quadratic: problem.json beside it)
+ *   metrics-<rank>.jsonl one line per recorded round
+ *   parameters.jsonl     {"round", "node", "parameters": [...], "push_sum_weight"} at record.parameters_at, by round, then node
+ *   model-<rank>.npy     final parameters of each node, float32 (d); model.npy their mean
+ *   summary.json         the final table
+ */
+#ifndef STARLING_RECORD_H
+#define STARLING_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/experiment.h"
+#include "starling/learner.h"
+#include "starling/node.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a round's time went, in seconds, summed since the run began. */
+typedef struct sl_times {
+    double total;    /* wall clock since the first round began */
+    double gradient; /* computing gradients */
+    double encode;   /* adapting and encoding payloads, checksums */
+    double exchange; /* from the first chunk offered to the last one combined */
+    double wait;     /* neither the gradient nor encode nor combine was under way: waiting for neighbours */
+    double combine;
+} sl_times;
+
+/* One recorded round of one node. */
+typedef struct sl_record {
+    uint32_t rank;
+    sl_round round;
+    sl_evaluation evaluation;               /* of this node's model on held-out data */
+    uint64_t bytes_sent, bytes_received;    /* data frames with headers, since the run began */
+    sl_times times;
+} sl_record;
+
+/* What a driver reports to whoever started it. Calls come from the driver's own threads, never two at once. A negative return ends the
+ * run with that code. All may be NULL. */
+typedef struct sl_observer {
+    void *context;
+    /* A recorded round: x (d) is the model after it, borrowed for the call. */
+    int (*record)(void *context, const sl_record *record, const float *x);
+    /* The parameters of a round that record.parameters_at names; round 0 = initial. */
+    int (*parameters)(void *context, uint64_t round, uint32_t rank, const float *x, double push_sum_weight);
+} sl_observer;
+
+/* Is `round` (1..rounds) evaluated and recorded? */
+bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds);
+bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
+
+/* Over all nodes of one recorded round. */
+typedef struct sl_consensus {
+    sl_evaluation mean_model;  /* evaluation of the averaged model */
+    double distance;           /* consensus distance sqrt((1/n) sum_i ||x_i - mean||^2) */
+} sl_consensus;
+/* models: n pointers to d floats; the mean (double sums in rank order, rounded once) goes to `mean` (d). */
+double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension, float *mean);
+
+typedef struct sl_folder sl_folder;
+
+/* Creates the folder (parents too) and config.json; refuses one that already holds a run (config.json there), or that cannot be written.
+ * `all_nodes`: this writer is the whole run's (sim, run); else one agent's. */
+int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, sl_error *error);
+int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
+int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x, size_t dimension,
+                         double push_sum_weight, sl_error *error);
+int sl_folder_model(sl_folder *folder, int64_t rank /* -1: model.npy */, const float *x, size_t dimension, sl_error *error);
+
+/* The final table as data: printed by the tool, written to summary.json. */
+typedef struct sl_summary {
+    const char *driver;    /* "run", "sim", "agent" */
+    uint64_t rounds;
+    uint32_t nodes;        /* of which `records` holds one each (an agent alone: one) */
+    size_t record_count;
+    const sl_record *records; /* the last record of each node, by rank */
+    bool has_consensus;
+    sl_consensus consensus;
+    double seconds;
+} sl_summary;
+int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
+/* Flushes (fsync), sorts parameters.jsonl by round, then node; reports a full disk. */
+int sl_folder_close(sl_folder **folder, sl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

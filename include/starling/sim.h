@@ -1,0 +1,21 @@
+/* sim.h - the simulator: the same nodes as the agents', in one process, without a network. */
+#ifndef STARLING_SIM_H
+#define STARLING_SIM_H
+
+#include "starling/experiment.h"
+#include "starling/learner.h"
+#include "starling/record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Runs the experiment to its end. `record` and `parameters` are called round by round, within a round by rank (all n nodes of a round before
+ * any of the next). `stop`, if not NULL, is looked at between rounds: non-zero ends with SL_ESTOPPED. */
+int sl_sim_run(const sl_experiment *experiment, sl_learner *learner, const sl_observer *observer, const volatile int *stop,
+               sl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

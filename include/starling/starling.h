@@ -1,0 +1,19 @@
+/* starling.h - everything public. */
+#ifndef STARLING_STARLING_H
+#define STARLING_STARLING_H
+
+#include "starling/agent.h"
+#include "starling/algorithm.h"
+#include "starling/compressor.h"
+#include "starling/error.h"
+#include "starling/experiment.h"
+#include "starling/learner.h"
+#include "starling/node.h"
+#include "starling/record.h"
+#include "starling/rng.h"
+#include "starling/sim.h"
+#include "starling/topology.h"
+#include "starling/vec.h"
+#include "starling/version.h"
+
+#endif

@@ -1,0 +1,48 @@
+/* vec.h - operations on flat float vectors: the backend table.
+ *
+ * Every vector that training touches (parameters, gradient, momentum, algorithm state) is handled through one of these
+ * tables, so that a GPU backend is another table and nothing else. Operations are in order; the CPU's are finished on
+ * return. Element-wise arithmetic is single precision multiply, then add, each rounded (never fused), so that every
+ * instruction set gives the same bits; reductions run in double over 16 fixed lanes for the same reason.
+ */
+#ifndef STARLING_VEC_H
+#define STARLING_VEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SL_VEC_ALIGNMENT 64 /* bytes; every vector and payload starts on such a boundary */
+
+/* PyTorch's SGD direction: g += weight_decay*x; m = momentum*m + g; d = nesterov ? g + momentum*m : m. */
+typedef struct sl_sgd {
+    float learning_rate;
+    float momentum;
+    float weight_decay;
+    bool nesterov;
+} sl_sgd;
+
+typedef struct sl_vec_ops {
+    const char *name;
+    /* count floats, zeroed, aligned; NULL when memory is short. Freed with `release`. */
+    float *(*allocate)(size_t count);
+    void (*release)(float *v);
+    /* out = weights[0]*in[0] + weights[1]*in[1] + ... summed in that order, one pass; out may be in[0]. k >= 1. */
+    void (*combine)(float *out, const float *const *in, const float *weights, size_t k, size_t count);
+    /* x -= learning_rate * direction(x_decay, g, m); m (momentum buffer) may be NULL when momentum is 0.
+     * x_decay is the vector that weight decay acts on (x itself, or the old model). */
+    void (*sgd_step)(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd, size_t count);
+    double (*norm2_squared)(const float *x, size_t count);
+    double (*distance_squared)(const float *x, const float *y, size_t count);
+} sl_vec_ops;
+
+/* The CPU backend: the fastest kernels that this processor runs; all give the same bits. */
+const sl_vec_ops *sl_vec_cpu(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
