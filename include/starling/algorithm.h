@@ -42,7 +42,7 @@ typedef struct sl_mix {
 typedef struct sl_algorithm {
     const char *name;
     sl_algorithm_variant variant;
-    bool symmetric;               /* needs a symmetric doubly stochastic W */
+    bool doubly_stochastic;       /* needs rows and columns of W that sum to 1, or the mean drifts */
     bool publishes_old_model;     /* the message does not need this round's gradient: exchange and gradient overlap */
     bool combines_in_place;       /* combine overwrites what is being sent: a chunk waits until it has left */
     size_t extra_vectors;

@@ -1,0 +1,163 @@
+/* cpu.c - the vector operations on the CPU; see starling/vec.h.
+ *
+ * One plain C body per operation, compiled for three instruction sets and chosen when the program is loaded. Contraction is off
+ * (-ffp-contract=off) and reductions keep their 16 lanes, so that every choice gives the same bits.
+ * A combine of k vectors must read 4k and write 4 bytes an element; blocks of BLOCK elements keep partial sums of
+ * high-degree rows in L1, so that this holds for any k.
+ */
+#include "starling/vec.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sanitizers intercept before the loader's function choice can run. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_CPU
+#endif
+
+enum { LANES = 16, BLOCK = 2048 };
+
+static float *allocate(size_t count) {
+    if (count > SIZE_MAX / sizeof(float) - SL_VEC_ALIGNMENT)
+        return NULL;
+    size_t bytes = (count * sizeof(float) + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    float *v = aligned_alloc(SL_VEC_ALIGNMENT, bytes ? bytes : SL_VEC_ALIGNMENT);
+    if (v != NULL)
+        memset(v, 0, bytes);
+    return v;
+}
+
+static void release(float *v) {
+    free(v);
+}
+
+FOR_EACH_CPU static void combine_1(float *out, const float *a, float wa, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = wa * a[i];
+}
+
+FOR_EACH_CPU static void combine_2(float *out, const float *a, const float *b, float wa, float wb, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = wa * a[i] + wb * b[i];
+}
+
+FOR_EACH_CPU static void combine_3(float *out, const float *a, const float *b, const float *c, const float *w,
+                                   size_t n) {
+    float wa = w[0], wb = w[1], wc = w[2];
+    for (size_t i = 0; i < n; i++)
+        out[i] = wa * a[i] + wb * b[i] + wc * c[i];
+}
+
+FOR_EACH_CPU static void add_1(float *out, const float *a, float wa, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] += wa * a[i];
+}
+
+FOR_EACH_CPU static void add_2(float *out, const float *a, const float *b, float wa, float wb, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = out[i] + wa * a[i] + wb * b[i];
+}
+
+static void combine_block(float *out, const float *const *in, const float *w, size_t k, size_t from, size_t n) {
+    size_t done;
+    if (k >= 3) {
+        combine_3(out + from, in[0] + from, in[1] + from, in[2] + from, w, n);
+        done = 3;
+    } else if (k == 2) {
+        combine_2(out + from, in[0] + from, in[1] + from, w[0], w[1], n);
+        done = 2;
+    } else {
+        combine_1(out + from, in[0] + from, w[0], n);
+        done = 1;
+    }
+    for (; done + 2 <= k; done += 2)
+        add_2(out + from, in[done] + from, in[done + 1] + from, w[done], w[done + 1], n);
+    if (done < k)
+        add_1(out + from, in[done] + from, w[done], n);
+}
+
+static void combine(float *out, const float *const *in, const float *weights, size_t k, size_t count) {
+    size_t block = k <= 3 ? count : BLOCK;
+    for (size_t from = 0; from < count; from += block)
+        combine_block(out, in, weights, k, from, count - from < block ? count - from : block);
+}
+
+FOR_EACH_CPU static void step_plain(float *x, const float *x_decay, const float *g, float rate, float decay, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        x[i] -= rate * (g[i] + decay * x_decay[i]);
+}
+
+FOR_EACH_CPU static void step_momentum(float *x, const float *x_decay, const float *g, float *m, float rate, float decay,
+                                       float mu, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        m[i] = mu * m[i] + (g[i] + decay * x_decay[i]);
+        x[i] -= rate * m[i];
+    }
+}
+
+FOR_EACH_CPU static void step_nesterov(float *x, const float *x_decay, const float *g, float *m, float rate, float decay,
+                                       float mu, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float direction = g[i] + decay * x_decay[i];
+        m[i] = mu * m[i] + direction;
+        x[i] -= rate * (direction + mu * m[i]);
+    }
+}
+
+static void sgd_step(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *s, size_t count) {
+    if (m == NULL)
+        step_plain(x, x_decay, g, s->learning_rate, s->weight_decay, count);
+    else if (s->nesterov)
+        step_nesterov(x, x_decay, g, m, s->learning_rate, s->weight_decay, s->momentum, count);
+    else
+        step_momentum(x, x_decay, g, m, s->learning_rate, s->weight_decay, s->momentum, count);
+}
+
+static double sum_lanes(const double lanes[LANES]) {
+    double sum = 0;
+    for (int l = 0; l < LANES; l++)
+        sum += lanes[l];
+    return sum;
+}
+
+FOR_EACH_CPU static double norm2_squared(const float *x, size_t count) {
+    double lanes[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lanes[l] += (double)x[i + l] * x[i + l];
+    for (int l = 0; i < count; i++, l++)
+        lanes[l] += (double)x[i] * x[i];
+    return sum_lanes(lanes);
+}
+
+FOR_EACH_CPU static double distance_squared(const float *x, const float *y, size_t count) {
+    double lanes[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            double difference = (double)x[i + l] - y[i + l];
+            lanes[l] += difference * difference;
+        }
+    for (int l = 0; i < count; i++, l++) {
+        double difference = (double)x[i] - y[i];
+        lanes[l] += difference * difference;
+    }
+    return sum_lanes(lanes);
+}
+
+const sl_vec_ops *sl_vec_cpu(void) {
+    static const sl_vec_ops ops = {
+        .name = "cpu",
+        .allocate = allocate,
+        .release = release,
+        .combine = combine,
+        .sgd_step = sgd_step,
+        .norm2_squared = norm2_squared,
+        .distance_squared = distance_squared,
+    };
+    return &ops;
+}
