@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "starling/experiment.h"
-#include "starling/learner.h"
 #include "starling/record.h"
+#include "starling/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,7 +24,7 @@ uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank);
 
 typedef struct sl_agent_settings {
     const sl_experiment *experiment; /* borrowed for the agent's life, like all below */
-    sl_learner *learner;
+    sl_task task;        /* sl_learner_task(learner), or a training loop of your own */
     uint32_t rank;
     const char *host;    /* to listen on */
     uint16_t port;       /* 0: any free one */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "starling/experiment.h"
+#include "starling/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,11 +38,10 @@ void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
 /* Mean loss of rank's batch in `round`, its gradient at x into g (d). A full gradient for the quadratic. */
 double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x, float *g);
 
-typedef struct sl_evaluation {
-    double loss;     /* held-out mean loss; quadratic: (1/n) sum_i f_i(x) */
-    double accuracy; /* held-out, in [0, 1]; NaN where it means nothing (quadratic) */
-} sl_evaluation;
 sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
+
+/* The learner as the task of an agent or the simulator; good until the learner is closed. */
+sl_task sl_learner_task(sl_learner *learner);
 
 #ifdef __cplusplus
 }

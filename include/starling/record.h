@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "starling/experiment.h"
-#include "starling/learner.h"
 #include "starling/node.h"
+#include "starling/task.h"
 
 #ifdef __cplusplus
 extern "C" {

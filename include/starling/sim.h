@@ -3,8 +3,8 @@
 #define STARLING_SIM_H
 
 #include "starling/experiment.h"
-#include "starling/learner.h"
 #include "starling/record.h"
+#include "starling/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,7 +12,7 @@ extern "C" {
 
 /* Runs the experiment to its end. `record` and `parameters` are called round by round, within a round by rank (all n nodes of a round before
  * any of the next). `stop`, if not NULL, is looked at between rounds: non-zero ends with SL_ESTOPPED. */
-int sl_sim_run(const sl_experiment *experiment, sl_learner *learner, const sl_observer *observer, const volatile int *stop,
+int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer, const volatile int *stop,
                sl_error *error);
 
 #ifdef __cplusplus

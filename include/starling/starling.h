@@ -12,6 +12,7 @@
 #include "starling/record.h"
 #include "starling/rng.h"
 #include "starling/sim.h"
+#include "starling/task.h"
 #include "starling/topology.h"
 #include "starling/vec.h"
 #include "starling/version.h"

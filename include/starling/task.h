@@ -1,0 +1,37 @@
+/* task.h - what a node trains: the seam between Starling's drivers and anything that has parameters and a gradient.
+ *
+ * The built-in learner offers itself as a task (sl_learner_task); a user's own training loop fills the struct in and hands it to an agent
+ * or the simulator. Calls come from one thread at a time.
+ */
+#ifndef STARLING_TASK_H
+#define STARLING_TASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sl_evaluation {
+    double loss;     /* held-out mean loss; quadratic: (1/n) sum_i f_i(x) */
+    double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
+} sl_evaluation;
+
+typedef struct sl_task {
+    void *context; /* borrowed; first argument of every call */
+    size_t dimension;
+    uint64_t rounds;
+    uint64_t layout_hash; /* equal: vectors of two agents mean the same */
+    uint64_t data_hash;   /* equal: trained on the same data set */
+    /* x0 of `rank` into x (dimension). */
+    void (*initial)(void *context, uint32_t rank, float *x);
+    /* Loss of rank's batch in `round` (from 1) at x; its gradient into g. */
+    double (*gradient)(void *context, uint32_t rank, uint64_t round, const float *x, float *g);
+    sl_evaluation (*evaluate)(void *context, const float *x);
+} sl_task;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

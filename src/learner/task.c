@@ -1,0 +1,27 @@
+/* task.c - the learner behind the seam of starling/task.h. */
+#include "starling/learner.h"
+
+static void initial(void *learner, uint32_t rank, float *x) {
+    sl_learner_initial(learner, rank, x);
+}
+
+static double gradient(void *learner, uint32_t rank, uint64_t round, const float *x, float *g) {
+    return sl_learner_gradient(learner, rank, round, x, g);
+}
+
+static sl_evaluation evaluate(void *learner, const float *x) {
+    return sl_learner_evaluate(learner, x);
+}
+
+sl_task sl_learner_task(sl_learner *learner) {
+    return (sl_task){
+        .context = learner,
+        .dimension = sl_learner_dimension(learner),
+        .rounds = sl_learner_rounds(learner),
+        .layout_hash = sl_learner_layout_hash(learner),
+        .data_hash = sl_learner_data_hash(learner),
+        .initial = initial,
+        .gradient = gradient,
+        .evaluate = evaluate,
+    };
+}
