@@ -92,9 +92,8 @@ uint32_t sl_node_chunk_count(const sl_node *node);
 uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
 /* Whom chunks of the current round go to. */
 sl_row sl_node_out(const sl_node *node);
-/* The next chunk of the current round, 0, 1, 2, ... in order: adapts and encodes it. Call exactly chunk_count times after `publish`.
- * A non-finite number in it is SL_EDIVERGED. */
-int sl_node_payload(sl_node *node, uint32_t chunk, sl_payload *out, sl_error *error);
+/* The next chunk of the current round, 0, 1, 2, ... in order: adapts and encodes it. Call exactly chunk_count times after `publish`. */
+sl_payload sl_node_payload(sl_node *node, uint32_t chunk);
 /* Frames that were dropped: late, duplicate, beyond the window. */
 uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */
