@@ -50,7 +50,9 @@ typedef struct sl_observer {
     int (*parameters)(void *context, uint64_t round, uint32_t rank, const float *x, double push_sum_weight);
 } sl_observer;
 
-/* Is `round` (1..rounds) evaluated and recorded? */
+/* The resolved record.every: as configured, or about 20 times a run. */
+uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds);
+/* Is `round` (1..rounds) evaluated and recorded: a multiple of sl_record_every, or the last? */
 bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds);
 bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
 

@@ -209,7 +209,8 @@ static bool is_wanted(const sl_node *n, const queue *q, const sl_event *e) {
         return false;
     if (e->round < n->round || (e->round == n->round && e->chunk < n->combined))
         return false;
-    if (e->round >= n->round + sl_topology_window(n->settings.topology) || e->round > n->settings.rounds)
+    uint64_t current = n->round > 0 ? n->round : 1; /* before START a neighbour may be in round 1 already */
+    if (e->round >= current + sl_topology_window(n->settings.topology) || e->round > n->settings.rounds)
         return false;
     if (q->count > 0) {
         const arrival *last = &q->entries[(q->head + q->count - 1) % n->settings.inbox_chunks];

@@ -1,0 +1,253 @@
+/* sim.c - the simulator: lock-step rounds of all nodes over links that take no time; see starling/sim.h.
+ *
+ * In each round every node computes in rank order; what it publishes is copied once into a message that all its out-neighbours read in
+ * place, as payloads on the wire would be. Nodes, algorithms and sums are the agents' own, so the numbers are the agents' too.
+ * Memory: the nodes' vectors and one message a node, about 3 n d floats for D-PSGD.
+ */
+#include "starling/sim.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "wire/frame.h"
+
+/* A published chunk, alive until its last reader has let go. */
+typedef struct message {
+    struct message *next_free, *next_made;
+    void *data;
+    uint32_t readers;
+} message;
+
+typedef struct peer {
+    sl_node *node;
+    sl_update pending; /* what the node has asked for and not yet been given */
+    sl_record record;
+} peer;
+
+typedef struct simulator {
+    const sl_experiment *experiment;
+    const sl_task *task;
+    const sl_observer *observer;
+    const sl_compressor *compressor;
+    uint32_t nodes;
+    size_t chunk_elements; /* of the largest chunk: never more than the dimension */
+    peer *peers;
+    message *free_messages, *made_messages;
+    double began;
+} simulator;
+
+static message *take_message(simulator *s) {
+    message *m = s->free_messages;
+    if (m != NULL) {
+        s->free_messages = m->next_free;
+        return m;
+    }
+    size_t bytes = s->compressor->bytes_max(s->chunk_elements) + SL_VEC_ALIGNMENT - 1;
+    m = calloc(1, sizeof *m);
+    void *data = aligned_alloc(SL_VEC_ALIGNMENT, bytes / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT);
+    if (m == NULL || data == NULL) {
+        free(m);
+        free(data);
+        return NULL;
+    }
+    m->data = data;
+    m->next_made = s->made_messages;
+    s->made_messages = m;
+    return m;
+}
+
+static void let_go(simulator *s, message *m) {
+    if (--m->readers > 0)
+        return;
+    m->next_free = s->free_messages;
+    s->free_messages = m;
+}
+
+static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
+    peer *p = &s->peers[rank];
+    sl_update update;
+    double before = sl_clock_seconds();
+    int result = sl_node_step(p->node, event, &update, error);
+    p->record.times.combine += sl_clock_seconds() - before;
+    for (size_t i = 0; i < update.released_count; i++)
+        let_go(s, update.released[i]);
+    if (update.compute)
+        p->pending.compute = true;
+    if (update.publish)
+        p->pending.publish = true;
+    if (update.compute || update.publish)
+        p->pending.round = update.round;
+    if (update.round_done) {
+        p->pending.round_done = true;
+        p->pending.finished_round = update.finished_round;
+    }
+    return result;
+}
+
+static int publish_chunk(simulator *s, uint32_t rank, uint32_t chunk, sl_error *error) {
+    peer *p = &s->peers[rank];
+    double before = sl_clock_seconds();
+    sl_payload payload = sl_node_payload(p->node, chunk);
+    message *m = take_message(s);
+    if (m == NULL)
+        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the messages of %u nodes", s->nodes);
+    memcpy(m->data, payload.data, payload.bytes);
+    m->readers = 1; /* the sender, until all deliveries are made */
+    p->record.times.encode += sl_clock_seconds() - before;
+    sl_row out = sl_node_out(p->node);
+    uint64_t round = sl_node_round(p->node);
+    int result = 0;
+    for (uint32_t i = 0; i < out.count && result == 0; i++) {
+        m->readers++;
+        sl_event event = {.type = SL_EVENT_RECEIVED, .peer = rank, .round = round, .chunk = chunk, .token = m};
+        event.payload = (sl_payload){m->data, payload.bytes};
+        result = deliver(s, out.peers[i], &event, error);
+    }
+    let_go(s, m);
+    if (result != 0)
+        return result;
+    return deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .chunk = chunk}, error);
+}
+
+static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
+    peer *p = &s->peers[rank];
+    if (!p->pending.publish)
+        return 0;
+    p->pending.publish = false;
+    uint32_t chunks = sl_node_chunk_count(p->node);
+    int result = 0;
+    for (uint32_t chunk = 0; chunk < chunks && result == 0; chunk++)
+        result = publish_chunk(s, rank, chunk, error);
+    return result;
+}
+
+static int compute(simulator *s, uint32_t rank, sl_error *error) {
+    peer *p = &s->peers[rank];
+    p->pending.compute = false;
+    double before = sl_clock_seconds();
+    double loss = s->task->gradient(s->task->context, rank, p->pending.round, sl_node_model(p->node),
+                                    sl_node_gradient_buffer(p->node));
+    p->record.times.gradient += sl_clock_seconds() - before;
+    int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
+    return result != 0 ? result : publish_if_asked(s, rank, error);
+}
+
+/* Old models first: an algorithm that publishes them does so before its gradient. */
+static int run_round(simulator *s, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = publish_if_asked(s, i, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = compute(s, i, error);
+    return result;
+}
+
+static void account(peer *p) {
+    sl_record *r = &p->record;
+    r->round = p->pending.finished_round;
+    r->bytes_sent += r->round.payload_bytes_sent + r->round.frames_sent * SL_FRAME_HEADER_BYTES;
+    r->bytes_received += r->round.payload_bytes_received + r->round.frames_received * SL_FRAME_HEADER_BYTES;
+    p->pending.round_done = false;
+}
+
+static int report_parameters(simulator *s, uint64_t round) {
+    if (!s->observer->parameters || !sl_record_parameters_due(&s->experiment->record, round))
+        return 0;
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = s->observer->parameters(s->observer->context, round, i, sl_node_model(s->peers[i].node), 1.0);
+    return result;
+}
+
+static int report_round(simulator *s, uint64_t round) {
+    int result = report_parameters(s, round);
+    if (!s->observer->record || !sl_record_due(&s->experiment->record, round, s->task->rounds))
+        return result;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        peer *p = &s->peers[i];
+        const float *x = sl_node_model(p->node);
+        p->record.evaluation = s->task->evaluate(s->task->context, x);
+        p->record.times.total = sl_clock_seconds() - s->began;
+        result = s->observer->record(s->observer->context, &p->record, x);
+    }
+    return result;
+}
+
+static int open_nodes(simulator *s, sl_error *error) {
+    const sl_experiment *e = s->experiment;
+    sl_node_settings settings = {
+        .rounds = s->task->rounds,
+        .dimension = s->task->dimension,
+        .chunk_elements = s->chunk_elements,
+        .topology = e->topology,
+        .algorithm = sl_algorithm_find(e->algorithm, e->variant),
+        .compressor = s->compressor,
+        .vec = sl_vec_cpu(),
+        .optimizer = &e->optimizer,
+        .measure_every = sl_record_every(&e->record, s->task->rounds),
+    };
+    size_t chunks = (settings.dimension - 1) / settings.chunk_elements + 1;
+    settings.inbox_chunks = (uint32_t)(chunks * sl_topology_window(e->topology));
+    s->peers = calloc(s->nodes, sizeof *s->peers);
+    if (s->peers == NULL)
+        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        settings.rank = i;
+        result = sl_node_open(&s->peers[i].node, &settings, error);
+        s->peers[i].record.rank = i;
+        if (result == 0)
+            s->task->initial(s->task->context, i, sl_node_model(s->peers[i].node));
+    }
+    return result;
+}
+
+static void close_nodes(simulator *s) {
+    for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
+        sl_node_close(&s->peers[i].node);
+    free(s->peers);
+    while (s->made_messages != NULL) {
+        message *m = s->made_messages;
+        s->made_messages = m->next_made;
+        free(m->data);
+        free(m);
+    }
+}
+
+static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
+    int result = report_parameters(s, 0);
+    s->began = sl_clock_seconds();
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
+    for (uint64_t round = 1; round <= s->task->rounds && result == 0; round++) {
+        if (stop != NULL && *stop)
+            return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu", (unsigned long long)round);
+        result = run_round(s, error);
+        for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+            account(&s->peers[i]);
+        if (result == 0)
+            result = report_round(s, round);
+    }
+    return result;
+}
+
+int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
+               const volatile int *stop, sl_error *error) {
+    simulator s = {
+        .experiment = experiment,
+        .task = task,
+        .observer = observer,
+        .compressor = sl_compressor_find(experiment->compressor),
+        .nodes = sl_topology_nodes(experiment->topology),
+        .chunk_elements = experiment->transport.chunk_bytes / sizeof(float),
+    };
+    if (s.chunk_elements > task->dimension)
+        s.chunk_elements = task->dimension;
+    int result = open_nodes(&s, error);
+    if (result == 0)
+        result = run_rounds(&s, stop, error);
+    close_nodes(&s);
+    return result;
+}

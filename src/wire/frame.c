@@ -1,0 +1,162 @@
+/* frame.c - see frame.h. */
+#include "wire/frame.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+#include <isa-l/crc.h>
+
+#include "starling/version.h"
+
+static const uint32_t magic = 0x474C5453; /* "STLG" */
+
+uint32_t sl_crc32c(const void *data, size_t bytes) {
+    /* ISA-L's "iscsi" is the Castagnoli polynomial; its length is an int. */
+    uint32_t crc = 0xFFFFFFFFu;
+    const uint8_t *p = data;
+    while (bytes > 0) {
+        size_t piece = bytes < (1u << 30) ? bytes : (1u << 30);
+        crc = crc32_iscsi((unsigned char *)p, (int)piece, crc);
+        p += piece;
+        bytes -= piece;
+    }
+    return ~crc;
+}
+
+static uint8_t *put16(uint8_t *p, uint16_t v) {
+    v = htole16(v);
+    memcpy(p, &v, sizeof v);
+    return p + sizeof v;
+}
+
+static uint8_t *put32(uint8_t *p, uint32_t v) {
+    v = htole32(v);
+    memcpy(p, &v, sizeof v);
+    return p + sizeof v;
+}
+
+static uint8_t *put64(uint8_t *p, uint64_t v) {
+    v = htole64(v);
+    memcpy(p, &v, sizeof v);
+    return p + sizeof v;
+}
+
+static uint16_t get16(const uint8_t *p) {
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return le16toh(v);
+}
+
+static uint32_t get32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return le32toh(v);
+}
+
+static uint64_t get64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return le64toh(v);
+}
+
+void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
+    uint8_t *p = put32(header, magic);
+    p = put16(p, SL_PROTOCOL_VERSION);
+    p = put16(p, (uint16_t)frame->type);
+    p = put32(p, frame->sender);
+    p = put32(p, frame->chunk);
+    p = put64(p, frame->round);
+    p = put64(p, frame->consumed);
+    p = put32(p, frame->payload_bytes);
+    p = put32(p, frame->payload_crc);
+    memset(p, 0, 20);
+    put32(header + 60, sl_crc32c(header, 60));
+}
+
+static size_t payload_limit(uint16_t type, size_t data_max) {
+    switch ((sl_frame_type)type) {
+    case SL_FRAME_HELLO:
+        return SL_HELLO_BYTES;
+    case SL_FRAME_DATA:
+        return data_max;
+    case SL_FRAME_ABORT:
+        return SL_FRAME_TEXT_MAX;
+    case SL_FRAME_CREDIT:
+    case SL_FRAME_HEARTBEAT:
+    case SL_FRAME_BYE:
+    case SL_FRAME_TYPE_END:
+        return 0;
+    }
+    return 0;
+}
+
+const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max) {
+    if (bytes < SL_FRAME_HEADER_BYTES)
+        return "frame shorter than its header";
+    if (get32(data) != magic)
+        return "wrong magic";
+    if (get16(data + 4) != SL_PROTOCOL_VERSION)
+        return "another protocol version";
+    if (get32(data + 60) != sl_crc32c(data, 60))
+        return "header checksum differs";
+    uint16_t type = get16(data + 6);
+    if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
+        return "unknown frame type";
+    uint32_t payload_bytes = get32(data + 32);
+    if (payload_bytes > payload_limit(type, payload_max))
+        return "payload longer than its type allows";
+    if (payload_bytes != bytes - SL_FRAME_HEADER_BYTES)
+        return "payload length is not what came";
+    uint32_t payload_crc = get32(data + 36);
+    if (payload_bytes > 0 && payload_crc != sl_crc32c(data + SL_FRAME_HEADER_BYTES, payload_bytes))
+        return "payload checksum differs";
+    *out = (sl_frame){
+        .type = (sl_frame_type)type,
+        .sender = get32(data + 8),
+        .chunk = get32(data + 12),
+        .round = get64(data + 16),
+        .consumed = get64(data + 24),
+        .payload_bytes = payload_bytes,
+        .payload_crc = payload_crc,
+    };
+    return NULL;
+}
+
+void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
+    uint8_t *p = put64(out, hello->run_id);
+    p = put64(p, hello->topology_hash);
+    p = put64(p, hello->layout_hash);
+    p = put64(p, hello->data_hash);
+    p = put64(p, hello->dimension);
+    p = put64(p, hello->rounds);
+    p = put32(p, hello->chunk_bytes);
+    p = put32(p, hello->nodes);
+    p = put32(p, hello->section_count);
+    p = put32(p, 0);
+    for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
+        p = put64(p, hello->sections[i]);
+    assert(p == out + SL_HELLO_BYTES);
+}
+
+const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
+    if (bytes != SL_HELLO_BYTES)
+        return "HELLO of the wrong length";
+    sl_hello h = {
+        .run_id = get64(data),
+        .topology_hash = get64(data + 8),
+        .layout_hash = get64(data + 16),
+        .data_hash = get64(data + 24),
+        .dimension = get64(data + 32),
+        .rounds = get64(data + 40),
+        .chunk_bytes = get32(data + 48),
+        .nodes = get32(data + 52),
+        .section_count = get32(data + 56),
+    };
+    if (h.section_count > SL_HELLO_SECTIONS_MAX)
+        return "HELLO with too many sections";
+    for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
+        h.sections[i] = get64(data + 64 + 8 * i);
+    *out = h;
+    return NULL;
+}

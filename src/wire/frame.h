@@ -1,0 +1,65 @@
+/* frame.h - frames between agents: a fixed 64-byte header, then the payload. Bounds first, then memory.
+ *
+ * Little-endian. The header carries its own CRC32C and that of the payload; a payload shared by several peers is summed once.
+ *
+ *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  chunk u32
+ *          16  round u64    24  consumed u64  32  payload bytes u32             36  payload CRC32C u32
+ *          40  reserved, zero (20)            60  header CRC32C u32 over bytes 0..59
+ */
+#ifndef SL_FRAME_H
+#define SL_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SL_FRAME_HEADER_BYTES = 64, SL_FRAME_TEXT_MAX = 512 };
+
+typedef enum sl_frame_type {
+    SL_FRAME_HELLO = 1, /* payload: sl_hello */
+    SL_FRAME_DATA,      /* payload: one chunk */
+    SL_FRAME_CREDIT,    /* none: `consumed` is the message */
+    SL_FRAME_HEARTBEAT, /* none */
+    SL_FRAME_ABORT,     /* payload: why the sender ends, text */
+    SL_FRAME_BYE,       /* none: the sender has sent all that it ever will */
+    SL_FRAME_TYPE_END
+} sl_frame_type;
+
+typedef struct sl_frame {
+    sl_frame_type type;
+    uint32_t sender;
+    uint32_t chunk;
+    uint64_t round;
+    uint64_t consumed; /* data frames of the receiver that the sender has digested since the start: credit */
+    uint32_t payload_bytes;
+    uint32_t payload_crc;
+} sl_frame;
+
+uint32_t sl_crc32c(const void *data, size_t bytes);
+
+void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);
+
+/* Decodes what a peer sent: `bytes` of it, of which at most `payload_max` may be data payload. NULL, or what is wrong with it; nothing of
+ * the payload is read beyond `bytes`, and *out is filled only when all is right, both checksums included. */
+const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max);
+
+/* What two agents compare before anything else. */
+enum { SL_HELLO_SECTIONS_MAX = 8 };
+typedef struct sl_hello {
+    uint64_t run_id;
+    uint64_t topology_hash;
+    uint64_t layout_hash;
+    uint64_t data_hash;
+    uint64_t dimension;
+    uint64_t rounds;
+    uint32_t chunk_bytes;
+    uint32_t nodes;
+    uint32_t section_count;
+    uint64_t sections[SL_HELLO_SECTIONS_MAX]; /* configuration, by section */
+} sl_hello;
+
+enum { SL_HELLO_BYTES = 6 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 };
+void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]);
+/* NULL or what is wrong. */
+const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes);
+
+#endif
