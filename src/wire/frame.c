@@ -67,7 +67,7 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
     p = put32(p, frame->sender);
     p = put32(p, frame->chunk);
     p = put64(p, frame->round);
-    p = put64(p, frame->consumed);
+    p = put64(p, frame->credit);
     p = put32(p, frame->payload_bytes);
     p = put32(p, frame->payload_crc);
     memset(p, 0, 20);
@@ -116,7 +116,7 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         .sender = get32(data + 8),
         .chunk = get32(data + 12),
         .round = get64(data + 16),
-        .consumed = get64(data + 24),
+        .credit = get64(data + 24),
         .payload_bytes = payload_bytes,
         .payload_crc = payload_crc,
     };

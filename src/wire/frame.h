@@ -3,7 +3,7 @@
  * Little-endian. The header carries its own CRC32C and that of the payload; a payload shared by several peers is summed once.
  *
  *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  chunk u32
- *          16  round u64    24  consumed u64  32  payload bytes u32             36  payload CRC32C u32
+ *          16  round u64    24  credit u64    32  payload bytes u32             36  payload CRC32C u32
  *          40  reserved, zero (20)            60  header CRC32C u32 over bytes 0..59
  */
 #ifndef SL_FRAME_H
@@ -17,7 +17,7 @@ enum { SL_FRAME_HEADER_BYTES = 64, SL_FRAME_TEXT_MAX = 512 };
 typedef enum sl_frame_type {
     SL_FRAME_HELLO = 1, /* payload: sl_hello */
     SL_FRAME_DATA,      /* payload: one chunk */
-    SL_FRAME_CREDIT,    /* none: `consumed` is the message */
+    SL_FRAME_CREDIT,    /* none: `credit` is the message */
     SL_FRAME_HEARTBEAT, /* none */
     SL_FRAME_ABORT,     /* payload: why the sender ends, text */
     SL_FRAME_BYE,       /* none: the sender has sent all that it ever will */
@@ -29,7 +29,7 @@ typedef struct sl_frame {
     uint32_t sender;
     uint32_t chunk;
     uint64_t round;
-    uint64_t consumed; /* data frames of the receiver that the sender has digested since the start: credit */
+    uint64_t credit; /* how many data frames the receiver may have sent, counted since the start */
     uint32_t payload_bytes;
     uint32_t payload_crc;
 } sl_frame;

@@ -1,0 +1,139 @@
+/* worker.c - see worker.h. */
+#include "agent/worker.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+struct sl_worker {
+    sl_task task;
+    sl_observer observer;
+    uint32_t rank;
+    int descriptor;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool has_job, has_result, quit; /* under mutex */
+    sl_job job;
+    sl_job_result result;
+    bool busy; /* the giver's side only */
+};
+
+static int report(sl_worker *w, sl_job *job) {
+    int code = 0;
+    if (job->parameters && w->observer.parameters != NULL)
+        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, job->x, 1.0);
+    if (code == 0 && job->record) {
+        job->report.evaluation = w->task.evaluate(w->task.context, job->x);
+        if (w->observer.record != NULL)
+            code = w->observer.record(w->observer.context, &job->report, job->x);
+    }
+    return code;
+}
+
+static sl_job_result perform(sl_worker *w, sl_job *job) {
+    sl_job_result result = {.code = report(w, job)};
+    if (job->compute && result.code == 0) {
+        double before = sl_clock_seconds();
+        result.loss = w->task.gradient(w->task.context, w->rank, job->compute_round, job->x, job->g);
+        result.gradient_seconds = sl_clock_seconds() - before;
+        result.computed = true;
+    }
+    return result;
+}
+
+static void *work(void *argument) {
+    sl_worker *w = argument;
+    pthread_mutex_lock(&w->mutex);
+    for (;;) {
+        while (!w->has_job && !w->quit)
+            pthread_cond_wait(&w->changed, &w->mutex);
+        if (!w->has_job)
+            break;
+        w->has_job = false;
+        pthread_mutex_unlock(&w->mutex);
+        sl_job_result result = perform(w, &w->job);
+        pthread_mutex_lock(&w->mutex);
+        w->result = result;
+        w->has_result = true;
+        eventfd_write(w->descriptor, 1);
+    }
+    pthread_mutex_unlock(&w->mutex);
+    return NULL;
+}
+
+int sl_worker_open(sl_worker **out, const sl_task *task, const sl_observer *observer, uint32_t rank, sl_error *error) {
+    sl_worker *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return sl_fail(error, SL_ENOMEM, "worker: out of memory");
+    w->task = *task;
+    w->observer = *observer;
+    w->rank = rank;
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    w->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->descriptor < 0 || pthread_create(&w->thread, NULL, work, w) != 0) {
+        if (w->descriptor >= 0)
+            close(w->descriptor);
+        free(w);
+        return sl_fail(error, SL_ENOMEM, "worker: no thread could be started");
+    }
+    *out = w;
+    return 0;
+}
+
+int sl_worker_descriptor(const sl_worker *worker) {
+    return worker->descriptor;
+}
+
+void sl_worker_give(sl_worker *w, const sl_job *job) {
+    w->busy = true;
+    pthread_mutex_lock(&w->mutex);
+    w->job = *job;
+    w->has_job = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+bool sl_worker_busy(const sl_worker *worker) {
+    return worker->busy;
+}
+
+bool sl_worker_take(sl_worker *w, sl_job_result *out) {
+    eventfd_t ignored;
+    eventfd_read(w->descriptor, &ignored);
+    pthread_mutex_lock(&w->mutex);
+    bool there = w->has_result;
+    if (there)
+        *out = w->result;
+    w->has_result = false;
+    pthread_mutex_unlock(&w->mutex);
+    if (there)
+        w->busy = false;
+    return there;
+}
+
+bool sl_worker_close(sl_worker **worker, double patience_s) {
+    sl_worker *w = *worker;
+    if (w == NULL)
+        return true;
+    *worker = NULL;
+    pthread_mutex_lock(&w->mutex);
+    w->quit = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)patience_s + 1;
+    if (pthread_timedjoin_np(w->thread, NULL, &until) != 0)
+        return false;
+    close(w->descriptor);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->mutex);
+    free(w);
+    return true;
+}
