@@ -20,7 +20,7 @@
 
 #include "starling/vec.h"
 
-enum { REGIONS_MAX = 128, COMPLETIONS_AT_ONCE = 32, HEADER_BYTES_MAX = 128, IOV_COUNT = 2 };
+enum { REGIONS_MAX = 128, COMPLETIONS_AT_ONCE = 32, HEADER_BYTES_MAX = 576 /* a multiple of SL_VEC_ALIGNMENT: frame header and control text */, IOV_COUNT = 2 };
 
 typedef enum operation_kind { OPERATION_RECEIVE, OPERATION_SEND } operation_kind;
 
