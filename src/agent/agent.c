@@ -28,7 +28,7 @@ void sl_agent_fail(sl_agent *a, int code, const char *text, const char *cause) {
         return;
     a->phase = PHASE_OVER;
     sl_fail(&a->error, code, "%s", text);
-    snprintf(a->cause, sizeof a->cause, "%s", cause);
+    snprintf(a->cause, sizeof a->cause, "%.*s", (int)sizeof a->cause - 1, cause);
 }
 
 static void on_stop(void *context) {
@@ -124,7 +124,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
     sl_worker_give(a->worker, &job);
 }
 
-static void release_buffers(sl_agent *a, const sl_update *update) {
+static void release_buffers(const sl_update *update) {
     for (size_t i = 0; i < update->released_count; i++) {
         neighbour *n;
         memcpy(&n, update->released[i], sizeof n);
@@ -135,7 +135,7 @@ static void release_buffers(sl_agent *a, const sl_update *update) {
 static void begin_goodbye(sl_agent *a) {
     a->phase = PHASE_GOODBYE;
     a->publishing = false;
-    a->deadline_s = a->progress_s + a->settings.experiment->transport.round_timeout_s;
+    a->deadline_s = a->now_s + a->settings.experiment->transport.round_timeout_s;
 }
 
 void sl_agent_deliver(sl_agent *a, const sl_event *event) {
@@ -146,8 +146,10 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
     double before = sl_clock_seconds();
     int result = sl_node_step(a->node, event, &update, &error);
     spend(a, &a->record.times.combine, before);
-    a->exchange_ended_s = a->progress_s = sl_clock_seconds();
-    release_buffers(a, &update);
+    a->progress_s = sl_clock_seconds();
+    if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
+        a->exchange_ended_s = a->progress_s;
+    release_buffers(&update);
     if (result != 0) {
         sl_agent_fail(a, result, error.text, error.text);
         return;
@@ -221,7 +223,8 @@ static void fail_connecting(sl_agent *a) {
     }
 }
 
-static void check_deadlines(sl_agent *a, double now_s) {
+static void check_deadlines(sl_agent *a) {
+    double now_s = a->now_s;
     double patience_s = a->settings.experiment->transport.round_timeout_s;
     if (a->phase == PHASE_CONNECTING && now_s > a->deadline_s)
         fail_connecting(a);
@@ -233,10 +236,15 @@ static void check_deadlines(sl_agent *a, double now_s) {
 
 static void on_tick(void *context) {
     sl_agent *a = context;
-    double now_s = sl_clock_seconds();
+    a->tick_due = true;
+}
+
+/* Only after the fabric has been polled: what came while this process was held up counts as heard. */
+static void tick(sl_agent *a) {
+    a->tick_due = false;
     for (uint32_t i = 0; i < a->neighbour_count && a->phase != PHASE_OVER; i++)
-        sl_neighbour_tick(&a->neighbours[i], now_s);
-    check_deadlines(a, now_s);
+        sl_neighbour_tick(&a->neighbours[i]);
+    check_deadlines(a);
 }
 
 static void advance(sl_agent *a) {
@@ -249,9 +257,10 @@ static void advance(sl_agent *a) {
 /* True when something moved. */
 static bool move(sl_agent *a) {
     a->retry_soon = false;
+    a->now_s = sl_clock_seconds();
     int happened = sl_fabric_poll(a->fabric);
-    if (happened > 0 && a->phase != PHASE_TRAINING)
-        a->progress_s = sl_clock_seconds();
+    if (a->tick_due)
+        tick(a);
     advance(a);
     if (a->publishing && a->receiver_count == 0 && a->encoded == 0)
         publish_to_nobody(a);
@@ -297,8 +306,8 @@ int sl_agent_run(sl_agent *a, const sl_roster *roster, sl_error *error) {
         return sl_fail(error, SL_EINVAL, "the roster names %u agents, the topology has %u nodes; they must be equal",
                        sl_roster_count(roster), nodes);
     a->roster = roster;
-    a->progress_s = sl_clock_seconds();
-    a->deadline_s = a->progress_s + a->settings.experiment->transport.connect_timeout_s;
+    a->now_s = sl_clock_seconds();
+    a->deadline_s = a->now_s + a->settings.experiment->transport.connect_timeout_s;
     int result = run_loop(a);
     if (result != 0) {
         tell_everyone(a);

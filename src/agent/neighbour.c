@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "agent/state.h"
-#include "clock.h"
 
 static const double retry_connect_s = 0.1;
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
@@ -53,7 +52,7 @@ static bool note_sent(neighbour *n, const sl_frame *frame, int result) {
     if (result != 0)
         return false;
     n->credit_told = frame->credit;
-    n->sent_s = n->agent->progress_s;
+    n->sent_s = n->agent->now_s;
     return true;
 }
 
@@ -227,7 +226,7 @@ static void on_received(void *context, void *owner, uint8_t *buffer, size_t byte
         fail_edge(n, SL_EPROTO, text);
         return;
     }
-    n->heard_s = a->progress_s;
+    n->heard_s = a->now_s;
     if (frame.credit > n->credit)
         n->credit = frame.credit;
     if (frame.type == SL_FRAME_DATA)
@@ -265,10 +264,10 @@ static void greet(const neighbour *n, uint8_t greeting[SL_FABRIC_GREETING_BYTES]
     memcpy(greeting + sizeof greeting_magic, &n->agent->settings.rank, sizeof(uint32_t));
 }
 
-static void try_to_connect(neighbour *n, double now_s) {
+static void try_to_connect(neighbour *n) {
     uint8_t greeting[SL_FABRIC_GREETING_BYTES];
     greet(n, greeting);
-    n->next_attempt_s = now_s + retry_connect_s;
+    n->next_attempt_s = n->agent->now_s + retry_connect_s;
     n->link = open_link(n);
     sl_error error;
     if (n->link != NULL && sl_link_connect(n->link, sl_roster_host(n->agent->roster, n->rank),
@@ -292,7 +291,7 @@ static void on_connected(void *context, void *owner) {
     sl_agent *a = context;
     neighbour *n = owner;
     n->connected = true;
-    n->heard_s = a->progress_s;
+    n->heard_s = a->now_s;
     say_hello(n);
 }
 
@@ -301,8 +300,8 @@ static void on_down(void *context, void *owner, bool established, const char *re
     neighbour *n = owner;
     sl_link_close(&n->link);
     n->connected = false;
-    n->next_attempt_s = a->progress_s + retry_connect_s;
-    if (!established || n->bye_received || a->phase == PHASE_OVER || a->phase == PHASE_GOODBYE)
+    n->next_attempt_s = a->now_s + retry_connect_s;
+    if (!established || n->bye_received || a->phase == PHASE_OVER)
         return;
     char text[256];
     snprintf(text, sizeof text, "agent %u is gone: %s", n->rank, reason);
@@ -322,11 +321,12 @@ const sl_fabric_handlers *sl_neighbour_handlers(void) {
 
 /* ---- time ---- */
 
-void sl_neighbour_tick(neighbour *n, double now_s) {
+void sl_neighbour_tick(neighbour *n) {
     sl_agent *a = n->agent;
+    double now_s = a->now_s;
     double timeout_s = a->settings.experiment->transport.timeout_s;
     if (n->link == NULL && a->phase == PHASE_CONNECTING && n->rank < a->settings.rank && now_s >= n->next_attempt_s)
-        try_to_connect(n, now_s);
+        try_to_connect(n);
     if (!n->connected)
         return;
     if (!n->bye_received && now_s - n->heard_s > silence_share * timeout_s) {

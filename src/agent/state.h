@@ -47,6 +47,8 @@ struct sl_agent {
     sl_node *node;
     sl_hello hello;
     int stop_descriptor;
+    double now_s;    /* when the loop last looked */
+    bool tick_due;
     bool retry_soon; /* a send found no room: nothing will wake us, so look again in a millisecond */
     uint32_t window; /* receive buffers for data, per neighbour */
     size_t chunk_elements;
@@ -63,9 +65,9 @@ struct sl_agent {
     uint32_t *payload_crcs;  /* (chunks) */
     uint32_t *payload_users; /* (chunks) neighbours that it has not left for yet */
 
-    double began_s, round_began_s, publish_s, exchange_ended_s, gradient_ended_s;
+    double began_s, publish_s, exchange_ended_s, gradient_ended_s;
     double busy_since_gradient_s; /* encode and combine since the gradient of this round was there */
-    double progress_s;            /* when something last moved */
+    double progress_s;            /* when the node last made a step */
     double deadline_s;            /* end of the phase, where it has one */
     sl_record record;
     sl_agent_counters counters;
@@ -75,7 +77,7 @@ struct sl_agent {
 const sl_fabric_handlers *sl_neighbour_handlers(void);
 neighbour *sl_neighbour_find(sl_agent *agent, uint32_t rank);
 /* Connects where it is our turn and time; keeps silence from being mistaken for death; notices the silent. */
-void sl_neighbour_tick(neighbour *n, double now_s);
+void sl_neighbour_tick(neighbour *n);
 /* Sends the next chunk of this round. False: nothing to send, no credit or no room. */
 bool sl_neighbour_send_chunk(neighbour *n);
 /* A receive buffer of its data is free again. */
