@@ -18,9 +18,14 @@ static const float *publish_model(const sl_state *s, size_t from) {
     return s->x + from;
 }
 
+/* A learning rate of 0 is pure gossip averaging: the gradient is not even read. */
+static void step(sl_state *s, float *x, const float *x_decay, size_t from, size_t count) {
+    if (s->sgd.learning_rate != 0)
+        s->vec->sgd_step(x + from, x_decay + from, s->g + from, s->m ? s->m + from : NULL, &s->sgd, count);
+}
+
 static void adapt(sl_state *s, size_t from, size_t count) {
-    float *x = s->x + from;
-    s->vec->sgd_step(x, x, s->g + from, s->m ? s->m + from : NULL, &s->sgd, count);
+    step(s, s->x, s->x, from, count);
 }
 
 static void combine_in_place(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
@@ -35,7 +40,7 @@ static void combine_aside(sl_state *s, const sl_mix *mix, size_t from, size_t co
 
 static void adapt_sum(sl_state *s, size_t dimension) {
     float *sum = s->extra[ACCUMULATOR];
-    s->vec->sgd_step(sum, s->x, s->g, s->m, &s->sgd, dimension);
+    step(s, sum, s->x, 0, dimension);
     s->extra[ACCUMULATOR] = s->x;
     s->x = sum;
 }

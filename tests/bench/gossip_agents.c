@@ -1,0 +1,178 @@
+/* gossip_agents.c - Starling's gossip round: real agents over libfabric, as peer_sockets.c and peer_mpi.c measure theirs.
+ *
+ *   gossip_agents N D ROUNDS [KEY=VALUE ...]
+ *
+ * Forks N agents on a ring that average their vectors (learning rate 0): encode, checksum, send, receive, check, combine. The task's
+ * gradient is where rounds begin and end: it stamps the end of the last round, waits for all, and stamps the start of the next. KEY=VALUE
+ * overrides keys of the experiment, such as transport.chunk_bytes=1048576. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "starling/starling.h"
+
+enum { WARMUP_ROUNDS = 3, NODES_MAX = 64, ROUNDS_MAX = 4096 };
+
+/* In memory that all processes share. */
+typedef struct stamps {
+    pthread_barrier_t barrier;
+    uint16_t ports[NODES_MAX];
+    double start[ROUNDS_MAX][NODES_MAX], end[ROUNDS_MAX][NODES_MAX];
+    size_t wrong[NODES_MAX];
+} stamps;
+
+typedef struct process {
+    stamps *shared;
+    int nodes;
+    size_t dimension;
+} process;
+
+static void initial(void *context, uint32_t rank, float *x) {
+    bench_fill(x, ((process *)context)->dimension, (int)rank);
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    process *p = context;
+    (void)g;
+    p->shared->end[round - 1][rank] = bench_now_ms();
+    if (round == 2)
+        p->shared->wrong[rank] = bench_wrong(x, p->dimension, (int)rank, p->nodes);
+    pthread_barrier_wait(&p->shared->barrier);
+    p->shared->start[round][rank] = bench_now_ms();
+    return 0;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context;
+    (void)x;
+    return (sl_evaluation){0};
+}
+
+static void die(const sl_error *error) {
+    fprintf(stderr, "gossip_agents: %s\n", error->text);
+    _exit(1);
+}
+
+static sl_roster *meet(process *p, uint32_t rank, uint16_t port) {
+    char text[NODES_MAX * 32] = "";
+    sl_error error;
+    sl_roster *roster;
+    p->shared->ports[rank] = port;
+    pthread_barrier_wait(&p->shared->barrier);
+    for (int i = 0; i < p->nodes; i++)
+        sprintf(text + strlen(text), "127.0.0.1:%u\n", p->shared->ports[i]);
+    if (sl_roster_parse(&roster, text, "roster", &error) != 0)
+        die(&error);
+    return roster;
+}
+
+static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrides, int override_count) {
+    char json[512];
+    snprintf(json, sizeof json,
+             "{\"name\": \"gossip\", \"rounds\": %llu, \"topology\": {\"nodes\": %d, \"family\": \"ring\", \"weights\": "
+             "\"metropolis\"}, \"algorithm\": {\"name\": \"d-psgd\"}, \"optimizer\": {\"learning_rate\": 0}, "
+             "\"model\": {\"name\": \"softmax\"}, \"data\": {\"name\": \"digits\"}, \"record\": {\"every\": %llu}}",
+             (unsigned long long)rounds, p->nodes, (unsigned long long)rounds);
+    sl_error error;
+    sl_experiment *experiment;
+    sl_agent *agent;
+    if (sl_experiment_parse(&experiment, json, "gossip_agents", ".", (const char *const *)overrides, (size_t)override_count,
+                            &error) != 0)
+        die(&error);
+    sl_agent_settings settings = {.experiment = experiment, .rank = rank, .host = "127.0.0.1"};
+    settings.task = (sl_task){.context = p, .dimension = p->dimension, .rounds = rounds, .initial = initial,
+                              .gradient = gradient, .evaluate = evaluate};
+    if (sl_agent_open(&agent, &settings, &error) != 0)
+        die(&error);
+    sl_roster *roster = meet(p, rank, sl_agent_port(agent));
+    if (sl_agent_run(agent, roster, &error) != 0)
+        die(&error);
+    if (rank == 0) {
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        fprintf(stderr, "memory of rank 0: vectors %.2f d, receive buffers %.2f d, peak resident %.2f d\n",
+                (double)sl_agent_counters_read(agent).vector_bytes / 4 / (double)p->dimension,
+                (double)sl_agent_counters_read(agent).receive_buffer_bytes / 4 / (double)p->dimension,
+                (double)usage.ru_maxrss * 1024 / 4 / (double)p->dimension);
+    }
+    sl_agent_close(&agent);
+    sl_roster_close(&roster);
+    sl_experiment_close(&experiment);
+}
+
+static double round_ms(const stamps *s, int nodes, size_t round) {
+    double start = s->start[round][0], end = s->end[round][0];
+    for (int i = 1; i < nodes; i++) {
+        start = fmin(start, s->start[round][i]);
+        end = fmax(end, s->end[round][i]);
+    }
+    return end - start;
+}
+
+static stamps *share(int nodes) {
+    stamps *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_t attributes;
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&s->barrier, &attributes, (unsigned)nodes);
+    return s;
+}
+
+/* Waits for all; one that fails takes the others, who wait at the barrier, with it. */
+static bool all_end_well(int nodes) {
+    bool well = true;
+    for (int i = 0; i < nodes; i++) {
+        int status;
+        wait(&status);
+        if (status != 0 && well) {
+            well = false;
+            signal(SIGTERM, SIG_IGN);
+            kill(0, SIGTERM);
+        }
+    }
+    return well;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 4) {
+        fprintf(stderr, "usage: gossip_agents N D ROUNDS [KEY=VALUE ...]\n");
+        return 2;
+    }
+    process p = {.nodes = atoi(argv[1]), .dimension = strtoull(argv[2], NULL, 10)};
+    size_t rounds = strtoull(argv[3], NULL, 10);
+    if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension == 0 || rounds == 0 || rounds + WARMUP_ROUNDS + 1 >= ROUNDS_MAX) {
+        fprintf(stderr, "gossip_agents: N is 2..%d, D and ROUNDS are positive, ROUNDS below %d\n", NODES_MAX,
+                ROUNDS_MAX - WARMUP_ROUNDS - 1);
+        return 2;
+    }
+    setpgid(0, 0);
+    p.shared = share(p.nodes);
+    for (uint32_t rank = 0; rank < (uint32_t)p.nodes; rank++)
+        if (fork() == 0) {
+            run_agent(&p, rank, WARMUP_ROUNDS + rounds + 1, argv + 4, argc - 4);
+            _exit(0);
+        }
+    if (!all_end_well(p.nodes))
+        return 1;
+    size_t wrong = 0;
+    for (int i = 0; i < p.nodes; i++)
+        wrong += p.shared->wrong[i];
+    if (wrong > 0) {
+        fprintf(stderr, "gossip_agents: %zu elements of the first average are wrong\n", wrong);
+        return 1;
+    }
+    double *times_ms = calloc(rounds, sizeof *times_ms);
+    for (size_t r = 0; r < rounds; r++)
+        times_ms[r] = round_ms(p.shared, p.nodes, WARMUP_ROUNDS + 1 + r);
+    bench_report("starling", p.nodes, p.dimension, times_ms, rounds);
+    free(times_ms);
+    return 0;
+}
