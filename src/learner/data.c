@@ -1,0 +1,35 @@
+/* data.c - which reader serves which kind; see data.h. */
+#include "data.h"
+
+int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
+    switch (config->kind) {
+    case SL_DATA_DIGITS:
+        return sl_digits_draw(out, config, seed, error);
+    case SL_DATA_MNIST:
+        return sl_idx_load(out, config, error);
+    case SL_DATA_CIFAR10:
+        return sl_cifar10_load(out, config, error);
+    case SL_DATA_LIBSVM:
+        return sl_libsvm_load(out, config, error);
+    }
+    return sl_fail(error, SL_EINVAL, "data.kind is %d, which is no data set", (int)config->kind);
+}
+
+void sl_data_free(sl_data *data) {
+    sl_samples_free(&data->train);
+    sl_samples_free(&data->test);
+}
+
+int sl_data_count(uint32_t *out, uint32_t wanted, uint64_t available, const char *key,
+                  const char *where, sl_error *error) {
+    if (wanted > available)
+        return sl_fail(
+            error, SL_EINVAL,
+            "data.%s is %u, but %s has only %llu; ask for at most that many, or 0 for all", key,
+            wanted, where, (unsigned long long)available);
+    if (available > SL_SAMPLES_MAX)
+        return sl_fail(error, SL_EFILE, "%s: has %llu samples; at most %u are allowed", where,
+                       (unsigned long long)available, SL_SAMPLES_MAX);
+    *out = wanted != 0 ? wanted : (uint32_t)available;
+    return 0;
+}

@@ -1,0 +1,210 @@
+/* quadratic.c - least squares per node; see quadratic.h. */
+#include "quadratic.h"
+
+#include <assert.h>
+#include <float.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHERE_MAX 96
+
+/* An array of `count` elements, or an error that names it; count 0 takes any length from 1 to
+ * `most`. */
+static int check_array(const json_t *array, size_t count, size_t most, const char *name,
+                       const char *where, sl_error *error) {
+    if (!json_is_array(array))
+        return sl_fail(error, SL_EFILE, "%s: %s is %s; it must be an array", name, where,
+                       array == NULL ? "missing" : "no array");
+    size_t found = json_array_size(array);
+    if (count != 0 && found != count)
+        return sl_fail(error, SL_EFILE, "%s: %s has %zu elements; it must have %zu", name, where,
+                       found, count);
+    if (count == 0 && (found < 1 || found > most))
+        return sl_fail(error, SL_EFILE, "%s: %s has %zu elements; allowed are 1 to %zu", name,
+                       where, found, most);
+    return 0;
+}
+
+/* The `count` numbers of an array into out. */
+static int read_numbers(double *out, const json_t *array, size_t count, const char *name,
+                        const char *where, sl_error *error) {
+    int code = check_array(array, count, count, name, where, error);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        const json_t *value = json_array_get(array, i);
+        out[i] = json_number_value(value);
+        if (!json_is_number(value) || !(fabs(out[i]) <= (double)FLT_MAX))
+            code = sl_fail(error, SL_EFILE, "%s: %s[%zu] is no number of single precision's range",
+                           name, where, i);
+    }
+    return code;
+}
+
+static int check_keys(const json_t *root, const char *name, sl_error *error) {
+    const char *key;
+    json_t *value;
+    if (!json_is_object(root))
+        return sl_fail(error, SL_EFILE, "%s: is no JSON object; it must have the keys A, b and x0",
+                       name);
+    json_object_foreach((json_t *)root, key, value) {
+        if (strcmp(key, "A") != 0 && strcmp(key, "b") != 0 && strcmp(key, "x0") != 0 &&
+            strcmp(key, "comment") != 0)
+            return sl_fail(
+                error, SL_EFILE,
+                "%s: unknown key \"%s\"; allowed are A [n][m][d], b [n][m], x0 [n][d] and comment",
+                name, key);
+    }
+    return 0;
+}
+
+/* n, m and d from A's outermost arrays; d and m may not differ later. */
+static int read_shape(sl_quadratic *q, const json_t *a, const char *name, uint32_t nodes,
+                      sl_error *error) {
+    int code = check_array(a, 0, SL_NODES_MAX, name, "A", error);
+    if (code == 0 && json_array_size(a) != nodes)
+        code = sl_fail(
+            error, SL_EFILE,
+            "%s: A is for %zu nodes, but the topology has %u; A needs one [m][d] matrix a node",
+            name, json_array_size(a), nodes);
+    const json_t *first = json_array_get(a, 0), *row = json_array_get(first, 0);
+    if (code == 0)
+        code = check_array(first, 0, SL_QUADRATIC_ROWS_MAX, name, "A[0]", error);
+    if (code == 0)
+        code = check_array(row, 0, SL_QUADRATIC_DIMENSION_MAX, name, "A[0][0]", error);
+    if (code == 0)
+        *q = (sl_quadratic){.nodes = nodes,
+                            .rows = (uint32_t)json_array_size(first),
+                            .dimension = (uint32_t)json_array_size(row)};
+    return code;
+}
+
+/* A file's shape is bounded by what it spells out: a ragged A cannot ask for more than its own
+ * numbers, row by row. */
+static int allocate(sl_quadratic *q, const sl_bytes *file, sl_error *error) {
+    uint64_t vectors = (uint64_t)q->nodes * q->dimension;
+    if (vectors > file->size || vectors * q->rows > file->size)
+        return sl_fail(error, SL_EFILE,
+                       "%s: A[0] is %u x %u, but the file is too short for %u such matrices",
+                       file->name, q->rows, q->dimension, q->nodes);
+    q->a = malloc((size_t)vectors * q->rows * sizeof *q->a);
+    q->b = malloc((size_t)q->nodes * q->rows * sizeof *q->b);
+    q->x0 = malloc((size_t)vectors * sizeof *q->x0);
+    q->sum = malloc(q->dimension * sizeof *q->sum);
+    if (q->a == NULL || q->b == NULL || q->x0 == NULL || q->sum == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory for %u matrices of %u x %u", file->name,
+                       q->nodes, q->rows, q->dimension);
+    return 0;
+}
+
+static int read_node(sl_quadratic *q, const json_t *root, uint32_t node, const char *name,
+                     sl_error *error) {
+    char where[WHERE_MAX];
+    size_t d = q->dimension, m = q->rows;
+    const json_t *a = json_array_get(json_object_get(root, "A"), node);
+    snprintf(where, sizeof where, "A[%u]", node);
+    int code = check_array(a, m, m, name, where, error);
+    for (size_t row = 0; code == 0 && row < m; row++) {
+        snprintf(where, sizeof where, "A[%u][%zu]", node, row);
+        code = read_numbers(q->a + (node * m + row) * d, json_array_get(a, row), d, name, where,
+                            error);
+    }
+    snprintf(where, sizeof where, "b[%u]", node);
+    if (code == 0)
+        code = read_numbers(q->b + node * m, json_array_get(json_object_get(root, "b"), node), m,
+                            name, where, error);
+    snprintf(where, sizeof where, "x0[%u]", node);
+    if (code == 0)
+        code = read_numbers(q->sum, json_array_get(json_object_get(root, "x0"), node), d, name,
+                            where, error);
+    for (size_t i = 0; code == 0 && i < d; i++)
+        q->x0[node * d + i] = (float)q->sum[i];
+    return code;
+}
+
+static int read_root(sl_quadratic *q, const json_t *root, const sl_bytes *file, uint32_t nodes,
+                     sl_error *error) {
+    int code = check_keys(root, file->name, error);
+    if (code == 0)
+        code = read_shape(q, json_object_get(root, "A"), file->name, nodes, error);
+    if (code == 0)
+        code = check_array(json_object_get(root, "b"), nodes, nodes, file->name, "b", error);
+    if (code == 0)
+        code = check_array(json_object_get(root, "x0"), nodes, nodes, file->name, "x0", error);
+    if (code == 0)
+        code = allocate(q, file, error);
+    for (uint32_t node = 0; code == 0 && node < nodes; node++)
+        code = read_node(q, root, node, file->name, error);
+    return code;
+}
+
+int sl_quadratic_parse(sl_quadratic *out, const sl_bytes *file, uint32_t nodes, sl_error *error) {
+    json_error_t problem;
+    sl_quadratic q = {0};
+    json_t *root = json_loadb((const char *)file->data, file->size,
+                              JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &problem);
+    if (root == NULL)
+        return sl_fail(error, SL_EFILE, "%s: line %d, column %d: %s", file->name, problem.line,
+                       problem.column, problem.text);
+    int code = read_root(&q, root, file, nodes, error);
+    json_decref(root);
+    if (code != 0)
+        sl_quadratic_close(&q);
+    else
+        *out = q;
+    return code;
+}
+
+int sl_quadratic_load(sl_quadratic *out, const char *path, uint32_t nodes, sl_error *error) {
+    sl_bytes file;
+    int code = sl_bytes_read(&file, path, error);
+    if (code != 0)
+        return code;
+    code = sl_quadratic_parse(out, &file, nodes, error);
+    sl_bytes_free(&file);
+    return code;
+}
+
+void sl_quadratic_close(sl_quadratic *quadratic) {
+    free(quadratic->a);
+    free(quadratic->b);
+    free(quadratic->x0);
+    free(quadratic->sum);
+    *quadratic = (sl_quadratic){0};
+}
+
+/* (A_i x - b_i)_row */
+static double residual(const double *a, double b, const float *x, uint32_t dimension) {
+    double sum = 0;
+    for (uint32_t k = 0; k < dimension; k++)
+        sum += a[k] * (double)x[k];
+    return sum - b;
+}
+
+double sl_quadratic_gradient(sl_quadratic *quadratic, uint32_t rank, const float *x, float *g) {
+    assert(rank < quadratic->nodes);
+    uint32_t m = quadratic->rows, d = quadratic->dimension;
+    const double *a = quadratic->a + (size_t)rank * m * d, *b = quadratic->b + (size_t)rank * m;
+    double *sum = quadratic->sum, loss = 0;
+    memset(sum, 0, d * sizeof *sum);
+    for (uint32_t row = 0; row < m; row++, a += d) {
+        double r = residual(a, b[row], x, d);
+        loss += r * r;
+        for (uint32_t k = 0; k < d; k++)
+            sum[k] += a[k] * r;
+    }
+    for (uint32_t k = 0; k < d; k++)
+        g[k] = (float)sum[k];
+    return loss / 2;
+}
+
+double sl_quadratic_mean(const sl_quadratic *quadratic, const float *x) {
+    size_t m = quadratic->rows, d = quadratic->dimension;
+    double total = 0;
+    for (size_t i = 0; i < quadratic->nodes * m; i++) {
+        double r = residual(quadratic->a + i * d, quadratic->b[i], x, quadratic->dimension);
+        total += r * r;
+    }
+    return total / 2 / quadratic->nodes;
+}

@@ -1,0 +1,42 @@
+/* samples.h - a table of labelled samples in memory: bytes for images, floats for anything else.
+ *
+ * Images stay uint8 (a quarter of the memory and of the traffic) and become numbers while a batch
+ * is gathered: value = pixel/255 - mean of its channel, a fixed constant of the data set. Centred
+ * inputs let plain SGD take larger steps.
+ */
+#ifndef SL_LEARNER_SAMPLES_H
+#define SL_LEARNER_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/error.h"
+
+#define SL_SAMPLES_MAX 100000000u              /* samples of one table */
+#define SL_FEATURES_MAX 16777216u              /* numbers of one sample */
+#define SL_CLASSES_MAX 65535u                  /* labels are 16 bits */
+#define SL_SAMPLES_BYTES_MAX ((size_t)1 << 30) /* of one table */
+#define SL_CHANNELS_MAX 3
+
+typedef struct sl_samples {
+    uint32_t count, features, classes;
+    uint8_t *pixels;   /* (count, features), or NULL */
+    float *values;     /* (count, features), or NULL */
+    uint16_t *labels;  /* (count), each < classes */
+    uint32_t channels; /* pixels: features/channels consecutive pixels each */
+    float mean[SL_CHANNELS_MAX];
+} sl_samples;
+
+typedef enum sl_samples_kind { SL_SAMPLES_PIXELS, SL_SAMPLES_VALUES } sl_samples_kind;
+
+/* An empty table of `count` x `features`, values zeroed. `where` names the source in errors. */
+int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, uint64_t features,
+                        const char *where, sl_error *error);
+void sl_samples_free(sl_samples *samples);
+/* Sample `index` as numbers into x (features); its label is returned. */
+uint16_t sl_samples_get(const sl_samples *samples, uint32_t index, float *x);
+/* `hash` continued over shape, samples and labels. */
+uint64_t sl_samples_hash(uint64_t hash, const sl_samples *samples);
+
+#endif
