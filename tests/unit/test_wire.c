@@ -1,0 +1,101 @@
+/* test_wire.c - frames survive the trip, and nothing that was damaged on it does. */
+#include <string.h>
+
+#include "harness.h"
+#include "starling/rng.h"
+#include "wire/frame.h"
+
+enum { PAYLOAD = 100 };
+
+static size_t make_frame(uint8_t *bytes, sl_frame_type type, uint32_t payload_bytes) {
+    for (uint32_t i = 0; i < payload_bytes; i++)
+        bytes[SL_FRAME_HEADER_BYTES + i] = (uint8_t)(i * 7 + 1);
+    sl_frame frame = {.type = type, .sender = 3, .chunk = 5, .round = 1ull << 40, .credit = 77, .payload_bytes = payload_bytes};
+    frame.payload_crc = sl_crc32c(bytes + SL_FRAME_HEADER_BYTES, payload_bytes);
+    sl_frame_encode(&frame, bytes);
+    return SL_FRAME_HEADER_BYTES + payload_bytes;
+}
+
+START_TEST(crc32c_gives_the_published_answers) {
+    uint8_t zeros[32] = {0}, ones[32];
+    memset(ones, 0xFF, sizeof ones);
+    ck_assert_uint_eq(sl_crc32c("123456789", 9), 0xE3069283); /* RFC 3720, B.4 and the usual check value */
+    ck_assert_uint_eq(sl_crc32c(zeros, 32), 0x8A9136AA);
+    ck_assert_uint_eq(sl_crc32c(ones, 32), 0x62A8AB43);
+}
+END_TEST
+
+START_TEST(a_frame_comes_back_as_it_was) {
+    uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
+    size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
+    sl_frame frame;
+    ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD));
+    ck_assert_int_eq(frame.type, SL_FRAME_DATA);
+    ck_assert_uint_eq(frame.sender, 3);
+    ck_assert_uint_eq(frame.chunk, 5);
+    ck_assert_uint_eq(frame.round, 1ull << 40);
+    ck_assert_uint_eq(frame.credit, 77);
+    ck_assert_uint_eq(frame.payload_bytes, PAYLOAD);
+}
+END_TEST
+
+START_TEST(every_flipped_bit_is_noticed) {
+    uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
+    size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
+    for (size_t bit = 0; bit < size * 8; bit++) {
+        sl_frame frame;
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        ck_assert_msg(sl_frame_decode(&frame, bytes, size, PAYLOAD) != NULL, "bit %zu", bit);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+END_TEST
+
+START_TEST(every_truncation_is_noticed) {
+    uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
+    size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
+    sl_frame frame;
+    for (size_t shorter = 0; shorter < size; shorter++)
+        ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, shorter, PAYLOAD));
+}
+END_TEST
+
+START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums) {
+    uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
+    sl_frame frame;
+    size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, PAYLOAD - 1), "payload longer than its type allows");
+    size = make_frame(bytes, SL_FRAME_HEARTBEAT, 1);
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096), "payload longer than its type allows");
+    size = make_frame(bytes, SL_FRAME_ABORT, SL_FRAME_TEXT_MAX + 1);
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096), "payload longer than its type allows");
+    size = make_frame(bytes, SL_FRAME_TYPE_END, 0);
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096), "unknown frame type");
+}
+END_TEST
+
+START_TEST(a_hello_comes_back_as_it_was) {
+    sl_hello hello = {.run_id = 1, .topology_hash = 2, .layout_hash = 3, .data_hash = 4, .dimension = 5, .rounds = 6,
+                      .chunk_bytes = 7, .nodes = 8, .section_count = 5, .sections = {9, 10, 11, 12, 13}};
+    uint8_t bytes[SL_HELLO_BYTES];
+    sl_hello back;
+    memset(&back, 0, sizeof back);
+    sl_hello_encode(&hello, bytes);
+    ck_assert_ptr_null(sl_hello_decode(&back, bytes, sizeof bytes));
+    ck_assert_uint_eq(back.run_id, 1);
+    ck_assert_uint_eq(back.rounds, 6);
+    ck_assert_uint_eq(back.nodes, 8);
+    ck_assert_uint_eq(back.sections[4], 13);
+    ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes - 1));
+    bytes[56] = SL_HELLO_SECTIONS_MAX + 1;
+    ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes));
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("wire");
+    ADD_TESTS(suite, "frames", crc32c_gives_the_published_answers, a_frame_comes_back_as_it_was, every_flipped_bit_is_noticed,
+              every_truncation_is_noticed, a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
+              a_hello_comes_back_as_it_was);
+    return run_suite(suite);
+}
