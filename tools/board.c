@@ -1,0 +1,131 @@
+/* board.c - where the records of all nodes come together; see board.h.
+ *
+ * Records of one round arrive in any order, but never those of two rounds of one node: whoever
+ * calls waits (`waiting`) until the round is complete. So one model a node is all that has to be
+ * kept.
+ */
+#include "board.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+int board_open(board *out, const trial *t, const char *driver, const char *path, progress *view,
+               sl_error *error) {
+    uint32_t nodes = t->nodes;
+    size_t dimension = t->task.dimension;
+    board b = {.trial = t, .progress = view, .driver = driver, .began = now_seconds()};
+    b.records = calloc(nodes, sizeof *b.records);
+    b.waiting = calloc(nodes, sizeof *b.waiting);
+    b.rows = calloc(nodes, sizeof *b.rows);
+    b.models = calloc((size_t)nodes * dimension, sizeof *b.models);
+    b.mean = calloc(dimension, sizeof *b.mean);
+    int result = 0;
+    if (b.records == NULL || b.waiting == NULL || b.rows == NULL || b.models == NULL ||
+        b.mean == NULL)
+        result = sl_fail(error, SL_ENOMEM,
+                         "out of memory for the models of %u nodes with %zu parameters each", nodes,
+                         dimension);
+    for (uint32_t i = 0; result == 0 && i < nodes; i++)
+        b.rows[i] = b.models + (size_t)i * dimension;
+    if (result == 0)
+        result = sl_folder_open(&b.folder, path, t->experiment, true, error);
+    if (result != 0) {
+        board_close(&b);
+        return result;
+    }
+    *out = b;
+    return 0;
+}
+
+void board_close(board *b) {
+    sl_folder_close(&b->folder, NULL);
+    free(b->records);
+    free(b->waiting);
+    free(b->rows);
+    free(b->models);
+    free(b->mean);
+    b->records = NULL;
+    b->waiting = NULL;
+    b->rows = NULL;
+    b->models = b->mean = NULL;
+}
+
+float *board_model(board *b, uint32_t rank) {
+    return b->models + (size_t)rank * b->trial->task.dimension;
+}
+
+static void show(board *b) {
+    uint32_t nodes = b->trial->nodes;
+    measured m = {.round = b->records[0].round.round,
+                  .accuracy_mean_model = b->consensus.mean_model.accuracy};
+    m.consensus = b->consensus.distance;
+    for (uint32_t i = 0; i < nodes; i++) {
+        m.loss += b->records[i].round.loss / nodes;
+        m.accuracy += b->records[i].evaluation.accuracy / nodes;
+        m.bytes_per_node += (double)b->records[i].bytes_sent / nodes;
+    }
+    progress_measured(b->progress, &m);
+}
+
+static void complete_round(board *b) {
+    const sl_task *task = &b->trial->task;
+    b->consensus.distance =
+        sl_consensus_distance(b->rows, b->trial->nodes, task->dimension, b->mean);
+    b->consensus.mean_model = task->evaluate(task->context, b->mean);
+    b->has_consensus = true;
+    b->rounds_recorded++;
+    memset(b->waiting, 0, b->trial->nodes * sizeof *b->waiting);
+    b->waiting_count = 0;
+    show(b);
+}
+
+int board_record(board *b, const sl_record *record, const float *x, sl_error *error) {
+    int result = sl_folder_metrics(b->folder, record, error);
+    if (result != 0)
+        return result;
+    b->records[record->rank] = *record;
+    float *model = board_model(b, record->rank);
+    if (x != model)
+        memcpy(model, x, b->trial->task.dimension * sizeof *model);
+    if (b->incomplete)
+        return 0;
+    b->waiting[record->rank] = true;
+    if (++b->waiting_count == b->trial->nodes)
+        complete_round(b);
+    return 0;
+}
+
+static int write_models(board *b, sl_error *error) {
+    size_t dimension = b->trial->task.dimension;
+    int result = 0;
+    for (uint32_t i = 0; i < b->trial->nodes && result == 0; i++)
+        result = sl_folder_model(b->folder, i, b->rows[i], dimension, error);
+    if (result == 0)
+        result = sl_folder_model(b->folder, -1, b->mean, dimension, error);
+    return result;
+}
+
+int board_finish(board *b, sl_error *error) {
+    sl_summary summary = {
+        .driver = b->driver,
+        .rounds = b->trial->task.rounds,
+        .nodes = b->trial->nodes,
+        .record_count = b->trial->nodes,
+        .records = b->records,
+        .has_consensus = b->has_consensus,
+        .consensus = b->consensus,
+        .seconds = now_seconds() - b->began,
+    };
+    int result = write_models(b, error);
+    if (result == 0)
+        result = sl_folder_summary(b->folder, &summary, error);
+    if (result == 0)
+        result = sl_folder_close(&b->folder, error);
+    progress_clear(b->progress);
+    if (result == 0)
+        table_print(&summary);
+    return result;
+}

@@ -1,0 +1,38 @@
+/* board.h - where the records of all nodes come together: run folder, consensus, live view, final
+ * table. */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include "progress.h"
+#include "tool.h"
+
+typedef struct board {
+    const trial *trial;
+    sl_folder *folder;
+    progress *progress;
+    const char *driver;
+    sl_record *records; /* (nodes) the last of each */
+    bool *waiting;      /* (nodes) its record of the round under way is here */
+    uint32_t waiting_count;
+    bool incomplete;    /* a node is gone: rounds are not waited for any more */
+    float *models;      /* (nodes, d) */
+    const float **rows; /* (nodes) into models */
+    float *mean;        /* (d) */
+    bool has_consensus;
+    sl_consensus consensus; /* of the last round that all nodes have recorded */
+    uint64_t rounds_recorded;
+    double began;
+} board;
+
+/* Creates the run folder at `path`. */
+int board_open(board *out, const trial *t, const char *driver, const char *path, progress *view,
+               sl_error *error);
+/* Where rank's model may be put before board_record, to save the copy. */
+float *board_model(board *b, uint32_t rank);
+int board_record(board *b, const sl_record *record, const float *x, sl_error *error);
+/* Writes the models and the summary and closes the folder; prints the table. */
+int board_finish(board *b, sl_error *error);
+/* Closes whatever is open; what was written stays. */
+void board_close(board *b);
+
+#endif

@@ -1,0 +1,38 @@
+/* progress.h - the live view: redrawn in place on a terminal, plain lines elsewhere. */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What was measured over all nodes in the last recorded round; NaN where it means nothing or is not
+ * known. */
+typedef struct measured {
+    uint64_t round;
+    double loss;     /* of the batches, mean over nodes */
+    double accuracy; /* of the nodes' models, mean */
+    double accuracy_mean_model;
+    double consensus;
+    double bytes_per_node; /* sent */
+} measured;
+
+typedef struct progress {
+    bool terminal;
+    int lines_drawn;
+    uint64_t rounds, round; /* of the run; that every node has reached */
+    double began, drawn;    /* seconds; began: when the first round did */
+    bool has_measured;
+    measured last;
+} progress;
+
+void progress_open(progress *p, uint64_t rounds);
+/* Every node has begun this round. */
+void progress_round(progress *p, uint64_t round);
+void progress_measured(progress *p, const measured *m);
+/* To be called now and then: redraws when it is time to. */
+void progress_tick(progress *p);
+/* Takes the view off the terminal, before something else is written. */
+void progress_clear(progress *p);
+
+#endif

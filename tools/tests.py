@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Builds Starling in its test flavours, runs every test and counts them; called by tools/test.
+
+Test programs come in two kinds. Check programs write TAP when CK_TAP_LOG_FILE_NAME asks them to. Scripts are called with the
+path of the `starling` command and print a line "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test; a script that
+ends badly without a "not ok" counts as one failed test.
+
+groups: headers unit parity chaos sanitized fuzz
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WORK = os.path.join(ROOT, "build-test")
+SANITIZED = os.path.join(ROOT, "build-sanitized")
+FUZZ = os.path.join(ROOT, "build-fuzz")
+FUZZ_SECONDS = 10
+# gcc's sanitizers also see what OpenBLAS and libfabric keep until the process ends.
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+    "LSAN_OPTIONS": "suppressions=" + os.path.join(ROOT, "tests", "lsan.supp") + ":print_suppressions=0",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+}
+LINE = re.compile(r"^(ok|not ok|skip)\b[ \d-]*(.*)$")
+
+
+class Counts:
+    """What all groups add up to."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def take(self, label, results, output="", seconds=0.0):
+        """Counts [(kind, name)] of one program and says how it went."""
+        passed = sum(kind == "ok" for kind, _ in results)
+        failed = [name for kind, name in results if kind == "not ok"]
+        skipped = [name for kind, name in results if kind == "skip"]
+        self.passed += passed
+        self.failed += len(failed)
+        self.skipped += len(skipped)
+        print(f"{label}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped ({seconds:.1f} s)")
+        for name in skipped:
+            print(f"  skipped {name}")
+        for name in failed:
+            print(f"  FAILED {name}")
+        if failed and output:
+            print("  | " + "\n  | ".join(output.strip().splitlines()[-60:]))
+        sys.stdout.flush()
+
+
+def parse(text):
+    return [match.groups() for match in map(LINE.match, text.splitlines()) if match]
+
+
+def call(command, timeout, env=None, cwd=ROOT):
+    """(exit code, output, seconds); 124 when it took too long."""
+    began = time.monotonic()
+    child = subprocess.Popen(command, cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                             start_new_session=True)
+    try:
+        output, _ = child.communicate(timeout=timeout)
+        code = child.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, 9)
+        output, _ = child.communicate()
+        output += f"\nkilled after {timeout} s\n"
+        code = 124
+    return code, output, time.monotonic() - began
+
+
+def build(counts, folder, options, env=None):
+    """True when it built; a build that fails is a failed test."""
+    name = os.path.basename(folder)
+    began = time.monotonic()
+    code, output = 0, ""
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        code, output, _ = call(["meson", "setup", folder, ROOT, *options], 120, env)
+    if code == 0:
+        code, output, _ = call(["meson", "compile", "-C", folder], 900)
+    counts.take(f"build {name}", [("ok" if code == 0 else "not ok", "build " + name)], output, time.monotonic() - began)
+    return code == 0
+
+
+def run_program(counts, label, command, timeout, env):
+    """One test program of meson's list."""
+    tap = os.path.join(WORK, "tap")
+    if os.path.exists(tap):
+        os.remove(tap)
+    code, output, seconds = call(command, timeout, {**(env or {}), "CK_TAP_LOG_FILE_NAME": tap})
+    text = open(tap, errors="replace").read() if os.path.exists(tap) else output
+    results = parse(text)
+    if code == 77 and not results:
+        results = [("skip", label)]
+    elif not results:
+        results = [("ok" if code == 0 else "not ok", label)]
+    elif code != 0 and not any(kind == "not ok" for kind, _ in results):
+        results.append(("not ok", f"{label}: ended with code {code}"))
+    counts.take(label, results, output + text if text != output else output, seconds)
+
+
+def run_meson_tests(counts, folder, prefix, env=None):
+    listing = subprocess.run(["meson", "introspect", folder, "--tests"], capture_output=True, text=True, check=True)
+    for test in json.loads(listing.stdout):
+        run_program(counts, f"{prefix} {test['name']}", test["cmd"], test["timeout"] or 300, {**test["env"], **(env or {})})
+
+
+def run_scripts(counts, folder, pattern, prefix, env=None, timeout=420):
+    starling = os.path.join(folder, "tools", "starling")
+    for script in sorted(glob.glob(os.path.join(ROOT, pattern))):
+        label = f"{prefix} {os.path.basename(script)}"
+        run_program(counts, label, [sys.executable, script, starling], timeout, env)
+
+
+def headers(counts):
+    """Every public header compiles alone, in C and in C++."""
+    results, log = [], ""
+    for header in sorted(glob.glob(os.path.join(ROOT, "include", "starling", "*.h"))):
+        for compiler, standard in (("gcc", "c11"), ("g++", "c++11")):
+            language = "c" if compiler == "gcc" else "c++"
+            code, output, _ = call([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                                    "-I", os.path.join(ROOT, "include"), header], 60)
+            results.append(("ok" if code == 0 else "not ok", f"{os.path.basename(header)} alone in {language}"))
+            log += output
+    counts.take("headers", results, log)
+
+
+def sanitized(counts):
+    options = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized", "-Dwerror=true"]
+    if not build(counts, SANITIZED, options):
+        return
+    env = {**SANITIZER_ENV, "CK_FORK": "no", "STARLING_QUICK": "1"}
+    run_meson_tests(counts, SANITIZED, "sanitized unit", env)
+    run_scripts(counts, SANITIZED, "tests/parity/*.py", "sanitized parity", env)
+
+
+def fuzz(counts):
+    targets = sorted(glob.glob(os.path.join(ROOT, "tests", "fuzz", "fuzz_*.c")))
+    names = [os.path.basename(path)[:-2] for path in targets]
+    if shutil.which("clang") is None:
+        counts.take("fuzz", [("skip", f"{name}: no clang here") for name in names])
+        return
+    options = ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized",
+               "-Dc_args=-fsanitize=fuzzer-no-link"]
+    if not build(counts, FUZZ, options, {"CC": "clang"}):
+        return
+    for name in names:
+        corpus = os.path.join(FUZZ, "corpus", name)
+        seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name[len("fuzz_"):])
+        os.makedirs(corpus, exist_ok=True)
+        command = [os.path.join(FUZZ, "tests", "fuzz", name), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048",
+                   "-max_len=65536", f"-artifact_prefix={FUZZ}/{name}-", "-verbosity=1", corpus]
+        if os.path.isdir(seeds):
+            command.append(seeds)
+        code, output, seconds = call(command, FUZZ_SECONDS + 120, {**SANITIZER_ENV, "UBSAN_OPTIONS": "halt_on_error=1"})
+        counts.take(name, [("ok" if code == 0 else "not ok", name)], output, seconds)
+
+
+def main():
+    groups = ["headers", "unit", "parity", "chaos", "sanitized", "fuzz"]
+    wanted = sys.argv[1:] or groups
+    if any(name not in groups for name in wanted):
+        print(__doc__)
+        return 2
+    counts = Counts()
+    if "headers" in wanted:
+        headers(counts)
+    if {"unit", "parity", "chaos"} & set(wanted) and build(counts, WORK, ["-Dwerror=true"]):
+        if "unit" in wanted:
+            run_meson_tests(counts, WORK, "unit")
+        if "parity" in wanted:
+            run_scripts(counts, WORK, "tests/parity/*.py", "parity")
+        if "chaos" in wanted:
+            run_scripts(counts, WORK, "tests/chaos/*.py", "chaos")
+    if "sanitized" in wanted:
+        sanitized(counts)
+    if "fuzz" in wanted:
+        fuzz(counts)
+    print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
+    return 1 if counts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

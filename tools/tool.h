@@ -1,0 +1,71 @@
+/* tool.h - what the subcommands of `starling` share: options, error lines, exit codes, an opened
+ * experiment.
+ *
+ * The tools stand on the public headers only. They own what the library must not: signals,
+ * processes, standard output, exit codes.
+ */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "starling/starling.h"
+
+enum {
+    TOOL_OK = 0,
+    TOOL_FAILED = 1,       /* the run failed: a peer, the network, divergence, a disk */
+    TOOL_USAGE = 2,        /* bad usage or bad input: nothing was started */
+    TOOL_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP; what was recorded so far is kept */
+};
+
+typedef struct options {
+    const char *file; /* EXPERIMENT, or TOPOLOGY */
+    const char **overrides;
+    size_t override_count;
+    const char *out;
+    bool has_rank;
+    uint32_t rank;
+    const char *roster, *listen;
+    int report_fd; /* -1: none */
+    uint64_t run_id;
+    bool help;
+} options;
+
+/* Options that a command takes beside EXPERIMENT and --help. */
+enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4 };
+
+/* TOOL_OK or TOOL_USAGE, with an error line written. `out` is to be closed in both cases. */
+int options_parse(options *out, int argc, char **argv, unsigned allowed);
+void options_close(options *o);
+
+/* One line to stderr: "starling: ...". */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* An experiment, checked as far as it can be without starting anything. */
+typedef struct trial {
+    sl_experiment *experiment;
+    sl_learner *learner;
+    sl_task task;
+    uint32_t nodes;
+} trial;
+int trial_open(trial *out, const options *o, sl_error *error);
+void trial_close(trial *t);
+
+/* --out, or runs/NAME-YYYYmmdd-HHMMSS[SUFFIX], into path. */
+void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
+                   char path[SL_PATH_MAX]);
+
+/* Non-zero once a signal has asked us to stop; signals are caught from the first call of
+ * catch_signals on. */
+extern volatile sig_atomic_t stop_requested;
+void catch_signals(void (*also)(void));
+
+double now_seconds(void);
+
+int cmd_run(int argc, char **argv);
+int cmd_agent(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+
+#endif
