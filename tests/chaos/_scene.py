@@ -1,0 +1,183 @@
+"""What the chaos scripts share: a scratch folder, the `starling` command in it, and the lines that tools/tests.py counts."""
+import copy
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+EXPERIMENT = {
+    "name": "chaos",
+    "seed": 3,
+    "rounds": 2000000,
+    "topology": {"nodes": 8, "family": "ring", "weights": "metropolis"},
+    "algorithm": {"name": "d-psgd"},
+    "optimizer": {"learning_rate": 0.01},
+    "model": {"name": "mlp", "hidden": [16]},
+    "data": {"name": "digits", "train_samples": 800, "test_samples": 100, "batch": 8},
+    "record": {"every": 20},
+    "transport": {"timeout_s": 5, "connect_timeout_s": 10},
+}
+
+
+class Failure(Exception):
+    """A test that did not hold; its text is the reason."""
+
+
+def check(holds, why):
+    if not holds:
+        raise Failure(why)
+
+
+def run_tests(tests):
+    """Runs each test(scene) and prints its line; ends the process."""
+    starling = os.path.abspath(sys.argv[1])
+    wanted = sys.argv[2:]
+    failed = 0
+    for test in tests:
+        name = test.__name__.replace("_", " ")
+        if wanted and test.__name__ not in wanted:
+            continue
+        scene = Scene(starling)
+        try:
+            why = test(scene)
+            scene.check_clean()
+            print(f"skip {name}: {why}" if why else f"ok {name}", flush=True)
+        except Failure as failure:
+            failed += 1
+            print(f"not ok {name}: {failure}", flush=True)
+        except Exception:  # a broken test must not hide the others
+            failed += 1
+            print(f"not ok {name}: {traceback.format_exc(limit=3)!r}", flush=True)
+        finally:
+            scene.close()
+    sys.exit(1 if failed else 0)
+
+
+class Scene:
+    """A scratch folder in which `starling` runs. Every process of it has the folder's name on its command line."""
+
+    def __init__(self, starling):
+        self.starling = starling
+        self.folder = tempfile.mkdtemp(prefix="starling-chaos-")
+        self.temporary = os.path.join(self.folder, "tmp")
+        os.mkdir(self.temporary)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return self.path(name)
+
+    def experiment(self, name="experiment.json", **changes):
+        """The experiment above with dotted keys replaced; a value of None removes the key."""
+        content = copy.deepcopy(EXPERIMENT)
+        for key, value in changes.items():
+            *above, last = key.split("__")
+            place = content
+            for part in above:
+                place = place.setdefault(part, {})
+            if value is None:
+                place.pop(last, None)
+            else:
+                place[last] = value
+        return self.write(name, json.dumps(content, indent=1))
+
+    def start(self, *arguments, wrapper=()):
+        """A running command; its outputs go to files, so that no pipe can fill up."""
+        self.count = getattr(self, "count", 0) + 1
+        out, err = self.path(f"stdout{self.count}"), self.path(f"stderr{self.count}")
+        environment = {**os.environ, "TMPDIR": self.temporary}
+        with open(out, "w") as stdout, open(err, "w") as stderr:
+            process = subprocess.Popen([*wrapper, self.starling, *arguments], cwd=self.folder, env=environment, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True)
+        return Running(process, out, err)
+
+    def call(self, *arguments, timeout=60, wrapper=()):
+        return self.start(*arguments, wrapper=wrapper).wait(timeout)
+
+    def processes(self):
+        """pid -> arguments of every live process (or zombie of ours) that belongs to this folder."""
+        found = {}
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    arguments = file.read().split(b"\0")
+            except OSError:
+                continue
+            if any(self.folder.encode() in argument for argument in arguments):
+                found[int(entry)] = [argument.decode(errors="replace") for argument in arguments]
+        return found
+
+    def agents(self):
+        """rank -> pid"""
+        return {int(arguments[arguments.index("--rank") + 1]): pid for pid, arguments in self.processes().items()
+                if len(arguments) > 1 and arguments[1] == "agent"}
+
+    def wait_gone(self, seconds):
+        until = time.monotonic() + seconds
+        while self.processes() and time.monotonic() < until:
+            time.sleep(0.02)
+        check(not self.processes(), f"still running after {seconds} s: {self.processes()}")
+
+    def check_clean(self):
+        check(not self.processes(), f"left behind: {self.processes()}")
+        check(not os.listdir(self.temporary), f"left in TMPDIR: {os.listdir(self.temporary)}")
+
+    def close(self):
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Running:
+    """A command under way, and after wait() its end."""
+
+    def __init__(self, process, out, err):
+        self.process, self.out_path, self.err_path = process, out, err
+        self.began = time.monotonic()
+        self.code = None
+
+    @property
+    def out(self):
+        with open(self.out_path, errors="replace") as file:
+            return file.read()
+
+    @property
+    def err(self):
+        with open(self.err_path, errors="replace") as file:
+            return file.read()
+
+    def wait(self, timeout):
+        try:
+            self.code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise Failure(f"still running after {timeout} s; stdout {self.out[-500:]!r}, stderr {self.err[-500:]!r}") from None
+        self.seconds = time.monotonic() - self.began
+        return self
+
+    def wait_for(self, text, seconds=60):
+        until = time.monotonic() + seconds
+        while text not in self.out:
+            check(self.process.poll() is None, f"ended with {self.process.returncode} before it wrote {text!r}: {self.err!r}")
+            check(time.monotonic() < until, f"did not write {text!r} within {seconds} s: {self.out!r}")
+            time.sleep(0.02)
+
+    def check_refused(self, *words, code=2):
+        """Ended with `code`, and one error line that has all of `words`."""
+        lines = self.err.splitlines()
+        check(self.code == code, f"exit code {self.code}, expected {code}; stderr {self.err!r}")
+        check(len(lines) == 1 and lines[0].startswith("starling: "), f"expected one line 'starling: ...', got {self.err!r}")
+        for word in words:
+            check(word.lower() in lines[0].lower(), f"'{word}' is missing in {lines[0]!r}")

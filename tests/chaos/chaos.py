@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Agents and their parent are killed, stopped and interrupted in the middle of a run: everybody ends in time, and says why.
+
+usage: chaos.py STARLING [TEST ...]
+"""
+import os
+import re
+import signal
+import time
+
+from _scene import EXPERIMENT, check, run_tests
+
+TIMEOUT = EXPERIMENT["transport"]["timeout_s"]
+NODES = EXPERIMENT["topology"]["nodes"]
+
+
+def start_run(scene, **changes):
+    """A run of eight agents that has trained for some rounds."""
+    running = scene.start("run", scene.experiment(**changes), "--out", scene.path("run"))
+    running.wait_for("round 40/")
+    agents = scene.agents()
+    check(sorted(agents) == list(range(NODES)), f"agents {sorted(agents)} are running, expected ranks 0 to {NODES - 1}")
+    return running, agents
+
+
+def lines_of_agents(running):
+    """rank -> its error line; none may have two."""
+    lines = {}
+    for line in running.err.splitlines():
+        match = re.match(r"starling: agent (\d+): (.*)", line)
+        if match:
+            check(int(match[1]) not in lines, f"agent {match[1]} has two error lines: {running.err!r}")
+            lines[int(match[1])] = match[2]
+    return lines
+
+
+def check_survivors(running, victim, seconds):
+    """The run failed in time; each survivor names an edge and a round, the victim's neighbours the edge to it."""
+    lines = lines_of_agents(running)
+    check(running.code == 1, f"exit code {running.code}, expected 1: {running.err!r}")
+    check(sorted(lines) == list(range(NODES)), f"expected one error line for each agent, got {running.err!r}")
+    for rank in set(range(NODES)) - {victim}:
+        check(re.search(r"edge \d+->\d+", lines[rank]) and re.search(r"round \d+", lines[rank]),
+              f"agent {rank} does not name edge and round: {lines[rank]!r}")
+    for rank in ((victim - 1) % NODES, (victim + 1) % NODES):
+        check(f"edge {victim}->{rank}" in lines[rank] or f"edge {rank}->{victim}" in lines[rank],
+              f"agent {rank} does not name its edge to {victim}: {lines[rank]!r}")
+    took = time.monotonic() - running.hit
+    check(took <= seconds, f"took {took:.1f} s, allowed {seconds} s")
+
+
+def hit(running, pid, number):
+    running.hit = time.monotonic()
+    os.kill(pid, number)
+
+
+def check_partial_results(scene):
+    for rank in range(NODES):
+        path = scene.path(f"run/metrics-{rank}.jsonl")
+        check(os.path.getsize(path) > 0, f"{path} is empty")
+    check(not os.path.exists(scene.path("run/model.npy")), "a run that failed has written a final model")
+
+
+def agent_killed(scene):
+    running, agents = start_run(scene)
+    hit(running, agents[3], signal.SIGKILL)
+    running.wait(TIMEOUT + 10)
+    check_survivors(running, 3, TIMEOUT + 2)
+    check("killed by signal 9" in lines_of_agents(running)[3], f"the killed agent's line: {lines_of_agents(running)[3]!r}")
+    check_partial_results(scene)
+
+
+def agent_stopped(scene):
+    running, agents = start_run(scene)
+    hit(running, agents[5], signal.SIGSTOP)
+    running.wait(TIMEOUT + 20)
+    check_survivors(running, 5, TIMEOUT + 7)
+    check("stopped" in lines_of_agents(running)[5], f"the stopped agent's line: {lines_of_agents(running)[5]!r}")
+    check_partial_results(scene)
+
+
+def agent_killed_while_combining_while_adapting(scene):
+    running, agents = start_run(scene, algorithm={"name": "d-psgd", "variant": "combine-while-adapt"})
+    hit(running, agents[0], signal.SIGKILL)
+    running.wait(TIMEOUT + 10)
+    check_survivors(running, 0, TIMEOUT + 2)
+
+
+def interrupted(scene):
+    running, _ = start_run(scene)
+    hit(running, running.process.pid, signal.SIGINT)
+    running.wait(15)
+    running.check_refused("stopped", code=130)
+    check(time.monotonic() - running.hit < 5, "took 5 s or more to end")
+    check_partial_results(scene)
+
+
+def interrupted_from_the_keyboard(scene):
+    """Ctrl-C reaches every process of the terminal's group."""
+    running, _ = start_run(scene)
+    running.hit = time.monotonic()
+    os.killpg(running.process.pid, signal.SIGINT)
+    running.wait(15)
+    running.check_refused("stopped", code=130)
+
+
+def interrupted_with_a_stopped_agent(scene):
+    running, agents = start_run(scene)
+    os.kill(agents[2], signal.SIGSTOP)
+    hit(running, running.process.pid, signal.SIGINT)
+    running.wait(15)
+    check(running.code == 130, f"exit code {running.code}, expected 130")
+
+
+def interrupted_at_the_start(scene):
+    for delay in (0.0, 0.05, 0.2, 0.5):
+        running = scene.start("run", scene.experiment(), "--out", scene.path(f"run{delay}"))
+        time.sleep(delay)
+        running.process.send_signal(signal.SIGINT)
+        running.wait(15)
+        check(running.code in (130, -signal.SIGINT), f"exit code {running.code} after {delay} s: {running.err!r}")
+        scene.wait_gone(5)
+
+
+def parent_killed(scene):
+    running, _ = start_run(scene)
+    running.process.kill()
+    running.process.wait()
+    scene.wait_gone(3)
+
+
+def parent_killed_with_a_stopped_agent(scene):
+    running, agents = start_run(scene)
+    os.kill(agents[1], signal.SIGSTOP)
+    running.process.kill()
+    running.process.wait()
+    scene.wait_gone(3)
+
+
+def simulation_interrupted(scene):
+    running = scene.start("sim", scene.experiment(), "--out", scene.path("run"))
+    running.wait_for("round 40/")
+    running.process.send_signal(signal.SIGINT)
+    running.wait(15)
+    running.check_refused("stopped", code=130)
+    check_partial_results(scene)
+
+
+if __name__ == "__main__":
+    run_tests([agent_killed, agent_stopped, agent_killed_while_combining_while_adapting, interrupted,
+               interrupted_from_the_keyboard, interrupted_with_a_stopped_agent, interrupted_at_the_start, parent_killed,
+               parent_killed_with_a_stopped_agent, simulation_interrupted])

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Wrong input gets one error line that names file, key, value and what is allowed; nothing is started, nothing is left.
+
+usage: wrong_input.py STARLING [TEST ...]
+"""
+import gzip
+import os
+import socket
+import struct
+import subprocess
+
+from _scene import check, run_tests
+
+SHORT = {"rounds": 4, "record__every": 2}
+
+
+def refuse(scene, *words, command="run", **changes):
+    """The changed experiment is refused, and no run folder appears."""
+    path = scene.experiment(**{**SHORT, **changes})
+    ended = scene.call(command, path, "--out", scene.path("out")) if command != "check" else scene.call("check", path)
+    ended.check_refused(*words)
+    check(not os.path.exists(scene.path("out")), "a run folder was left behind")
+
+
+def refuse_everywhere(scene, *words, **changes):
+    for command in ("check", "sim", "run"):
+        refuse(scene, *words, command=command, **changes)
+
+
+def unknown_key(scene):
+    refuse_everywhere(scene, "experiment.json", "optimizer.learning_rat", "learning_rate", optimizer__learning_rat=0.1)
+
+
+def unknown_top_level_key(scene):
+    refuse_everywhere(scene, "experiment.json", "topologie", "topology", topologie={"nodes": 3})
+
+
+def wrong_type(scene):
+    refuse_everywhere(scene, "experiment.json", "optimizer.learning_rate", "fast", optimizer__learning_rate="fast")
+
+
+def out_of_range(scene):
+    refuse_everywhere(scene, "experiment.json", "optimizer.momentum", "1.5", optimizer__momentum=1.5)
+
+
+def not_a_number(scene):
+    path = scene.write("experiment.json", '{"rounds": 3, "topology": {"nodes": 3, "family": "ring"}, "optimizer": {"learning_rate": NaN}}')
+    scene.call("check", path).check_refused("experiment.json")
+
+
+def not_a_number_in_set(scene):
+    path = scene.experiment(**SHORT)
+    scene.call("check", path, "--set", "optimizer.learning_rate=NaN").check_refused("optimizer.learning_rate", "NaN")
+
+
+def not_json(scene):
+    scene.call("check", scene.write("experiment.json", "{\n \"rounds\": 3,\n oops\n}")).check_refused("experiment.json", "3")
+
+
+def missing_file(scene):
+    for command in ("run", "sim", "check"):
+        scene.call(command, scene.path("nowhere.json")).check_refused("nowhere.json", "no such file")
+
+
+def row_does_not_sum_to_one(scene):
+    refuse_everywhere(scene, "row", "1", topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.6]]})
+
+
+def disconnected_graph(scene):
+    refuse_everywhere(scene, "connected", topology={"nodes": 4, "edges": [[0, 1], [2, 3]], "weights": "metropolis"})
+
+
+def self_loop_without_weight(scene):
+    refuse_everywhere(scene, "self-loop", topology={"nodes": 2, "edges": [[0, 1], [1, 1]], "weights": "metropolis"})
+
+
+def duplicate_edge(scene):
+    refuse_everywhere(scene, "0", "1", topology={"nodes": 2, "edges": [[0, 1], [1, 0]], "weights": "metropolis"})
+
+
+def topology_file_missing(scene):
+    refuse_everywhere(scene, "ring.json", topology="ring.json")
+
+
+def too_many_nodes_for_processes(scene):
+    refuse(scene, "65", "64", "sim", topology={"nodes": 65, "family": "ring"})
+
+
+def idx(magic, shape, body):
+    return struct.pack(">I", magic) + b"".join(struct.pack(">I", n) for n in shape) + body
+
+
+def write_mnist(scene, images=None, samples=40):
+    os.makedirs(scene.path("mnist"), exist_ok=True)
+    labels = bytes(i % 10 for i in range(samples))
+    good = idx(0x803, (samples, 28, 28), bytes(samples * 784))
+    for part in ("train", "t10k"):
+        scene.write(f"mnist/{part}-images-idx3-ubyte", good)
+        scene.write(f"mnist/{part}-labels-idx1-ubyte", idx(0x801, (samples,), labels))
+    if images is not None:
+        scene.write("mnist/train-images-idx3-ubyte", images)
+
+
+MNIST = {"data": {"name": "mnist", "path": "mnist", "batch": 4}}
+
+
+def mnist_that_is_right_is_taken(scene):
+    write_mnist(scene)
+    ended = scene.call("sim", scene.experiment(**SHORT, **MNIST), "--out", scene.path("out"))
+    check(ended.code == 0, f"exit code {ended.code}: {ended.err!r}")
+
+
+def data_file_missing(scene):
+    refuse_everywhere(scene, "mnist", "train-images", **MNIST)
+
+
+def data_file_truncated(scene):
+    write_mnist(scene, idx(0x803, (40, 28, 28), bytes(39 * 784)))
+    refuse_everywhere(scene, "train-images", **MNIST)
+
+
+def data_file_truncated_gz(scene):
+    write_mnist(scene)
+    os.remove(scene.path("mnist/train-images-idx3-ubyte"))
+    scene.write("mnist/train-images-idx3-ubyte.gz", gzip.compress(idx(0x803, (40, 28, 28), os.urandom(40 * 784)))[:-900])
+    refuse_everywhere(scene, "train-images", **MNIST)
+
+
+def data_file_with_wrong_magic(scene):
+    write_mnist(scene, idx(0x1234, (40, 28, 28), bytes(40 * 784)))
+    refuse_everywhere(scene, "train-images", "magic", **MNIST)
+
+
+def data_file_that_claims_too_much(scene):
+    write_mnist(scene, idx(0x803, (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF), b"1234"))
+    refuse_everywhere(scene, "train-images", **MNIST)
+
+
+def fewer_samples_than_nodes(scene):
+    refuse_everywhere(scene, "8", "samples", data={"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1})
+
+
+def output_folder_in_the_way(scene):
+    scene.write("file", "")
+    for command in ("run", "sim"):
+        ended = scene.call(command, scene.experiment(**SHORT), "--out", scene.path("file/out"))
+        ended.check_refused("file/out")
+
+
+def output_folder_not_writable(scene):
+    for command in ("run", "sim"):
+        scene.call(command, scene.experiment(**SHORT), "--out", "/proc/starling").check_refused("/proc/starling")
+
+
+def output_folder_holds_a_run(scene):
+    path = scene.experiment(**SHORT)
+    first = scene.call("sim", path, "--out", scene.path("out"))
+    check(first.code == 0, f"exit code {first.code}: {first.err!r}")
+    before = open(scene.path("out/summary.json")).read()
+    scene.call("sim", path, "--out", scene.path("out")).check_refused("out")
+    check(open(scene.path("out/summary.json")).read() == before, "the earlier run was changed")
+
+
+def disk_full(scene):
+    """In a tiny file system of its own."""
+    disk = scene.path("disk")
+    os.mkdir(disk)
+    wrapper = ("unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=64k none "{disk}" && exec "$@"', "sh")
+    if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
+        return "no mount namespace for ordinary users here"
+    for command in ("sim", "run"):
+        path = scene.experiment(rounds=200, record__every=2, record__parameters_at=[1, 2, 3])
+        ended = scene.call(command, path, "--out", f"{disk}/{command}", wrapper=wrapper)
+        ended.check_refused("no space left", f"{disk}/{command}", code=1)
+    return None
+
+
+def port_in_use(scene):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        roster = scene.write("roster", f"127.0.0.1:{port}\n" + "".join(f"127.0.0.1:{20000 + i}\n" for i in range(7)))
+        ended = scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster, "--out", scene.path("out"))
+        ended.check_refused(str(port), "in use")
+    check(not os.path.exists(scene.path("out")), "a run folder was left behind")
+
+
+def roster_of_another_size(scene):
+    roster = scene.write("roster", "127.0.0.1:20000\n127.0.0.1:20001\n")
+    scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster).check_refused("roster", "2", "8")
+
+
+def roster_malformed(scene):
+    roster = scene.write("roster", "127.0.0.1:20000\n127.0.0.1:lots\n")
+    scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster).check_refused("roster", "2", "lots")
+
+
+def rank_beyond_the_topology(scene):
+    roster = scene.write("roster", "".join(f"127.0.0.1:{20000 + i}\n" for i in range(8)))
+    scene.call("agent", scene.experiment(**SHORT), "--rank", "8", "--roster", roster).check_refused("rank", "8", "7")
+
+
+def bad_usage(scene):
+    path = scene.experiment(**SHORT)
+    for arguments in (("fly",), ("run",), ("run", path, path), ("run", path, "--fast"), ("agent", path), ("agent", path, "--rank", "0"),
+                      ("agent", path, "--rank", "zero", "--roster", path), ("sim", path, "--rank", "0"),
+                      ("run", path, "--set", "no-value")):
+        scene.call(*arguments).check_refused()
+
+
+def help_and_version(scene):
+    for arguments in (("--help",), ("--version",), ("run", "--help"), ("agent", "--help"), ("sim", "--help"), ("check", "--help")):
+        ended = scene.call(*arguments)
+        check(ended.code == 0 and ended.out and not ended.err, f"{arguments}: code {ended.code}, stderr {ended.err!r}")
+
+
+if __name__ == "__main__":
+    run_tests([unknown_key, unknown_top_level_key, wrong_type, out_of_range, not_a_number, not_a_number_in_set, not_json, missing_file,
+               row_does_not_sum_to_one, disconnected_graph, self_loop_without_weight, duplicate_edge, topology_file_missing,
+               too_many_nodes_for_processes, mnist_that_is_right_is_taken, data_file_missing, data_file_truncated,
+               data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes,
+               output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
+               roster_of_another_size, roster_malformed, rank_beyond_the_topology, bad_usage, help_and_version])
