@@ -1,0 +1,127 @@
+/* peer_mpi.c - what Starling's gossip round is measured against, first: the same round written for MPI.
+ *
+ *   mpirun -n N peer_mpi D ROUNDS            Isend/Irecv with both ring neighbours, then x = w (x + a + b)
+ *   mpirun -n N peer_mpi D ROUNDS allreduce  the exact average over all N instead
+ *
+ * Prints one JSON line (bench.h). gossip.py holds the mpirun options that are used.
+ */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { WARMUP_ROUNDS = 3 };
+
+typedef struct ring {
+    int rank, nodes, degree, peers[2];
+    size_t dimension;
+    float *x;       /* (dimension) */
+    float *from[2]; /* (degree, dimension) */
+} ring;
+
+static float *allocate(size_t count) {
+    float *v = aligned_alloc(64, (count * sizeof(float) + 63) / 64 * 64);
+    if (!v) {
+        fprintf(stderr, "peer_mpi: out of memory\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    memset(v, 0, count * sizeof(float)); /* page faults belong to no round */
+    return v;
+}
+
+static void gossip(ring *r) {
+    MPI_Request requests[4];
+    int count = 0;
+    for (int p = 0; p < r->degree; p++) {
+        MPI_Irecv(r->from[p], (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD, &requests[count++]);
+    }
+    for (int p = 0; p < r->degree; p++) {
+        MPI_Isend(r->x, (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD, &requests[count++]);
+    }
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    float w = bench_weight(r->nodes);
+    float *restrict x = r->x;
+    const float *restrict a = r->from[0], *restrict b = r->from[1];
+    if (r->degree == 1) {
+        for (size_t i = 0; i < r->dimension; i++) {
+            x[i] = w * (x[i] + a[i]);
+        }
+    } else {
+        for (size_t i = 0; i < r->dimension; i++) {
+            x[i] = w * (x[i] + a[i] + b[i]);
+        }
+    }
+}
+
+static void average(ring *r) {
+    MPI_Allreduce(MPI_IN_PLACE, r->x, (int)r->dimension, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    float w = 1.0f / (float)r->nodes;
+    for (size_t i = 0; i < r->dimension; i++) {
+        r->x[i] *= w;
+    }
+}
+
+/* First start to last end, on rank 0. */
+static double timed_round(ring *r, void (*round)(ring *)) {
+    double start, end, first, last;
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = bench_now_ms();
+    round(r);
+    end = bench_now_ms();
+    MPI_Reduce(&start, &first, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&end, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return r->rank == 0 ? last - first : 0;
+}
+
+/* The first round's result, compared with what it must be. */
+static void check_first_round(const ring *r, bool allreduce) {
+    size_t wrong = allreduce ? 0 : bench_wrong(r->x, r->dimension, r->rank, r->nodes);
+    float mean = bench_value(0, 5) + (float)(r->nodes - 1) / 2.0f;
+    if (wrong || (allreduce && r->dimension > 5 && fabsf(r->x[5] - mean) > 1e-4f)) {
+        fprintf(stderr, "peer_mpi: rank %d has the wrong average\n", r->rank);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    ring r = {.dimension = argc > 1 ? strtoull(argv[1], NULL, 10) : 0};
+    int rounds = argc > 2 ? atoi(argv[2]) : 0;
+    bool allreduce = argc > 3 && strcmp(argv[3], "allreduce") == 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &r.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &r.nodes);
+    if (r.dimension < 1 || r.dimension > INT32_MAX || rounds < 1 || r.nodes < 2) {
+        fprintf(stderr, "usage: mpirun -n N>=2 peer_mpi DIMENSION ROUNDS [allreduce]\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    r.degree = bench_ring(r.rank, r.nodes, r.peers);
+    r.x = allocate(r.dimension);
+    for (int p = 0; p < r.degree && !allreduce; p++) {
+        r.from[p] = allocate(r.dimension);
+    }
+    bench_fill(r.x, r.dimension, r.rank);
+
+    double *times = calloc((size_t)rounds, sizeof *times);
+    if (!times) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    for (int i = -WARMUP_ROUNDS; i < rounds; i++) {
+        double ms = timed_round(&r, allreduce ? average : gossip);
+        if (i >= 0) {
+            times[i] = ms;
+        } else if (i == -WARMUP_ROUNDS) {
+            check_first_round(&r, allreduce);
+        }
+    }
+    if (r.rank == 0) {
+        bench_report(allreduce ? "mpi-allreduce" : "mpi", r.nodes, r.dimension, times, (size_t)rounds);
+    }
+    free(times);
+    free(r.x);
+    free(r.from[0]);
+    free(r.from[1]);
+    MPI_Finalize();
+    return 0;
+}
