@@ -59,6 +59,7 @@ typedef struct sl_topology_spec {
     sl_family family;
     sl_weighting weighting;
     bool directed;                 /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
+    bool self_completes_column;    /* explicit weights: a self-weight that is not listed is what the column lacks to 1, not the row */
     uint32_t sides[SL_SIDES_MAX];  /* torus; product = nodes; none: as square as possible in two dimensions */
     uint32_t side_count;
     uint32_t degree;               /* random-regular */

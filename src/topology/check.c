@@ -1,0 +1,116 @@
+/* check.c - what can be said of a topology without eigenvalues: connected, stochastic, how far neighbours can drift apart. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/graph.h"
+
+enum { EXACT_WINDOW_NODES_MAX = 512, EXACT_WINDOW_PERIOD_MAX = 64 };
+
+/* Marks what can be reached from node 0 over the union of all phases; returns how many. */
+static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *stack) {
+    memset(seen, 0, t->nodes * sizeof *seen);
+    uint32_t height = 0, count = 1;
+    stack[height++] = 0;
+    seen[0] = true;
+    while (height > 0) {
+        uint32_t i = stack[--height];
+        for (uint32_t k = 0; k < t->period; k++) {
+            const side *s = forward ? &t->phases[k].out : &t->phases[k].in;
+            for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
+                if (!seen[s->peers[e]]) {
+                    seen[s->peers[e]] = true;
+                    stack[height++] = s->peers[e];
+                    count++;
+                }
+        }
+    }
+    return count;
+}
+
+bool topology_is_connected(const sl_topology *t) {
+    bool *seen = calloc(t->nodes, sizeof *seen);
+    uint32_t *stack = calloc(t->nodes, sizeof *stack);
+    bool connected = seen && stack && reach(t, true, seen, stack) == t->nodes && reach(t, false, seen, stack) == t->nodes;
+    free(seen);
+    free(stack);
+    return connected;
+}
+
+static void widen(double *residual, double sum) {
+    double off = fabs(sum - 1);
+    if (off > *residual)
+        *residual = off;
+}
+
+static void examine(const phase *p, uint32_t nodes, sl_stochasticity *s) {
+    s->symmetric = s->symmetric && p->undirected;
+    for (uint32_t i = 0; i < nodes; i++) {
+        double row = p->self[i], column = p->self[i];
+        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
+            row += p->in.weights[e];
+            /* Undirected phases have equal rows on both sides, so entries face each other. */
+            if (p->undirected && fabs(p->in.weights[e] - p->out.weights[e]) > SL_STOCHASTIC_TOLERANCE)
+                s->symmetric = false;
+        }
+        for (uint64_t e = p->out.start[i]; e < p->out.start[i + 1]; e++)
+            column += p->out.weights[e];
+        widen(&s->row_residual, row);
+        widen(&s->column_residual, column);
+    }
+}
+
+sl_stochasticity topology_stochasticity(const sl_topology *t) {
+    sl_stochasticity s = {.symmetric = true};
+    for (uint32_t k = 0; k < t->period; k++)
+        examine(&t->phases[k], t->nodes, &s);
+    s.row = s.row_residual <= SL_STOCHASTIC_TOLERANCE;
+    s.column = s.column_residual <= SL_STOCHASTIC_TOLERANCE;
+    return s;
+}
+
+/* How many rounds back from the end of round k a finished `j` proves that all whom it ever sends to had finished as well: to finish a round,
+ * all in-neighbours must have finished the one before. */
+static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven, bool *next) {
+    uint32_t limit = t->nodes * t->period;
+    memset(proven, 0, t->nodes * sizeof *proven);
+    proven[j] = true;
+    for (uint32_t steps = 0; steps < limit; steps++) {
+        bool all = true;
+        for (uint32_t p = 0; p < t->period && all; p++)
+            for (uint64_t e = t->phases[p].out.start[j]; e < t->phases[p].out.start[j + 1]; e++)
+                all = all && proven[t->phases[p].out.peers[e]];
+        if (all)
+            return steps;
+        const side *in = &t->phases[(k + t->period * (steps / t->period + 1) - steps) % t->period].in;
+        memcpy(next, proven, t->nodes * sizeof *next);
+        for (uint32_t i = 0; i < t->nodes; i++)
+            for (uint64_t e = in->start[i]; proven[i] && e < in->start[i + 1]; e++)
+                next[in->peers[e]] = true;
+        bool *swap = proven;
+        proven = next;
+        next = swap;
+    }
+    return limit;
+}
+
+/* Node j in round r + lead may send to i, which is still in round r: lead + 1 rounds can be under way. */
+uint32_t topology_window(const sl_topology *t) {
+    if (t->period == 1 && t->phases[0].undirected)
+        return 2;
+    if (t->nodes > EXACT_WINDOW_NODES_MAX || t->period > EXACT_WINDOW_PERIOD_MAX) {
+        uint64_t safe = (uint64_t)t->nodes * t->period + 1;
+        return safe < UINT32_MAX ? (uint32_t)safe : UINT32_MAX;
+    }
+    bool *proven = calloc(2 * (size_t)t->nodes, sizeof *proven);
+    uint32_t window = t->nodes * t->period + 1, widest = 0;
+    for (uint32_t j = 0; proven != NULL && j < t->nodes; j++)
+        for (uint32_t k = 0; k < t->period; k++) {
+            uint32_t steps = lead(t, j, k, proven, proven + t->nodes);
+            widest = steps > widest ? steps : widest;
+        }
+    if (proven != NULL)
+        window = widest + 1;
+    free(proven);
+    return window < 2 ? 2 : window;
+}

@@ -1,0 +1,61 @@
+/* graph.h - what the topology's own files share: edge lists while a graph is built, phases in compressed rows afterwards. */
+#ifndef SL_GRAPH_H
+#define SL_GRAPH_H
+
+#include "starling/topology.h"
+
+/* Directed edges of one phase, growing. */
+typedef struct edge_list {
+    sl_edge *edges;
+    size_t count, room;
+    bool out_of_memory; /* remembered, so that generators need not check each push */
+} edge_list;
+
+void edge_list_push(edge_list *list, uint32_t from, uint32_t to);
+void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b);
+void edge_list_free(edge_list *list);
+
+/* One side of all rows: the peers and weights of node i stand at start[i] .. start[i + 1]. */
+typedef struct side {
+    uint64_t *start;  /* (nodes + 1) */
+    uint32_t *peers;  /* (edges) sorted within a row */
+    double *weights;  /* (edges) */
+} side;
+
+typedef struct phase {
+    side in, out;
+    double *self; /* (nodes) W_ii; NaN while unknown */
+    uint64_t edges;
+    bool undirected; /* every edge has its reverse */
+} phase;
+
+struct sl_topology {
+    sl_topology_spec spec; /* without phases: what was asked for */
+    uint32_t nodes, period, window;
+    phase *phases; /* (period) */
+    uint64_t *peers_start; /* (nodes + 1) */
+    uint32_t *peers;       /* union over phases and directions, sorted within a node */
+    uint64_t hash;
+    sl_stochasticity stochastic;
+};
+
+/* Sorts the edges into rows; refuses duplicates. Self-loops go to `self`. */
+int phase_build(phase *out, const edge_list *list, uint32_t nodes, sl_error *error);
+void phase_free(phase *p);
+
+/* family.c: the edges of every phase of a generated family; *lists is malloc'ed. */
+int family_edges(const sl_topology_spec *spec, uint64_t attempt, edge_list **lists, uint32_t *period, sl_error *error);
+/* May another attempt give another graph? */
+bool family_is_random(sl_family family);
+const char *family_name(sl_family family);
+
+/* weights.c: fills the weights of a phase by the spec's scheme and checks them. */
+int phase_weigh(phase *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error);
+const char *weighting_name(sl_weighting weighting);
+
+/* check.c */
+bool topology_is_connected(const sl_topology *t);
+uint32_t topology_window(const sl_topology *t);
+sl_stochasticity topology_stochasticity(const sl_topology *t);
+
+#endif

@@ -1,0 +1,234 @@
+/* topology.c - opening a topology and asking it for rows; see starling/topology.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/graph.h"
+
+static const uint64_t attempts_max = 100; /* at a connected random graph */
+
+void sl_topology_spec_defaults(sl_topology_spec *spec) {
+    *spec = (sl_topology_spec){.family = SL_FAMILY_RING, .weighting = SL_WEIGHTING_METROPOLIS, .seed = 1};
+}
+
+/* ---- explicit edges ---- */
+
+static int push_listed(edge_list *list, const sl_topology_spec *spec, const sl_edge *e, sl_error *error) {
+    if (e->from >= spec->nodes || e->to >= spec->nodes)
+        return sl_fail(error, SL_EINVAL, "edges: edge [%u, %u] names a node that is not in 0..%u", e->from, e->to, spec->nodes - 1);
+    bool weighted = spec->weighting == SL_WEIGHTING_EXPLICIT;
+    if (e->from == e->to && !weighted)
+        return sl_fail(error, SL_EINVAL, "edges: self-loop [%u, %u] has no weight; leave it out (every node keeps a weight for "
+                                         "itself) or give every edge a weight", e->from, e->to);
+    edge_list_push(list, e->from, e->to);
+    list->edges[list->count - 1].weight = weighted ? e->weight : NAN;
+    /* Without weights an undirected edge is listed once. */
+    if (!weighted && !spec->directed)
+        edge_list_push(list, e->to, e->from);
+    return 0;
+}
+
+static int listed_edges(const sl_topology_spec *spec, edge_list **lists, uint32_t *period, sl_error *error) {
+    if (spec->phase_count == 0 || spec->phase_count > UINT32_MAX)
+        return sl_fail(error, SL_EINVAL, "edges: at least one phase of edges is needed");
+    edge_list *all = calloc(spec->phase_count, sizeof *all);
+    int result = all == NULL ? sl_fail(error, SL_ENOMEM, "out of memory for %zu phases", spec->phase_count) : 0;
+    for (size_t k = 0; k < spec->phase_count && result == 0; k++)
+        for (size_t e = 0; e < spec->phases[k].edge_count && result == 0; e++)
+            result = push_listed(&all[k], spec, &spec->phases[k].edges[e], error);
+    if (result != 0) {
+        for (size_t k = 0; all != NULL && k < spec->phase_count; k++)
+            edge_list_free(&all[k]);
+        free(all);
+        return result;
+    }
+    *lists = all;
+    *period = (uint32_t)spec->phase_count;
+    return 0;
+}
+
+/* ---- building ---- */
+
+static void free_phases(sl_topology *t) {
+    for (uint32_t k = 0; t->phases != NULL && k < t->period; k++)
+        phase_free(&t->phases[k]);
+    free(t->phases);
+    t->phases = NULL;
+}
+
+static int build_phases(sl_topology *t, const sl_topology_spec *spec, uint64_t attempt, sl_error *error) {
+    edge_list *lists;
+    uint32_t period;
+    int result = spec->family == SL_FAMILY_EDGES ? listed_edges(spec, &lists, &period, error)
+                                                 : family_edges(spec, attempt, &lists, &period, error);
+    if (result != 0)
+        return result;
+    t->period = period;
+    t->phases = calloc(period, sizeof *t->phases);
+    if (t->phases == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for %u phases", period);
+    for (uint32_t k = 0; k < period && result == 0; k++) {
+        result = phase_build(&t->phases[k], &lists[k], t->nodes, error);
+        if (result == 0)
+            result = phase_weigh(&t->phases[k], spec, t->nodes, error);
+        if (result != 0 && period > 1)
+            sl_fail_prefix(error, result, "schedule[%u]", k);
+    }
+    for (uint32_t k = 0; k < period; k++)
+        edge_list_free(&lists[k]);
+    free(lists);
+    return result;
+}
+
+static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_error *error) {
+    uint64_t attempts = family_is_random(spec->family) ? attempts_max : 1;
+    for (uint64_t attempt = 0; attempt < attempts; attempt++) {
+        free_phases(t);
+        int result = build_phases(t, spec, attempt, error);
+        if (result != 0)
+            return result;
+        if (topology_is_connected(t))
+            return 0;
+    }
+    if (attempts > 1)
+        return sl_fail(error, SL_EINVAL, "family '%s': none of %llu graphs from seed %llu was connected; raise the %s",
+                       family_name(spec->family), (unsigned long long)attempts, (unsigned long long)spec->seed,
+                       spec->family == SL_FAMILY_ERDOS_RENYI ? "probability (ln(n)/n is where connected graphs begin)" : "degree");
+    return sl_fail(error, SL_EINVAL, "edges: the graph is not connected%s: some nodes can never hear of others; add edges",
+                   t->phases[0].undirected && t->period == 1 ? "" : " (every node must reach every other along the edges' direction)");
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
+    const uint8_t *p = data;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ p[i]) * 0x100000001B3ull; /* FNV-1a */
+    return hash;
+}
+
+static uint64_t hash_of(const sl_topology *t) {
+    uint64_t hash = mix(mix(0xCBF29CE484222325ull, &t->nodes, sizeof t->nodes), &t->period, sizeof t->period);
+    for (uint32_t k = 0; k < t->period; k++) {
+        const phase *p = &t->phases[k];
+        hash = mix(hash, p->in.start, ((size_t)t->nodes + 1) * sizeof *p->in.start);
+        hash = mix(hash, p->in.peers, p->edges * sizeof *p->in.peers);
+        hash = mix(hash, p->in.weights, p->edges * sizeof *p->in.weights);
+        hash = mix(hash, p->self, t->nodes * sizeof *p->self);
+    }
+    return hash;
+}
+
+static int by_number(const void *x, const void *y) {
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    return a < b ? -1 : a > b;
+}
+
+static uint64_t append_row(uint32_t *peers, uint64_t at, const side *s, uint32_t i) {
+    uint64_t count = s->start[i + 1] - s->start[i];
+    memcpy(peers + at, s->peers + s->start[i], count * sizeof *peers);
+    return at + count;
+}
+
+/* Every node's peers over all phases and both directions, without repetition. */
+static int gather_peers(sl_topology *t, sl_error *error) {
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < t->period; k++)
+        total += 2 * t->phases[k].edges;
+    t->peers_start = calloc((size_t)t->nodes + 1, sizeof *t->peers_start);
+    t->peers = calloc(total + 1, sizeof *t->peers);
+    if (t->peers_start == NULL || t->peers == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for the peers of %u nodes", t->nodes);
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < t->nodes; i++) {
+        uint64_t from = t->peers_start[i] = at, end = at;
+        for (uint32_t k = 0; k < t->period; k++) {
+            end = append_row(t->peers, end, &t->phases[k].in, i);
+            end = append_row(t->peers, end, &t->phases[k].out, i);
+        }
+        qsort(t->peers + from, end - from, sizeof *t->peers, by_number);
+        for (uint64_t e = from; e < end; e++)
+            if (at == from || t->peers[at - 1] != t->peers[e])
+                t->peers[at++] = t->peers[e];
+    }
+    t->peers_start[t->nodes] = at;
+    return 0;
+}
+
+int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *error) {
+    if (spec->nodes < 1 || spec->nodes > SL_NODES_MAX)
+        return sl_fail(error, SL_EINVAL, "nodes: %u is not allowed; it must be from 1 to %u", spec->nodes, SL_NODES_MAX);
+    sl_topology *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for a topology");
+    t->spec = *spec;
+    t->spec.phases = NULL;
+    t->nodes = spec->nodes;
+    int result = build_connected(t, spec, error);
+    if (result == 0)
+        result = gather_peers(t, error);
+    if (result != 0) {
+        sl_topology_close(&t);
+        return result;
+    }
+    t->hash = hash_of(t);
+    t->stochastic = topology_stochasticity(t);
+    t->window = topology_window(t);
+    *out = t;
+    return 0;
+}
+
+void sl_topology_close(sl_topology **topology) {
+    sl_topology *t = *topology;
+    if (t == NULL)
+        return;
+    free_phases(t);
+    free(t->peers_start);
+    free(t->peers);
+    free(t);
+    *topology = NULL;
+}
+
+/* ---- asking ---- */
+
+static const phase *phase_of(const sl_topology *t, uint64_t round) {
+    return &t->phases[(round - 1) % t->period];
+}
+
+static sl_row row_of(const phase *p, const side *s, uint32_t rank) {
+    uint64_t start = s->start[rank];
+    return (sl_row){(uint32_t)(s->start[rank + 1] - start), s->peers + start, s->weights + start, p->self[rank]};
+}
+
+sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank) {
+    const phase *p = phase_of(topology, round);
+    return row_of(p, &p->in, rank);
+}
+
+sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank) {
+    const phase *p = phase_of(topology, round);
+    return row_of(p, &p->out, rank);
+}
+
+uint32_t sl_topology_nodes(const sl_topology *topology) {
+    return topology->nodes;
+}
+
+uint32_t sl_topology_period(const sl_topology *topology) {
+    return topology->period;
+}
+
+uint32_t sl_topology_window(const sl_topology *topology) {
+    return topology->window;
+}
+
+uint64_t sl_topology_hash(const sl_topology *topology) {
+    return topology->hash;
+}
+
+uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uint32_t **peers) {
+    *peers = topology->peers + topology->peers_start[rank];
+    return (uint32_t)(topology->peers_start[rank + 1] - topology->peers_start[rank]);
+}
+
+sl_stochasticity sl_topology_stochasticity(const sl_topology *topology) {
+    return topology->stochastic;
+}
