@@ -7,7 +7,6 @@
  * every neighbour and has itself left to every neighbour. No checksums, no frames, no flow control but TCP's: what is left is what
  * the kernel's copies allow. Prints one JSON line (bench.h).
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
