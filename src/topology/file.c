@@ -96,17 +96,17 @@ static int read_edge(json_t *value, size_t index, uint32_t nodes, sl_edge *out, 
     return 0;
 }
 
-static int read_phase(reading *r, json_t *edges, size_t phase, sl_error *error) {
+static int read_phase(reading *r, json_t *edges, size_t k, sl_error *error) {
     if (!json_is_array(edges))
         return sl_fail(error, SL_EINVAL, "edges: must be a list of [from, to] or [from, to, weight]");
     size_t count = json_array_size(edges);
-    r->edges[phase] = calloc(count + 1, sizeof(sl_edge));
-    if (r->edges[phase] == NULL)
+    r->edges[k] = calloc(count + 1, sizeof(sl_edge));
+    if (r->edges[k] == NULL)
         return sl_fail(error, SL_ENOMEM, "edges: out of memory for %zu edges", count);
-    r->phases[phase] = (sl_phase_spec){r->edges[phase], count};
+    r->phases[k] = (sl_phase_spec){r->edges[k], count};
     for (size_t e = 0; e < count; e++) {
-        bool weighted;
-        int result = read_edge(json_array_get(edges, e), e, r->spec.nodes, &r->edges[phase][e], &weighted, error);
+        bool weighted = false;
+        int result = read_edge(json_array_get(edges, e), e, r->spec.nodes, &r->edges[k][e], &weighted, error);
         if (result != 0)
             return result;
         r->weighted = r->weighted || weighted;
@@ -132,11 +132,11 @@ static int read_phases(reading *r, json_t *root, sl_error *error) {
     r->spec.phase_count = count;
     int result = schedule ? 0 : read_phase(r, edges, 0, error);
     for (size_t k = 0; schedule && k < count && result == 0; k++) {
-        json_t *phase = json_array_get(schedule, k);
-        result = json_is_object(phase) ? check_keys(phase, phase_keys, 2, error)
+        json_t *entry = json_array_get(schedule, k);
+        result = json_is_object(entry) ? check_keys(entry, phase_keys, 2, error)
                                        : sl_fail(error, SL_EINVAL, "must be an object {\"edges\": [...]}");
         if (result == 0)
-            result = read_phase(r, json_object_get(phase, "edges"), k, error);
+            result = read_phase(r, json_object_get(entry, "edges"), k, error);
         if (result != 0)
             sl_fail_prefix(error, result, "schedule[%zu]", k);
     }
@@ -152,10 +152,10 @@ static int read_sides(reading *r, json_t *sides, sl_error *error) {
     if (!json_is_array(sides) || count < 1 || count > SL_SIDES_MAX)
         return sl_fail(error, SL_EINVAL, "sides: must be a list of 1 to %d integers", SL_SIDES_MAX);
     for (size_t d = 0; d < count; d++) {
-        json_int_t side = json_integer_value(json_array_get(sides, d));
-        if (side < 1 || side > SL_NODES_MAX)
+        json_int_t length = json_integer_value(json_array_get(sides, d));
+        if (length < 1 || length > SL_NODES_MAX)
             return sl_fail(error, SL_EINVAL, "sides[%zu]: must be an integer from 1 to %u", d, SL_NODES_MAX);
-        r->spec.sides[d] = (uint32_t)side;
+        r->spec.sides[d] = (uint32_t)length;
     }
     r->spec.side_count = (uint32_t)count;
     return 0;

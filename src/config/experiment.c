@@ -1,0 +1,264 @@
+/* experiment.c - reading an experiment: JSON, overrides, defaults, checks; see starling/experiment.h. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "config/keys.h"
+#include "config/tree.h"
+#include "file.h"
+#include "starling/algorithm.h"
+#include "suggest.h"
+
+enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 128, DEPTH_MAX = 8, DOTTED_MAX = 256 };
+
+/* ---- keys ---- */
+
+static const key *find_key(const char *path) {
+    for (size_t i = 0; i < sl_key_count; i++)
+        if (strcmp(sl_keys[i].path, path) == 0)
+            return &sl_keys[i];
+    return NULL;
+}
+
+static bool is_group(const char *path) {
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sl_key_count; i++)
+        if (strncmp(sl_keys[i].path, path, length) == 0 && sl_keys[i].path[length] == '.')
+            return true;
+    return false;
+}
+
+static int refuse_unknown(const char *path, sl_error *error) {
+    const char *known[KEYS_MAX];
+    size_t count = 0;
+    for (; count < sl_key_count && count + 1 < KEYS_MAX; count++)
+        known[count] = sl_keys[count].path;
+    known[count++] = "topology";
+    const char *near = sl_suggest(path, known, count);
+    return sl_fail(error, SL_EINVAL, "unknown key \"%.100s\"%s%s%s", path, near ? "; did you mean \"" : "; see docs/experiment.md",
+                   near ? near : "", near ? "\"?" : "");
+}
+
+/* Every key must be known; "comment" is, anywhere. A group given as text means its name: "algorithm": "d-psgd". */
+static int check_keys(json_t *object, const char *prefix, int depth, sl_error *error) {
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, name, value) {
+        char path[DOTTED_MAX];
+        snprintf(path, sizeof path, "%s%s%.100s", prefix, prefix[0] ? "." : "", name);
+        if (strcmp(name, "comment") == 0 || strcmp(path, "topology") == 0 || find_key(path) != NULL)
+            continue;
+        if (!is_group(path) || depth == DEPTH_MAX)
+            return refuse_unknown(path, error);
+        if (json_is_string(value))
+            json_object_set_new(object, name, json_pack("{sO}", "name", value));
+        else if (!json_is_object(value))
+            return sl_fail(error, SL_EINVAL, "%s: must be an object, or the text of its name", path);
+        int result = json_is_object(value) ? check_keys(value, path, depth + 1, error) : 0;
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+/* ---- overrides ---- */
+
+/* A path on the command line is relative to where the command runs, not to the experiment's folder. */
+static json_t *from_here(json_t *value) {
+    char here[PATH_MAX], whole[2 * PATH_MAX];
+    const char *path = json_string_value(value);
+    if (path == NULL || path[0] == '/' || path[0] == '\0' || getcwd(here, sizeof here) == NULL)
+        return value;
+    snprintf(whole, sizeof whole, "%s/%s", here, path);
+    json_decref(value);
+    return json_string(whole);
+}
+
+static int apply_override(json_t *root, const char *text, sl_error *error) {
+    const char *equals = strchr(text, '=');
+    char path[DOTTED_MAX];
+    if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof path)
+        return sl_fail(error, SL_EINVAL, "--set %.100s: must be key=value, such as optimizer.learning_rate=0.2", text);
+    memcpy(path, text, (size_t)(equals - text));
+    path[equals - text] = '\0';
+    json_t *value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    if (value == NULL)
+        value = json_string(equals + 1);
+    if (value == NULL)
+        return sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
+    const key *k = find_key(path);
+    if (strcmp(path, "topology") == 0 || (k != NULL && k->type == KEY_PATH))
+        value = from_here(value);
+    else if (k == NULL && !is_group(path) && strncmp(path, "topology.", 9) != 0) {
+        json_decref(value);
+        int result = refuse_unknown(path, error);
+        return error ? sl_fail_prefix(error, result, "--set") : result;
+    }
+    if (sl_tree_set(root, path, value) != 0)
+        return sl_fail(error, SL_EINVAL, "--set %s: a part of this key is a value in the experiment, not an object; set that whole", path);
+    return 0;
+}
+
+/* ---- values ---- */
+
+static int read_keys(sl_experiment *e, json_t *root, sl_error *error) {
+    for (size_t i = 0; i < sl_key_count; i++) {
+        const key *k = &sl_keys[i];
+        json_t *given = sl_tree_get(root, k->path);
+        json_t *value = given ? json_incref(given) : json_loads(k->fallback, JSON_DECODE_ANY, NULL);
+        int result = sl_key_read(k, e, value, error);
+        json_decref(value);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char *name, sl_error *error) {
+    char whole[2 * SL_PATH_MAX], real[PATH_MAX];
+    if (path[0] == '\0')
+        return 0;
+    snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
+    if (realpath(whole, real) == NULL)
+        return sl_fail(error, SL_EFILE, "%s: %s: %s", name, whole, strerror(errno));
+    if (strlen(real) >= SL_PATH_MAX)
+        return sl_fail(error, SL_EINVAL, "%s: the path is longer than %d bytes", name, SL_PATH_MAX - 1);
+    memcpy(path, real, strlen(real) + 1);
+    return 0;
+}
+
+static int resolve_paths(sl_experiment *e, const char *folder, sl_error *error) {
+    for (size_t i = 0; i < sl_key_count; i++)
+        if (sl_keys[i].type == KEY_PATH) {
+            int result = make_absolute((char *)e + sl_keys[i].offset, folder, sl_keys[i].path, error);
+            if (result != 0)
+                return result;
+        }
+    return 0;
+}
+
+static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl_error *error) {
+    if (value == NULL)
+        return sl_fail(error, SL_EINVAL, "topology: missing; it is the path of a topology file, or an object such as "
+                                         "{\"nodes\": 8, \"family\": \"ring\"}");
+    if (json_is_string(value)) {
+        char path[SL_PATH_MAX];
+        if (json_string_length(value) >= sizeof path)
+            return sl_fail(error, SL_EINVAL, "topology: the path is longer than %d bytes", SL_PATH_MAX - 1);
+        memcpy(path, json_string_value(value), json_string_length(value) + 1);
+        int result = make_absolute(path, folder, "topology", error);
+        return result != 0 ? result : sl_topology_load(&e->topology, path, error);
+    }
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    if (text == NULL)
+        return sl_fail(error, SL_ENOMEM, "topology: out of memory");
+    int result = sl_topology_parse(&e->topology, text, "topology", error);
+    free(text);
+    return result;
+}
+
+/* ---- what must fit together ---- */
+
+static int check_names(const sl_experiment *e, sl_error *error) {
+    const sl_algorithm *algorithm = sl_algorithm_find(e->algorithm, e->variant);
+    if (algorithm == NULL)
+        return sl_fail(error, SL_EINVAL, "algorithm.name: \"%s\" is not known; it must be \"d-psgd\"", e->algorithm);
+    if (sl_compressor_find(e->compressor) == NULL)
+        return sl_fail(error, SL_EINVAL, "algorithm.compressor.name: \"%s\" is not known; it must be \"identity\"", e->compressor);
+    return sl_algorithm_check(algorithm, e->topology, error);
+}
+
+static int check_data(const sl_experiment *e, sl_error *error) {
+    if (e->model.kind == SL_MODEL_QUADRATIC)
+        return e->model.path[0] ? 0 : sl_fail(error, SL_EINVAL, "model.path: missing; a quadratic is a JSON file with A, b and x0");
+    if (e->data.kind != SL_DATA_DIGITS && e->data.path[0] == '\0')
+        return sl_fail(error, SL_EINVAL, "data.path: missing; it says where the data set is (data.name \"digits\" needs none)");
+    if (e->model.kind == SL_MODEL_MLP && e->model.hidden_count == 0)
+        return sl_fail(error, SL_EINVAL, "model.hidden: is empty; an mlp has at least one hidden layer (model \"softmax\" has none)");
+    return 0;
+}
+
+static int check_fit(const sl_experiment *e, sl_error *error) {
+    if ((e->rounds > 0) == (e->epochs > 0))
+        return sl_fail(error, SL_EINVAL, "rounds, epochs: exactly one of them says how long to train, and must be above 0");
+    if (e->model.kind == SL_MODEL_QUADRATIC && e->rounds == 0)
+        return sl_fail(error, SL_EINVAL, "epochs: a quadratic has no samples to pass over; give rounds");
+    if (e->optimizer.nesterov && e->optimizer.momentum <= 0)
+        return sl_fail(error, SL_EINVAL, "optimizer.nesterov: true needs optimizer.momentum above 0");
+    const sl_schedule *s = &e->optimizer.schedule;
+    if (s->kind == SL_SCHEDULE_STEP && s->milestone_count == 0)
+        return sl_fail(error, SL_EINVAL, "optimizer.schedule.milestones: is empty; a step schedule needs fractions of the run, such as [0.5, 0.75]");
+    if (e->transport.chunk_bytes % 4096 != 0)
+        return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096", e->transport.chunk_bytes);
+    int result = check_data(e, error);
+    return result != 0 ? result : check_names(e, error);
+}
+
+/* ---- opening ---- */
+
+static int read_root(sl_experiment *e, json_t *root, const char *folder, const char *const *overrides, size_t override_count,
+                     sl_error *error) {
+    if (!json_is_object(root))
+        return sl_fail(error, SL_EINVAL, "must be a JSON object");
+    int result = check_keys(root, "", 0, error);
+    for (size_t i = 0; i < override_count && result == 0; i++)
+        result = apply_override(root, overrides[i], error);
+    if (result == 0)
+        result = check_keys(root, "", 0, error);
+    if (result == 0)
+        result = read_keys(e, root, error);
+    if (result == 0)
+        result = resolve_paths(e, folder, error);
+    if (result == 0)
+        result = read_topology(e, json_object_get(root, "topology"), folder, error);
+    return result != 0 ? result : check_fit(e, error);
+}
+
+int sl_experiment_parse(sl_experiment **out, const char *json, const char *where, const char *folder,
+                        const char *const *overrides, size_t override_count, sl_error *error) {
+    json_error_t problem;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    if (root == NULL)
+        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column, problem.text);
+    sl_experiment *e = calloc(1, sizeof *e);
+    int result = e == NULL ? sl_fail(error, SL_ENOMEM, "out of memory")
+                           : read_root(e, root, folder, overrides, override_count, error);
+    json_decref(root);
+    if (result != 0) {
+        sl_fail_prefix(error, result, "%s", where);
+        sl_experiment_close(&e);
+        return result;
+    }
+    *out = e;
+    return 0;
+}
+
+int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides, size_t override_count,
+                       sl_error *error) {
+    char *text, folder[PATH_MAX];
+    int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
+    if (result != 0)
+        return result;
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        snprintf(folder, sizeof folder, ".");
+    else
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    result = sl_experiment_parse(out, text, path, folder, overrides, override_count, error);
+    free(text);
+    return result;
+}
+
+void sl_experiment_close(sl_experiment **experiment) {
+    if (*experiment != NULL)
+        sl_topology_close(&(*experiment)->topology);
+    free(*experiment);
+    *experiment = NULL;
+}

@@ -1,0 +1,239 @@
+/* keys.c - the table of keys, and how one value goes in and out; see keys.h. */
+#include "config/keys.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suggest.h"
+
+static const char *const variants[] = {"adapt-then-combine", "combine-while-adapt", NULL};
+static const char *const schedules[] = {"constant", "step", "cosine", NULL};
+static const char *const models[] = {"softmax", "mlp", "quadratic", NULL};
+static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", NULL};
+static const char *const partitions[] = {"iid", "shards", "dirichlet", NULL};
+
+#define AT(field) .offset = offsetof(sl_experiment, field)
+#define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
+#define BETWEEN(low, high) .min = (low), .max = (high)
+#define BELOW_1 0.99999999
+
+const key sl_keys[] = {
+    {"name", KEY_NAME, AT(name), .fallback = "\"experiment\"", .help = "names the run folder"},
+    {"seed", KEY_U64, AT(seed), BETWEEN(0, 9007199254740992.0), .fallback = "1", .help = "of everything random"},
+    {"rounds", KEY_U64, AT(rounds), BETWEEN(0, 1e12), .fallback = "0", .help = "rounds to train; this or epochs"},
+    {"epochs", KEY_REAL, AT(epochs), BETWEEN(0, 1e9), .fallback = "0", .help = "passes over the training data; this or rounds"},
+
+    {"algorithm.name", KEY_NAME, AT(algorithm), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
+    {"algorithm.variant", KEY_CHOICE, AT(variant), .choices = variants, .fallback = "\"adapt-then-combine\"",
+     .help = "combine-while-adapt exchanges while the gradient is computed"},
+    {"algorithm.compressor.name", KEY_NAME, AT(compressor), .fallback = "\"identity\"", .help = "what is sent of a vector"},
+
+    {"optimizer.learning_rate", KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6), .fallback = "0.1",
+     .help = "0: pure gossip averaging"},
+    {"optimizer.momentum", KEY_REAL, AT(optimizer.momentum), BETWEEN(0, BELOW_1), .fallback = "0", .help = "as PyTorch's SGD, never mixed"},
+    {"optimizer.nesterov", KEY_BOOL, AT(optimizer.nesterov), .fallback = "false", .help = "Nesterov's form of momentum"},
+    {"optimizer.weight_decay", KEY_REAL, AT(optimizer.weight_decay), BETWEEN(0, 1e6), .fallback = "0", .help = "added to the gradient, times x"},
+    {"optimizer.schedule.name", KEY_CHOICE, AT(optimizer.schedule.kind), .choices = schedules, .fallback = "\"constant\"",
+     .help = "how the learning rate changes"},
+    {"optimizer.schedule.milestones", KEY_REALS, COUNTED(optimizer.schedule.milestones, optimizer.schedule.milestone_count),
+     BETWEEN(0, 1), .length_max = SL_MILESTONES_MAX, .fallback = "[]", .help = "step: fractions of the run at which it is multiplied"},
+    {"optimizer.schedule.factor", KEY_REAL, AT(optimizer.schedule.factor), BETWEEN(0, 1), .fallback = "0.1", .help = "step: by this"},
+    {"optimizer.schedule.minimum", KEY_REAL, AT(optimizer.schedule.minimum), BETWEEN(0, 1), .fallback = "0",
+     .help = "cosine: where it ends, as a fraction of learning_rate"},
+    {"optimizer.schedule.warmup_rounds", KEY_U64, AT(optimizer.schedule.warmup_rounds), BETWEEN(0, 1e12), .fallback = "0",
+     .help = "rounds of linear growth at the beginning"},
+
+    {"model.name", KEY_CHOICE, AT(model.kind), .choices = models, .fallback = "\"mlp\"", .help = "what is trained"},
+    {"model.hidden", KEY_U32S, COUNTED(model.hidden, model.hidden_count), BETWEEN(1, 1000000), .length_max = SL_HIDDEN_MAX,
+     .fallback = "[256]", .help = "mlp: width of each hidden layer"},
+    {"model.path", KEY_PATH, AT(model.path), .fallback = "\"\"", .help = "quadratic: the file with A, b and x0"},
+
+    {"data.name", KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"", .help = "digits needs no file"},
+    {"data.path", KEY_PATH, AT(data.path), .fallback = "\"\"", .help = "folder (mnist, cifar10) or file (libsvm)"},
+    {"data.test_path", KEY_PATH, AT(data.test_path), .fallback = "\"\"",
+     .help = "libsvm: held-out file; without one the last fifth is held out"},
+    {"data.train_samples", KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000), .fallback = "0", .help = "0: all (digits: 12000)"},
+    {"data.test_samples", KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0", .help = "0: all (digits: 2000)"},
+    {"data.batch", KEY_U32, AT(data.batch), BETWEEN(1, 1000000), .fallback = "32", .help = "samples of one gradient on one node"},
+    {"data.partition.name", KEY_CHOICE, AT(data.partition), .choices = partitions, .fallback = "\"iid\"", .help = "samples to nodes"},
+    {"data.partition.shards_per_node", KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000), .fallback = "2", .help = "shards: pieces of the label-sorted data"},
+    {"data.partition.alpha", KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1", .help = "dirichlet: smaller is more uneven"},
+
+    {"record.every", KEY_U64, AT(record.every), BETWEEN(0, 1e12), .fallback = "0", .help = "rounds between evaluations; 0: about 20 in a run"},
+    {"record.parameters_at", KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count), BETWEEN(0, 1e12),
+     .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]", .help = "rounds whose parameters are kept; 0 is before the first"},
+
+    {"transport.provider", KEY_NAME, AT(transport.provider), .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
+    {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 4194304), .fallback = "262144",
+     .help = "payload of one frame, a multiple of 4096"},
+    {"transport.window_chunks", KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64), .fallback = "8", .help = "receive buffers for one neighbour"},
+    {"transport.timeout_s", KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400), .fallback = "30", .help = "silence after which a neighbour is dead"},
+    {"transport.connect_timeout_s", KEY_REAL, AT(transport.connect_timeout_s), BETWEEN(0.5, 86400), .fallback = "60",
+     .help = "how long to wait for the neighbours to come up"},
+    {"transport.round_timeout_s", KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800), .fallback = "600",
+     .help = "longest wait for a neighbour that is alive"},
+};
+const size_t sl_key_count = sizeof sl_keys / sizeof *sl_keys;
+
+sl_section sl_key_section(const key *k) {
+    for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
+        const char *name = sl_section_name((sl_section)s);
+        if (strncmp(k->path, name, strlen(name)) == 0)
+            return (sl_section)s;
+    }
+    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
+    return run ? SL_SECTION_run : SL_SECTION_COUNT;
+}
+
+void sl_key_allowed(const key *k, char *out, size_t bytes) {
+    static const char *const kinds[] = {
+        [KEY_NAME] = "text", [KEY_PATH] = "a path", [KEY_BOOL] = "true or false", [KEY_U32] = "an integer", [KEY_U64] = "an integer",
+        [KEY_REAL] = "a number", [KEY_REALS] = "a rising list of numbers", [KEY_U32S] = "a list of integers", [KEY_U64S] = "a rising list of integers"};
+    size_t at = 0;
+    if (k->type == KEY_CHOICE) {
+        at = (size_t)snprintf(out, bytes, "one of");
+        for (int i = 0; k->choices[i] != NULL && at < bytes; i++)
+            at += (size_t)snprintf(out + at, bytes - at, "%s \"%s\"", i ? "," : "", k->choices[i]);
+        return;
+    }
+    at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
+    if (k->type >= KEY_U32 && at < bytes)
+        snprintf(out + at, bytes - at, " from %.10g to %.10g", k->min, k->max);
+}
+
+static int refuse(const key *k, json_t *value, sl_error *error) {
+    char allowed[256];
+    sl_key_allowed(k, allowed, sizeof allowed);
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    const char *near = NULL;
+    if (k->type == KEY_CHOICE && json_is_string(value)) {
+        size_t count = 0;
+        while (k->choices[count] != NULL)
+            count++;
+        near = sl_suggest(json_string_value(value), k->choices, count);
+    }
+    int result = sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed; it must be %s%s%s%s", k->path, text ? text : "?", allowed,
+                         near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    free(text);
+    return result;
+}
+
+static bool in_range(const key *k, json_t *value, bool integer) {
+    if (integer ? !json_is_integer(value) : !json_is_number(value))
+        return false;
+    double number = json_number_value(value);
+    return number >= k->min && number <= k->max;
+}
+
+static bool read_text(char *out, size_t room, json_t *value) {
+    if (!json_is_string(value) || json_string_length(value) >= room)
+        return false;
+    memcpy(out, json_string_value(value), json_string_length(value) + 1);
+    return true;
+}
+
+static bool read_choice(const key *k, int *out, json_t *value) {
+    for (int i = 0; json_is_string(value) && k->choices[i] != NULL; i++)
+        if (strcmp(k->choices[i], json_string_value(value)) == 0) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+static bool read_list(const key *k, void *out, size_t *count, json_t *list) {
+    size_t length = json_array_size(list), i;
+    if (!json_is_array(list) || length > k->length_max)
+        return false;
+    json_t *item;
+    double before = -1;
+    json_array_foreach(list, i, item) {
+        if (!in_range(k, item, k->type != KEY_REALS) || (k->type != KEY_U32S && json_number_value(item) <= before))
+            return false;
+        before = json_number_value(item);
+        if (k->type == KEY_REALS)
+            ((double *)out)[i] = before;
+        else if (k->type == KEY_U32S)
+            ((uint32_t *)out)[i] = (uint32_t)json_integer_value(item);
+        else
+            ((uint64_t *)out)[i] = (uint64_t)json_integer_value(item);
+    }
+    *count = length;
+    return true;
+}
+
+int sl_key_read(const key *k, sl_experiment *experiment, json_t *value, sl_error *error) {
+    char *field = (char *)experiment + k->offset;
+    bool good = false;
+    switch (k->type) {
+    case KEY_NAME:
+        good = read_text(field, SL_NAME_MAX, value);
+        break;
+    case KEY_PATH:
+        good = read_text(field, SL_PATH_MAX, value);
+        break;
+    case KEY_CHOICE:
+        good = read_choice(k, (int *)field, value);
+        break;
+    case KEY_BOOL:
+        good = json_is_boolean(value);
+        *(bool *)field = json_is_true(value);
+        break;
+    case KEY_U32:
+        if ((good = in_range(k, value, true)))
+            *(uint32_t *)field = (uint32_t)json_integer_value(value);
+        break;
+    case KEY_U64:
+        if ((good = in_range(k, value, true)))
+            *(uint64_t *)field = (uint64_t)json_integer_value(value);
+        break;
+    case KEY_REAL:
+        if ((good = in_range(k, value, false)))
+            *(double *)field = json_number_value(value);
+        break;
+    case KEY_REALS:
+    case KEY_U32S:
+    case KEY_U64S:
+        good = read_list(k, field, (size_t *)((char *)experiment + k->count_offset), value);
+        break;
+    }
+    return good ? 0 : refuse(k, value, error);
+}
+
+static json_t *write_list(const key *k, const void *field, size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *item = k->type == KEY_REALS  ? json_real(((const double *)field)[i])
+                       : k->type == KEY_U32S ? json_integer(((const uint32_t *)field)[i])
+                                             : json_integer((json_int_t)((const uint64_t *)field)[i]);
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+json_t *sl_key_write(const key *k, const sl_experiment *experiment) {
+    const char *field = (const char *)experiment + k->offset;
+    switch (k->type) {
+    case KEY_NAME:
+    case KEY_PATH:
+        return json_string(field);
+    case KEY_CHOICE:
+        return json_string(k->choices[*(const int *)field]);
+    case KEY_BOOL:
+        return json_boolean(*(const bool *)field);
+    case KEY_U32:
+        return json_integer(*(const uint32_t *)field);
+    case KEY_U64:
+        return json_integer((json_int_t) * (const uint64_t *)field);
+    case KEY_REAL:
+        return json_real(*(const double *)field);
+    case KEY_REALS:
+    case KEY_U32S:
+    case KEY_U64S:
+        return write_list(k, field, *(const size_t *)((const char *)experiment + k->count_offset));
+    }
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* optimizer.c - the learning rate of a round: warm-up times schedule; see sl_schedule. */
+#include <math.h>
+
+#include "starling/experiment.h"
+
+static double schedule_factor(const sl_schedule *s, uint64_t round, uint64_t rounds) {
+    double factor = 1;
+    switch (s->kind) {
+    case SL_SCHEDULE_CONSTANT:
+        break;
+    case SL_SCHEDULE_STEP:
+        for (size_t i = 0; i < s->milestone_count; i++)
+            if ((double)round > s->milestones[i] * (double)rounds)
+                factor *= s->factor;
+        break;
+    case SL_SCHEDULE_COSINE:
+        factor = s->minimum + (1 - s->minimum) * 0.5 * (1 + cos(M_PI * (double)(round - 1) / (double)rounds));
+        break;
+    }
+    return factor;
+}
+
+sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round, uint64_t rounds) {
+    double rate = optimizer->learning_rate * schedule_factor(&optimizer->schedule, round, rounds);
+    if (round <= optimizer->schedule.warmup_rounds)
+        rate *= (double)round / (double)optimizer->schedule.warmup_rounds;
+    return (sl_sgd){
+        .learning_rate = (float)rate,
+        .momentum = (float)optimizer->momentum,
+        .weight_decay = (float)optimizer->weight_decay,
+        .nesterov = optimizer->nesterov,
+    };
+}

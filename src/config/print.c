@@ -1,0 +1,76 @@
+/* print.c - an experiment back to JSON, its hashes, and the help text of its keys. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/keys.h"
+#include "config/tree.h"
+
+const char *sl_section_name(sl_section section) {
+    static const char *const names[] = {
+#define SECTION_NAME(name) #name,
+        SL_SECTIONS(SECTION_NAME)
+#undef SECTION_NAME
+    };
+    return names[section];
+}
+
+/* rounds or epochs, and paths: what is not given is left out, as the reader wants it. */
+static bool is_absent(const key *k, json_t *value) {
+    bool length = strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
+    return (length && json_number_value(value) == 0) || (k->type == KEY_PATH && json_string_length(value) == 0);
+}
+
+char *sl_experiment_json(const sl_experiment *experiment) {
+    json_t *root = json_object();
+    for (size_t i = 0; i < sl_key_count; i++) {
+        json_t *value = sl_key_write(&sl_keys[i], experiment);
+        if (is_absent(&sl_keys[i], value))
+            json_decref(value);
+        else
+            sl_tree_set(root, sl_keys[i].path, value);
+    }
+    char *topology = sl_topology_json(experiment->topology);
+    if (topology != NULL)
+        json_object_set_new(root, "topology", json_loads(topology, 0, NULL));
+    free(topology);
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    return text;
+}
+
+static uint64_t mix(uint64_t hash, const char *text) {
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (uint8_t)*text) * 0x100000001B3ull; /* FNV-1a */
+    return hash;
+}
+
+uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section) {
+    uint64_t hash = 0xCBF29CE484222325ull;
+    for (size_t i = 0; i < sl_key_count; i++) {
+        if (sl_key_section(&sl_keys[i]) != section || sl_keys[i].type == KEY_PATH)
+            continue;
+        json_t *value = sl_key_write(&sl_keys[i], experiment);
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
+        hash = mix(mix(mix(hash, sl_keys[i].path), "="), text ? text : "");
+        free(text);
+        json_decref(value);
+    }
+    return hash;
+}
+
+char *sl_experiment_keys_help(void) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL)
+        return NULL;
+    fprintf(out, "%-34s a topology file, or an object {\"nodes\": 8, \"family\": \"ring\"}; no default\n", "topology");
+    for (size_t i = 0; i < sl_key_count; i++) {
+        char allowed[256];
+        sl_key_allowed(&sl_keys[i], allowed, sizeof allowed);
+        fprintf(out, "%-34s %s; default %s; %s\n", sl_keys[i].path, allowed, sl_keys[i].fallback, sl_keys[i].help);
+    }
+    fclose(out);
+    return text;
+}
