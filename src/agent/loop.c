@@ -93,7 +93,8 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
         struct timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
         evtimer_add(loop->limit, &limit);
     }
-    int result = event_base_loop(loop->base, block ? EVLOOP_ONCE : EVLOOP_NONBLOCK);
+    /* Without EVLOOP_ONCE it would go round for as long as any descriptor stays readable. */
+    int result = event_base_loop(loop->base, block ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
     if (block && limit_ms > 0)
         evtimer_del(loop->limit);
     return result < 0 ? sl_fail(error, SL_ENET, "event loop: libevent's backend failed") : 0;
