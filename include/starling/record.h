@@ -66,9 +66,10 @@ double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t 
 
 typedef struct sl_folder sl_folder;
 
-/* Creates the folder (parents too) and config.json; refuses one that already holds a run (config.json there), or that cannot be written.
- * `all_nodes`: this writer is the whole run's (sim, run); else one agent's. */
-int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, sl_error *error);
+/* Creates the folder (parents too) and config.json, and proves that it can be written. all_nodes: this writer is the whole run's (sim, run) and
+ * refuses a folder that already holds a run; otherwise it is one agent's, which may join a folder with the same config.json, and whose
+ * parameters go to parameters-<rank>.jsonl. */
+int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes, sl_error *error);
 int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
 int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x, size_t dimension,
                          double push_sum_weight, sl_error *error);
@@ -86,7 +87,7 @@ typedef struct sl_summary {
     double seconds;
 } sl_summary;
 int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
-/* Flushes (fsync), sorts parameters.jsonl by round, then node; reports a full disk. */
+/* Brings parameters.jsonl into order: by round, then node. */
 int sl_folder_close(sl_folder **folder, sl_error *error);
 
 #ifdef __cplusplus

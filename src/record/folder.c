@@ -1,0 +1,346 @@
+/* folder.c - writes the run folder; see starling/record.h.
+ *
+ * Metrics and parameters are appended line by line and closed again, so that whatever ends a run leaves whole lines behind and ten thousand
+ * nodes need one descriptor. Everything else is written beside its name and renamed, so that it is there whole or not at all.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "file.h"
+#include "starling/record.h"
+
+enum { NAME_MAX_BYTES = 64, CONFIG_BYTES_MAX = 64 << 20, PROBLEM_BYTES_MAX = 1 << 30, NPY_ALIGNMENT = 64 };
+
+/* Where a line of parameters.jsonl stands. */
+typedef struct line {
+    uint64_t round;
+    long offset, bytes;
+    uint32_t rank;
+} line;
+
+struct sl_folder {
+    char path[SL_PATH_MAX];
+    bool all_nodes;
+    uint32_t nodes;
+    bool *metrics_begun; /* (nodes) */
+    line *lines;         /* (line_count) of parameters.jsonl */
+    size_t line_count, line_room;
+    bool in_order;
+};
+
+static void path_of(const sl_folder *f, const char *name, char out[SL_PATH_MAX + NAME_MAX_BYTES]) {
+    snprintf(out, SL_PATH_MAX + NAME_MAX_BYTES, "%s/%s", f->path, name);
+}
+
+static int fail_writing(const char *path, sl_error *error) {
+    return sl_fail(error, SL_EFILE, "%s: cannot be written: %s%s", path, strerror(errno),
+                   errno == ENOSPC ? "; free some space, or choose another folder with --out" : "");
+}
+
+/* ---- whole files ---- */
+
+static int write_whole(const char *path, const void *head, size_t head_bytes, const void *body, size_t body_bytes, sl_error *error) {
+    char beside[SL_PATH_MAX + NAME_MAX_BYTES + 8];
+    snprintf(beside, sizeof beside, "%s.new", path);
+    FILE *file = fopen(beside, "wb");
+    if (file == NULL)
+        return fail_writing(beside, error);
+    bool good = fwrite(head, 1, head_bytes, file) == head_bytes && fwrite(body, 1, body_bytes, file) == body_bytes;
+    good = good && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int reason = errno;
+    good = fclose(file) == 0 && good;
+    if (good && rename(beside, path) == 0)
+        return 0;
+    if (good)
+        reason = errno;
+    unlink(beside);
+    errno = reason;
+    return fail_writing(path, error);
+}
+
+static int write_text(const sl_folder *f, const char *name, const char *text, sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES];
+    path_of(f, name, path);
+    return write_whole(path, text, strlen(text), "\n", 1, error);
+}
+
+static int append(const char *path, const char *mode, const char *text, size_t bytes, sl_error *error) {
+    FILE *file = fopen(path, mode);
+    if (file == NULL)
+        return fail_writing(path, error);
+    bool good = fwrite(text, 1, bytes, file) == bytes && fflush(file) == 0;
+    int reason = errno;
+    good = fclose(file) == 0 && good;
+    errno = reason;
+    return good ? 0 : fail_writing(path, error);
+}
+
+/* ---- opening ---- */
+
+static int make_folders(char *path, sl_error *error) {
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash != NULL)
+            *slash = '\0';
+        int made = mkdir(path, 0777);
+        if (made != 0 && errno != EEXIST)
+            return sl_fail(error, SL_EFILE, "%s: the folder cannot be made: %s", path, strerror(errno));
+        if (slash == NULL)
+            return 0;
+        *slash = '/';
+    }
+}
+
+/* A quadratic's problem goes into the folder with it. */
+static int copy_problem(const sl_folder *f, const sl_experiment *experiment, sl_error *error) {
+    char *text;
+    int result = sl_file_read(&text, experiment->model.path, PROBLEM_BYTES_MAX, error);
+    if (result != 0)
+        return result;
+    result = write_text(f, "problem.json", text, error);
+    free(text);
+    return result;
+}
+
+static char *config_text(const sl_experiment *experiment) {
+    char *text = sl_experiment_json(experiment);
+    if (text == NULL || experiment->model.kind != SL_MODEL_QUADRATIC)
+        return text;
+    json_t *root = json_loads(text, 0, NULL);
+    free(text);
+    json_object_set_new(json_object_get(root, "model"), "path", json_string("problem.json"));
+    text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    return text;
+}
+
+static int join(const char *path, const char *config, bool all_nodes, bool *joined, sl_error *error) {
+    char *there;
+    if (access(path, F_OK) != 0)
+        return 0;
+    if (all_nodes)
+        return sl_fail(error, SL_EFILE, "%s: this folder already holds a run; choose another with --out", path);
+    int result = sl_file_read(&there, path, CONFIG_BYTES_MAX, error);
+    if (result != 0)
+        return result;
+    size_t length = strlen(config);
+    *joined = strncmp(there, config, length) == 0 && strcmp(there + length, "\n") == 0;
+    free(there);
+    return *joined ? 0 : sl_fail(error, SL_EFILE, "%s: this folder holds a run with another configuration; choose another with --out", path);
+}
+
+static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES];
+    path_of(f, "config.json", path);
+    char *config = config_text(experiment);
+    if (config == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    bool joined = false;
+    int result = join(path, config, f->all_nodes, &joined, error);
+    if (result == 0 && !joined && experiment->model.kind == SL_MODEL_QUADRATIC)
+        result = copy_problem(f, experiment, error);
+    if (result == 0 && !joined)
+        result = write_text(f, "config.json", config, error);
+    free(config);
+    return result;
+}
+
+int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes, sl_error *error) {
+    if (strlen(path) == 0 || strlen(path) >= SL_PATH_MAX)
+        return sl_fail(error, SL_EINVAL, "output folder: the path must have 1 to %d bytes", SL_PATH_MAX - 1);
+    sl_folder *f = calloc(1, sizeof *f);
+    if (f != NULL)
+        f->metrics_begun = calloc(sl_topology_nodes(experiment->topology), sizeof(bool));
+    if (f == NULL || f->metrics_begun == NULL) {
+        free(f);
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    }
+    memcpy(f->path, path, strlen(path) + 1);
+    f->all_nodes = all_nodes;
+    f->nodes = sl_topology_nodes(experiment->topology);
+    f->in_order = true;
+    int result = make_folders(f->path, error);
+    if (result == 0)
+        result = write_config(f, experiment, error);
+    if (result != 0) {
+        sl_folder_close(&f, NULL);
+        return result;
+    }
+    *out = f;
+    return 0;
+}
+
+/* ---- lines ---- */
+
+/* JSON has no NaN and no infinity: null. */
+static json_t *number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *times_json(const sl_times *t) {
+    return json_pack("{so so so so so so}", "total", number(t->total), "gradient", number(t->gradient), "encode", number(t->encode),
+                     "exchange", number(t->exchange), "wait", number(t->wait), "combine", number(t->combine));
+}
+
+static json_t *record_json(const sl_record *r) {
+    return json_pack("{sI sI so so so so so sI sI so}", "round", (json_int_t)r->round.round, "node", (json_int_t)r->rank, "loss",
+                     number(r->round.loss), "test_loss", number(r->evaluation.loss), "accuracy", number(r->evaluation.accuracy),
+                     "learning_rate", number(r->round.learning_rate), "neighbour_distance", number(r->round.neighbour_distance),
+                     "bytes_sent", (json_int_t)r->bytes_sent, "bytes_received", (json_int_t)r->bytes_received, "seconds",
+                     times_json(&r->times));
+}
+
+int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
+    char name[NAME_MAX_BYTES], path[SL_PATH_MAX + NAME_MAX_BYTES];
+    snprintf(name, sizeof name, "metrics-%u.jsonl", record->rank);
+    path_of(f, name, path);
+    json_t *object = record_json(record);
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    json_decref(object);
+    if (text == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    size_t bytes = strlen(text);
+    text[bytes] = '\n'; /* in the terminator's place: only `bytes + 1` are written */
+    int result = append(path, f->metrics_begun[record->rank] ? "a" : "wx", text, bytes + 1, error);
+    f->metrics_begun[record->rank] = true;
+    free(text);
+    return result;
+}
+
+static int remember_line(sl_folder *f, line l, sl_error *error) {
+    if (f->line_count == f->line_room) {
+        size_t room = f->line_room ? 2 * f->line_room : 64;
+        line *lines = realloc(f->lines, room * sizeof *lines);
+        if (lines == NULL)
+            return sl_fail(error, SL_ENOMEM, "parameters.jsonl: out of memory");
+        f->lines = lines;
+        f->line_room = room;
+    }
+    if (f->line_count > 0) {
+        const line *last = &f->lines[f->line_count - 1];
+        l.offset = last->offset + last->bytes;
+        f->in_order = f->in_order && (last->round < l.round || (last->round == l.round && last->rank < l.rank));
+    }
+    f->lines[f->line_count++] = l;
+    return 0;
+}
+
+static void parameters_path(const sl_folder *f, uint32_t rank, char path[SL_PATH_MAX + NAME_MAX_BYTES]) {
+    char name[NAME_MAX_BYTES];
+    snprintf(name, sizeof name, "parameters-%u.jsonl", rank);
+    path_of(f, f->all_nodes ? "parameters.jsonl" : name, path);
+}
+
+int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const float *x, size_t dimension, double push_sum_weight,
+                         sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES], *text = NULL;
+    size_t bytes = 0;
+    parameters_path(f, rank, path);
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    fprintf(out, "{\"round\":%llu,\"node\":%u,\"parameters\":[", (unsigned long long)round, rank);
+    for (size_t i = 0; i < dimension; i++)
+        /* Nine digits bring a float back bit for bit. */
+        if (isfinite(x[i]))
+            fprintf(out, "%s%.9g", i ? "," : "", (double)x[i]);
+        else
+            fprintf(out, "%snull", i ? "," : "");
+    fprintf(out, "],\"push_sum_weight\":%.17g}\n", push_sum_weight);
+    if (fclose(out) != 0) {
+        free(text);
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    }
+    int result = append(path, f->line_count ? "a" : "wx", text, bytes, error);
+    free(text);
+    return result != 0 ? result : remember_line(f, (line){.round = round, .bytes = (long)bytes, .rank = rank}, error);
+}
+
+/* ---- models and summary ---- */
+
+int sl_folder_model(sl_folder *f, int64_t rank, const float *x, size_t dimension, sl_error *error) {
+    char name[NAME_MAX_BYTES], path[SL_PATH_MAX + NAME_MAX_BYTES], head[2 * NPY_ALIGNMENT + 1];
+    if (rank < 0)
+        snprintf(name, sizeof name, "model.npy");
+    else
+        snprintf(name, sizeof name, "model-%lld.npy", (long long)rank);
+    path_of(f, name, path);
+    /* NumPy's .npy, version 1.0: magic, version, length of the text, a Python literal padded to the alignment. */
+    enum { TEXT = 2 * NPY_ALIGNMENT - 10 };
+    memcpy(head, "\x93NUMPY\x01\x00", 8);
+    head[8] = TEXT & 0xFF;
+    head[9] = TEXT >> 8;
+    int written = snprintf(head + 10, TEXT + 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu,), }", dimension);
+    memset(head + 10 + written, ' ', (size_t)(TEXT - written));
+    head[10 + TEXT - 1] = '\n';
+    return write_whole(path, head, 10 + TEXT, x, dimension * sizeof *x, error);
+}
+
+int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < s->record_count; i++)
+        json_array_append_new(nodes, record_json(&s->records[i]));
+    json_t *root = json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes", (json_int_t)s->nodes,
+                             "seconds", number(s->seconds), "per_node", nodes);
+    if (s->has_consensus) {
+        json_object_set_new(root, "mean_model", json_pack("{so so}", "loss", number(s->consensus.mean_model.loss), "accuracy",
+                                                          number(s->consensus.mean_model.accuracy)));
+        json_object_set_new(root, "consensus_distance", number(s->consensus.distance));
+    }
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    json_decref(root);
+    if (text == NULL)
+        return sl_fail(error, SL_ENOMEM, "summary.json: out of memory");
+    int result = write_text(f, "summary.json", text, error);
+    free(text);
+    return result;
+}
+
+/* ---- closing ---- */
+
+static int by_round_then_rank(const void *x, const void *y) {
+    const line *a = x, *b = y;
+    if (a->round != b->round)
+        return a->round < b->round ? -1 : 1;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static int sort_lines(sl_folder *f, sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES], *text, *sorted = NULL;
+    parameters_path(f, 0, path);
+    int result = sl_file_read(&text, path, SIZE_MAX, error);
+    if (result != 0)
+        return result;
+    size_t bytes = strlen(text), at = 0;
+    sorted = malloc(bytes + 1);
+    if (sorted == NULL)
+        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    qsort(f->lines, f->line_count, sizeof *f->lines, by_round_then_rank);
+    for (size_t i = 0; i < f->line_count && result == 0; i++) {
+        memcpy(sorted + at, text + f->lines[i].offset, (size_t)f->lines[i].bytes);
+        at += (size_t)f->lines[i].bytes;
+    }
+    if (result == 0)
+        result = write_whole(path, sorted, at, "", 0, error);
+    free(sorted);
+    free(text);
+    return result;
+}
+
+int sl_folder_close(sl_folder **folder, sl_error *error) {
+    sl_folder *f = *folder;
+    if (f == NULL)
+        return 0;
+    *folder = NULL;
+    int result = f->in_order ? 0 : sort_lines(f, error);
+    free(f->metrics_begun);
+    free(f->lines);
+    free(f);
+    return result;
+}

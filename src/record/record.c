@@ -1,0 +1,40 @@
+/* record.c - which rounds are recorded, and the consensus distance; see starling/record.h. */
+#include "starling/record.h"
+
+#include <math.h>
+
+static const uint64_t records_of_a_run = 20;
+
+uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds) {
+    if (config->every > 0)
+        return config->every;
+    return rounds > records_of_a_run ? rounds / records_of_a_run : 1;
+}
+
+bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds) {
+    return round == rounds || round % sl_record_every(config, rounds) == 0;
+}
+
+bool sl_record_parameters_due(const sl_record_config *config, uint64_t round) {
+    for (size_t i = 0; i < config->parameters_at_count; i++)
+        if (config->parameters_at[i] == round)
+            return true;
+    return false;
+}
+
+double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension, float *mean) {
+    double total = 0;
+    for (size_t k = 0; k < dimension; k++) {
+        double sum = 0, squares = 0;
+        for (uint32_t i = 0; i < nodes; i++)
+            sum += models[i][k];
+        double average = sum / nodes;
+        for (uint32_t i = 0; i < nodes; i++) {
+            double difference = models[i][k] - average;
+            squares += difference * difference;
+        }
+        total += squares;
+        mean[k] = (float)average;
+    }
+    return sqrt(total / nodes);
+}
