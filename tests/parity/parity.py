@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Real agents over libfabric end with the simulator's bits: parameters, models and every number that is not a time.
+
+Each experiment runs once in the simulator and twice with agents. usage: parity.py STARLING [TEST ...]
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
+GOLDENS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference", "dpsgd")
+TIMES = {"times", "seconds"}  # what two runs of the same experiment may differ in
+
+DIGITS = {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8}
+SOFTMAX, MLP = {"name": "softmax"}, {"name": "mlp", "hidden": [32, 16]}
+ADAPT_FIRST, WHILE_ADAPTING = "adapt-then-combine", "combine-while-adapt"
+PLAIN = {"learning_rate": 0.1}
+MOMENTUM = {"learning_rate": 0.05, "momentum": 0.9, "nesterov": True, "weight_decay": 0.001,
+            "schedule": {"name": "cosine", "warmup_rounds": 5}}
+RING = {"nodes": 8, "family": "ring"}
+TORUS = {"nodes": 9, "family": "torus", "sides": [3, 3]}
+EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
+
+
+def network(model, topology, variant, optimizer, **data):
+    rounds = 12 if QUICK else 40
+    return {"name": "parity", "seed": 11, "rounds": rounds, "topology": topology,
+            "algorithm": {"name": "d-psgd", "variant": variant}, "optimizer": optimizer, "model": model,
+            "data": {**DIGITS, **data}, "record": {"every": 5, "parameters_at": [0, 1, 2, rounds]},
+            "transport": {"chunk_bytes": 4096}}
+
+
+NETWORKS = {
+    "softmax ring": network(SOFTMAX, RING, ADAPT_FIRST, PLAIN),
+    "softmax ring overlapped": network(SOFTMAX, RING, WHILE_ADAPTING, MOMENTUM, partition={"name": "shards"}),
+    "softmax exponential": network(SOFTMAX, EXPONENTIAL, ADAPT_FIRST, MOMENTUM),
+    "mlp ring": network(MLP, RING, ADAPT_FIRST, MOMENTUM),
+    "mlp torus": network(MLP, TORUS, ADAPT_FIRST, PLAIN, partition={"name": "dirichlet", "alpha": 0.5}),
+    "mlp torus overlapped": network(MLP, TORUS, WHILE_ADAPTING, MOMENTUM),
+    "mlp exponential overlapped": network(MLP, EXPONENTIAL, WHILE_ADAPTING, PLAIN),
+}
+QUADRATICS = ["ring-overlapped-momentum", "torus-warm-up", "matchings-momentum", "exponential", "exponential-overlapped"]
+
+
+class Failure(Exception):
+    """Its text is the reason."""
+
+
+def check(holds, why):
+    if not holds:
+        raise Failure(why)
+
+
+def train(starling, command, experiment, out, *overrides):
+    arguments = [argument for override in overrides for argument in ("--set", override)]
+    ended = subprocess.run([starling, command, experiment, "--out", out, *arguments], capture_output=True, text=True, timeout=240,
+                           stdin=subprocess.DEVNULL)
+    check(ended.returncode == 0, f"starling {command} ended with {ended.returncode}: {ended.stderr.strip()[-2000:]}")
+    return out
+
+
+def content(folder, name):
+    with open(os.path.join(folder, name), "rb") as file:
+        return file.read()
+
+
+def without_times(value, drop):
+    if isinstance(value, dict):
+        return {key: without_times(inner, drop) for key, inner in value.items() if key not in drop}
+    return value
+
+
+def metrics(folder, name, drop):
+    return [without_times(json.loads(line), drop) for line in content(folder, name).splitlines()]
+
+
+def names(folder, pattern):
+    return sorted(os.path.basename(path) for path in glob.glob(os.path.join(folder, pattern)))
+
+
+def compare(simulated, trained, drop=TIMES):
+    """The two run folders hold the same bits."""
+    models, measured = names(simulated, "model*.npy"), names(simulated, "metrics-*.jsonl")
+    check(len(measured) > 1 and len(models) == len(measured) + 1, f"the simulator wrote only {models + measured}")
+    check(models + measured == names(trained, "model*.npy") + names(trained, "metrics-*.jsonl"), "different files")
+    check(content(simulated, "parameters.jsonl") == content(trained, "parameters.jsonl"), "parameters.jsonl differs")
+    for name in models:
+        check(content(simulated, name) == content(trained, name), f"{name} differs")
+    for name in measured:
+        pairs = list(zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True))
+        for a, b in pairs:
+            differing = [key for key in a.keys() | b.keys() if repr(a.get(key)) != repr(b.get(key))]  # NaN equals NaN
+            check(not differing, f"{name}, round {a.get('round')}: {', '.join(f'{k} {a.get(k)} and {b.get(k)}' for k in differing)}")
+
+
+def twice(starling, experiment, folder):
+    simulated = train(starling, "sim", experiment, os.path.join(folder, "sim"))
+    for turn in (1,) if QUICK else (1, 2):
+        compare(simulated, train(starling, "run", experiment, os.path.join(folder, f"run{turn}")))
+
+
+def written(folder, experiment):
+    path = os.path.join(folder, "experiment.json")
+    with open(path, "w") as file:
+        json.dump(experiment, file)
+    return path
+
+
+def chunk_size_changes_no_bit(starling, folder):
+    """Frames are cut differently: only bytes sent and the grouping of distance sums may change."""
+    path = written(folder, NETWORKS["mlp ring"])
+    one = train(starling, "run", path, os.path.join(folder, "small"))
+    other = train(starling, "run", path, os.path.join(folder, "large"), "transport.chunk_bytes=1048576", "transport.window_chunks=2")
+    compare(one, other, TIMES | {"bytes_sent", "bytes_received", "frames_sent", "frames_received", "neighbour_distance"})
+
+
+def run_folder_repeats_itself(starling, folder):
+    """A run from another run folder's config.json alone."""
+    first = train(starling, "sim", written(folder, NETWORKS["softmax exponential"]), os.path.join(folder, "first"))
+    compare(first, train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")))
+
+
+def quadratic_folder_repeats_itself(starling, folder):
+    first = train(starling, "sim", os.path.join(GOLDENS, "exponential.json"), os.path.join(folder, "first"))
+    compare(first, train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")))
+
+
+def tests():
+    """name -> test(starling, folder)"""
+    found = {}
+    for name, experiment in NETWORKS.items():
+        found[name] = lambda starling, folder, e=experiment: twice(starling, written(folder, e), folder)
+    for name in QUADRATICS:
+        found["quadratic " + name] = lambda starling, folder, n=name: twice(starling, os.path.join(GOLDENS, n + ".json"), folder)
+    for test in (chunk_size_changes_no_bit, run_folder_repeats_itself, quadratic_folder_repeats_itself):
+        found[test.__name__.replace("_", " ")] = test
+    return found
+
+
+def main():
+    starling, failed = os.path.abspath(sys.argv[1]), 0
+    for name, test in tests().items():
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
+        with tempfile.TemporaryDirectory(prefix="starling-parity-") as folder:
+            try:
+                test(starling, folder)
+                print(f"ok parity {name}", flush=True)
+            except (Failure, OSError, ValueError, subprocess.TimeoutExpired) as failure:
+                failed += 1
+                print(f"not ok parity {name}: {failure}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
