@@ -66,6 +66,8 @@ int fleet_open(fleet *out, uint32_t count, const char *config, const sl_experime
     if (getrandom(&run_id, sizeof run_id, 0) != sizeof run_id)
         return sl_fail(error, SL_ENET, "no random run id: %s", strerror(errno));
     snprintf(run_id_text, sizeof run_id_text, "%llu", (unsigned long long)run_id);
+    setenv("OPENBLAS_NUM_THREADS", "1",
+           1); /* an agent uses one; the others would be started for nothing */
     int result = 0;
     for (uint32_t i = 0; i < count && result == 0; i++)
         result = start_member(f, i, config, run_id_text, error);

@@ -49,7 +49,15 @@ static int finish(int code) {
     return code == TOOL_OK ? TOOL_FAILED : code;
 }
 
+/* libfabric brings libraries along that catch these, so that a crash looks like an exit. */
+static void restore_signals(void) {
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signal(numbers[i], SIG_DFL);
+}
+
 int main(int argc, char **argv) {
+    restore_signals();
     if (argc < 2) {
         print_help(stderr);
         return TOOL_USAGE;

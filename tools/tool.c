@@ -167,7 +167,7 @@ static int check_algorithm(const sl_experiment *e, sl_error *error) {
                        "algorithm.name: \"%s\" is not an algorithm of this release", e->algorithm);
     if (sl_compressor_find(e->compressor) == NULL)
         return sl_fail(error, SL_EINVAL,
-                       "algorithm.compressor: \"%s\" is not a compressor of this release",
+                       "algorithm.compressor.name: \"%s\" is not a compressor of this release",
                        e->compressor);
     return sl_algorithm_check(algorithm, e->topology, error);
 }

@@ -35,16 +35,15 @@ def lines_of_agents(running):
 
 
 def check_survivors(running, victim, seconds):
-    """The run failed in time; each survivor names an edge and a round, the victim's neighbours the edge to it."""
+    """The run failed in time; each survivor names its edge and round, and the victim's edge where the trouble began."""
     lines = lines_of_agents(running)
     check(running.code == 1, f"exit code {running.code}, expected 1: {running.err!r}")
     check(sorted(lines) == list(range(NODES)), f"expected one error line for each agent, got {running.err!r}")
     for rank in set(range(NODES)) - {victim}:
         check(re.search(r"edge \d+->\d+", lines[rank]) and re.search(r"round \d+", lines[rank]),
               f"agent {rank} does not name edge and round: {lines[rank]!r}")
-    for rank in ((victim - 1) % NODES, (victim + 1) % NODES):
-        check(f"edge {victim}->{rank}" in lines[rank] or f"edge {rank}->{victim}" in lines[rank],
-              f"agent {rank} does not name its edge to {victim}: {lines[rank]!r}")
+        check(re.search(rf"edge {victim}->\d|edge \d+->{victim}\b", lines[rank]),
+              f"agent {rank} does not name an edge of {victim}: {lines[rank]!r}")
     took = time.monotonic() - running.hit
     check(took <= seconds, f"took {took:.1f} s, allowed {seconds} s")
 
@@ -118,7 +117,9 @@ def interrupted_at_the_start(scene):
         time.sleep(delay)
         running.process.send_signal(signal.SIGINT)
         running.wait(15)
-        check(running.code in (130, -signal.SIGINT), f"exit code {running.code} after {delay} s: {running.err!r}")
+        # Before main, the signal is the loader's, or belongs to a library of libfabric's that then ends the process.
+        unborn = running.code in (1, -signal.SIGINT) and not running.err and not running.out
+        check(running.code == 130 or unborn, f"exit code {running.code} after {delay} s: {running.err!r}")
         scene.wait_gone(5)
 
 
