@@ -75,7 +75,7 @@ class Scene:
             file.write(content if isinstance(content, bytes) else content.encode())
         return self.path(name)
 
-    def experiment(self, name="experiment.json", **changes):
+    def experiment(self, file="experiment.json", **changes):
         """The experiment above with dotted keys replaced; a value of None removes the key."""
         content = copy.deepcopy(EXPERIMENT)
         for key, value in changes.items():
@@ -87,7 +87,7 @@ class Scene:
                 place.pop(last, None)
             else:
                 place[last] = value
-        return self.write(name, json.dumps(content, indent=1))
+        return self.write(file, json.dumps(content, indent=1))
 
     def start(self, *arguments, wrapper=()):
         """A running command; its outputs go to files, so that no pipe can fill up."""

@@ -63,7 +63,11 @@ def missing_file(scene):
 
 
 def row_does_not_sum_to_one(scene):
-    refuse_everywhere(scene, "row", "1", topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.6]]})
+    refuse_everywhere(scene, "row 1", "0.9", topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.5]]})
+
+
+def column_does_not_sum_to_one(scene):
+    refuse_everywhere(scene, "column", "0.1", topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.6]]})
 
 
 def disconnected_graph(scene):
@@ -110,7 +114,13 @@ def mnist_that_is_right_is_taken(scene):
     check(ended.code == 0, f"exit code {ended.code}: {ended.err!r}")
 
 
+def data_folder_missing(scene):
+    refuse_everywhere(scene, "data.path", "mnist", "no such file", **MNIST)
+
+
 def data_file_missing(scene):
+    write_mnist(scene)
+    os.remove(scene.path("mnist/train-images-idx3-ubyte"))
     refuse_everywhere(scene, "mnist", "train-images", **MNIST)
 
 
@@ -217,8 +227,8 @@ def help_and_version(scene):
 
 if __name__ == "__main__":
     run_tests([unknown_key, unknown_top_level_key, wrong_type, out_of_range, not_a_number, not_a_number_in_set, not_json, missing_file,
-               row_does_not_sum_to_one, disconnected_graph, self_loop_without_weight, duplicate_edge, topology_file_missing,
-               too_many_nodes_for_processes, mnist_that_is_right_is_taken, data_file_missing, data_file_truncated,
+               row_does_not_sum_to_one, column_does_not_sum_to_one, disconnected_graph, self_loop_without_weight, duplicate_edge, topology_file_missing,
+               too_many_nodes_for_processes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
                data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
                roster_of_another_size, roster_malformed, rank_beyond_the_topology, bad_usage, help_and_version])
