@@ -22,13 +22,13 @@ def read_parameters(path):
 
 
 def difference(found, expected):
-    """Largest difference of two vectors, relative to the largest expected value; NaN counts as infinite."""
+    """Largest difference of two vectors, relative to the largest expected value."""
     if len(found) != len(expected):
         return float("inf")
     scale = max(abs(value) for value in expected)
     worst = 0.0
     for a, b in zip(found, expected):
-        worst = max(worst, abs(a - b) if a == a else float("inf"))
+        worst = max(worst, abs(a - b) if a is not None else float("inf"))  # null: not finite
     return worst / scale
 
 
