@@ -36,6 +36,11 @@ static void pack_panels(float *panel, const float *d, uint32_t rows, uint32_t ou
 
 static void pack_strip(float strip[ROWS_MAX * TILE_IN], const float *x, uint32_t rows, uint32_t in,
                        uint32_t width) {
+    if (width == TILE_IN) { /* a constant size: three moves a row */
+        for (uint32_t row = 0; row < rows; row++)
+            memcpy(strip + (size_t)row * TILE_IN, x + (size_t)row * in, TILE_IN * sizeof *x);
+        return;
+    }
     for (uint32_t row = 0; row < rows; row++)
         for (uint32_t i = 0; i < TILE_IN; i++)
             strip[row * TILE_IN + i] = i < width ? x[(size_t)row * in + i] : 0;

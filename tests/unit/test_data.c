@@ -1,0 +1,406 @@
+/* test_data.c - readers of data sets and the digits: what they accept, and what they say about what
+ * they refuse. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "harness.h"
+#include "learner/data.h"
+
+static char folder[] = "/tmp/starling-data-XXXXXX";
+static sl_error error;
+static sl_data data;
+
+static void setup(void) {
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    error = (sl_error){0};
+    data = (sl_data){0};
+}
+
+static void teardown(void) {
+    static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                        "t10k-images-idx3-ubyte",  "t10k-labels-idx1-ubyte",
+                                        "data_batch_1.bin",        "data_batch_2.bin",
+                                        "data_batch_3.bin",        "data_batch_4.bin",
+                                        "data_batch_5.bin",        "test_batch.bin"};
+    char path[256];
+    sl_data_free(&data);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (int ending = 0; ending < 3; ending++) {
+            snprintf(path, sizeof path, "%s/%s%s", folder, names[i],
+                     ending == 0   ? ""
+                     : ending == 1 ? ".gz"
+                                   : ".xz");
+            unlink(path);
+        }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static void write_file(const char *name, const void *bytes, size_t size) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static void write_gz(const char *name, const void *bytes, size_t size) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    gzFile file = gzopen(path, "wb");
+    ck_assert_int_eq(gzwrite(file, bytes, (unsigned)size), (int)size);
+    gzclose(file);
+}
+
+static void assert_said(const char *part) {
+    ck_assert_msg(strstr(error.text, part) != NULL, "\"%s\" should say \"%s\"", error.text, part);
+}
+
+/* ---- IDX ---- */
+
+/* Three images of 2 x 2 and their labels 7, 0, 9. */
+static const uint8_t images[] = {0, 0, 8, 3,  0,   0,   0, 3, 0, 0, 0, 2, 0, 0,
+                                 0, 2, 0, 51, 102, 255, 1, 2, 3, 4, 5, 6, 7, 8};
+static const uint8_t labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 0, 9};
+
+static sl_data_config mnist_config(void) {
+    sl_data_config config = {.kind = SL_DATA_MNIST, .batch = 1};
+    snprintf(config.path, sizeof config.path, "%s", folder);
+    return config;
+}
+
+static void write_mnist(void) {
+    write_file("train-images-idx3-ubyte", images, sizeof images);
+    write_gz("train-labels-idx1-ubyte.gz", labels, sizeof labels);
+    write_gz("t10k-images-idx3-ubyte.gz", images, sizeof images);
+    write_file("t10k-labels-idx1-ubyte", labels, sizeof labels);
+}
+
+static int load_mnist(void) {
+    sl_data_config config = mnist_config();
+    return sl_data_load(&data, &config, 1, &error);
+}
+
+START_TEST(idx_plain_and_gz_give_the_samples) {
+    write_mnist();
+    ck_assert_msg(load_mnist() == 0, "%s", error.text);
+    float x[4];
+    ck_assert_uint_eq(data.train.count, 3);
+    ck_assert_uint_eq(data.test.features, 4);
+    ck_assert_uint_eq(sl_samples_get(&data.train, 0, x), 7);
+    ck_assert_float_eq_tol(x[0] - 0, -0.1307f, 1e-6f);
+    ck_assert_float_eq_tol(x[1], 0.2f - 0.1307f, 1e-6f);
+    ck_assert_float_eq_tol(x[3], 1.0f - 0.1307f, 1e-6f);
+    ck_assert_uint_eq(sl_samples_get(&data.test, 2, x), 9);
+}
+END_TEST
+
+START_TEST(idx_takes_the_first_samples_asked_for) {
+    write_mnist();
+    sl_data_config config = mnist_config();
+    config.train_samples = 2;
+    config.test_samples = 1;
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
+    ck_assert_uint_eq(data.train.count, 2);
+    ck_assert_uint_eq(data.test.count, 1);
+    sl_data_free(&data);
+    config.train_samples = 4;
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
+    assert_said("data.train_samples is 4");
+}
+END_TEST
+
+START_TEST(idx_missing_file_is_named) {
+    ck_assert_int_eq(load_mnist(), SL_EFILE);
+    assert_said("train-images-idx3-ubyte");
+    assert_said("no such file");
+}
+END_TEST
+
+/* Each row spoils one file: byte `at` becomes `value`, or the file is cut to `size`. */
+static const struct {
+    const char *name;
+    bool is_labels;
+    size_t at, size;
+    uint8_t value;
+    const char *said;
+} spoiled[] = {
+    {"train-images-idx3-ubyte", false, 3, 0, 1, "0x00000803"},
+    {"train-images-idx3-ubyte", false, 7, 0, 4, "promises 16 bytes"},
+    {"train-images-idx3-ubyte", false, 4, 0, 255, "size at byte 4"},
+    {"train-images-idx3-ubyte", false, 11, 0, 0, "size at byte 8 is 0"},
+    {"train-images-idx3-ubyte", false, 0, 27, 0, "truncated"},
+    {"train-images-idx3-ubyte", false, 0, 9, 0, "header takes 16"},
+    {"train-images-idx3-ubyte", false, 0, 0, 0, NULL},
+    {"t10k-labels-idx1-ubyte", true, 10, 0, 10, "label at byte 10 is 10; allowed are 0 to 9"},
+    {"t10k-labels-idx1-ubyte", true, 3, 0, 3, "0x00000801"},
+};
+
+START_TEST(idx_spoiled_files_are_refused) {
+    uint8_t bytes[sizeof images];
+    bool is_labels = spoiled[_i].is_labels;
+    size_t size = spoiled[_i].size != 0 ? spoiled[_i].size
+                  : is_labels           ? sizeof labels
+                                        : sizeof images;
+    write_mnist();
+    memcpy(bytes, is_labels ? labels : images, is_labels ? sizeof labels : sizeof images);
+    bytes[spoiled[_i].at] = spoiled[_i].value;
+    write_file(spoiled[_i].name, bytes, size);
+    if (spoiled[_i].said ==
+        NULL) { /* unspoiled: the row that shows the others fail for their reason */
+        ck_assert_int_eq(load_mnist(), 0);
+        return;
+    }
+    ck_assert_int_eq(load_mnist(), SL_EFILE);
+    assert_said(spoiled[_i].said);
+    assert_said(spoiled[_i].name);
+}
+END_TEST
+
+START_TEST(idx_counts_must_agree) {
+    write_mnist();
+    static const uint8_t two[] = {0, 0, 8, 1, 0, 0, 0, 2, 7, 0};
+    write_gz("train-labels-idx1-ubyte.gz", two, sizeof two);
+    ck_assert_int_eq(load_mnist(), SL_EFILE);
+    assert_said("has 2 labels");
+}
+END_TEST
+
+START_TEST(truncated_gz_is_refused_at_every_length) {
+    char path[256];
+    uint8_t bytes[256];
+    write_mnist();
+    snprintf(path, sizeof path, "%s/t10k-images-idx3-ubyte.gz", folder);
+    FILE *file = fopen(path, "rb");
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    for (size_t cut = 0; cut < size; cut++) {
+        write_file("t10k-images-idx3-ubyte.gz", bytes, cut);
+        ck_assert_int_eq(load_mnist(), SL_EFILE);
+        assert_said("t10k-images-idx3-ubyte.gz");
+    }
+}
+END_TEST
+
+/* ---- CIFAR-10 ---- */
+
+static sl_data_config write_cifar(size_t test_size) {
+    static uint8_t records[2 * 3073];
+    char name[32];
+    for (size_t i = 0; i < sizeof records; i++)
+        records[i] = (uint8_t)(i % 251);
+    for (int i = 1; i <= 5; i++) {
+        snprintf(name, sizeof name, "data_batch_%d.bin", i);
+        records[0] = (uint8_t)i;
+        records[3073] = (uint8_t)(i + 4);
+        write_file(name, records, sizeof records);
+    }
+    if (test_size > 0)
+        write_file("test_batch.bin", records, test_size);
+    sl_data_config config = {.kind = SL_DATA_CIFAR10};
+    snprintf(config.path, sizeof config.path, "%s", folder);
+    return config;
+}
+
+START_TEST(cifar10_batches_are_joined) {
+    sl_data_config config = write_cifar(3073);
+    static float x[3072];
+    ck_assert_msg(sl_data_load(&data, &config, 1, &error) == 0, "%s", error.text);
+    ck_assert_uint_eq(data.train.count, 10);
+    ck_assert_uint_eq(data.test.count, 1);
+    ck_assert_uint_eq(sl_samples_get(&data.train, 9, x), 9);
+    ck_assert_uint_eq(sl_samples_get(&data.train, 4, x), 3);
+    ck_assert_float_eq_tol(x[0], 1.0f / 255 - 0.4914f, 1e-6f); /* byte 1 of a record */
+    ck_assert_float_eq_tol(x[1024], (float)(1025 % 251) / 255 - 0.4822f, 1e-6f);
+    ck_assert_float_eq_tol(x[3071], (float)(3072 % 251) / 255 - 0.4465f, 1e-6f);
+}
+END_TEST
+
+START_TEST(cifar10_xz_is_explained_and_truncation_refused) {
+    sl_data_config config = write_cifar(0);
+    write_file("test_batch.bin.xz", "x", 1);
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
+    assert_said("xz -dk");
+    config = write_cifar(3072);
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
+    assert_said("3072 bytes");
+    config = write_cifar(3073);
+    write_file("data_batch_3.bin", "\x0a", 1);
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
+    assert_said("data_batch_3.bin");
+}
+END_TEST
+
+/* ---- LIBSVM ---- */
+
+static int parse_svm(const char *train, const char *test) {
+    sl_data_config config = {.kind = SL_DATA_LIBSVM};
+    sl_bytes a = {.data = (uint8_t *)train, .size = strlen(train), .name = "train.txt"};
+    sl_bytes b = {
+        .data = (uint8_t *)test, .size = test != NULL ? strlen(test) : 0, .name = "test.txt"};
+    return sl_libsvm_parse(&data, &a, test != NULL ? &b : NULL, &config, &error);
+}
+
+START_TEST(libsvm_rows_become_dense) {
+    ck_assert_msg(parse_svm("+1 1:0.5 3:-2\n-1 2:1e1\r\n\n5\n", "-1 4:1\n") == 0, "%s", error.text);
+    ck_assert_uint_eq(data.train.count, 3);
+    ck_assert_uint_eq(data.train.features, 4);
+    ck_assert_uint_eq(data.train.classes, 3);
+    static const float expected[12] = {0.5f, 0, -2, 0, 0, 10, 0, 0, 0, 0, 0, 0};
+    ck_assert_mem_eq(data.train.values, expected, sizeof expected);
+    ck_assert_uint_eq(data.train.labels[0], 1);
+    ck_assert_uint_eq(data.train.labels[1], 0);
+    ck_assert_uint_eq(data.train.labels[2], 2);
+    ck_assert_uint_eq(data.test.labels[0], 0);
+}
+END_TEST
+
+START_TEST(libsvm_holds_out_the_last_fifth) {
+    ck_assert_int_eq(parse_svm("1 1:1\n2 1:2\n1 1:3\n2 1:4\n1 1:5\n2 1:6\n", NULL), 0);
+    ck_assert_uint_eq(data.train.count, 5);
+    ck_assert_uint_eq(data.test.count, 1);
+    ck_assert_float_eq(data.test.values[0], 6);
+}
+END_TEST
+
+static const struct {
+    const char *text, *said;
+} bad_lines[] = {
+    {"1 1:1\nx 1:1\n", "line 2: label \"x\""},
+    {"1.5 1:1\n2 1:1\n", "line 1: label \"1.5\""},
+    {"99999999999 1:1\n", "label \"99999999999\""},
+    {"1 0:1\n", "index of \"0:1\" is out of range"},
+    {"1 -3:1\n", "out of range"},
+    {"1 99999999:1\n", "out of range"},
+    {"1 2:1 2:2\n", "index 2 follows 2"},
+    {"1 2:1 1:2\n", "index 1 follows 2"},
+    {"1 a\n", "\"a\" is not index:value"},
+    {"1 1:\n", "value of \"1:\""},
+    {"1 1:nan\n", "value of \"1:nan\""},
+    {"1 1:1e39\n", "value of \"1:1e39\""},
+    {"1 1:2x\n", "value of \"1:2x\""},
+    {"1 1:00000000000000000000000000000000000000000000000000000000000000000001\n",
+     "is no label or index:value"},
+    {"", "holds no samples"},
+    {"\n\n", "holds no samples"},
+    {"1 1:1\n1 1:1\n1 1:1\n1 1:1\n1 1:1\n", "has 1 different labels"},
+    {"1 1:1\n2 1:1\n", "hold out a fifth"},
+    {"1\n2\n1\n2\n1\n", "0 numbers a sample"},
+};
+
+START_TEST(libsvm_bad_lines_are_named) {
+    ck_assert_int_eq(parse_svm(bad_lines[_i].text, NULL), SL_EFILE);
+    assert_said("train.txt");
+    assert_said(bad_lines[_i].said);
+}
+END_TEST
+
+START_TEST(libsvm_unknown_held_out_label_is_refused) {
+    ck_assert_int_eq(parse_svm("1 1:1\n2 1:1\n", "1 1:1\n3 1:1\n"), SL_EFILE);
+    assert_said("test.txt: sample 2: label 3 does not occur in train.txt");
+}
+END_TEST
+
+START_TEST(a_folder_or_fifo_is_no_data_file) {
+    sl_data_config config = {.kind = SL_DATA_LIBSVM};
+    snprintf(config.path, sizeof config.path, "%s", folder);
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
+    assert_said("not a regular file");
+}
+END_TEST
+
+/* ---- digits ---- */
+
+START_TEST(digits_are_a_function_of_seed_and_index) {
+    sl_data_config more = {.train_samples = 300, .test_samples = 20},
+                   fewer = {.train_samples = 100, .test_samples = 20};
+    sl_data other, again;
+    ck_assert_int_eq(sl_data_load(&data, &more, 5, &error), 0);
+    ck_assert_int_eq(sl_data_load(&again, &fewer, 5, &error), 0);
+    ck_assert_int_eq(sl_data_load(&other, &fewer, 6, &error), 0);
+    ck_assert_mem_eq(data.train.pixels, again.train.pixels, 100 * 784);
+    ck_assert_mem_eq(data.test.pixels, again.test.pixels, 20 * 784);
+    ck_assert_mem_ne(other.train.pixels, again.train.pixels, 100 * 784);
+    sl_data_free(&again);
+    sl_data_free(&other);
+}
+END_TEST
+
+START_TEST(digits_cover_all_classes_evenly) {
+    sl_data_config config = {0};
+    uint32_t counts[10] = {0};
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
+    ck_assert_uint_eq(data.train.count, 12000);
+    ck_assert_uint_eq(data.test.count, 2000);
+    for (uint32_t i = 0; i < data.train.count; i++)
+        counts[data.train.labels[i]]++;
+    for (int digit = 0; digit < 10; digit++) {
+        ck_assert_uint_gt(counts[digit], 1050);
+        ck_assert_uint_lt(counts[digit], 1350);
+    }
+}
+END_TEST
+
+/* The same pixels on every machine: a change here breaks the repeatability of recorded runs. */
+START_TEST(digits_of_seed_1_never_change) {
+    sl_data_config config = {.train_samples = 1000, .test_samples = 1};
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
+    uLong crc = crc32(0, data.train.pixels, 1000 * 784);
+    ck_assert_msg(crc == 0xa463e122u, "CRC-32 of the pixels is 0x%08lx", crc);
+}
+END_TEST
+
+/* ---- the real files, where they are ---- */
+
+START_TEST(mnist_has_its_published_label_counts) {
+    static const uint32_t train[10] = {5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949};
+    static const uint32_t test[10] = {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009};
+    const char *root = getenv("STARLING_DATA");
+    sl_data_config config = {.kind = SL_DATA_MNIST};
+    snprintf(config.path, sizeof config.path, "%s/mnist", root != NULL ? root : "../shared/data");
+    if (access(config.path, R_OK) != 0) {
+        printf("skipped: no %s (set STARLING_DATA to the folder above mnist/)\n", config.path);
+        return;
+    }
+    ck_assert_msg(sl_data_load(&data, &config, 1, &error) == 0, "%s", error.text);
+    uint32_t counts[2][10] = {0};
+    for (uint32_t i = 0; i < data.train.count; i++)
+        counts[0][data.train.labels[i]]++;
+    for (uint32_t i = 0; i < data.test.count; i++)
+        counts[1][data.test.labels[i]]++;
+    ck_assert_mem_eq(counts[0], train, sizeof train);
+    ck_assert_mem_eq(counts[1], test, sizeof test);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("data");
+    TCase *tcase = tcase_create("data");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, idx_plain_and_gz_give_the_samples);
+    tcase_add_test(tcase, idx_takes_the_first_samples_asked_for);
+    tcase_add_test(tcase, idx_missing_file_is_named);
+    tcase_add_loop_test(tcase, idx_spoiled_files_are_refused, 0,
+                        sizeof spoiled / sizeof spoiled[0]);
+    tcase_add_test(tcase, idx_counts_must_agree);
+    tcase_add_test(tcase, truncated_gz_is_refused_at_every_length);
+    tcase_add_test(tcase, cifar10_batches_are_joined);
+    tcase_add_test(tcase, cifar10_xz_is_explained_and_truncation_refused);
+    tcase_add_test(tcase, libsvm_rows_become_dense);
+    tcase_add_test(tcase, libsvm_holds_out_the_last_fifth);
+    tcase_add_loop_test(tcase, libsvm_bad_lines_are_named, 0,
+                        sizeof bad_lines / sizeof bad_lines[0]);
+    tcase_add_test(tcase, libsvm_unknown_held_out_label_is_refused);
+    tcase_add_test(tcase, a_folder_or_fifo_is_no_data_file);
+    tcase_add_test(tcase, digits_are_a_function_of_seed_and_index);
+    tcase_add_test(tcase, digits_cover_all_classes_evenly);
+    tcase_add_test(tcase, digits_of_seed_1_never_change);
+    tcase_add_test(tcase, mnist_has_its_published_label_counts);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}

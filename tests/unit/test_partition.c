@@ -1,0 +1,191 @@
+/* test_partition.c - samples to nodes, and a node's samples to batches: every sample exactly once,
+ * from the seed alone. */
+#include <math.h>
+#include <string.h>
+
+#include "harness.h"
+#include "learner/partition.h"
+
+static sl_error error;
+
+#define SAMPLES 997
+
+static sl_samples labelled(uint32_t count, uint32_t classes) {
+    sl_samples samples;
+    ck_assert_int_eq(sl_samples_allocate(&samples, SL_SAMPLES_PIXELS, count, 1, "test", &error), 0);
+    samples.classes = classes;
+    for (uint32_t i = 0; i < count; i++)
+        samples.labels[i] = (uint16_t)(i * 7919u % classes);
+    return samples;
+}
+
+static const struct {
+    sl_data_config config;
+    uint32_t nodes;
+} partitions[] = {
+    {{.partition = SL_PARTITION_IID}, 1},
+    {{.partition = SL_PARTITION_IID}, 8},
+    {{.partition = SL_PARTITION_IID}, SAMPLES},
+    {{.partition = SL_PARTITION_SHARDS, .shards_per_node = 2}, 10},
+    {{.partition = SL_PARTITION_SHARDS, .shards_per_node = 1}, SAMPLES},
+    {{.partition = SL_PARTITION_DIRICHLET, .alpha = 1}, 8},
+    {{.partition = SL_PARTITION_DIRICHLET, .alpha = 0.1}, 100},
+    {{.partition = SL_PARTITION_DIRICHLET, .alpha = 1e-4}, 50},
+    {{.partition = SL_PARTITION_DIRICHLET, .alpha = 1e-300}, 3},
+    {{.partition = SL_PARTITION_DIRICHLET, .alpha = 1e6}, 30},
+    {{.partition = SL_PARTITION_DIRICHLET, .alpha = 0.5}, SAMPLES},
+};
+
+START_TEST(every_sample_belongs_to_exactly_one_node_and_every_node_has_one) {
+    sl_samples samples = labelled(SAMPLES, 10);
+    sl_partition p, again;
+    uint32_t nodes = partitions[_i].nodes, seen[SAMPLES] = {0}, total = 0;
+    ck_assert_int_eq(sl_partition_open(&p, &partitions[_i].config, &samples, nodes, 11, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&again, &partitions[_i].config, &samples, nodes, 11, &error),
+                     0);
+    for (uint32_t node = 0; node < nodes; node++) {
+        ck_assert_uint_ge(sl_partition_size(&p, node), 1);
+        total += sl_partition_size(&p, node);
+    }
+    ck_assert_uint_eq(total, SAMPLES);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        seen[p.members[i]]++;
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        ck_assert_uint_eq(seen[i], 1);
+    ck_assert_mem_eq(p.members, again.members, sizeof seen);
+    ck_assert_mem_eq(p.starts, again.starts, (nodes + 1) * sizeof *p.starts);
+    sl_partition_close(&p);
+    sl_partition_close(&again);
+    sl_samples_free(&samples);
+}
+END_TEST
+
+/* The mean number of different labels that a node sees. */
+static double labels_seen(sl_data_config config, uint32_t nodes, const sl_samples *samples) {
+    sl_partition p;
+    uint32_t total = 0;
+    ck_assert_int_eq(sl_partition_open(&p, &config, samples, nodes, 3, &error), 0);
+    for (uint32_t node = 0; node < nodes; node++) {
+        bool seen[10] = {0};
+        for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++)
+            seen[samples->labels[p.members[i]]] = true;
+        for (int label = 0; label < 10; label++)
+            total += seen[label];
+    }
+    sl_partition_close(&p);
+    return (double)total / nodes;
+}
+
+START_TEST(partitions_skew_labels_as_their_names_say) {
+    sl_samples samples = labelled(10000, 10);
+    ck_assert_double_eq(labels_seen((sl_data_config){.partition = SL_PARTITION_IID}, 10, &samples),
+                        10);
+    sl_data_config shards = {.partition = SL_PARTITION_SHARDS, .shards_per_node = 2};
+    ck_assert_double_le(labels_seen(shards, 10, &samples),
+                        2); /* shards of 500 divide the 1,000 of a label */
+    sl_data_config mild = {.partition = SL_PARTITION_DIRICHLET, .alpha = 100}, strong = mild;
+    strong.alpha = 0.05;
+    ck_assert_double_eq(labels_seen(mild, 10, &samples), 10);
+    ck_assert_double_lt(labels_seen(strong, 10, &samples), 5);
+    sl_samples_free(&samples);
+}
+END_TEST
+
+/* The mean share of a node in a label is 1/n; its variance under Dirichlet(alpha) is (1/n)(1 -
+ * 1/n)/(n alpha + 1). */
+START_TEST(dirichlet_shares_have_the_right_variance) {
+    const uint32_t nodes = 5, classes = 400, each = 200;
+    const double alphas[] = {0.1, 0.5, 2};
+    for (int a = 0; a < 3; a++) {
+        sl_samples samples = labelled(classes * each, classes);
+        sl_data_config config = {.partition = SL_PARTITION_DIRICHLET, .alpha = alphas[a]};
+        sl_partition p;
+        ck_assert_int_eq(sl_partition_open(&p, &config, &samples, nodes, 17, &error), 0);
+        static uint32_t counts[5][400];
+        memset(counts, 0, sizeof counts);
+        double variance = 0, expected = (1.0 / nodes) * (1 - 1.0 / nodes) / (nodes * alphas[a] + 1);
+        for (uint32_t node = 0; node < nodes; node++)
+            for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++)
+                counts[node][samples.labels[p.members[i]]]++;
+        for (uint32_t node = 0; node < nodes; node++)
+            for (uint32_t label = 0; label < classes; label++)
+                variance +=
+                    pow((double)counts[node][label] / each - 1.0 / nodes, 2) / (nodes * classes);
+        ck_assert_double_eq_tol(variance / expected, 1, 0.1);
+        sl_partition_close(&p);
+        sl_samples_free(&samples);
+    }
+}
+END_TEST
+
+START_TEST(impossible_partitions_are_refused) {
+    sl_samples samples = labelled(10, 2);
+    sl_partition p;
+    sl_data_config config = {.partition = SL_PARTITION_IID};
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 11, 1, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "10 training samples for 11 nodes"));
+    config = (sl_data_config){.partition = SL_PARTITION_SHARDS, .shards_per_node = 3};
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "data.shards_per_node is 3; allowed are 1 to 2"));
+    config = (sl_data_config){.partition = SL_PARTITION_DIRICHLET, .alpha = NAN};
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
+    sl_samples_free(&samples);
+}
+END_TEST
+
+START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
+    sl_samples samples = labelled(120, 10);
+    sl_data_config config = {.partition = SL_PARTITION_IID};
+    sl_partition p;
+    const uint32_t *indices;
+    uint32_t seen[120] = {0}, first[2][10];
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 3, 1, &error), 0);
+    for (uint64_t round = 1; round <= 8; round++) { /* 40 samples, batches of 10 */
+        ck_assert_uint_eq(sl_partition_batch(&p, 1, round, 10, &indices), 10);
+        for (int i = 0; i < 10; i++)
+            seen[indices[i]]++;
+        if (round == 1 || round == 5)
+            memcpy(first[round == 5], indices, sizeof first[0]);
+    }
+    for (uint32_t i = p.starts[1]; i < p.starts[2]; i++)
+        ck_assert_uint_eq(seen[p.members[i]], 2);
+    ck_assert_mem_ne(first[0], first[1], sizeof first[0]);
+    sl_partition_close(&p);
+    sl_samples_free(&samples);
+}
+END_TEST
+
+START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
+    sl_samples samples = labelled(103, 10);
+    sl_data_config config = {.partition = SL_PARTITION_IID};
+    sl_partition p, q;
+    const uint32_t *a, *b;
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), 0);
+    ck_assert_int_eq(sl_partition_open(&q, &config, &samples, 4, 1, &error), 0);
+    for (uint64_t round = 40; round >= 1; round--) {
+        uint32_t rank = round % 4;
+        sl_partition_batch(&p, (rank + 1) % 4, 99, 8, &a);
+        ck_assert_uint_eq(sl_partition_batch(&p, rank, round, 8, &a), 8);
+        ck_assert_uint_eq(sl_partition_batch(&q, rank, round, 8, &b), 8);
+        ck_assert_mem_eq(a, b, 8 * sizeof *a);
+    }
+    ck_assert_uint_eq(sl_partition_batch(&p, 0, 7, 1000, &a),
+                      sl_partition_size(&p, 0)); /* a batch beyond the samples */
+    sl_partition_close(&p);
+    sl_partition_close(&q);
+    sl_samples_free(&samples);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("partition");
+    TCase *each = tcase_create("each partition");
+    tcase_add_loop_test(each, every_sample_belongs_to_exactly_one_node_and_every_node_has_one, 0,
+                        sizeof partitions / sizeof partitions[0]);
+    suite_add_tcase(suite, each);
+    ADD_TESTS(suite, "partition", partitions_skew_labels_as_their_names_say,
+              dirichlet_shares_have_the_right_variance, impossible_partitions_are_refused,
+              an_epoch_shows_each_sample_once_and_the_next_in_another_order,
+              a_batch_is_a_function_of_rank_and_round_alone);
+    return run_suite(suite);
+}
