@@ -230,7 +230,7 @@ static int receive(sl_node *n, const sl_event *e, sl_error *error) {
     if (n->settings.compressor->check(e->payload, chunk_elements(n, e->chunk)) != 0) {
         release(n, e->token);
         return sl_fail(error, SL_EPROTO,
-                       "edge %u->%u, round %llu: chunk %u with %zu bytes is not a %s payload of %zu elements", e->peer,
+                       "edge %u->%u, round %llu: chunk %u with %zu bytes is no %s payload of %zu elements", e->peer,
                        n->settings.rank, (unsigned long long)e->round, e->chunk, e->payload.bytes,
                        n->settings.compressor->name, chunk_elements(n, e->chunk));
     }

@@ -1,0 +1,312 @@
+/* test_node_trace.c - the node as a protocol transcript: events in, updates out.
+ *
+ * Node 1 of a path 0 - 1 - 2 with four parameters in two chunks. W by metropolis: 1/3 from each neighbour, 1/3 self. Learning rate 0 unless said.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../unit/harness.h"
+#include "starling/node.h"
+
+enum { D = 4, CHUNK = 2, CREDIT = 4 };
+
+static sl_optimizer_config optimizer;
+static sl_topology *topology;
+static sl_node *node;
+static sl_update update;
+static sl_error error;
+static _Alignas(64) float vectors[16][16]; /* payloads stay readable until released */
+static int next_vector;
+
+static void open_node(sl_algorithm_variant variant, double learning_rate, uint64_t rounds) {
+    optimizer = (sl_optimizer_config){.learning_rate = learning_rate};
+    ck_assert_int_eq(sl_topology_parse(&topology, "{\"nodes\": 3, \"family\": \"path\"}", "path", &error), 0);
+    sl_node_settings settings = {
+        .rank = 1,
+        .rounds = rounds,
+        .dimension = D,
+        .chunk_elements = CHUNK,
+        .inbox_chunks = CREDIT,
+        .topology = topology,
+        .algorithm = sl_algorithm_find("d-psgd", variant),
+        .compressor = sl_compressor_find("identity"),
+        .vec = sl_vec_cpu(),
+        .optimizer = &optimizer,
+        .measure_every = 1,
+    };
+    ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);
+    for (int i = 0; i < D; i++)
+        sl_node_model(node)[i] = 3;
+    next_vector = 0;
+}
+
+static void close_node(void) {
+    sl_node_close(&node);
+    sl_topology_close(&topology);
+}
+
+/* ---- the vocabulary of a transcript ---- */
+
+static int step(sl_event event) {
+    return sl_node_step(node, &event, &update, &error);
+}
+
+static void start(void) {
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_START}), 0);
+    ck_assert(update.compute && update.round == 1);
+}
+
+static void gradient(float g) {
+    for (int i = 0; i < D; i++)
+        sl_node_gradient_buffer(node)[i] = g;
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = 1}), 0);
+}
+
+static int receive_elements(uint32_t peer, uint64_t round, uint32_t chunk, float value, size_t elements) {
+    float *v = vectors[next_vector++ % 16];
+    for (size_t i = 0; i < elements; i++)
+        v[i] = value;
+    return step((sl_event){.type = SL_EVENT_RECEIVED, .peer = peer, .round = round, .chunk = chunk, .token = v,
+                           .payload = {v, elements * sizeof(float)}});
+}
+
+static void receive(uint32_t peer, uint64_t round, uint32_t chunk, float value) {
+    ck_assert_msg(receive_elements(peer, round, chunk, value, CHUNK) == 0, "%s", error.text);
+}
+
+static void publish(uint32_t chunk) {
+    sl_payload payload = sl_node_payload(node, chunk);
+    ck_assert_uint_eq(payload.bytes, CHUNK * sizeof(float));
+}
+
+static void sent(uint32_t chunk) {
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .chunk = chunk}), 0);
+}
+
+static void expect_released(size_t count) {
+    ck_assert_uint_eq(update.released_count, count);
+}
+
+static void expect_model(float first, float second) {
+    const float *x = sl_node_model(node);
+    ck_assert_float_eq_tol(x[0], first, 1e-6f);
+    ck_assert_float_eq_tol(x[CHUNK], second, 1e-6f);
+}
+
+/* ---- transcripts ---- */
+
+START_TEST(a_round_in_order) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
+    start();
+    ck_assert(!update.publish);
+    gradient(0);
+    ck_assert(update.publish && !update.compute);
+    publish(0);
+    publish(1);
+    receive(0, 1, 0, 0);
+    expect_released(0);
+    receive(2, 1, 0, 6);
+    expect_released(0); /* chunk 0 is complete, but has not left: x still holds what is being sent */
+    sent(0);
+    expect_released(2);
+    expect_model(3, 3);
+    receive(2, 1, 1, 9);
+    sent(1);
+    expect_released(0);
+    receive(0, 1, 1, 0);
+    expect_released(2);
+    expect_model(3, 4);
+    ck_assert(update.round_done && update.finished && !update.compute);
+    ck_assert_uint_eq(update.finished_round.payload_bytes_sent, 2 * D * sizeof(float));
+    ck_assert_uint_eq(update.finished_round.payload_bytes_received, 2 * D * sizeof(float));
+    /* sqrt(1/3 (2 x 9 + 2 x 9) + 1/3 (2 x 9 + 2 x 36)) */
+    ck_assert_double_eq_tol(update.finished_round.neighbour_distance, sqrt(42), 1e-12);
+    close_node();
+}
+END_TEST
+
+START_TEST(the_order_of_arrival_does_not_change_a_bit) {
+    float results[2][D];
+    for (int order = 0; order < 2; order++) {
+        open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
+        start();
+        receive(order ? 2 : 0, 1, 0, order ? 1e8f : 0.1f);
+        receive(order ? 0 : 2, 1, 0, order ? 0.1f : 1e8f);
+        gradient(0);
+        publish(0);
+        sent(0);
+        expect_released(2);
+        memcpy(results[order], sl_node_model(node), sizeof results[order]);
+        close_node();
+    }
+    ck_assert_mem_eq(results[0], results[1], sizeof results[0]);
+}
+END_TEST
+
+START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent) {
+    open_node(SL_VARIANT_COMBINE_WHILE_ADAPT, 0.5, 2);
+    start();
+    ck_assert(update.publish); /* together with compute */
+    publish(0);
+    receive(0, 1, 0, 0);
+    receive(2, 1, 0, 6);
+    expect_released(2); /* into the accumulator: the old x may still be on its way */
+    expect_model(3, 3);
+    publish(1);
+    sent(0);
+    sent(1);
+    receive(0, 1, 1, 0);
+    receive(2, 1, 1, 0);
+    ck_assert(!update.round_done);
+    gradient(2);
+    ck_assert(update.round_done && update.compute && update.publish && update.round == 2);
+    expect_model(2, 0); /* 3 - 0.5 * 2, and 1 - 0.5 * 2 */
+    close_node();
+}
+END_TEST
+
+START_TEST(an_early_chunk_waits_for_its_round) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
+    start();
+    for (uint32_t chunk = 0; chunk < 2; chunk++)
+        receive(0, 1, chunk, 0);
+    receive(0, 2, 0, 30); /* the neighbour is a round ahead */
+    expect_released(0);
+    receive(2, 1, 0, 0);
+    receive(2, 1, 1, 0);
+    gradient(0);
+    publish(0);
+    publish(1);
+    sent(0);
+    sent(1);
+    ck_assert(update.round_done && update.compute && update.round == 2);
+    expect_model(1, 1);
+    receive(2, 2, 0, 0);
+    gradient(0);
+    publish(0);
+    sent(0);
+    expect_released(2);
+    expect_model(10.0f + 1.0f / 3, 1);
+    ck_assert_uint_eq(sl_node_dropped(node), 0);
+    close_node();
+}
+END_TEST
+
+START_TEST(chunks_may_come_before_start) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
+    receive(0, 1, 0, 0);
+    expect_released(0);
+    start();
+    receive(2, 1, 0, 6);
+    gradient(0);
+    publish(0);
+    sent(0);
+    expect_released(2);
+    close_node();
+}
+END_TEST
+
+START_TEST(what_is_not_wanted_is_counted_and_given_back) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
+    start();
+    receive(0, 1, 0, 0);
+    receive(0, 1, 0, 0); /* duplicate */
+    expect_released(1);
+    receive(7, 1, 0, 0); /* a stranger */
+    expect_released(1);
+    receive(0, 1, 9, 0); /* no such chunk */
+    expect_released(1);
+    receive(0, 3, 0, 0); /* beyond the window of an undirected edge */
+    expect_released(1);
+    receive(2, 4, 0, 0); /* beyond the last round */
+    expect_released(1);
+    receive(2, 1, 0, 0);
+    gradient(0);
+    publish(0);
+    sent(0);
+    receive(2, 1, 0, 0); /* late: combined already */
+    expect_released(1);
+    ck_assert_uint_eq(sl_node_dropped(node), 6);
+    close_node();
+}
+END_TEST
+
+START_TEST(more_than_the_credit_is_dropped) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 3);
+    start();
+    receive(0, 1, 0, 0);
+    receive(0, 1, 1, 0);
+    receive(0, 2, 0, 0);
+    receive(0, 2, 1, 0);
+    expect_released(0);
+    receive(0, 2, 1, 0);
+    expect_released(1);
+    ck_assert_uint_eq(sl_node_dropped(node), 1);
+    close_node();
+}
+END_TEST
+
+START_TEST(a_skipped_chunk_is_an_error_that_names_edge_and_round) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
+    start();
+    receive(2, 1, 0, 0);
+    receive(0, 1, 1, 0);
+    gradient(0);
+    publish(0);
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .chunk = 0}), SL_EPROTO);
+    ck_assert_str_eq(error.text, "edge 0->1, round 1: chunk 0 never came, chunk 1 of round 1 did");
+    close_node();
+}
+END_TEST
+
+START_TEST(a_payload_of_the_wrong_size_is_never_mixed) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
+    start();
+    ck_assert_int_eq(receive_elements(0, 1, 0, 5, CHUNK + 1), SL_EPROTO);
+    ck_assert_ptr_nonnull(strstr(error.text, "edge 0->1, round 1: chunk 0 with 12 bytes is no identity payload of 2 elements"));
+    expect_released(1);
+    close_node();
+}
+END_TEST
+
+START_TEST(divergence_is_an_error_that_names_node_round_and_remedy) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0.5, 1);
+    start();
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = INFINITY}), SL_EDIVERGED);
+    ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the loss is inf"));
+    ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
+    close_node();
+}
+END_TEST
+
+START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
+    start();
+    receive(0, 1, 0, 0);
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_DEADLINE}), SL_EPEER);
+    ck_assert_str_eq(error.text, "edge 2->1, round 1: chunk 0 of 2 did not come in time");
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_PEER_DOWN, .peer = 2}), SL_EPEER);
+    ck_assert_str_eq(error.text, "edge 2->1, round 1: the neighbour is gone");
+    close_node();
+}
+END_TEST
+
+START_TEST(settings_that_make_no_sense_are_refused) {
+    sl_node_settings settings = {0};
+    sl_node *none = NULL;
+    ck_assert_int_eq(sl_node_open(&none, &settings, &error), SL_EINVAL);
+    ck_assert_ptr_null(none);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("node trace");
+    ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
+              combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent, an_early_chunk_waits_for_its_round,
+              chunks_may_come_before_start);
+    ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back, more_than_the_credit_is_dropped,
+              a_skipped_chunk_is_an_error_that_names_edge_and_round, a_payload_of_the_wrong_size_is_never_mixed,
+              divergence_is_an_error_that_names_node_round_and_remedy, a_lost_peer_and_a_passed_deadline_name_the_edge,
+              settings_that_make_no_sense_are_refused);
+    return run_suite(suite);
+}
