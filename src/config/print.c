@@ -34,7 +34,7 @@ char *sl_experiment_json(const sl_experiment *experiment) {
     if (topology != NULL)
         json_object_set_new(root, "topology", json_loads(topology, 0, NULL));
     free(topology);
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = sl_tree_text(root, JSON_INDENT(2));
     json_decref(root);
     return text;
 }

@@ -1,6 +1,8 @@
 /* tree.c - see tree.h. */
 #include "config/tree.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PART_MAX = 64 };
@@ -37,4 +39,15 @@ int sl_tree_set(json_t *root, const char *path, json_t *value) {
             return -1;
         }
     }
+}
+
+char *sl_tree_text(json_t *root, size_t flags) {
+    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
+    json_t *back = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    bool equal = back != NULL && json_equal(root, back);
+    json_decref(back);
+    if (equal)
+        return text;
+    free(text);
+    return json_dumps(root, flags | JSON_REAL_PRECISION(17));
 }

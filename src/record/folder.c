@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "config/tree.h"
 #include "file.h"
 #include "starling/record.h"
 
@@ -115,7 +116,7 @@ static char *config_text(const sl_experiment *experiment) {
     json_t *root = json_loads(text, 0, NULL);
     free(text);
     json_object_set_new(json_object_get(root, "model"), "path", json_string("problem.json"));
-    text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    text = sl_tree_text(root, JSON_INDENT(2));
     json_decref(root);
     return text;
 }
