@@ -1,0 +1,393 @@
+/* test_agent.c - one real agent against a peer that does not behave, over real connections.
+ *
+ * The agent is rank 0 of two; the peer, rank 1, is this test speaking frames by hand. It answers the agent's HELLO with the same HELLO,
+ * so that what it does afterwards comes from somebody whom the agent has accepted.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/fabric.h"
+#include "harness.h"
+#include "starling/starling.h"
+#include "wire/frame.h"
+
+enum { D = 8, ROUNDS = 3 };
+
+static sl_error error;
+static sl_experiment *experiment;
+static sl_agent *agent;
+static sl_agent_counters counters;
+static int agent_result;
+static char agent_text[SL_ERROR_TEXT_MAX];
+static float last_model[D];
+
+/* ---- the agent, on a thread of its own ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context;
+    (void)rank;
+    for (int i = 0; i < D; i++)
+        x[i] = 1;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context;
+    (void)rank;
+    (void)round;
+    (void)g;
+    memcpy(last_model, x, sizeof last_model);
+    return 0;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context;
+    memcpy(last_model, x, sizeof last_model);
+    return (sl_evaluation){0};
+}
+
+static void *run(void *roster) {
+    sl_error own;
+    agent_result = sl_agent_run(agent, roster, &own);
+    snprintf(agent_text, sizeof agent_text, "%s", agent_result ? own.text : "");
+    return NULL;
+}
+
+/* ---- the peer ---- */
+
+typedef struct peer {
+    sl_fabric *fabric;
+    sl_link *link;
+    bool connected, down, established;
+    uint8_t last[2048]; /* the last frame that came */
+    size_t last_bytes, frames;
+} peer;
+
+static sl_link *on_requested(void *context, const uint8_t *greeting) {
+    (void)context;
+    (void)greeting;
+    return NULL;
+}
+
+static void on_connected(void *context, void *owner) {
+    (void)owner;
+    ((peer *)context)->connected = true;
+}
+
+static void on_received(void *context, void *owner, uint8_t *buffer, size_t bytes) {
+    peer *p = context;
+    (void)owner;
+    memcpy(p->last, buffer, bytes);
+    p->last_bytes = bytes;
+    p->frames++;
+    sl_link_repost(p->link, buffer);
+}
+
+static void on_sent(void *context, void *owner, uint32_t cookie) {
+    (void)context;
+    (void)owner;
+    (void)cookie;
+}
+
+static void on_down(void *context, void *owner, bool established, const char *reason) {
+    peer *p = context;
+    (void)owner;
+    (void)reason;
+    p->down = true;
+    p->established = established;
+}
+
+static bool poll_until(peer *p, const bool *flag, size_t frames) {
+    for (int i = 0; i < 4000; i++) {
+        sl_fabric_poll(p->fabric);
+        if ((flag != NULL && *flag) || (flag == NULL && p->frames >= frames))
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {
+    sl_fabric_handlers handlers = {p, on_requested, on_connected, on_received, on_sent, on_down};
+    ck_assert_msg(sl_fabric_open(&p->fabric, "tcp", "127.0.0.1", 0, &handlers, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(sl_link_open(&p->link, p->fabric, p, 8, sizeof p->last, 16, &error), 0);
+    uint8_t greeting[SL_FABRIC_GREETING_BYTES] = {0};
+    memcpy(greeting, magic, 8);
+    memcpy(greeting + 8, &rank, sizeof rank);
+    ck_assert_int_eq(sl_link_connect(p->link, "127.0.0.1", port, greeting, &error), 0);
+}
+
+static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
+    ck_assert_int_eq(sl_link_send(p->link, frame, bytes, NULL, 0, false, 0), 0);
+    for (int i = 0; i < 20; i++) {
+        sl_fabric_poll(p->fabric);
+        usleep(1000);
+    }
+}
+
+static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t chunk, const void *payload, uint32_t bytes) {
+    sl_frame frame = {.type = type, .sender = 1, .round = round, .chunk = chunk, .credit = 8, .payload_bytes = bytes,
+                      .payload_crc = sl_crc32c(payload, bytes)};
+    sl_frame_encode(&frame, out);
+    memcpy(out + SL_FRAME_HEADER_BYTES, payload, bytes);
+    return SL_FRAME_HEADER_BYTES + bytes;
+}
+
+/* Waits for the agent's HELLO and says the same, changed by flip in byte `at`. */
+static void peer_say_hello(peer *p, size_t at, uint8_t flip) {
+    ck_assert(poll_until(p, NULL, 1));
+    uint8_t frame[1024], hello[SL_HELLO_BYTES];
+    ck_assert_uint_eq(p->last_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
+    memcpy(hello, p->last + SL_FRAME_HEADER_BYTES, sizeof hello);
+    hello[at] ^= flip;
+    peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, hello, sizeof hello));
+}
+
+static void peer_close(peer *p) {
+    sl_link_close(&p->link);
+    sl_fabric_poll(p->fabric);
+    sl_fabric_close(&p->fabric);
+}
+
+/* ---- a meeting ---- */
+
+typedef void (*meeting)(peer *p);
+
+static void meet(meeting behave) {
+    static const char json[] = "{\"rounds\": 3, \"topology\": {\"nodes\": 2, \"family\": \"path\"}, \"optimizer\": {\"learning_rate\": 0}}";
+    const char *patience[] = {"transport.timeout_s=2", "transport.connect_timeout_s=3"};
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", patience, 2, &error) == 0, "%s", error.text);
+    sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
+    settings.task = (sl_task){.dimension = D, .rounds = ROUNDS, .initial = initial, .gradient = gradient, .evaluate = evaluate};
+    ck_assert_msg(sl_agent_open(&agent, &settings, &error) == 0, "%s", error.text);
+    sl_roster *roster;
+    ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:9\n127.0.0.1:9\n", "roster", &error), 0);
+    pthread_t thread;
+    pthread_create(&thread, NULL, run, roster);
+    peer p = {0};
+    behave(&p);
+    pthread_join(thread, NULL);
+    if (p.fabric != NULL)
+        peer_close(&p);
+    counters = sl_agent_counters_read(agent);
+    sl_agent_close(&agent);
+    sl_roster_close(&roster);
+    sl_experiment_close(&experiment);
+}
+
+static void greet_properly(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starling", 1);
+    ck_assert(poll_until(p, &p->connected, 0));
+}
+
+static void behave_well(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    uint8_t frame[1024];
+    float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
+    for (uint64_t round = 1; round <= ROUNDS; round++)
+        peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, round, 0, values, sizeof values));
+    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
+}
+
+START_TEST(a_peer_that_behaves_is_averaged_with) {
+    meet(behave_well);
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f); /* 1, 2, 2.5, 2.75 */
+}
+END_TEST
+
+static void corrupt_a_payload(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    uint8_t frame[1024];
+    float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
+    size_t bytes = make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values);
+    frame[SL_FRAME_HEADER_BYTES + 5] ^= 1;
+    peer_send(p, frame, bytes);
+}
+
+START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed) {
+    meet(corrupt_a_payload);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
+    ck_assert_str_eq(agent_text, "edge 1->0, round 1: corrupted frame dropped with its connection: payload checksum differs");
+    ck_assert_uint_eq(counters.frames_corrupted, 1);
+    ck_assert_float_eq(last_model[0], 1);
+}
+END_TEST
+
+static void send_too_much(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    uint8_t frame[2048];
+    float values[2 * D] = {0};
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+}
+
+START_TEST(a_payload_longer_than_the_layout_allows_is_refused) {
+    meet(send_too_much);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
+    ck_assert_ptr_nonnull(strstr(agent_text, "payload longer than its type allows"));
+}
+END_TEST
+
+static void differ_in_topology(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 8, 1);
+}
+
+static void differ_in_optimizer(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 64 + 8 * SL_SECTION_optimizer, 1);
+}
+
+START_TEST(a_difference_is_refused_with_its_name) {
+    meet(differ_in_topology);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 0: refused: the topology of agents 1 and 0 differs"));
+    meet(differ_in_optimizer);
+    ck_assert_ptr_nonnull(strstr(agent_text, "the optimizer of agents 1 and 0 differs"));
+}
+END_TEST
+
+static void speak_before_agreeing(peer *p) {
+    greet_properly(p);
+    uint8_t frame[1024];
+    float values[D] = {0};
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+}
+
+START_TEST(data_before_agreement_is_refused) {
+    meet(speak_before_agreeing);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
+    ck_assert_ptr_nonnull(strstr(agent_text, "data came before agreement"));
+}
+END_TEST
+
+static void be_a_stranger(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starlinx", 1);
+    ck_assert(poll_until(p, &p->down, 0));
+    ck_assert(!p->established);
+}
+
+static void claim_another_rank(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starling", 7);
+    ck_assert(poll_until(p, &p->down, 0));
+    ck_assert(!p->established);
+}
+
+START_TEST(a_stranger_is_rejected_and_the_missing_neighbour_named) {
+    meet(be_a_stranger);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 0: agent 1 (127.0.0.1:9) did not come up within 3 s"));
+    meet(claim_another_rank);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+}
+END_TEST
+
+static void fall_silent(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+}
+
+START_TEST(a_silent_peer_is_dead_within_the_timeout) {
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    meet(fall_silent);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 has been silent for"));
+    ck_assert_int_lt(after.tv_sec - before.tv_sec, 5);
+}
+END_TEST
+
+static void give_up(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    uint8_t frame[1024];
+    static const char cause[] = "edge 5->6, round 9: agent 5 is gone";
+    peer_send(p, frame, make_frame(frame, SL_FRAME_ABORT, 1, 0, cause, sizeof cause - 1));
+}
+
+START_TEST(an_abort_passes_on_the_edge_where_it_began) {
+    meet(give_up);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_str_eq(agent_text, "edge 1->0, round 1: agent 1 ended: edge 5->6, round 9: agent 5 is gone");
+}
+END_TEST
+
+static void hang_up(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    peer_close(p);
+}
+
+START_TEST(a_closed_connection_names_edge_and_round) {
+    meet(hang_up);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 is gone"));
+}
+END_TEST
+
+static void stop_it(peer *p) {
+    (void)p;
+    usleep(50000);
+    sl_agent_stop(agent);
+}
+
+START_TEST(an_agent_stops_on_request) {
+    meet(stop_it);
+    ck_assert_int_eq(agent_result, SL_ESTOPPED);
+}
+END_TEST
+
+START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
+    static const struct {
+        const char *text, *complaint;
+    } bad[] = {
+        {"", "roster: the roster is empty"},
+        {"host\n", "roster:1: 'host' is not host:port"},
+        {"# c\nhost:0\n", "roster:2: port '0' is not a number from 1 to 65535"},
+        {"host:70000\n", "roster:1: port '70000'"},
+        {"host:12x\n", "roster:1: port '12x'"},
+        {"0 a:1\n2 b:2\n", "roster:2: rank '2' is out of order; expected 1"},
+    };
+    sl_roster *roster = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_int_ne(sl_roster_parse(&roster, bad[i].text, "roster", &error), 0);
+        ck_assert_msg(strstr(error.text, bad[i].complaint) != NULL, "%s", error.text);
+        ck_assert_ptr_null(roster);
+    }
+    ck_assert_int_eq(sl_roster_parse(&roster, "# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n", "roster", &error), 0);
+    ck_assert_uint_eq(sl_roster_count(roster), 2);
+    ck_assert_str_eq(sl_roster_host(roster, 0), "10.0.0.1");
+    ck_assert_uint_eq(sl_roster_port(roster, 1), 7001);
+    sl_roster_close(&roster);
+}
+END_TEST
+
+START_TEST(a_port_in_use_is_named) {
+    sl_fabric *first, *second;
+    sl_fabric_handlers handlers = {NULL, on_requested, on_connected, on_received, on_sent, on_down};
+    ck_assert_int_eq(sl_fabric_open(&first, "tcp", "127.0.0.1", 0, &handlers, &error), 0);
+    ck_assert_int_ne(sl_fabric_open(&second, "tcp", "127.0.0.1", sl_fabric_port(first), &handlers, &error), 0);
+    ck_assert_msg(strstr(error.text, "cannot listen on 127.0.0.1 port") != NULL, "%s", error.text);
+    ck_assert_int_ne(sl_fabric_open(&second, "carrier-pigeon", "127.0.0.1", 0, &handlers, &error), 0);
+    ck_assert_msg(strstr(error.text, "transport.provider 'carrier-pigeon'") != NULL, "%s", error.text);
+    sl_fabric_close(&first);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("agent");
+    ADD_TESTS(suite, "peers", a_peer_that_behaves_is_averaged_with,
+              a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
+              a_payload_longer_than_the_layout_allows_is_refused, a_difference_is_refused_with_its_name,
+              data_before_agreement_is_refused, a_stranger_is_rejected_and_the_missing_neighbour_named,
+              a_silent_peer_is_dead_within_the_timeout, an_abort_passes_on_the_edge_where_it_began,
+              a_closed_connection_names_edge_and_round, an_agent_stops_on_request);
+    ADD_TESTS(suite, "places", a_roster_is_read_and_its_mistakes_are_named, a_port_in_use_is_named);
+    return run_suite(suite);
+}
