@@ -2,10 +2,12 @@
 #include "file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int read_open(char **out, FILE *file, const char *path, size_t bytes_max, sl_error *error) {
     struct stat status;
@@ -27,9 +29,14 @@ static int read_open(char **out, FILE *file, const char *path, size_t bytes_max,
 }
 
 int sl_file_read(char **out, const char *path, size_t bytes_max, sl_error *error) {
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a named pipe is refused, not waited for */
+    if (descriptor < 0)
         return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    FILE *file = fdopen(descriptor, "r");
+    if (file == NULL) {
+        close(descriptor);
+        return sl_fail(error, SL_ENOMEM, "%s: %s", path, strerror(errno));
+    }
     int result = read_open(out, file, path, bytes_max, error);
     fclose(file);
     return result;

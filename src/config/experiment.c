@@ -34,13 +34,35 @@ static bool is_group(const char *path) {
     return false;
 }
 
-static int refuse_unknown(const char *path, sl_error *error) {
-    const char *known[KEYS_MAX];
-    size_t count = 0;
-    for (; count < sl_key_count && count + 1 < KEYS_MAX; count++)
-        known[count] = sl_keys[count].path;
+/* The first `parts` parts of a dotted path. */
+static void cut(char out[DOTTED_MAX], const char *path, size_t parts) {
+    size_t length = 0;
+    for (size_t i = 0; i < parts && path[length] != '\0'; i++)
+        length += (path[length] == '.') + strcspn(path + length + (path[length] == '.'), ".");
+    snprintf(out, DOTTED_MAX, "%.*s", (int)length, path);
+}
+
+/* The key of this name in another group; else the most similar key or group as deep in the file. */
+static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX]) {
+    const char *known[KEYS_MAX], *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
+    size_t parts = 1, count = 0;
+    for (const char *c = path; *c != '\0'; c++)
+        parts += *c == '.';
+    for (size_t i = 0; i < sl_key_count && count + 1 < KEYS_MAX; i++) {
+        const char *other = strrchr(sl_keys[i].path, '.');
+        if (other != NULL && strcmp(other + 1, leaf) == 0 && strcmp(leaf, "name") != 0)
+            return sl_keys[i].path;
+        cut(names[count], sl_keys[i].path, parts);
+        known[count] = names[count];
+        count++;
+    }
     known[count++] = "topology";
-    const char *near = sl_suggest(path, known, count);
+    return sl_suggest(path, known, count);
+}
+
+static int refuse_unknown(const char *path, sl_error *error) {
+    char names[KEYS_MAX][DOTTED_MAX];
+    const char *near = nearest_key(path, names);
     return sl_fail(error, SL_EINVAL, "unknown key \"%.100s\"%s%s%s", path, near ? "; did you mean \"" : "; see docs/experiment.md",
                    near ? near : "", near ? "\"?" : "");
 }
@@ -53,6 +75,8 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
     json_object_foreach_safe(object, next, name, value) {
         char path[DOTTED_MAX];
         snprintf(path, sizeof path, "%s%s%.100s", prefix, prefix[0] ? "." : "", name);
+        if (strchr(name, '.') != NULL)
+            return sl_fail(error, SL_EINVAL, "key \"%.100s\" holds a dot; in a file groups are objects: {\"optimizer\": {\"momentum\": 0.9}}", name);
         if (strcmp(name, "comment") == 0 || strcmp(path, "topology") == 0 || find_key(path) != NULL)
             continue;
         if (!is_group(path) || depth == DEPTH_MAX)
@@ -81,6 +105,16 @@ static json_t *from_here(json_t *value) {
     return json_string(whole);
 }
 
+/* JSON, or else text; always text where the key is one, so that data.path=2024 is a folder. */
+static json_t *override_value(const key *k, const char *text) {
+    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    bool is_text = k != NULL && (k->type == KEY_NAME || k->type == KEY_PATH);
+    if (value != NULL && (json_is_string(value) || !is_text))
+        return value;
+    json_decref(value);
+    return json_string(text);
+}
+
 static int apply_override(json_t *root, const char *text, sl_error *error) {
     const char *equals = strchr(text, '=');
     char path[DOTTED_MAX];
@@ -88,12 +122,10 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
         return sl_fail(error, SL_EINVAL, "--set %.100s: must be key=value, such as optimizer.learning_rate=0.2", text);
     memcpy(path, text, (size_t)(equals - text));
     path[equals - text] = '\0';
-    json_t *value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    if (value == NULL)
-        value = json_string(equals + 1);
+    const key *k = find_key(path);
+    json_t *value = override_value(k, equals + 1);
     if (value == NULL)
         return sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
-    const key *k = find_key(path);
     if (strcmp(path, "topology") == 0 || (k != NULL && k->type == KEY_PATH))
         value = from_here(value);
     else if (k == NULL && !is_group(path) && strncmp(path, "topology.", 9) != 0) {
@@ -128,6 +160,10 @@ static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char 
     snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
     if (realpath(whole, real) == NULL)
         return sl_fail(error, SL_EFILE, "%s: %s: %s", name, whole, strerror(errno));
+    json_t *text = json_string(real);
+    json_decref(text);
+    if (text == NULL)
+        return sl_fail(error, SL_EINVAL, "%s: %s: the path is not valid UTF-8, and so cannot stand in the run's configuration", name, real);
     if (strlen(real) >= SL_PATH_MAX)
         return sl_fail(error, SL_EINVAL, "%s: the path is longer than %d bytes", name, SL_PATH_MAX - 1);
     memcpy(path, real, strlen(real) + 1);
@@ -208,10 +244,11 @@ static int read_root(sl_experiment *e, json_t *root, const char *folder, const c
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be a JSON object");
     int result = check_keys(root, "", 0, error);
-    for (size_t i = 0; i < override_count && result == 0; i++)
+    for (size_t i = 0; i < override_count && result == 0; i++) {
         result = apply_override(root, overrides[i], error);
-    if (result == 0)
-        result = check_keys(root, "", 0, error);
+        if (result == 0)
+            result = check_keys(root, "", 0, error);
+    }
     if (result == 0)
         result = read_keys(e, root, error);
     if (result == 0)

@@ -31,10 +31,9 @@ char *sl_experiment_json(const sl_experiment *experiment) {
             sl_tree_set(root, sl_keys[i].path, value);
     }
     char *topology = sl_topology_json(experiment->topology);
-    if (topology != NULL)
-        json_object_set_new(root, "topology", json_loads(topology, 0, NULL));
+    json_t *graph = topology ? json_loads(topology, 0, NULL) : NULL;
     free(topology);
-    char *text = sl_tree_text(root, JSON_INDENT(2));
+    char *text = json_object_set_new(root, "topology", graph) == 0 ? sl_tree_text(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return text;
 }
