@@ -207,6 +207,9 @@ static void tell_status(fleet *f, uint32_t rank) {
     else if (WIFSIGNALED(m->status))
         snprintf(text, sizeof text, "killed by signal %d (%s)", WTERMSIG(m->status),
                  strsignal(WTERMSIG(m->status)));
+    else if (m->ended)
+        snprintf(text, sizeof text, "trained to the end, and then ended with exit code %d",
+                 WEXITSTATUS(m->status));
     else
         snprintf(text, sizeof text, "ended with exit code %d and said nothing",
                  WEXITSTATUS(m->status));
@@ -229,7 +232,8 @@ static void reap(fleet *f) {
     }
     for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];
-        if (m->pid == 0 && m->fd < 0 && !m->ended && !m->complained)
+        bool well = m->ended && m->status == 0;
+        if (m->pid == 0 && m->fd < 0 && !well && !m->complained)
             tell_status(f, i);
     }
 }

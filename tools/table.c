@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Rows printed one by one; of larger runs only the first ones, and the spread. */
 enum { ROWS_MAX = 32 };
@@ -19,15 +20,16 @@ static void print_row(const char *label, const sl_evaluation *e, double sent, do
     printf("%-5s", label);
     print_percent(e->accuracy);
     printf(" %10.4g %10.2f %10.2f", e->loss, 1e-6 * sent, 1e-6 * received);
-    printf(" %9.3f %8.3f %8.3f %8.3f %9.3f %8.3f\n", t->gradient, t->encode, t->wait, t->combine,
-           t->exchange, t->total);
+    double other = fmax(0, t->total - t->gradient - t->encode - t->wait - t->combine);
+    printf(" %9.3f %8.3f %8.3f %8.3f %9.3f %8.3f %8.3f\n", t->gradient, t->encode, t->wait,
+           t->combine, t->exchange, other, t->total);
 }
 
 static void print_head(void) {
     printf("      held-out data            megabytes             seconds\n");
     printf("%-5s%9s %10s %10s %10s", "node", "accuracy", "loss", "sent", "received");
-    printf(" %9s %8s %8s %8s %9s %8s\n", "gradient", "encode", "wait", "combine", "exchange",
-           "total");
+    printf(" %9s %8s %8s %8s %9s %8s %8s\n", "gradient", "encode", "wait", "combine", "exchange",
+           "other", "total");
 }
 
 static void print_mean(const sl_summary *s) {
@@ -84,6 +86,11 @@ void table_print(const sl_summary *s) {
         printf("\nconsensus distance  %.6g\n", s->consensus.distance);
     }
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);
-    printf("Time spent in the exchange beside the gradient is in both columns: gradient + exchange "
-           "> total when they overlap.\n");
+    if (strcmp(s->driver, "sim") == 0)
+        puts("seconds: total is the simulator's for all nodes, other includes the other nodes' "
+             "shares");
+    else
+        puts(
+            "seconds: exchange runs beside gradient, encode, wait and combine; other is evaluating "
+            "and recording");
 }
