@@ -22,8 +22,10 @@ def train(starling, folder, name, topology, batch, options, command):
     path, out = os.path.join(folder, name + ".json"), os.path.join(folder, name)
     with open(path, "w") as file:
         json.dump({"name": name, "epochs": options.epochs, "topology": topology, "algorithm": {"name": "d-psgd"},
-                   "optimizer": {"learning_rate": options.rate, "momentum": 0.9}, "model": {"name": "mlp", "hidden": [256]},
-                   "data": {"name": "mnist", "path": os.path.abspath(DATA), "batch": batch}, "record": {"every": 1000000}}, file)
+                   "optimizer": {"learning_rate": options.rate, "momentum": 0.9},
+                   "model": {"name": "mlp", "hidden": [256]},
+                   "data": {"name": "mnist", "path": os.path.abspath(DATA), "batch": batch},
+                   "record": {"every": 1000000}}, file)
     ended = subprocess.run([starling, command, path, "--out", out], capture_output=True, text=True, stdin=subprocess.DEVNULL,
                            timeout=1800)
     if ended.returncode != 0:

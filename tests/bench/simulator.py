@@ -37,8 +37,8 @@ def experiment(folder, nodes, rounds):
     write_samples(os.path.join(folder, "test.txt"), TEST_SAMPLES, centres, 9)
     path = os.path.join(folder, "experiment.json")
     with open(path, "w") as file:
-        json.dump({"name": "simulator", "rounds": rounds, "topology": {"nodes": nodes, "family": "random-regular", "degree": 4, "seed": 1},
-                   "algorithm": {"name": "d-psgd"}, "optimizer": {"learning_rate": 0.01}, "model": {"name": "softmax"},
+        json.dump({"name": "simulator", "rounds": rounds,
+                   "topology": {"nodes": nodes, "family": "random-regular", "degree": 4, "seed": 1}, "algorithm": {"name": "d-psgd"}, "optimizer": {"learning_rate": 0.01}, "model": {"name": "softmax"},
                    "data": {"name": "libsvm", "path": "train.txt", "test_path": "test.txt", "batch": BATCH},
                    "record": {"every": rounds}}, file)
     return path
@@ -73,7 +73,8 @@ def main():
     options = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(f"d = {DIMENSION}, random 4-regular graph, {options.rounds} rounds, one core; target at 10,000 nodes: {TARGET_S} s\n")
-    print("| nodes | whole command s | of it on the core s | rounds s | gradient s | encode s | combine s | peak memory MB | in units of n d floats |")
+    print("| nodes | whole command s | of it on the core s | rounds s | gradient s | encode s | combine s | peak memory MB | "
+          "in units of n d floats |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     # All run folders stay until the end: ext4 is slow to make files where many have just been deleted.
     with tempfile.TemporaryDirectory(prefix="starling-simulator-") as folder:
@@ -81,8 +82,9 @@ def main():
             own = os.path.join(folder, str(nodes))
             os.mkdir(own)
             r = measure(os.path.abspath(options.starling), nodes, options.rounds, own)
-            print(f"| {nodes:,} | {r['wall']:.2f} | {r['busy']:.2f} | {r['rounds']:.2f} | {r['gradient']:.2f} | {r['encode']:.2f} | "
-                  f"{r['combine']:.2f} | {r['memory'] / 1e6:.0f} | {r['memory'] / (4 * nodes * DIMENSION):.2f} |", flush=True)
+            cells = [f"{nodes:,}", *(f"{r[key]:.2f}" for key in ("wall", "busy", "rounds", "gradient", "encode", "combine")),
+                     f"{r['memory'] / 1e6:.0f}", f"{r['memory'] / (4 * nodes * DIMENSION):.2f}"]
+            print("| " + " | ".join(cells) + " |", flush=True)
     return 0
 
 
