@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds Starling in its test flavours, runs every test and counts them; called by tools/test.
 
-Test programs come in two kinds. Check programs write TAP when CK_TAP_LOG_FILE_NAME asks them to. Scripts are called with the
+Test programs come in two kinds. Check programs write TAP when CK_TAP_LOG_FILE_NAME asks them to,
+and print "skip NAME: why" for a test that cannot be made here. Scripts are called with the
 path of the `starling` command and print a line "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test; a script that
 ends badly without a "not ok" counts as one failed test.
 
@@ -93,7 +94,10 @@ def run_program(counts, label, command, timeout, env):
         os.remove(tap)
     code, output, seconds = call(command, timeout, {**(env or {}), "CK_TAP_LOG_FILE_NAME": tap})
     text = open(tap, errors="replace").read() if os.path.exists(tap) else output
-    results = parse(text)
+    skips = [name for kind, name in parse(output) if kind == "skip" and name]
+    results = [(kind, name) for kind, name in parse(text)
+               if kind != "skip" and not any(skip.split(":")[0] in name for skip in skips)]
+    results += [("skip", name) for name in skips]
     if code == 77 and not results:
         results = [("skip", label)]
     elif not results:

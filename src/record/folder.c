@@ -47,20 +47,26 @@ static int fail_writing(const char *path, sl_error *error) {
 
 /* ---- whole files ---- */
 
+/* Closes a file; true when all is well, else errno says what came first. */
+static bool close_written(FILE *file, bool good) {
+    int reason = errno;
+    if (fclose(file) != 0 && good)
+        return false;
+    errno = reason;
+    return good;
+}
+
 static int write_whole(const char *path, const void *head, size_t head_bytes, const void *body, size_t body_bytes, sl_error *error) {
-    char beside[SL_PATH_MAX + NAME_MAX_BYTES + 8];
-    snprintf(beside, sizeof beside, "%s.new", path);
+    char beside[SL_PATH_MAX + NAME_MAX_BYTES + 32];
+    snprintf(beside, sizeof beside, "%s.%ld.new", path, (long)getpid()); /* agents may write the same file at once */
     FILE *file = fopen(beside, "wb");
     if (file == NULL)
         return fail_writing(beside, error);
     bool good = fwrite(head, 1, head_bytes, file) == head_bytes && fwrite(body, 1, body_bytes, file) == body_bytes;
     good = good && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    int reason = errno;
-    good = fclose(file) == 0 && good;
-    if (good && rename(beside, path) == 0)
+    if (close_written(file, good) && rename(beside, path) == 0)
         return 0;
-    if (good)
-        reason = errno;
+    int reason = errno;
     unlink(beside);
     errno = reason;
     return fail_writing(path, error);
@@ -72,15 +78,19 @@ static int write_text(const sl_folder *f, const char *name, const char *text, sl
     return write_whole(path, text, strlen(text), "\n", 1, error);
 }
 
+/* All of it or nothing: what a full disk took of a line is given back. */
 static int append(const char *path, const char *mode, const char *text, size_t bytes, sl_error *error) {
     FILE *file = fopen(path, mode);
     if (file == NULL)
         return fail_writing(path, error);
-    bool good = fwrite(text, 1, bytes, file) == bytes && fflush(file) == 0;
+    long before = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    bool good = before >= 0 && fwrite(text, 1, bytes, file) == bytes && fflush(file) == 0;
+    if (close_written(file, good))
+        return 0;
     int reason = errno;
-    good = fclose(file) == 0 && good;
-    errno = reason;
-    return good ? 0 : fail_writing(path, error);
+    if (before < 0 || truncate(path, before) == 0)
+        errno = reason;
+    return fail_writing(path, error);
 }
 
 /* ---- opening ---- */
@@ -104,7 +114,9 @@ static int copy_problem(const sl_folder *f, const sl_experiment *experiment, sl_
     int result = sl_file_read(&text, experiment->model.path, PROBLEM_BYTES_MAX, error);
     if (result != 0)
         return result;
-    result = write_text(f, "problem.json", text, error);
+    char path[SL_PATH_MAX + NAME_MAX_BYTES];
+    path_of(f, "problem.json", path);
+    result = write_whole(path, text, strlen(text), "", 0, error);
     free(text);
     return result;
 }
@@ -209,7 +221,7 @@ int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
     size_t bytes = strlen(text);
     text[bytes] = '\n'; /* in the terminator's place: only `bytes + 1` are written */
     int result = append(path, f->metrics_begun[record->rank] ? "a" : "wx", text, bytes + 1, error);
-    f->metrics_begun[record->rank] = true;
+    f->metrics_begun[record->rank] = f->metrics_begun[record->rank] || result == 0;
     free(text);
     return result;
 }
@@ -238,6 +250,16 @@ static void parameters_path(const sl_folder *f, uint32_t rank, char path[SL_PATH
     path_of(f, f->all_nodes ? "parameters.jsonl" : name, path);
 }
 
+/* Nine digits bring a float back bit for bit; -0 without a fraction would be read as the integer 0. */
+static void write_float(FILE *out, const char *before, float x) {
+    if (!isfinite(x))
+        fprintf(out, "%snull", before);
+    else if (x == 0)
+        fprintf(out, "%s%s", before, signbit(x) ? "-0.0" : "0");
+    else
+        fprintf(out, "%s%.9g", before, (double)x);
+}
+
 int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const float *x, size_t dimension, double push_sum_weight,
                          sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES], *text = NULL;
@@ -248,11 +270,7 @@ int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const floa
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     fprintf(out, "{\"round\":%llu,\"node\":%u,\"parameters\":[", (unsigned long long)round, rank);
     for (size_t i = 0; i < dimension; i++)
-        /* Nine digits bring a float back bit for bit. */
-        if (isfinite(x[i]))
-            fprintf(out, "%s%.9g", i ? "," : "", (double)x[i]);
-        else
-            fprintf(out, "%snull", i ? "," : "");
+        write_float(out, i ? "," : "", x[i]);
     fprintf(out, "],\"push_sum_weight\":%.17g}\n", push_sum_weight);
     if (fclose(out) != 0) {
         free(text);
@@ -314,7 +332,7 @@ static int by_round_then_rank(const void *x, const void *y) {
 
 static int sort_lines(sl_folder *f, sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES], *text, *sorted = NULL;
-    parameters_path(f, 0, path);
+    parameters_path(f, f->lines[0].rank, path);
     int result = sl_file_read(&text, path, SIZE_MAX, error);
     if (result != 0)
         return result;

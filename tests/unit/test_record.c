@@ -1,0 +1,502 @@
+/* test_record.c - the run folder: what is written comes back, bit for bit; what cannot be written is said. */
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "harness.h"
+#include "starling/record.h"
+
+#define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
+#define QUADRATIC "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": \"quadratic\", \"path\": \"problem-of-mine.json\"}}"
+
+static char base[] = "/tmp/starling-record-XXXXXX";
+
+static void make_base(void) {
+    ck_assert_ptr_nonnull(mkdtemp(base));
+}
+
+static void remove_base(void) {
+    char command[128];
+    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", base, base);
+    ck_assert_int_eq(system(command), 0);
+    memcpy(base + strlen(base) - 6, "XXXXXX", 6);
+}
+
+/* One of a few paths under the test's folder; valid until eight calls later. */
+static const char *at(const char *name) {
+    static char paths[8][256];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", base, name);
+    return path;
+}
+
+static char *contents(const char *path, size_t *bytes) {
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s is missing", path);
+    char *text = calloc(1, 1 << 20);
+    *bytes = fread(text, 1, (1 << 20) - 1, file);
+    fclose(file);
+    return text;
+}
+
+static void put(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static sl_experiment *experiment_of(const char *json) {
+    sl_experiment *e = NULL;
+    sl_error error = {0};
+    ck_assert_msg(sl_experiment_parse(&e, json, "test.json", base, NULL, 0, &error) == 0, "%s", error.text);
+    return e;
+}
+
+static sl_folder *open_folder(const char *path, const sl_experiment *e, bool all_nodes) {
+    sl_folder *folder = NULL;
+    sl_error error = {0};
+    ck_assert_msg(sl_folder_open(&folder, path, e, all_nodes, &error) == 0, "%s", error.text);
+    return folder;
+}
+
+static void close_folder(sl_folder *folder) {
+    sl_error error = {0};
+    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
+    ck_assert_ptr_null(folder);
+}
+
+static void refuse_folder(const char *path, const sl_experiment *e, bool all_nodes, const char *text) {
+    sl_folder *folder = NULL;
+    sl_error error = {0};
+    int result = sl_folder_open(&folder, path, e, all_nodes, &error);
+    ck_assert_msg(result < 0, "%s was accepted", path);
+    ck_assert_ptr_null(folder);
+    ck_assert_int_eq(error.code, result);
+    ck_assert_msg(strstr(error.text, text) != NULL, "\"%s\" not in: %s", text, error.text);
+}
+
+/* ---- which rounds ---- */
+
+START_TEST(about_twenty_rounds_of_a_run_are_recorded) {
+    sl_record_config automatic = {0};
+    for (uint64_t rounds = 1; rounds < 5000; rounds = rounds * 3 / 2 + 1) {
+        uint64_t count = 0;
+        for (uint64_t r = 1; r <= rounds; r++)
+            count += sl_record_due(&automatic, r, rounds);
+        ck_assert_uint_ge(count, rounds < 20 ? rounds : 20);
+        ck_assert_uint_le(count, 40);
+        ck_assert(sl_record_due(&automatic, rounds, rounds));
+    }
+}
+END_TEST
+
+START_TEST(multiples_and_the_last_round_are_due) {
+    sl_record_config every_4 = {.every = 4};
+    for (uint64_t r = 1; r <= 10; r++)
+        ck_assert_int_eq(sl_record_due(&every_4, r, 10), r == 4 || r == 8 || r == 10);
+    sl_record_config never = {.every = 1000};
+    ck_assert(sl_record_due(&never, 10, 10) && !sl_record_due(&never, 9, 10));
+}
+END_TEST
+
+START_TEST(parameters_are_due_where_named) {
+    sl_record_config config = {.parameters_at = {0, 3, 7}, .parameters_at_count = 3};
+    for (uint64_t r = 0; r < 10; r++)
+        ck_assert_int_eq(sl_record_parameters_due(&config, r), r == 0 || r == 3 || r == 7);
+}
+END_TEST
+
+START_TEST(the_consensus_distance_is_the_naive_one) {
+    enum { NODES = 7, DIMENSION = 131 };
+    static float x[NODES][DIMENSION], mean[DIMENSION];
+    const float *models[NODES];
+    double naive_mean[DIMENSION] = {0}, squares = 0;
+    for (int i = 0; i < NODES; i++) {
+        models[i] = x[i];
+        for (int k = 0; k < DIMENSION; k++)
+            naive_mean[k] += (x[i][k] = (float)sin(1 + i * 131 + k)) / (double)NODES;
+    }
+    for (int i = 0; i < NODES; i++)
+        for (int k = 0; k < DIMENSION; k++)
+            squares += pow(x[i][k] - naive_mean[k], 2);
+    double distance = sl_consensus_distance(models, NODES, DIMENSION, mean);
+    ck_assert_double_lt(fabs(distance - sqrt(squares / NODES)), 1e-12);
+    for (int k = 0; k < DIMENSION; k++)
+        ck_assert_double_lt(fabs(mean[k] - naive_mean[k]), 1e-7);
+}
+END_TEST
+
+START_TEST(equal_models_have_distance_0_and_themselves_as_mean) {
+    float x[3] = {0.1f, -3e30f, 1e-40f}, mean[3];
+    const float *models[] = {x, x, x, x, x};
+    ck_assert(sl_consensus_distance(models, 5, 3, mean) == 0);
+    ck_assert_mem_eq(mean, x, sizeof x);
+}
+END_TEST
+
+/* ---- metrics ---- */
+
+static sl_record record_of(uint32_t rank, uint64_t round) {
+    return (sl_record){.rank = rank, .round = {.round = round, .loss = 0.125 * (double)round, .learning_rate = 0.1, .neighbour_distance = 3.5},
+                       .evaluation = {.loss = 1.0 / 3, .accuracy = 0.75}, .bytes_sent = 5000000000, .bytes_received = 7,
+                       .times = {.total = 6, .gradient = 1, .encode = 2, .exchange = 3, .wait = 4, .combine = 5}};
+}
+
+static double real_at(json_t *object, const char *name) {
+    json_t *value = json_object_get(object, name);
+    ck_assert_msg(json_is_number(value), "%s is no number", name);
+    return json_number_value(value);
+}
+
+START_TEST(a_line_of_metrics_holds_what_was_given) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    for (uint64_t round = 1; round <= 3; round++)
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            sl_record record = record_of(rank, round);
+            ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
+        }
+    close_folder(folder);
+    FILE *file = fopen(at("run/metrics-2.jsonl"), "r");
+    ck_assert_ptr_nonnull(file);
+    char line[4096];
+    for (int round = 1; round <= 3; round++) {
+        ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
+        json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        ck_assert_ptr_nonnull(object);
+        ck_assert(real_at(object, "round") == round && real_at(object, "node") == 2);
+        ck_assert(real_at(object, "loss") == 0.125 * round && real_at(object, "learning_rate") == 0.1);
+        ck_assert(fabs(real_at(object, "test_loss") - 1.0 / 3) < 1e-12 && real_at(object, "accuracy") == 0.75);
+        ck_assert(real_at(object, "neighbour_distance") == 3.5);
+        ck_assert(real_at(object, "bytes_sent") == 5000000000 && real_at(object, "bytes_received") == 7);
+        json_t *seconds = json_object_get(object, "seconds");
+        ck_assert(real_at(seconds, "total") == 6 && real_at(seconds, "gradient") == 1 && real_at(seconds, "encode") == 2);
+        ck_assert(real_at(seconds, "exchange") == 3 && real_at(seconds, "wait") == 4 && real_at(seconds, "combine") == 5);
+        json_decref(object);
+    }
+    ck_assert_ptr_null(fgets(line, sizeof line, file));
+    fclose(file);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+START_TEST(what_is_no_number_is_null) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    sl_record record = record_of(0, 1);
+    record.evaluation.accuracy = NAN;
+    record.round.loss = INFINITY;
+    ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
+    sl_summary summary = {.driver = "sim", .rounds = 10, .nodes = 4, .record_count = 1, .records = &record, .has_consensus = true,
+                          .consensus = {.mean_model = {.loss = 2.5, .accuracy = NAN}, .distance = 0.5}, .seconds = 1.5};
+    ck_assert_int_eq(sl_folder_summary(folder, &summary, NULL), 0);
+    close_folder(folder);
+    json_t *line = json_load_file(at("run/metrics-0.jsonl"), 0, NULL), *table = json_load_file(at("run/summary.json"), 0, NULL);
+    ck_assert(json_is_null(json_object_get(line, "accuracy")) && json_is_null(json_object_get(line, "loss")));
+    ck_assert_str_eq(json_string_value(json_object_get(table, "driver")), "sim");
+    ck_assert(real_at(table, "rounds") == 10 && real_at(table, "nodes") == 4 && real_at(table, "seconds") == 1.5);
+    ck_assert(real_at(table, "consensus_distance") == 0.5 && real_at(json_object_get(table, "mean_model"), "loss") == 2.5);
+    ck_assert(json_is_null(json_object_get(json_object_get(table, "mean_model"), "accuracy")));
+    ck_assert(json_equal(json_array_get(json_object_get(table, "per_node"), 0), line));
+    json_decref(line), json_decref(table);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+/* ---- parameters and models ---- */
+
+static const float awkward[] = {0.1f, -0.0f, 1e-45f, 3.4028235e38f, 16777217.0f, -1.17549435e-38f, 0.333333343f};
+enum { AWKWARD = sizeof awkward / sizeof *awkward };
+
+START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    const int order[][2] = {{0, 0}, {0, 2}, {0, 1}, {0, 3}, {20, 3}, {20, 0}, {3, 1}, {3, 0}, {20, 1}, {3, 3}, {3, 2}, {20, 2}};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        float x[AWKWARD];
+        for (size_t k = 0; k < AWKWARD; k++)
+            x[k] = awkward[(k + (size_t)order[i][1]) % AWKWARD];
+        ck_assert_int_eq(sl_folder_parameters(folder, (uint64_t)order[i][0], (uint32_t)order[i][1], x, AWKWARD, 1.0 / 3, NULL), 0);
+    }
+    close_folder(folder);
+    FILE *file = fopen(at("run/parameters.jsonl"), "r");
+    char text[4096];
+    for (int i = 0; i < 12; i++) {
+        ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
+        json_t *object = json_loads(text, 0, NULL), *list = json_object_get(object, "parameters");
+        ck_assert_int_eq(real_at(object, "round"), i < 4 ? 0 : i < 8 ? 3 : 20);
+        ck_assert_int_eq(real_at(object, "node"), i % 4);
+        ck_assert(real_at(object, "push_sum_weight") == 1.0 / 3);
+        ck_assert_uint_eq(json_array_size(list), AWKWARD);
+        for (size_t k = 0; k < AWKWARD; k++) {
+            float back = (float)json_number_value(json_array_get(list, k)), want = awkward[(k + (size_t)(i % 4)) % AWKWARD];
+            ck_assert_msg(memcmp(&back, &want, sizeof back) == 0, "%a came back as %a", want, back);
+        }
+        json_decref(object);
+    }
+    ck_assert_ptr_null(fgets(text, sizeof text, file));
+    fclose(file);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+/* Read as NumPy does: magic, version, little-endian length, a literal that ends in a newline at a multiple of 64. */
+START_TEST(a_model_is_a_valid_npy_file) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    ck_assert_int_eq(sl_folder_model(folder, 3, awkward, AWKWARD, NULL), 0);
+    ck_assert_int_eq(sl_folder_model(folder, -1, awkward, AWKWARD, NULL), 0);
+    close_folder(folder);
+    const char *const names[] = {"run/model-3.npy", "run/model.npy"};
+    for (int i = 0; i < 2; i++) {
+        size_t bytes;
+        char *file = contents(at(names[i]), &bytes);
+        ck_assert_mem_eq(file, "\x93NUMPY\x01\x00", 8);
+        size_t head = 10 + (size_t)(unsigned char)file[8] + 256 * (size_t)(unsigned char)file[9];
+        ck_assert_uint_eq(head % 64, 0);
+        ck_assert_int_eq(file[head - 1], '\n');
+        ck_assert_mem_eq(file + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", 57);
+        ck_assert_uint_eq(strspn(file + 10 + 57, " "), head - 10 - 57 - 1);
+        ck_assert_uint_eq(bytes, head + sizeof awkward);
+        ck_assert_mem_eq(file + head, awkward, sizeof awkward);
+        free(file);
+    }
+    sl_experiment_close(&e);
+}
+END_TEST
+
+/* ---- the folder ---- */
+
+START_TEST(a_quadratic_folder_stands_alone) {
+    const char *problem = "{\"A\": [[[1]]], \"b\": [[1]], \"x0\": [[0]]}\n";
+    put(at("problem-of-mine.json"), problem);
+    sl_experiment *e = experiment_of(QUADRATIC);
+    close_folder(open_folder(at("run"), e, true));
+    ck_assert_int_eq(unlink(at("problem-of-mine.json")), 0);
+    ck_assert_int_eq(rename(at("run"), at("moved")), 0);
+    sl_experiment *again = NULL;
+    sl_error error = {0};
+    ck_assert_msg(sl_experiment_load(&again, at("moved/config.json"), NULL, 0, &error) == 0, "%s", error.text);
+    ck_assert_str_eq(again->model.path, at("moved/problem.json"));
+    for (int s = 0; s < SL_SECTION_COUNT; s++)
+        ck_assert_uint_eq(sl_experiment_section_hash(e, s), sl_experiment_section_hash(again, s));
+    size_t bytes;
+    char *copy = contents(again->model.path, &bytes);
+    ck_assert_str_eq(copy, problem);
+    free(copy);
+    /* The folder of the repeated run is the same once more. */
+    close_folder(open_folder(at("again"), again, true));
+    char *first = contents(at("moved/config.json"), &bytes), *second = contents(at("again/config.json"), &bytes);
+    ck_assert_str_eq(first, second);
+    free(first), free(second);
+    sl_experiment_close(&e), sl_experiment_close(&again);
+}
+END_TEST
+
+START_TEST(parents_are_made_and_nothing_else_is_left_behind) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    close_folder(open_folder(at("a/b//c/run"), e, true));
+    char command[256];
+    snprintf(command, sizeof command, "test \"$(ls -A %s/a/b/c/run)\" = config.json", base);
+    ck_assert_int_eq(system(command), 0);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+START_TEST(a_folder_that_holds_a_run_is_refused) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    close_folder(open_folder(at("run"), e, true));
+    refuse_folder(at("run"), e, true, "already holds a run");
+    refuse_folder("", e, true, "path must have");
+    char longest[2000] = "/tmp/";
+    memset(longest + 5, 'x', sizeof longest - 6);
+    refuse_folder(longest, e, true, "path must have");
+    sl_experiment_close(&e);
+}
+END_TEST
+
+START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
+    sl_experiment *e = experiment_of(SMALLEST), *other = experiment_of("{\"rounds\": 11, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}");
+    sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
+    refuse_folder(at("run"), other, false, "another configuration");
+    sl_record record = record_of(0, 1);
+    ck_assert_int_eq(sl_folder_metrics(first, &record, NULL), 0);
+    ck_assert_int_eq(sl_folder_parameters(first, 0, 0, awkward, AWKWARD, 1, NULL), 0);
+    ck_assert_int_eq(sl_folder_parameters(second, 5, 1, awkward, AWKWARD, 1, NULL), 0);
+    ck_assert_int_eq(sl_folder_parameters(second, 4, 1, awkward, AWKWARD, 1, NULL), 0);
+    close_folder(first), close_folder(second);
+    ck_assert_int_eq(access(at("run/parameters-0.jsonl"), F_OK), 0);
+    json_error_t problem;
+    json_t *line = json_load_file(at("run/parameters-1.jsonl"), JSON_DISABLE_EOF_CHECK, &problem);
+    ck_assert_int_eq(real_at(line, "round"), 4);
+    json_decref(line);
+    sl_experiment_close(&e), sl_experiment_close(&other);
+}
+END_TEST
+
+START_TEST(two_writers_of_one_rank_do_not_mix) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
+    sl_record record = record_of(0, 1);
+    sl_error error = {0};
+    ck_assert_int_eq(sl_folder_metrics(first, &record, NULL), 0);
+    for (int i = 0; i < 2; i++) { /* not the second time either */
+        ck_assert_int_eq(sl_folder_metrics(second, &record, &error), SL_EFILE);
+        ck_assert_msg(strstr(error.text, "metrics-0.jsonl") && strstr(error.text, "exists"), "%s", error.text);
+    }
+    close_folder(first), close_folder(second);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+START_TEST(agents_that_come_at_once_all_join) {
+    put(at("problem-of-mine.json"), "{\"A\": [[[1]]], \"b\": [[1]], \"x0\": [[0]]}\n");
+    sl_experiment *e = experiment_of(QUADRATIC);
+    enum { AGENTS = 8, TRIES = 20 };
+    for (int t = 0; t < TRIES; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "run-%d", t);
+        for (int i = 0; i < AGENTS; i++)
+            if (fork() == 0) {
+                sl_folder *folder = NULL;
+                sl_error error = {0};
+                int result = sl_folder_open(&folder, at(name), e, false, &error);
+                if (result != 0)
+                    fprintf(stderr, "%s\n", error.text);
+                _exit(result != 0);
+            }
+        for (int i = 0; i < AGENTS; i++) {
+            int status;
+            ck_assert_int_gt(wait(&status), 0);
+            ck_assert_int_eq(status, 0);
+        }
+    }
+    sl_experiment_close(&e);
+}
+END_TEST
+
+/* ---- what cannot be written ---- */
+
+START_TEST(a_file_in_the_way_is_named) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    put(at("file"), "");
+    refuse_folder(at("file"), e, true, "Not a directory");
+    refuse_folder(at("file/run"), e, true, "Not a directory");
+    refuse_folder("/proc/starling/run", e, true, "/proc/starling: the folder cannot be made");
+    sl_experiment_close(&e);
+}
+END_TEST
+
+/* In a child without root's rights, if need be. */
+START_TEST(a_folder_without_write_permission_is_named) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    ck_assert_int_eq(mkdir(at("locked"), 0555), 0);
+    ck_assert_int_eq(chmod(base, 0755), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (getuid() == 0 && setuid(65534) != 0)
+            _exit(3);
+        sl_folder *folder = NULL;
+        sl_error inside = {0}, itself = {0};
+        bool refused = sl_folder_open(&folder, at("locked/run"), e, true, &inside) == SL_EFILE &&
+                       sl_folder_open(&folder, at("locked"), e, true, &itself) == SL_EFILE;
+        _exit(refused && strstr(inside.text, "locked/run") && strstr(itself.text, "locked") &&
+                      strstr(inside.text, "Permission denied") && strstr(itself.text, "Permission denied")
+                  ? 0
+                  : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+static void expect_full(int result, const sl_error *error, const char *file) {
+    ck_assert_int_eq(result, SL_EFILE);
+    ck_assert_msg(strstr(error->text, file) && strstr(error->text, "No space left on device") && strstr(error->text, "--out"), "%s",
+                  error->text);
+}
+
+/* A file system of 64 KiB for this process alone, gone when it ends. */
+static bool mount_small_disk(const char *path) {
+    bool root = getuid() == 0;
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
+    if (unshare(root ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        return false;
+    if (!root) {
+        put("/proc/self/setgroups", "deny");
+        put("/proc/self/uid_map", users);
+        put("/proc/self/gid_map", groups);
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("tmpfs", path, "tmpfs", 0, "size=64k") == 0;
+}
+
+START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
+    ck_assert_int_eq(mkdir(at("disk"), 0700), 0);
+    if (!mount_small_disk(at("disk"))) {
+        printf("skip a_full_disk_is_said_and_leaves_whole_lines: no small disk can be mounted here\n");
+        return;
+    }
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("disk/run"), e, true);
+    static float x[4000];
+    sl_error error = {0};
+    ck_assert_int_eq(sl_folder_model(folder, 0, x, 4000, &error), 0); /* 16 KB fit */
+    int lines = 0, result;
+    while ((result = sl_folder_parameters(folder, (uint64_t)lines, 0, x, 4000, 1, &error)) == 0)
+        lines++;
+    expect_full(result, &error, "parameters.jsonl");
+    ck_assert_int_gt(lines, 0);
+    expect_full(sl_folder_model(folder, 1, x, 4000, &error), &error, "model-1.npy");
+    ck_assert_int_ne(access(at("disk/run/model-1.npy"), F_OK), 0);
+    ck_assert_int_ne(WEXITSTATUS(system("ls /tmp/starling-record-*/disk/run | grep -q new")), 0);
+    close_folder(folder);
+    size_t bytes;
+    char *text = contents(at("disk/run/parameters.jsonl"), &bytes);
+    int whole = 0;
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"), whole++) {
+        json_t *object = json_loads(line, 0, NULL);
+        ck_assert_msg(object != NULL, "line %d is not whole", whole + 1);
+        json_decref(object);
+    }
+    ck_assert_int_eq(whole, lines);
+    free(text);
+    FILE *rest = fopen(at("disk/rest"), "wb");
+    while (fwrite(x, 1, 1024, rest) == 1024 && fflush(rest) == 0)
+        ;
+    fclose(rest);
+    refuse_folder(at("disk/second"), e, true, "No space left on device");
+    ck_assert_int_eq(umount(at("disk")), 0);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("record");
+    ADD_TESTS(suite, "rounds", about_twenty_rounds_of_a_run_are_recorded, multiples_and_the_last_round_are_due,
+              parameters_are_due_where_named, the_consensus_distance_is_the_naive_one,
+              equal_models_have_distance_0_and_themselves_as_mean);
+    const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given, what_is_no_number_is_null, parameters_come_back_bit_for_bit_and_in_order,
+                              a_model_is_a_valid_npy_file, a_quadratic_folder_stands_alone, parents_are_made_and_nothing_else_is_left_behind,
+                              a_folder_that_holds_a_run_is_refused, agents_join_a_folder_of_the_same_configuration_only,
+                              two_writers_of_one_rank_do_not_mix, agents_that_come_at_once_all_join, a_file_in_the_way_is_named,
+                              a_folder_without_write_permission_is_named, a_full_disk_is_said_and_leaves_whole_lines};
+    TCase *folders = tcase_create("folders");
+    tcase_add_checked_fixture(folders, make_base, remove_base);
+    for (size_t i = 0; i < sizeof in_base / sizeof *in_base; i++)
+        tcase_add_test(folders, in_base[i]);
+    suite_add_tcase(suite, folders);
+    return run_suite(suite);
+}
