@@ -412,6 +412,9 @@ static int drain_completions(sl_fabric *f) {
         for (ssize_t i = 0; i < count; i++)
             complete(f, entries[i].op_context, entries[i].len);
         total += (int)count;
+        /* Each read makes the provider look at its sockets, which costs more than coming back. */
+        if (count < COMPLETIONS_AT_ONCE && f->graveyard == NULL)
+            return total;
     }
 }
 
@@ -470,15 +473,12 @@ static int drain_events(sl_fabric *f) {
 }
 
 int sl_fabric_poll(sl_fabric *f) {
+    /* With the queue drained to the end, everything that the dead had under way has been reported. */
     sl_link *dead = f->graveyard;
-    f->graveyard = NULL;
     int total = drain_completions(f);
-    /* Everything that the dead had under way has now been reported. */
-    sl_link *died_meanwhile = f->graveyard;
-    f->graveyard = dead;
-    bury(f);
-    f->graveyard = died_meanwhile;
-    return total + drain_events(f);
+    if (dead != NULL && f->graveyard == dead)
+        bury(f);
+    return total > 0 ? total : drain_events(f);
 }
 
 bool sl_fabric_may_block(sl_fabric *f) {
