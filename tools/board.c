@@ -70,7 +70,7 @@ static void show(board *b) {
     progress_measured(b->progress, &m);
 }
 
-static void complete_round(board *b) {
+static int complete_round(board *b, sl_error *error) {
     const sl_task *task = &b->trial->task;
     b->consensus.distance =
         sl_consensus_distance(b->rows, b->trial->nodes, task->dimension, b->mean);
@@ -80,6 +80,7 @@ static void complete_round(board *b) {
     memset(b->waiting, 0, b->trial->nodes * sizeof *b->waiting);
     b->waiting_count = 0;
     show(b);
+    return sl_folder_consensus(b->folder, b->records[0].round.round, &b->consensus, error);
 }
 
 int board_record(board *b, const sl_record *record, const float *x, sl_error *error) {
@@ -93,9 +94,7 @@ int board_record(board *b, const sl_record *record, const float *x, sl_error *er
     if (b->incomplete)
         return 0;
     b->waiting[record->rank] = true;
-    if (++b->waiting_count == b->trial->nodes)
-        complete_round(b);
-    return 0;
+    return ++b->waiting_count == b->trial->nodes ? complete_round(b, error) : 0;
 }
 
 static int write_models(board *b, sl_error *error) {

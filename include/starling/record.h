@@ -2,6 +2,7 @@
  *
  *   config.json          resolved configuration, topology inline (quadratic: problem.json beside it)
  *   metrics-<rank>.jsonl one line per recorded round
+ *   consensus.jsonl      one line per recorded round: consensus distance, and the averaged model's loss and accuracy
  *   parameters.jsonl     {"round", "node", "parameters": [...], "push_sum_weight"} at record.parameters_at, by round, then node
  *   model-<rank>.npy     final parameters of each node, float32 (d); model.npy their mean
  *   summary.json         the final table
@@ -71,6 +72,7 @@ typedef struct sl_folder sl_folder;
  * parameters go to parameters-<rank>.jsonl. */
 int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes, sl_error *error);
 int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
+int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus, sl_error *error);
 int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x, size_t dimension,
                          double push_sum_weight, sl_error *error);
 int sl_folder_model(sl_folder *folder, int64_t rank /* -1: model.npy */, const float *x, size_t dimension, sl_error *error);

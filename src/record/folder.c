@@ -31,6 +31,7 @@ struct sl_folder {
     bool all_nodes;
     uint32_t nodes;
     bool *metrics_begun; /* (nodes) */
+    bool consensus_begun;
     line *lines;         /* (line_count) of parameters.jsonl */
     size_t line_count, line_room;
     bool in_order;
@@ -209,21 +210,32 @@ static json_t *record_json(const sl_record *r) {
                      times_json(&r->times));
 }
 
-int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
-    char name[NAME_MAX_BYTES], path[SL_PATH_MAX + NAME_MAX_BYTES];
-    snprintf(name, sizeof name, "metrics-%u.jsonl", record->rank);
+/* Appends an object (taken) as one line; *begun: the file is this run's already. */
+static int append_object(const sl_folder *f, const char *name, bool *begun, json_t *object, sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES];
     path_of(f, name, path);
-    json_t *object = record_json(record);
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_decref(object);
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     size_t bytes = strlen(text);
     text[bytes] = '\n'; /* in the terminator's place: only `bytes + 1` are written */
-    int result = append(path, f->metrics_begun[record->rank] ? "a" : "wx", text, bytes + 1, error);
-    f->metrics_begun[record->rank] = f->metrics_begun[record->rank] || result == 0;
+    int result = append(path, *begun ? "a" : "wx", text, bytes + 1, error);
+    *begun = *begun || result == 0;
     free(text);
     return result;
+}
+
+int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
+    char name[NAME_MAX_BYTES];
+    snprintf(name, sizeof name, "metrics-%u.jsonl", record->rank);
+    return append_object(f, name, &f->metrics_begun[record->rank], record_json(record), error);
+}
+
+int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus, sl_error *error) {
+    json_t *object = json_pack("{sI so so so}", "round", (json_int_t)round, "consensus_distance", number(consensus->distance),
+                               "test_loss", number(consensus->mean_model.loss), "accuracy", number(consensus->mean_model.accuracy));
+    return append_object(f, "consensus.jsonl", &f->consensus_begun, object, error);
 }
 
 static int remember_line(sl_folder *f, line l, sl_error *error) {
