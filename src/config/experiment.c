@@ -215,7 +215,7 @@ static int check_data(const sl_experiment *e, sl_error *error) {
     if (e->model.kind == SL_MODEL_QUADRATIC)
         return e->model.path[0] ? 0 : sl_fail(error, SL_EINVAL, "model.path: missing; a quadratic is a JSON file with A, b and x0");
     if (e->data.kind != SL_DATA_DIGITS && e->data.path[0] == '\0')
-        return sl_fail(error, SL_EINVAL, "data.path: missing; it says where the data set is (data.name \"digits\" needs none)");
+        return sl_fail(error, SL_EINVAL, "data.path: missing; say where the data set is, as in --set data.path=DIR (data.name \"digits\" needs none)");
     if (e->model.kind == SL_MODEL_MLP && e->model.hidden_count == 0)
         return sl_fail(error, SL_EINVAL, "model.hidden: is empty; an mlp has at least one hidden layer (model \"softmax\" has none)");
     return 0;

@@ -1,5 +1,5 @@
 /* test_experiment.c - the experiment file: what is accepted, what it becomes, and what each mistake is told. */
-#include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -226,6 +226,27 @@ START_TEST(a_topology_may_be_a_file_beside_the_experiment) {
     ck_assert_ptr_nonnull(strstr(text, "\"family\": \"ring\"")); /* inline, so that it stands alone */
     free(text);
     sl_experiment_close(&e);
+}
+END_TEST
+
+/* Run from the root of the sources. */
+START_TEST(every_example_is_accepted) {
+    glob_t found;
+    ck_assert_int_eq(glob("examples/*.json", 0, NULL, &found), 0);
+    int count = 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i], *const here = "data.path=.";
+        if (strstr(path, "-problem") != NULL)
+            continue;
+        sl_experiment *e = NULL;
+        sl_error error = {0};
+        int result = sl_experiment_load(&e, path, &here, strstr(path, "mnist") != NULL, &error);
+        ck_assert_msg(result == 0, "%s", error.text);
+        sl_experiment_close(&e);
+        count++;
+    }
+    ck_assert_int_ge(count, 7);
+    globfree(&found);
 }
 END_TEST
 
@@ -541,7 +562,7 @@ int main(void) {
     const TTest *with_folder[] = {
         the_smallest_experiment_gets_every_default, every_key_is_taken_and_printed_back, epochs_come_back_and_rounds_stay_out,
         numbers_print_as_they_were_written, a_number_that_needs_17_digits_comes_back_bit_for_bit, text_in_place_of_a_group_is_its_name,
-        comments_are_allowed_anywhere, a_topology_may_be_a_file_beside_the_experiment, the_help_names_every_key,
+        comments_are_allowed_anywhere, a_topology_may_be_a_file_beside_the_experiment, every_example_is_accepted, the_help_names_every_key,
         an_unknown_key_gets_the_nearest_known_one, a_misspelt_group_gets_the_group, a_key_outside_of_its_group_gets_its_full_name,
         a_dotted_key_in_the_file_is_not_passed_over, a_wrong_type_is_refused_with_what_is_allowed,
         a_number_out_of_range_is_refused_with_the_range, numbers_that_are_none_are_refused, a_choice_that_is_none_gets_the_nearest,
