@@ -8,6 +8,7 @@ ends badly without a "not ok" counts as one failed test.
 
 groups: headers unit parity chaos sanitized fuzz
 """
+import concurrent.futures
 import glob
 import json
 import os
@@ -49,7 +50,8 @@ class Counts:
         for name in failed:
             print(f"  FAILED {name}")
         if failed and output:
-            print("  | " + "\n  | ".join(output.strip().splitlines()[-60:]))
+            lines = [line for line in output.strip().splitlines() if not line.startswith("ok ")]
+            print("  | " + "\n  | ".join(lines[-60:]))
         sys.stdout.flush()
 
 
@@ -155,16 +157,18 @@ def fuzz(counts):
                "-Dc_args=-fsanitize=fuzzer-no-link"]
     if not build(counts, FUZZ, options, {"CC": "clang"}):
         return
-    for name in names:
-        corpus = os.path.join(FUZZ, "corpus", name)
-        seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name[len("fuzz_"):])
-        os.makedirs(corpus, exist_ok=True)
-        command = [os.path.join(FUZZ, "tests", "fuzz", name), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048",
-                   "-max_len=65536", f"-artifact_prefix={FUZZ}/{name}-", "-verbosity=1", corpus]
-        if os.path.isdir(seeds):
-            command.append(seeds)
-        code, output, seconds = call(command, FUZZ_SECONDS + 120, {**SANITIZER_ENV, "UBSAN_OPTIONS": "halt_on_error=1"})
-        counts.take(name, [("ok" if code == 0 else "not ok", name)], output, seconds)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, (code, output, seconds) in zip(names, pool.map(fuzz_one, names)):
+            counts.take(name, [("ok" if code == 0 else "not ok", name)], output, seconds)
+
+
+def fuzz_one(name):
+    corpus = os.path.join(FUZZ, "corpus", name)
+    seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name[len("fuzz_"):])
+    os.makedirs(corpus, exist_ok=True)
+    command = [os.path.join(FUZZ, "tests", "fuzz", name), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
+               "-rss_limit_mb=2048", "-max_len=65536", f"-artifact_prefix={FUZZ}/{name}-", corpus]
+    return call(command + [seeds] * os.path.isdir(seeds), FUZZ_SECONDS + 120, SANITIZER_ENV)
 
 
 def main():

@@ -131,7 +131,8 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
     sl_frame frame = {.type = type, .sender = 1, .round = round, .chunk = chunk, .credit = 8, .payload_bytes = bytes,
                       .payload_crc = sl_crc32c(payload, bytes)};
     sl_frame_encode(&frame, out);
-    memcpy(out + SL_FRAME_HEADER_BYTES, payload, bytes);
+    if (bytes > 0)
+        memcpy(out + SL_FRAME_HEADER_BYTES, payload, bytes);
     return SL_FRAME_HEADER_BYTES + bytes;
 }
 
