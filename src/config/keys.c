@@ -78,6 +78,15 @@ const key sl_keys[] = {
 };
 const size_t sl_key_count = sizeof sl_keys / sizeof *sl_keys;
 
+const char *sl_section_name(sl_section section) {
+    static const char *const names[] = {
+#define SECTION_NAME(name) #name,
+        SL_SECTIONS(SECTION_NAME)
+#undef SECTION_NAME
+    };
+    return names[section];
+}
+
 sl_section sl_key_section(const key *k) {
     for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
         const char *name = sl_section_name((sl_section)s);
@@ -101,7 +110,7 @@ void sl_key_allowed(const key *k, char *out, size_t bytes) {
     }
     at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
     if (k->type >= KEY_U32 && at < bytes)
-        snprintf(out + at, bytes - at, " from %.10g to %.10g", k->min, k->max);
+        snprintf(out + at, bytes - at, " from %.16g to %.16g", k->min, k->max);
 }
 
 static int refuse(const key *k, json_t *value, sl_error *error) {

@@ -6,15 +6,6 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-const char *sl_section_name(sl_section section) {
-    static const char *const names[] = {
-#define SECTION_NAME(name) #name,
-        SL_SECTIONS(SECTION_NAME)
-#undef SECTION_NAME
-    };
-    return names[section];
-}
-
 /* rounds or epochs, and paths: what is not given is left out, as the reader wants it. */
 static bool is_absent(const key *k, json_t *value) {
     bool length = strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
