@@ -41,6 +41,9 @@ typedef struct sl_record {
     sl_times times;
 } sl_record;
 
+/* Takes over a finished round and adds its traffic, `header_bytes` for each frame, to what the run has sent and received. */
+void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
+
 /* What a driver reports to whoever started it. Calls come from the driver's own threads, never two at once. A negative return ends the
  * run with that code. All may be NULL. */
 typedef struct sl_observer {

@@ -105,7 +105,7 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     t->wait += waited > 0 ? waited : 0;
     t->exchange += a->exchange_ended_s - a->publish_s;
     t->total = now_s - a->began_s;
-    a->record.round = *round;
+    sl_record_take_round(&a->record, round, SL_FRAME_HEADER_BYTES);
 }
 
 static void give_job(sl_agent *a, const sl_update *update) {

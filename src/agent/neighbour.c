@@ -93,7 +93,6 @@ bool sl_neighbour_send_chunk(neighbour *n) {
         return false;
     n->next_chunk++;
     n->data_sent++;
-    a->record.bytes_sent += SL_FRAME_HEADER_BYTES + frame.payload_bytes;
     return true;
 }
 
@@ -161,7 +160,6 @@ static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
         fail_edge(n, SL_EPROTO, "data came before agreement");
         return;
     }
-    n->agent->record.bytes_received += SL_FRAME_HEADER_BYTES + frame->payload_bytes;
     sl_event event = {
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,

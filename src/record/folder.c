@@ -4,6 +4,7 @@
  * nodes need one descriptor. Everything else is written beside its name and renamed, so that it is there whole or not at all.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static int write_whole(const char *path, const void *head, size_t head_bytes, co
     if (file == NULL)
         return fail_writing(beside, error);
     bool good = fwrite(head, 1, head_bytes, file) == head_bytes && fwrite(body, 1, body_bytes, file) == body_bytes;
-    good = good && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    good = good && fflush(file) == 0;
     if (close_written(file, good) && rename(beside, path) == 0)
         return 0;
     int reason = errno;
@@ -313,7 +314,22 @@ int sl_folder_model(sl_folder *f, int64_t rank, const float *x, size_t dimension
     return write_whole(path, head, 10 + TEXT, x, dimension * sizeof *x, error);
 }
 
+/* One sync for all of a run's files: ten thousand single ones would take longer than the run. */
+static int sync_all(const sl_folder *f, sl_error *error) {
+    int folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good = folder >= 0 && syncfs(folder) == 0;
+    int reason = errno;
+    if (folder >= 0)
+        close(folder);
+    errno = reason;
+    return good ? 0 : fail_writing(f->path, error);
+}
+
+/* The summary comes last: where it stands, everything else is on the disk. */
 int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
+    int result = sync_all(f, error);
+    if (result != 0)
+        return result;
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->record_count; i++)
         json_array_append_new(nodes, record_json(&s->records[i]));
@@ -328,7 +344,7 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
     json_decref(root);
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "summary.json: out of memory");
-    int result = write_text(f, "summary.json", text, error);
+    result = write_text(f, "summary.json", text, error);
     free(text);
     return result;
 }

@@ -22,6 +22,12 @@ bool sl_record_parameters_due(const sl_record_config *config, uint64_t round) {
     return false;
 }
 
+void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes) {
+    record->round = *round;
+    record->bytes_sent += round->payload_bytes_sent + round->frames_sent * header_bytes;
+    record->bytes_received += round->payload_bytes_received + round->frames_received * header_bytes;
+}
+
 double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension, float *mean) {
     double total = 0;
     for (size_t k = 0; k < dimension; k++) {

@@ -2,7 +2,7 @@
  *
  * In each round every node computes in rank order; what it publishes is copied once into a message that all its out-neighbours read in
  * place, as payloads on the wire would be. Nodes, algorithms and sums are the agents' own, so the numbers are the agents' too.
- * Memory: the nodes' vectors and one message a node, about 3 n d floats for D-PSGD.
+ * Memory: the nodes' vectors and one message a node: for adapt-then-combine x, gradient and message, 3 n d floats.
  */
 #include "starling/sim.h"
 
@@ -79,10 +79,8 @@ static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
         p->pending.publish = true;
     if (update.compute || update.publish)
         p->pending.round = update.round;
-    if (update.round_done) {
-        p->pending.round_done = true;
+    if (update.round_done)
         p->pending.finished_round = update.finished_round;
-    }
     return result;
 }
 
@@ -142,14 +140,6 @@ static int run_round(simulator *s, sl_error *error) {
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = compute(s, i, error);
     return result;
-}
-
-static void account(peer *p) {
-    sl_record *r = &p->record;
-    r->round = p->pending.finished_round;
-    r->bytes_sent += r->round.payload_bytes_sent + r->round.frames_sent * SL_FRAME_HEADER_BYTES;
-    r->bytes_received += r->round.payload_bytes_received + r->round.frames_received * SL_FRAME_HEADER_BYTES;
-    p->pending.round_done = false;
 }
 
 static int report_parameters(simulator *s, uint64_t round) {
@@ -226,7 +216,7 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu", (unsigned long long)round);
         result = run_round(s, error);
         for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-            account(&s->peers[i]);
+            sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round, SL_FRAME_HEADER_BYTES);
         if (result == 0)
             result = report_round(s, round);
     }

@@ -6,7 +6,6 @@
  * gradient is where rounds begin and end: it stamps the end of the last round, waits for all, and stamps the start of the next. KEY=VALUE
  * overrides keys of the experiment, such as transport.chunk_bytes=1048576. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
