@@ -109,8 +109,9 @@ void sl_key_allowed(const key *k, char *out, size_t bytes) {
         return;
     }
     at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
+    bool real = k->type == KEY_REAL || k->type == KEY_REALS;
     if (k->type >= KEY_U32 && at < bytes)
-        snprintf(out + at, bytes - at, " from %.16g to %.16g", k->min, k->max);
+        snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min, k->max);
 }
 
 static int refuse(const key *k, json_t *value, sl_error *error) {

@@ -11,6 +11,7 @@
 
 #include "config/keys.h"
 #include "config/tree.h"
+#include "file.h"
 #include "harness.h"
 #include "starling/experiment.h"
 
@@ -250,12 +251,17 @@ START_TEST(every_example_is_accepted) {
 }
 END_TEST
 
-START_TEST(the_help_names_every_key) {
-    char *text = sl_experiment_keys_help();
-    ck_assert_ptr_nonnull(strstr(text, "topology"));
-    for (size_t i = 0; i < sl_key_count; i++)
-        ck_assert_msg(strstr(text, sl_keys[i].path) != NULL, "%s is missing", sl_keys[i].path);
-    free(text);
+START_TEST(help_and_docs_name_every_key) {
+    char *help = sl_experiment_keys_help(), *docs = NULL;
+    ck_assert_int_eq(sl_file_read(&docs, "docs/experiment.md", 1 << 20, NULL), 0);
+    ck_assert(strstr(help, "topology") && strstr(docs, "`topology`"));
+    for (size_t i = 0; i < sl_key_count; i++) {
+        char row[128];
+        snprintf(row, sizeof row, "| `%s` |", sl_keys[i].path);
+        ck_assert_msg(strstr(help, sl_keys[i].path) != NULL, "%s is not in the help", sl_keys[i].path);
+        ck_assert_msg(strstr(docs, row) != NULL, "%s is not in docs/experiment.md", sl_keys[i].path);
+    }
+    free(help), free(docs);
 }
 END_TEST
 
@@ -562,7 +568,7 @@ int main(void) {
     const TTest *with_folder[] = {
         the_smallest_experiment_gets_every_default, every_key_is_taken_and_printed_back, epochs_come_back_and_rounds_stay_out,
         numbers_print_as_they_were_written, a_number_that_needs_17_digits_comes_back_bit_for_bit, text_in_place_of_a_group_is_its_name,
-        comments_are_allowed_anywhere, a_topology_may_be_a_file_beside_the_experiment, every_example_is_accepted, the_help_names_every_key,
+        comments_are_allowed_anywhere, a_topology_may_be_a_file_beside_the_experiment, every_example_is_accepted, help_and_docs_name_every_key,
         an_unknown_key_gets_the_nearest_known_one, a_misspelt_group_gets_the_group, a_key_outside_of_its_group_gets_its_full_name,
         a_dotted_key_in_the_file_is_not_passed_over, a_wrong_type_is_refused_with_what_is_allowed,
         a_number_out_of_range_is_refused_with_the_range, numbers_that_are_none_are_refused, a_choice_that_is_none_gets_the_nearest,

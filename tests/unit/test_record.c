@@ -189,6 +189,23 @@ START_TEST(a_line_of_metrics_holds_what_was_given) {
 }
 END_TEST
 
+START_TEST(consensus_goes_line_by_line) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    for (uint64_t round = 1; round <= 2; round++) {
+        sl_consensus consensus = {.mean_model = {.loss = 0.25, .accuracy = round == 1 ? NAN : 0.5}, .distance = 2};
+        ck_assert_int_eq(sl_folder_consensus(folder, round, &consensus, NULL), 0);
+    }
+    close_folder(folder);
+    size_t bytes;
+    char *text = contents(at("run/consensus.jsonl"), &bytes);
+    ck_assert_str_eq(text, "{\"round\":1,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":null}\n"
+                           "{\"round\":2,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":0.5}\n");
+    free(text);
+    sl_experiment_close(&e);
+}
+END_TEST
+
 START_TEST(what_is_no_number_is_null) {
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
@@ -488,7 +505,7 @@ int main(void) {
     ADD_TESTS(suite, "rounds", about_twenty_rounds_of_a_run_are_recorded, multiples_and_the_last_round_are_due,
               parameters_are_due_where_named, the_consensus_distance_is_the_naive_one,
               equal_models_have_distance_0_and_themselves_as_mean);
-    const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given, what_is_no_number_is_null, parameters_come_back_bit_for_bit_and_in_order,
+    const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given, consensus_goes_line_by_line, what_is_no_number_is_null, parameters_come_back_bit_for_bit_and_in_order,
                               a_model_is_a_valid_npy_file, a_quadratic_folder_stands_alone, parents_are_made_and_nothing_else_is_left_behind,
                               a_folder_that_holds_a_run_is_refused, agents_join_a_folder_of_the_same_configuration_only,
                               two_writers_of_one_rank_do_not_mix, agents_that_come_at_once_all_join, a_file_in_the_way_is_named,
