@@ -180,12 +180,12 @@ static int check(const sl_data_config *config, uint32_t samples, uint32_t nodes,
     if (config->partition == SL_PARTITION_SHARDS &&
         (config->shards_per_node < 1 || (uint64_t)config->shards_per_node * nodes > samples))
         return sl_fail(error, SL_EINVAL,
-                       "data.shards_per_node is %u; allowed are 1 to %u: %u training samples for "
-                       "%u nodes, one a shard at least",
+                       "data.partition.shards_per_node is %u; allowed are 1 to %u: %u training "
+                       "samples for %u nodes, one a shard at least",
                        config->shards_per_node, samples / nodes, samples, nodes);
     if (config->partition == SL_PARTITION_DIRICHLET &&
         !(config->alpha > 0 && isfinite(config->alpha)))
-        return sl_fail(error, SL_EINVAL, "data.alpha is %g; it must be a finite number above 0",
+        return sl_fail(error, SL_EINVAL, "data.partition.alpha is %g; it must be a finite number above 0",
                        config->alpha);
     return 0;
 }

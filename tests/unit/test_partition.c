@@ -126,7 +126,7 @@ START_TEST(impossible_partitions_are_refused) {
     ck_assert_ptr_nonnull(strstr(error.text, "10 training samples for 11 nodes"));
     config = (sl_data_config){.partition = SL_PARTITION_SHARDS, .shards_per_node = 3};
     ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "data.shards_per_node is 3; allowed are 1 to 2"));
+    ck_assert_ptr_nonnull(strstr(error.text, "data.partition.shards_per_node is 3; allowed are 1 to 2"));
     config = (sl_data_config){.partition = SL_PARTITION_DIRICHLET, .alpha = NAN};
     ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
     sl_samples_free(&samples);
