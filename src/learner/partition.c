@@ -185,7 +185,8 @@ static int check(const sl_data_config *config, uint32_t samples, uint32_t nodes,
                        config->shards_per_node, samples / nodes, samples, nodes);
     if (config->partition == SL_PARTITION_DIRICHLET &&
         !(config->alpha > 0 && isfinite(config->alpha)))
-        return sl_fail(error, SL_EINVAL, "data.partition.alpha is %g; it must be a finite number above 0",
+        return sl_fail(error, SL_EINVAL,
+                       "data.partition.alpha is %g; it must be a finite number above 0",
                        config->alpha);
     return 0;
 }
