@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -101,12 +102,20 @@ static void kill_within(fleet *f, double seconds) {
         f->kill_at = at;
 }
 
+/* Has everybody begun a round, so that nobody can still be waiting for a neighbour to come up? */
+static bool all_train(const fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (!f->members[i].trains)
+            return false;
+    return true;
+}
+
 static void member_failed(fleet *f, uint32_t rank, const char *text) {
     fleet_member *m = &f->members[rank];
     f->failed = true;
     /* Before the roster nobody waits for anybody; while connecting, everybody waits up to the
      * longer time. */
-    double patience = f->training ? f->timeout_s : f->connect_timeout_s;
+    double patience = all_train(f) ? f->timeout_s : fmax(f->timeout_s, f->connect_timeout_s);
     kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
     if (!m->complained && !f->interrupted)
         f->handlers->failed(f->handlers->context, rank, text);
@@ -145,7 +154,7 @@ static int take_report(fleet *f, uint32_t rank) {
             send_roster_if_complete(f);
         return 0;
     case REPORT_ROUND:
-        f->training = true;
+        m->trains = true;
         h->round(h->context, rank, r->round);
         return 0;
     case REPORT_RECORD:

@@ -34,6 +34,7 @@ typedef struct fleet_member {
     int fd;          /* -1: closed */
     uint16_t port;   /* 0: not listening yet */
     bool ended;      /* said FINISHED or FAILED */
+    bool trains;     /* has begun a round */
     bool stopped;    /* by a signal such as SIGSTOP */
     bool complained; /* its failure is told */
     int status;      /* of waitpid */
@@ -48,7 +49,7 @@ typedef struct fleet {
     const fleet_handlers *handlers;
     double connect_timeout_s, timeout_s;
     double kill_at; /* seconds; 0: nobody has to be killed */
-    bool roster_sent, training, interrupted, failed, killed;
+    bool roster_sent, interrupted, failed, killed;
     sl_error error; /* of the owner's handlers */
 } fleet;
 
