@@ -15,10 +15,13 @@ void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const
 
 static void count_degrees(const sl_topology *t, sl_topology_report *r) {
     uint64_t total = 0;
+    bool undirected = true;
     r->degree_min = UINT32_MAX;
+    for (uint32_t k = 0; k < t->period; k++)
+        undirected = undirected && t->phases[k].undirected;
     for (uint32_t k = 0; k < t->period; k++) {
         const phase *p = &t->phases[k];
-        r->edges += p->undirected ? p->edges / 2 : p->edges;
+        r->edges += undirected ? p->edges / 2 : p->edges;
         total += p->edges;
         for (uint32_t i = 0; i < t->nodes; i++) {
             uint32_t degree = (uint32_t)(p->out.start[i + 1] - p->out.start[i]);
