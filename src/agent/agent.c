@@ -188,7 +188,7 @@ static void on_worker(void *context) {
 
 static void begin_training(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].agreed)
+        if (!a->neighbours[i].agreed || !a->neighbours[i].connected) /* our own HELLO goes out when connected; its may be faster */
             return;
     a->phase = PHASE_TRAINING;
     a->began_s = a->progress_s = sl_clock_seconds();
