@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 /* Receive buffers of all neighbours together stay below this where two chunks a neighbour allow it. */
 static const size_t receive_bytes_max = 32u << 20;
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
-enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, REGIONS_MAX = 16 };
+enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4, REGIONS_MAX = 16 };
 
 /* ---- ending ---- */
 
@@ -267,11 +268,22 @@ static bool move(sl_agent *a) {
     return send_chunks(a) || happened > 0;
 }
 
+/* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a neighbour on this host may be about to send,
+ * and waking up costs more than looking. Bounded, and only while a round is waiting for data. */
+static bool linger(sl_agent *a) {
+    for (int look = 0; look < LOOKS_BEFORE_SLEEP && a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker); look++) {
+        sched_yield();
+        if (move(a))
+            return true;
+    }
+    return false;
+}
+
 static int run_loop(sl_agent *a) {
     sl_error error;
     int result = 0;
     for (unsigned pass = 0; a->phase != PHASE_OVER && result == 0; pass++) {
-        bool moved = move(a);
+        bool moved = move(a) || linger(a);
         if (moved && pass % PASSES_BETWEEN_LOOPS != 0)
             continue;
         bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->fabric);
