@@ -20,6 +20,7 @@
 #include "quadratic.h"
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
+#define ROWS_AHEAD 4u        /* samples of a batch that are fetched before their turn */
 #define DESCRIPTION_MAX (SL_PATH_MAX + 512)
 
 struct sl_learner {
@@ -208,9 +209,12 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
     const uint32_t *indices;
     uint32_t rows = sl_partition_batch(&learner->partition, rank, round,
                                        learner->experiment->data.batch, &indices);
-    for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t i = 0; i < rows; i++) {
+        if (i + ROWS_AHEAD < rows)
+            sl_samples_prefetch(&learner->data.train, indices[i + ROWS_AHEAD]);
         net->labels[i] = sl_samples_get(&learner->data.train, indices[i],
                                         net->activations[0] + (size_t)i * net->sizes[0]);
+    }
     return sl_network_gradient(net, rows, x, g);
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "outer.h"
+#include "product.h"
 #include "starling/rng.h"
 #include "starling/vec.h"
 
@@ -46,7 +46,7 @@ static int allocate_work(sl_network *net, sl_error *error) {
                        "smaller batch",
                        net->rows_max, total + 2 * delta, SL_NETWORK_WORK_MAX);
     net->work =
-        aligned_alloc(SL_VEC_ALIGNMENT, (total + 2 * delta + SL_OUTER_PANEL_MAX) * sizeof(float));
+        aligned_alloc(SL_VEC_ALIGNMENT, (total + 2 * delta + SL_PRODUCT_PANEL_MAX) * sizeof(float));
     net->labels = malloc(net->rows_max * sizeof *net->labels);
     if (net->work == NULL || net->labels == NULL)
         return sl_fail(error, SL_ENOMEM, "model: out of memory for %zu activations",
@@ -116,9 +116,8 @@ static void add_bias(float *y, const float *b, uint32_t rows, uint32_t out, bool
 static void forward(sl_network *net, uint32_t rows, const float *x) {
     for (size_t l = 0; l < net->layers; l++) {
         uint32_t in = net->sizes[l], out = net->sizes[l + 1];
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)out, (int)in, 1.0f,
-                    net->activations[l], (int)in, x, (int)out, 0.0f, net->activations[l + 1],
-                    (int)out);
+        sl_product_forward(net->activations[l + 1], net->activations[l], x, rows, in, out,
+                           net->panel);
         add_bias(net->activations[l + 1], x + (size_t)in * out, rows, out, l + 1 < net->layers);
         x += ((size_t)in + 1) * out;
     }
@@ -185,7 +184,8 @@ double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, f
         size_t start = end - ((size_t)in + 1) * out;
         bool is_output = l == network->layers;
         bias_gradient(g + end - out, d, is_output ? NULL : network->activations[l], rows, out);
-        sl_outer_sum(g + start, network->activations[l - 1], d, rows, in, out, network->panel);
+        sl_product_gradient(g + start, network->activations[l - 1], d, rows, in, out,
+                            network->panel);
         if (l > 1) {
             float *next = network->deltas[l % 2];
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)in, (int)out, 1.0f,

@@ -27,7 +27,7 @@ typedef struct sl_network {
     float *activations[SL_NETWORK_SIZES_MAX]; /* each (rows_max, size); [0]: the input, filled by
                                                  the caller */
     float *deltas[2];                         /* (rows_max, widest hidden layer), alternating */
-    float *panel;                             /* for sl_outer_sum */
+    float *panel;                             /* for sl_product_gradient */
     uint16_t *labels;                         /* (rows_max) filled by the caller */
 } sl_network;
 

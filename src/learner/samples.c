@@ -8,11 +8,15 @@
 #include "hash.h"
 
 /* Sanitizers intercept before the loader chooses a function. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__)
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define FOR_EACH_CPU
 #endif
+
+#define CACHE_LINE_BYTES 64
+#define PREFETCH_BYTES_MAX 4096
 
 int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, uint64_t features,
                         const char *where, sl_error *error) {
@@ -57,6 +61,15 @@ void sl_samples_free(sl_samples *samples) {
 FOR_EACH_CPU static void convert(float *x, const uint8_t *pixels, size_t count, float mean) {
     for (size_t i = 0; i < count; i++)
         x[i] = (float)pixels[i] * (1.0f / 255.0f) - mean;
+}
+
+void sl_samples_prefetch(const sl_samples *samples, uint32_t index) {
+    size_t width = samples->pixels != NULL ? 1 : sizeof(float), bytes = samples->features * width;
+    const char *row = samples->pixels != NULL
+                          ? (const char *)(samples->pixels + (size_t)index * samples->features)
+                          : (const char *)(samples->values + (size_t)index * samples->features);
+    for (size_t at = 0; at < bytes && at < PREFETCH_BYTES_MAX; at += CACHE_LINE_BYTES)
+        __builtin_prefetch(row + at);
 }
 
 uint16_t sl_samples_get(const sl_samples *samples, uint32_t index, float *x) {

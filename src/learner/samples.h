@@ -34,6 +34,9 @@ typedef enum sl_samples_kind { SL_SAMPLES_PIXELS, SL_SAMPLES_VALUES } sl_samples
 int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, uint64_t features,
                         const char *where, sl_error *error);
 void sl_samples_free(sl_samples *samples);
+/* Hints that sample `index` will be wanted soon: a batch picks samples all over the table, which no
+ * processor foresees. */
+void sl_samples_prefetch(const sl_samples *samples, uint32_t index);
 /* Sample `index` as numbers into x (features); its label is returned. */
 uint16_t sl_samples_get(const sl_samples *samples, uint32_t index, float *x);
 /* `hash` continued over shape, samples and labels. */

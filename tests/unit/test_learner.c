@@ -9,7 +9,7 @@
 #include "harness.h"
 #include "learner/data.h"
 #include "learner/network.h"
-#include "learner/outer.h"
+#include "learner/product.h"
 #include "learner/quadratic.h"
 #include "starling/learner.h"
 #include "starling/rng.h"
@@ -147,9 +147,9 @@ START_TEST(a_nan_parameter_shows_in_the_loss) {
 }
 END_TEST
 
-START_TEST(outer_sums_agree_with_float64_in_every_shape) {
+START_TEST(weight_gradients_agree_with_float64_in_every_shape) {
     static const uint32_t rows[] = {1, 2, 32, 100, 257}, widths[] = {1, 5, 6, 15, 16, 17, 40, 300};
-    float *panel = aligned_alloc(64, SL_OUTER_PANEL_MAX * sizeof *panel);
+    float *panel = aligned_alloc(64, SL_PRODUCT_PANEL_MAX * sizeof *panel);
     static float x[257 * 300], d[257 * 300], g[300 * 300 + 1];
     for (size_t r = 0; r < 5; r++)
         for (size_t a = 0; a < 8; a++)
@@ -158,7 +158,7 @@ START_TEST(outer_sums_agree_with_float64_in_every_shape) {
                 fill(x, (size_t)n * in, 3, 1);
                 fill(d, (size_t)n * out, 4, 1);
                 g[in * out] = 42;
-                sl_outer_sum(g, x, d, n, in, out, panel);
+                sl_product_gradient(g, x, d, n, in, out, panel);
                 ck_assert_float_eq(g[in * out], 42); /* nothing beyond the end */
                 for (uint32_t i = 0; i < in; i += in / 7 + 1)
                     for (uint32_t j = 0; j < out; j++) {
@@ -172,12 +172,38 @@ START_TEST(outer_sums_agree_with_float64_in_every_shape) {
 }
 END_TEST
 
+START_TEST(layer_outputs_agree_with_float64_in_every_shape) {
+    static const uint32_t rows[] = {1, 3, 4, 32, 64, 65}, ins[] = {1, 27, 28, 29, 100},
+                          outs[] = {1, 10, 16, 17, 48, 256};
+    float *panel = aligned_alloc(64, SL_PRODUCT_PANEL_MAX * sizeof *panel);
+    static float x[65 * 100], w[100 * 256], y[65 * 256 + 1];
+    fill(x, sizeof x / sizeof *x, 3, 1);
+    fill(w, sizeof w / sizeof *w, 4, 1);
+    for (size_t shape = 0; shape < 6 * 5 * 6; shape++) {
+        uint32_t n = rows[shape % 6], in = ins[shape / 6 % 5], out = outs[shape / 30];
+        y[n * out] = 42;
+        sl_product_forward(y, x, w, n, in, out, panel);
+        ck_assert_float_eq(y[n * out], 42); /* nothing beyond the end */
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t j = 0; j < out; j++) {
+                double sum = 0;
+                for (uint32_t k = 0; k < in; k++)
+                    sum += (double)x[i * in + k] * w[k * out + j];
+                ck_assert_double_eq_tol(y[i * out + j], sum, 1e-5 * (1 + fabs(sum)));
+            }
+    }
+    free(panel);
+}
+END_TEST
+
 START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
     sl_network net;
     ck_assert_int_eq(sl_network_open(&net, (uint32_t[]){784, 256, 10}, 3, 32, &error), 0);
     size_t d = net.dimension;
-    float *x = aligned_alloc(64, (d + 32) * 4), *g = aligned_alloc(64, (d + 32) * 4);
-    float *moved = aligned_alloc(64, (d + 32) * 4), *h = aligned_alloc(64, (d + 32) * 4);
+    float *x = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64),
+          *g = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64);
+    float *moved = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64),
+          *h = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64);
     sl_network_initial(&net, 1, x);
     for (size_t offset = 0; offset < 9; offset += 3) {
         fill(net.activations[0], 32 * 784, 5, 1);
@@ -453,7 +479,8 @@ int main(void) {
     add_loop(suite, "bad quadratics", bad_quadratic_files_are_explained,
              sizeof bad_quadratics / sizeof bad_quadratics[0]);
     ADD_TESTS(suite, "network", score_agrees_with_float64, huge_outputs_do_not_overflow,
-              a_nan_parameter_shows_in_the_loss, outer_sums_agree_with_float64_in_every_shape,
+              a_nan_parameter_shows_in_the_loss, layer_outputs_agree_with_float64_in_every_shape,
+              weight_gradients_agree_with_float64_in_every_shape,
               gradients_do_not_depend_on_where_vectors_lie);
     ADD_TESTS(suite, "learner", quadratic_gradients_are_exact,
               digits_are_too_hard_for_a_linear_model, a_perceptron_learns_the_digits_in_five_epochs,
