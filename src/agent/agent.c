@@ -68,7 +68,7 @@ void sl_agent_encode_next(sl_agent *a) {
     double before = sl_clock_seconds();
     uint32_t chunk = a->encoded++;
     a->payloads[chunk] = sl_node_payload(a->node, chunk);
-    a->payload_crcs[chunk] = sl_crc32c(a->payloads[chunk].data, a->payloads[chunk].bytes);
+    a->payload_sums[chunk] = sl_checksum(a->payloads[chunk].data, a->payloads[chunk].bytes);
     a->payload_users[chunk] = a->receiver_count;
     spend(a, &a->record.times.encode, before);
 }
@@ -376,9 +376,9 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     a->neighbours = calloc(a->neighbour_count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(a->neighbour_count + 1u, sizeof(neighbour *));
     a->payloads = calloc(chunks, sizeof *a->payloads);
-    a->payload_crcs = calloc(chunks, sizeof *a->payload_crcs);
+    a->payload_sums = calloc(chunks, sizeof *a->payload_sums);
     a->payload_users = calloc(chunks, sizeof *a->payload_users);
-    if (!a->neighbours || !a->receivers || !a->payloads || !a->payload_crcs || !a->payload_users)
+    if (!a->neighbours || !a->receivers || !a->payloads || !a->payload_sums || !a->payload_users)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours", a->settings.rank, a->neighbour_count);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         a->neighbours[i].agent = a;
@@ -482,7 +482,7 @@ void sl_agent_close(sl_agent **agent) {
     free(a->neighbours);
     free(a->receivers);
     free(a->payloads);
-    free(a->payload_crcs);
+    free(a->payload_sums);
     free(a->payload_users);
     free(a);
 }

@@ -64,7 +64,7 @@ bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *pay
     sl_frame frame = {.type = type, .round = round_of(n), .payload_bytes = (uint32_t)bytes};
     if (bytes > 0) {
         memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
-        frame.payload_crc = sl_crc32c(payload, bytes);
+        frame.payload_sum = sl_checksum(payload, bytes);
     }
     complete_header(n, &frame, whole);
     int result = sl_link_send(n->link, whole, SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false, 0);
@@ -84,7 +84,7 @@ bool sl_neighbour_send_chunk(neighbour *n) {
         .chunk = chunk,
         .round = round_of(n),
         .payload_bytes = (uint32_t)a->payloads[chunk].bytes,
-        .payload_crc = a->payload_crcs[chunk],
+        .payload_sum = a->payload_sums[chunk],
     };
     uint8_t header[SL_FRAME_HEADER_BYTES];
     complete_header(n, &frame, header);

@@ -11,6 +11,7 @@
 #include "agent/loop.h"
 #include "agent/worker.h"
 #include "starling/agent.h"
+#include "wire/checksum.h"
 #include "wire/frame.h"
 
 typedef struct neighbour {
@@ -62,7 +63,7 @@ struct sl_agent {
     uint32_t receiver_count;
     uint32_t encoded;
     sl_payload *payloads;    /* (chunks) */
-    uint32_t *payload_crcs;  /* (chunks) */
+    uint64_t *payload_sums;  /* (chunks) */
     uint32_t *payload_users; /* (chunks) neighbours that it has not left for yet */
 
     double began_s, publish_s, exchange_ended_s, gradient_ended_s;

@@ -67,7 +67,7 @@ const key sl_keys[] = {
      .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]", .help = "rounds whose parameters are kept; 0 is before the first"},
 
     {"transport.provider", KEY_NAME, AT(transport.provider), .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
-    {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 4194304), .fallback = "262144",
+    {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 4194304), .fallback = "114688",
      .help = "payload of one frame, a multiple of 4096"},
     {"transport.window_chunks", KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64), .fallback = "8", .help = "receive buffers for one neighbour"},
     {"transport.timeout_s", KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400), .fallback = "30", .help = "silence after which a neighbour is dead"},

@@ -5,23 +5,15 @@
 #include <endian.h>
 #include <string.h>
 
-#include <isa-l/crc.h>
-
 #include "starling/version.h"
+#include "wire/checksum.h"
 
 static const uint32_t magic = 0x474C5453; /* "STLG" */
 
-uint32_t sl_crc32c(const void *data, size_t bytes) {
-    /* ISA-L's "iscsi" is the Castagnoli polynomial; its length is an int. */
-    uint32_t crc = 0xFFFFFFFFu;
-    const uint8_t *p = data;
-    while (bytes > 0) {
-        size_t piece = bytes < (1u << 30) ? bytes : (1u << 30);
-        crc = crc32_iscsi((unsigned char *)p, (int)piece, crc);
-        p += piece;
-        bytes -= piece;
-    }
-    return ~crc;
+enum { HEADER_SUM_AT = 60 };
+
+static uint32_t header_sum(const uint8_t *header) {
+    return (uint32_t)sl_checksum(header, HEADER_SUM_AT);
 }
 
 static uint8_t *put16(uint8_t *p, uint16_t v) {
@@ -69,9 +61,10 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
     p = put64(p, frame->round);
     p = put64(p, frame->credit);
     p = put32(p, frame->payload_bytes);
-    p = put32(p, frame->payload_crc);
-    memset(p, 0, 20);
-    put32(header + 60, sl_crc32c(header, 60));
+    p = put32(p, 0);
+    p = put64(p, frame->payload_sum);
+    memset(p, 0, 12);
+    put32(header + HEADER_SUM_AT, header_sum(header));
 }
 
 static size_t payload_limit(uint16_t type, size_t data_max) {
@@ -98,8 +91,10 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         return "wrong magic";
     if (get16(data + 4) != SL_PROTOCOL_VERSION)
         return "another protocol version";
-    if (get32(data + 60) != sl_crc32c(data, 60))
+    if (get32(data + HEADER_SUM_AT) != header_sum(data))
         return "header checksum differs";
+    if (get32(data + 36) != 0 || get64(data + 48) != 0 || get32(data + 56) != 0)
+        return "reserved bytes are not zero";
     uint16_t type = get16(data + 6);
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
         return "unknown frame type";
@@ -108,8 +103,8 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         return "payload longer than its type allows";
     if (payload_bytes != bytes - SL_FRAME_HEADER_BYTES)
         return "payload length is not what came";
-    uint32_t payload_crc = get32(data + 36);
-    if (payload_bytes > 0 && payload_crc != sl_crc32c(data + SL_FRAME_HEADER_BYTES, payload_bytes))
+    uint64_t payload_sum = get64(data + 40);
+    if (payload_bytes > 0 && payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes))
         return "payload checksum differs";
     *out = (sl_frame){
         .type = (sl_frame_type)type,
@@ -118,7 +113,7 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         .round = get64(data + 16),
         .credit = get64(data + 24),
         .payload_bytes = payload_bytes,
-        .payload_crc = payload_crc,
+        .payload_sum = payload_sum,
     };
     return NULL;
 }

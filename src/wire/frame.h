@@ -1,10 +1,10 @@
 /* frame.h - frames between agents: a fixed 64-byte header, then the payload. Bounds first, then memory.
  *
- * Little-endian. The header carries its own CRC32C and that of the payload; a payload shared by several peers is summed once.
+ * Little-endian. The header carries its own checksum (the low half of XXH3) and that of the payload (XXH3, 64 bits); a payload shared by several peers is summed once.
  *
  *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  chunk u32
- *          16  round u64    24  credit u64    32  payload bytes u32             36  payload CRC32C u32
- *          40  reserved, zero (20)            60  header CRC32C u32 over bytes 0..59
+ *          16  round u64    24  credit u64    32  payload bytes u32             36  reserved, zero (4)
+ *          40  payload sum u64                48  reserved, zero (12)           60  header sum u32 over bytes 0..59
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -31,10 +31,8 @@ typedef struct sl_frame {
     uint64_t round;
     uint64_t credit; /* how many data frames the receiver may have sent, counted since the start */
     uint32_t payload_bytes;
-    uint32_t payload_crc;
+    uint64_t payload_sum;
 } sl_frame;
-
-uint32_t sl_crc32c(const void *data, size_t bytes);
 
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);
 

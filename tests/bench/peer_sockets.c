@@ -252,7 +252,7 @@ int main(int argc, char **argv) {
     process p = {.nodes = (int)argument(argc, argv, 1, 0), .dimension = argument(argc, argv, 2, 0)};
     int rounds = (int)argument(argc, argv, 3, 0);
     p.bytes = p.dimension * sizeof(float);
-    p.piece = argument(argc, argv, 4, 256) * 1024;
+    p.piece = argument(argc, argv, 4, 112) * 1024;
     p.slots = argument(argc, argv, 5, 2);
     int socket_bytes = (int)argument(argc, argv, 6, 0) * 1024;
     if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension < 1 || rounds < 1 || !p.piece || !p.slots || p.slots > SLOTS_MAX) {

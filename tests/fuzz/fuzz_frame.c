@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/checksum.h"
 #include "wire/frame.h"
 
-enum { PAYLOAD_CRC_AT = 36, RESERVED_AT = 40, HEADER_CRC_AT = 60, PAYLOAD_MAX = 4096 };
+enum { PAYLOAD_SUM_AT = 40, HEADER_SUM_AT = 60, PAYLOAD_MAX = 4096 };
 
 static void decode(const uint8_t *data, size_t size) {
     sl_frame frame;
@@ -16,14 +17,14 @@ static void decode(const uint8_t *data, size_t size) {
     assert(frame.payload_bytes == size - SL_FRAME_HEADER_BYTES);
     uint8_t header[SL_FRAME_HEADER_BYTES];
     sl_frame_encode(&frame, header);
-    assert(memcmp(header, data, RESERVED_AT) == 0);
+    assert(memcmp(header, data, sizeof header) == 0);
     sl_hello hello;
     if (frame.type == SL_FRAME_HELLO)
         sl_hello_decode(&hello, data + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
 }
 
-static void put(uint8_t *at, uint32_t value) {
-    for (int i = 0; i < 4; i++)
+static void put(uint8_t *at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
@@ -37,9 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (mended == NULL)
         return 0;
     memcpy(mended, data, size);
-    put(mended + PAYLOAD_CRC_AT,
-        sl_crc32c(mended + SL_FRAME_HEADER_BYTES, size - SL_FRAME_HEADER_BYTES));
-    put(mended + HEADER_CRC_AT, sl_crc32c(mended, HEADER_CRC_AT));
+    put(mended + 36, 0, 4);
+    put(mended + PAYLOAD_SUM_AT, sl_checksum(mended + SL_FRAME_HEADER_BYTES, size - SL_FRAME_HEADER_BYTES), 8);
+    put(mended + 48, 0, 8);
+    put(mended + 56, 0, 4);
+    put(mended + HEADER_SUM_AT, sl_checksum(mended, HEADER_SUM_AT), 4);
     decode(mended, size);
     free(mended);
     return 0;

@@ -12,6 +12,7 @@
 #include "agent/fabric.h"
 #include "harness.h"
 #include "starling/starling.h"
+#include "wire/checksum.h"
 #include "wire/frame.h"
 
 enum { D = 8, ROUNDS = 3 };
@@ -129,7 +130,7 @@ static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
 
 static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t chunk, const void *payload, uint32_t bytes) {
     sl_frame frame = {.type = type, .sender = 1, .round = round, .chunk = chunk, .credit = 8, .payload_bytes = bytes,
-                      .payload_crc = sl_crc32c(payload, bytes)};
+                      .payload_sum = sl_checksum(payload, bytes)};
     sl_frame_encode(&frame, out);
     if (bytes > 0)
         memcpy(out + SL_FRAME_HEADER_BYTES, payload, bytes);

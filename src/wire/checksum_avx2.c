@@ -1,0 +1,12 @@
+/* checksum_avx2.c - see checksum.c. */
+#include "wire/checksum_avx2.h"
+
+#ifdef SL_CHECKSUM_AVX2
+#pragma GCC target("avx2")
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint64_t sl_checksum_avx2(const void *data, size_t bytes) {
+    return XXH3_64bits(data, bytes);
+}
+#endif

@@ -1,0 +1,13 @@
+/* checksum_avx2.h - the checksum for processors that have AVX2; only where the compiler can build it. */
+#ifndef SL_CHECKSUM_AVX2_H
+#define SL_CHECKSUM_AVX2_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) && !defined(__clang__)
+#define SL_CHECKSUM_AVX2 1024 /* bytes from which on it is worth the question */
+uint64_t sl_checksum_avx2(const void *data, size_t bytes);
+#endif
+
+#endif
