@@ -1,4 +1,12 @@
-/* compressor.h - vector to payload, and payloads straight into a weighted sum. */
+/* compressor.h - vectors to payloads and back, and what a compressor promises.
+ *
+ * A codec is a compressor with its parameters, bound to one vector length. A message (one vector, encoded) is cut into parts, one frame
+ * each, which are decoded independently of each other; for dense-coded compressors a part covers a range of elements, for sparse ones a
+ * range of the message's entries. A message of one part is exactly as long as docs/compressors.md says.
+ * Decoding is fused with weighted accumulation, acc += w * decode(payload), never through a dense temporary; encoding reads its input
+ * through a source, block by block, so that a difference of two vectors need not be stored either.
+ * Random choices are functions of (seed, sender, exchange, stage, element): the receiver computes them again, and they are not sent.
+ */
 #ifndef STARLING_COMPRESSOR_H
 #define STARLING_COMPRESSOR_H
 
@@ -13,30 +21,101 @@
 extern "C" {
 #endif
 
+#define SL_COMPRESSORS(X)                                                                                                          \
+    X(IDENTITY, "identity") X(FLOAT16, "float16") X(BFLOAT16, "bfloat16") X(TOP_K, "top-k") X(RANDOM_K, "random-k") X(QSGD, "qsgd") \
+    X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit") X(TERNGRAD, "terngrad") X(NATURAL, "natural")                                 \
+    X(RANDOM_DROPPING, "random-dropping") X(THRESHOLD, "threshold")
+
+typedef enum sl_compressor_kind {
+#define SL_COMPRESSOR_ENUM(name, text) SL_COMPRESSOR_##name,
+    SL_COMPRESSORS(SL_COMPRESSOR_ENUM)
+#undef SL_COMPRESSOR_ENUM
+    SL_COMPRESSOR_COUNT
+} sl_compressor_kind;
+
+const char *sl_compressor_name(sl_compressor_kind kind);
+
+typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
+
+typedef struct sl_compressor_config {
+    sl_compressor_kind kind;
+    uint64_t k;         /* top-k, random-k: entries kept; 0: from fraction */
+    double fraction;    /* top-k, random-k: k = max(1, round(fraction d)) */
+    uint32_t levels;    /* qsgd: s >= 1 */
+    uint32_t bucket;    /* qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector */
+    sl_norm norm;       /* qsgd */
+    double probability; /* random-dropping: of keeping an element, in (0, 1] */
+    double threshold;   /* threshold (CD-SGD's T): tau > 0 */
+    bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
+    bool contractive;   /* the decoded vector is divided by 1 + omega */
+} sl_compressor_config;
+
+/* What theory promises for any input of `dimension` elements. */
+typedef struct sl_quality {
+    bool unbiased;
+    double omega;     /* unbiased: E||C(v) - v||^2 <= omega ||v||^2; else infinity */
+    bool is_contractive;
+    double delta;     /* contractive: E||C(v) - v||^2 <= (1 - delta) ||v||^2, > 0; else 0 */
+} sl_quality;
+
+sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
+/* Bits of one message of `dimension` elements, as documented; random-dropping: expected. */
+double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
+/* Are the parameters possible for this length? Names algorithm.compressor.KEY, the value and what is allowed. */
+int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl_error *error);
+
 typedef struct sl_payload {
-    const void *data; /* aligned to SL_VEC_ALIGNMENT */
+    const void *data; /* aligned to 8 bytes at least */
     size_t bytes;
 } sl_payload;
 
-typedef struct sl_compressor {
-    const char *name;
-    /* True when the payload is the vector's own bytes: encode then returns its input and no buffer is needed. */
-    bool borrows;
-    /* Largest payload of `count` elements, in bytes. A received payload that is longer is refused unread. */
-    size_t (*bytes_max)(size_t count);
-    /* Encodes v (count). buffer holds bytes_max(count), NULL if `borrows`. Returns the payload: buffer or v itself. */
-    sl_payload (*encode)(const float *v, size_t count, void *buffer);
-    /* 0, or SL_EPROTO: may these bytes from a peer be decoded as `count` elements? Called before `accumulate`. */
-    int (*check)(sl_payload payload, size_t count);
-    /* out = self_weight*self + sum_j weights[j]*decode(payloads[j]), in that order, fused, no dense temporary. out may be self. */
-    void (*accumulate)(const sl_vec_ops *vec, float *out, const float *self, float self_weight, const sl_payload *payloads,
-                       const float *weights, size_t k, size_t count);
-} sl_compressor;
+/* Whose random numbers: the same at the sender and at its receivers. */
+typedef struct sl_message {
+    uint64_t seed;
+    uint64_t exchange; /* counts exchanges from 1 */
+    uint32_t sender;
+    uint32_t stage;    /* of several messages in one exchange, < 256 */
+} sl_message;
 
-#define SL_DEGREE_MAX 4096u /* in-neighbours in one phase */
+typedef struct sl_codec sl_codec;
 
-/* By name; NULL when there is none. */
-const sl_compressor *sl_compressor_find(const char *name);
+/* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 16384). SL_EINVAL as sl_compressor_check. */
+int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension, size_t part_bytes, sl_error *error);
+void sl_codec_close(sl_codec **codec);
+uint32_t sl_codec_parts(const sl_codec *codec);          /* >= 1 */
+size_t sl_codec_part_bytes_max(const sl_codec *codec);
+/* True when the payload of a vector in memory is the vector's own bytes (identity): no buffer is needed. */
+bool sl_codec_borrows(const sl_codec *codec);
+
+/* Where a vector comes from: memory (`vector`), or, where that is NULL, `read`, which puts elements [from, from + count) into out;
+ * count is at most SL_BLOCK, from a multiple of it. */
+enum { SL_BLOCK = 4096 };
+typedef struct sl_source {
+    const float *vector;
+    void (*read)(void *context, size_t from, size_t count, float *out);
+    void *context;
+} sl_source;
+
+/* Encodes one message at a time; holds working memory. */
+typedef struct sl_encoder sl_encoder;
+int sl_encoder_open(sl_encoder **out, const sl_codec *codec, sl_error *error);
+void sl_encoder_close(sl_encoder **encoder);
+/* Reads the vector once where the compressor has to see all of it before its first part. SL_EDIVERGED where it saw NaN or infinity. */
+int sl_encoder_begin(sl_encoder *encoder, const sl_message *message, const sl_source *source);
+/* Parts in order 0, 1, ... buffer: sl_codec_part_bytes_max() bytes, aligned to 64 (NULL where it borrows a vector). The vector must be as it was in
+ * begin. SL_EDIVERGED as above. */
+int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer, sl_payload *out);
+
+/* Decodes what one sender sends, message by message; holds working memory. */
+typedef struct sl_decoder sl_decoder;
+int sl_decoder_open(sl_decoder **out, const sl_codec *codec, sl_error *error);
+void sl_decoder_close(sl_decoder **decoder);
+/* 0, or SL_EPROTO: may these bytes from a peer be decoded as this part of this message? */
+int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint32_t part, sl_payload payload);
+/* acc += weight * decode(payload). acc: the whole vector. The payload has been checked. Parts in any order. */
+void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part, sl_payload payload, float weight, float *acc);
+/* The elements that `part` may touch: its range, or everything. */
+void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
 
 #ifdef __cplusplus
 }

@@ -1,52 +1,167 @@
-/* compressor.c - the list of compressors, and the plainest of them; see starling/compressor.h.
- *
- * identity: C(v) = v, 32 bits an element (delta = 1). The payload is the vector itself, borrowed; a combine of k payloads is one
- * k-ary linear combination.
- */
-#include "starling/compressor.h"
+/* compressor.c - the list of compressors, and what all of them do alike; see starling/compressor.h. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
 
-#include <string.h>
+#include "compress/codec.h"
+#include "starling/rng.h"
 
-static size_t identity_bytes_max(size_t count) {
-    return count * sizeof(float);
-}
-
-static sl_payload identity_encode(const float *v, size_t count, void *buffer) {
-    (void)buffer;
-    return (sl_payload){v, count * sizeof(float)};
-}
-
-static int identity_check(sl_payload payload, size_t count) {
-    return payload.bytes == count * sizeof(float) ? 0 : SL_EPROTO;
-}
-
-static void identity_accumulate(const sl_vec_ops *vec, float *out, const float *self, float self_weight,
-                                const sl_payload *payloads, const float *weights, size_t k, size_t count) {
-    const float *in[SL_DEGREE_MAX + 1];
-    float w[SL_DEGREE_MAX + 1];
-    in[0] = self;
-    w[0] = self_weight;
-    for (size_t j = 0; j < k; j++) {
-        in[j + 1] = payloads[j].data;
-        w[j + 1] = weights[j];
-    }
-    vec->combine(out, in, w, k + 1, count);
-}
-
-static const sl_compressor identity = {
-    .name = "identity",
-    .borrows = true,
-    .bytes_max = identity_bytes_max,
-    .encode = identity_encode,
-    .check = identity_check,
-    .accumulate = identity_accumulate,
+static const codec_ops *const table[SL_COMPRESSOR_COUNT] = {
+    [SL_COMPRESSOR_IDENTITY] = &sl_identity_codec,       [SL_COMPRESSOR_FLOAT16] = &sl_float16_codec,
+    [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_codec,       [SL_COMPRESSOR_TOP_K] = &sl_top_k_codec,
+    [SL_COMPRESSOR_RANDOM_K] = &sl_random_k_codec,       [SL_COMPRESSOR_QSGD] = &sl_qsgd_codec,
+    [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_codec, [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_codec,
+    [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_codec,       [SL_COMPRESSOR_NATURAL] = &sl_natural_codec,
+    [SL_COMPRESSOR_RANDOM_DROPPING] = &sl_random_dropping_codec, [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_codec,
 };
 
-static const sl_compressor *const compressors[] = {&identity};
+const char *sl_compressor_name(sl_compressor_kind kind) {
+    static const char *const names[] = {
+#define COMPRESSOR_NAME(name, text) text,
+        SL_COMPRESSORS(COMPRESSOR_NAME)
+#undef COMPRESSOR_NAME
+    };
+    return names[kind];
+}
 
-const sl_compressor *sl_compressor_find(const char *name) {
-    for (size_t i = 0; i < sizeof compressors / sizeof *compressors; i++)
-        if (strcmp(compressors[i]->name, name) == 0)
-            return compressors[i];
-    return NULL;
+/* An unbiased C divided by 1 + omega is contractive with delta = 1/(1 + omega) (algorithms.md; Koloskova et al. 2019). */
+sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension) {
+    sl_quality q = table[config->kind]->quality(config, dimension);
+    if (config->contractive && q.unbiased) {
+        q.unbiased = q.omega == 0;
+        q.is_contractive = true;
+        q.delta = 1 / (1 + q.omega);
+        q.omega = q.omega == 0 ? 0 : INFINITY;
+    }
+    return q;
+}
+
+double sl_compressor_bits(const sl_compressor_config *config, size_t dimension) {
+    return table[config->kind]->bits(config, dimension);
+}
+
+int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
+    const codec_ops *ops = table[config->kind];
+    return ops->check != NULL ? ops->check(config, dimension, error) : 0;
+}
+
+static float factor_of(const sl_compressor_config *config, size_t dimension) {
+    sl_quality raw = table[config->kind]->quality(config, dimension);
+    return config->contractive && raw.unbiased ? (float)(1 / (1 + raw.omega)) : 1.0f;
+}
+
+int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension, size_t part_bytes, sl_error *error) {
+    int result = sl_compressor_check(config, dimension, error);
+    if (result != 0)
+        return result;
+    sl_codec *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(config->kind));
+    c->config = *config;
+    c->ops = table[config->kind];
+    c->dimension = dimension;
+    c->factor = factor_of(config, dimension);
+    c->ops->lay_out(c, part_bytes);
+    *out = c;
+    return 0;
+}
+
+void sl_codec_close(sl_codec **codec) {
+    free(*codec);
+    *codec = NULL;
+}
+
+uint32_t sl_codec_parts(const sl_codec *codec) {
+    return codec->parts;
+}
+
+size_t sl_codec_part_bytes_max(const sl_codec *codec) {
+    return codec->part_bytes_max;
+}
+
+bool sl_codec_borrows(const sl_codec *codec) {
+    return codec->borrows;
+}
+
+void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
+    *from = c->sparse ? 0 : part * c->part_elements;
+    size_t left = c->dimension - *from;
+    *count = c->sparse || left < c->part_elements ? left : c->part_elements;
+}
+
+sl_rng_key sl_message_key(const sl_message *m) {
+    return (sl_rng_key){m->seed, m->exchange, m->sender, SL_PURPOSE_COMPRESS | m->stage << 8};
+}
+
+/* ---- encoding ---- */
+
+static bool allocate(void **out, size_t bytes) {
+    *out = bytes > 0 ? calloc(1, bytes) : NULL;
+    return bytes == 0 || *out != NULL;
+}
+
+int sl_encoder_open(sl_encoder **out, const sl_codec *codec, sl_error *error) {
+    sl_encoder *e = calloc(1, sizeof *e);
+    if (e != NULL) {
+        e->codec = codec;
+        e->scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float));
+    }
+    if (e == NULL || e->scratch == NULL || !allocate(&e->memory, codec->ops->encoder_bytes ? codec->ops->encoder_bytes(codec) : 0)) {
+        sl_encoder_close(&e);
+        return sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
+    }
+    *out = e;
+    return 0;
+}
+
+void sl_encoder_close(sl_encoder **encoder) {
+    if (*encoder != NULL) {
+        free((*encoder)->scratch);
+        free((*encoder)->memory);
+    }
+    free(*encoder);
+    *encoder = NULL;
+}
+
+int sl_encoder_begin(sl_encoder *e, const sl_message *message, const sl_source *source) {
+    e->message = *message;
+    return e->codec->ops->begin != NULL ? e->codec->ops->begin(e, source) : 0;
+}
+
+int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+    assert(part < e->codec->parts);
+    return e->codec->ops->encode(e, part, source, buffer, out);
+}
+
+/* ---- decoding ---- */
+
+int sl_decoder_open(sl_decoder **out, const sl_codec *codec, sl_error *error) {
+    sl_decoder *d = calloc(1, sizeof *d);
+    if (d != NULL)
+        d->codec = codec;
+    if (d == NULL || !allocate(&d->memory, codec->ops->decoder_bytes ? codec->ops->decoder_bytes(codec) : 0)) {
+        sl_decoder_close(&d);
+        return sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
+    }
+    *out = d;
+    return 0;
+}
+
+void sl_decoder_close(sl_decoder **decoder) {
+    if (*decoder != NULL)
+        free((*decoder)->memory);
+    free(*decoder);
+    *decoder = NULL;
+}
+
+int sl_decoder_check(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload) {
+    if (part >= d->codec->parts || payload.bytes > d->codec->part_bytes_max)
+        return SL_EPROTO;
+    d->message = *message;
+    return d->codec->ops->check_part(d, part, payload);
+}
+
+void sl_decoder_add(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload, float weight, float *acc) {
+    d->message = *message;
+    d->codec->ops->add(d, part, payload, weight * d->codec->factor, acc);
 }
