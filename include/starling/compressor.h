@@ -79,7 +79,7 @@ typedef struct sl_message {
 
 typedef struct sl_codec sl_codec;
 
-/* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 16384). SL_EINVAL as sl_compressor_check. */
+/* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 4096). SL_EINVAL as sl_compressor_check. */
 int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension, size_t part_bytes, sl_error *error);
 void sl_codec_close(sl_codec **codec);
 uint32_t sl_codec_parts(const sl_codec *codec);          /* >= 1 */
@@ -89,7 +89,7 @@ bool sl_codec_borrows(const sl_codec *codec);
 
 /* Where a vector comes from: memory (`vector`), or, where that is NULL, `read`, which puts elements [from, from + count) into out;
  * count is at most SL_BLOCK, from a multiple of it. */
-enum { SL_BLOCK = 4096 };
+enum { SL_BLOCK = 1024 };
 typedef struct sl_source {
     const float *vector;
     void (*read)(void *context, size_t from, size_t count, float *out);
