@@ -1,0 +1,520 @@
+#!/usr/bin/env python3
+"""Every algorithm once more, in float64 numpy, written from the papers and from docs only: it shares no code with Starling.
+
+tests/parity/test_algorithms.py and test_expectations.py compare Starling with it. Matrices have a row for each node: X (n, d) models,
+G gradients. W_ij is the weight that receiver i gives sender j, so that W @ X is what arrives. rate is the learning rate of the round.
+
+A round takes one gradient. With local_steps = H, rounds that H does not divide are a step of SGD on each node alone; every H-th one is the
+algorithm's own, and these exchanges are counted from 1 on their own: a schedule of graphs and ECD's t advance with them.
+
+usage: algorithms.py        checks the reference against itself: identities, fixed points, what is conserved
+"""
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import dpsgd  # noqa: E402  graphs and their matrices, the learning rate
+
+
+# ---- compressors: a message in each row ----
+
+def identity(v):
+    return v.copy()
+
+
+def top_k(k=None, fraction=None):
+    """The k entries of largest magnitude; of equal ones those with the lower index."""
+    def compress(v):
+        kept = kept_entries(k, fraction, v.shape[1])
+        chosen = np.argsort(-abs(v), axis=1, kind="stable")[:, :kept]
+        out = np.zeros_like(v)
+        np.put_along_axis(out, chosen, np.take_along_axis(v, chosen, axis=1), axis=1)
+        return out
+    return compress
+
+
+def kept_entries(k, fraction, d):
+    return k if k else max(1, int(np.floor(fraction * d + 0.5)))
+
+
+def scaled_sign(bucket=0):
+    """mean |v| * sign(v), sign(0) = +1, for each bucket of elements; 0: one bucket."""
+    def compress(v):
+        out = np.empty_like(v)
+        for begin, end in buckets(v.shape[1], bucket):
+            part = v[:, begin:end]
+            out[:, begin:end] = np.where(part < 0, -1, 1) * abs(part).mean(axis=1, keepdims=True)
+        return out
+    return compress
+
+
+def buckets(d, size):
+    size = size or d
+    return [(begin, min(begin + size, d)) for begin in range(0, d, size)]
+
+
+def threshold(tau):
+    """CD-SGD's two bits."""
+    return lambda v: np.where(v >= tau, tau, np.where(v <= -tau, -tau, 0.0))
+
+
+def random_k(k=None, fraction=None, scaled=False, random=None):
+    """A uniform k-subset for each message; scaled by d/k it is unbiased."""
+    def compress(v):
+        rows, d = v.shape
+        kept = kept_entries(k, fraction, d)
+        chosen = np.argsort(random.random((rows, d)), axis=1)[:, :kept]
+        out = np.zeros_like(v)
+        np.put_along_axis(out, chosen, np.take_along_axis(v, chosen, axis=1) * (d / kept if scaled else 1), axis=1)
+        return out
+    return compress
+
+
+def qsgd(levels, bucket=0, contractive=False, random=None):
+    """|v| sign(v_j) xi_j / s for each bucket; contractive: divided by 1 + omega, omega = min(B / s^2, sqrt(B) / s)."""
+    def compress(v):
+        out = np.zeros_like(v)
+        for begin, end in buckets(v.shape[1], bucket):
+            part, size = v[:, begin:end], end - begin
+            norm = np.linalg.norm(part, axis=1, keepdims=True)
+            exact = levels * abs(part) / np.where(norm > 0, norm, 1)
+            xi = np.floor(exact) + (random.random(part.shape) < exact - np.floor(exact))
+            shrink = 1 + min(size / levels ** 2, np.sqrt(size) / levels) if contractive else 1
+            out[:, begin:end] = norm * np.sign(part) * xi / levels / shrink
+        return out
+    return compress
+
+
+def compressor(config, random=None):
+    """The compressor of an experiment's algorithm.compressor."""
+    config = {"name": config} if isinstance(config, str) else dict(config)
+    name = config.pop("name")
+    if name == "identity":
+        return identity
+    if name in ("random-k", "qsgd"):
+        config["random"] = random
+    return {"top-k": top_k, "scaled-sign": scaled_sign, "threshold": threshold, "random-k": random_k, "qsgd": qsgd}[name](**config)
+
+
+# ---- what every algorithm has ----
+
+class Algorithm:
+    """Models X, and how one round changes them.
+
+    at()            where gradients are taken
+    local(update)   a round without exchange
+    exchange(w, u)  the algorithm's own round; u = rate * mom(gradient)
+    """
+    takes_momentum = True
+
+    def __init__(self, x0, settings, compress):
+        self.x = x0.copy()
+        self.n, self.d = x0.shape
+        self.settings, self.compress = settings, compress
+        self.exchanges = 0
+        self.start()
+
+    def start(self):
+        pass
+
+    def at(self):
+        return self.x
+
+    def decays(self):
+        """What weight decay pulls to zero."""
+        return self.at()
+
+    def models(self):
+        return self.x
+
+    def local(self, update):
+        self.x = self.x - update
+
+    def get(self, key, default=None):
+        return self.settings.get(key, default)
+
+
+class GradientAlgorithm(Algorithm):
+    """Takes the gradient itself, and no momentum: exchange(w, g, rate)."""
+    takes_momentum = False
+
+
+# ---- decentralized ----
+
+class AdaptThenCombine(Algorithm):
+    def exchange(self, w, u):
+        self.x = w @ (self.x - u)
+
+
+class CombineWhileAdapt(Algorithm):
+    """Lian et al., NeurIPS 2017, Algorithm 1."""
+
+    def exchange(self, w, u):
+        self.x = w @ self.x - u
+
+
+class Naive(Algorithm):
+    """Compresses the model itself; here to show why that fails."""
+
+    def exchange(self, w, u):
+        self.x = w @ self.compress(self.x) - u
+
+
+class Dcd(Algorithm):
+    """Tang et al., Communication Compression for Decentralized Training, NeurIPS 2018, Algorithm 1."""
+
+    def start(self):
+        self.replica = self.x.copy()
+
+    def exchange(self, w, u):
+        h = w @ self.replica - u
+        q = self.compress(h - self.x)
+        self.x = self.x + q
+        self.replica = self.replica + q
+
+
+class Ecd(Algorithm):
+    """The same paper, Algorithm 2."""
+
+    def start(self):
+        self.replica = self.x.copy()
+
+    def exchange(self, w, u):
+        t = self.exchanges
+        new = w @ self.replica - u
+        z = (1 - t / 2) * self.x + t / 2 * new
+        self.replica = (1 - 2 / t) * self.replica + 2 / t * self.compress(z)
+        self.x = new
+
+
+class ChocoCompressThenMix(Algorithm):
+    """Koloskova et al., Decentralized Stochastic Optimization and Gossip Algorithms with Compressed Communication, ICML 2019, Alg. 2."""
+
+    def start(self):
+        self.hat = np.zeros_like(self.x)
+
+    def consensus(self, w):
+        return self.get("consensus_step") * (w @ self.hat - w.sum(axis=1, keepdims=True) * self.hat)
+
+    def exchange(self, w, u):
+        half = self.x - u
+        self.hat = self.hat + self.compress(half - self.hat)
+        self.x = half + self.consensus(w)
+
+
+class ChocoMixThenCompress(ChocoCompressThenMix):
+    """The form of ICLR 2020: the sum that is added is last exchange's."""
+
+    def exchange(self, w, u):
+        self.x = self.x - u + self.consensus(w)
+        self.hat = self.hat + self.compress(self.x - self.hat)
+
+
+class DeepSqueeze(Algorithm):
+    """Tang et al., DeepSqueeze: Decentralization Meets Error-Compensated Compression, 2019."""
+
+    def start(self):
+        self.error = np.zeros_like(self.x)
+
+    def exchange(self, w, u):
+        h = self.x - u
+        v = h + self.error
+        q = self.compress(v)
+        self.error = v - q
+        self.x = h + self.get("eta") * (w - np.eye(self.n)) @ q
+
+
+class PushSum(Algorithm):
+    """SGP; Assran et al., Stochastic Gradient Push for Distributed Deep Learning, ICML 2019. w is column-stochastic."""
+
+    def start(self):
+        self.weight = np.ones((self.n, 1))
+
+    def at(self):
+        return self.x / self.weight
+
+    def decays(self):
+        return self.x
+
+    def models(self):
+        return self.x / self.weight
+
+    def exchange(self, w, u):
+        self.x = w @ (self.x - u)
+        self.weight = w @ self.weight
+
+
+class GradientTracking(GradientAlgorithm):
+    """Nedic, Olshevsky, Shi, Achieving Geometric Convergence for Distributed Optimization over Time-Varying Graphs, 2017 (DIGing)."""
+
+    def start(self):
+        self.q = self.last = None
+
+    def exchange(self, w, g, rate):
+        self.q = g if self.q is None else w @ self.q + g - self.last
+        self.last = g
+        self.x = w @ self.x - rate * self.q
+
+
+class ExactDiffusion(GradientAlgorithm):
+    """Yuan, Ying, Zhao, Sayed, Exact Diffusion for Distributed Optimization and Learning, 2018; D^2 is its stochastic form."""
+
+    def start(self):
+        self.psi = self.x.copy()
+
+    def exchange(self, w, g, rate):
+        psi = self.x - rate * g
+        self.x = (np.eye(self.n) + w) / 2 @ (psi + self.x - self.psi)
+        self.psi = psi
+
+
+# ---- centralized and local ----
+
+class LocalSgd(Algorithm):
+    def exchange(self, w, u):
+        self.x = self.x - u
+        if self.exchanges % self.get("period") == 0:
+            self.x = self.x.mean(axis=0, keepdims=True).repeat(self.n, axis=0)
+
+
+class AllReduce(Algorithm):
+    """C-SGD: the gradient is averaged before weight decay and momentum. How it is averaged changes nothing: also parameter-server."""
+    averages_gradients = True
+
+    def exchange(self, w, u):
+        self.x = self.x - u
+
+
+def mean_rows(v):
+    return v.mean(axis=0, keepdims=True).repeat(len(v), axis=0)
+
+
+def shard_ranges(d, shards):
+    return [(k * d // shards, (k + 1) * d // shards) for k in range(shards)]
+
+
+class DoubleSqueeze(GradientAlgorithm):
+    """Tang et al., DoubleSqueeze, ICML 2019. Every node is a worker; a shard's server averages all n messages."""
+
+    def start(self):
+        self.shards = shard_ranges(self.d, self.n if self.get("server") == "sharded" else 1)
+        self.worker_error = np.zeros_like(self.x)
+        self.server_error = np.zeros((1, self.d))
+
+    def squeeze(self, v):
+        return np.concatenate([self.compress(v[:, begin:end]) for begin, end in self.shards], axis=1)
+
+    def exchange(self, w, g, rate):
+        v = g + self.worker_error
+        q = self.squeeze(v)
+        self.worker_error = v - q
+        s = q.mean(axis=0, keepdims=True) + self.server_error
+        down = self.squeeze(s)
+        self.server_error = s - down
+        self.x = self.x - rate * down
+
+
+class CdSgd(GradientAlgorithm):
+    """CD-SGD: compression, gradients one round late, an uncompressed correction every k-th round. x holds the global weights G."""
+
+    def start(self):
+        self.local_x = self.x.copy()
+        self.residual = np.zeros_like(self.x)
+
+    def warm(self):
+        return self.exchanges <= self.get("warmup_rounds")  # of the round under way
+
+    def at(self):
+        # asked for before the round is counted
+        return self.x if self.exchanges < self.get("warmup_rounds") else self.local_x
+
+    def exchange(self, w, g, rate):
+        self.local_x = self.x - self.get("local_learning_rate") * g
+        sent = g if self.warm() else self.compressed(g)
+        self.x = self.x - rate * mean_rows(sent)
+
+    def compressed(self, g):
+        count = self.exchanges - self.get("warmup_rounds") - 1
+        if count % self.get("correction_period") == 0:
+            return g
+        total = self.residual + g
+        sent = threshold(self.get("threshold"))(total)
+        self.residual = total - sent
+        return sent
+
+
+def algorithm_class(settings):
+    name, variant = settings["name"], settings.get("variant")
+    forms = {"d-psgd": {None: AdaptThenCombine, "adapt-then-combine": AdaptThenCombine, "combine-while-adapt": CombineWhileAdapt},
+             "choco-sgd": {None: ChocoCompressThenMix, "compress-then-mix": ChocoCompressThenMix,
+                           "mix-then-compress": ChocoMixThenCompress}}
+    if name in forms:
+        return forms[name][variant]
+    return {"dcd-psgd": Dcd, "ecd-psgd": Ecd, "deep-squeeze": DeepSqueeze, "sgp": PushSum, "gradient-tracking": GradientTracking,
+            "exact-diffusion": ExactDiffusion, "all-reduce": AllReduce, "parameter-server": AllReduce, "double-squeeze": DoubleSqueeze,
+            "local-sgd": LocalSgd, "cd-sgd": CdSgd, "naive-compression": Naive}[name]
+
+
+# ---- a run ----
+
+class Quadratic:
+    """f_i(x) = 1/2 |A_i x - b_i|^2: A (n, m, d), b (n, m)."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def gradient(self, x):
+        return np.einsum("imd,im->id", self.a, np.einsum("imd,id->im", self.a, x) - self.b)
+
+    def optimum(self):
+        """Of the mean of the f_i."""
+        d = self.a.shape[2]
+        return np.linalg.lstsq(self.a.reshape(-1, d), self.b.ravel(), rcond=None)[0]
+
+
+class Momentum:
+    """mom(): PyTorch's SGD without dampening."""
+
+    def __init__(self, optimizer):
+        self.mu, self.nesterov = optimizer.get("momentum", 0), optimizer.get("nesterov", False)
+        self.buffer = 0
+
+    def __call__(self, g):
+        self.buffer = self.mu * self.buffer + g
+        return g + self.mu * self.buffer if self.nesterov else self.buffer
+
+
+class Run:
+    """One training run: step() is a round."""
+
+    def __init__(self, phases, algorithm, optimizer, problem, x0, random=None):
+        self.phases, self.optimizer, self.problem = phases, optimizer, problem
+        self.local_steps = algorithm.get("local_steps", 1)
+        self.momentum = Momentum(optimizer)
+        self.round = 0
+        self.state = algorithm_class(algorithm)(x0, algorithm, compressor(algorithm.get("compressor", "identity"), random))
+
+    def step(self):
+        state = self.state
+        self.round += 1
+        rate = dpsgd.learning_rate(self.optimizer, self.round)
+        g = self.problem.gradient(state.at())
+        if getattr(state, "averages_gradients", False):
+            g = mean_rows(g)
+        g = g + self.optimizer.get("weight_decay", 0) * state.decays()
+        update = rate * self.momentum(g) if state.takes_momentum else None
+        if self.round % self.local_steps != 0:
+            state.local(update)
+            return
+        state.exchanges += 1
+        w = self.phases[(state.exchanges - 1) % len(self.phases)]
+        if state.takes_momentum:
+            state.exchange(w, update)
+        else:
+            state.exchange(w, g, rate)
+
+    def models(self):
+        return self.state.models()
+
+
+def history(rounds, *arguments, **more):
+    """Models (n, d) after rounds 0, 1, ..., rounds, and push-sum weights (n) beside each (ones where there are none)."""
+    run = Run(*arguments, **more)
+    models, weights = [run.models().copy()], [np.ones(len(run.state.x))]
+    for _ in range(rounds):
+        run.step()
+        models.append(run.models().copy())
+        weights.append(getattr(run.state, "weight", np.ones(len(run.state.x))).ravel().copy())
+    return models, weights
+
+
+# ---- graphs that dpsgd.py lacks ----
+
+def push_sum_weights(n, edges):
+    """P_ji = 1/(1 + outdegree_i) for each edge [i, j]."""
+    p = np.eye(n)
+    for i, j in edges:
+        p[j, i] = 1
+    return p / p.sum(axis=0)
+
+
+# ---- the reference against itself ----
+
+def close(a, b, tolerance=1e-11):
+    return all(np.allclose(x, y, rtol=0, atol=tolerance) for x, y in zip(a, b))
+
+
+def self_check():
+    a, b, x0 = dpsgd.problem(8, 10, 20, False, seed=5)
+    problem, same = Quadratic(a, b), x0[:1].repeat(8, axis=0)
+    ring = [dpsgd.metropolis(8, dpsgd.ring(8))]
+    nesterov = {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+    top4, sign, still = {"name": "top-k", "k": 4}, "scaled-sign", {"learning_rate": 0}
+
+    def run(settings, start=x0, optimizer=nesterov, phases=ring, rounds=50):
+        return history(rounds, phases, settings, optimizer, problem, start)[0]
+
+    atc = run({"name": "d-psgd"})
+    cwa = run({"name": "d-psgd", "variant": "combine-while-adapt"}, same)
+    exponential = dpsgd.one_peer_exponential(8)
+    yield "D-PSGD as in dpsgd.py", close(atc, dpsgd.train(ring, dpsgd.ADAPT_FIRST, nesterov, a, b, x0))
+    yield "combine-while-adapt as in dpsgd.py", close(cwa, dpsgd.train(ring, dpsgd.WHILE_ADAPTING, nesterov, a, b, same))
+    yield "DCD = combine-while-adapt", close(cwa, run({"name": "dcd-psgd"}, same))
+    yield "ECD = combine-while-adapt", close(cwa, run({"name": "ecd-psgd"}, same))
+    yield "CHOCO with step 1 = adapt-then-combine", close(atc, run({"name": "choco-sgd", "consensus_step": 1}))
+    yield "DeepSqueeze with eta 1 = adapt-then-combine", close(atc, run({"name": "deep-squeeze", "eta": 1}))
+    yield "SGP = adapt-then-combine", close(atc, run({"name": "sgp"}))
+    yield "SGP, one peer = adapt-then-combine", close(run({"name": "d-psgd"}, phases=exponential),
+                                                      run({"name": "sgp"}, phases=exponential))
+    yield "local SGD every round = complete graph", close(run({"name": "local-sgd", "period": 1}),
+                                                          run({"name": "d-psgd"}, phases=[np.full((8, 8), 1 / 8)]))
+    plain = {"learning_rate": 0.1}
+    reduced = run({"name": "all-reduce"}, same, plain)
+    yield "double squeeze, not compressed = all-reduce", close(run({"name": "double-squeeze", "server": 0}, same, plain), reduced)
+    warm = {"name": "cd-sgd", "warmup_rounds": 50, "correction_period": 4, "threshold": 0.1, "local_learning_rate": 0.1}
+    yield "CD-SGD in its warm-up = all-reduce", close(run(warm, same, plain), reduced)
+    yield "CD-SGD alone and always correct = SGD", cd_sgd_alone(a, b, x0)
+    for name, settings in [("D-PSGD", {"name": "d-psgd"}), ("CHOCO", {"name": "choco-sgd", "consensus_step": 0.3, "compressor": top4}),
+                           ("CHOCO, mixed first",
+                            {"name": "choco-sgd", "variant": "mix-then-compress", "consensus_step": 0.3, "compressor": sign}),
+                           ("DeepSqueeze", {"name": "deep-squeeze", "eta": 0.3, "compressor": top4})]:
+        yield f"{name} keeps the mean", close([x.mean(axis=0) for x in run(settings, optimizer=still)], [x0.mean(axis=0)] * 51)
+    p = [push_sum_weights(8, [[i, (i + 1) % 8] for i in range(8)] + [[0, 4], [2, 7]])]
+    models, weights = history(50, p, {"name": "sgp"}, still, problem, x0)
+    yield "push-sum weights sum to n", close([w.sum() for w in weights], [8] * 51)
+    long = history(300, p, {"name": "sgp"}, still, problem, x0)[0]
+    yield "push-sum reaches the mean", close(long[-1], [x0.mean(axis=0)] * 8, 1e-8)
+    yield "one peer averages in 3 rounds", close(run({"name": "sgp"}, optimizer=still, phases=exponential)[3], [x0.mean(axis=0)] * 8)
+    best = problem.optimum()
+    for name in ["gradient-tracking", "exact-diffusion"]:
+        yield f"{name} reaches the optimum", close(run({"name": name}, optimizer={"learning_rate": 0.2}, rounds=3000)[-1], [best] * 8, 1e-8)
+    yield "local steps: two of D-PSGD with H = 2", local_steps_by_hand(ring[0], problem, x0)
+
+
+def cd_sgd_alone(a, b, x0):
+    """One node, k = 1 and the same rate: L' = G_old - rate g(L) = G_new, so that it is SGD."""
+    problem, rate = Quadratic(a[:1], b[:1]), {"learning_rate": 0.1}
+    settings = {"name": "cd-sgd", "warmup_rounds": 0, "correction_period": 1, "threshold": 0.1, "local_learning_rate": 0.1}
+    one = [np.eye(1)]
+    return close(history(30, one, settings, rate, problem, x0[:1])[0], history(30, one, {"name": "all-reduce"}, rate, problem, x0[:1])[0])
+
+
+def local_steps_by_hand(w, problem, x0):
+    x1 = x0 - 0.1 * problem.gradient(x0)
+    x2 = w @ (x1 - 0.1 * problem.gradient(x1))
+    found = history(2, [w, np.eye(8)], {"name": "d-psgd", "local_steps": 2}, {"learning_rate": 0.1}, problem, x0)[0]
+    return close(found, [x0, x1, x2])
+
+
+def main():
+    failed = False
+    for name, holds in self_check():
+        failed = failed or not holds
+        print(f"{'ok' if holds else 'not ok'} reference: {name}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
