@@ -160,31 +160,21 @@ void options_close(options *o) {
     o->overrides = NULL;
 }
 
-static int check_algorithm(const sl_experiment *e, sl_error *error) {
-    const sl_algorithm *algorithm = sl_algorithm_find(e->algorithm, e->variant);
-    if (algorithm == NULL)
-        return sl_fail(error, SL_EINVAL,
-                       "algorithm.name: \"%s\" is not an algorithm of this release", e->algorithm);
-    if (sl_compressor_find(e->compressor) == NULL)
-        return sl_fail(error, SL_EINVAL,
-                       "algorithm.compressor.name: \"%s\" is not a compressor of this release",
-                       e->compressor);
-    return sl_algorithm_check(algorithm, e->topology, error);
-}
-
 int trial_open(trial *out, const options *o, sl_error *error) {
     trial t = {0};
     int result = sl_experiment_load(&t.experiment, o->file, o->overrides, o->override_count, error);
     if (result != 0)
         return result;
-    result = check_algorithm(t.experiment, error);
-    if (result == 0)
-        result = sl_learner_open(&t.learner, t.experiment, error);
+    result = sl_learner_open(&t.learner, t.experiment, error);
+    if (result == 0) {
+        t.task = sl_learner_task(t.learner);
+        result = sl_algorithm_fit(&t.fit, &t.experiment->algorithm, t.experiment->topology, t.experiment->optimizer.momentum > 0, t.task.dimension,
+                                  error);
+    }
     if (result != 0) {
         trial_close(&t);
         return result;
     }
-    t.task = sl_learner_task(t.learner);
     t.nodes = sl_topology_nodes(t.experiment->topology);
     *out = t;
     return 0;

@@ -47,6 +47,7 @@ typedef struct trial {
     sl_experiment *experiment;
     sl_learner *learner;
     sl_task task;
+    sl_fit fit;
     uint32_t nodes;
 } trial;
 int trial_open(trial *out, const options *o, sl_error *error);

@@ -1,7 +1,9 @@
 /* algorithm.h - an algorithm is a few vector hooks over a range of elements.
  *
  * Nearly every algorithm is one sentence: publish one (compressed) vector, receive the weighted sum of the neighbours' vectors, settle.
- * Hooks work on [from, from + count) so that adapting, encoding, sending and combining overlap chunk by chunk.
+ * An exchange is a list of stages, one published vector each; the node's route cuts a stage into phases (who sends which range to whom):
+ * one phase over the topology's edges for gossip, many for a ring all-reduce or servers. Hooks work on [from, from + count), so that
+ * adapting, encoding, sending and combining overlap part by part.
  */
 #ifndef STARLING_ALGORITHM_H
 #define STARLING_ALGORITHM_H
@@ -11,55 +13,157 @@
 #include <stdint.h>
 
 #include "starling/compressor.h"
-#include "starling/experiment.h"
+#include "starling/topology.h"
 #include "starling/vec.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+typedef enum sl_variant {
+    SL_VARIANT_DEFAULT,
+    SL_VARIANT_ADAPT_THEN_COMBINE,
+    SL_VARIANT_COMBINE_WHILE_ADAPT,
+    SL_VARIANT_COMPRESS_THEN_MIX,
+    SL_VARIANT_MIX_THEN_COMPRESS
+} sl_variant;
+
+/* A choice that the algorithm makes unless the experiment does. */
+typedef enum sl_switch { SL_SWITCH_AUTO, SL_SWITCH_ON, SL_SWITCH_OFF } sl_switch;
+
+#define SL_SERVER_SHARDED (-1) /* algorithm.server: shard k of n at rank k */
+#define SL_ALGORITHM_NAME_MAX 64
+
+/* algorithm.* of an experiment. */
+typedef struct sl_algorithm_config {
+    char name[SL_ALGORITHM_NAME_MAX];
+    sl_variant variant;
+    double consensus_step;      /* choco-sgd: gamma_c; 0: derived */
+    double eta;                 /* deep-squeeze; 0: derived */
+    uint64_t local_steps;       /* gossip: H gradients for one exchange */
+    uint64_t period;            /* local-sgd: H */
+    uint64_t correction_period; /* cd-sgd: k */
+    uint64_t warmup_rounds;     /* cd-sgd */
+    double threshold;           /* cd-sgd: tau */
+    double local_learning_rate; /* cd-sgd; 0: the learning rate */
+    int64_t server;             /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
+    sl_compressor_config compressor; /* `scaled` and `contractive` are set by sl_algorithm_fit */
+    sl_switch scaled, contractive;
+} sl_algorithm_config;
+
 #define SL_ALGORITHM_VECTORS_MAX 4
 
 /* A node's state as the hooks see it. All vectors have d elements and belong to the node. */
 typedef struct sl_state {
     const sl_vec_ops *vec;
-    const sl_compressor *compressor;
+    const sl_algorithm_config *config;
+    uint32_t nodes;
     float *x;                                /* model */
     float *g;                                /* gradient of this round */
     float *m;                                /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX];  /* the algorithm's own */
+    float *scratch;                          /* SL_BLOCK elements */
     sl_sgd sgd;                              /* this round's */
+    float step;                              /* consensus_step or eta in use */
+    uint64_t round, exchange;                /* from 1; exchange: the one under way, or the last */
+    double push_sum_weight, next_push_sum_weight;
+    bool serving;                            /* in this phase, the range that comes in is reduced here */
 } sl_state;
 
-/* What arrived for one chunk: in neighbour order. */
+/* One part of one node's message. */
+typedef struct sl_part {
+    sl_decoder *decoder;
+    sl_message message;
+    uint32_t index;
+    sl_payload payload;
+    float weight;  /* W_ij; of the node's own part: W_ii, under servers 1 where it stays here, else 0 */
+    double scalar; /* what the sender's header carries: its push-sum weight */
+    size_t base;   /* where the message's first element stands in the vector */
+} sl_part;
+
+/* acc += factor * decode(part); acc is a whole vector (d). */
+static inline void sl_part_add(const sl_part *p, float factor, float *acc) {
+    sl_decoder_add(p->decoder, &p->message, p->index, p->payload, factor, acc + p->base);
+}
+
+/* The same part of every in-neighbour's message, in neighbour order. */
 typedef struct sl_mix {
-    float self_weight;      /* W_ii */
-    const float *weights;   /* (k) W_ij */
-    const sl_payload *payloads; /* (k) */
+    float self_weight; /* W_ii */
+    const sl_part *parts; /* (k) */
     size_t k;
 } sl_mix;
 
+/* One published vector of an exchange. Hooks that are NULL do nothing. */
+typedef struct sl_stage {
+    bool plain;     /* never compressed */
+    bool gather;    /* centralized routes: the second half, from where the sums are to everybody */
+    bool in_place;  /* combine overwrites what is being sent: a part waits until it has left */
+    /* Is there such a stage in this exchange? NULL: in every one. */
+    bool (*wanted)(const sl_state *s);
+    /* Before anything of the range is published. */
+    void (*prepare)(sl_state *s, size_t from, size_t count);
+    /* The whole vector to publish (elements of the phase's range are read). Exactly one of the two. */
+    const float *(*vector)(const sl_state *s);
+    void (*read)(void *state, size_t from, size_t count, float *out);
+    /* The node's own part, right after it was encoded. */
+    void (*own)(sl_state *s, const sl_part *mine);
+    /* The in-neighbours' parts; they may touch [from, from + count). */
+    void (*combine)(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+} sl_stage;
+
+typedef enum sl_route_kind { SL_ROUTE_TOPOLOGY, SL_ROUTE_RING, SL_ROUTE_SERVER } sl_route_kind;
+typedef enum sl_matrix_need { SL_MATRIX_NONE, SL_MATRIX_COLUMN, SL_MATRIX_DOUBLY, SL_MATRIX_SYMMETRIC } sl_matrix_need;
+typedef enum sl_compressor_need {
+    SL_TAKES_IDENTITY,   /* sends vectors as they are */
+    SL_TAKES_ANY,
+    SL_TAKES_UNBIASED,   /* a biased one is warned of */
+    SL_TAKES_CONTRACTIVE /* another one is refused */
+} sl_compressor_need;
+
 typedef struct sl_algorithm {
     const char *name;
-    sl_algorithm_variant variant;
-    bool doubly_stochastic;       /* needs rows and columns of W that sum to 1, or the mean drifts */
-    bool publishes_old_model;     /* the message does not need this round's gradient: exchange and gradient overlap */
-    bool combines_in_place;       /* combine overwrites what is being sent: a chunk waits until it has left */
+    sl_variant variant;          /* SL_VARIANT_DEFAULT where there is one form only */
+    sl_route_kind route;
+    sl_matrix_need matrix;
+    bool fixed_matrix;           /* keeps sums over neighbours: W may not change with the round */
+    sl_compressor_need compressor;
+    bool takes_momentum, takes_local_steps;
+    bool is_periodic;            /* exchanges every `period` rounds */
+    bool publishes_old_model;    /* the message does not need this round's gradient: exchange and gradient overlap */
     size_t extra_vectors;
-    /* gradient -> update of the range, before it is published */
+    const sl_stage *stages;
+    size_t stage_count;
+    void (*start)(sl_state *s, size_t dimension); /* x is there, before the first round */
+    /* A round without an exchange: only a gradient step. */
     void (*local)(sl_state *s, size_t from, size_t count);
-    /* the vector to publish, at `from` */
-    const float *(*publish)(const sl_state *s, size_t from);
-    /* the weighted sum of what came -> new model of the range */
-    void (*combine)(sl_state *s, const sl_mix *mix, size_t from, size_t count);
-    /* gradient there and everything combined: finish the round over the whole vector */
-    void (*settle)(sl_state *s, size_t dimension);
+    /* Gradient there and everything combined. */
+    void (*settle)(sl_state *s, size_t from, size_t count);
+    /* After settle, once: swaps of whole vectors. */
+    void (*finish)(sl_state *s);
+    const float *(*point)(const sl_state *s); /* where the gradient is taken; NULL: x */
 } sl_algorithm;
 
-/* NULL when there is none. */
-const sl_algorithm *sl_algorithm_find(const char *name, sl_algorithm_variant variant);
-/* Does W have what the algorithm needs? */
-int sl_algorithm_check(const sl_algorithm *algorithm, const sl_topology *topology, sl_error *error);
+/* By name and variant (SL_VARIANT_DEFAULT: the first of that name); NULL with an error that names what exists. */
+const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
+
+/* What an algorithm will do on this topology with this compressor. */
+#define SL_FIT_TEXT_MAX 1024
+typedef struct sl_fit {
+    sl_algorithm_config config;  /* with the compressor as it will be used */
+    sl_quality quality;
+    double step;                 /* consensus_step or eta in use; 0 where there is none */
+    bool step_derived;
+    double step_theory;          /* the bound that theory guarantees; NaN where unknown */
+    char warning[SL_FIT_TEXT_MAX]; /* empty: nothing to warn of */
+} sl_fit;
+
+/* Checks that topology, compressor and algorithm suit each other, and derives what was not given. momentum: is there any?
+ * dimension 0: not known yet, checks what can be checked without. */
+int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology, bool momentum, size_t dimension,
+                     sl_error *error);
+
+/* docs: "d-psgd choco-sgd ...", in order; NULL at the end. */
+const char *sl_algorithm_name(size_t index);
 
 #ifdef __cplusplus
 }

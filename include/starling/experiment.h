@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/algorithm.h"
 #include "starling/error.h"
 #include "starling/topology.h"
 #include "starling/vec.h"
@@ -24,11 +25,6 @@ extern "C" {
 #define SL_HIDDEN_MAX 16
 #define SL_MILESTONES_MAX 16
 #define SL_RECORD_ROUNDS_MAX 4096
-
-typedef enum sl_algorithm_variant {
-    SL_VARIANT_ADAPT_THEN_COMBINE,
-    SL_VARIANT_COMBINE_WHILE_ADAPT
-} sl_algorithm_variant;
 
 typedef enum sl_schedule_kind { SL_SCHEDULE_CONSTANT, SL_SCHEDULE_STEP, SL_SCHEDULE_COSINE } sl_schedule_kind;
 typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC } sl_model_kind;
@@ -89,9 +85,8 @@ typedef struct sl_experiment {
     uint64_t seed;
     uint64_t rounds; /* 0: from epochs, see sl_learner_rounds */
     double epochs;
-    char algorithm[SL_NAME_MAX]; /* "d-psgd" */
-    sl_algorithm_variant variant;
-    char compressor[SL_NAME_MAX]; /* "identity" */
+    double loss_limit; /* a batch loss above it ends the run; 0: a million times the first one */
+    sl_algorithm_config algorithm;
     sl_optimizer_config optimizer;
     sl_model_config model;
     sl_data_config data;

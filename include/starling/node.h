@@ -3,11 +3,13 @@
  * No I/O, no clock, no threads. A driver (the agent, the simulator, a user's own loop) delivers events and performs updates.
  *
  *   START                     -> compute (and, where the algorithm publishes the old model, publish)
- *   GRADIENT                  -> publish: the driver pulls chunks 0, 1, ... with sl_node_payload() and sends them to sl_node_out()
- *   RECEIVED, SENT            -> chunks are combined in order; what is no longer needed is given back in update.released
- *   all combined and sent     -> round_done, and compute of the next round, or finished
+ *   GRADIENT                  -> publish: the driver pulls parts 0, 1, ... with sl_node_payload() and sends them to sl_node_out()
+ *   RECEIVED, SENT            -> parts are combined in order; what is no longer needed is given back in update.released
+ *   all combined and sent     -> publish of the next phase of the exchange; after the last one
+ *                                round_done, and compute of the next round, or finished
  *
- * A payload handed out by sl_node_payload() is immutable until SENT of its chunk is delivered (once, when it has left for all peers).
+ * A round with local steps only has no exchange. A payload handed out by sl_node_payload() is immutable until SENT of its part is delivered
+ * (once, when it has left for all peers).
  * A payload delivered by RECEIVED must stay readable until its token comes back in `released`.
  */
 #ifndef STARLING_NODE_H
@@ -18,6 +20,7 @@
 #include <stdint.h>
 
 #include "starling/algorithm.h"
+#include "starling/experiment.h"
 #include "starling/topology.h"
 
 #ifdef __cplusplus
@@ -30,15 +33,19 @@ typedef struct sl_node_settings {
     uint32_t rank;
     uint64_t rounds;
     size_t dimension;
-    size_t chunk_elements;  /* elements of one chunk (the last may be shorter) */
-    uint32_t inbox_chunks;  /* how many undigested chunks one neighbour may have here: the credit */
-    const sl_topology *topology;          /* borrowed for the node's life, like all below */
-    const sl_algorithm *algorithm;
-    const sl_compressor *compressor;
+    size_t part_bytes;      /* longest payload of one part */
+    uint32_t inbox_parts;   /* how many undigested parts one neighbour may have here: the credit; 0: any number */
+    uint64_t seed;          /* of random compressors */
+    double loss_limit;      /* a loss above it means that training diverged; 0: a million times the first one */
+    const sl_topology *topology; /* borrowed for the node's life, like all below */
+    const sl_fit *fit;           /* sl_algorithm_fit's, for this dimension */
     const sl_vec_ops *vec;
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in the last; 0 = never */
 } sl_node_settings;
+
+/* What every node of an experiment has in common; rank, inbox_parts and measure_every are the driver's. */
+sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_fit *fit, size_t dimension, uint64_t rounds);
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
 void sl_node_close(sl_node **node);
@@ -47,7 +54,7 @@ typedef enum sl_event_type {
     SL_EVENT_START,     /* x is filled; begin round 1 */
     SL_EVENT_GRADIENT,  /* g is filled */
     SL_EVENT_RECEIVED,
-    SL_EVENT_SENT,      /* chunk has left for every out-neighbour */
+    SL_EVENT_SENT,      /* part has left for every out-neighbour */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
 } sl_event_type;
@@ -55,8 +62,10 @@ typedef enum sl_event_type {
 typedef struct sl_event {
     sl_event_type type;
     uint32_t peer;      /* RECEIVED, PEER_DOWN */
-    uint64_t round;     /* RECEIVED */
-    uint32_t chunk;     /* RECEIVED, SENT */
+    uint64_t exchange;  /* RECEIVED */
+    uint32_t phase;     /* RECEIVED */
+    uint32_t part;      /* RECEIVED, SENT */
+    double scalar;      /* RECEIVED: what came with it */
     sl_payload payload; /* RECEIVED */
     void *token;        /* RECEIVED: comes back in released */
     double loss;        /* GRADIENT */
@@ -67,16 +76,17 @@ typedef struct sl_round {
     double loss;                /* of this node's batch */
     double learning_rate;
     double neighbour_distance;  /* sqrt(sum_j W_ij ||v_j - v_i||^2) of the published vectors; NaN if not measured */
+    double push_sum_weight;     /* 1 unless push-sum */
     uint64_t payload_bytes_sent, payload_bytes_received; /* of this round, without frame headers */
     uint64_t frames_sent, frames_received;
 } sl_round;
 
 typedef struct sl_update {
-    bool compute;     /* fill sl_node_gradient_buffer() with the gradient at sl_node_model() for `round` */
-    bool publish;     /* chunks of `round` may now be pulled and sent */
+    bool compute;     /* fill sl_node_gradient_buffer() with the gradient at sl_node_point() for `round` */
+    bool publish;     /* the sl_node_parts() parts of a message may now be pulled and sent */
     bool round_done;  /* `finished_round` is filled; the model stays as it is until the next GRADIENT is delivered */
     bool finished;    /* no more rounds */
-    uint64_t round;   /* of compute and publish */
+    uint64_t round;   /* of compute */
     sl_round finished_round;
     void *const *released; /* tokens; valid until the next step */
     size_t released_count;
@@ -87,13 +97,28 @@ int sl_node_step(sl_node *node, const sl_event *event, sl_update *update, sl_err
 
 /* x: written by the driver before START, read any time between steps. */
 float *sl_node_model(sl_node *node);
+/* Where the gradient is taken: x, unless the algorithm says otherwise. */
+const float *sl_node_point(const sl_node *node);
 float *sl_node_gradient_buffer(sl_node *node);
-uint32_t sl_node_chunk_count(const sl_node *node);
 uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
-/* Whom chunks of the current round go to. */
-sl_row sl_node_out(const sl_node *node);
-/* The next chunk of the current round, 0, 1, 2, ... in order: adapts and encodes it. Call exactly chunk_count times after `publish`. */
-sl_payload sl_node_payload(sl_node *node, uint32_t chunk);
+double sl_node_push_sum_weight(const sl_node *node);
+/* Every peer that it ever exchanges anything with, sorted; borrowed. */
+uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
+
+/* The message under way: where it stands in the run, and what goes into its frames' headers. */
+typedef struct sl_place {
+    uint64_t exchange;
+    uint32_t phase;
+    double scalar;
+} sl_place;
+sl_place sl_node_place(const sl_node *node);
+sl_row sl_node_out(const sl_node *node); /* whom its parts go to */
+uint32_t sl_node_parts(const sl_node *node);
+uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
+size_t sl_node_part_bytes_max(const sl_node *node);
+/* The next part of the message, 0, 1, 2, ... in order: adapts and encodes it. Call exactly sl_node_parts() times after `publish`.
+ * SL_EDIVERGED: there is a number in it that is not finite. */
+int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
 /* Frames that were dropped: late, duplicate, beyond the window. */
 uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */

@@ -35,6 +35,7 @@ typedef struct sl_vec_ops {
     /* x -= learning_rate * direction(x_decay, g, m); m (momentum buffer) may be NULL when momentum is 0.
      * x_decay is the vector that weight decay acts on (x itself, or the old model). */
     void (*sgd_step)(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd, size_t count);
+    void (*fill)(float *v, float value, size_t count);
     double (*norm2_squared)(const float *x, size_t count);
     double (*distance_squared)(const float *x, const float *y, size_t count);
 } sl_vec_ops;

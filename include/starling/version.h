@@ -3,6 +3,6 @@
 #define STARLING_VERSION_H
 
 #define SL_VERSION "0.1.0"
-#define SL_PROTOCOL_VERSION 2u
+#define SL_PROTOCOL_VERSION 3u
 
 #endif

@@ -1,7 +1,7 @@
 /* agent.c - one peer: drives a node with libevent's and libfabric's events; see starling/agent.h.
  *
  * The loop: take what the fabric has, step the node, send what may be sent; when nothing moved, one blocking pass of the event loop
- * (non-blocking where the provider says so). Gradients and evaluations run on the worker. A chunk is encoded and summed once, right before its
+ * (non-blocking where the provider says so). Gradients and evaluations run on the worker. A part is encoded and summed once, right before its
  * first send, while it is in cache, and goes to all out-neighbours one after the other.
  * However it ends, it ends: every phase has a deadline, a failure is told to all neighbours, and nothing is waited for without a limit.
  */
@@ -51,8 +51,10 @@ static void start_publishing(sl_agent *a) {
     a->receiver_count = out.count;
     for (uint32_t i = 0; i < out.count; i++) {
         a->receivers[i] = sl_neighbour_find(a, out.peers[i]);
-        a->receivers[i]->next_chunk = 0;
+        a->receivers[i]->next_part = 0;
     }
+    a->place = sl_node_place(a->node);
+    a->parts = sl_node_parts(a->node);
     a->encoded = 0;
     a->publishing = true;
     a->publish_s = sl_clock_seconds();
@@ -64,40 +66,44 @@ static void spend(sl_agent *a, double *time, double since_s) {
     a->busy_since_gradient_s += seconds;
 }
 
-void sl_agent_encode_next(sl_agent *a) {
+bool sl_agent_encode_next(sl_agent *a) {
     double before = sl_clock_seconds();
-    uint32_t chunk = a->encoded++;
-    a->payloads[chunk] = sl_node_payload(a->node, chunk);
-    a->payload_sums[chunk] = sl_checksum(a->payloads[chunk].data, a->payloads[chunk].bytes);
-    a->payload_users[chunk] = a->receiver_count;
+    uint32_t part = a->encoded++;
+    sl_error error;
+    int result = sl_node_payload(a->node, part, &a->payloads[part], &error);
+    if (result != 0) {
+        sl_agent_fail(a, result, error.text, error.text);
+        return false;
+    }
+    a->payload_sums[part] = sl_checksum(a->payloads[part].data, a->payloads[part].bytes);
+    a->payload_users[part] = a->receiver_count;
     spend(a, &a->record.times.encode, before);
+    return true;
 }
 
-void sl_agent_chunk_left(sl_agent *a, uint32_t chunk) {
-    assert(a->payload_users[chunk] > 0);
-    if (--a->payload_users[chunk] == 0)
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .chunk = chunk});
+void sl_agent_part_left(sl_agent *a, uint32_t part) {
+    assert(a->payload_users[part] > 0);
+    if (--a->payload_users[part] == 0)
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part});
 }
 
-/* One chunk to each in turn, so that the second send finds it in cache. */
-static bool send_chunks(sl_agent *a) {
+/* One part to each in turn, so that the second send finds it in cache. */
+static bool send_parts(sl_agent *a) {
     bool any = false, progress = a->publishing && a->phase == PHASE_TRAINING;
     while (progress) {
         progress = false;
         for (uint32_t i = 0; i < a->receiver_count && a->publishing; i++)
-            progress = sl_neighbour_send_chunk(a->receivers[i]) || progress;
+            progress = sl_neighbour_send_part(a->receivers[i]) || progress;
         any = any || progress;
     }
     return any;
 }
 
-/* Nobody to send to in this round: the chunks are adapted, and have left, at once. */
+/* Nobody to send to in this phase: the parts are adapted, and have left, at once. */
 static void publish_to_nobody(sl_agent *a) {
-    uint32_t chunks = sl_node_chunk_count(a->node);
-    for (uint32_t chunk = 0; chunk < chunks && a->phase == PHASE_TRAINING; chunk++) {
-        sl_agent_encode_next(a);
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .chunk = chunk});
-    }
+    uint32_t parts = a->parts;
+    for (uint32_t part = 0; part < parts && a->phase == PHASE_TRAINING && sl_agent_encode_next(a); part++)
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part});
 }
 
 static void account_round(sl_agent *a, const sl_round *round, double now_s) {
@@ -111,7 +117,8 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
 
 static void give_job(sl_agent *a, const sl_update *update) {
     const sl_record_config *config = &a->settings.experiment->record;
-    sl_job job = {.x = sl_node_model(a->node), .g = sl_node_gradient_buffer(a->node), .compute = update->compute};
+    sl_job job = {.x = sl_node_model(a->node), .point = sl_node_point(a->node), .g = sl_node_gradient_buffer(a->node), .compute = update->compute,
+                  .push_sum_weight = sl_node_push_sum_weight(a->node)};
     job.compute_round = update->round;
     if (update->round_done) {
         uint64_t round = update->finished_round.round;
@@ -157,8 +164,9 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
     }
     if (update.round_done) {
         account_round(a, &update.finished_round, a->progress_s);
-        a->publishing = false;
     }
+    if (update.round_done || update.publish)
+        a->publishing = false;
     if (update.compute || update.finished)
         give_job(a, &update);
     if (update.publish)
@@ -265,7 +273,7 @@ static bool move(sl_agent *a) {
     advance(a);
     if (a->publishing && a->receiver_count == 0 && a->encoded == 0)
         publish_to_nobody(a);
-    return send_chunks(a) || happened > 0;
+    return send_parts(a) || happened > 0;
 }
 
 /* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a neighbour on this host may be about to send,
@@ -347,23 +355,32 @@ static void fill_hello(sl_agent *a) {
         a->hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
 }
 
+/* All neighbours' receive buffers together stay within bounds; the most that any rank may have is all others. */
+static uint32_t choose_window(const sl_agent *a) {
+    const sl_experiment *e = a->settings.experiment;
+    const uint32_t *peers;
+    uint32_t degree = sl_topology_peers(e->topology, a->settings.rank, &peers);
+    const sl_algorithm *algorithm = sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
+    if (algorithm != NULL && algorithm->route == SL_ROUTE_SERVER)
+        degree = sl_topology_nodes(e->topology) - 1;
+    size_t fits = receive_bytes_max / ((degree ? degree : 1) * (size_t)e->transport.chunk_bytes);
+    uint32_t window = e->transport.window_chunks;
+    if (window > fits)
+        window = (uint32_t)fits;
+    return window < 2 ? 2 : window;
+}
+
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
-    sl_node_settings settings = {
-        .rank = a->settings.rank,
-        .rounds = task->rounds,
-        .dimension = task->dimension,
-        .chunk_elements = a->chunk_elements,
-        .inbox_chunks = a->window,
-        .topology = e->topology,
-        .algorithm = sl_algorithm_find(e->algorithm, e->variant),
-        .compressor = sl_compressor_find(e->compressor),
-        .vec = sl_vec_cpu(),
-        .optimizer = &e->optimizer,
-        .measure_every = sl_record_every(&e->record, task->rounds),
-    };
-    int result = sl_node_open(&a->node, &settings, error);
+    int result = sl_algorithm_fit(&a->fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, task->dimension, error);
+    if (result != 0)
+        return result;
+    sl_node_settings settings = sl_node_settings_of(e, &a->fit, task->dimension, task->rounds);
+    settings.rank = a->settings.rank;
+    settings.inbox_parts = a->window;
+    settings.measure_every = sl_record_every(&e->record, task->rounds);
+    result = sl_node_open(&a->node, &settings, error);
     if (result == 0)
         task->initial(task->context, a->settings.rank, sl_node_model(a->node));
     return result;
@@ -371,13 +388,13 @@ static int open_node(sl_agent *a, sl_error *error) {
 
 static int open_neighbours(sl_agent *a, sl_error *error) {
     const uint32_t *peers;
-    a->neighbour_count = sl_topology_peers(a->settings.experiment->topology, a->settings.rank, &peers);
-    uint32_t chunks = sl_node_chunk_count(a->node);
+    a->neighbour_count = sl_node_peers(a->node, &peers);
+    uint32_t parts = sl_node_parts_max(a->node);
     a->neighbours = calloc(a->neighbour_count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(a->neighbour_count + 1u, sizeof(neighbour *));
-    a->payloads = calloc(chunks, sizeof *a->payloads);
-    a->payload_sums = calloc(chunks, sizeof *a->payload_sums);
-    a->payload_users = calloc(chunks, sizeof *a->payload_users);
+    a->payloads = calloc(parts, sizeof *a->payloads);
+    a->payload_sums = calloc(parts, sizeof *a->payload_sums);
+    a->payload_users = calloc(parts, sizeof *a->payload_users);
     if (!a->neighbours || !a->receivers || !a->payloads || !a->payload_sums || !a->payload_users)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours", a->settings.rank, a->neighbour_count);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
@@ -385,17 +402,6 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
         a->neighbours[i].rank = peers[i];
     }
     return 0;
-}
-
-static uint32_t choose_window(const sl_agent *a) {
-    const uint32_t *peers;
-    uint32_t degree = sl_topology_peers(a->settings.experiment->topology, a->settings.rank, &peers);
-    size_t one_each = (degree ? degree : 1) * a->chunk_elements * sizeof(float);
-    size_t fits = receive_bytes_max / one_each;
-    uint32_t window = a->settings.experiment->transport.window_chunks;
-    if (window > fits)
-        window = (uint32_t)fits;
-    return window < 2 ? 2 : window;
 }
 
 static int open_fabric(sl_agent *a, sl_error *error) {
@@ -449,9 +455,6 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->settings = *settings;
     a->stop_descriptor = -1;
     a->record.rank = settings->rank;
-    a->chunk_elements = settings->experiment->transport.chunk_bytes / sizeof(float);
-    if (a->chunk_elements > settings->task.dimension)
-        a->chunk_elements = settings->task.dimension;
     a->window = choose_window(a);
     fill_hello(a);
     int result = open_all(a, error);
@@ -494,7 +497,7 @@ uint16_t sl_agent_port(const sl_agent *agent) {
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     sl_agent_counters counters = a->counters;
     counters.frames_dropped = sl_node_dropped(a->node);
-    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->window * a->chunk_elements * sizeof(float);
+    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->window * sl_node_part_bytes_max(a->node);
     counters.vector_bytes = sl_node_memory(a->node);
     return counters;
 }

@@ -61,7 +61,7 @@ bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *pay
         return false;
     /* A control payload is small: it is copied behind its header, so that the caller's may go. */
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
-    sl_frame frame = {.type = type, .round = round_of(n), .payload_bytes = (uint32_t)bytes};
+    sl_frame frame = {.type = type, .payload_bytes = (uint32_t)bytes};
     if (bytes > 0) {
         memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
         frame.payload_sum = sl_checksum(payload, bytes);
@@ -72,26 +72,28 @@ bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *pay
     return note_sent(n, &frame, result);
 }
 
-bool sl_neighbour_send_chunk(neighbour *n) {
+bool sl_neighbour_send_part(neighbour *n) {
     sl_agent *a = n->agent;
-    if (n->link == NULL || n->next_chunk == sl_node_chunk_count(a->node) || n->data_sent == n->credit)
+    if (n->link == NULL || n->next_part == a->parts || n->data_sent == n->credit)
         return false;
-    if (n->next_chunk == a->encoded)
-        sl_agent_encode_next(a);
-    uint32_t chunk = n->next_chunk;
+    if (n->next_part == a->encoded && !sl_agent_encode_next(a))
+        return false;
+    uint32_t part = n->next_part;
     sl_frame frame = {
         .type = SL_FRAME_DATA,
-        .chunk = chunk,
-        .round = round_of(n),
-        .payload_bytes = (uint32_t)a->payloads[chunk].bytes,
-        .payload_sum = a->payload_sums[chunk],
+        .exchange = a->place.exchange,
+        .phase = a->place.phase,
+        .part = part,
+        .scalar = a->place.scalar,
+        .payload_bytes = (uint32_t)a->payloads[part].bytes,
+        .payload_sum = a->payload_sums[part],
     };
     uint8_t header[SL_FRAME_HEADER_BYTES];
     complete_header(n, &frame, header);
-    int result = sl_link_send(n->link, header, sizeof header, a->payloads[chunk].data, frame.payload_bytes, true, chunk);
+    int result = sl_link_send(n->link, header, sizeof header, a->payloads[part].data, frame.payload_bytes, true, part);
     if (!note_sent(n, &frame, result))
         return false;
-    n->next_chunk++;
+    n->next_part++;
     n->data_sent++;
     return true;
 }
@@ -163,8 +165,10 @@ static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
     sl_event event = {
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
-        .round = frame->round,
-        .chunk = frame->chunk,
+        .exchange = frame->exchange,
+        .phase = frame->phase,
+        .part = frame->part,
+        .scalar = frame->scalar,
         .payload = {buffer + SL_FRAME_HEADER_BYTES, frame->payload_bytes},
         .token = buffer,
     };
@@ -211,8 +215,7 @@ static void on_received(void *context, void *owner, uint8_t *buffer, size_t byte
     sl_agent *a = context;
     neighbour *n = owner;
     sl_frame frame;
-    size_t payload_max = sl_compressor_find(a->settings.experiment->compressor)->bytes_max(a->chunk_elements);
-    const char *wrong = sl_frame_decode(&frame, buffer, bytes, payload_max);
+    const char *wrong = sl_frame_decode(&frame, buffer, bytes, sl_node_part_bytes_max(a->node));
     if (wrong == NULL && frame.sender != n->rank)
         wrong = "the frame names another sender";
     if (wrong == NULL && frame.credit > n->data_sent + CREDIT_AHEAD_MAX)
@@ -235,15 +238,14 @@ static void on_received(void *context, void *owner, uint8_t *buffer, size_t byte
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
     (void)owner;
-    sl_agent_chunk_left(context, cookie);
+    sl_agent_part_left(context, cookie);
 }
 
 /* ---- connecting ---- */
 
 static sl_link *open_link(neighbour *n) {
     sl_agent *a = n->agent;
-    const sl_compressor *compressor = sl_compressor_find(a->settings.experiment->compressor);
-    size_t buffer_bytes = SL_FRAME_HEADER_BYTES + compressor->bytes_max(a->chunk_elements);
+    size_t buffer_bytes = SL_FRAME_HEADER_BYTES + sl_node_part_bytes_max(a->node);
     sl_error error;
     sl_link *link;
     int result = sl_link_open(&link, a->fabric, n, a->window + CONTROL_BUFFERS,

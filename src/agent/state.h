@@ -22,7 +22,7 @@ typedef struct neighbour {
     bool agreed;            /* its HELLO came and equals ours */
     bool bye_sent, bye_received;
     double next_attempt_s, heard_s, sent_s;
-    uint32_t next_chunk;    /* of this round's chunks, the next one to send */
+    uint32_t next_part;     /* of this message's parts, the next one to send */
     uint64_t data_sent;     /* frames since the start */
     uint64_t credit;        /* data frames that it lets us send, since the start */
     uint64_t data_digested; /* its data frames that we are through with */
@@ -52,19 +52,21 @@ struct sl_agent {
     bool tick_due;
     bool retry_soon; /* a send found no room: nothing will wake us, so look again in a millisecond */
     uint32_t window; /* receive buffers for data, per neighbour */
-    size_t chunk_elements;
+    sl_fit fit;
 
     neighbour *neighbours; /* (neighbour_count) sorted by rank */
     uint32_t neighbour_count;
 
-    /* This round's chunks: encoded once, sent to every out-neighbour. */
+    /* The message under way: its parts are encoded once and sent to every out-neighbour. */
     bool publishing;
-    neighbour **receivers; /* (receiver_count) out-neighbours of this round */
+    sl_place place;
+    uint32_t parts;
+    neighbour **receivers; /* (receiver_count) */
     uint32_t receiver_count;
     uint32_t encoded;
-    sl_payload *payloads;    /* (chunks) */
-    uint64_t *payload_sums;  /* (chunks) */
-    uint32_t *payload_users; /* (chunks) neighbours that it has not left for yet */
+    sl_payload *payloads;    /* (parts) */
+    uint64_t *payload_sums;  /* (parts) */
+    uint32_t *payload_users; /* (parts) neighbours that it has not left for yet */
 
     double began_s, publish_s, exchange_ended_s, gradient_ended_s;
     double busy_since_gradient_s; /* encode and combine since the gradient of this round was there */
@@ -79,8 +81,8 @@ const sl_fabric_handlers *sl_neighbour_handlers(void);
 neighbour *sl_neighbour_find(sl_agent *agent, uint32_t rank);
 /* Connects where it is our turn and time; keeps silence from being mistaken for death; notices the silent. */
 void sl_neighbour_tick(neighbour *n);
-/* Sends the next chunk of this round. False: nothing to send, no credit or no room. */
-bool sl_neighbour_send_chunk(neighbour *n);
+/* Sends the next part of the message under way. False: nothing to send, no credit or no room. */
+bool sl_neighbour_send_part(neighbour *n);
 /* A receive buffer of its data is free again. */
 void sl_neighbour_digested(neighbour *n, uint8_t *buffer);
 /* True when the frame is on its way. */
@@ -90,8 +92,9 @@ bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *pay
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */
 void sl_agent_fail(sl_agent *agent, int code, const char *text, const char *cause);
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);
-/* The payload of `chunk` has left for one more neighbour. */
-void sl_agent_chunk_left(sl_agent *agent, uint32_t chunk);
-void sl_agent_encode_next(sl_agent *agent);
+/* `part` has left for one more neighbour. */
+void sl_agent_part_left(sl_agent *agent, uint32_t part);
+/* False: it cannot be encoded, and the run is over. */
+bool sl_agent_encode_next(sl_agent *agent);
 
 #endif

@@ -26,7 +26,7 @@ struct sl_worker {
 static int report(sl_worker *w, sl_job *job) {
     int code = 0;
     if (job->parameters && w->observer.parameters != NULL)
-        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, job->x, 1.0);
+        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, job->x, job->push_sum_weight);
     if (code == 0 && job->record) {
         job->report.evaluation = w->task.evaluate(w->task.context, job->x);
         if (w->observer.record != NULL)
@@ -39,7 +39,7 @@ static sl_job_result perform(sl_worker *w, sl_job *job) {
     sl_job_result result = {.code = report(w, job)};
     if (job->compute && result.code == 0) {
         double before = sl_clock_seconds();
-        result.loss = w->task.gradient(w->task.context, w->rank, job->compute_round, job->x, job->g);
+        result.loss = w->task.gradient(w->task.context, w->rank, job->compute_round, job->point, job->g);
         result.gradient_seconds = sl_clock_seconds() - before;
         result.computed = true;
     }

@@ -15,7 +15,9 @@ typedef struct sl_worker sl_worker;
 /* What to do, in this order. */
 typedef struct sl_job {
     const float *x;  /* the model; not written while the job runs */
+    const float *point; /* where the gradient is taken; likewise */
     float *g;        /* gradient out */
+    double push_sum_weight;
     bool record;     /* evaluate x and report `report` */
     bool parameters; /* report x as the parameters after parameters_round */
     bool compute;    /* gradient for compute_round */

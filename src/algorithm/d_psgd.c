@@ -1,67 +1,65 @@
 /* d_psgd.c - D-PSGD: Lian, Zhang, Zhang, Hsieh, Zhang, Liu, "Can Decentralized Algorithms Outperform Centralized Algorithms?",
  * NeurIPS 2017.
  *
- * gamma: learning rate; mom(g): the SGD direction with momentum and weight decay; W symmetric, doubly stochastic.
+ * gamma: learning rate; mom(g): the SGD direction with momentum and weight decay; W doubly stochastic.
  *
  *   adapt-then-combine (Sayed's diffusion):  u_i = x_i - gamma mom(g_i(x_i));  x_i <- sum_j W_ij u_j
  *   combine-while-adapt (Algorithm 1):       x_i <- sum_j W_ij x_j - gamma mom(g_i(x_i)), gradient at the old x_i
  *
- * Wire: 4d bytes to each out-neighbour a round. Memory beside x, g, momentum: none for the first (u and the sum live in x); for the
- * second one accumulator, because the gradient still reads the old x while the sum is formed.
+ * Wire: 32 d bits to each out-neighbour. Memory beside x, g, momentum: none for the first (u and the sum live in x); for the second one
+ * accumulator, because the gradient still reads the old x while the sum is formed.
  * combine-while-adapt is stable only if gamma L < 1 + lambda_min(W).
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/mix.h"
 
 enum { ACCUMULATOR = 0 };
 
-static const float *publish_model(const sl_state *s, size_t from) {
-    return s->x + from;
-}
-
-/* A learning rate of 0 is pure gossip averaging: the gradient is not even read. */
-static void step(sl_state *s, float *x, const float *x_decay, size_t from, size_t count) {
-    if (s->sgd.learning_rate != 0)
-        s->vec->sgd_step(x + from, x_decay + from, s->g + from, s->m ? s->m + from : NULL, &s->sgd, count);
-}
-
-static void adapt(sl_state *s, size_t from, size_t count) {
-    step(s, s->x, s->x, from, count);
-}
-
 static void combine_in_place(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    float *x = s->x + from;
-    s->compressor->accumulate(s->vec, x, x, mix->self_weight, mix->payloads, mix->weights, mix->k, count);
+    sl_mix_into(s, s->x, s->x, mix, mix->self_weight, 1, from, count);
 }
 
 static void combine_aside(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    s->compressor->accumulate(s->vec, s->extra[ACCUMULATOR] + from, s->x + from, mix->self_weight, mix->payloads,
-                              mix->weights, mix->k, count);
+    sl_mix_into(s, s->extra[ACCUMULATOR], s->x, mix, mix->self_weight, 1, from, count);
 }
 
-static void adapt_sum(sl_state *s, size_t dimension) {
+static void adapt_sum(sl_state *s, size_t from, size_t count) {
+    sl_descend(s, s->extra[ACCUMULATOR] + from, s->x + from, from, count);
+}
+
+static void take_sum(sl_state *s) {
     float *sum = s->extra[ACCUMULATOR];
-    step(s, sum, s->x, 0, dimension);
     s->extra[ACCUMULATOR] = s->x;
     s->x = sum;
 }
 
+static const sl_stage adapted[] = {
+    {.in_place = true, .prepare = sl_local_step, .vector = sl_publish_model, .combine = combine_in_place}};
+
 const sl_algorithm sl_d_psgd_adapt_then_combine = {
     .name = "d-psgd",
     .variant = SL_VARIANT_ADAPT_THEN_COMBINE,
-    .doubly_stochastic = true,
-    .combines_in_place = true,
-    .local = adapt,
-    .publish = publish_model,
-    .combine = combine_in_place,
+    .matrix = SL_MATRIX_DOUBLY,
+    .takes_momentum = true,
+    .takes_local_steps = true,
+    .stages = adapted,
+    .stage_count = 1,
+    .local = sl_local_step,
 };
+
+static const sl_stage old_model[] = {{.vector = sl_publish_model, .combine = combine_aside}};
 
 const sl_algorithm sl_d_psgd_combine_while_adapt = {
     .name = "d-psgd",
     .variant = SL_VARIANT_COMBINE_WHILE_ADAPT,
-    .doubly_stochastic = true,
+    .matrix = SL_MATRIX_DOUBLY,
+    .takes_momentum = true,
+    .takes_local_steps = true,
     .publishes_old_model = true,
     .extra_vectors = 1,
-    .publish = publish_model,
-    .combine = combine_aside,
+    .stages = old_model,
+    .stage_count = 1,
+    .local = sl_local_step,
     .settle = adapt_sum,
+    .finish = take_sum,
 };

@@ -14,7 +14,9 @@ static double bits(const sl_compressor_config *config, size_t dimension) {
 
 static void lay_out(sl_codec *c, size_t part_bytes) {
     c->borrows = true;
-    c->part_elements = part_bytes / sizeof(float) / SL_BLOCK * SL_BLOCK;
+    c->part_elements = part_bytes / sizeof(float);
+    if (c->part_elements > SL_BLOCK)
+        c->part_elements -= c->part_elements % SL_BLOCK;
     if (c->part_elements > c->dimension)
         c->part_elements = c->dimension;
     c->part_bytes_max = c->part_elements * sizeof(float);

@@ -202,15 +202,6 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl
 
 /* ---- what must fit together ---- */
 
-static int check_names(const sl_experiment *e, sl_error *error) {
-    const sl_algorithm *algorithm = sl_algorithm_find(e->algorithm, e->variant);
-    if (algorithm == NULL)
-        return sl_fail(error, SL_EINVAL, "algorithm.name: \"%s\" is not known; it must be \"d-psgd\"", e->algorithm);
-    if (sl_compressor_find(e->compressor) == NULL)
-        return sl_fail(error, SL_EINVAL, "algorithm.compressor.name: \"%s\" is not known; it must be \"identity\"", e->compressor);
-    return sl_algorithm_check(algorithm, e->topology, error);
-}
-
 static int check_data(const sl_experiment *e, sl_error *error) {
     if (e->model.kind == SL_MODEL_QUADRATIC)
         return e->model.path[0] ? 0 : sl_fail(error, SL_EINVAL, "model.path: missing; a quadratic is a JSON file with A, b and x0");
@@ -234,7 +225,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (e->transport.chunk_bytes % 4096 != 0)
         return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096", e->transport.chunk_bytes);
     int result = check_data(e, error);
-    return result != 0 ? result : check_names(e, error);
+    sl_fit fit;
+    return result != 0 ? result : sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
 }
 
 /* ---- opening ---- */

@@ -9,7 +9,13 @@
 
 #include "suggest.h"
 
-static const char *const variants[] = {"adapt-then-combine", "combine-while-adapt", NULL};
+static const char *const variants[] = {"default", "adapt-then-combine", "combine-while-adapt", "compress-then-mix", "mix-then-compress", NULL};
+static const char *const norms[] = {"l2", "max", NULL};
+static const char *const compressors[] = {
+#define COMPRESSOR_NAME(name, text) text,
+    SL_COMPRESSORS(COMPRESSOR_NAME)
+#undef COMPRESSOR_NAME
+    NULL};
 static const char *const schedules[] = {"constant", "step", "cosine", NULL};
 static const char *const models[] = {"softmax", "mlp", "quadratic", NULL};
 static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", NULL};
@@ -26,10 +32,37 @@ const key sl_keys[] = {
     {"rounds", KEY_U64, AT(rounds), BETWEEN(0, 1e12), .fallback = "0", .help = "rounds to train; this or epochs"},
     {"epochs", KEY_REAL, AT(epochs), BETWEEN(0, 1e9), .fallback = "0", .help = "passes over the training data; this or rounds"},
 
-    {"algorithm.name", KEY_NAME, AT(algorithm), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
-    {"algorithm.variant", KEY_CHOICE, AT(variant), .choices = variants, .fallback = "\"adapt-then-combine\"",
-     .help = "combine-while-adapt exchanges while the gradient is computed"},
-    {"algorithm.compressor.name", KEY_NAME, AT(compressor), .fallback = "\"identity\"", .help = "what is sent of a vector"},
+    {"loss_limit", KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0", .help = "a batch loss above it ends the run as diverged; 0: a million times the first"},
+
+    {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
+    {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants, .fallback = "\"default\"",
+     .help = "of d-psgd: adapt-then-combine (default) or combine-while-adapt; of choco-sgd: compress-then-mix (default) or mix-then-compress"},
+    {"algorithm.consensus_step", KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1), .fallback = "0", .help = "choco-sgd; 0: derived from the compressor"},
+    {"algorithm.eta", KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0", .help = "deep-squeeze; 0: derived from the compressor"},
+    {"algorithm.local_steps", KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9), .fallback = "1", .help = "gossip: gradients for one exchange"},
+    {"algorithm.period", KEY_U64, AT(algorithm.period), BETWEEN(1, 1e9), .fallback = "10", .help = "local-sgd: rounds between two averagings"},
+    {"algorithm.correction_period", KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9), .fallback = "5",
+     .help = "cd-sgd: every so many rounds the gradient is sent whole"},
+    {"algorithm.warmup_rounds", KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12), .fallback = "1", .help = "cd-sgd: rounds of plain C-SGD first"},
+    {"algorithm.threshold", KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30), .fallback = "0.1", .help = "cd-sgd: tau, what is sent of a coordinate that reaches it"},
+    {"algorithm.local_learning_rate", KEY_REAL, AT(algorithm.local_learning_rate), BETWEEN(0, 1e6), .fallback = "0", .help = "cd-sgd; 0: the learning rate"},
+    {"algorithm.server", KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1), .fallback = "0",
+     .help = "parameter-server, double-squeeze, cd-sgd: the rank that serves, or each rank its shard"},
+    {"algorithm.compressor.name", KEY_CHOICE, AT(algorithm.compressor.kind), .choices = compressors, .fallback = "\"identity\"",
+     .help = "what is sent of a vector; see docs/compressors.md"},
+    {"algorithm.compressor.k", KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12), .fallback = "0", .help = "top-k, random-k: entries kept; 0: from fraction"},
+    {"algorithm.compressor.fraction", KEY_REAL, AT(algorithm.compressor.fraction), BETWEEN(1e-9, 1), .fallback = "0.01",
+     .help = "top-k, random-k: entries kept, as a fraction of d"},
+    {"algorithm.compressor.levels", KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767), .fallback = "7", .help = "qsgd: s"},
+    {"algorithm.compressor.bucket", KEY_U32, AT(algorithm.compressor.bucket), BETWEEN(0, 4294967295.0), .fallback = "0",
+     .help = "qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector"},
+    {"algorithm.compressor.norm", KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms, .fallback = "\"l2\"", .help = "qsgd: the scale of a bucket"},
+    {"algorithm.compressor.probability", KEY_REAL, AT(algorithm.compressor.probability), BETWEEN(1e-4, 1), .fallback = "0.1",
+     .help = "random-dropping: of keeping an element"},
+    {"algorithm.compressor.scaled", KEY_SWITCH, AT(algorithm.scaled), .fallback = "\"auto\"",
+     .help = "random-k, random-dropping: scaled up, and so unbiased; auto: where the algorithm asks for it"},
+    {"algorithm.compressor.contractive", KEY_SWITCH, AT(algorithm.contractive), .fallback = "\"auto\"",
+     .help = "unbiased ones: divided by 1 + omega; auto: where the algorithm asks for it"},
 
     {"optimizer.learning_rate", KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6), .fallback = "0.1",
      .help = "0: pure gossip averaging"},
@@ -93,13 +126,13 @@ sl_section sl_key_section(const key *k) {
         if (strncmp(k->path, name, strlen(name)) == 0)
             return (sl_section)s;
     }
-    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
+    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 || strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
     return run ? SL_SECTION_run : SL_SECTION_COUNT;
 }
 
 void sl_key_allowed(const key *k, char *out, size_t bytes) {
     static const char *const kinds[] = {
-        [KEY_NAME] = "text", [KEY_PATH] = "a path", [KEY_BOOL] = "true or false", [KEY_U32] = "an integer", [KEY_U64] = "an integer",
+        [KEY_NAME] = "text", [KEY_PATH] = "a path", [KEY_BOOL] = "true or false", [KEY_SWITCH] = "true, false or \"auto\"", [KEY_SERVER] = "\"sharded\", or a rank", [KEY_U32] = "an integer", [KEY_U64] = "an integer",
         [KEY_REAL] = "a number", [KEY_REALS] = "a rising list of numbers", [KEY_U32S] = "a list of integers", [KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
     if (k->type == KEY_CHOICE) {
@@ -110,7 +143,7 @@ void sl_key_allowed(const key *k, char *out, size_t bytes) {
     }
     at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
     bool real = k->type == KEY_REAL || k->type == KEY_REALS;
-    if (k->type >= KEY_U32 && at < bytes)
+    if ((k->type >= KEY_U32 || k->type == KEY_SERVER) && at < bytes)
         snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min, k->max);
 }
 
@@ -192,6 +225,16 @@ int sl_key_read(const key *k, sl_experiment *experiment, json_t *value, sl_error
         good = json_is_boolean(value);
         *(bool *)field = json_is_true(value);
         break;
+    case KEY_SWITCH:
+        good = json_is_boolean(value) || (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0);
+        *(sl_switch *)field = json_is_string(value) ? SL_SWITCH_AUTO : json_is_true(value) ? SL_SWITCH_ON : SL_SWITCH_OFF;
+        break;
+    case KEY_SERVER: {
+        bool sharded = json_is_string(value) && strcmp(json_string_value(value), "sharded") == 0;
+        if ((good = sharded || in_range(k, value, true)))
+            *(int64_t *)field = sharded ? SL_SERVER_SHARDED : (int64_t)json_integer_value(value);
+        break;
+    }
     case KEY_U32:
         if ((good = in_range(k, value, true)))
             *(uint32_t *)field = (uint32_t)json_integer_value(value);
@@ -234,6 +277,10 @@ json_t *sl_key_write(const key *k, const sl_experiment *experiment) {
         return json_string(k->choices[*(const int *)field]);
     case KEY_BOOL:
         return json_boolean(*(const bool *)field);
+    case KEY_SWITCH:
+        return *(const sl_switch *)field == SL_SWITCH_AUTO ? json_string("auto") : json_boolean(*(const sl_switch *)field == SL_SWITCH_ON);
+    case KEY_SERVER:
+        return *(const int64_t *)field == SL_SERVER_SHARDED ? json_string("sharded") : json_integer(*(const int64_t *)field);
     case KEY_U32:
         return json_integer(*(const uint32_t *)field);
     case KEY_U64:

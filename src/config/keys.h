@@ -11,6 +11,8 @@ typedef enum key_type {
     KEY_PATH,      /* char[SL_PATH_MAX] */
     KEY_CHOICE,    /* an enum, one of `choices` */
     KEY_BOOL,      /* bool */
+    KEY_SWITCH,    /* sl_switch: true, false or "auto" */
+    KEY_SERVER,    /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
     KEY_U32,       /* uint32_t */
     KEY_U64,       /* uint64_t */
     KEY_REAL,      /* double */

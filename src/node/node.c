@@ -1,67 +1,59 @@
 /* node.c - the round machine; see starling/node.h.
  *
- * A round is four counters over the vector's chunks: encoded >= sent, and combined, which may pass `sent` only where the algorithm
- * does not combine in place. Each in-neighbour has a bounded queue of chunks that came and are not yet combined; a connection keeps
- * order, so the head of every queue is the chunk that is needed next, or belongs to a later round. Chunks are combined in order 0, 1, ...
- * and within a chunk in neighbour order, whatever the order of arrival: the sums are the same bits in every run.
+ * A round is a gradient and, unless it is a local one, an exchange: the algorithm's stages, each cut into phases by the route (route.h). A phase is
+ * four counters over parts: encoded >= sent of the message that goes out, and combined of those that come in. Each in-neighbour has a queue of parts
+ * that came and are not yet combined; a connection keeps order, so the head of every queue is the part that is needed next, or belongs to a later
+ * phase. Parts are combined in order 0, 1, ... and within a part in neighbour order, whatever the order of arrival: the sums are the same bits in
+ * every run.
  *
- * Invariants: encoded >= sent; no queue holds a chunk of a past round; x changes only between GRADIENT and the end of the round.
+ * Invariants: encoded >= sent; no queue holds a part of a past phase; the model changes only between GRADIENT and the end of the round.
  */
 #include "starling/node.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct arrival {
-    uint64_t round;
-    uint32_t chunk;
-    sl_payload payload;
-    void *token;
-} arrival;
+#include "node/codecs.h"
+#include "node/inbox.h"
+#include "node/route.h"
 
-/* What came from one peer and is not combined yet: a ring of settings.inbox_chunks entries. */
-typedef struct queue {
-    arrival *entries;
-    uint32_t head, count;
-} queue;
+static const double divergence_factor = 1e6;
 
 struct sl_node {
     sl_node_settings settings;
+    const sl_algorithm *algorithm;
     sl_state state;
-    uint32_t chunk_count;
-    const uint32_t *peers; /* (peer_count) sorted; queues[i] belongs to peers[i] */
-    uint32_t peer_count;
-    queue *queues;
-    arrival *entries; /* backing store of all queues */
+    sl_route route;
+    sl_codecs codecs;
+    sl_inbox inbox;
+    uint32_t parts_max;
+    size_t part_bytes_max;
 
-    uint64_t round;
-    bool gradient_ready, published, finished;
-    uint32_t encoded, sent, combined;
-    sl_row in, out;       /* rows of this round */
-    queue **row_queues;   /* (in.count) queue of each in-neighbour of this round */
-    float *row_weights;   /* (in.count) */
-    sl_payload *payloads; /* (in.count) of the chunk at hand */
-    float self_weight;
+    bool gradient_ready, exchanging, exchanged, finished;
+    double loss_limit;
+    size_t stage;         /* of the exchange under way */
+    uint32_t index;       /* of the phase in its stage */
+    uint32_t number;      /* of the phase in its exchange */
+    sl_phase phase;
+    const sl_codec_set *outgoing, *incoming; /* NULL: nothing goes out, nothing (joint) comes */
+    uint32_t out_parts, encoded, sent;
+    uint32_t *combined;   /* (width) parts done of each in-neighbour; joint phases use the first for all */
+    sl_part *parts;       /* (width) of the part at hand */
     bool measure;
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
     sl_round statistics;
 
-    void *buffer; /* chunk_count encoded chunks, unless the compressor borrows */
+    void *buffer; /* parts_max encoded parts, where one message cannot be sent from where it stands */
     size_t buffer_stride;
-    void **released;
-    size_t released_count;
     uint64_t dropped;
 };
 
-static size_t chunk_from(const sl_node *n, uint32_t chunk) {
-    return (size_t)chunk * n->settings.chunk_elements;
-}
-
-static size_t chunk_elements(const sl_node *n, uint32_t chunk) {
-    size_t left = n->settings.dimension - chunk_from(n, chunk);
-    return left < n->settings.chunk_elements ? left : n->settings.chunk_elements;
+static const sl_stage *stage_of(const sl_node *n) {
+    return &n->algorithm->stages[n->stage];
 }
 
 /* ---- opening and closing ---- */
@@ -71,84 +63,100 @@ static bool allocate_vectors(sl_node *n) {
     size_t d = s->dimension;
     n->state.x = s->vec->allocate(d);
     n->state.g = s->vec->allocate(d);
+    n->state.scratch = s->vec->allocate(SL_BLOCK);
     if (s->optimizer->momentum > 0)
         n->state.m = s->vec->allocate(d);
-    bool complete = n->state.x && n->state.g && (n->state.m || s->optimizer->momentum <= 0);
-    for (size_t i = 0; i < s->algorithm->extra_vectors; i++) {
+    bool complete = n->state.x && n->state.g && n->state.scratch && (n->state.m || s->optimizer->momentum <= 0);
+    for (size_t i = 0; i < n->algorithm->extra_vectors; i++) {
         n->state.extra[i] = s->vec->allocate(d);
         complete = complete && n->state.extra[i];
     }
     return complete;
 }
 
-static uint32_t widest_row(const sl_node *n) {
-    uint32_t widest = 0;
-    for (uint64_t r = 1; r <= sl_topology_period(n->settings.topology); r++) {
-        sl_row row = sl_topology_in(n->settings.topology, r, n->settings.rank);
-        widest = row.count > widest ? row.count : widest;
-    }
-    return widest;
-}
-
-static bool allocate_inbox(sl_node *n, uint32_t width) {
-    size_t capacity = n->settings.inbox_chunks;
-    size_t total = capacity * n->peer_count;
-    n->queues = calloc(n->peer_count + 1u, sizeof *n->queues);
-    n->entries = calloc(total + 1, sizeof *n->entries);
-    n->released = calloc(total + 1, sizeof *n->released);
-    n->row_queues = calloc(width + 1u, sizeof *n->row_queues);
-    n->row_weights = calloc(width + 1u, sizeof *n->row_weights);
-    n->payloads = calloc(width + 1u, sizeof *n->payloads);
-    if (!n->queues || !n->entries || !n->released || !n->row_queues || !n->row_weights || !n->payloads)
-        return false;
-    for (uint32_t p = 0; p < n->peer_count; p++)
-        n->queues[p].entries = n->entries + capacity * p;
-    return true;
+/* Nothing is copied where the message is the vector itself and stays as it is until it has left. */
+static bool borrows(const sl_stage *stage, const sl_codec *codec) {
+    return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
 }
 
 static bool allocate_buffer(sl_node *n) {
-    const sl_compressor *compressor = n->settings.compressor;
-    if (compressor->borrows)
-        return true;
-    size_t stride = compressor->bytes_max(n->settings.chunk_elements);
-    n->buffer_stride = (stride + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
-    n->buffer = aligned_alloc(SL_VEC_ALIGNMENT, n->buffer_stride * n->chunk_count);
-    return n->buffer != NULL;
+    bool needed = false;
+    for (size_t i = 0; i < n->algorithm->stage_count; i++)
+        for (size_t c = 0; c < n->codecs.set_count; c++) {
+            const sl_codec_set *set = &n->codecs.sets[c];
+            if (set->plain != n->algorithm->stages[i].plain)
+                continue;
+            uint32_t parts = sl_codec_parts(set->codec);
+            size_t bytes = sl_codec_part_bytes_max(set->codec);
+            n->parts_max = parts > n->parts_max ? parts : n->parts_max;
+            n->part_bytes_max = bytes > n->part_bytes_max ? bytes : n->part_bytes_max;
+            needed = needed || !borrows(&n->algorithm->stages[i], set->codec);
+        }
+    n->buffer_stride = (n->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    n->buffer = needed ? aligned_alloc(SL_VEC_ALIGNMENT, n->buffer_stride * n->parts_max) : NULL;
+    return !needed || n->buffer != NULL;
+}
+
+static bool allocate_all(sl_node *n) {
+    const uint32_t *peers;
+    uint32_t count = sl_route_peers(&n->route, &peers), width = sl_route_width(&n->route);
+    n->combined = calloc(width + 1u, sizeof *n->combined);
+    n->parts = calloc(width + 1u, sizeof *n->parts);
+    return n->combined != NULL && n->parts != NULL && sl_inbox_open(&n->inbox, peers, count, n->settings.inbox_parts) == 0 &&
+           allocate_vectors(n) && allocate_buffer(n);
 }
 
 static int check_settings(const sl_node_settings *s, sl_error *error) {
-    if (s->dimension == 0 || s->chunk_elements == 0 || s->rounds == 0 || s->inbox_chunks == 0)
-        return sl_fail(error, SL_EINVAL,
-                       "node: dimension %zu, chunk_elements %zu, rounds %llu and inbox_chunks %u must all be positive",
-                       s->dimension, s->chunk_elements, (unsigned long long)s->rounds, s->inbox_chunks);
-    if (s->dimension / s->chunk_elements >= UINT32_MAX)
-        return sl_fail(error, SL_EINVAL, "node: %zu elements in chunks of %zu are too many chunks", s->dimension,
-                       s->chunk_elements);
+    if (s->dimension == 0 || s->part_bytes == 0 || s->rounds == 0)
+        return sl_fail(error, SL_EINVAL, "node: dimension %zu, part_bytes %zu and rounds %" PRIu64 " must all be positive", s->dimension,
+                       s->part_bytes, s->rounds);
+    if (s->dimension / (s->part_bytes / sizeof(float)) >= UINT32_MAX)
+        return sl_fail(error, SL_EINVAL, "node: %zu elements in parts of %zu bytes are too many parts", s->dimension, s->part_bytes);
     if (s->rank >= sl_topology_nodes(s->topology))
-        return sl_fail(error, SL_EINVAL, "node: rank %u is not one of 0..%u", s->rank,
-                       sl_topology_nodes(s->topology) - 1);
+        return sl_fail(error, SL_EINVAL, "node: rank %u is not one of 0..%u", s->rank, sl_topology_nodes(s->topology) - 1);
     return 0;
+}
+
+static int open_parts(sl_node *n, sl_error *error) {
+    const sl_node_settings *s = &n->settings;
+    const sl_algorithm_config *config = &s->fit->config;
+    int result = sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
+    if (result == 0)
+        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route, s->part_bytes, error);
+    if (result == 0 && !allocate_all(n))
+        result = sl_fail(error, SL_ENOMEM, "node %u: out of memory for %zu parameters", s->rank, s->dimension);
+    return result;
+}
+
+sl_node_settings sl_node_settings_of(const sl_experiment *e, const sl_fit *fit, size_t dimension, uint64_t rounds) {
+    return (sl_node_settings){
+        .rounds = rounds,
+        .dimension = dimension,
+        .part_bytes = e->transport.chunk_bytes,
+        .seed = e->seed,
+        .loss_limit = e->loss_limit,
+        .topology = e->topology,
+        .fit = fit,
+        .vec = sl_vec_cpu(),
+        .optimizer = &e->optimizer,
+    };
 }
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error) {
     int result = check_settings(settings, error);
     if (result != 0)
         return result;
-    sl_node *n = calloc(1, sizeof *n);
+    const sl_algorithm_config *config = &settings->fit->config;
+    const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, error);
+    sl_node *n = algorithm != NULL ? calloc(1, sizeof *n) : NULL;
     if (n == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory", settings->rank);
+        return algorithm == NULL ? SL_EINVAL : sl_fail(error, SL_ENOMEM, "node %u: out of memory", settings->rank);
     n->settings = *settings;
-    n->state.vec = settings->vec;
-    n->state.compressor = settings->compressor;
-    n->chunk_count = (uint32_t)((settings->dimension - 1) / settings->chunk_elements + 1);
-    n->peer_count = sl_topology_peers(settings->topology, settings->rank, &n->peers);
-    uint32_t width = widest_row(n);
-    if (width > SL_DEGREE_MAX)
-        result = sl_fail(error, SL_EINVAL, "node %u has %u in-neighbours; at most %u are possible", settings->rank,
-                         width, SL_DEGREE_MAX);
-    else if (!allocate_vectors(n) || !allocate_inbox(n, width) || !allocate_buffer(n))
-        result = sl_fail(error, SL_ENOMEM, "node %u: out of memory for %zu parameters with %u neighbours",
-                         settings->rank, settings->dimension, n->peer_count);
+    n->algorithm = algorithm;
+    n->state = (sl_state){.vec = settings->vec, .config = config, .nodes = sl_topology_nodes(settings->topology),
+                          .step = (float)settings->fit->step, .push_sum_weight = 1, .next_push_sum_weight = 1};
+    n->loss_limit = settings->loss_limit;
+    result = open_parts(n, error);
     if (result != 0)
         sl_node_close(&n);
     else
@@ -164,230 +172,426 @@ void sl_node_close(sl_node **node) {
     vec->release(n->state.x);
     vec->release(n->state.g);
     vec->release(n->state.m);
+    vec->release(n->state.scratch);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
-    free(n->queues);
-    free(n->entries);
-    free(n->released);
-    free(n->row_queues);
-    free(n->row_weights);
-    free(n->payloads);
+    sl_codecs_close(&n->codecs);
+    sl_inbox_close(&n->inbox);
+    sl_route_close(&n->route);
+    free(n->combined);
+    free(n->parts);
     free(n->buffer);
     free(n);
     *node = NULL;
 }
 
-/* ---- the inbox ---- */
+/* ---- over a vector, while a block is in cache ---- */
 
-static queue *queue_of(sl_node *n, uint32_t peer) {
-    uint32_t low = 0, high = n->peer_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (n->peers[middle] < peer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n->peer_count && n->peers[low] == peer ? &n->queues[low] : NULL;
+typedef void range_hook(sl_state *s, size_t from, size_t count);
+
+static void sweep(sl_node *n, range_hook *hook, sl_range range) {
+    enum { AT_ONCE = 8 * SL_BLOCK };
+    for (size_t done = 0; hook != NULL && done < range.count; done += AT_ONCE)
+        hook(&n->state, range.from + done, range.count - done < AT_ONCE ? range.count - done : AT_ONCE);
 }
 
-static bool sends_to_me(const sl_node *n, uint64_t round, uint32_t peer) {
-    sl_row row = sl_topology_in(n->settings.topology, round, n->settings.rank);
-    for (uint32_t i = 0; i < row.count; i++)
-        if (row.peers[i] == peer)
+static void sweep_all(sl_node *n, range_hook *hook) {
+    sweep(n, hook, (sl_range){0, n->settings.dimension});
+}
+
+/* ---- the inbox ---- */
+
+/* The phase of that number in any exchange; false: there is none. */
+static bool find_phase(const sl_node *n, uint64_t exchange, uint32_t number, sl_phase *out, bool *plain) {
+    for (size_t s = 0; s < n->algorithm->stage_count; s++) {
+        const sl_stage *stage = &n->algorithm->stages[s];
+        uint32_t phases = sl_route_phases(&n->route, stage->gather);
+        if (number < phases) {
+            *out = sl_route_phase(&n->route, stage->gather, exchange, number);
+            *plain = stage->plain;
             return true;
+        }
+        number -= phases;
+    }
     return false;
 }
 
-static void release(sl_node *n, void *token) {
-    n->released[n->released_count++] = token;
+static sl_range range_from(const sl_node *n, const sl_phase *phase, uint32_t peer) {
+    return phase->separate ? sl_route_shard(&n->route, peer) : phase->coming;
 }
 
-/* Late, duplicate, from a stranger, beyond the window or the credit: not wanted. */
-static bool is_wanted(const sl_node *n, const queue *q, const sl_event *e) {
-    if (q == NULL || q->count == n->settings.inbox_chunks || e->chunk >= n->chunk_count)
-        return false;
-    if (e->round < n->round || (e->round == n->round && e->chunk < n->combined))
-        return false;
-    uint64_t current = n->round > 0 ? n->round : 1; /* before START a neighbour may be in round 1 already */
-    if (e->round >= current + sl_topology_window(n->settings.topology) || e->round > n->settings.rounds)
-        return false;
-    if (q->count > 0) {
-        const arrival *last = &q->entries[(q->head + q->count - 1) % n->settings.inbox_chunks];
-        if (e->round < last->round || (e->round == last->round && e->chunk <= last->chunk))
-            return false;
-    }
-    return sends_to_me(n, e->round, e->peer);
+static const sl_codec_set *codec_from(const sl_node *n, const sl_phase *phase, bool plain, uint32_t peer) {
+    return sl_codecs_find(&n->codecs, range_from(n, phase, peer).count, plain);
 }
 
-static int receive(sl_node *n, const sl_event *e, sl_error *error) {
-    queue *q = queue_of(n, e->peer);
-    if (!is_wanted(n, q, e)) {
-        n->dropped++;
-        release(n, e->token);
-        return 0;
-    }
-    if (n->settings.compressor->check(e->payload, chunk_elements(n, e->chunk)) != 0) {
-        release(n, e->token);
-        return sl_fail(error, SL_EPROTO,
-                       "edge %u->%u, round %llu: chunk %u with %zu bytes is no %s payload of %zu elements", e->peer,
-                       n->settings.rank, (unsigned long long)e->round, e->chunk, e->payload.bytes,
-                       n->settings.compressor->name, chunk_elements(n, e->chunk));
-    }
-    q->entries[(q->head + q->count++) % n->settings.inbox_chunks] =
-        (arrival){e->round, e->chunk, e->payload, e->token};
+/* What a frame's message is encoded with; NULL: this peer sends nothing such. */
+static const sl_codec_set *codec_of(const sl_node *n, const sl_event *e) {
+    sl_phase phase;
+    bool plain;
+    if (!find_phase(n, e->exchange, e->phase, &phase, &plain))
+        return NULL;
+    for (uint32_t i = 0; i < phase.in.count; i++)
+        if (phase.in.peers[i] == e->peer)
+            return codec_from(n, &phase, plain, e->peer);
+    return NULL;
+}
+
+static bool is_after(const sl_event *e, uint64_t exchange, uint32_t phase, uint32_t part) {
+    if (e->exchange != exchange)
+        return e->exchange > exchange;
+    return e->phase != phase ? e->phase > phase : e->part >= part;
+}
+
+/* A part of the phase under way that is done already. */
+static bool is_combined(const sl_node *n, const sl_event *e) {
+    if (e->exchange != n->state.exchange || e->phase != n->number)
+        return false;
+    for (uint32_t i = 0; i < n->phase.in.count; i++)
+        if (n->phase.in.peers[i] == e->peer)
+            return e->part < n->combined[n->phase.separate ? i : 0];
+    return false;
+}
+
+/* Late, duplicate, beyond the window or the credit: not wanted. */
+static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
+    uint64_t next = n->state.exchange + !n->exchanging; /* between exchanges the next one may have begun elsewhere */
+    if (e->exchange < next || e->exchange >= next + sl_route_window(&n->route) || sl_queue_is_full(&n->inbox, q))
+        return false;
+    if (n->exchanging && (!is_after(e, next, n->number, 0) || is_combined(n, e)))
+        return false;
+    const sl_arrival *last = sl_queue_last(q);
+    return last == NULL || is_after(e, last->exchange, last->phase, last->part + 1);
+}
+
+static sl_message message_of(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t phase) {
+    return (sl_message){.seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = phase};
+}
+
+static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
+    const sl_codec_set *set = codec_of(n, e);
+    sl_message message = message_of(n, e->peer, e->exchange, e->phase);
+    if (set == NULL || sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) != 0)
+        return sl_fail(error, SL_EPROTO, "edge %u->%u, round %" PRIu64 ": part %u of phase %u with %zu bytes is no %s payload", e->peer,
+                       n->settings.rank, n->state.round, e->part, e->phase, e->payload.bytes,
+                       sl_compressor_name(n->settings.fit->config.compressor.kind));
+    sl_arrival arrival = {e->exchange, e->phase, e->part, e->scalar, e->payload, e->token};
+    if (sl_queue_put(&n->inbox.queues[slot], &arrival) != 0)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
     return 0;
 }
 
-/* ---- one round ---- */
+static int receive(sl_node *n, const sl_event *e, sl_error *error) {
+    uint32_t slot = sl_inbox_find(&n->inbox, e->peer);
+    int result = 0;
+    if (slot == n->inbox.peer_count || !is_wanted(n, &n->inbox.queues[slot], e))
+        n->dropped++;
+    else if ((result = put(n, slot, e, error)) == 0)
+        return 0;
+    sl_inbox_release(&n->inbox, e->token);
+    return result;
+}
 
-static void load_rows(sl_node *n) {
-    const sl_topology *topology = n->settings.topology;
-    n->in = sl_topology_in(topology, n->round, n->settings.rank);
-    n->out = sl_topology_out(topology, n->round, n->settings.rank);
-    for (uint32_t i = 0; i < n->in.count; i++) {
-        n->row_queues[i] = queue_of(n, n->in.peers[i]);
-        n->row_weights[i] = (float)n->in.weights[i];
+/* ---- combining ---- */
+
+static void measure_part(sl_node *n, sl_range range, uint32_t count) {
+    const float *own = stage_of(n)->vector(&n->state) + range.from;
+    for (uint32_t i = 0; i < count; i++)
+        n->distance_squared += n->phase.in.weights[i] * n->settings.vec->distance_squared(n->parts[i].payload.data, own, range.count);
+}
+
+static sl_range range_of_part(const sl_codec_set *set, sl_range message, uint32_t part) {
+    sl_range range;
+    sl_codec_part_range(set->codec, part, &range.from, &range.count);
+    range.from += message.from;
+    return range;
+}
+
+/* 1: the part is there from that in-neighbour; 0: not yet; negative: it has skipped it. */
+static int has_come(const sl_node *n, uint32_t i, uint32_t part, sl_error *error) {
+    uint32_t peer = n->phase.in.peers[i];
+    const sl_arrival *a = sl_queue_first(&n->inbox.queues[sl_inbox_find(&n->inbox, peer)]);
+    if (a == NULL)
+        return 0;
+    if (a->exchange == n->state.exchange && a->phase == n->number && a->part == part)
+        return 1;
+    return sl_fail(error, SL_EPROTO, "edge %u->%u, round %" PRIu64 ": part %u of phase %u never came, part %u of phase %u of exchange %" PRIu64 " did",
+                   peer, n->settings.rank, n->state.round, part, n->number, a->part, a->phase, a->exchange);
+}
+
+static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range message, sl_part *out) {
+    uint32_t peer = n->phase.in.peers[i], slot = sl_inbox_find(&n->inbox, peer);
+    const sl_arrival *a = sl_queue_first(&n->inbox.queues[slot]);
+    *out = (sl_part){.decoder = set->decoders[slot], .message = message_of(n, peer, a->exchange, a->phase), .index = a->part,
+                     .payload = a->payload, .weight = (float)n->phase.in.weights[i], .scalar = a->scalar, .base = message.from};
+    n->statistics.payload_bytes_received += a->payload.bytes;
+    n->statistics.frames_received++;
+}
+
+/* The same part of in-neighbours [first, first + count). */
+static int combine(sl_node *n, uint32_t first, uint32_t count, const sl_codec_set *set, sl_range message, uint32_t part) {
+    for (uint32_t i = 0; i < count; i++)
+        take_part(n, first + i, set, message, &n->parts[i]);
+    sl_range range = range_of_part(set, message, part);
+    if (n->measure)
+        measure_part(n, range, count);
+    sl_mix mix = {n->phase.self_weight, n->parts, count};
+    stage_of(n)->combine(&n->state, &mix, range.from, range.count);
+    int result = 0;
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        result = sl_queue_drop_first(&n->inbox, &n->inbox.queues[sl_inbox_find(&n->inbox, n->phase.in.peers[first + i])]);
+    return result;
+}
+
+/* Where a node combines what it also sends, its own part has to be ready, or to have left, first. */
+static uint32_t parts_free(const sl_node *n) {
+    bool same = n->phase.published.count > 0 && n->phase.published.from == n->phase.coming.from;
+    if (!same)
+        return UINT32_MAX;
+    return stage_of(n)->in_place ? n->sent : n->encoded;
+}
+
+static int combine_jointly(sl_node *n, sl_error *error) {
+    uint32_t in = n->phase.in.count, parts = n->incoming != NULL ? sl_codec_parts(n->incoming->codec) : 0;
+    for (; n->combined[0] < parts; n->combined[0]++) {
+        if (parts_free(n) <= n->combined[0])
+            return 0;
+        for (uint32_t i = 0; i < in; i++) {
+            int come = has_come(n, i, n->combined[0], error);
+            if (come <= 0)
+                return come;
+        }
+        if (combine(n, 0, in, n->incoming, n->phase.coming, n->combined[0]) != 0)
+            return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
     }
-    /* Weights are rounded to float; what the column loses by it goes to the self-weight, so that the mean does not creep. */
-    double self = n->in.self;
-    for (uint32_t i = 0; i < n->out.count; i++)
-        self += n->out.weights[i] - (double)(float)n->out.weights[i];
-    n->self_weight = (float)self;
+    return 0;
+}
+
+static uint32_t parts_from(const sl_node *n, uint32_t i) {
+    const sl_codec_set *set = codec_from(n, &n->phase, stage_of(n)->plain, n->phase.in.peers[i]);
+    return set != NULL ? sl_codec_parts(set->codec) : 0;
+}
+
+static int combine_separately(sl_node *n, sl_error *error) {
+    for (uint32_t i = 0; i < n->phase.in.count; i++) {
+        uint32_t peer = n->phase.in.peers[i], parts = parts_from(n, i);
+        for (; n->combined[i] < parts; n->combined[i]++) {
+            int come = has_come(n, i, n->combined[i], error);
+            if (come < 0)
+                return come;
+            if (come == 0)
+                break;
+            if (combine(n, i, 1, codec_from(n, &n->phase, stage_of(n)->plain, peer), range_from(n, &n->phase, peer), n->combined[i]) != 0)
+                return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
+        }
+    }
+    return 0;
+}
+
+static bool has_combined_all(const sl_node *n) {
+    if (!n->phase.separate)
+        return n->incoming == NULL || n->combined[0] == sl_codec_parts(n->incoming->codec);
+    for (uint32_t i = 0; i < n->phase.in.count; i++)
+        if (n->combined[i] < parts_from(n, i))
+            return false;
+    return true;
+}
+
+/* ---- phases ---- */
+
+static void read_vector(void *node, size_t from, size_t count, float *out) {
+    const sl_node *n = node;
+    memcpy(out, stage_of(n)->vector(&n->state) + n->phase.published.from + from, count * sizeof *out);
+}
+
+static void read_formula(void *node, size_t from, size_t count, float *out) {
+    sl_node *n = node;
+    stage_of(n)->read(&n->state, n->phase.published.from + from, count, out);
+}
+
+static sl_source source_of(sl_node *n) {
+    const sl_stage *stage = stage_of(n);
+    if (stage->vector == NULL)
+        return (sl_source){.read = read_formula, .context = n};
+    bool aliased = sl_codec_borrows(n->outgoing->codec) && !borrows(stage, n->outgoing->codec);
+    if (aliased)
+        return (sl_source){.read = read_vector, .context = n};
+    return (sl_source){.vector = stage->vector(&n->state) + n->phase.published.from};
+}
+
+/* A vector that goes out as it is can be adapted part by part as it leaves; otherwise all of it is, before the encoder looks at it. */
+static bool adapts_as_it_goes(const sl_node *n) {
+    return n->route.kind == SL_ROUTE_TOPOLOGY && n->outgoing != NULL && borrows(stage_of(n), n->outgoing->codec);
 }
 
 static bool is_measured(const sl_node *n) {
     uint64_t every = n->settings.measure_every;
-    return every != 0 && n->settings.compressor->borrows &&
-           (n->round % every == 0 || n->round == n->settings.rounds);
+    return every != 0 && n->number == 0 && adapts_as_it_goes(n) && (n->state.round % every == 0 || n->state.round == n->settings.rounds);
 }
 
-static void begin_round(sl_node *n, sl_update *update) {
-    n->gradient_ready = n->published = false;
-    n->encoded = n->sent = n->combined = 0;
+static int diverged(const sl_node *n, const char *what, sl_error *error) {
+    return sl_fail(error, SL_EDIVERGED,
+                   "node %u, round %" PRIu64 ": %s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
+                   "optimizer.schedule.warmup_rounds%s",
+                   n->settings.rank, n->state.round, what, (double)n->state.sgd.learning_rate,
+                   n->state.step > 0 ? ", and a consensus step" : "",
+                   n->settings.fit->config.compressor.kind != SL_COMPRESSOR_IDENTITY ? ", lower consensus_step or eta, or compress less" : "");
+}
+
+static int begin_message(sl_node *n, sl_update *update, sl_error *error) {
+    sl_message message = message_of(n, n->settings.rank, n->state.exchange, n->number);
+    sl_source source = source_of(n);
+    update->publish = true;
+    n->out_parts = sl_codec_parts(n->outgoing->codec);
+    return sl_encoder_begin(n->outgoing->encoder, &message, &source) != 0 ? diverged(n, "a number to be sent is not finite", error) : 0;
+}
+
+static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
+    const sl_stage *stage = stage_of(n);
+    n->phase = sl_route_phase(&n->route, stage->gather, n->state.exchange, n->index);
+    n->outgoing = sl_codecs_find(&n->codecs, n->phase.published.count, stage->plain);
+    bool joint = !n->phase.separate && (n->phase.in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY);
+    n->incoming = joint ? sl_codecs_find(&n->codecs, n->phase.coming.count, stage->plain) : NULL;
+    n->out_parts = n->encoded = n->sent = 0;
+    memset(n->combined, 0, (n->phase.in.count + 1u) * sizeof *n->combined);
     n->measure = is_measured(n);
-    n->distance_squared = 0;
-    n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->round, n->settings.rounds);
-    n->statistics = (sl_round){.round = n->round, .learning_rate = n->state.sgd.learning_rate};
-    load_rows(n);
-    update->compute = true;
-    update->publish = n->published = n->settings.algorithm->publishes_old_model;
-    update->round = n->round;
+    if (n->index == 0 && !adapts_as_it_goes(n))
+        sweep_all(n, stage->prepare);
+    return n->outgoing != NULL ? begin_message(n, update, error) : 0;
 }
 
-static void measure_chunk(sl_node *n, size_t from, size_t count) {
-    const float *own = n->settings.algorithm->publish(&n->state, from);
-    for (uint32_t i = 0; i < n->in.count; i++)
-        n->distance_squared +=
-            n->in.weights[i] * n->settings.vec->distance_squared(n->payloads[i].data, own, count);
-}
-
-static void combine_chunk(sl_node *n, uint32_t chunk) {
-    size_t from = chunk_from(n, chunk), count = chunk_elements(n, chunk);
-    for (uint32_t i = 0; i < n->in.count; i++) {
-        const arrival *a = &n->row_queues[i]->entries[n->row_queues[i]->head];
-        n->payloads[i] = a->payload;
-        n->statistics.payload_bytes_received += a->payload.bytes;
-        n->statistics.frames_received++;
+/* The first phase of the next stage that there is, from `stage` on; the exchange is over when there is none. */
+static int begin_stage(sl_node *n, size_t stage, sl_update *update, sl_error *error) {
+    n->index = 0;
+    for (n->stage = stage; n->stage < n->algorithm->stage_count; n->stage++) {
+        const sl_stage *next = stage_of(n);
+        uint32_t phases = sl_route_phases(&n->route, next->gather);
+        if (phases > 0 && (next->wanted == NULL || next->wanted(&n->state)))
+            return begin_phase(n, update, error);
+        if (phases == 0 && (next->wanted == NULL || next->wanted(&n->state)))
+            sweep_all(n, next->prepare); /* a ring of one */
+        n->number += phases;
     }
-    if (n->measure)
-        measure_chunk(n, from, count);
-    sl_mix mix = {n->self_weight, n->row_weights, n->payloads, n->in.count};
-    n->settings.algorithm->combine(&n->state, &mix, from, count);
-    for (uint32_t i = 0; i < n->in.count; i++) {
-        queue *q = n->row_queues[i];
-        release(n, q->entries[q->head].token);
-        q->head = (q->head + 1) % n->settings.inbox_chunks;
-        q->count--;
-    }
-}
-
-/* 1: the chunk is there from every in-neighbour; 0: not yet; negative: one of them has skipped it. */
-static int has_come(const sl_node *n, uint32_t chunk, sl_error *error) {
-    for (uint32_t i = 0; i < n->in.count; i++) {
-        const queue *q = n->row_queues[i];
-        if (q->count == 0)
-            return 0;
-        const arrival *a = &q->entries[q->head];
-        if (a->round != n->round || a->chunk != chunk)
-            return sl_fail(error, SL_EPROTO, "edge %u->%u, round %llu: chunk %u never came, chunk %u of round %llu did",
-                           n->in.peers[i], n->settings.rank, (unsigned long long)n->round, chunk, a->chunk,
-                           (unsigned long long)a->round);
-    }
-    return 1;
-}
-
-static int combine_what_came(sl_node *n, sl_error *error) {
-    while (n->combined < n->chunk_count) {
-        uint32_t own = n->settings.algorithm->combines_in_place ? n->sent : n->encoded;
-        if (own <= n->combined)
-            return 0;
-        int come = has_come(n, n->combined, error);
-        if (come <= 0)
-            return come;
-        combine_chunk(n, n->combined);
-        n->combined++;
-    }
+    n->exchanging = false;
+    n->exchanged = true;
     return 0;
 }
 
-static void end_round_if_complete(sl_node *n, sl_update *update) {
-    if (!n->gradient_ready || n->combined < n->chunk_count || n->sent < n->chunk_count)
-        return;
-    if (n->settings.algorithm->settle != NULL)
-        n->settings.algorithm->settle(&n->state, n->settings.dimension);
-    n->statistics.neighbour_distance = n->measure ? sqrt(n->distance_squared) : NAN;
+static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
+    n->exchanging = true;
+    n->state.exchange++;
+    n->number = 0;
+    n->distance_squared = 0;
+    return begin_stage(n, 0, update, error);
+}
+
+static int next_phase(sl_node *n, sl_update *update, sl_error *error) {
+    n->number++;
+    if (++n->index < sl_route_phases(&n->route, stage_of(n)->gather))
+        return begin_phase(n, update, error);
+    return begin_stage(n, n->stage + 1, update, error);
+}
+
+/* ---- rounds ---- */
+
+static bool has_exchange(const sl_node *n) {
+    const sl_algorithm_config *c = n->state.config;
+    uint64_t interval = n->algorithm->is_periodic ? c->period : c->local_steps;
+    return interval <= 1 || n->state.round % interval == 0;
+}
+
+static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
+    n->gradient_ready = n->exchanged = false;
+    n->distance_squared = NAN;
+    n->state.round++;
+    n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->state.round, n->settings.rounds);
+    n->statistics = (sl_round){.round = n->state.round, .learning_rate = n->state.sgd.learning_rate};
+    update->compute = true;
+    update->round = n->state.round;
+    return has_exchange(n) && n->algorithm->publishes_old_model ? begin_exchange(n, update, error) : 0;
+}
+
+static void finish_exchange(sl_node *n) {
+    sweep_all(n, n->algorithm->settle);
+    if (n->algorithm->finish != NULL)
+        n->algorithm->finish(&n->state);
+}
+
+static int end_round(sl_node *n, sl_update *update, sl_error *error) {
+    bool measured = n->settings.measure_every != 0 && n->measure && n->exchanged;
+    n->statistics.neighbour_distance = measured ? sqrt(n->distance_squared) : NAN;
+    n->statistics.push_sum_weight = n->state.push_sum_weight;
+    n->measure = false;
     update->round_done = true;
     update->finished_round = n->statistics;
-    if (n->round == n->settings.rounds) {
+    if (n->state.round == n->settings.rounds) {
         n->finished = update->finished = true;
-        return;
+        return 0;
     }
-    n->round++;
-    begin_round(n, update);
+    return begin_round(n, update, error);
+}
+
+/* Combines what came, and moves on from phase to phase and round to round as far as that goes. */
+static int advance(sl_node *n, sl_update *update, sl_error *error) {
+    int result = 0;
+    while (result == 0 && n->exchanging) {
+        result = n->phase.separate ? combine_separately(n, error) : combine_jointly(n, error);
+        if (result != 0 || !has_combined_all(n) || n->sent < n->out_parts)
+            break;
+        result = next_phase(n, update, error);
+    }
+    if (result != 0 || !n->gradient_ready || n->exchanging)
+        return result;
+    if (n->exchanged)
+        finish_exchange(n);
+    else
+        sweep_all(n, n->algorithm->local);
+    return end_round(n, update, error);
 }
 
 static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
-    if (!isfinite(loss))
-        return sl_fail(error, SL_EDIVERGED,
-                       "node %u, round %llu: the loss is %g; training diverged (learning rate %g): lower "
-                       "optimizer.learning_rate or add optimizer.schedule.warmup_rounds",
-                       n->settings.rank, (unsigned long long)n->round, loss, (double)n->state.sgd.learning_rate);
+    if (n->loss_limit <= 0 && isfinite(loss))
+        n->loss_limit = divergence_factor * (1 + fabs(loss));
+    char what[96];
+    snprintf(what, sizeof what, "the loss is %g", loss);
+    if (!(loss <= n->loss_limit))
+        return diverged(n, what, error);
     n->gradient_ready = true;
     n->statistics.loss = loss;
-    if (!n->published) {
-        n->published = update->publish = true;
-        update->round = n->round;
-    }
-    return 0;
+    bool due = has_exchange(n) && !n->algorithm->publishes_old_model;
+    return due ? begin_exchange(n, update, error) : 0;
 }
 
 static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
     if (n->finished)
         return 0;
-    return sl_fail(error, SL_EPEER, "edge %u->%u, round %llu: the neighbour is gone", peer, n->settings.rank,
-                   (unsigned long long)n->round);
+    return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": the neighbour is gone", peer, n->settings.rank, n->state.round);
 }
 
 static int name_missing(const sl_node *n, sl_error *error) {
-    for (uint32_t i = 0; i < n->in.count; i++)
-        if (n->row_queues[i]->count == 0 && n->combined < n->chunk_count)
-            return sl_fail(error, SL_EPEER, "edge %u->%u, round %llu: chunk %u of %u did not come in time",
-                           n->in.peers[i], n->settings.rank, (unsigned long long)n->round, n->combined,
-                           n->chunk_count);
-    return sl_fail(error, SL_EPEER, "node %u, round %llu: %u of %u chunks left in time", n->settings.rank,
-                   (unsigned long long)n->round, n->sent, n->chunk_count);
+    for (uint32_t i = 0; n->exchanging && i < n->phase.in.count; i++) {
+        uint32_t peer = n->phase.in.peers[i], done = n->combined[n->phase.separate ? i : 0], parts = parts_from(n, i);
+        if (done < parts && sl_queue_first(&n->inbox.queues[sl_inbox_find(&n->inbox, peer)]) == NULL)
+            return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": part %u of %u did not come in time", peer, n->settings.rank,
+                           n->state.round, done, parts);
+    }
+    return sl_fail(error, SL_EPEER, "node %u, round %" PRIu64 ": %u of %u parts left in time", n->settings.rank, n->state.round, n->sent,
+                   n->out_parts);
+}
+
+static int start(sl_node *n, sl_update *update, sl_error *error) {
+    assert(n->state.round == 0);
+    if (n->algorithm->start != NULL)
+        n->algorithm->start(&n->state, n->settings.dimension);
+    return begin_round(n, update, error);
 }
 
 int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error *error) {
     *update = (sl_update){0};
-    n->released_count = 0;
+    n->inbox.released_count = 0;
     int result = 0;
     switch (event->type) {
     case SL_EVENT_START:
-        assert(n->round == 0);
-        n->round = 1;
-        begin_round(n, update);
+        result = start(n, update, error);
         break;
     case SL_EVENT_GRADIENT:
         assert(!n->gradient_ready);
@@ -397,7 +601,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = receive(n, event, error);
         break;
     case SL_EVENT_SENT:
-        assert(event->chunk == n->sent && n->sent < n->encoded);
+        assert(event->part == n->sent && n->sent < n->encoded);
         n->sent++;
         break;
     case SL_EVENT_PEER_DOWN:
@@ -407,48 +611,74 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = name_missing(n, error);
         break;
     }
-    if (result == 0 && n->round > 0 && !n->finished) {
-        result = combine_what_came(n, error);
-        if (result == 0)
-            end_round_if_complete(n, update);
-    }
-    update->released = n->released;
-    update->released_count = n->released_count;
+    if (result == 0 && n->state.round > 0 && !n->finished)
+        result = advance(n, update, error);
+    update->released = n->inbox.released;
+    update->released_count = n->inbox.released_count;
     return result;
 }
 
-sl_payload sl_node_payload(sl_node *n, uint32_t chunk) {
-    assert(n->published && chunk == n->encoded && chunk < n->chunk_count);
-    const sl_algorithm *algorithm = n->settings.algorithm;
-    size_t from = chunk_from(n, chunk), count = chunk_elements(n, chunk);
-    if (algorithm->local != NULL)
-        algorithm->local(&n->state, from, count);
-    void *buffer = n->buffer ? (char *)n->buffer + chunk * n->buffer_stride : NULL;
-    sl_payload payload = n->settings.compressor->encode(algorithm->publish(&n->state, from), count, buffer);
+int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
+    assert(n->exchanging && part == n->encoded && part < n->out_parts);
+    const sl_stage *stage = stage_of(n);
+    if (adapts_as_it_goes(n))
+        sweep(n, stage->prepare, range_of_part(n->outgoing, n->phase.published, part));
+    sl_source source = source_of(n);
+    void *buffer = n->buffer ? (char *)n->buffer + part * n->buffer_stride : NULL;
+    if (sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out) != 0)
+        return diverged(n, "a number to be sent is not finite", error);
+    sl_part mine = {.decoder = n->outgoing->own, .message = message_of(n, n->settings.rank, n->state.exchange, n->number), .index = part,
+                    .payload = *out, .weight = n->phase.self_weight, .base = n->phase.published.from};
+    if (stage->own != NULL)
+        stage->own(&n->state, &mine);
     n->encoded++;
-    n->statistics.payload_bytes_sent += payload.bytes * n->out.count;
-    n->statistics.frames_sent += n->out.count;
-    return payload;
+    n->statistics.payload_bytes_sent += out->bytes * n->phase.out.count;
+    n->statistics.frames_sent += n->phase.out.count;
+    return 0;
 }
 
 float *sl_node_model(sl_node *n) {
     return n->state.x;
 }
 
+const float *sl_node_point(const sl_node *n) {
+    return n->algorithm->point != NULL ? n->algorithm->point(&n->state) : n->state.x;
+}
+
 float *sl_node_gradient_buffer(sl_node *n) {
     return n->state.g;
 }
 
-uint32_t sl_node_chunk_count(const sl_node *n) {
-    return n->chunk_count;
+uint64_t sl_node_round(const sl_node *n) {
+    return n->state.round;
 }
 
-uint64_t sl_node_round(const sl_node *n) {
-    return n->round;
+double sl_node_push_sum_weight(const sl_node *n) {
+    return n->state.push_sum_weight;
+}
+
+uint32_t sl_node_peers(const sl_node *n, const uint32_t **peers) {
+    return sl_route_peers(&n->route, peers);
+}
+
+sl_place sl_node_place(const sl_node *n) {
+    return (sl_place){n->state.exchange, n->number, n->state.push_sum_weight};
 }
 
 sl_row sl_node_out(const sl_node *n) {
-    return n->out;
+    return n->phase.out;
+}
+
+uint32_t sl_node_parts(const sl_node *n) {
+    return n->out_parts;
+}
+
+uint32_t sl_node_parts_max(const sl_node *n) {
+    return n->parts_max;
+}
+
+size_t sl_node_part_bytes_max(const sl_node *n) {
+    return n->part_bytes_max;
 }
 
 uint64_t sl_node_dropped(const sl_node *n) {
@@ -466,7 +696,7 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
         }
     if (n->buffer != NULL && count < max) {
         bases[count] = n->buffer;
-        bytes[count++] = n->buffer_stride * n->chunk_count;
+        bytes[count++] = n->buffer_stride * n->parts_max;
     }
     return count;
 }

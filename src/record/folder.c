@@ -204,9 +204,9 @@ static json_t *times_json(const sl_times *t) {
 }
 
 static json_t *record_json(const sl_record *r) {
-    return json_pack("{sI sI so so so so so sI sI so}", "round", (json_int_t)r->round.round, "node", (json_int_t)r->rank, "loss",
+    return json_pack("{sI sI so so so so so so sI sI so}", "round", (json_int_t)r->round.round, "node", (json_int_t)r->rank, "loss",
                      number(r->round.loss), "test_loss", number(r->evaluation.loss), "accuracy", number(r->evaluation.accuracy),
-                     "learning_rate", number(r->round.learning_rate), "neighbour_distance", number(r->round.neighbour_distance),
+                     "learning_rate", number(r->round.learning_rate), "neighbour_distance", number(r->round.neighbour_distance), "push_sum_weight", number(r->round.push_sum_weight),
                      "bytes_sent", (json_int_t)r->bytes_sent, "bytes_received", (json_int_t)r->bytes_received, "seconds",
                      times_json(&r->times));
 }

@@ -13,7 +13,7 @@
 #include "clock.h"
 #include "wire/frame.h"
 
-/* A published chunk, alive until its last reader has let go. */
+/* A published part, alive until its last reader has let go. */
 typedef struct message {
     struct message *next_free, *next_made;
     void *data;
@@ -30,11 +30,11 @@ typedef struct simulator {
     const sl_experiment *experiment;
     const sl_task *task;
     const sl_observer *observer;
-    const sl_compressor *compressor;
+    sl_fit fit;
     uint32_t nodes;
-    size_t chunk_elements; /* of the largest chunk: never more than the dimension */
     peer *peers;
     message *free_messages, *made_messages;
+    uint64_t published; /* messages so far */
     double began;
 } simulator;
 
@@ -44,7 +44,7 @@ static message *take_message(simulator *s) {
         s->free_messages = m->next_free;
         return m;
     }
-    size_t bytes = s->compressor->bytes_max(s->chunk_elements) + SL_VEC_ALIGNMENT - 1;
+    size_t bytes = sl_node_part_bytes_max(s->peers[0].node) + SL_VEC_ALIGNMENT - 1;
     m = calloc(1, sizeof *m);
     void *data = aligned_alloc(SL_VEC_ALIGNMENT, bytes / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT);
     if (m == NULL || data == NULL) {
@@ -84,10 +84,13 @@ static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
     return result;
 }
 
-static int publish_chunk(simulator *s, uint32_t rank, uint32_t chunk, sl_error *error) {
+static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *error) {
     peer *p = &s->peers[rank];
     double before = sl_clock_seconds();
-    sl_payload payload = sl_node_payload(p->node, chunk);
+    sl_payload payload;
+    int result = sl_node_payload(p->node, part, &payload, error);
+    if (result != 0)
+        return result;
     message *m = take_message(s);
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the messages of %u nodes", s->nodes);
@@ -95,18 +98,17 @@ static int publish_chunk(simulator *s, uint32_t rank, uint32_t chunk, sl_error *
     m->readers = 1; /* the sender, until all deliveries are made */
     p->record.times.encode += sl_clock_seconds() - before;
     sl_row out = sl_node_out(p->node);
-    uint64_t round = sl_node_round(p->node);
-    int result = 0;
+    sl_place place = sl_node_place(p->node);
     for (uint32_t i = 0; i < out.count && result == 0; i++) {
         m->readers++;
-        sl_event event = {.type = SL_EVENT_RECEIVED, .peer = rank, .round = round, .chunk = chunk, .token = m};
-        event.payload = (sl_payload){m->data, payload.bytes};
+        sl_event event = {.type = SL_EVENT_RECEIVED, .peer = rank, .exchange = place.exchange, .phase = place.phase, .part = part,
+                          .scalar = place.scalar, .payload = {m->data, payload.bytes}, .token = m};
         result = deliver(s, out.peers[i], &event, error);
     }
     let_go(s, m);
     if (result != 0)
         return result;
-    return deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .chunk = chunk}, error);
+    return deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
@@ -114,10 +116,11 @@ static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
     if (!p->pending.publish)
         return 0;
     p->pending.publish = false;
-    uint32_t chunks = sl_node_chunk_count(p->node);
+    s->published++;
+    uint32_t parts = sl_node_parts(p->node);
     int result = 0;
-    for (uint32_t chunk = 0; chunk < chunks && result == 0; chunk++)
-        result = publish_chunk(s, rank, chunk, error);
+    for (uint32_t part = 0; part < parts && result == 0; part++)
+        result = publish_part(s, rank, part, error);
     return result;
 }
 
@@ -125,20 +128,38 @@ static int compute(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     p->pending.compute = false;
     double before = sl_clock_seconds();
-    double loss = s->task->gradient(s->task->context, rank, p->pending.round, sl_node_model(p->node),
+    double loss = s->task->gradient(s->task->context, rank, p->pending.round, sl_node_point(p->node),
                                     sl_node_gradient_buffer(p->node));
     p->record.times.gradient += sl_clock_seconds() - before;
     int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
 }
 
-/* Old models first: an algorithm that publishes them does so before its gradient. */
-static int run_round(simulator *s, sl_error *error) {
+static bool has_ended(const simulator *s, uint64_t round) {
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->peers[i].pending.finished_round.round < round)
+            return false;
+    return true;
+}
+
+static int publish_all(simulator *s, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = publish_if_asked(s, i, error);
+    return result;
+}
+
+/* Old models first: an algorithm that publishes them does so before its gradient. Then phase after phase, until everybody has ended the round. */
+static int run_round(simulator *s, uint64_t round, sl_error *error) {
+    int result = publish_all(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = compute(s, i, error);
+    while (result == 0 && !has_ended(s, round)) {
+        uint64_t before = s->published;
+        result = publish_all(s, error);
+        if (result == 0 && s->published == before)
+            result = sl_fail(error, SL_EPROTO, "round %llu: every node waits for another", (unsigned long long)round);
+    }
     return result;
 }
 
@@ -147,7 +168,8 @@ static int report_parameters(simulator *s, uint64_t round) {
         return 0;
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = s->observer->parameters(s->observer->context, round, i, sl_node_model(s->peers[i].node), 1.0);
+        result = s->observer->parameters(s->observer->context, round, i, sl_node_model(s->peers[i].node),
+                                         sl_node_push_sum_weight(s->peers[i].node));
     return result;
 }
 
@@ -167,19 +189,8 @@ static int report_round(simulator *s, uint64_t round) {
 
 static int open_nodes(simulator *s, sl_error *error) {
     const sl_experiment *e = s->experiment;
-    sl_node_settings settings = {
-        .rounds = s->task->rounds,
-        .dimension = s->task->dimension,
-        .chunk_elements = s->chunk_elements,
-        .topology = e->topology,
-        .algorithm = sl_algorithm_find(e->algorithm, e->variant),
-        .compressor = s->compressor,
-        .vec = sl_vec_cpu(),
-        .optimizer = &e->optimizer,
-        .measure_every = sl_record_every(&e->record, s->task->rounds),
-    };
-    size_t chunks = (settings.dimension - 1) / settings.chunk_elements + 1;
-    settings.inbox_chunks = (uint32_t)(chunks * sl_topology_window(e->topology));
+    sl_node_settings settings = sl_node_settings_of(e, &s->fit, s->task->dimension, s->task->rounds);
+    settings.measure_every = sl_record_every(&e->record, s->task->rounds);
     s->peers = calloc(s->nodes, sizeof *s->peers);
     if (s->peers == NULL)
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
@@ -214,7 +225,7 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     for (uint64_t round = 1; round <= s->task->rounds && result == 0; round++) {
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu", (unsigned long long)round);
-        result = run_round(s, error);
+        result = run_round(s, round, error);
         for (uint32_t i = 0; i < s->nodes && result == 0; i++)
             sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round, SL_FRAME_HEADER_BYTES);
         if (result == 0)
@@ -229,13 +240,11 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .experiment = experiment,
         .task = task,
         .observer = observer,
-        .compressor = sl_compressor_find(experiment->compressor),
         .nodes = sl_topology_nodes(experiment->topology),
-        .chunk_elements = experiment->transport.chunk_bytes / sizeof(float),
     };
-    if (s.chunk_elements > task->dimension)
-        s.chunk_elements = task->dimension;
-    int result = open_nodes(&s, error);
+    int result = sl_algorithm_fit(&s.fit, &experiment->algorithm, experiment->topology, experiment->optimizer.momentum > 0, task->dimension, error);
+    if (result == 0)
+        result = open_nodes(&s, error);
     if (result == 0)
         result = run_rounds(&s, stop, error);
     close_nodes(&s);

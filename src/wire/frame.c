@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <endian.h>
+#include <math.h>
 #include <string.h>
 
 #include "starling/version.h"
@@ -52,18 +53,31 @@ static uint64_t get64(const uint8_t *p) {
     return le64toh(v);
 }
 
+static uint64_t bits_of(double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static double double_of(uint64_t bits) {
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
     uint8_t *p = put32(header, magic);
     p = put16(p, SL_PROTOCOL_VERSION);
     p = put16(p, (uint16_t)frame->type);
     p = put32(p, frame->sender);
-    p = put32(p, frame->chunk);
-    p = put64(p, frame->round);
+    p = put32(p, frame->part);
+    p = put64(p, frame->exchange);
     p = put64(p, frame->credit);
     p = put32(p, frame->payload_bytes);
-    p = put32(p, 0);
+    p = put32(p, frame->phase);
     p = put64(p, frame->payload_sum);
-    memset(p, 0, 12);
+    p = put64(p, bits_of(frame->scalar));
+    put32(p, 0);
     put32(header + HEADER_SUM_AT, header_sum(header));
 }
 
@@ -93,7 +107,7 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         return "another protocol version";
     if (get32(data + HEADER_SUM_AT) != header_sum(data))
         return "header checksum differs";
-    if (get32(data + 36) != 0 || get64(data + 48) != 0 || get32(data + 56) != 0)
+    if (get32(data + 56) != 0)
         return "reserved bytes are not zero";
     uint16_t type = get16(data + 6);
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
@@ -106,11 +120,16 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
     uint64_t payload_sum = get64(data + 40);
     if (payload_bytes > 0 && payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes))
         return "payload checksum differs";
+    double scalar = double_of(get64(data + 48));
+    if (!isfinite(scalar))
+        return "scalar is not finite";
     *out = (sl_frame){
         .type = (sl_frame_type)type,
         .sender = get32(data + 8),
-        .chunk = get32(data + 12),
-        .round = get64(data + 16),
+        .part = get32(data + 12),
+        .exchange = get64(data + 16),
+        .phase = get32(data + 36),
+        .scalar = scalar,
         .credit = get64(data + 24),
         .payload_bytes = payload_bytes,
         .payload_sum = payload_sum,

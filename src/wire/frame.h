@@ -2,9 +2,9 @@
  *
  * Little-endian. The header carries its own checksum (the low half of XXH3) and that of the payload (XXH3, 64 bits); a payload shared by several peers is summed once.
  *
- *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  chunk u32
- *          16  round u64    24  credit u64    32  payload bytes u32             36  reserved, zero (4)
- *          40  payload sum u64                48  reserved, zero (12)           60  header sum u32 over bytes 0..59
+ *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  part u32
+ *          16  exchange u64 24  credit u64    32  payload bytes u32             36  phase u32
+ *          40  payload sum u64                48  scalar f64   56  reserved, zero (4)   60  header sum u32 over bytes 0..59
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -16,7 +16,7 @@ enum { SL_FRAME_HEADER_BYTES = 64, SL_FRAME_TEXT_MAX = 512 };
 
 typedef enum sl_frame_type {
     SL_FRAME_HELLO = 1, /* payload: sl_hello */
-    SL_FRAME_DATA,      /* payload: one chunk */
+    SL_FRAME_DATA,      /* payload: one part of a message */
     SL_FRAME_CREDIT,    /* none: `credit` is the message */
     SL_FRAME_HEARTBEAT, /* none */
     SL_FRAME_ABORT,     /* payload: why the sender ends, text */
@@ -27,8 +27,10 @@ typedef enum sl_frame_type {
 typedef struct sl_frame {
     sl_frame_type type;
     uint32_t sender;
-    uint32_t chunk;
-    uint64_t round;
+    uint32_t part;
+    uint64_t exchange;
+    uint32_t phase;
+    double scalar;   /* push-sum: the sender's weight */
     uint64_t credit; /* how many data frames the receiver may have sent, counted since the start */
     uint32_t payload_bytes;
     uint64_t payload_sum;

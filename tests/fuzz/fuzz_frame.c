@@ -38,9 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (mended == NULL)
         return 0;
     memcpy(mended, data, size);
-    put(mended + 36, 0, 4);
     put(mended + PAYLOAD_SUM_AT, sl_checksum(mended + SL_FRAME_HEADER_BYTES, size - SL_FRAME_HEADER_BYTES), 8);
-    put(mended + 48, 0, 8);
     put(mended + 56, 0, 4);
     put(mended + HEADER_SUM_AT, sl_checksum(mended, HEADER_SUM_AT), 4);
     decode(mended, size);

@@ -129,7 +129,7 @@ static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
 }
 
 static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t chunk, const void *payload, uint32_t bytes) {
-    sl_frame frame = {.type = type, .sender = 1, .round = round, .chunk = chunk, .credit = 8, .payload_bytes = bytes,
+    sl_frame frame = {.type = type, .sender = 1, .exchange = round, .part = chunk, .credit = 8, .payload_bytes = bytes,
                       .payload_sum = sl_checksum(payload, bytes)};
     sl_frame_encode(&frame, out);
     if (bytes > 0)

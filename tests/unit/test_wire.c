@@ -13,7 +13,7 @@ enum { PAYLOAD = 100 };
 static size_t make_frame(uint8_t *bytes, sl_frame_type type, uint32_t payload_bytes) {
     for (uint32_t i = 0; i < payload_bytes; i++)
         bytes[SL_FRAME_HEADER_BYTES + i] = (uint8_t)(i * 7 + 1);
-    sl_frame frame = {.type = type, .sender = 3, .chunk = 5, .round = 1ull << 40, .credit = 77, .payload_bytes = payload_bytes};
+    sl_frame frame = {.type = type, .sender = 3, .part = 5, .exchange = 1ull << 40, .phase = 9, .scalar = 0.75, .credit = 77, .payload_bytes = payload_bytes};
     frame.payload_sum = sl_checksum(bytes + SL_FRAME_HEADER_BYTES, payload_bytes);
     sl_frame_encode(&frame, bytes);
     return SL_FRAME_HEADER_BYTES + payload_bytes;
@@ -39,8 +39,10 @@ START_TEST(a_frame_comes_back_as_it_was) {
     ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD));
     ck_assert_int_eq(frame.type, SL_FRAME_DATA);
     ck_assert_uint_eq(frame.sender, 3);
-    ck_assert_uint_eq(frame.chunk, 5);
-    ck_assert_uint_eq(frame.round, 1ull << 40);
+    ck_assert_uint_eq(frame.part, 5);
+    ck_assert_uint_eq(frame.phase, 9);
+    ck_assert_double_eq(frame.scalar, 0.75);
+    ck_assert_uint_eq(frame.exchange, 1ull << 40);
     ck_assert_uint_eq(frame.credit, 77);
     ck_assert_uint_eq(frame.payload_bytes, PAYLOAD);
 }

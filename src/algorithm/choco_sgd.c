@@ -1,0 +1,83 @@
+/* choco_sgd.c - CHOCO-SGD: Koloskova, Stich, Jaggi, "Decentralized Stochastic Optimization and Gossip Algorithms with Compressed
+ * Communication", ICML 2019, Algorithm 2; Koloskova, Lin, Stich, Jaggi, ICLR 2020.
+ *
+ *   compress-then-mix:  x_i <- x_i - gamma mom(g_i);  q_i = C(x_i - xhat_i);  xhat_j += q_j;  x_i += gamma_c sum_j W_ij (xhat_j - xhat_i)
+ *   mix-then-compress:  x_i <- x_i - gamma mom(g_i) + gamma_c sum_j W_ij (xhat_j - xhat_i), the old xhat;  q_i = C(x_i - xhat_i);  xhat_j += q_j
+ *
+ * W symmetric, doubly stochastic and fixed; C contractive, biased is fine; gamma_c the consensus step. Memory beside x, g, momentum: xhat_i and
+ * s_i = sum_j W_ij xhat_j, two vectors whatever the degree. The difference is never stored: the compressor reads it block by block.
+ * Wire: one compressed message a round. The second form's message of round t goes out while the gradient of round t + 1 is computed, so its
+ * exchange belongs to round t + 1 here, and a run of T rounds has T - 1.
+ */
+#include "algorithm/algorithms.h"
+
+enum { HAT = 0, SUM = 1 };
+
+static void read_difference(void *state, size_t from, size_t count, float *out) {
+    const sl_state *s = state;
+    s->vec->combine(out, (const float *const[]){s->x + from, s->extra[HAT] + from}, (const float[]){1, -1}, 2, count);
+}
+
+static void take_own(sl_state *s, const sl_part *mine) {
+    sl_part_add(mine, 1, s->extra[HAT]);
+    sl_part_add(mine, mine->weight, s->extra[SUM]);
+}
+
+static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    (void)from;
+    (void)count;
+    for (size_t j = 0; j < mix->k; j++)
+        sl_part_add(&mix->parts[j], mix->parts[j].weight, s->extra[SUM]);
+}
+
+/* x += gamma_c (s - xhat): rows of W sum to 1. */
+static void mix_replicas(sl_state *s, size_t from, size_t count) {
+    s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[SUM] + from, s->extra[HAT] + from},
+                    (const float[]){1, s->step, -s->step}, 3, count);
+}
+
+static const sl_stage compress_then_mix[] = {
+    {.prepare = sl_local_step, .read = read_difference, .own = take_own, .combine = take_theirs}};
+
+const sl_algorithm sl_choco_compress_then_mix = {
+    .name = "choco-sgd",
+    .variant = SL_VARIANT_COMPRESS_THEN_MIX,
+    .matrix = SL_MATRIX_SYMMETRIC,
+    .fixed_matrix = true,
+    .compressor = SL_TAKES_CONTRACTIVE,
+    .takes_momentum = true,
+    .takes_local_steps = true,
+    .extra_vectors = 2,
+    .stages = compress_then_mix,
+    .stage_count = 1,
+    .local = sl_local_step,
+    .settle = mix_replicas,
+};
+
+static bool has_model_to_send(const sl_state *s) {
+    return s->exchange > 1;
+}
+
+static void adapt_and_mix(sl_state *s, size_t from, size_t count) {
+    sl_local_step(s, from, count);
+    mix_replicas(s, from, count);
+}
+
+static const sl_stage mix_then_compress[] = {
+    {.wanted = has_model_to_send, .read = read_difference, .own = take_own, .combine = take_theirs}};
+
+const sl_algorithm sl_choco_mix_then_compress = {
+    .name = "choco-sgd",
+    .variant = SL_VARIANT_MIX_THEN_COMPRESS,
+    .matrix = SL_MATRIX_SYMMETRIC,
+    .fixed_matrix = true,
+    .compressor = SL_TAKES_CONTRACTIVE,
+    .takes_momentum = true,
+    .takes_local_steps = true,
+    .publishes_old_model = true,
+    .extra_vectors = 2,
+    .stages = mix_then_compress,
+    .stage_count = 1,
+    .local = sl_local_step,
+    .settle = adapt_and_mix,
+};

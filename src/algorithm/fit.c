@@ -1,0 +1,170 @@
+/* fit.c - do algorithm, topology and compressor suit each other, and which steps follow; see sl_algorithm_fit. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "algorithm/algorithms.h"
+
+static bool is_servers(const sl_algorithm *a) {
+    return a->route == SL_ROUTE_SERVER;
+}
+
+/* ---- the matrix ---- */
+
+static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *error) {
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm '%s' needs a doubly stochastic W, but this topology's %s sum to 1 only within %.3g; use weights "
+                   "\"metropolis\", correct the listed weights, or take sgp, which works on column-stochastic ones",
+                   a->name, w.row ? "columns" : "rows", w.row ? w.column_residual : w.row_residual);
+}
+
+static int check_matrix(const sl_algorithm *a, const sl_topology *topology, sl_error *error) {
+    sl_stochasticity w = sl_topology_stochasticity(topology);
+    if (a->matrix == SL_MATRIX_COLUMN && !w.column)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' needs a column-stochastic P, but this topology's columns sum to 1 only within %.3g; use weights "
+                       "\"push-sum\"", a->name, w.column_residual);
+    if (a->matrix >= SL_MATRIX_DOUBLY && !(w.row && w.column))
+        return refuse_sums(a, w, error);
+    if (a->matrix == SL_MATRIX_SYMMETRIC && !w.symmetric)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' needs a symmetric W, and this topology is directed; take an undirected one, or sgp or d-psgd", a->name);
+    if (a->fixed_matrix && sl_topology_period(topology) > 1)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' keeps sums over its neighbours and needs the same W in every round, but this topology is a schedule of "
+                       "%u; take a fixed one, or deep-squeeze", a->name, sl_topology_period(topology));
+    return 0;
+}
+
+/* ---- parameters ---- */
+
+static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uint32_t nodes, sl_error *error) {
+    if (is_servers(a) && c->server >= (int64_t)nodes)
+        return sl_fail(error, SL_EINVAL, "algorithm.server: %lld is no rank of 0..%u; name one of them, or \"sharded\"", (long long)c->server,
+                       nodes - 1);
+    return 0;
+}
+
+static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum, sl_error *error) {
+    if (momentum && !a->takes_momentum)
+        return sl_fail(error, SL_EINVAL, "optimizer.momentum: algorithm '%s' is defined without momentum; set it to 0", a->name);
+    if (c->local_steps > 1 && !a->takes_local_steps)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.local_steps: %llu, but algorithm '%s' cannot take local steps: its messages follow the model from exchange to "
+                       "exchange; use d-psgd, choco-sgd, deep-squeeze or sgp, or local-sgd with `period`",
+                       (unsigned long long)c->local_steps, a->name);
+    return 0;
+}
+
+/* ---- the compressor ---- */
+
+static bool resolve_switch(sl_switch chosen, bool fallback) {
+    return chosen == SL_SWITCH_AUTO ? fallback : chosen == SL_SWITCH_ON;
+}
+
+static int check_threshold(const sl_algorithm *a, sl_compressor_kind kind, sl_error *error) {
+    bool is_cd = a == &sl_cd_sgd;
+    if (is_cd && kind != SL_COMPRESSOR_THRESHOLD && kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL, "algorithm.compressor.name: \"%s\"; cd-sgd has a compressor of its own (algorithm.threshold): leave the key out",
+                       sl_compressor_name(kind));
+    return 0;
+}
+
+static int check_compressor(const sl_algorithm *a, sl_fit *fit, sl_error *error) {
+    const sl_compressor_config *c = &fit->config.compressor;
+    const char *name = sl_compressor_name(c->kind);
+    if (a->compressor == SL_TAKES_IDENTITY && c->kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.name: \"%s\", but algorithm '%s' sends vectors as they are, and would stall at an error floor "
+                       "otherwise; use choco-sgd, deep-squeeze or dcd-psgd (or naive-compression, to see it stall)", name, a->name);
+    if (a->compressor == SL_TAKES_CONTRACTIVE && !fit->quality.is_contractive)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor: %s is not contractive here (omega = %.3g), and algorithm '%s' would diverge; set %s", name,
+                       fit->quality.omega, a->name,
+                       c->scaled ? "scaled=false, or contractive=true to divide by 1 + omega"
+                                 : "contractive=true, which divides by 1 + omega, or leave it out");
+    if (a->compressor == SL_TAKES_UNBIASED && !fit->quality.unbiased)
+        snprintf(fit->warning, sizeof fit->warning,
+                 "%s is biased, and the theory of %s asks for an unbiased compressor: expect slow or no convergence; choco-sgd and deep-squeeze "
+                 "are made for biased ones", name, a->name);
+    else if (a->compressor == SL_TAKES_UNBIASED && fit->quality.omega > 1)
+        snprintf(fit->warning, sizeof fit->warning,
+                 "%s has a variance of omega = %.3g, and %s may diverge above a small one: use more levels or a larger fraction, or choco-sgd",
+                 name, fit->quality.omega, a->name);
+    return 0;
+}
+
+/* A raw unbiased C with omega < 1 is contractive too, with delta = 1 - omega. */
+static void note_raw_contraction(sl_quality *q) {
+    if (q->unbiased && !q->is_contractive && q->omega < 1) {
+        q->is_contractive = true;
+        q->delta = 1 - q->omega;
+    }
+}
+
+static int fit_compressor(const sl_algorithm *a, sl_fit *fit, size_t dimension, sl_error *error) {
+    sl_algorithm_config *c = &fit->config;
+    int result = check_threshold(a, c->compressor.kind, error);
+    if (result != 0)
+        return result;
+    if (a == &sl_cd_sgd) {
+        c->compressor.kind = SL_COMPRESSOR_THRESHOLD;
+        c->compressor.threshold = c->threshold;
+    }
+    c->compressor.scaled = resolve_switch(c->scaled, a->compressor == SL_TAKES_UNBIASED);
+    c->compressor.contractive = resolve_switch(c->contractive, a->compressor == SL_TAKES_CONTRACTIVE && !c->compressor.scaled);
+    if (dimension == 0)
+        return 0;
+    result = sl_compressor_check(&c->compressor, dimension, error);
+    if (result != 0)
+        return result;
+    fit->quality = sl_compressor_quality(&c->compressor, dimension);
+    note_raw_contraction(&fit->quality);
+    return check_compressor(a, fit, error);
+}
+
+/* ---- steps ---- */
+
+/* Koloskova et al. 2019, theorem 2: gamma = rho^2 delta / (16 rho + rho^2 + 4 beta^2 + 2 rho beta^2 - 8 rho delta), with rho = 1 - |lambda_2|
+ * and beta = ||I - W||_2 = 1 - lambda_n. */
+static double choco_bound(double gap, double beta, double delta) {
+    return gap * gap * delta / (16 * gap + gap * gap + 4 * beta * beta + 2 * gap * beta * beta - 8 * gap * delta);
+}
+
+static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology, sl_error *error) {
+    bool choco = strcmp(a->name, "choco-sgd") == 0;
+    if (!choco && a != &sl_deep_squeeze)
+        return 0;
+    double given = choco ? fit->config.consensus_step : fit->config.eta;
+    fit->step_derived = given <= 0;
+    fit->step_theory = NAN;
+    if (fit->step_derived)
+        fit->step = choco ? fmin(1, 2 * fit->quality.delta) : fmin(1, fit->quality.delta);
+    else
+        fit->step = given;
+    if (!choco || sl_topology_nodes(topology) > SL_SPECTRUM_NODES_MAX)
+        return 0;
+    sl_topology_report report;
+    int result = sl_topology_analyse(topology, &report, error);
+    if (result == 0)
+        fit->step_theory = choco_bound(report.gap, 1 - report.lambda_n, fit->quality.delta);
+    return result;
+}
+
+int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology, bool momentum, size_t dimension,
+                     sl_error *error) {
+    const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
+    if (a == NULL)
+        return SL_EINVAL;
+    *out = (sl_fit){.config = *config, .step_theory = NAN};
+    int result = check_matrix(a, topology, error);
+    if (result == 0)
+        result = check_server(a, config, sl_topology_nodes(topology), error);
+    if (result == 0)
+        result = check_parameters(a, config, momentum, error);
+    if (result == 0)
+        result = fit_compressor(a, out, dimension, error);
+    if (result == 0 && dimension > 0)
+        result = derive_step(a, out, topology, error);
+    return result;
+}

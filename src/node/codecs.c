@@ -1,0 +1,65 @@
+/* codecs.c - see codecs.h. */
+#include "node/codecs.h"
+
+#include <stdlib.h>
+
+const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, bool plain) {
+    for (size_t i = 0; i < codecs->set_count; i++)
+        if (codecs->sets[i].count == count && codecs->sets[i].plain == plain)
+            return &codecs->sets[i];
+    return NULL;
+}
+
+static int open_decoders(sl_codec_set *set, uint32_t peers, sl_error *error) {
+    set->decoders = calloc(peers + 1u, sizeof *set->decoders);
+    int result = set->decoders == NULL ? sl_fail(error, SL_ENOMEM, "out of memory for %u decoders", peers) : sl_decoder_open(&set->own, set->codec, error);
+    for (uint32_t i = 0; i < peers && result == 0; i++)
+        result = sl_decoder_open(&set->decoders[i], set->codec, error);
+    return result;
+}
+
+static int add_set(sl_codecs *codecs, size_t count, bool plain, sl_error *error) {
+    if (count == 0 || sl_codecs_find(codecs, count, plain) != NULL)
+        return 0;
+    sl_codec_set *set = &codecs->sets[codecs->set_count++];
+    static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
+    set->count = count;
+    set->plain = plain;
+    int result = sl_codec_open(&set->codec, plain ? &identity : codecs->compressor, count, codecs->part_bytes, error);
+    if (result == 0)
+        result = sl_encoder_open(&set->encoder, set->codec, error);
+    return result != 0 ? result : open_decoders(set, codecs->peers, error);
+}
+
+static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *route, sl_error *error) {
+    bool cut = route->kind == SL_ROUTE_RING || (route->kind == SL_ROUTE_SERVER && route->server == SL_SERVER_SHARDED);
+    if (!cut)
+        return add_set(codecs, route->dimension, stage->plain, error);
+    int result = 0;
+    for (uint32_t k = 0; k < route->nodes && result == 0; k++)
+        result = add_set(codecs, sl_route_shard(route, k).count, stage->plain, error);
+    return result;
+}
+
+int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm, const sl_compressor_config *compressor, const sl_route *route,
+                   size_t part_bytes, sl_error *error) {
+    const uint32_t *peers;
+    *codecs = (sl_codecs){.compressor = compressor, .part_bytes = part_bytes, .peers = sl_route_peers(route, &peers)};
+    int result = 0;
+    for (size_t i = 0; i < algorithm->stage_count && result == 0; i++)
+        result = add_stage(codecs, &algorithm->stages[i], route, error);
+    return result;
+}
+
+void sl_codecs_close(sl_codecs *codecs) {
+    for (size_t i = 0; i < codecs->set_count; i++) {
+        sl_codec_set *set = &codecs->sets[i];
+        for (uint32_t p = 0; set->decoders != NULL && p < codecs->peers; p++)
+            sl_decoder_close(&set->decoders[p]);
+        free(set->decoders);
+        sl_decoder_close(&set->own);
+        sl_encoder_close(&set->encoder);
+        sl_codec_close(&set->codec);
+    }
+    codecs->set_count = 0;
+}

@@ -1,0 +1,148 @@
+/* route.c - see route.h. */
+#include "node/route.h"
+
+#include <stdlib.h>
+
+static bool is_sharded(const sl_route *r) {
+    return r->kind == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
+}
+
+static uint32_t before(const sl_route *r, uint32_t steps) {
+    return (r->rank + r->nodes - steps % r->nodes) % r->nodes;
+}
+
+static uint32_t after(const sl_route *r, uint32_t steps) {
+    return (r->rank + steps % r->nodes) % r->nodes;
+}
+
+static void list_ring_neighbours(sl_route *r) {
+    uint32_t a = before(r, 1), b = after(r, 1);
+    r->neighbours[0] = a < b ? a : b;
+    r->neighbours[1] = a < b ? b : a;
+}
+
+int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank,
+                  size_t dimension, sl_error *error) {
+    *r = (sl_route){.kind = algorithm->route, .topology = topology, .server = config->server, .rank = rank,
+                    .nodes = sl_topology_nodes(topology), .dimension = dimension};
+    if (r->kind == SL_ROUTE_TOPOLOGY)
+        return 0;
+    r->ranks = calloc(r->nodes, sizeof *r->ranks);
+    r->others = calloc(r->nodes, sizeof *r->others);
+    r->ones = calloc(r->nodes, sizeof *r->ones);
+    if (!r->ranks || !r->others || !r->ones)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", rank, r->nodes);
+    for (uint32_t k = 0, other = 0; k < r->nodes; k++) {
+        r->ranks[k] = k;
+        r->ones[k] = 1;
+        if (k != rank)
+            r->others[other++] = k;
+    }
+    list_ring_neighbours(r);
+    return 0;
+}
+
+void sl_route_close(sl_route *r) {
+    free(r->ranks);
+    free(r->others);
+    free(r->ones);
+}
+
+sl_range sl_route_shard(const sl_route *r, uint32_t k) {
+    size_t from = r->dimension / r->nodes * k + r->dimension % r->nodes * k / r->nodes;
+    size_t end = r->dimension / r->nodes * (k + 1) + r->dimension % r->nodes * (k + 1) / r->nodes;
+    return (sl_range){from, end - from};
+}
+
+static sl_range whole(const sl_route *r) {
+    return (sl_range){0, r->dimension};
+}
+
+static sl_row nobody(void) {
+    return (sl_row){0};
+}
+
+static sl_row only(const sl_route *r, uint32_t rank) {
+    return (sl_row){.count = 1, .peers = &r->ranks[rank], .weights = r->ones};
+}
+
+static sl_row everybody_else(const sl_route *r) {
+    return (sl_row){.count = r->nodes - 1, .peers = r->others, .weights = r->ones};
+}
+
+/* Weights are rounded to float; what a column loses by it goes to the self-weight, so that the mean (or push-sum's mass) does not creep. */
+static sl_phase along_edges(const sl_route *r, uint64_t exchange) {
+    sl_phase p = {.in = sl_topology_in(r->topology, exchange, r->rank), .out = sl_topology_out(r->topology, exchange, r->rank),
+                  .published = whole(r), .coming = whole(r)};
+    double self = p.in.self;
+    for (uint32_t i = 0; i < p.out.count; i++)
+        self += p.out.weights[i] - (double)(float)p.out.weights[i];
+    p.self_weight = (float)self;
+    return p;
+}
+
+static sl_phase round_the_ring(const sl_route *r, bool gather, uint32_t index) {
+    uint32_t sent = gather ? before(r, index + r->nodes - 1) : before(r, index);
+    uint32_t come = gather ? before(r, index) : before(r, index + 1);
+    return (sl_phase){.in = only(r, before(r, 1)), .out = only(r, after(r, 1)), .published = sl_route_shard(r, sent),
+                      .coming = sl_route_shard(r, come)};
+}
+
+static sl_phase with_one_server(const sl_route *r, bool gather) {
+    bool serves = r->rank == r->server;
+    sl_row server = serves ? nobody() : only(r, (uint32_t)r->server), workers = serves ? everybody_else(r) : nobody();
+    sl_range nothing = {0};
+    if (gather)
+        return (sl_phase){.in = server, .out = workers, .published = serves ? whole(r) : nothing, .coming = whole(r), .self_weight = serves};
+    return (sl_phase){.in = workers, .out = server, .published = whole(r), .coming = whole(r), .self_weight = serves};
+}
+
+static sl_phase with_shards(const sl_route *r, bool gather, uint32_t index) {
+    sl_range own = sl_route_shard(r, r->rank);
+    if (gather)
+        return (sl_phase){.in = everybody_else(r), .out = everybody_else(r), .published = own, .separate = true, .self_weight = 1};
+    bool to_itself = index == 0;
+    return (sl_phase){.in = to_itself ? nobody() : only(r, before(r, index)), .out = to_itself ? nobody() : only(r, after(r, index)),
+                      .published = sl_route_shard(r, after(r, index)), .coming = own, .self_weight = to_itself};
+}
+
+uint32_t sl_route_phases(const sl_route *r, bool gather) {
+    if (r->kind == SL_ROUTE_RING)
+        return r->nodes - 1;
+    return is_sharded(r) && !gather ? r->nodes : 1;
+}
+
+sl_phase sl_route_phase(const sl_route *r, bool gather, uint64_t exchange, uint32_t index) {
+    if (r->kind == SL_ROUTE_TOPOLOGY)
+        return along_edges(r, exchange);
+    if (r->kind == SL_ROUTE_RING)
+        return round_the_ring(r, gather, index);
+    return is_sharded(r) ? with_shards(r, gather, index) : with_one_server(r, gather);
+}
+
+uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
+    if (r->kind == SL_ROUTE_TOPOLOGY)
+        return sl_topology_peers(r->topology, r->rank, peers);
+    if (r->kind == SL_ROUTE_RING) {
+        *peers = r->neighbours;
+        return r->nodes > 2 ? 2 : r->nodes - 1;
+    }
+    bool meets_all = is_sharded(r) || r->rank == r->server;
+    *peers = meets_all ? r->others : &r->ranks[r->server];
+    return meets_all ? r->nodes - 1 : 1;
+}
+
+uint32_t sl_route_window(const sl_route *r) {
+    return r->kind == SL_ROUTE_TOPOLOGY ? sl_topology_window(r->topology) : 2;
+}
+
+uint32_t sl_route_width(const sl_route *r) {
+    if (r->kind != SL_ROUTE_TOPOLOGY)
+        return r->nodes - 1;
+    uint32_t widest = 0;
+    for (uint64_t e = 1; e <= sl_topology_period(r->topology); e++) {
+        sl_row row = sl_topology_in(r->topology, e, r->rank);
+        widest = row.count > widest ? row.count : widest;
+    }
+    return widest;
+}
