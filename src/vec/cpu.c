@@ -116,6 +116,11 @@ static void sgd_step(float *x, const float *x_decay, const float *g, float *m, c
         step_momentum(x, x_decay, g, m, s->learning_rate, s->weight_decay, s->momentum, count);
 }
 
+static void fill(float *v, float value, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        v[i] = value;
+}
+
 static double sum_lanes(const double lanes[LANES]) {
     double sum = 0;
     for (int l = 0; l < LANES; l++)
@@ -156,6 +161,7 @@ const sl_vec_ops *sl_vec_cpu(void) {
         .release = release,
         .combine = combine,
         .sgd_step = sgd_step,
+        .fill = fill,
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,
     };
