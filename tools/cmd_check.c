@@ -12,7 +12,7 @@ static const char help[] =
     "       starling check TOPOLOGY\n"
     "\n"
     "Validates the file. Of an experiment: the resolved configuration with all defaults filled\n"
-    "in, the model and its data. Of the topology: nodes, edges, degrees, whether it is connected\n"
+    "in, the model and its data, and how algorithm and compressor suit each other. Of the topology: nodes, edges, degrees, whether it is connected\n"
     "and stochastic (with the largest |sum - 1|), and how fast it mixes: the eigenvalues\n"
     "lambda_2 and lambda_n, rho = max(|lambda_2|, |lambda_n|) and the spectral gap 1 - rho.\n"
     "\n"
@@ -98,6 +98,23 @@ static int check_topology(const char *path, sl_error *error) {
     return result;
 }
 
+static void print_fit(const sl_fit *f, size_t dimension) {
+    const sl_compressor_config *c = &f->config.compressor;
+    printf("algorithm\n  %s\n  compressor          %s", f->config.name, sl_compressor_name(c->kind));
+    if (c->kind != SL_COMPRESSOR_IDENTITY && f->quality.unbiased)
+        printf(", unbiased, omega %.4g", f->quality.omega);
+    if (c->kind != SL_COMPRESSOR_IDENTITY && f->quality.is_contractive)
+        printf(", contractive, delta at least %.4g", f->quality.delta);
+    printf("\n  message             %.0f bytes, %.3g of the vector's\n", ceil(sl_compressor_bits(c, dimension) / 8),
+           sl_compressor_bits(c, dimension) / (32 * (double)dimension));
+    if (f->step > 0)
+        printf("  step in use         %.4g (%s)\n", f->step, f->step_derived ? "derived" : "as configured");
+    if (f->step > 0 && !isnan(f->step_theory))
+        printf("  step by theory      %.4g (sufficient, far from necessary)\n", f->step_theory);
+    if (f->warning[0] != '\0')
+        printf("  warning             %s\n", f->warning);
+}
+
 static int check_experiment(const options *o, sl_error *error) {
     trial t = {0};
     int result = trial_open(&t, o, error);
@@ -109,6 +126,7 @@ static int check_experiment(const options *o, sl_error *error) {
     } else {
         printf("%s\n\nlearner\n  %s\n  %llu rounds\n", json, sl_learner_describe(t.learner),
                (unsigned long long)t.task.rounds);
+        print_fit(&t.fit, t.task.dimension);
         result = analyse(t.experiment->topology, error);
     }
     free(json);

@@ -107,10 +107,9 @@ static int fit_compressor(const sl_algorithm *a, sl_fit *fit, size_t dimension, 
     int result = check_threshold(a, c->compressor.kind, error);
     if (result != 0)
         return result;
-    if (a == &sl_cd_sgd) {
+    if (a == &sl_cd_sgd)
         c->compressor.kind = SL_COMPRESSOR_THRESHOLD;
-        c->compressor.threshold = c->threshold;
-    }
+    c->compressor.threshold = c->threshold;
     c->compressor.scaled = resolve_switch(c->scaled, a->compressor == SL_TAKES_UNBIASED);
     c->compressor.contractive = resolve_switch(c->contractive, a->compressor == SL_TAKES_CONTRACTIVE && !c->compressor.scaled);
     if (dimension == 0)
@@ -131,17 +130,41 @@ static double choco_bound(double gap, double beta, double delta) {
     return gap * gap * delta / (16 * gap + gap * gap + 4 * beta * beta + 2 * gap * beta * beta - 8 * gap * delta);
 }
 
+/* The largest share of a model that a mixing moves: max_i (1 - W_ii), over a schedule's rounds. */
+static double mixed_share(const sl_topology *topology) {
+    double largest = 0;
+    for (uint64_t r = 1; r <= sl_topology_period(topology); r++)
+        for (uint32_t i = 0; i < sl_topology_nodes(topology); i++)
+            largest = fmax(largest, 1 - sl_topology_in(topology, r, i).self);
+    return largest;
+}
+
+/* What a sign keeps of a vector is between 1/d (theory) and 1; of a normal one 2/pi. */
+static double usual_delta(const sl_fit *fit) {
+    bool sign = fit->config.compressor.kind == SL_COMPRESSOR_SCALED_SIGN || fit->config.compressor.kind == SL_COMPRESSOR_ONE_BIT;
+    return sign ? 0.5 : fit->quality.delta;
+}
+
+/* With m the share of a model that mixing moves, a coordinate that is sent every 1/delta rounds drifts by gamma m in each, and is stable while
+ * gamma m < 2 delta / (2 - delta) if it is chosen at random, 2 delta if the largest are. Half of that; docs/algorithms.md has the measurements. */
+static double stable_consensus_step(const sl_fit *fit, double share) {
+    double delta = usual_delta(fit), kept = fit->config.compressor.kind == SL_COMPRESSOR_TOP_K ? delta : delta / (2 - delta);
+    return kept < share ? kept / share : 1;
+}
+
+/* DeepSqueeze is stable up to the same step, but what it leaves uncompensated is a floor proportional to it: an eighth. */
+static double stable_eta(const sl_fit *fit, double share) {
+    double delta = usual_delta(fit);
+    return delta < 1 ? fmin(1, delta / (8 * share)) : 1;
+}
+
 static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology, sl_error *error) {
-    bool choco = strcmp(a->name, "choco-sgd") == 0;
+    bool choco = a == &sl_choco_compress_then_mix || a == &sl_choco_mix_then_compress;
     if (!choco && a != &sl_deep_squeeze)
         return 0;
-    double given = choco ? fit->config.consensus_step : fit->config.eta;
+    double given = choco ? fit->config.consensus_step : fit->config.eta, share = mixed_share(topology);
     fit->step_derived = given <= 0;
-    fit->step_theory = NAN;
-    if (fit->step_derived)
-        fit->step = choco ? fmin(1, 2 * fit->quality.delta) : fmin(1, fit->quality.delta);
-    else
-        fit->step = given;
+    fit->step = !fit->step_derived ? given : share <= 0 ? 1 : choco ? stable_consensus_step(fit, share) : stable_eta(fit, share);
     if (!choco || sl_topology_nodes(topology) > SL_SPECTRUM_NODES_MAX)
         return 0;
     sl_topology_report report;
