@@ -42,6 +42,42 @@ NETWORKS = {
     "mlp torus overlapped": network(MLP, TORUS, WHILE_ADAPTING, MOMENTUM),
     "mlp exponential overlapped": network(MLP, EXPONENTIAL, WHILE_ADAPTING, PLAIN),
 }
+TOP_K, QSGD = {"name": "top-k", "fraction": 0.05}, {"name": "qsgd", "levels": 7, "bucket": 256}
+GOSSIP = {"nodes": 8, "family": "random-regular", "degree": 3, "seed": 5}
+PUSH = {"nodes": 8, "directed": True, "edges": [[i, (i + 1) % 8] for i in range(8)] + [[0, 4], [3, 1], [6, 2]], "weights": "push-sum"}
+
+
+def algorithm(name, topology=GOSSIP, optimizer=MOMENTUM, **parameters):
+    """A softmax regression, its 7,850 parameters in frames of 4 KiB, by one algorithm."""
+    e = network(SOFTMAX, topology, "default", optimizer)
+    e["algorithm"] = {"name": name, **parameters}
+    return e
+
+
+ALGORITHMS = {
+    "dcd-psgd qsgd": algorithm("dcd-psgd", compressor=QSGD),
+    "dcd-psgd top-k": algorithm("dcd-psgd", compressor=TOP_K),
+    "ecd-psgd qsgd": algorithm("ecd-psgd", compressor=QSGD),
+    "choco-sgd top-k": algorithm("choco-sgd", compressor=TOP_K),
+    "choco-sgd qsgd": algorithm("choco-sgd", compressor=QSGD),
+    "choco-sgd top-k overlapped": algorithm("choco-sgd", variant="mix-then-compress", compressor=TOP_K),
+    "choco-sgd random-k local steps": algorithm("choco-sgd", local_steps=3, compressor={"name": "random-k", "fraction": 0.1}),
+    "deep-squeeze top-k": algorithm("deep-squeeze", compressor=TOP_K),
+    "deep-squeeze scaled-sign": algorithm("deep-squeeze", compressor="scaled-sign"),
+    "sgp digraph": algorithm("sgp", PUSH),
+    "sgp exponential local steps": algorithm("sgp", EXPONENTIAL, local_steps=2),
+    "gradient-tracking": algorithm("gradient-tracking", optimizer=PLAIN),
+    "exact-diffusion": algorithm("exact-diffusion", optimizer=PLAIN),
+    "all-reduce": algorithm("all-reduce"),
+    "parameter-server": algorithm("parameter-server", server=3),
+    "parameter-server sharded": algorithm("parameter-server", server="sharded"),
+    "double-squeeze top-k": algorithm("double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K),
+    "double-squeeze sharded qsgd": algorithm("double-squeeze", optimizer=PLAIN, server="sharded", compressor=QSGD),
+    "local-sgd": algorithm("local-sgd", period=4),
+    "cd-sgd": algorithm("cd-sgd", optimizer=PLAIN, threshold=0.01, warmup_rounds=3),
+    "cd-sgd sharded": algorithm("cd-sgd", optimizer=PLAIN, threshold=0.01, server="sharded", correction_period=3),
+    "naive-compression qsgd": algorithm("naive-compression", compressor=QSGD),
+}
 QUADRATICS = ["ring-overlapped-momentum", "torus-warm-up", "matchings-momentum", "exponential", "exponential-overlapped"]
 
 
@@ -133,6 +169,8 @@ def tests():
     found = {}
     for name, experiment in NETWORKS.items():
         found[name] = lambda starling, folder, e=experiment: twice(starling, written(folder, e), folder)
+    for name, experiment in ALGORITHMS.items():
+        found["algorithm " + name] = lambda starling, folder, e=experiment: twice(starling, written(folder, e), folder)
     for name in QUADRATICS:
         found["quadratic " + name] = lambda starling, folder, n=name: twice(starling, os.path.join(GOLDENS, n + ".json"), folder)
     for test in (chunk_size_changes_no_bit, run_folder_repeats_itself, quadratic_folder_repeats_itself):
