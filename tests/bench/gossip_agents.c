@@ -4,7 +4,8 @@
  *
  * Forks N agents on a ring that average their vectors (learning rate 0): encode, checksum, send, receive, check, combine. The task's
  * gradient is where rounds begin and end: it stamps the end of the last round, waits for all, and stamps the start of the next. KEY=VALUE
- * overrides keys of the experiment, such as transport.chunk_bytes=1048576. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
+ * overrides keys of the experiment: transport.chunk_bytes=1048576, or another algorithm: algorithm.name=local-sgd algorithm.period=1 is an
+ * all-reduce. What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -32,10 +33,21 @@ typedef struct process {
     stamps *shared;
     int nodes;
     size_t dimension;
+    const char *algorithm;
 } process;
 
 static void initial(void *context, uint32_t rank, float *x) {
     bench_fill(x, ((process *)context)->dimension, (int)rank);
+}
+
+/* Elements that the first round did not turn into the average of the neighbourhood, or of all. */
+static size_t count_wrong(const process *p, uint32_t rank, const float *x) {
+    if (strcmp(p->algorithm, "d-psgd") == 0)
+        return bench_wrong(x, p->dimension, (int)rank, p->nodes);
+    size_t wrong = 0;
+    for (size_t i = 0; i < p->dimension && strcmp(p->algorithm, "local-sgd") == 0; i++)
+        wrong += !(fabsf(x[i] - (float)(p->nodes - 1) / 2 - bench_value(0, i)) < 1e-4f);
+    return wrong;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
@@ -43,7 +55,7 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
     (void)g;
     p->shared->end[round - 1][rank] = bench_now_ms();
     if (round == 2)
-        p->shared->wrong[rank] = bench_wrong(x, p->dimension, (int)rank, p->nodes);
+        p->shared->wrong[rank] = count_wrong(p, rank, x);
     pthread_barrier_wait(&p->shared->barrier);
     p->shared->start[round][rank] = bench_now_ms();
     return 0;
@@ -86,6 +98,7 @@ static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrid
     if (sl_experiment_parse(&experiment, json, "gossip_agents", ".", (const char *const *)overrides, (size_t)override_count,
                             &error) != 0)
         die(&error);
+    p->algorithm = experiment->algorithm.name;
     sl_agent_settings settings = {.experiment = experiment, .rank = rank, .host = "127.0.0.1"};
     settings.task = (sl_task){.context = p, .dimension = p->dimension, .rounds = rounds, .initial = initial,
                               .gradient = gradient, .evaluate = evaluate};
