@@ -13,7 +13,20 @@
 #include "compress/entries.h"
 #include "starling/rng.h"
 
-enum { PER_BLOCK = 8, DRAWS = 65536, PART_DEVIATIONS = 10, PART_MORE = 67 };
+#ifdef SL_AVX2
+#include <immintrin.h>
+#define WITH_BMI2 __attribute__((target("avx2,bmi2")))
+#endif
+
+enum {
+    PER_BLOCK = 8,                          /* elements that a block of random numbers serves */
+    BLOCKS_PER_WORD = SL_WORD / PER_BLOCK,
+    WORDS_AT_ONCE = 16,
+    DRAWS = 65536,
+    DENSE_DRAWS = DRAWS / 8,                /* kept from so many draws on, elements are moved by eights, kept or not */
+    PART_DEVIATIONS = 10,
+    PART_MORE = 67
+};
 
 typedef struct mask {
     sl_message message; /* whose it is, if `ready` */
@@ -77,25 +90,61 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
+/* A walk may look at one word more. */
 static size_t mask_bytes(const sl_codec *c) {
-    return sizeof(mask) + sl_words(c->part_elements) * sizeof(uint64_t);
+    return sizeof(mask) + (sl_words(c->part_elements) + 1) * sizeof(uint64_t);
 }
 
 /* ---- the mask ---- */
 
-static uint64_t draw_word(const sl_rng_key *key, size_t element, uint32_t threshold) {
+/* Which of the 64 half words are below `draws`, 1 to 65536. */
+static uint64_t below_plain(const uint32_t *numbers, uint32_t draws) {
     uint64_t word = 0;
-    for (size_t i = 0; i < SL_WORD; i += PER_BLOCK) {
-        uint32_t block[4];
-        sl_rng_block(key, (uint32_t)((element + i) / PER_BLOCK), block);
-        for (size_t j = 0; j < PER_BLOCK; j++)
-            word |= (uint64_t)((block[j / 2] >> 16 * (j % 2) & 0xffff) < threshold) << (i + j);
-    }
+    for (size_t i = 0; i < SL_WORD; i++)
+        word |= (uint64_t)((numbers[i / 2] >> 16 * (i % 2) & 0xffff) < draws) << i;
     return word;
 }
 
+#ifdef SL_AVX2
+SL_AVX2 static inline __m256i below_16(const uint32_t *numbers, __m256i largest) {
+    __m256i n = _mm256_loadu_si256((const __m256i *)numbers);
+    return _mm256_cmpeq_epi16(_mm256_min_epu16(n, largest), n);
+}
+
+SL_AVX2 static inline uint32_t below_32(const uint32_t *numbers, __m256i largest) {
+    __m256i bytes = _mm256_packs_epi16(below_16(numbers, largest), below_16(numbers + 8, largest));
+    return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xD8));
+}
+
+SL_AVX2 static uint64_t below_avx2(const uint32_t *numbers, uint32_t draws) {
+    __m256i largest = _mm256_set1_epi16((short)(draws - 1));
+    return below_32(numbers, largest) | (uint64_t)below_32(numbers + 16, largest) << 32;
+}
+#endif
+
+static uint64_t (*fastest_below(void))(const uint32_t *, uint32_t) {
+#ifdef SL_AVX2
+    if (sl_has_avx2())
+        return below_avx2;
+#endif
+    return below_plain;
+}
+
+/* The words for elements from `from` on. */
+static void draw(uint64_t *words, size_t count, size_t from, const sl_message *message, uint32_t draws) {
+    const sl_rng_key key = sl_message_key(message);
+    uint64_t (*below)(const uint32_t *, uint32_t) = fastest_below();
+    uint32_t numbers[WORDS_AT_ONCE][BLOCKS_PER_WORD * 4];
+    for (size_t w = 0; w < count; w += WORDS_AT_ONCE) {
+        size_t n = count - w < WORDS_AT_ONCE ? count - w : WORDS_AT_ONCE;
+        sl_rng_blocks(&key, (uint32_t)(from / PER_BLOCK + w * BLOCKS_PER_WORD), n * BLOCKS_PER_WORD, numbers[0]);
+        for (size_t i = 0; i < n; i++)
+            words[w + i] = below(numbers[i], draws);
+    }
+}
+
 /* Leaves the first `room` bits set. */
-static size_t limit(uint64_t *words, size_t count, size_t room_for) {
+FOR_EACH_CPU static size_t limit(uint64_t *words, size_t count, size_t room_for) {
     size_t kept = 0;
     for (size_t w = 0; w < count; w++) {
         kept += (size_t)__builtin_popcountll(words[w]);
@@ -109,12 +158,9 @@ static const mask *prepare(void *memory, const sl_codec *c, const sl_message *me
     mask *m = memory;
     if (m->ready && m->part == part && sl_message_same(&m->message, message))
         return m;
-    sl_rng_key key = sl_message_key(message);
-    uint32_t threshold = kept_draws(&c->config);
     size_t from, count;
     sl_codec_part_range(c, part, &from, &count);
-    for (size_t w = 0; w < sl_words(count); w++)
-        m->words[w] = draw_word(&key, from + w * SL_WORD, threshold);
+    draw(m->words, sl_words(count), from, message, kept_draws(&c->config));
     m->words[sl_words(count) - 1] &= sl_low_bits((count - 1) % SL_WORD + 1);
     m->kept = limit(m->words, sl_words(count), room(&c->config, count));
     m->message = *message;
@@ -123,20 +169,105 @@ static const mask *prepare(void *memory, const sl_codec *c, const sl_message *me
     return m;
 }
 
+/* ---- values out and in ---- */
+
+/* Kept elements of a block to the end of the values; `end`: where the values of the whole part end. Returns the new end. */
+static float *pack_plain(const uint64_t *words, size_t from, size_t count, const float *block, float *out) {
+    for (size_t i = from; i < count; i++) {
+        if (words[i / SL_WORD] >> i % SL_WORD & 1)
+            *out++ = block[i];
+    }
+    return out;
+}
+
+static void unpack_plain(const uint64_t *words, size_t from, size_t count, const float *values, float weight, float *acc) {
+    for (size_t i = from; i < count; i++) {
+        if (words[i / SL_WORD] >> i % SL_WORD & 1)
+            acc[i] += weight * *values++;
+    }
+}
+
+#ifdef SL_AVX2
+static bool has_bmi2(void) {
+    return sl_has_avx2() && __builtin_cpu_supports("bmi2");
+}
+
+/* A byte of ones for each bit. */
+WITH_BMI2 static inline uint64_t bytes_of(uint64_t bits) {
+    return _pdep_u64(bits, UINT64_C(0x0101010101010101)) * 0xff;
+}
+
+static const uint64_t lane_numbers = UINT64_C(0x0706050403020100);
+
+/* Eight elements at once, the kept ones to the front; so far as eight more fit before `end`. */
+WITH_BMI2 static float *pack_bmi2(const uint64_t *words, size_t count, const float *block, float *out, const float *end) {
+    size_t i = 0;
+    for (; i + 8 <= count && end - out >= 8; i += 8) {
+        uint64_t kept = words[i / SL_WORD] >> i % SL_WORD & 0xff;
+        __m256i lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)_pext_u64(lane_numbers, bytes_of(kept))));
+        _mm256_storeu_ps(out, _mm256_permutevar8x32_ps(_mm256_loadu_ps(block + i), lanes));
+        out += __builtin_popcountll(kept);
+    }
+    return pack_plain(words, i, count, block, out);
+}
+
+WITH_BMI2 static void unpack_bmi2(const uint64_t *words, size_t count, const float *values, const float *end, float weight, float *acc) {
+    const __m256 weights = _mm256_set1_ps(weight);
+    size_t i = 0;
+    for (; i + 8 <= count && end - values >= 8; i += 8) {
+        uint64_t kept = words[i / SL_WORD] >> i % SL_WORD & 0xff, bytes = bytes_of(kept);
+        __m256i lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)_pdep_u64(lane_numbers, bytes)));
+        __m256 chosen = _mm256_castsi256_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128((long long)bytes)));
+        __m256 before = _mm256_loadu_ps(acc + i), value = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values), lanes);
+        __m256 after = _mm256_add_ps(before, _mm256_mul_ps(weights, value));
+        _mm256_storeu_ps(acc + i, _mm256_blendv_ps(before, after, chosen));
+        values += __builtin_popcountll(kept);
+    }
+    unpack_plain(words, i, count, values, weight, acc);
+}
+#endif
+
+static float *pack(const uint64_t *words, size_t count, const float *block, float *out, const float *end) {
+#ifdef SL_AVX2
+    if (has_bmi2())
+        return pack_bmi2(words, count, block, out, end);
+#endif
+    (void)end;
+    return pack_plain(words, 0, count, block, out);
+}
+
+static void unpack(const uint64_t *words, size_t count, const float *values, const float *end, float weight, float *acc) {
+#ifdef SL_AVX2
+    if (has_bmi2()) {
+        unpack_bmi2(words, count, values, end, weight, acc);
+        return;
+    }
+#endif
+    (void)end;
+    unpack_plain(words, 0, count, values, weight, acc);
+}
+
+static bool is_dense(const sl_codec *c) {
+    return kept_draws(&c->config) >= DENSE_DRAWS;
+}
+
 /* ---- payloads ---- */
+
+static void gather(sl_encoder *e, const sl_source *source, uint32_t part, const mask *m, float *out) {
+    const float *end = out + m->kept;
+    size_t from, count;
+    sl_codec_part_range(e->codec, part, &from, &count);
+    if (!is_dense(e->codec))
+        sl_walk_gather(sl_walk_open(m->words, count, 0, m->kept), e, source, from, out);
+    for (size_t at = 0; is_dense(e->codec) && at < count; at += SL_BLOCK) {
+        size_t elements = count - at < SL_BLOCK ? count - at : SL_BLOCK;
+        out = pack(m->words + at / SL_WORD, elements, sl_encoder_read(e, source, from + at, elements), out, end);
+    }
+}
 
 static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
     const mask *m = prepare(e->memory, e->codec, &e->message, part);
-    float *value = buffer;
-    size_t from, count;
-    sl_codec_part_range(e->codec, part, &from, &count);
-    for (size_t at = 0; at < count; at += SL_BLOCK) {
-        size_t elements = count - at < SL_BLOCK ? count - at : SL_BLOCK;
-        const float *block = sl_encoder_read(e, source, from + at, elements);
-        for (size_t i = 0; i < elements; i += SL_WORD)
-            for (uint64_t word = m->words[(at + i) / SL_WORD]; word != 0; word &= word - 1)
-                *value++ = block[i + (size_t)__builtin_ctzll(word)];
-    }
+    gather(e, source, part, m, buffer);
     if (!sl_entries_finite(buffer, m->kept))
         return SL_EDIVERGED;
     *out = (sl_payload){buffer, m->kept * sizeof(float)};
@@ -149,14 +280,16 @@ static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
 }
 
 static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
-    const mask *m = prepare(d->memory, d->codec, &d->message, part);
-    const float *value = payload.data;
-    float scaled = d->codec->config.scaled ? weight * (float)(1 / probability(&d->codec->config)) : weight;
+    const sl_codec *c = d->codec;
+    const mask *m = prepare(d->memory, c, &d->message, part);
+    const float *values = payload.data;
+    float scaled = weight * (c->config.scaled ? (float)(1 / probability(&c->config)) : 1);
     size_t from, count;
-    sl_codec_part_range(d->codec, part, &from, &count);
-    for (size_t i = 0; i < count; i += SL_WORD)
-        for (uint64_t word = m->words[i / SL_WORD]; word != 0; word &= word - 1)
-            acc[from + i + (size_t)__builtin_ctzll(word)] += scaled * *value++;
+    sl_codec_part_range(c, part, &from, &count);
+    if (is_dense(c))
+        unpack(m->words, count, values, values + m->kept, scaled, acc + from);
+    else
+        sl_walk_scatter(sl_walk_open(m->words, count, 0, m->kept), scaled, values, acc + from);
 }
 
 const codec_ops sl_random_dropping_codec = {

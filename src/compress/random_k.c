@@ -13,6 +13,8 @@
 #include "compress/entries.h"
 #include "starling/rng.h"
 
+enum { DRAWN_AT_ONCE = 64 }; /* blocks of random numbers */
+
 typedef struct subset {
     sl_message message; /* whose it is, if `ready` */
     bool ready;
@@ -47,13 +49,21 @@ static size_t subset_bytes(const sl_codec *c) {
 
 /* ---- the subset ---- */
 
-static void draw(uint64_t *words, size_t count, uint32_t dimension, const sl_message *message) {
-    sl_rng rng = {.key = sl_message_key(message)};
-    for (size_t drawn = 0; drawn < count;) {
-        uint32_t i = sl_rng_below(&rng, dimension);
-        uint64_t word = words[i / SL_WORD];
-        drawn += ~word >> i % SL_WORD & 1;
-        words[i / SL_WORD] = word | UINT64_C(1) << i % SL_WORD;
+FOR_EACH_CPU static void draw(uint64_t *words, size_t count, uint32_t dimension, const sl_message *message) {
+    const sl_rng_key key = sl_message_key(message);
+    const uint32_t rejected = -dimension % dimension; /* see sl_rng_below */
+    uint32_t numbers[4 * DRAWN_AT_ONCE], block = 0;
+    for (size_t drawn = 0; drawn < count; block += DRAWN_AT_ONCE) {
+        sl_rng_blocks(&key, block, DRAWN_AT_ONCE, numbers);
+        for (size_t i = 0; i < 4 * DRAWN_AT_ONCE && drawn < count; i++) {
+            uint64_t product = (uint64_t)numbers[i] * dimension;
+            if ((uint32_t)product < rejected)
+                continue;
+            size_t index = product >> 32;
+            uint64_t word = words[index / SL_WORD];
+            drawn += ~word >> index % SL_WORD & 1;
+            words[index / SL_WORD] = word | UINT64_C(1) << index % SL_WORD;
+        }
     }
 }
 
@@ -64,13 +74,13 @@ static void invert(uint64_t *words, size_t dimension) {
 }
 
 /* Place of the n-th bit set, from 0. */
-static size_t nth_bit(uint64_t word, size_t n) {
+static inline size_t nth_bit(uint64_t word, size_t n) {
     for (; n > 0; n--)
         word &= word - 1;
     return (size_t)__builtin_ctzll(word);
 }
 
-static void find_parts(const sl_codec *c, const uint64_t *words, uint64_t *starts) {
+FOR_EACH_CPU static void find_parts(const sl_codec *c, const uint64_t *words, uint64_t *starts) {
     size_t entries = 0;
     uint32_t part = 0;
     for (size_t w = 0; w < sl_words(c->dimension); w++) {
@@ -94,16 +104,10 @@ static void prepare(subset *s, const sl_codec *c, const sl_message *message) {
     s->ready = true;
 }
 
-/* The part's elements: returns how many, from the element *start on. */
-static size_t part_entries(const subset *s, const sl_codec *c, uint32_t part, size_t *start) {
+/* A part's elements, in order. */
+static sl_walk walk_part(const subset *s, const sl_codec *c, uint32_t part) {
     size_t left = c->k - part * c->part_elements;
-    *start = s->words[sl_words(c->dimension) + part];
-    return left < c->part_elements ? left : c->part_elements;
-}
-
-/* Word w of the bitmap, without what lies before element `start`. */
-static uint64_t word_from(const subset *s, size_t w, size_t start) {
-    return w == start / SL_WORD ? s->words[w] & ~sl_low_bits(start % SL_WORD) : s->words[w];
+    return sl_walk_open(s->words, c->dimension, s->words[sl_words(c->dimension) + part], left < c->part_elements ? left : c->part_elements);
 }
 
 /* ---- payloads ---- */
@@ -114,28 +118,12 @@ static int begin(sl_encoder *e, const sl_source *source) {
     return 0;
 }
 
-static void gather(sl_encoder *e, const sl_source *source, size_t start, size_t count, float *out) {
-    const subset *s = e->memory;
-    const float *block = NULL;
-    size_t block_from = 0, done = 0;
-    for (size_t w = start / SL_WORD; done < count; w++) {
-        uint64_t word = word_from(s, w, start);
-        size_t from = w * SL_WORD / SL_BLOCK * SL_BLOCK, left = e->codec->dimension - from;
-        if (word != 0 && (block == NULL || block_from != from)) {
-            block = sl_encoder_read(e, source, from, left < SL_BLOCK ? left : SL_BLOCK);
-            block_from = from;
-        }
-        for (; word != 0 && done < count; word &= word - 1)
-            out[done++] = block[w * SL_WORD % SL_BLOCK + (size_t)__builtin_ctzll(word)];
-    }
-}
-
 static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
-    size_t start, count = part_entries(e->memory, e->codec, part, &start);
-    gather(e, source, start, count, buffer);
-    if (!sl_entries_finite(buffer, count))
+    sl_walk walk = walk_part(e->memory, e->codec, part);
+    sl_walk_gather(walk, e, source, 0, buffer);
+    if (!sl_entries_finite(buffer, walk.left))
         return SL_EDIVERGED;
-    *out = (sl_payload){buffer, count * sizeof(float)};
+    *out = (sl_payload){buffer, walk.left * sizeof(float)};
     return 0;
 }
 
@@ -147,14 +135,9 @@ static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
 
 static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
     const sl_codec *c = d->codec;
-    subset *s = d->memory;
-    prepare(s, c, &d->message);
-    size_t start, count = part_entries(s, c, part, &start), done = 0;
-    const float *values = payload.data;
-    float scaled = c->config.scaled ? weight * (float)((double)c->dimension / (double)c->k) : weight;
-    for (size_t w = start / SL_WORD; done < count; w++)
-        for (uint64_t word = word_from(s, w, start); word != 0 && done < count; word &= word - 1)
-            acc[w * SL_WORD + (size_t)__builtin_ctzll(word)] += scaled * values[done++];
+    prepare(d->memory, c, &d->message);
+    float scale = c->config.scaled ? (float)((double)c->dimension / (double)c->k) : 1;
+    sl_walk_scatter(walk_part(d->memory, c, part), weight * scale, payload.data, acc);
 }
 
 const codec_ops sl_random_k_codec = {

@@ -17,9 +17,7 @@
 
 #include "compress/entries.h"
 
-/* The processor's vector instructions are asked for when a message begins; sanitizers and clang get the plain loop. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define WITH_AVX2
+#ifdef SL_AVX2
 #include <immintrin.h>
 #endif
 
@@ -27,7 +25,7 @@ enum {
     COLLECT_MORE = 4096,           /* entries beyond 1.5 k that a collection holds; at least SL_BLOCK */
     SAMPLE_RUN = 64,               /* consecutive elements of a sample */
     SAMPLE_RUNS_MAX = 1024,
-    SAMPLE_BLOCKS_MIN = 1024,      /* shorter vectors are not worth a sample */
+    SAMPLE_BLOCKS_MIN = 64,        /* shorter vectors are not worth a sample */
     SAMPLE_EVERY = 8,              /* at most one block of so many is looked into */
     NO_LIMIT = -1
 };
@@ -112,7 +110,7 @@ static uint32_t magnitude_of(uint64_t e) {
 
 /* One digit of `width` bits, at bit `shift`, of the k-th largest magnitude among those that agree with `prefix` above the digit.
  * On return *k counts within the digit's class. */
-static uint32_t select_digit(const uint64_t *entries, size_t count, uint32_t prefix, unsigned shift, unsigned width, size_t *k) {
+FOR_EACH_CPU static uint32_t select_digit(const uint64_t *entries, size_t count, uint32_t prefix, unsigned shift, unsigned width, size_t *k) {
     uint32_t classes[2048] = {0};
     for (size_t i = 0; i < count; i++) {
         uint32_t m = magnitude_of(entries[i]);
@@ -134,7 +132,7 @@ static uint32_t select_magnitude(const uint64_t *entries, size_t count, size_t k
 }
 
 /* Leaves the k largest, in order. Returns the least magnitude among them, which later entries have to exceed. */
-static int32_t cut(uint64_t *entries, size_t count, size_t k) {
+FOR_EACH_CPU static int32_t cut(uint64_t *entries, size_t count, size_t k) {
     size_t equal, kept = 0;
     uint32_t least = select_magnitude(entries, count, k, &equal);
     for (size_t i = 0; i < count; i++) {
@@ -165,17 +163,17 @@ static uint64_t *collect_plain(const float *v, size_t from, size_t count, int32_
     return end;
 }
 
-#ifdef WITH_AVX2
-__attribute__((target("avx2"), always_inline)) static inline __m256i exceeding(const float *v, __m256i limit) {
+#ifdef SL_AVX2
+SL_AVX2 static inline __m256i exceeding(const float *v, __m256i limit) {
     __m256i magnitude = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)v), _mm256_set1_epi32(SL_FLOAT_MAGNITUDE));
     return _mm256_cmpgt_epi32(magnitude, limit);
 }
 
-__attribute__((target("avx2"), always_inline)) static inline uint32_t lanes(__m256i mask) {
+SL_AVX2 static inline uint32_t lanes(__m256i mask) {
     return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(mask));
 }
 
-__attribute__((target("avx2"))) static uint64_t *collect_avx2(const float *v, size_t from, size_t count, int32_t limit, uint64_t *end) {
+SL_AVX2 static uint64_t *collect_avx2(const float *v, size_t from, size_t count, int32_t limit, uint64_t *end) {
     const __m256i limits = _mm256_set1_epi32(limit);
     size_t i = 0;
     for (; i + 32 <= count; i += 32) {
@@ -198,8 +196,8 @@ __attribute__((target("avx2"))) static uint64_t *collect_avx2(const float *v, si
 #endif
 
 static collector *fastest_collector(void) {
-#ifdef WITH_AVX2
-    if (__builtin_cpu_supports("avx2"))
+#ifdef SL_AVX2
+    if (sl_has_avx2())
         return collect_avx2;
 #endif
     return collect_plain;
@@ -366,7 +364,7 @@ static index_reader read_indices(const sl_codec *c, sl_payload payload, size_t c
 }
 
 /* Indices increase, and leave room for the entries of the parts before and behind. */
-static int check_indices(const sl_codec *c, uint32_t part, sl_payload payload) {
+FOR_EACH_CPU static int check_indices(const sl_codec *c, uint32_t part, sl_payload payload) {
     size_t first, count = part_entries(c, part, &first), bits_used = count * index_width(c->dimension);
     if (payload.bytes != count * sizeof(float) + (bits_used + 7) / 8)
         return SL_EPROTO;
@@ -382,7 +380,7 @@ static int check_indices(const sl_codec *c, uint32_t part, sl_payload payload) {
     return !out_of_order && room && !unused_set && sl_entries_finite(payload.data, count) ? 0 : SL_EPROTO;
 }
 
-static int check_bitmap(const sl_codec *c, uint32_t part, sl_payload payload) {
+FOR_EACH_CPU static int check_bitmap(const sl_codec *c, uint32_t part, sl_payload payload) {
     size_t from, elements;
     sl_codec_part_range(c, part, &from, &elements);
     size_t bitmap_bytes = (elements + 7) / 8;
@@ -401,15 +399,23 @@ static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
     return d->codec->sparse ? check_indices(d->codec, part, payload) : check_bitmap(d->codec, part, payload);
 }
 
-static void add_indices(const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc) {
+FOR_EACH_CPU static void add_indices(const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc) {
     size_t first, count = part_entries(c, part, &first);
     index_reader r = read_indices(c, payload, count);
     const float *values = payload.data;
-    for (size_t i = 0; i < count; i++)
-        acc[get_index(&r, i)] += weight * values[i];
+    for (size_t at = 0; at < count; at += SL_BATCH) {
+        size_t n = count - at < SL_BATCH ? count - at : SL_BATCH;
+        uint32_t indices[SL_BATCH];
+        for (size_t i = 0; i < n; i++) {
+            indices[i] = get_index(&r, at + i);
+            __builtin_prefetch(acc + indices[i], 1);
+        }
+        for (size_t i = 0; i < n; i++)
+            acc[indices[i]] += weight * values[at + i];
+    }
 }
 
-static void add_bitmap(const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc) {
+FOR_EACH_CPU static void add_bitmap(const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc) {
     size_t from, elements;
     sl_codec_part_range(c, part, &from, &elements);
     size_t bitmap_bytes = (elements + 7) / 8;

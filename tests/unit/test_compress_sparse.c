@@ -402,6 +402,35 @@ START_TEST(a_decoded_message_encodes_to_itself) {
 }
 END_TEST
 
+static uint64_t hash(uint64_t h, const void *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        h = (h ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return h;
+}
+
+/* Written down once: whatever kernels the processor gets, and at whatever time, messages and sums are these. */
+START_TEST(bytes_are_the_same_on_every_processor) {
+    static const uint64_t expected[CONFIGS] = {UINT64_C(0x7f83cd6136240db1), UINT64_C(0x587b22e01cf2ef47), UINT64_C(0xbf1da9803a3c01e4),
+                                               UINT64_C(0xae8f49126ed56b1b), UINT64_C(0xc12fb59b8eb30a4b), UINT64_C(0x2744a1c484cea54a)};
+    size_t d = 200003;
+    float *v = vector_of(d), *acc = vector_of(d);
+    sl_rng rng = sl_rng_open(3, 1, 4, SL_PURPOSE_INIT);
+    for (size_t i = 0; i < d; i++)
+        v[i] = (float)((int32_t)sl_rng_u32(&rng) >> 8);
+    pair p = open_pair(any_config(_i, d), d, 2 * SMALL_PART);
+    ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
+    decode(&p, &a_message, 0.3f, acc);
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++)
+        h = hash(h, p.payloads[part].data, p.payloads[part].bytes);
+    h = hash(h, acc, d * sizeof(float));
+    ck_assert_msg(h == expected[_i], "0x%016llx", (unsigned long long)h);
+    close_pair(&p);
+    release(v);
+    release(acc);
+}
+END_TEST
+
 START_TEST(nan_and_infinity_are_never_sent) {
     static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
     static const size_t sizes[] = {1, 1000, (1 << 20) + 5};
@@ -816,6 +845,7 @@ int main(void) {
     tcase_add_loop_test(each, a_decoded_message_encodes_to_itself, 0, CONFIGS);
     tcase_add_loop_test(each, parts_of_two_messages_may_come_in_turns, 0, CONFIGS);
     tcase_add_loop_test(each, a_wrong_length_or_value_is_refused, 0, CONFIGS);
+    tcase_add_loop_test(each, bytes_are_the_same_on_every_processor, 0, CONFIGS);
     tcase_add_loop_test(drawn, messages_differ_in_what_they_keep, 2, CONFIGS);
     tcase_add_loop_test(once, top_k_reads_a_vector_once_and_a_sample, 0, 2);
     suite_add_tcase(suite, shapes);
