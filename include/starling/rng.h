@@ -7,6 +7,7 @@
 #ifndef STARLING_RNG_H
 #define STARLING_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -34,6 +35,8 @@ typedef struct sl_rng_key {
 
 /* Four independent uniform 32-bit words: block `index` of the stream. */
 void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
+/* Blocks first, first + 1, ..., first + count - 1: four words each, the same as one by one, but several at a time. */
+void sl_rng_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
 
 /* A cursor over a stream; sequential draws of words 0, 1, 2, ... */
 typedef struct sl_rng {

@@ -1,0 +1,340 @@
+/* dense.c - parts, buckets and bits of the dense-coded compressors; see dense.h. */
+#include "compress/dense.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "compress/pack.h"
+#include "starling/rng.h"
+#include "vec/for_each_cpu.h"
+
+/* ---- which compressor, in which form ---- */
+
+static const dense_coder *coder_of(const sl_compressor_config *config) {
+    static const dense_coder *const coders[SL_COMPRESSOR_COUNT] = {
+        [SL_COMPRESSOR_FLOAT16] = &sl_float16_coder,   [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_coder,
+        [SL_COMPRESSOR_QSGD] = &sl_qsgd_coder,         [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_coder,
+        [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_coder,   [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_coder,
+        [SL_COMPRESSOR_NATURAL] = &sl_natural_coder,   [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_coder,
+    };
+    return coders[config->kind];
+}
+
+static dense_form form_of(const sl_codec *c) {
+    return coder_of(&c->config)->form(&c->config, c->dimension);
+}
+
+size_t sl_dense_bucket(const sl_compressor_config *config, size_t dimension) {
+    return config->bucket == 0 || config->bucket > dimension ? dimension : config->bucket;
+}
+
+int sl_dense_check_bucket(const sl_compressor_config *config, size_t dimension, sl_error *error) {
+    (void)dimension;
+    if (config->bucket == 0 || config->bucket >= DENSE_BUCKET_MIN)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm.compressor.bucket: %u: allowed are 0 (the whole vector) and %d or more; fewer elements than that are as short as "
+                   "their scale",
+                   config->bucket, DENSE_BUCKET_MIN);
+}
+
+double sl_dense_bits(const sl_compressor_config *config, size_t dimension) {
+    dense_form f = coder_of(config)->form(config, dimension);
+    return (double)dimension * f.width + 32.0 * f.scale->floats * (double)((dimension - 1) / f.bucket + 1);
+}
+
+/* ---- parts ---- */
+
+static size_t packed_bytes(size_t n, unsigned width) {
+    return (n * width + 7) / 8;
+}
+
+static size_t smallest(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* The smallest range of blocks that holds whole buckets. */
+static size_t whole_buckets(size_t bucket) {
+    size_t a = bucket, b = SL_BLOCK;
+    while (b != 0) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return bucket / a * SL_BLOCK;
+}
+
+static size_t bytes_of(const dense_form *f, size_t n, size_t buckets) {
+    return sizeof(float) * f->scale->floats * buckets + packed_bytes(n, f->width);
+}
+
+/* Does each bucket lie within one part? */
+static bool is_local(const sl_codec *c, const dense_form *f) {
+    return c->parts == 1 || c->part_elements % f->bucket == 0;
+}
+
+/* The most elements of a part in steps of `unit`, with up to `more` scales beyond those of n / bucket; 0: none. */
+static size_t part_of(const dense_form *f, size_t unit, size_t more, size_t part_bytes) {
+    size_t n = 0;
+    while (n + unit <= DENSE_PART_ELEMENTS && bytes_of(f, n + unit, (n + unit) / f->bucket + more) <= part_bytes)
+        n += unit;
+    return n;
+}
+
+void sl_dense_lay_out(sl_codec *c, size_t part_bytes) {
+    dense_form f = form_of(c);
+    size_t more = 0, d = c->dimension;
+    c->part_elements = part_of(&f, whole_buckets(f.bucket), more, part_bytes);
+    if (c->part_elements == 0) { /* a bucket's first and last element may lie in other parts */
+        more = 2;
+        c->part_elements = part_of(&f, SL_BLOCK, more, part_bytes);
+    }
+    size_t whole = bytes_of(&f, d, (d - 1) / f.bucket + 1);
+    if (d <= DENSE_PART_ELEMENTS && whole <= part_bytes)
+        c->part_elements = d;
+    c->part_bytes_max = c->part_elements == d ? whole : bytes_of(&f, c->part_elements, c->part_elements / f.bucket + more);
+    c->parts = (uint32_t)((d - 1) / c->part_elements + 1);
+}
+
+/* Scales, as floats, of the buckets that [from, from + count) touches. */
+static size_t scales_of(const dense_form *f, size_t from, size_t count) {
+    return f->scale->floats * ((from + count - 1) / f->bucket - from / f->bucket + 1);
+}
+
+/* ---- encoding ---- */
+
+/* Codes of one block [at, at + n) into `out`. scales: of the buckets from the block's first on. */
+static void code_block(const sl_encoder *e, const dense_form *f, const float *scales, const float *v, size_t at, size_t n, uint8_t *out) {
+    const dense_coder *coder = coder_of(&e->codec->config);
+    uint16_t codes[SL_BLOCK];
+    union {
+        uint32_t words[SL_BLOCK / 2];
+        uint16_t halves[SL_BLOCK];
+    } random;
+    if (coder->random) {
+        sl_rng_key key = sl_message_key(&e->message);
+        sl_rng_blocks(&key, (uint32_t)(at / 8), (n + 7) / 8, random.words);
+    }
+    for (size_t o = 0, run; o < n; o += run) {
+        size_t bucket = (at + o) / f->bucket;
+        run = smallest((bucket + 1) * f->bucket - at - o, n - o);
+        const float *scale = scales + f->scale->floats * (bucket - at / f->bucket);
+        coder->encode(&e->codec->config, coder->early ? NULL : scale, v + o, random.halves + o, run, codes + o);
+    }
+    sl_pack(codes, n, f->width, out);
+}
+
+/* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where they are not to wait for those, the
+ * codes (early, or NULL). *last: the last block that was read. */
+static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, float *scales, uint8_t *early,
+                   const float **last) {
+    dense_sums sums = {0};
+    for (size_t at = from, n; at < from + count; at += n) {
+        n = smallest(from + count - at, SL_BLOCK);
+        const float *v = *last = sl_encoder_read(e, source, at, n);
+        for (size_t o = 0, run; o < n; o += run) {
+            size_t start = (at + o) / f->bucket * f->bucket;
+            size_t end = smallest(start + f->bucket, e->codec->dimension);
+            run = smallest(end - at - o, n - o);
+            f->scale->see(&sums, v + o, at + o, run);
+            if (at + o + run < end)
+                continue;
+            if (!f->scale->result(&sums, end - start, scales))
+                return SL_EDIVERGED;
+            scales += f->scale->floats;
+            sums = (dense_sums){0};
+        }
+        if (early != NULL)
+            code_block(e, f, NULL, v, at, n, early + packed_bytes(at - from, f->width));
+    }
+    return 0;
+}
+
+/* Scales and early codes of the whole vector, where buckets go over parts. */
+static size_t shared_scales_bytes(const sl_codec *c, const dense_form *f) {
+    return (sizeof(float) * scales_of(f, 0, c->dimension) + 7) / 8 * 8;
+}
+
+size_t sl_dense_encoder_bytes(const sl_codec *c) {
+    dense_form f = form_of(c);
+    if (is_local(c, &f))
+        return 0;
+    return shared_scales_bytes(c, &f) + (coder_of(&c->config)->early ? packed_bytes(c->dimension, f.width) : 0);
+}
+
+static uint8_t *shared_codes(const sl_encoder *e, const dense_form *f) {
+    return (uint8_t *)e->memory + shared_scales_bytes(e->codec, f);
+}
+
+int sl_dense_begin(sl_encoder *e, const sl_source *source) {
+    dense_form f = form_of(e->codec);
+    const float *last;
+    if (is_local(e->codec, &f))
+        return 0;
+    uint8_t *early = coder_of(&e->codec->config)->early ? shared_codes(e, &f) : NULL;
+    return measure(e, &f, source, 0, e->codec->dimension, e->memory, early, &last);
+}
+
+/* Codes of [from, from + count) with the scales that are known: block by block; `v`: the only block, where it has been read. */
+static void code(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, const float *scales,
+                 const float *v, uint8_t *out) {
+    for (size_t at = from, n; at < from + count; at += n) {
+        n = smallest(from + count - at, SL_BLOCK);
+        const float *block = v != NULL ? v : sl_encoder_read(e, source, at, n);
+        code_block(e, f, scales + f->scale->floats * (at / f->bucket - from / f->bucket), block, at, n,
+                   out + packed_bytes(at - from, f->width));
+    }
+}
+
+/* Measures and codes a few blocks of whole buckets at a time, while they are in the cache. */
+static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, float *scales,
+                        uint8_t *codes) {
+    bool early = coder_of(&e->codec->config)->early;
+    for (size_t at = from, n; at < from + count; at += n) {
+        n = smallest(from + count - at, whole_buckets(f->bucket));
+        uint8_t *out = codes + packed_bytes(at - from, f->width);
+        const float *v;
+        if (measure(e, f, source, at, n, scales, early ? out : NULL, &v) != 0)
+            return SL_EDIVERGED;
+        if (!early)
+            code(e, f, source, at, n, scales, n <= SL_BLOCK ? v : NULL, out);
+        scales += scales_of(f, at, n);
+    }
+    return 0;
+}
+
+int sl_dense_encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+    dense_form f = form_of(e->codec);
+    size_t from, count;
+    sl_codec_part_range(e->codec, part, &from, &count);
+    size_t floats = scales_of(&f, from, count);
+    float *scales = buffer;
+    uint8_t *codes = (uint8_t *)(scales + floats);
+    *out = (sl_payload){buffer, sizeof(float) * floats + packed_bytes(count, f.width)};
+    if (is_local(e->codec, &f))
+        return encode_local(e, &f, source, from, count, scales, codes);
+    memcpy(scales, (const float *)e->memory + from / f.bucket * f.scale->floats, sizeof(float) * floats);
+    if (coder_of(&e->codec->config)->early)
+        memcpy(codes, shared_codes(e, &f) + packed_bytes(from, f.width), packed_bytes(count, f.width));
+    else
+        code(e, &f, source, from, count, scales, NULL, codes);
+    return 0;
+}
+
+/* ---- decoding ---- */
+
+static bool scales_allowed(const dense_form *f, const float *scales, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, scales + i, sizeof bits);
+        if ((f->scale->negative ? bits & 0x7FFFFFFF : bits) >= DENSE_INFINITY_BITS)
+            return false;
+    }
+    return true;
+}
+
+FOR_EACH_CPU static uint32_t largest_code(const uint16_t *codes, size_t n, uint32_t mask) {
+    uint16_t largest = 0, part = (uint16_t)mask;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t code = codes[i] & part;
+        largest = code > largest ? code : largest;
+    }
+    return largest;
+}
+
+static bool codes_allowed(const dense_form *f, const uint8_t *packed, size_t count) {
+    uint16_t codes[SL_BLOCK];
+    unsigned used = count * f->width % 8;
+    if (used != 0 && packed[packed_bytes(count, f->width) - 1] >> used != 0)
+        return false;
+    for (size_t at = 0, n; f->max < f->mask && at < count; at += n) {
+        n = smallest(count - at, SL_BLOCK);
+        sl_unpack(packed + packed_bytes(at, f->width), n, f->width, codes);
+        if (largest_code(codes, n, f->mask) > f->max)
+            return false;
+    }
+    return true;
+}
+
+int sl_dense_check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
+    dense_form f = form_of(d->codec);
+    size_t from, count;
+    sl_codec_part_range(d->codec, part, &from, &count);
+    size_t floats = scales_of(&f, from, count);
+    if (payload.bytes != sizeof(float) * floats + packed_bytes(count, f.width))
+        return SL_EPROTO;
+    const float *scales = payload.data;
+    return scales_allowed(&f, scales, floats) && codes_allowed(&f, (const uint8_t *)(scales + floats), count) ? 0 : SL_EPROTO;
+}
+
+void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
+    dense_form f = form_of(d->codec);
+    const dense_coder *coder = coder_of(&d->codec->config);
+    size_t from, count;
+    sl_codec_part_range(d->codec, part, &from, &count);
+    const float *scales = payload.data;
+    const uint8_t *packed = (const uint8_t *)(scales + scales_of(&f, from, count));
+    uint16_t codes[SL_BLOCK];
+    for (size_t at = from, n; at < from + count; at += n) {
+        n = smallest(from + count - at, SL_BLOCK);
+        sl_unpack(packed + packed_bytes(at - from, f.width), n, f.width, codes);
+        for (size_t o = 0, run; o < n; o += run) {
+            size_t bucket = (at + o) / f.bucket;
+            run = smallest((bucket + 1) * f.bucket - at - o, n - o);
+            const float *scale = scales + f.scale->floats * (bucket - from / f.bucket);
+            coder->add(&d->codec->config, scale, weight, codes + o, run, acc + at + o);
+        }
+    }
+}
+
+/* ---- bricks ---- */
+
+double sl_dense_lane_sum(const double lanes[DENSE_LANES]) {
+    double sum = 0;
+    for (int l = 0; l < DENSE_LANES; l++)
+        sum += lanes[l];
+    return sum;
+}
+
+FOR_EACH_CPU static uint32_t largest_magnitude(const float *v, size_t n) {
+    int32_t largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, v + i, sizeof bits);
+        bits &= 0x7FFFFFFF;
+        largest = bits > largest ? bits : largest;
+    }
+    return (uint32_t)largest;
+}
+
+void sl_dense_see_largest(dense_sums *sums, const float *v, size_t at, size_t n) {
+    (void)at;
+    uint32_t largest = largest_magnitude(v, n);
+    if (largest > sums->largest)
+        sums->largest = largest;
+}
+
+static bool max_norm(const dense_sums *sums, size_t n, float *scale) {
+    (void)n;
+    memcpy(scale, &sums->largest, sizeof *scale);
+    return sums->largest < DENSE_INFINITY_BITS;
+}
+
+const dense_scale sl_dense_max_norm = {.floats = 1, .see = sl_dense_see_largest, .result = max_norm};
+
+dense_rounding sl_dense_rounding(uint32_t levels, unsigned level_bits, float scale) {
+    unsigned bits = level_bits > 5 ? 21 - level_bits : 16;
+    double whole = scale > 0 ? levels * exp2(bits) / scale : 0; /* a zero bucket: every q is 0 */
+    double power = whole > 0x1p100 ? 0x1p100 : whole < 0x1p-100 ? 0x1p-24 : 1;
+    return (dense_rounding){(float)power, (float)(whole / power), levels, bits};
+}
+
+FOR_EACH_CPU static void add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {
+    for (size_t i = 0; i < n; i++)
+        acc[i] += unit * (float)((codes[i] & 1) - (codes[i] >> 1));
+}
+
+void sl_dense_add_ternary(float weighted_unit, const uint16_t *codes, size_t n, float *acc) {
+    add_ternary(weighted_unit, codes, n, acc);
+}

@@ -1,0 +1,103 @@
+/* dense.h - what the dense-coded compressors share: those that send a code of a few bits for every element, and perhaps, for each bucket
+ * of elements, scales that the codes refer to.
+ *
+ * A part covers a range of elements: a multiple of SL_BLOCK and at most DENSE_PART_ELEMENTS, so that the accumulator's piece stays in a
+ * core's second cache, and of whole buckets where such a range holds them. Its payload is
+ *     the scales of all buckets that it touches, in order, float32 | the codes of its elements, packed from the lowest bit on
+ * with zeros in what is left of the last byte. A message of one part has exactly the documented bits, rounded up to bytes; where a bucket
+ * is longer than a part, each of its parts repeats the scale, which a first pass over the vector (begin) has found.
+ *
+ * A compressor of this kind is a dense_coder: its scales, its codes, and what a code adds. Everything else is in dense.c.
+ * Random rounding: element i takes half-word i & 7 of the message's block i >> 3 (starling/rng.h; the low half of a word first), so that
+ * neither the parts nor the order in which they are encoded matter.
+ */
+#ifndef SL_DENSE_H
+#define SL_DENSE_H
+
+#include "compress/codec.h"
+
+enum { DENSE_PART_ELEMENTS = 65536, DENSE_LANES = 16, DENSE_BUCKET_MIN = 4 };
+
+/* What is gathered of one bucket. Element i of the vector goes to lane i % DENSE_LANES: the same bits from every instruction set. */
+typedef struct dense_sums {
+    double lanes[2][DENSE_LANES];
+    uint64_t negatives;
+    uint32_t largest; /* magnitude, as the bits of a float: those order as the magnitudes do, infinity and NaN at the end */
+} dense_sums;
+
+typedef struct dense_scale {
+    unsigned floats; /* of one bucket; 0: nothing is sent, the elements are only looked at */
+    bool negative;   /* may a scale be below zero? */
+    void (*see)(dense_sums *sums, const float *v, size_t at, size_t n); /* elements [at, at + n) of the vector */
+    bool (*result)(const dense_sums *sums, size_t n, float *scale);     /* false: what was seen cannot be sent */
+} dense_scale;
+
+/* How a configured compressor codes a vector. */
+typedef struct dense_form {
+    unsigned width;     /* bits of a code, 1 to 16 */
+    uint32_t mask, max; /* a code c is allowed where (c & mask) <= max */
+    size_t bucket;      /* elements that share scales */
+    const dense_scale *scale;
+} dense_form;
+
+typedef struct dense_coder {
+    dense_form (*form)(const sl_compressor_config *config, size_t dimension);
+    bool random; /* codes need random half-words */
+    bool early;  /* codes do not depend on the scale: both come from one pass */
+    /* n elements of one bucket */
+    void (*encode)(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+                   uint16_t *codes);
+    void (*add)(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc);
+} dense_coder;
+
+extern const dense_coder sl_float16_coder, sl_bfloat16_coder, sl_qsgd_coder, sl_scaled_sign_coder, sl_one_bit_coder, sl_terngrad_coder,
+    sl_natural_coder, sl_threshold_coder;
+
+/* The operations of a codec_ops, the same for all. */
+double sl_dense_bits(const sl_compressor_config *config, size_t dimension);
+int sl_dense_check_bucket(const sl_compressor_config *config, size_t dimension, sl_error *error);
+void sl_dense_lay_out(sl_codec *codec, size_t part_bytes);
+size_t sl_dense_encoder_bytes(const sl_codec *codec);
+int sl_dense_begin(sl_encoder *encoder, const sl_source *source);
+int sl_dense_encode(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer, sl_payload *out);
+int sl_dense_check_part(sl_decoder *decoder, uint32_t part, sl_payload payload);
+void sl_dense_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight, float *acc);
+
+#define DENSE_OPERATIONS                                                                                                         \
+    .bits = sl_dense_bits, .lay_out = sl_dense_lay_out, .encoder_bytes = sl_dense_encoder_bytes, .begin = sl_dense_begin,         \
+    .encode = sl_dense_encode, .check_part = sl_dense_check_part, .add = sl_dense_add
+
+/* Bricks for scales. */
+size_t sl_dense_bucket(const sl_compressor_config *config, size_t dimension); /* config->bucket, at most the whole */
+double sl_dense_lane_sum(const double lanes[DENSE_LANES]);                   /* in order */
+void sl_dense_see_largest(dense_sums *sums, const float *v, size_t at, size_t n);
+extern const dense_scale sl_dense_max_norm;
+
+/* Stochastic rounding of |v| to levels 0 ... levels times scale / levels, without bias. It counts in levels / 2^bits: q = |v| levels /
+ * scale 2^bits is rounded to an integer, and (q + u) >> bits, u uniform of `bits` bits, is one more than q >> bits with just the
+ * probability that q's fraction asks for. Values on the grid stay on it: q errs by less than half a unit while levels 2^bits < 2^21. */
+typedef struct dense_rounding {
+    float power, factor; /* q = |v| power factor: two factors, since levels / scale may be beyond a float's range */
+    uint32_t levels;
+    unsigned bits;
+} dense_rounding;
+dense_rounding sl_dense_rounding(uint32_t levels, unsigned level_bits, float scale);
+
+/* One element. The compiler puts it into the loops of the coders' kernels. */
+static inline uint32_t sl_dense_round(dense_rounding r, uint32_t magnitude_bits, uint16_t random) {
+    union {
+        uint32_t bits;
+        float value;
+    } magnitude = {.bits = magnitude_bits};
+    uint32_t q = (uint32_t)(int32_t)(magnitude.value * r.power * r.factor + 0.5f);
+    uint32_t level = (q + ((uint32_t)random >> (16 - r.bits))) >> r.bits;
+    return level < r.levels ? level : r.levels;
+}
+
+/* acc += weight * {0, unit, -unit} for the codes 0, 1 and 2 of the ternary compressors. */
+void sl_dense_add_ternary(float weighted_unit, const uint16_t *codes, size_t n, float *acc);
+
+/* Bits of the largest finite float, and of infinity, from which on a magnitude is none. */
+#define DENSE_INFINITY_BITS 0x7F800000u
+
+#endif

@@ -1,0 +1,169 @@
+/* half.c - float16 (IEEE 754 binary16) and bfloat16 (a float32's upper half): 16 bits an element, rounded to nearest even.
+ *
+ * The relative error is at most 2^-11 and 2^-8, and so delta is 1 - 2^-22 and 1 - 2^-16. float16 has 5 bits of exponent: that holds from 2^-14
+ * to 65504. Below, the error is at most 2^-25; what would round to infinity is refused as diverged.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compress/dense.h"
+#include "vec/for_each_cpu.h"
+
+#ifdef SL_AVX2
+#include <immintrin.h>
+#endif
+
+enum { WIDTH = 16 };
+
+static sl_quality quality_of_error(double relative) {
+    return (sl_quality){.omega = INFINITY, .is_contractive = true, .delta = 1 - relative * relative};
+}
+
+static sl_quality quality16(const sl_compressor_config *config, size_t dimension) {
+    (void)config;
+    (void)dimension;
+    return quality_of_error(0x1p-11);
+}
+
+static sl_quality quality_b16(const sl_compressor_config *config, size_t dimension) {
+    (void)config;
+    (void)dimension;
+    return quality_of_error(0x1p-8);
+}
+
+/* 65520, halfway between the largest float16 and the next power, is the first to round to infinity. */
+static bool fits16(const dense_sums *sums, size_t n, float *scale) {
+    (void)n;
+    (void)scale;
+    return sums->largest < 0x477FF000;
+}
+
+static bool fits_b16(const dense_sums *sums, size_t n, float *scale) {
+    (void)n;
+    (void)scale;
+    return sums->largest < 0x7F7F8000;
+}
+
+static dense_form form16(const sl_compressor_config *config, size_t dimension) {
+    static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = fits16};
+    (void)config;
+    (void)dimension;
+    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7BFF, .bucket = SL_BLOCK, .scale = &no_scale};
+}
+
+static dense_form form_b16(const sl_compressor_config *config, size_t dimension) {
+    static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = fits_b16};
+    (void)config;
+    (void)dimension;
+    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7F7F, .bucket = SL_BLOCK, .scale = &no_scale};
+}
+
+static inline uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float value_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- float16 ---- */
+
+/* From 2^-14 on, the exponent's bias goes from 127 to 15, and half a unit less one, or half a unit where the last bit kept is odd, is added
+ * before the cut. Below, the sum with 1/2, whose last place is 2^-24, rounds. */
+FOR_EACH_CPU static void to16(const float *v, size_t n, uint16_t *codes) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = bits_of(v[i]), magnitude = bits & 0x7FFFFFFF;
+        uint32_t normal = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+        uint32_t small = bits_of(value_of(magnitude) + 0.5f) - 0x3F000000;
+        codes[i] = (uint16_t)((magnitude < 0x38800000 ? small : normal) | (bits >> 16 & 0x8000));
+    }
+}
+
+/* A subnormal's bits, with 2^-14's exponent, are the number plus 2^-14. */
+FOR_EACH_CPU static void add16(float weight, const uint16_t *codes, size_t n, float *acc) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t magnitude = (uint32_t)(codes[i] & 0x7FFF) << 13;
+        float normal = value_of(magnitude + (112u << 23)), small = value_of(magnitude + (113u << 23)) - 0x1p-14f;
+        uint32_t bits = bits_of(magnitude < 1u << 23 ? small : normal) | (uint32_t)(codes[i] & 0x8000) << 16;
+        acc[i] += weight * value_of(bits);
+    }
+}
+
+#ifdef SL_AVX2
+/* The same by F16C; returns how many elements it did. */
+SL_AVX2 static size_t to16_f16c(const float *v, size_t n, uint16_t *codes) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(codes + i), _mm256_cvtps_ph(_mm256_loadu_ps(v + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return i;
+}
+
+SL_AVX2 static size_t add16_f16c(float weight, const uint16_t *codes, size_t n, float *acc) {
+    const __m256 w = _mm256_set1_ps(weight);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256 value = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(codes + i)));
+        _mm256_storeu_ps(acc + i, _mm256_add_ps(_mm256_loadu_ps(acc + i), _mm256_mul_ps(w, value)));
+    }
+    return i;
+}
+#endif
+
+static void encode16(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+                     uint16_t *codes) {
+    size_t done = 0;
+    (void)config;
+    (void)scale;
+    (void)random;
+#ifdef SL_AVX2
+    done = sl_has_avx2() ? to16_f16c(v, n, codes) : 0;
+#endif
+    to16(v + done, n - done, codes + done);
+}
+
+static void add_float16(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+    size_t done = 0;
+    (void)config;
+    (void)scale;
+#ifdef SL_AVX2
+    done = sl_has_avx2() ? add16_f16c(weight, codes, n, acc) : 0;
+#endif
+    add16(weight, codes + done, n - done, acc + done);
+}
+
+/* ---- bfloat16 ---- */
+
+FOR_EACH_CPU static void to_b16(const float *v, size_t n, uint16_t *codes) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = bits_of(v[i]);
+        codes[i] = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+    }
+}
+
+FOR_EACH_CPU static void add_b16(float weight, const uint16_t *codes, size_t n, float *acc) {
+    for (size_t i = 0; i < n; i++)
+        acc[i] += weight * value_of((uint32_t)codes[i] << 16);
+}
+
+static void encode_b16(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+                       uint16_t *codes) {
+    (void)config;
+    (void)scale;
+    (void)random;
+    to_b16(v, n, codes);
+}
+
+static void add_bfloat16(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+    (void)config;
+    (void)scale;
+    add_b16(weight, codes, n, acc);
+}
+
+const dense_coder sl_float16_coder = {.form = form16, .encode = encode16, .add = add_float16};
+const dense_coder sl_bfloat16_coder = {.form = form_b16, .encode = encode_b16, .add = add_bfloat16};
+const codec_ops sl_float16_codec = {.quality = quality16, DENSE_OPERATIONS};
+const codec_ops sl_bfloat16_codec = {.quality = quality_b16, DENSE_OPERATIONS};

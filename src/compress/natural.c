@@ -1,0 +1,71 @@
+/* natural.c - Horvath, Ho, Horvath, Sahu, Canini, Richtarik: "Natural Compression for Distributed Deep Learning", MSML 2022.
+ *
+ * C(v)_j is one of the two powers of two next to v_j, chosen so that E C(v) = v; nine bits an element: a float's exponent and its sign, 9 d in
+ * all. omega = 1/8 (Theorem 1), reached halfway between 2^e and 2^(e + 1).
+ *
+ * A float is 2^e (1 + m / 2^23), and goes up with probability m / 2^23. With the bits as an integer, e | m, a random number added to the
+ * mantissa carries into the exponent just that often. Below 2^-126 (exponent field 0) the same sum is right: 0 and 2^-126 are the two powers
+ * next to m 2^-149, and the error below 2^-126 is beyond what omega speaks of. Above 2^127 there is no power to go up to: such a vector has diverged.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compress/dense.h"
+#include "vec/for_each_cpu.h"
+
+#define LARGEST_POWER_BITS 0x7F000000u /* 2^127 */
+
+static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
+    (void)config;
+    (void)dimension;
+    return (sl_quality){.unbiased = true, .omega = 0.125, .is_contractive = true, .delta = 0.875};
+}
+
+static bool has_powers(const dense_sums *sums, size_t n, float *scale) {
+    (void)n;
+    (void)scale;
+    return sums->largest <= LARGEST_POWER_BITS;
+}
+
+static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = has_powers};
+
+static dense_form form(const sl_compressor_config *config, size_t dimension) {
+    (void)config;
+    (void)dimension;
+    return (dense_form){.width = 9, .mask = 0xFF, .max = 0xFE, .bucket = SL_BLOCK, .scale = &no_scale};
+}
+
+/* Half-word u stands for (u + 1/2) / 2^16 of the mantissa's range: a power of two never carries. */
+FOR_EACH_CPU static void round_to_powers(const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, v + i, sizeof bits);
+        uint32_t exponent = ((bits & 0x7FFFFFFF) + ((uint32_t)random[i] << 7) + 64) >> 23;
+        codes[i] = (uint16_t)(exponent | bits >> 31 << 8);
+    }
+}
+
+static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+                   uint16_t *codes) {
+    (void)config;
+    (void)scale;
+    round_to_powers(v, random, n, codes);
+}
+
+FOR_EACH_CPU static void add_powers(float weight, const uint16_t *codes, size_t n, float *acc) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = (uint32_t)(codes[i] & 0xFF) << 23 | (uint32_t)(codes[i] >> 8) << 31;
+        float power;
+        memcpy(&power, &bits, sizeof power);
+        acc[i] += weight * power;
+    }
+}
+
+static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+    (void)config;
+    (void)scale;
+    add_powers(weight, codes, n, acc);
+}
+
+const dense_coder sl_natural_coder = {.form = form, .random = true, .encode = encode, .add = add};
+const codec_ops sl_natural_codec = {.quality = quality, DENSE_OPERATIONS};

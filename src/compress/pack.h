@@ -1,0 +1,16 @@
+/* pack.h - codes of 1 to 16 bits, packed without gaps: bit b of code i is bit i * width + b of the bytes, counted from the lowest. */
+#ifndef SL_PACK_H
+#define SL_PACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compress/codec.h"
+
+/* At most SL_BLOCK codes, each below 2^width; writes (n * width + 7) / 8 bytes, the bits left over zero. `codes` has room for SL_BLOCK;
+ * what lies behind the first n, up to a multiple of 8, is overwritten. */
+void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out);
+/* The other way; fills up to a multiple of 8 codes. */
+void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes);
+
+#endif

@@ -1,0 +1,59 @@
+/* threshold.c - T of CD-SGD: T(r)_j = tau where r_j >= tau, -tau where r_j <= -tau, else 0.
+ *
+ * After Strom, "Scalable Distributed DNN Training Using Commodity GPU Cloud Computing", Interspeech 2015; the sender keeps r - T(r). Two bits
+ * an element (0: 0, 1: tau, 2: -tau; 3 does not occur), 2 d in all; both sides know tau. Deterministic; neither unbiased, nor contractive:
+ * what lies below tau is lost whole, and what lies far above it nearly so.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "compress/dense.h"
+#include "vec/for_each_cpu.h"
+
+static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
+    (void)config;
+    (void)dimension;
+    return (sl_quality){.omega = INFINITY};
+}
+
+static int check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
+    (void)dimension;
+    if (config->threshold >= FLT_MIN && config->threshold <= FLT_MAX)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "algorithm.compressor.threshold: %g: must be above 0 and a float32; about the size of a large gradient element",
+                   config->threshold);
+}
+
+static bool is_finite(const dense_sums *sums, size_t n, float *scale) {
+    (void)n;
+    (void)scale;
+    return sums->largest < DENSE_INFINITY_BITS;
+}
+
+static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = is_finite};
+
+static dense_form form(const sl_compressor_config *config, size_t dimension) {
+    (void)config;
+    (void)dimension;
+    return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = SL_BLOCK, .scale = &no_scale};
+}
+
+FOR_EACH_CPU static void compare(float tau, const float *v, size_t n, uint16_t *codes) {
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint16_t)((v[i] >= tau) | (v[i] <= -tau) << 1);
+}
+
+static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+                   uint16_t *codes) {
+    (void)scale;
+    (void)random;
+    compare((float)config->threshold, v, n, codes);
+}
+
+static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+    (void)scale;
+    sl_dense_add_ternary(weight * (float)config->threshold, codes, n, acc);
+}
+
+const dense_coder sl_threshold_coder = {.form = form, .encode = encode, .add = add};
+const codec_ops sl_threshold_codec = {.quality = quality, .check = check, DENSE_OPERATIONS};
