@@ -1,0 +1,237 @@
+/* compressors.c - how long every compressor takes to encode a vector, and to decode and accumulate it.
+ *
+ * Each codec runs on one thread, and on two, each with one half of the vector and its own encoder and decoder. Beside them, as the limits
+ * of this machine: how long it takes to read the vector (a sum), and to add a multiple of another to it (an axpy). All take turns, so that
+ * whatever else the machine does meets them alike. Prints one line of JSON for each, medians in milliseconds; compressors.py makes
+ * the table.
+ *
+ *     compressors [DIMENSION [REPETITIONS]]
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "bench.h"
+#include "starling/compressor.h"
+#include "starling/rng.h"
+
+enum { PART_BYTES = 114688, ALIGNMENT = 64, REPETITIONS_MAX = 999, THREADS = 2 };
+
+typedef struct contender {
+    const char *label;
+    sl_compressor_config config;
+    double reads;   /* passes over the vector that encoding cannot do without */
+    double touched; /* part of the elements that decoding has to touch; of a pass that skips the others, reads too */
+} contender;
+
+static const contender contenders[] = {
+    {"identity", {.kind = SL_COMPRESSOR_IDENTITY}, 0, 1},
+    {"float16", {.kind = SL_COMPRESSOR_FLOAT16}, 1, 1},
+    {"bfloat16", {.kind = SL_COMPRESSOR_BFLOAT16}, 1, 1},
+    {"top-k 1 %", {.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.01}, 1, 0.01},
+    {"top-k 10 %", {.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.1}, 1, 0.1},
+    {"random-k 1 %", {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.01, .scaled = true}, 0, 0.01},
+    {"qsgd 4 bits, buckets of 512", {.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 512}, 1, 1},
+    {"qsgd 4 bits, one bucket", {.kind = SL_COMPRESSOR_QSGD, .levels = 7}, 2, 1},
+    {"scaled-sign", {.kind = SL_COMPRESSOR_SCALED_SIGN}, 1, 1},
+    {"1-bit, buckets of 512", {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 512}, 1, 1},
+    {"terngrad, buckets of 512", {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 512}, 1, 1},
+    {"natural", {.kind = SL_COMPRESSOR_NATURAL}, 1, 1},
+    {"random-dropping 50 %", {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.5, .scaled = true}, 0, 0.5},
+    {"random-dropping 1 %", {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.01, .scaled = true}, 0, 0.01},
+    {"threshold", {.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1}, 1, 1},
+};
+enum { CONTENDERS = sizeof contenders / sizeof *contenders };
+
+/* One codec over one range of the vector, with all that it needs. */
+typedef struct lane {
+    sl_codec *codec;
+    sl_encoder *encoder;
+    sl_decoder *decoder;
+    const float *vector;
+    float *acc;
+    uint8_t *buffer; /* (parts, part_bytes_max rounded up); NULL where the codec borrows */
+    size_t stride;
+    sl_payload *payloads;
+    uint64_t exchange;
+} lane;
+
+static void fail(const char *what, const char *why) {
+    fprintf(stderr, "compressors: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void open_lane(lane *l, const contender *c, const float *vector, float *acc, size_t dimension) {
+    sl_error error = {0};
+    *l = (lane){.vector = vector, .acc = acc};
+    if (sl_codec_open(&l->codec, &c->config, dimension, PART_BYTES, &error) != 0 || sl_encoder_open(&l->encoder, l->codec, &error) != 0 ||
+        sl_decoder_open(&l->decoder, l->codec, &error) != 0)
+        fail(c->label, error.text);
+    size_t parts = sl_codec_parts(l->codec);
+    l->stride = (sl_codec_part_bytes_max(l->codec) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    l->buffer = sl_codec_borrows(l->codec) ? NULL : aligned_alloc(ALIGNMENT, parts * l->stride);
+    l->payloads = calloc(parts, sizeof *l->payloads);
+    if (l->payloads == NULL || (l->buffer == NULL && !sl_codec_borrows(l->codec)))
+        fail(c->label, "out of memory");
+}
+
+static void close_lane(lane *l) {
+    free(l->payloads);
+    free(l->buffer);
+    sl_decoder_close(&l->decoder);
+    sl_encoder_close(&l->encoder);
+    sl_codec_close(&l->codec);
+}
+
+static sl_message message_of(const lane *l) {
+    return (sl_message){.seed = 1, .exchange = l->exchange, .sender = 1};
+}
+
+static void *encode(void *context) {
+    lane *l = context;
+    l->exchange++;
+    sl_message message = message_of(l);
+    sl_source source = {.vector = l->vector};
+    int result = sl_encoder_begin(l->encoder, &message, &source);
+    for (uint32_t p = 0; result == 0 && p < sl_codec_parts(l->codec); p++)
+        result = sl_encoder_part(l->encoder, p, &source, l->buffer ? l->buffer + p * l->stride : NULL, &l->payloads[p]);
+    if (result != 0)
+        fail("encode", sl_error_meaning(result));
+    return NULL;
+}
+
+/* As a receiver does: each part is checked, then added. */
+static void *decode(void *context) {
+    lane *l = context;
+    sl_message message = message_of(l);
+    for (uint32_t p = 0; p < sl_codec_parts(l->codec); p++) {
+        if (sl_decoder_check(l->decoder, &message, p, l->payloads[p]) != 0)
+            fail("decode", "a payload was refused");
+        sl_decoder_add(l->decoder, &message, p, l->payloads[p], 0.25f, l->acc);
+    }
+    return NULL;
+}
+
+static size_t message_bytes(const lane *l) {
+    size_t bytes = 0;
+    for (uint32_t p = 0; p < sl_codec_parts(l->codec); p++)
+        bytes += l->payloads[p].bytes;
+    return bytes;
+}
+
+/* ---- the limits ---- */
+
+/* What a thread reads, and adds to: a range of both vectors. */
+typedef struct range {
+    const float *vector;
+    float *acc;
+    size_t count;
+    volatile float sum; /* so that nobody leaves it out */
+} range;
+
+static void *read_all(void *context) {
+    range *r = context;
+    float sums[64] = {0};
+    for (size_t i = 0; i + 64 <= r->count; i += 64)
+        for (size_t j = 0; j < 64; j++)
+            sums[j] += r->vector[i + j];
+    for (size_t j = 0; j < 64; j++)
+        r->sum += sums[j];
+    return NULL;
+}
+
+static void *axpy(void *context) {
+    const range *r = context;
+    const float *const in[] = {r->acc, r->vector};
+    sl_vec_cpu()->combine(r->acc, in, (const float[]){1, 0.25f}, 2, r->count);
+    return NULL;
+}
+
+/* ---- the measurement ---- */
+
+/* Milliseconds until all threads have done `work`, each on its own item. */
+static double time_of(void *(*work)(void *), void *items, size_t item_bytes, int threads) {
+    pthread_t others[THREADS];
+    double start = bench_now_ms();
+    for (int t = 1; t < threads; t++)
+        if (pthread_create(&others[t], NULL, work, (char *)items + t * item_bytes) != 0)
+            fail("pthread_create", "no thread");
+    work(items);
+    for (int t = 1; t < threads; t++)
+        pthread_join(others[t], NULL);
+    return bench_now_ms() - start;
+}
+
+/* Two kinds of work, each on one thread and on two. */
+typedef struct timing {
+    double first[1 + THREADS][REPETITIONS_MAX], second[1 + THREADS][REPETITIONS_MAX];
+} timing;
+
+static void take_turn(timing *times, size_t repetition, void *(*first)(void *), void *(*second)(void *), void *one, void *two, size_t bytes) {
+    times->first[1][repetition] = time_of(first, one, bytes, 1);
+    times->second[1][repetition] = time_of(second, one, bytes, 1);
+    times->first[THREADS][repetition] = time_of(first, two, bytes, THREADS);
+    times->second[THREADS][repetition] = time_of(second, two, bytes, THREADS);
+}
+
+static double median(double *times, size_t count) {
+    qsort(times, count, sizeof *times, bench_compare);
+    return (times[(count - 1) / 2] + times[count / 2]) / 2;
+}
+
+static void report(timing *times, size_t repetitions, const char *first, const char *second) {
+    printf("\"%s\": %.3f, \"%s\": %.3f, ", first, median(times->first[1], repetitions), second, median(times->second[1], repetitions));
+    printf("\"%s_2\": %.3f, \"%s_2\": %.3f}\n", first, median(times->first[THREADS], repetitions), second,
+           median(times->second[THREADS], repetitions));
+}
+
+static void fill(float *vector, size_t dimension) {
+    sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_INIT);
+    for (size_t i = 0; i < dimension; i++)
+        vector[i] = (float)sl_rng_normal(&rng);
+}
+
+static void measure(const float *vector, float *acc, size_t dimension, size_t repetitions) {
+    static lane one[CONTENDERS], two[CONTENDERS][THREADS];
+    static timing times[CONTENDERS], limits;
+    size_t half = dimension / 2;
+    range whole = {vector, acc, dimension, 0}, halves[THREADS] = {{vector, acc, half, 0}, {vector + half, acc + half, dimension - half, 0}};
+    for (int c = 0; c < CONTENDERS; c++) {
+        open_lane(&one[c], &contenders[c], vector, acc, dimension);
+        open_lane(&two[c][0], &contenders[c], vector, acc, half);
+        open_lane(&two[c][1], &contenders[c], vector + half, acc + half, dimension - half);
+        encode(&one[c]); /* all memory is touched before anything is timed */
+        encode(&two[c][0]);
+        encode(&two[c][1]);
+    }
+    for (size_t r = 0; r < repetitions; r++) {
+        take_turn(&limits, r, read_all, axpy, &whole, halves, sizeof whole);
+        for (int c = 0; c < CONTENDERS; c++)
+            take_turn(&times[c], r, encode, decode, &one[c], two[c], sizeof one[c]);
+    }
+    printf("{\"dimension\": %zu, ", dimension);
+    report(&limits, repetitions, "read", "axpy");
+    for (int c = 0; c < CONTENDERS; c++) {
+        printf("{\"codec\": \"%s\", \"bytes\": %zu, \"reads\": %g, \"touched\": %g, ", contenders[c].label, message_bytes(&one[c]),
+               contenders[c].reads, contenders[c].touched);
+        report(&times[c], repetitions, "encode", "decode");
+        close_lane(&one[c]);
+        close_lane(&two[c][0]);
+        close_lane(&two[c][1]);
+    }
+}
+
+int main(int argc, char **argv) {
+    size_t dimension = argc > 1 ? strtoull(argv[1], NULL, 10) : 25557032;
+    size_t repetitions = argc > 2 ? strtoull(argv[2], NULL, 10) : 5;
+    if (dimension < THREADS || repetitions < 1 || repetitions > REPETITIONS_MAX)
+        fail("usage", "compressors [DIMENSION [REPETITIONS]]");
+    float *vector = sl_vec_cpu()->allocate(dimension), *acc = sl_vec_cpu()->allocate(dimension);
+    if (vector == NULL || acc == NULL)
+        fail("vectors", "out of memory");
+    fill(vector, dimension);
+    measure(vector, acc, dimension, repetitions);
+    sl_vec_cpu()->release(vector);
+    sl_vec_cpu()->release(acc);
+    return 0;
+}
