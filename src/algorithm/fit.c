@@ -152,10 +152,9 @@ static double stable_consensus_step(const sl_fit *fit, double share) {
     return kept < share ? kept / share : 1;
 }
 
-/* DeepSqueeze is stable up to the same step, but what it leaves uncompensated is a floor proportional to it: an eighth. */
+/* DeepSqueeze is stable up to the same step, but what has not been sent yet leaves a consensus floor proportional to it. */
 static double stable_eta(const sl_fit *fit, double share) {
-    double delta = usual_delta(fit);
-    return delta < 1 ? fmin(1, delta / (8 * share)) : 1;
+    return stable_consensus_step(fit, share) / (1 + 6 * (1 - usual_delta(fit)));
 }
 
 static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology, sl_error *error) {

@@ -135,6 +135,10 @@ class Algorithm:
     def get(self, key, default=None):
         return self.settings.get(key, default)
 
+    @staticmethod
+    def own_compressor(settings):
+        return settings.get("compressor", "identity")
+
 
 class GradientAlgorithm(Algorithm):
     """Takes the gradient itself, and no momentum: exchange(w, g, rate)."""
@@ -323,6 +327,10 @@ class CdSgd(GradientAlgorithm):
         self.local_x = self.x.copy()
         self.residual = np.zeros_like(self.x)
 
+    @staticmethod
+    def own_compressor(settings):
+        return {"name": "threshold", "tau": settings["threshold"]}
+
     def warm(self):
         return self.exchanges <= self.get("warmup_rounds")  # of the round under way
 
@@ -340,7 +348,7 @@ class CdSgd(GradientAlgorithm):
         if count % self.get("correction_period") == 0:
             return g
         total = self.residual + g
-        sent = threshold(self.get("threshold"))(total)
+        sent = self.compress(total)
         self.residual = total - sent
         return sent
 
@@ -387,14 +395,15 @@ class Momentum:
 
 
 class Run:
-    """One training run: step() is a round."""
+    """One training run: step() is a round. random: of compressors that draw; watch: put around the compressor."""
 
-    def __init__(self, phases, algorithm, optimizer, problem, x0, random=None):
+    def __init__(self, phases, algorithm, optimizer, problem, x0, random=None, watch=lambda compress: compress):
         self.phases, self.optimizer, self.problem = phases, optimizer, problem
         self.local_steps = algorithm.get("local_steps", 1)
         self.momentum = Momentum(optimizer)
         self.round = 0
-        self.state = algorithm_class(algorithm)(x0, algorithm, compressor(algorithm.get("compressor", "identity"), random))
+        kind = algorithm_class(algorithm)
+        self.state = kind(x0, algorithm, watch(compressor(kind.own_compressor(algorithm), random)))
 
     def step(self):
         state = self.state

@@ -1,0 +1,83 @@
+"""Experiments on quadratic problems for `starling sim`, and what came out. Shared by tests of this folder."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference"))
+import dpsgd  # noqa: E402
+from expect import Graph  # noqa: E402
+
+QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
+
+
+class Refused(Exception):
+    """Starling did not run the experiment; the text is what it said."""
+
+
+def irregular():
+    """Seven nodes with one to four neighbours."""
+    edges = [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]
+    return Graph({"nodes": 7, "edges": edges, "weights": "metropolis"}, [dpsgd.metropolis(7, edges)])
+
+
+def matchings():
+    """Six nodes in pairs, other pairs in each of three rounds: symmetric in every round."""
+    return Graph(*dpsgd.TOPOLOGIES["matchings"])
+
+
+class Result:
+    """models: round -> (n, d); weights: round -> (n) push-sum weights."""
+
+    def __init__(self, folder):
+        self.models, self.weights = {}, {}
+        for line in read_lines(folder, "parameters.jsonl"):
+            row = [np.nan if value is None else value for value in line["parameters"]]
+            self.models.setdefault(line["round"], []).append(row)
+            self.weights.setdefault(line["round"], []).append(line["push_sum_weight"])
+        self.models = {r: np.array(rows) for r, rows in self.models.items()}
+        self.weights = {r: np.array(rows) for r, rows in self.weights.items()}
+
+
+def read_lines(folder, name):
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        return []
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def simulate(starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded):
+    """Runs the experiment, and raises Refused when it does not end well."""
+    with tempfile.TemporaryDirectory(prefix="starling-quadratic-") as folder:
+        write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
+        write(folder, "experiment.json", {
+            "name": "quadratic", "rounds": rounds, "topology": graph.topology, "algorithm": algorithm, "optimizer": optimizer,
+            "model": {"name": "quadratic", "path": "problem.json"}, "record": {"every": rounds, "parameters_at": recorded}})
+        out = os.path.join(folder, "out")
+        ended = subprocess.run([starling, "sim", os.path.join(folder, "experiment.json"), "--out", out], capture_output=True, text=True,
+                               timeout=300, stdin=subprocess.DEVNULL)
+        if ended.returncode != 0:
+            raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
+        return Result(out)
+
+
+def write(folder, name, content):
+    with open(os.path.join(folder, name), "w") as file:
+        json.dump(content, file)
+
+
+def arguments(description):
+    """The path of the program, and the names that cases must contain."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("path", nargs="?", metavar="STARLING")
+    parser.add_argument("--starling", metavar="STARLING")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name has this text")
+    given = parser.parse_args()
+    if not (given.starling or given.path):
+        parser.error("where is starling?")
+    return os.path.abspath(given.starling or given.path), given.only

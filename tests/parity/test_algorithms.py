@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""The simulator's algorithms against an independent float64 program (tests/reference/algorithms.py), on quadratic problems.
+
+Each algorithm runs on a ring of eight, on an irregular graph, and where it can on directed and time-varying graphs; with SGD, momentum,
+Nesterov and weight decay; with each compressor that leaves nothing to chance; from equal and from different starts.
+Then identities between algorithms, and what a run must conserve.
+
+usage: test_algorithms.py [--starling] STARLING [--only TEXT]
+"""
+import concurrent.futures
+import itertools
+import sys
+
+import numpy as np
+
+import _simulate
+from _simulate import QUICK, Refused, dpsgd, irregular, matchings, simulate
+import algorithms
+from expect import digraph, exponential, ring
+
+ROUNDS, RECORDED = 50, [1, 2, 5, 10, 50]
+TOLERANCE = 1e-4  # relative to max(1, |x|); single precision keeps about 1e-6
+D, ROWS, SEED = 20, 12, 41
+
+RING, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = "ring", "irregular", "digraph", "matchings", "exponential"
+GRAPHS = {RING: ring(8), IRREGULAR: irregular(), DIGRAPH: digraph(), MATCHINGS: matchings(), EXPONENTIAL: exponential(8)}
+FIXED = [RING, IRREGULAR]
+
+PLAIN = {"learning_rate": 0.2}
+DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
+MOMENTUM = {"learning_rate": 0.03, "momentum": 0.9}
+NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
+STILL = {"learning_rate": 0}
+WITH_MOMENTUM = {"sgd": PLAIN, "momentum": MOMENTUM, "nesterov": NESTEROV, "cosine": COSINE, "still": STILL}
+WITHOUT = {"sgd": PLAIN, "decay": DECAY, "still": STILL}
+ALONE = {name: optimizer for name, optimizer in WITH_MOMENTUM.items() if name != "still"}  # no averaging of models to look at
+
+NONE = {"identity": {"name": "identity"}}
+TOP4 = {"top-k": {"name": "top-k", "k": 4}}
+SIGN = {"scaled-sign": {"name": "scaled-sign"}}
+ALL = {**NONE, **TOP4, "top-fraction": {"name": "top-k", "fraction": 0.3}, **SIGN,
+       "sign-in-buckets": {"name": "scaled-sign", "bucket": 8}}
+
+SAME, OWN = "same", "own"  # every node starts in the same place, or in its own
+
+
+class Edge:
+    """Notes when a compressor's input lies so near an edge (the sign of an element, which of two is larger) that single precision
+    could decide otherwise than double."""
+
+    def __init__(self):
+        self.near = False
+
+    def watch(self, compress):
+        def watched(v):
+            out = compress(v)
+            step = 1e-6 * np.maximum(1, abs(v))
+            outward = np.where(out == 0, step, -step) * np.sign(v)  # entries that stay at home grow, those that are sent shrink
+            for nudge in (step, -step, outward):
+                self.near = self.near or abs(compress(v + nudge) - out).max() > 2e-4
+            return out
+        return watched
+
+
+class Case:
+    def __init__(self, name, settings, graph, optimizer, start):
+        self.name, self.settings, self.graph, self.optimizer, self.start = name, settings, GRAPHS[graph], optimizer, start
+
+    def problem(self, seed=SEED):
+        return dpsgd.problem(self.graph.n, ROWS, D, self.start == SAME, seed)
+
+    def expected(self):
+        """A problem, and the reference's models and push-sum weights on it: the first problem on which rounding decides nothing."""
+        for seed in range(SEED, SEED + 100):
+            edge = Edge()
+            a, b, x0 = self.problem(seed)
+            history = algorithms.history(ROUNDS, self.graph.phases, self.settings, self.optimizer, algorithms.Quadratic(a, b), x0,
+                                         watch=edge.watch)
+            if not edge.near:
+                return (a, b, x0), *history
+        raise RuntimeError(f"{self.name}: every problem has a close call")
+
+    def found(self, starling, problem=None):
+        return simulate(starling, self.graph, self.settings, self.optimizer, *(problem or self.problem()), ROUNDS, RECORDED)
+
+
+def cases(label, settings, compressors, graphs, optimizers, starts):
+    """All of these with each other; compressors None: the algorithm's own business."""
+    for (how, optimizer), (what, config), graph, start in itertools.product(
+            optimizers.items(), (compressors or {"": None}).items(), graphs, starts):
+        full = {**settings, "compressor": config} if config else settings
+        yield Case(" ".join(filter(None, [label, what, graph, how, start])), full, graph, optimizer, start)
+
+
+def with_steps(label, name, key, step, variant=None):
+    """A contractive compressor and a step that it bears."""
+    base = {"name": name, **({"variant": variant} if variant else {})}
+    yield from cases(label, {**base, key: 1 if variant is None or variant == "compress-then-mix" else 0.8}, NONE, FIXED, WITH_MOMENTUM,
+                     [SAME, OWN])
+    lossy = {what: config for what, config in ALL.items() if what != "identity"}
+    yield from cases(label, {**base, key: step}, lossy, FIXED, WITH_MOMENTUM, [SAME, OWN])
+
+
+def all_cases():
+    both = [SAME, OWN]
+    for variant in ("adapt-then-combine", "combine-while-adapt"):
+        yield from cases(f"d-psgd {variant}", {"name": "d-psgd", "variant": variant}, None, [*FIXED, MATCHINGS, EXPONENTIAL],
+                         WITH_MOMENTUM, both)
+        yield from cases(f"d-psgd {variant} H=3", {"name": "d-psgd", "variant": variant, "local_steps": 3}, None,
+                         [RING, MATCHINGS, EXPONENTIAL], WITH_MOMENTUM, [OWN])
+    slow = {how: {**optimizer, "learning_rate": optimizer["learning_rate"] / 2} for how, optimizer in WITH_MOMENTUM.items()}
+    yield from cases("dcd-psgd", {"name": "dcd-psgd"}, ALL, FIXED, slow, [SAME])
+    yield from cases("ecd-psgd", {"name": "ecd-psgd"}, ALL, FIXED, slow, [SAME])
+    for variant in ("compress-then-mix", "mix-then-compress"):
+        yield from with_steps(f"choco-sgd {variant}", "choco-sgd", "consensus_step", 0.3, variant)
+    yield from cases("choco-sgd H=2", {"name": "choco-sgd", "consensus_step": 0.3, "local_steps": 2}, TOP4, FIXED, WITH_MOMENTUM, [OWN])
+    yield from with_steps("deep-squeeze", "deep-squeeze", "eta", 0.2)
+    yield from cases("deep-squeeze", {"name": "deep-squeeze", "eta": 0.2}, TOP4, [MATCHINGS], WITH_MOMENTUM, [OWN])
+    yield from cases("deep-squeeze H=4", {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4}, SIGN, FIXED, WITH_MOMENTUM, [OWN])
+    yield from cases("sgp", {"name": "sgp"}, None, [DIGRAPH, EXPONENTIAL, RING, IRREGULAR], WITH_MOMENTUM, both)
+    yield from cases("sgp H=3", {"name": "sgp", "local_steps": 3}, None, [DIGRAPH, EXPONENTIAL], WITH_MOMENTUM, [OWN])
+    yield from cases("gradient-tracking", {"name": "gradient-tracking"}, None, FIXED, WITHOUT, both)
+    yield from cases("exact-diffusion", {"name": "exact-diffusion"}, None, FIXED, WITHOUT, both)
+    yield from cases("naive-compression", {"name": "naive-compression"}, {**NONE, **TOP4, **SIGN}, FIXED, WITH_MOMENTUM, both)
+    yield from cases("all-reduce", {"name": "all-reduce"}, None, FIXED, ALONE, [SAME])
+    for server in (0, 5, "sharded"):
+        yield from cases(f"parameter-server {server}", {"name": "parameter-server", "server": server}, None, FIXED, ALONE, [SAME])
+    plain = {"sgd": PLAIN, "decay": DECAY}
+    for server in (0, 5):
+        yield from cases(f"double-squeeze {server}", {"name": "double-squeeze", "server": server}, ALL, FIXED, plain, [SAME])
+    shards = {**NONE, "top-1": {"name": "top-k", "k": 1}, "top-fraction": {"name": "top-k", "fraction": 0.4}, **SIGN}
+    yield from cases("double-squeeze sharded", {"name": "double-squeeze", "server": "sharded"}, shards, FIXED, plain, [SAME])
+    for period in (1, 3, 10):
+        yield from cases(f"local-sgd {period}", {"name": "local-sgd", "period": period}, None, FIXED, WITH_MOMENTUM, both)
+    for warmup, k in ((0, 4), (5, 3), (7, 1)):
+        settings = {"name": "cd-sgd", "warmup_rounds": warmup, "correction_period": k, "threshold": 0.05, "local_learning_rate": 0.1}
+        yield from cases(f"cd-sgd W={warmup} k={k}", settings, None, FIXED, plain, [SAME])
+
+
+def difference(found, expected):
+    """Largest difference, relative to max(1, |x|)."""
+    if np.shape(found) != np.shape(expected):
+        return np.inf
+    apart = abs(np.asarray(found) - expected) / np.maximum(1, abs(np.asarray(expected)))
+    return np.inf if np.isnan(apart).any() else apart.max()
+
+
+def compare(starling, case):
+    """(reason or None, worst difference)"""
+    problem, models, weights = case.expected()
+    result = case.found(starling, problem)
+    if sorted(result.models) != RECORDED:
+        return f"recorded rounds {sorted(result.models)}, expected {RECORDED}", None
+    worst, where = max((max(difference(result.models[r], models[r]), difference(result.weights[r], weights[r])), -r) for r in RECORDED)
+    if not worst <= TOLERANCE:
+        first = next(r for r in RECORDED if not difference(result.models[r], models[r]) <= TOLERANCE
+                     or not difference(result.weights[r], weights[r]) <= TOLERANCE)
+        return f"round {-where} differs by {worst:.1e}, allowed {TOLERANCE}; the first to differ is round {first}", None
+    return None, worst
+
+
+# ---- identities and invariants, of the program alone ----
+
+def models_of(starling, settings, graph, optimizer, start):
+    return Case("", settings, graph, optimizer, start).found(starling).models
+
+
+def identities():
+    """(name, two settings, graph, optimizer, start): the same models."""
+    overlapped = {"name": "d-psgd", "variant": "combine-while-adapt"}
+    for how, optimizer in (("momentum", MOMENTUM), ("nesterov", NESTEROV)):
+        for graph in FIXED:
+            tail = f"{graph} {how}"
+            yield f"dcd-psgd = combine-while-adapt {tail}", {"name": "dcd-psgd"}, overlapped, graph, optimizer, SAME
+            yield f"ecd-psgd = combine-while-adapt {tail}", {"name": "ecd-psgd"}, overlapped, graph, optimizer, SAME
+            yield (f"choco-sgd with step 1 = adapt-then-combine {tail}", {"name": "choco-sgd", "consensus_step": 1}, {"name": "d-psgd"},
+                   graph, optimizer, OWN)
+            yield (f"deep-squeeze with eta 1 = adapt-then-combine {tail}", {"name": "deep-squeeze", "eta": 1}, {"name": "d-psgd"}, graph,
+                   optimizer, OWN)
+            yield f"parameter-server = all-reduce {tail}", {"name": "parameter-server"}, {"name": "all-reduce"}, graph, optimizer, SAME
+        for graph in (RING, IRREGULAR, EXPONENTIAL):
+            yield f"sgp = adapt-then-combine {graph} {how}", {"name": "sgp"}, {"name": "d-psgd"}, graph, optimizer, OWN
+
+
+def check_identity(starling, left, right, graph, optimizer, start):
+    one, other = (models_of(starling, settings, graph, optimizer, start) for settings in (left, right))
+    return largest(max(difference(one[r], other[r]) for r in RECORDED), 1e-5)
+
+
+def largest(worst, allowed):
+    return (None, worst) if worst <= allowed else (f"differs by {worst:.1e}, allowed {allowed}", None)
+
+
+def kept_means():
+    """(name, settings): at learning rate 0 the mean model stays where it is."""
+    for what, config in ALL.items():
+        yield f"choco-sgd keeps the mean, {what}", {"name": "choco-sgd", "consensus_step": 0.3, "compressor": config}
+        yield (f"choco-sgd, mixed first, keeps the mean, {what}",
+               {"name": "choco-sgd", "variant": "mix-then-compress", "consensus_step": 0.3, "compressor": config})
+        yield f"deep-squeeze keeps the mean, {what}", {"name": "deep-squeeze", "eta": 0.2, "compressor": config}
+    yield "d-psgd keeps the mean", {"name": "d-psgd"}
+    yield "d-psgd, overlapped, keeps the mean", {"name": "d-psgd", "variant": "combine-while-adapt"}
+
+
+def check_mean(starling, settings):
+    case = Case("", settings, IRREGULAR, STILL, OWN)
+    mean = case.problem()[2].mean(axis=0)
+    models = case.found(starling).models
+    return largest(max(difference(models[r].mean(axis=0), mean) for r in RECORDED), 1e-5)
+
+
+def check_weights(starling):
+    weights = Case("", {"name": "sgp"}, DIGRAPH, MOMENTUM, OWN).found(starling).weights
+    return largest(max(abs(weights[r].sum() - 7) for r in RECORDED), 1e-9)
+
+
+def all_checks(starling):
+    """(name, function that returns (reason or None, worst difference))"""
+    chosen = list(all_cases())
+    for case in chosen[::7] if QUICK else chosen:
+        yield case.name, lambda case=case: compare(starling, case)
+    for name, *what in identities():
+        yield name, lambda what=what: check_identity(starling, *what)
+    for name, settings in kept_means():
+        yield name, lambda settings=settings: check_mean(starling, settings)
+    yield "push-sum weights sum to n", lambda: check_weights(starling)
+
+
+def run(check):
+    try:
+        return check()
+    except Refused as error:
+        return str(error), None
+
+
+def main():
+    starling, only = _simulate.arguments(__doc__)
+    wanted = [(name, check) for name, check in all_checks(starling) if only in name]
+    failed = not wanted
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for (name, _), (reason, worst) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
+            failed = failed or reason is not None
+            print(f"not ok {name}: {reason}" if reason else f"ok {name} (differs by {worst:.1e})", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

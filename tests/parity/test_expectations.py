@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""What theory and experience say that the algorithms do (tests/reference/expect.py), of the simulator; and what `check` refuses because of it.
+
+usage: test_expectations.py [--starling] STARLING [--only TEXT]
+"""
+import concurrent.futures
+import functools
+import sys
+
+import _simulate
+from _simulate import QUICK, Refused
+import expect
+
+LONG = [expect.choco_gossip, expect.variance]  # left out under sanitizers
+
+
+def simulate(starling, graph, settings, optimizer, problem, rounds, recorded):
+    try:
+        return _simulate.simulate(starling, graph, settings, optimizer, *problem, rounds, recorded).models
+    except Refused as error:
+        if "diverge" in str(error):
+            raise expect.Diverged(str(error)) from error
+        raise
+
+
+def results(starling, check):
+    """[(name, holds, numbers seen)]"""
+    try:
+        return list(check(functools.partial(simulate, starling)))
+    except Refused as error:
+        return [(check.__name__, False, str(error))]
+
+
+# ---- what does not fit ----
+
+def misfits():
+    """(name, graph, algorithm, a word that the reason must have)"""
+    ring, digraph = expect.ring(8), expect.digraph()
+    for compressor in (expect.SCALED_RANDOM, {"name": "random-k", "fraction": 0.5, "scaled": True}, expect.ONE_LEVEL,
+                       {**expect.ONE_LEVEL, "levels": 3}):
+        text = " ".join(f"{key}={value}" for key, value in compressor.items())
+        for name in ("choco-sgd", "deep-squeeze"):
+            yield f"{name} takes no {text}", ring, {"name": name, "compressor": compressor}, "contractive"
+    for name in ("d-psgd", "choco-sgd", "deep-squeeze", "dcd-psgd", "ecd-psgd", "gradient-tracking", "exact-diffusion"):
+        yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {"name": name}, "doubly stochastic"
+
+
+def refuses(starling, name, graph, settings, word):
+    problem = expect.vectors(graph.n, 1000, seed=1)
+    try:
+        _simulate.simulate(starling, graph, settings, expect.STILL, *problem, 2, [2])
+    except Refused as error:
+        return [(name, word in str(error), str(error))]
+    return [(name, False, "it was taken")]
+
+
+def main():
+    starling, only = _simulate.arguments(__doc__)
+    checks = [functools.partial(results, starling, check) for check in expect.CHECKS if not (QUICK and check in LONG)]
+    checks += [functools.partial(refuses, starling, *misfit) for misfit in misfits()]
+    failed = False
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for found in pool.map(lambda check: check(), checks):
+            for name, holds, seen in found:
+                if only in name:
+                    failed = failed or not holds
+                    print(f"{'ok' if holds else 'not ok'} {name}{': ' + seen if seen else ''}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
