@@ -120,8 +120,8 @@ def all_cases():
     yield from cases("deep-squeeze H=4", {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4}, SIGN, FIXED, WITH_MOMENTUM, [OWN])
     yield from cases("sgp", {"name": "sgp"}, None, [DIGRAPH, EXPONENTIAL, RING, IRREGULAR], WITH_MOMENTUM, both)
     yield from cases("sgp H=3", {"name": "sgp", "local_steps": 3}, None, [DIGRAPH, EXPONENTIAL], WITH_MOMENTUM, [OWN])
-    yield from cases("gradient-tracking", {"name": "gradient-tracking"}, None, FIXED, WITHOUT, both)
-    yield from cases("exact-diffusion", {"name": "exact-diffusion"}, None, FIXED, WITHOUT, both)
+    yield from cases("gradient-tracking", {"name": "gradient-tracking"}, None, [*FIXED, MATCHINGS, EXPONENTIAL], WITHOUT, both)
+    yield from cases("exact-diffusion", {"name": "exact-diffusion"}, None, [*FIXED, MATCHINGS], WITHOUT, both)
     yield from cases("naive-compression", {"name": "naive-compression"}, {**NONE, **TOP4, **SIGN}, FIXED, WITH_MOMENTUM, both)
     yield from cases("all-reduce", {"name": "all-reduce"}, None, FIXED, ALONE, [SAME])
     for server in (0, 5, "sharded"):

@@ -254,12 +254,13 @@ class GradientTracking(GradientAlgorithm):
     """Nedic, Olshevsky, Shi, Achieving Geometric Convergence for Distributed Optimization over Time-Varying Graphs, 2017 (DIGing)."""
 
     def start(self):
-        self.q = self.last = None
+        self.mixed = self.last = 0  # sum W q_j of the exchange before, with its W; the gradient of the round before
 
     def exchange(self, w, g, rate):
-        self.q = g if self.q is None else w @ self.q + g - self.last
+        q = self.mixed + g - self.last
         self.last = g
-        self.x = w @ self.x - rate * self.q
+        self.x = w @ self.x - rate * q
+        self.mixed = w @ q
 
 
 class ExactDiffusion(GradientAlgorithm):
