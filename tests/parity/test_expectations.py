@@ -11,7 +11,6 @@ import _simulate
 from _simulate import QUICK, Refused
 import expect
 
-LONG = [expect.choco_gossip, expect.variance]  # left out under sanitizers
 
 
 def simulate(starling, graph, settings, optimizer, problem, rounds, recorded):
@@ -54,9 +53,30 @@ def refuses(starling, name, graph, settings, word):
     return [(name, False, "it was taken")]
 
 
+# ---- the steps that Starling derives ----
+
+def derived_steps(simulate):
+    """Gossip with the default consensus_step: the nodes come together from the first rounds on, whatever the compressor and the graph."""
+    compressors = [expect.TOP_PERCENT, expect.PLAIN_RANDOM, {"name": "scaled-sign"}, {"name": "1-bit"},
+                   {**expect.ONE_LEVEL, "contractive": True}, {"name": "qsgd", "levels": 7, "bucket": 64}, {"name": "terngrad"},
+                   {"name": "natural"}, {"name": "random-dropping", "probability": 0.1}]
+    x0 = expect.vectors(8, 1000, seed=2)
+    star = expect.Graph({"nodes": 8, "family": "star"}, [])
+    for graph in (expect.ring(8), star):
+        for compressor in compressors:
+            recorded = [0, 20, 100, 500, 1000, 1500]
+            models = simulate(graph, {"name": "choco-sgd", "compressor": compressor}, expect.STILL, x0, 1500, recorded)
+            apart = [expect.distance(models[r]) for r in recorded]
+            yield (f"choco-sgd's own step contracts: {compressor['name']}, {graph.topology['family']}",
+                   max(apart) <= 1.02 * apart[0] and apart[-1] < 0.8 * apart[0], ", ".join(f"{value:.2g}" for value in apart))
+
+
+LONG = [expect.choco_gossip, expect.variance, derived_steps]  # left out under sanitizers
+
+
 def main():
     starling, only = _simulate.arguments(__doc__)
-    checks = [functools.partial(results, starling, check) for check in expect.CHECKS if not (QUICK and check in LONG)]
+    checks = [functools.partial(results, starling, check) for check in [*expect.CHECKS, derived_steps] if not (QUICK and check in LONG)]
     checks += [functools.partial(refuses, starling, *misfit) for misfit in misfits()]
     failed = False
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
