@@ -37,6 +37,8 @@ const char *sl_compressor_name(sl_compressor_kind kind);
 
 typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
 
+typedef enum sl_scope { SL_SCOPE_MODEL, SL_SCOPE_TENSOR } sl_scope;
+
 typedef struct sl_compressor_config {
     sl_compressor_kind kind;
     uint64_t k;         /* top-k, random-k: entries kept; 0: from fraction */
@@ -48,6 +50,7 @@ typedef struct sl_compressor_config {
     double threshold;   /* threshold (CD-SGD's T): tau > 0 */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
+    sl_scope scope;
 } sl_compressor_config;
 
 /* What theory promises for any input of `dimension` elements. */
@@ -81,6 +84,9 @@ typedef struct sl_codec sl_codec;
 
 /* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 4096). SL_EINVAL as sl_compressor_check. */
 int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension, size_t part_bytes, sl_error *error);
+/* The same for a vector of `count` tensors, each compressed on its own; tensor i ends at ends[i], rising. */
+int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends, size_t count, size_t part_bytes,
+                        sl_error *error);
 void sl_codec_close(sl_codec **codec);
 uint32_t sl_codec_parts(const sl_codec *codec);          /* >= 1 */
 size_t sl_codec_part_bytes_max(const sl_codec *codec);

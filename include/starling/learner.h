@@ -27,6 +27,8 @@ size_t sl_learner_dimension(const sl_learner *learner); /* d */
 /* experiment->rounds, or epochs turned into rounds: ceil(epochs * train / (nodes * batch)). */
 uint64_t sl_learner_rounds(const sl_learner *learner);
 /* Hash over layer shapes and parameter order: equal means that vectors of two agents mean the same. */
+/* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
+const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
 uint64_t sl_learner_layout_hash(const sl_learner *learner);
 /* Hash over the loaded samples and labels. */
 uint64_t sl_learner_data_hash(const sl_learner *learner);

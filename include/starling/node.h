@@ -33,6 +33,8 @@ typedef struct sl_node_settings {
     uint32_t rank;
     uint64_t rounds;
     size_t dimension;
+    const size_t *tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
+    size_t tensor_count;
     size_t part_bytes;      /* longest payload of one part */
     uint32_t inbox_parts;   /* how many undigested parts one neighbour may have here: the credit; 0: any number */
     uint64_t seed;          /* of random compressors */

@@ -22,6 +22,8 @@ typedef struct sl_task {
     void *context; /* borrowed; first argument of every call */
     size_t dimension;
     uint64_t rounds;
+    const size_t *tensor_ends; /* (tensor_count) where each tensor of the vector ends, rising, the last at dimension; NULL: one tensor */
+    size_t tensor_count;
     uint64_t layout_hash; /* equal: vectors of two agents mean the same */
     uint64_t data_hash;   /* equal: trained on the same data set */
     /* x0 of `rank` into x (dimension). */

@@ -379,6 +379,8 @@ static int open_node(sl_agent *a, sl_error *error) {
     sl_node_settings settings = sl_node_settings_of(e, &a->fit, task->dimension, task->rounds);
     settings.rank = a->settings.rank;
     settings.inbox_parts = a->window;
+    settings.tensor_ends = task->tensor_ends;
+    settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
     if (result == 0)

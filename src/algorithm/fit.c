@@ -62,6 +62,12 @@ static bool resolve_switch(sl_switch chosen, bool fallback) {
     return chosen == SL_SWITCH_AUTO ? fallback : chosen == SL_SWITCH_ON;
 }
 
+static int check_scope(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
+    if (c->compressor.scope == SL_SCOPE_TENSOR && is_servers(a) && c->server == SL_SERVER_SHARDED)
+        return sl_fail(error, SL_EINVAL, "algorithm.compressor.per: \"tensor\" and algorithm.server: \"sharded\" cut the vector in two ways; take one of them");
+    return 0;
+}
+
 static int check_threshold(const sl_algorithm *a, sl_compressor_kind kind, sl_error *error) {
     bool is_cd = a == &sl_cd_sgd;
     if (is_cd && kind != SL_COMPRESSOR_THRESHOLD && kind != SL_COMPRESSOR_IDENTITY)
@@ -105,6 +111,8 @@ static void note_raw_contraction(sl_quality *q) {
 static int fit_compressor(const sl_algorithm *a, sl_fit *fit, size_t dimension, sl_error *error) {
     sl_algorithm_config *c = &fit->config;
     int result = check_threshold(a, c->compressor.kind, error);
+    if (result == 0)
+        result = check_scope(a, c, error);
     if (result != 0)
         return result;
     if (a == &sl_cd_sgd)

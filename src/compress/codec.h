@@ -30,6 +30,7 @@ struct sl_codec {
     size_t part_bytes_max;
     uint32_t parts;
     size_t k;              /* sparse: entries of a message */
+    struct sl_split *split; /* tensors compressed on their own; NULL: the vector as one */
 };
 
 struct sl_encoder {

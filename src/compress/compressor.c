@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compress/codec.h"
+#include "compress/split.h"
 #include "starling/rng.h"
 
 static const codec_ops *const table[SL_COMPRESSOR_COUNT] = {
@@ -67,6 +67,8 @@ int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dim
 }
 
 void sl_codec_close(sl_codec **codec) {
+    if (*codec != NULL && (*codec)->split != NULL)
+        sl_split_close((*codec)->split);
     free(*codec);
     *codec = NULL;
 }
@@ -84,6 +86,10 @@ bool sl_codec_borrows(const sl_codec *codec) {
 }
 
 void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
+    if (c->split != NULL) {
+        sl_split_range(c, part, from, count);
+        return;
+    }
     *from = c->sparse ? 0 : part * c->part_elements;
     size_t left = c->dimension - *from;
     *count = c->sparse || left < c->part_elements ? left : c->part_elements;
@@ -106,16 +112,22 @@ int sl_encoder_open(sl_encoder **out, const sl_codec *codec, sl_error *error) {
         e->codec = codec;
         e->scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float));
     }
-    if (e == NULL || e->scratch == NULL || !allocate(&e->memory, codec->ops->encoder_bytes ? codec->ops->encoder_bytes(codec) : 0)) {
+    int result = 0;
+    if (e == NULL || e->scratch == NULL || !allocate(&e->memory, codec->ops->encoder_bytes ? codec->ops->encoder_bytes(codec) : 0))
+        result = sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
+    else if (codec->split != NULL)
+        result = sl_split_encoders_open(&e->memory, codec, error);
+    if (result != 0)
         sl_encoder_close(&e);
-        return sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
-    }
-    *out = e;
-    return 0;
+    else
+        *out = e;
+    return result;
 }
 
 void sl_encoder_close(sl_encoder **encoder) {
     if (*encoder != NULL) {
+        if ((*encoder)->codec->split != NULL)
+            sl_split_encoders_close((*encoder)->memory, (*encoder)->codec);
         free((*encoder)->scratch);
         free((*encoder)->memory);
     }
@@ -139,17 +151,24 @@ int sl_decoder_open(sl_decoder **out, const sl_codec *codec, sl_error *error) {
     sl_decoder *d = calloc(1, sizeof *d);
     if (d != NULL)
         d->codec = codec;
-    if (d == NULL || !allocate(&d->memory, codec->ops->decoder_bytes ? codec->ops->decoder_bytes(codec) : 0)) {
+    int result = 0;
+    if (d == NULL || !allocate(&d->memory, codec->ops->decoder_bytes ? codec->ops->decoder_bytes(codec) : 0))
+        result = sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
+    else if (codec->split != NULL)
+        result = sl_split_decoders_open(&d->memory, codec, error);
+    if (result != 0)
         sl_decoder_close(&d);
-        return sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
-    }
-    *out = d;
-    return 0;
+    else
+        *out = d;
+    return result;
 }
 
 void sl_decoder_close(sl_decoder **decoder) {
-    if (*decoder != NULL)
+    if (*decoder != NULL) {
+        if ((*decoder)->codec->split != NULL)
+            sl_split_decoders_close((*decoder)->memory, (*decoder)->codec);
         free((*decoder)->memory);
+    }
     free(*decoder);
     *decoder = NULL;
 }

@@ -10,6 +10,7 @@
 #include "suggest.h"
 
 static const char *const variants[] = {"default", "adapt-then-combine", "combine-while-adapt", "compress-then-mix", "mix-then-compress", NULL};
+static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
 static const char *const compressors[] = {
 #define COMPRESSOR_NAME(name, text) text,
@@ -59,6 +60,8 @@ const key sl_keys[] = {
     {"algorithm.compressor.norm", KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms, .fallback = "\"l2\"", .help = "qsgd: the scale of a bucket"},
     {"algorithm.compressor.probability", KEY_REAL, AT(algorithm.compressor.probability), BETWEEN(1e-4, 1), .fallback = "0.1",
      .help = "random-dropping: of keeping an element"},
+    {"algorithm.compressor.per", KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes, .fallback = "\"model\"",
+     .help = "what is compressed on its own: the whole model, or each of its tensors"},
     {"algorithm.compressor.scaled", KEY_SWITCH, AT(algorithm.scaled), .fallback = "\"auto\"",
      .help = "random-k, random-dropping: scaled up, and so unbiased; auto: where the algorithm asks for it"},
     {"algorithm.compressor.contractive", KEY_SWITCH, AT(algorithm.contractive), .fallback = "\"auto\"",

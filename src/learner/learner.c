@@ -175,6 +175,11 @@ uint64_t sl_learner_rounds(const sl_learner *learner) {
                        : 1; /* the generator's keys hold 48 bits of round */
 }
 
+const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count) {
+    *count = learner->is_quadratic ? 0 : 2 * learner->network.layers;
+    return learner->is_quadratic ? NULL : learner->network.tensor_ends;
+}
+
 uint64_t sl_learner_layout_hash(const sl_learner *learner) {
     uint64_t hash = sl_hash_word(SL_HASH_START, (uint64_t)learner->experiment->model.kind);
     if (learner->is_quadratic)

@@ -21,8 +21,10 @@
 
 static int count_parameters(sl_network *net, sl_error *error) {
     net->dimension = 0;
-    for (size_t l = 0; l < net->layers; l++)
-        net->dimension += ((size_t)net->sizes[l] + 1) * net->sizes[l + 1]; /* each below 2^56 */
+    for (size_t l = 0; l < net->layers; l++) {
+        net->tensor_ends[2 * l] = net->dimension + (size_t)net->sizes[l] * net->sizes[l + 1]; /* each below 2^56 */
+        net->tensor_ends[2 * l + 1] = net->dimension = net->tensor_ends[2 * l] + net->sizes[l + 1];
+    }
     if (net->dimension <= SL_NETWORK_DIMENSION_MAX)
         return 0;
     return sl_fail(error, SL_EINVAL,

@@ -22,6 +22,7 @@ typedef struct sl_network {
     uint32_t sizes[SL_NETWORK_SIZES_MAX]; /* input, hidden layers, classes */
     size_t layers;                        /* sizes - 1 */
     size_t dimension;                     /* parameters */
+    size_t tensor_ends[2 * SL_NETWORK_SIZES_MAX]; /* (2 layers) weights and biases of each layer */
     uint32_t rows_max;
     float *work;                              /* one allocation behind the pointers below */
     float *activations[SL_NETWORK_SIZES_MAX]; /* each (rows_max, size); [0]: the input, filled by

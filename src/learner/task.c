@@ -14,8 +14,12 @@ static sl_evaluation evaluate(void *learner, const float *x) {
 }
 
 sl_task sl_learner_task(sl_learner *learner) {
+    size_t tensor_count;
+    const size_t *tensor_ends = sl_learner_tensors(learner, &tensor_count);
     return (sl_task){
         .context = learner,
+        .tensor_ends = tensor_ends,
+        .tensor_count = tensor_count,
         .dimension = sl_learner_dimension(learner),
         .rounds = sl_learner_rounds(learner),
         .layout_hash = sl_learner_layout_hash(learner),

@@ -25,7 +25,9 @@ static int add_set(sl_codecs *codecs, size_t count, bool plain, sl_error *error)
     static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
     set->count = count;
     set->plain = plain;
-    int result = sl_codec_open(&set->codec, plain ? &identity : codecs->compressor, count, codecs->part_bytes, error);
+    bool split = !plain && codecs->compressor->scope == SL_SCOPE_TENSOR && codecs->tensor_count > 1;
+    int result = split ? sl_codec_open_split(&set->codec, codecs->compressor, codecs->tensor_ends, codecs->tensor_count, codecs->part_bytes, error)
+                       : sl_codec_open(&set->codec, plain ? &identity : codecs->compressor, count, codecs->part_bytes, error);
     if (result == 0)
         result = sl_encoder_open(&set->encoder, set->codec, error);
     return result != 0 ? result : open_decoders(set, codecs->peers, error);
@@ -42,9 +44,10 @@ static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *r
 }
 
 int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm, const sl_compressor_config *compressor, const sl_route *route,
-                   size_t part_bytes, sl_error *error) {
+                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes, sl_error *error) {
     const uint32_t *peers;
-    *codecs = (sl_codecs){.compressor = compressor, .part_bytes = part_bytes, .peers = sl_route_peers(route, &peers)};
+    *codecs = (sl_codecs){.compressor = compressor, .tensor_ends = tensor_ends, .tensor_count = tensor_count,
+                           .part_bytes = part_bytes, .peers = sl_route_peers(route, &peers)};
     int result = 0;
     for (size_t i = 0; i < algorithm->stage_count && result == 0; i++)
         result = add_stage(codecs, &algorithm->stages[i], route, error);

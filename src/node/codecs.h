@@ -21,12 +21,13 @@ typedef struct sl_codecs {
     size_t set_count;
     uint32_t peers;
     const sl_compressor_config *compressor;
-    size_t part_bytes;
+    const size_t *tensor_ends;
+    size_t tensor_count, part_bytes;
 } sl_codecs;
 
 /* Opens what the algorithm's stages need on this route. */
 int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm, const sl_compressor_config *compressor, const sl_route *route,
-                   size_t part_bytes, sl_error *error);
+                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes, sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);
 /* For messages of `count` elements, which is one of the route's lengths; NULL for 0. */
 const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, bool plain);

@@ -122,7 +122,7 @@ static int open_parts(sl_node *n, sl_error *error) {
     const sl_algorithm_config *config = &s->fit->config;
     int result = sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
     if (result == 0)
-        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route, s->part_bytes, error);
+        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route, s->tensor_ends, s->tensor_count, s->part_bytes, error);
     if (result == 0 && !allocate_all(n))
         result = sl_fail(error, SL_ENOMEM, "node %u: out of memory for %zu parameters", s->rank, s->dimension);
     return result;

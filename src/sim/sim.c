@@ -190,6 +190,8 @@ static int report_round(simulator *s, uint64_t round) {
 static int open_nodes(simulator *s, sl_error *error) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings = sl_node_settings_of(e, &s->fit, s->task->dimension, s->task->rounds);
+    settings.tensor_ends = s->task->tensor_ends;
+    settings.tensor_count = s->task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, s->task->rounds);
     s->peers = calloc(s->nodes, sizeof *s->peers);
     if (s->peers == NULL)

@@ -62,6 +62,7 @@ ALGORITHMS = {
     "choco-sgd qsgd": algorithm("choco-sgd", compressor=QSGD),
     "choco-sgd top-k overlapped": algorithm("choco-sgd", variant="mix-then-compress", compressor=TOP_K),
     "choco-sgd random-k local steps": algorithm("choco-sgd", local_steps=3, compressor={"name": "random-k", "fraction": 0.1}),
+    "choco-sgd top-k per tensor": algorithm("choco-sgd", compressor={**TOP_K, "per": "tensor"}),
     "deep-squeeze top-k": algorithm("deep-squeeze", compressor=TOP_K),
     "deep-squeeze scaled-sign": algorithm("deep-squeeze", compressor="scaled-sign"),
     "sgp digraph": algorithm("sgp", PUSH),

@@ -119,7 +119,7 @@ static json_t *another_value(const key *k) {
         return json_string(in_folder("some-file"));
     case KEY_CHOICE:
         return json_string(k->choices[strcmp(k->path, "model.name") == 0                                                     ? 2
-                                      : strncmp(k->path, "algorithm.", 10) == 0 && strcmp(k->path, "algorithm.compressor.norm") != 0 ? 3
+                                      : strcmp(k->path, "algorithm.variant") == 0 || strcmp(k->path, "algorithm.compressor.name") == 0 ? 3
                                                                                                                            : 1]);
     case KEY_BOOL:
     case KEY_SWITCH:

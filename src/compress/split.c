@@ -1,0 +1,162 @@
+/* split.c - see split.h. Parts of the pieces follow each other; a piece draws random numbers of its own. */
+#include "compress/split.h"
+
+#include <stdlib.h>
+
+#include "starling/rng.h"
+
+enum { PIECE_SHIFT = 36 }; /* exchanges below, pieces above, in the 48 bits that a random stream's round has */
+
+typedef struct shifted_source {
+    const sl_source *source;
+    size_t base;
+} shifted_source;
+
+static void read_shifted(void *context, size_t from, size_t count, float *out) {
+    const shifted_source *s = context;
+    s->source->read(s->source->context, s->base + from, count, out);
+}
+
+static sl_source shift(const sl_source *source, shifted_source *memory, size_t base) {
+    *memory = (shifted_source){source, base};
+    if (source->vector != NULL)
+        return (sl_source){.vector = source->vector + base};
+    return (sl_source){.read = read_shifted, .context = memory};
+}
+
+static sl_message message_of(const sl_message *whole, size_t piece) {
+    sl_message message = *whole;
+    message.exchange += (uint64_t)piece << PIECE_SHIFT;
+    return message;
+}
+
+static size_t piece_of(const sl_split *split, uint32_t part) {
+    size_t low = 0, high = split->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (split->first_part[middle] <= part)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- codecs ---- */
+
+void sl_split_close(sl_split *split) {
+    for (size_t i = 0; split->codecs != NULL && i < split->count; i++)
+        sl_codec_close(&split->codecs[i]);
+    free(split->codecs);
+    free(split->bases);
+    free(split->first_part);
+    free(split);
+}
+
+static int add_piece(sl_codec *whole, size_t i, size_t from, size_t end, size_t part_bytes, sl_error *error) {
+    sl_split *split = whole->split;
+    int result = sl_codec_open(&split->codecs[i], &whole->config, end - from, part_bytes, error);
+    if (result != 0)
+        return result;
+    split->bases[i] = from;
+    split->first_part[i] = whole->parts;
+    whole->parts += sl_codec_parts(split->codecs[i]);
+    size_t bytes = sl_codec_part_bytes_max(split->codecs[i]);
+    whole->part_bytes_max = bytes > whole->part_bytes_max ? bytes : whole->part_bytes_max;
+    return 0;
+}
+
+int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends, size_t count, size_t part_bytes,
+                        sl_error *error) {
+    sl_codec *c = calloc(1, sizeof *c);
+    sl_split *split = c != NULL ? c->split = calloc(1, sizeof *split) : NULL;
+    if (split != NULL) {
+        *split = (sl_split){count, calloc(count, sizeof(sl_codec *)), calloc(count, sizeof(size_t)), calloc(count, sizeof(uint32_t))};
+        *c = (sl_codec){.config = *config, .ops = &sl_split_codec, .dimension = ends[count - 1], .factor = 1, .split = split};
+    }
+    int result = split == NULL || !split->codecs || !split->bases || !split->first_part ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = add_piece(c, i, i > 0 ? ends[i - 1] : 0, ends[i], part_bytes, error);
+    if (result != 0)
+        sl_codec_close(&c);
+    else
+        *out = c;
+    return result;
+}
+
+void sl_split_range(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
+    size_t piece = piece_of(c->split, part);
+    sl_codec_part_range(c->split->codecs[piece], part - c->split->first_part[piece], from, count);
+    *from += c->split->bases[piece];
+}
+
+/* ---- encoders ---- */
+
+int sl_split_encoders_open(void **out, const sl_codec *codec, sl_error *error) {
+    sl_encoder **encoders = calloc(codec->split->count, sizeof(sl_encoder *));
+    *out = encoders;
+    int result = encoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
+    for (size_t i = 0; i < codec->split->count && result == 0; i++)
+        result = sl_encoder_open(&encoders[i], codec->split->codecs[i], error);
+    return result;
+}
+
+void sl_split_encoders_close(void *memory, const sl_codec *codec) {
+    sl_encoder **encoders = memory;
+    for (size_t i = 0; encoders != NULL && i < codec->split->count; i++)
+        sl_encoder_close(&encoders[i]);
+}
+
+static int begin(sl_encoder *e, const sl_source *source) {
+    sl_encoder **encoders = e->memory;
+    int result = 0;
+    for (size_t i = 0; i < e->codec->split->count && result == 0; i++) {
+        shifted_source memory;
+        sl_source own = shift(source, &memory, e->codec->split->bases[i]);
+        sl_message message = message_of(&e->message, i);
+        result = sl_encoder_begin(encoders[i], &message, &own);
+    }
+    return result;
+}
+
+static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+    sl_encoder **encoders = e->memory;
+    const sl_split *split = e->codec->split;
+    size_t piece = piece_of(split, part);
+    shifted_source memory;
+    sl_source own = shift(source, &memory, split->bases[piece]);
+    return sl_encoder_part(encoders[piece], part - split->first_part[piece], &own, buffer, out);
+}
+
+/* ---- decoders ---- */
+
+int sl_split_decoders_open(void **out, const sl_codec *codec, sl_error *error) {
+    sl_decoder **decoders = calloc(codec->split->count, sizeof(sl_decoder *));
+    *out = decoders;
+    int result = decoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
+    for (size_t i = 0; i < codec->split->count && result == 0; i++)
+        result = sl_decoder_open(&decoders[i], codec->split->codecs[i], error);
+    return result;
+}
+
+void sl_split_decoders_close(void *memory, const sl_codec *codec) {
+    sl_decoder **decoders = memory;
+    for (size_t i = 0; decoders != NULL && i < codec->split->count; i++)
+        sl_decoder_close(&decoders[i]);
+}
+
+static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
+    sl_decoder **decoders = d->memory;
+    size_t piece = piece_of(d->codec->split, part);
+    sl_message message = message_of(&d->message, piece);
+    return sl_decoder_check(decoders[piece], &message, part - d->codec->split->first_part[piece], payload);
+}
+
+static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
+    sl_decoder **decoders = d->memory;
+    size_t piece = piece_of(d->codec->split, part);
+    sl_message message = message_of(&d->message, piece);
+    sl_decoder_add(decoders[piece], &message, part - d->codec->split->first_part[piece], payload, weight, acc + d->codec->split->bases[piece]);
+}
+
+const codec_ops sl_split_codec = {.begin = begin, .encode = encode, .check_part = check_part, .add = add};
