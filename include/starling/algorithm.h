@@ -129,6 +129,7 @@ typedef struct sl_algorithm {
     sl_compressor_need compressor;
     bool takes_momentum, takes_local_steps;
     bool is_periodic;            /* exchanges every `period` rounds */
+    bool keeps_gradient;         /* needs g after its message has been encoded */
     bool publishes_old_model;    /* the message does not need this round's gradient: exchange and gradient overlap */
     size_t extra_vectors;
     const sl_stage *stages;

@@ -42,6 +42,7 @@ typedef struct sl_node_settings {
     const sl_topology *topology; /* borrowed for the node's life, like all below */
     const sl_fit *fit;           /* sl_algorithm_fit's, for this dimension */
     const sl_vec_ops *vec;
+    float *gradient;             /* (dimension) shared with other nodes, where driver and algorithm allow it; NULL: the node's own */
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in the last; 0 = never */
 } sl_node_settings;

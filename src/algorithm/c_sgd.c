@@ -34,6 +34,7 @@ static const sl_stage gradients[] = {
 
 const sl_algorithm sl_all_reduce = {
     .name = "all-reduce",
+    .keeps_gradient = true,
     .route = SL_ROUTE_RING,
     .takes_momentum = true,
     .stages = gradients,
@@ -43,6 +44,7 @@ const sl_algorithm sl_all_reduce = {
 
 const sl_algorithm sl_parameter_server = {
     .name = "parameter-server",
+    .keeps_gradient = true,
     .route = SL_ROUTE_SERVER,
     .takes_momentum = true,
     .stages = gradients,

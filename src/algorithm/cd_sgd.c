@@ -98,6 +98,7 @@ const sl_algorithm sl_cd_sgd = {
     .name = "cd-sgd",
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_ANY,
+    .keeps_gradient = true,
     .extra_vectors = 3,
     .stages = stages,
     .stage_count = 3,

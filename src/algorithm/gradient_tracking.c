@@ -45,6 +45,7 @@ static const sl_stage stages[] = {
 const sl_algorithm sl_gradient_tracking = {
     .name = "gradient-tracking",
     .matrix = SL_MATRIX_DOUBLY,
+    .keeps_gradient = true,
     .extra_vectors = 2,
     .stages = stages,
     .stage_count = 2,

@@ -62,7 +62,7 @@ static bool allocate_vectors(sl_node *n) {
     const sl_node_settings *s = &n->settings;
     size_t d = s->dimension;
     n->state.x = s->vec->allocate(d);
-    n->state.g = s->vec->allocate(d);
+    n->state.g = s->gradient != NULL ? s->gradient : s->vec->allocate(d);
     n->state.scratch = s->vec->allocate(SL_BLOCK);
     if (s->optimizer->momentum > 0)
         n->state.m = s->vec->allocate(d);
@@ -170,7 +170,8 @@ void sl_node_close(sl_node **node) {
         return;
     const sl_vec_ops *vec = n->settings.vec;
     vec->release(n->state.x);
-    vec->release(n->state.g);
+    if (n->settings.gradient == NULL)
+        vec->release(n->state.g);
     vec->release(n->state.m);
     vec->release(n->state.scratch);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)

@@ -34,6 +34,7 @@ typedef struct simulator {
     uint32_t nodes;
     peer *peers;
     message *free_messages, *made_messages;
+    float *gradient; /* all nodes' in turn; NULL: each has its own */
     uint64_t published; /* messages so far */
     double began;
 } simulator;
@@ -187,9 +188,21 @@ static int report_round(simulator *s, uint64_t round) {
     return result;
 }
 
+/* A node that is done with its gradient when it has published need not keep it while the others compute theirs. */
+static int share_gradient(simulator *s, sl_error *error) {
+    const sl_algorithm *algorithm = sl_algorithm_find(s->experiment->algorithm.name, s->experiment->algorithm.variant, error);
+    if (algorithm == NULL)
+        return SL_EINVAL;
+    if (algorithm->keeps_gradient)
+        return 0;
+    s->gradient = sl_vec_cpu()->allocate(s->task->dimension);
+    return s->gradient != NULL ? 0 : sl_fail(error, SL_ENOMEM, "simulator: out of memory for a gradient");
+}
+
 static int open_nodes(simulator *s, sl_error *error) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings = sl_node_settings_of(e, &s->fit, s->task->dimension, s->task->rounds);
+    settings.gradient = s->gradient;
     settings.tensor_ends = s->task->tensor_ends;
     settings.tensor_count = s->task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, s->task->rounds);
@@ -211,6 +224,7 @@ static void close_nodes(simulator *s) {
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
         sl_node_close(&s->peers[i].node);
     free(s->peers);
+    sl_vec_cpu()->release(s->gradient);
     while (s->made_messages != NULL) {
         message *m = s->made_messages;
         s->made_messages = m->next_made;
@@ -244,7 +258,9 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .observer = observer,
         .nodes = sl_topology_nodes(experiment->topology),
     };
-    int result = sl_algorithm_fit(&s.fit, &experiment->algorithm, experiment->topology, experiment->optimizer.momentum > 0, task->dimension, error);
+    int result = share_gradient(&s, error);
+    if (result == 0)
+        result = sl_algorithm_fit(&s.fit, &experiment->algorithm, experiment->topology, experiment->optimizer.momentum > 0, task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
     if (result == 0)
