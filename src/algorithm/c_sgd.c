@@ -11,7 +11,7 @@
 #include "algorithm/mix.h"
 
 static void add_gradients(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->g, s->g, mix, 1, 1, from, count);
+    sl_mix_into(s, s->g + from, s->g + from, mix, 1, 1, 0, count);
 }
 
 static void copy_into(const sl_state *s, float *v, const sl_mix *mix, size_t from, size_t count) {
@@ -53,7 +53,7 @@ const sl_algorithm sl_parameter_server = {
 };
 
 static void add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x, s->x, mix, 1, 1, from, count);
+    sl_mix_into(s, s->x + from, s->x + from, mix, 1, 1, 0, count);
 }
 
 static void copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count) {

@@ -16,11 +16,11 @@
 enum { ACCUMULATOR = 0 };
 
 static void combine_in_place(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x, s->x, mix, mix->self_weight, 1, from, count);
+    sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
 }
 
 static void combine_aside(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->extra[ACCUMULATOR], s->x, mix, mix->self_weight, 1, from, count);
+    sl_mix_into(s, s->extra[ACCUMULATOR] + from, s->x + from, mix, mix->self_weight, 1, 0, count);
 }
 
 static void adapt_sum(sl_state *s, size_t from, size_t count) {

@@ -17,7 +17,7 @@ static bool is_first(const sl_state *s) {
 }
 
 static void sum_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->extra[SUM], s->x, mix, mix->self_weight, 1, from, count);
+    sl_mix_into(s, s->extra[SUM] + from, s->x + from, mix, mix->self_weight, 1, 0, count);
 }
 
 /* g <- h - x */
@@ -52,6 +52,7 @@ const sl_algorithm sl_dcd_psgd = {
     .name = "dcd-psgd",
     .matrix = SL_MATRIX_SYMMETRIC,
     .fixed_matrix = true,
+    .keeps_gradient = true,
     .compressor = SL_TAKES_UNBIASED,
     .takes_momentum = true,
     .extra_vectors = 1,

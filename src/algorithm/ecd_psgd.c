@@ -18,7 +18,7 @@ static bool is_first(const sl_state *s) {
 }
 
 static void sum_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->extra[SUM], s->x, mix, mix->self_weight, 1, from, count);
+    sl_mix_into(s, s->extra[SUM] + from, s->x + from, mix, mix->self_weight, 1, 0, count);
 }
 
 /* x <- x+, g <- z, s <- (1 - 2/t) s: what the messages are then added to. */
@@ -55,6 +55,7 @@ const sl_algorithm sl_ecd_psgd = {
     .name = "ecd-psgd",
     .matrix = SL_MATRIX_SYMMETRIC,
     .fixed_matrix = true,
+    .keeps_gradient = true,
     .compressor = SL_TAKES_UNBIASED,
     .takes_momentum = true,
     .extra_vectors = 1,

@@ -3,33 +3,35 @@
  *
  *   psi_i = x_i - gamma g_i(x_i);  phi_i = psi_i + x_i - psi_i(before);  x_i = sum_j [(I + W)/2]_ij phi_j;  psi_i(before the first) = x_i(0)
  *
- * W symmetric, doubly stochastic. Memory beside x and g: psi, one vector. Wire: 32 d bits to each out-neighbour.
+ * W symmetric, doubly stochastic. What is kept is the correction y_i = x_i - psi_i(before), 0 at first, and x_i = phi_i + D_i, y_i += D_i with
+ * D_i = sum_{j != i} W_ij/2 (phi_j - phi_i): the same numbers, but x - psi would add up the rounding of x round after round.
+ * Memory beside x and g: y, one vector. Wire: 32 d bits to each out-neighbour.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
 
-enum { PSI = 0 };
+enum { CORRECTION = 0 };
 
-static void start(sl_state *s, size_t dimension) {
-    s->vec->combine(s->extra[PSI], (const float *const[]){s->x}, (const float[]){1}, 1, dimension);
-}
-
-/* psi <- x - gamma g, x <- phi */
+/* x <- phi = x - gamma g + y */
 static void correct(sl_state *s, size_t from, size_t count) {
-    float *psi = s->extra[PSI];
     bool moves = s->sgd.learning_rate != 0;
     if (moves)
         sl_regularize(s, s->x, from, count);
-    for (size_t at = from; at < from + count; at += SL_BLOCK) {
-        size_t n = from + count - at < SL_BLOCK ? from + count - at : SL_BLOCK;
-        s->vec->combine(s->scratch, (const float *const[]){s->x + at, s->g + at}, (const float[]){1, -s->sgd.learning_rate}, moves ? 2 : 1, n);
-        s->vec->combine(s->x + at, (const float *const[]){s->scratch, s->x + at, psi + at}, (const float[]){1, 1, -1}, 3, n);
-        s->vec->combine(psi + at, (const float *const[]){s->scratch}, (const float[]){1}, 1, n);
-    }
+    s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[CORRECTION] + from, s->g + from},
+                    (const float[]){1, 1, -s->sgd.learning_rate}, moves ? 3 : 2, count);
 }
 
 static void mix_half(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x, s->x, mix, (1 + mix->self_weight) / 2, 0.5f, from, count);
+    float given = 0; /* the weights as they are used, so that equal models stay as they are */
+    for (size_t j = 0; j < mix->k; j++)
+        given += 0.5f * mix->parts[j].weight;
+    for (size_t at = 0; at < count; at += SL_BLOCK) {
+        size_t n = count - at < SL_BLOCK ? count - at : SL_BLOCK;
+        float *x = s->x + from + at, *y = s->extra[CORRECTION] + from + at;
+        sl_mix_into(s, s->scratch, x, mix, -given, 0.5f, at, n);
+        s->vec->combine(x, (const float *const[]){x, s->scratch}, (const float[]){1, 1}, 2, n);
+        s->vec->combine(y, (const float *const[]){y, s->scratch}, (const float[]){1, 1}, 2, n);
+    }
 }
 
 static const sl_stage stages[] = {{.in_place = true, .prepare = correct, .vector = sl_publish_model, .combine = mix_half}};
@@ -40,5 +42,4 @@ const sl_algorithm sl_exact_diffusion = {
     .extra_vectors = 1,
     .stages = stages,
     .stage_count = 1,
-    .start = start,
 };

@@ -18,7 +18,7 @@ static void track(sl_state *s, size_t from, size_t count) {
 }
 
 static void mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x, s->x, mix, mix->self_weight, 1, from, count);
+    sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
     s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[TRACKER] + from},
                     (const float[]){1, -s->sgd.learning_rate}, 2, count);
 }
@@ -28,7 +28,7 @@ static const float *tracker(const sl_state *s) {
 }
 
 static void mix_trackers(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->extra[TRACKER], s->extra[TRACKER], mix, mix->self_weight, 1, from, count);
+    sl_mix_into(s, s->extra[TRACKER] + from, s->extra[TRACKER] + from, mix, mix->self_weight, 1, 0, count);
 }
 
 static void keep_gradient(sl_state *s) {

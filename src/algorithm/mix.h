@@ -4,8 +4,9 @@
 
 #include "starling/algorithm.h"
 
-/* out = self_weight * self + sum_j W_ij part_j over [from, from + count), in that order, one pass; out may be self. The parts are identity's. */
-void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self, float factor, size_t from,
+/* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, one pass, over `count` elements from the parts' element `skip` on; out may
+ * be self. The parts are identity's. */
+void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self, float factor, size_t skip,
                  size_t count);
 
 #endif

@@ -33,7 +33,7 @@ static void push(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     for (size_t j = 0; j < mix->k; j++)
         weight += (double)mix->parts[j].weight * mix->parts[j].scalar;
     s->next_push_sum_weight = weight;
-    sl_mix_into(s, s->extra[NUMERATOR], s->extra[NUMERATOR], mix, mix->self_weight, 1, from, count);
+    sl_mix_into(s, s->extra[NUMERATOR] + from, s->extra[NUMERATOR] + from, mix, mix->self_weight, 1, 0, count);
     divide(s, weight, from, count);
 }
 
