@@ -65,6 +65,7 @@ typedef struct sl_state {
     float *scratch;                          /* SL_BLOCK elements */
     sl_sgd sgd;                              /* this round's */
     float step;                              /* consensus_step or eta in use */
+    float given;                             /* choco-sgd: sum over in-neighbours of W_ij, as rounded */
     uint64_t round, exchange;                /* from 1; exchange: the one under way, or the last */
     double push_sum_weight, next_push_sum_weight;
     bool serving;                            /* in this phase, the range that comes in is reduced here */

@@ -5,7 +5,7 @@
  *   mix-then-compress:  x_i <- x_i - gamma mom(g_i) + gamma_c sum_j W_ij (xhat_j - xhat_i), the old xhat;  q_i = C(x_i - xhat_i);  xhat_j += q_j
  *
  * W symmetric, doubly stochastic and fixed; C contractive, biased is fine; gamma_c the consensus step. Memory beside x, g, momentum: xhat_i and
- * s_i = sum_j W_ij xhat_j, two vectors whatever the degree. The difference is never stored: the compressor reads it block by block.
+ * s_i = sum_{j != i} W_ij xhat_j, two vectors whatever the degree. The difference is never stored: the compressor reads it block by block.
  * Wire: one compressed message a round. The second form's message of round t goes out while the gradient of round t + 1 is computed, so its
  * exchange belongs to round t + 1 here, and a run of T rounds has T - 1.
  */
@@ -20,20 +20,22 @@ static void read_difference(void *state, size_t from, size_t count, float *out) 
 
 static void take_own(sl_state *s, const sl_part *mine) {
     sl_part_add(mine, 1, s->extra[HAT]);
-    sl_part_add(mine, mine->weight, s->extra[SUM]);
 }
 
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    for (size_t j = 0; j < mix->k; j++)
+    s->given = 0;
+    for (size_t j = 0; j < mix->k; j++) {
+        s->given += mix->parts[j].weight;
         sl_part_add(&mix->parts[j], mix->parts[j].weight, s->extra[SUM]);
+    }
 }
 
-/* x += gamma_c (s - xhat): rows of W sum to 1. */
+/* x += gamma_c (s - given xhat): with the weights as they were rounded, so that equal replicas give nothing. */
 static void mix_replicas(sl_state *s, size_t from, size_t count) {
     s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[SUM] + from, s->extra[HAT] + from},
-                    (const float[]){1, s->step, -s->step}, 3, count);
+                    (const float[]){1, s->step, -s->step * s->given}, 3, count);
 }
 
 static const sl_stage compress_then_mix[] = {

@@ -3,7 +3,8 @@
 
 sl_walk sl_walk_open(const uint64_t *words, size_t elements, size_t start, size_t left) {
     size_t at = start / SL_WORD;
-    return (sl_walk){.words = words, .count = sl_words(elements), .at = at, .word = words[at] & ~sl_low_bits(start % SL_WORD), .left = left};
+    uint64_t word = words[at] & ~sl_low_bits(start % SL_WORD);
+    return (sl_walk){.words = words, .count = sl_words(elements), .at = at, .word = word, .left = left};
 }
 
 /* The next elements, some SL_BATCH of them, all before word `end`; returns how many. `out` has room for SL_WORD more. Elements are

@@ -1,8 +1,6 @@
 /* dense.c - parts, buckets and bits of the dense-coded compressors; see dense.h. */
 #include "compress/dense.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "compress/pack.h"
@@ -104,54 +102,80 @@ static size_t scales_of(const dense_form *f, size_t from, size_t count) {
 
 /* ---- encoding ---- */
 
-/* Codes of one block [at, at + n) into `out`. scales: of the buckets from the block's first on. */
-static void code_block(const sl_encoder *e, const dense_form *f, const float *scales, const float *v, size_t at, size_t n, uint8_t *out) {
+enum { AHEAD = SL_BLOCK, STRIDE = 256, LINE = 16 };
+
+/* Asks for the elements a block ahead of STRIDE ones. The processor does so itself, but stops at the end of each page, which is a block;
+ * and all of a block at once are more lines than it can wait for. */
+static void look_ahead(const float *v) {
+    for (size_t i = 0; v != NULL && i < STRIDE; i += LINE)
+        __builtin_prefetch(v + AHEAD + i);
+}
+
+/* Random half-words of the elements [at, at + n), a block. */
+typedef union half_words {
+    uint32_t words[SL_BLOCK / 2];
+    uint16_t halves[SL_BLOCK];
+} half_words;
+
+static void draw(const sl_encoder *e, const float *memory, size_t at, size_t n, half_words *out) {
+    const sl_rng_key key = sl_message_key(&e->message);
+    for (size_t o = 0; o < n; o += STRIDE) {
+        look_ahead(memory != NULL ? memory + o : NULL);
+        sl_rng_blocks(&key, (uint32_t)((at + o) / 8), (smallest(n - o, STRIDE) + 7) / 8, out->words + o / 2);
+    }
+}
+
+/* Codes of a block [at, at + n), which is at v, into `out`. scales: of the buckets from the block's first on; memory: where the vector has
+ * the block, or NULL. */
+static void code_block(const sl_encoder *e, const dense_form *f, const float *scales, const float *memory, const float *v, size_t at,
+                       size_t n, uint8_t *out) {
     const dense_coder *coder = coder_of(&e->codec->config);
     uint16_t codes[SL_BLOCK];
-    union {
-        uint32_t words[SL_BLOCK / 2];
-        uint16_t halves[SL_BLOCK];
-    } random;
-    if (coder->random) {
-        sl_rng_key key = sl_message_key(&e->message);
-        sl_rng_blocks(&key, (uint32_t)(at / 8), (n + 7) / 8, random.words);
-    }
-    for (size_t o = 0, run; o < n; o += run) {
-        size_t bucket = (at + o) / f->bucket;
-        run = smallest((bucket + 1) * f->bucket - at - o, n - o);
-        const float *scale = scales + f->scale->floats * (bucket - at / f->bucket);
-        coder->encode(&e->codec->config, coder->early ? NULL : scale, v + o, random.halves + o, run, codes + o);
+    half_words random;
+    draw(e, memory, at, n, &random);
+    size_t left = f->bucket - at % f->bucket;
+    for (size_t o = 0, run; o < n; o += run, left = f->bucket, scales += f->scale->floats) {
+        run = smallest(left, n - o);
+        coder->encode(&e->codec->config, scales, v + o, random.halves + o, run, codes + o);
     }
     sl_pack(codes, n, f->width, out);
 }
 
-/* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where they are not to wait for those, the
- * codes (early, or NULL). *last: the last block that was read. */
-static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, float *scales, uint8_t *early,
-                   const float **last) {
-    dense_sums sums = {0};
+static const float *memory_of(const sl_source *source, size_t at) {
+    return source->vector != NULL ? source->vector + at : NULL;
+}
+
+/* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
+ * codes. *last: the last block that was read. ahead: is the block that follows not in the cache? */
+static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
+                   uint8_t *codes, const float **last) {
+    const dense_coder *coder = coder_of(&e->codec->config);
+    bucket_sums sums = {0};
+    size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
         const float *v = *last = sl_encoder_read(e, source, at, n);
+        const float *memory = ahead ? memory_of(source, at) : NULL;
         for (size_t o = 0, run; o < n; o += run) {
-            size_t start = (at + o) / f->bucket * f->bucket;
-            size_t end = smallest(start + f->bucket, e->codec->dimension);
-            run = smallest(end - at - o, n - o);
+            run = smallest(smallest(end - at - o, n - o), ahead ? STRIDE : SL_BLOCK);
+            look_ahead(memory != NULL ? memory + o : NULL);
             f->scale->see(&sums, v + o, at + o, run);
             if (at + o + run < end)
                 continue;
             if (!f->scale->result(&sums, end - start, scales))
                 return SL_EDIVERGED;
+            sums = (bucket_sums){0};
             scales += f->scale->floats;
-            sums = (dense_sums){0};
+            start = end;
+            end += smallest(f->bucket, from + count - end);
         }
-        if (early != NULL)
-            code_block(e, f, NULL, v, at, n, early + packed_bytes(at - from, f->width));
+        if (coder->pack != NULL)
+            coder->pack(&e->codec->config, v, n, codes + packed_bytes(at - from, f->width));
     }
     return 0;
 }
 
-/* Scales and early codes of the whole vector, where buckets go over parts. */
+/* Scales, and codes that do not depend on them, of the whole vector, where buckets go over parts. */
 static size_t shared_scales_bytes(const sl_codec *c, const dense_form *f) {
     return (sizeof(float) * scales_of(f, 0, c->dimension) + 7) / 8 * 8;
 }
@@ -160,7 +184,7 @@ size_t sl_dense_encoder_bytes(const sl_codec *c) {
     dense_form f = form_of(c);
     if (is_local(c, &f))
         return 0;
-    return shared_scales_bytes(c, &f) + (coder_of(&c->config)->early ? packed_bytes(c->dimension, f.width) : 0);
+    return shared_scales_bytes(c, &f) + (coder_of(&c->config)->pack != NULL ? packed_bytes(c->dimension, f.width) : 0);
 }
 
 static uint8_t *shared_codes(const sl_encoder *e, const dense_form *f) {
@@ -172,32 +196,32 @@ int sl_dense_begin(sl_encoder *e, const sl_source *source) {
     const float *last;
     if (is_local(e->codec, &f))
         return 0;
-    uint8_t *early = coder_of(&e->codec->config)->early ? shared_codes(e, &f) : NULL;
-    return measure(e, &f, source, 0, e->codec->dimension, e->memory, early, &last);
+    return measure(e, &f, source, 0, e->codec->dimension, true, e->memory, shared_codes(e, &f), &last);
 }
 
-/* Codes of [from, from + count) with the scales that are known: block by block; `v`: the only block, where it has been read. */
+/* Codes of [from, from + count) with scales that are known, block by block; v: the only block, where it has been read. */
 static void code(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, const float *scales,
                  const float *v, uint8_t *out) {
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
         const float *block = v != NULL ? v : sl_encoder_read(e, source, at, n);
-        code_block(e, f, scales + f->scale->floats * (at / f->bucket - from / f->bucket), block, at, n,
-                   out + packed_bytes(at - from, f->width));
+        const float *first = scales + f->scale->floats * (at / f->bucket - from / f->bucket);
+        code_block(e, f, first, memory_of(source, at), block, at, n, out + packed_bytes(at - from, f->width));
     }
 }
 
 /* Measures and codes a few blocks of whole buckets at a time, while they are in the cache. */
 static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, float *scales,
                         uint8_t *codes) {
-    bool early = coder_of(&e->codec->config)->early;
+    const bool packs = coder_of(&e->codec->config)->pack != NULL;
+    const size_t step = whole_buckets(f->bucket);
     for (size_t at = from, n; at < from + count; at += n) {
-        n = smallest(from + count - at, whole_buckets(f->bucket));
+        n = smallest(from + count - at, step);
         uint8_t *out = codes + packed_bytes(at - from, f->width);
         const float *v;
-        if (measure(e, f, source, at, n, scales, early ? out : NULL, &v) != 0)
+        if (measure(e, f, source, at, n, packs || n > SL_BLOCK, scales, out, &v) != 0)
             return SL_EDIVERGED;
-        if (!early)
+        if (!packs)
             code(e, f, source, at, n, scales, n <= SL_BLOCK ? v : NULL, out);
         scales += scales_of(f, at, n);
     }
@@ -208,14 +232,14 @@ int sl_dense_encode(sl_encoder *e, uint32_t part, const sl_source *source, void 
     dense_form f = form_of(e->codec);
     size_t from, count;
     sl_codec_part_range(e->codec, part, &from, &count);
-    size_t floats = scales_of(&f, from, count);
+    const size_t floats = scales_of(&f, from, count);
     float *scales = buffer;
     uint8_t *codes = (uint8_t *)(scales + floats);
     *out = (sl_payload){buffer, sizeof(float) * floats + packed_bytes(count, f.width)};
     if (is_local(e->codec, &f))
         return encode_local(e, &f, source, from, count, scales, codes);
     memcpy(scales, (const float *)e->memory + from / f.bucket * f.scale->floats, sizeof(float) * floats);
-    if (coder_of(&e->codec->config)->early)
+    if (coder_of(&e->codec->config)->pack != NULL)
         memcpy(codes, shared_codes(e, &f) + packed_bytes(from, f.width), packed_bytes(count, f.width));
     else
         code(e, &f, source, from, count, scales, NULL, codes);
@@ -228,7 +252,7 @@ static bool scales_allowed(const dense_form *f, const float *scales, size_t coun
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, scales + i, sizeof bits);
-        if ((f->scale->negative ? bits & 0x7FFFFFFF : bits) >= DENSE_INFINITY_BITS)
+        if ((f->scale->negative ? bits & 0x7FFFFFFF : bits) >= INFINITY_BITS)
             return false;
     }
     return true;
@@ -279,10 +303,10 @@ void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
         sl_unpack(packed + packed_bytes(at - from, f.width), n, f.width, codes);
-        for (size_t o = 0, run; o < n; o += run) {
-            size_t bucket = (at + o) / f.bucket;
-            run = smallest((bucket + 1) * f.bucket - at - o, n - o);
-            const float *scale = scales + f.scale->floats * (bucket - from / f.bucket);
+        const float *scale = scales + f.scale->floats * (at / f.bucket - from / f.bucket);
+        size_t left = f.bucket - at % f.bucket;
+        for (size_t o = 0, run; o < n; o += run, left = f.bucket, scale += f.scale->floats) {
+            run = smallest(left, n - o);
             coder->add(&d->codec->config, scale, weight, codes + o, run, acc + at + o);
         }
     }
@@ -290,51 +314,19 @@ void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight
 
 /* ---- bricks ---- */
 
-double sl_dense_lane_sum(const double lanes[DENSE_LANES]) {
-    double sum = 0;
-    for (int l = 0; l < DENSE_LANES; l++)
-        sum += lanes[l];
-    return sum;
-}
-
-FOR_EACH_CPU static uint32_t largest_magnitude(const float *v, size_t n) {
-    int32_t largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, v + i, sizeof bits);
-        bits &= 0x7FFFFFFF;
-        largest = bits > largest ? bits : largest;
-    }
-    return (uint32_t)largest;
-}
-
-void sl_dense_see_largest(dense_sums *sums, const float *v, size_t at, size_t n) {
-    (void)at;
-    uint32_t largest = largest_magnitude(v, n);
-    if (largest > sums->largest)
-        sums->largest = largest;
-}
-
-static bool max_norm(const dense_sums *sums, size_t n, float *scale) {
+static bool max_norm(const bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     memcpy(scale, &sums->largest, sizeof *scale);
-    return sums->largest < DENSE_INFINITY_BITS;
+    return sums->largest < INFINITY_BITS;
 }
 
-const dense_scale sl_dense_max_norm = {.floats = 1, .see = sl_dense_see_largest, .result = max_norm};
-
-dense_rounding sl_dense_rounding(uint32_t levels, unsigned level_bits, float scale) {
-    unsigned bits = level_bits > 5 ? 21 - level_bits : 16;
-    double whole = scale > 0 ? levels * exp2(bits) / scale : 0; /* a zero bucket: every q is 0 */
-    double power = whole > 0x1p100 ? 0x1p100 : whole < 0x1p-100 ? 0x1p-24 : 1;
-    return (dense_rounding){(float)power, (float)(whole / power), levels, bits};
-}
+const dense_scale sl_dense_max_norm = {.floats = 1, .see = sl_sum_largest, .result = max_norm};
 
 FOR_EACH_CPU static void add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {
     for (size_t i = 0; i < n; i++)
         acc[i] += unit * (float)((codes[i] & 1) - (codes[i] >> 1));
 }
 
-void sl_dense_add_ternary(float weighted_unit, const uint16_t *codes, size_t n, float *acc) {
-    add_ternary(weighted_unit, codes, n, acc);
+void sl_dense_add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {
+    add_ternary(unit, codes, n, acc);
 }

@@ -15,21 +15,15 @@
 #define SL_DENSE_H
 
 #include "compress/codec.h"
+#include "compress/sums.h"
 
-enum { DENSE_PART_ELEMENTS = 65536, DENSE_LANES = 16, DENSE_BUCKET_MIN = 4 };
-
-/* What is gathered of one bucket. Element i of the vector goes to lane i % DENSE_LANES: the same bits from every instruction set. */
-typedef struct dense_sums {
-    double lanes[2][DENSE_LANES];
-    uint64_t negatives;
-    uint32_t largest; /* magnitude, as the bits of a float: those order as the magnitudes do, infinity and NaN at the end */
-} dense_sums;
+enum { DENSE_PART_ELEMENTS = 65536, DENSE_BUCKET_MIN = 4 };
 
 typedef struct dense_scale {
     unsigned floats; /* of one bucket; 0: nothing is sent, the elements are only looked at */
     bool negative;   /* may a scale be below zero? */
-    void (*see)(dense_sums *sums, const float *v, size_t at, size_t n); /* elements [at, at + n) of the vector */
-    bool (*result)(const dense_sums *sums, size_t n, float *scale);     /* false: what was seen cannot be sent */
+    void (*see)(bucket_sums *sums, const float *v, size_t at, size_t n); /* elements [at, at + n) of the vector */
+    bool (*result)(const bucket_sums *sums, size_t n, float *scale);     /* of n elements; false: these cannot be sent */
 } dense_scale;
 
 /* How a configured compressor codes a vector. */
@@ -42,11 +36,12 @@ typedef struct dense_form {
 
 typedef struct dense_coder {
     dense_form (*form)(const sl_compressor_config *config, size_t dimension);
-    bool random; /* codes need random half-words */
-    bool early;  /* codes do not depend on the scale: both come from one pass */
-    /* n elements of one bucket */
+    /* Codes that depend on the elements alone: n of a block, straight to bytes. One pass then finds scales and codes. Else NULL, and: */
+    void (*pack)(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out);
+    /* Codes of n elements of one bucket, with a random half-word each */
     void (*encode)(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
                    uint16_t *codes);
+    /* acc += weight * what n codes of one bucket stand for */
     void (*add)(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc);
 } dense_coder;
 
@@ -67,37 +62,10 @@ void sl_dense_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float 
     .bits = sl_dense_bits, .lay_out = sl_dense_lay_out, .encoder_bytes = sl_dense_encoder_bytes, .begin = sl_dense_begin,         \
     .encode = sl_dense_encode, .check_part = sl_dense_check_part, .add = sl_dense_add
 
-/* Bricks for scales. */
+/* Bricks. */
 size_t sl_dense_bucket(const sl_compressor_config *config, size_t dimension); /* config->bucket, at most the whole */
-double sl_dense_lane_sum(const double lanes[DENSE_LANES]);                   /* in order */
-void sl_dense_see_largest(dense_sums *sums, const float *v, size_t at, size_t n);
-extern const dense_scale sl_dense_max_norm;
-
-/* Stochastic rounding of |v| to levels 0 ... levels times scale / levels, without bias. It counts in levels / 2^bits: q = |v| levels /
- * scale 2^bits is rounded to an integer, and (q + u) >> bits, u uniform of `bits` bits, is one more than q >> bits with just the
- * probability that q's fraction asks for. Values on the grid stay on it: q errs by less than half a unit while levels 2^bits < 2^21. */
-typedef struct dense_rounding {
-    float power, factor; /* q = |v| power factor: two factors, since levels / scale may be beyond a float's range */
-    uint32_t levels;
-    unsigned bits;
-} dense_rounding;
-dense_rounding sl_dense_rounding(uint32_t levels, unsigned level_bits, float scale);
-
-/* One element. The compiler puts it into the loops of the coders' kernels. */
-static inline uint32_t sl_dense_round(dense_rounding r, uint32_t magnitude_bits, uint16_t random) {
-    union {
-        uint32_t bits;
-        float value;
-    } magnitude = {.bits = magnitude_bits};
-    uint32_t q = (uint32_t)(int32_t)(magnitude.value * r.power * r.factor + 0.5f);
-    uint32_t level = (q + ((uint32_t)random >> (16 - r.bits))) >> r.bits;
-    return level < r.levels ? level : r.levels;
-}
-
-/* acc += weight * {0, unit, -unit} for the codes 0, 1 and 2 of the ternary compressors. */
-void sl_dense_add_ternary(float weighted_unit, const uint16_t *codes, size_t n, float *acc);
-
-/* Bits of the largest finite float, and of infinity, from which on a magnitude is none. */
-#define DENSE_INFINITY_BITS 0x7F800000u
+extern const dense_scale sl_dense_max_norm;                                  /* the largest magnitude */
+/* acc += {0, unit, -unit} for the codes 0, 1 and 2 of the ternary compressors. */
+void sl_dense_add_ternary(float unit, const uint16_t *codes, size_t n, float *acc);
 
 #endif

@@ -32,27 +32,27 @@ static sl_quality quality_b16(const sl_compressor_config *config, size_t dimensi
 }
 
 /* 65520, halfway between the largest float16 and the next power, is the first to round to infinity. */
-static bool fits16(const dense_sums *sums, size_t n, float *scale) {
+static bool fits16(const bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
     return sums->largest < 0x477FF000;
 }
 
-static bool fits_b16(const dense_sums *sums, size_t n, float *scale) {
+static bool fits_b16(const bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
     return sums->largest < 0x7F7F8000;
 }
 
 static dense_form form16(const sl_compressor_config *config, size_t dimension) {
-    static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = fits16};
+    static const dense_scale no_scale = {.see = sl_sum_largest, .result = fits16};
     (void)config;
     (void)dimension;
     return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7BFF, .bucket = SL_BLOCK, .scale = &no_scale};
 }
 
 static dense_form form_b16(const sl_compressor_config *config, size_t dimension) {
-    static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = fits_b16};
+    static const dense_scale no_scale = {.see = sl_sum_largest, .result = fits_b16};
     (void)config;
     (void)dimension;
     return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7F7F, .bucket = SL_BLOCK, .scale = &no_scale};
@@ -74,12 +74,13 @@ static inline float value_of(uint32_t bits) {
 
 /* From 2^-14 on, the exponent's bias goes from 127 to 15, and half a unit less one, or half a unit where the last bit kept is odd, is added
  * before the cut. Below, the sum with 1/2, whose last place is 2^-24, rounds. */
-FOR_EACH_CPU static void to16(const float *v, size_t n, uint16_t *codes) {
+FOR_EACH_CPU static void to16(const float *v, size_t n, uint8_t *out) {
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = bits_of(v[i]), magnitude = bits & 0x7FFFFFFF;
         uint32_t normal = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
         uint32_t small = bits_of(value_of(magnitude) + 0.5f) - 0x3F000000;
-        codes[i] = (uint16_t)((magnitude < 0x38800000 ? small : normal) | (bits >> 16 & 0x8000));
+        uint16_t code = (uint16_t)((magnitude < 0x38800000 ? small : normal) | (bits >> 16 & 0x8000));
+        memcpy(out + 2 * i, &code, sizeof code);
     }
 }
 
@@ -95,10 +96,10 @@ FOR_EACH_CPU static void add16(float weight, const uint16_t *codes, size_t n, fl
 
 #ifdef SL_AVX2
 /* The same by F16C; returns how many elements it did. */
-SL_AVX2 static size_t to16_f16c(const float *v, size_t n, uint16_t *codes) {
+SL_AVX2 static size_t to16_f16c(const float *v, size_t n, uint8_t *out) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((__m128i *)(codes + i), _mm256_cvtps_ph(_mm256_loadu_ps(v + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+        _mm_storeu_si128((__m128i *)(out + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(v + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     return i;
 }
 
@@ -113,16 +114,13 @@ SL_AVX2 static size_t add16_f16c(float weight, const uint16_t *codes, size_t n, 
 }
 #endif
 
-static void encode16(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
-                     uint16_t *codes) {
+static void pack16(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out) {
     size_t done = 0;
     (void)config;
-    (void)scale;
-    (void)random;
 #ifdef SL_AVX2
-    done = sl_has_avx2() ? to16_f16c(v, n, codes) : 0;
+    done = sl_has_avx2() ? to16_f16c(v, n, out) : 0;
 #endif
-    to16(v + done, n - done, codes + done);
+    to16(v + done, n - done, out + 2 * done);
 }
 
 static void add_float16(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
@@ -137,10 +135,11 @@ static void add_float16(const sl_compressor_config *config, const float *scale, 
 
 /* ---- bfloat16 ---- */
 
-FOR_EACH_CPU static void to_b16(const float *v, size_t n, uint16_t *codes) {
+FOR_EACH_CPU static void to_b16(const float *v, size_t n, uint8_t *out) {
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = bits_of(v[i]);
-        codes[i] = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+        uint16_t code = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+        memcpy(out + 2 * i, &code, sizeof code);
     }
 }
 
@@ -149,12 +148,9 @@ FOR_EACH_CPU static void add_b16(float weight, const uint16_t *codes, size_t n, 
         acc[i] += weight * value_of((uint32_t)codes[i] << 16);
 }
 
-static void encode_b16(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
-                       uint16_t *codes) {
+static void pack_b16(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out) {
     (void)config;
-    (void)scale;
-    (void)random;
-    to_b16(v, n, codes);
+    to_b16(v, n, out);
 }
 
 static void add_bfloat16(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
@@ -163,7 +159,7 @@ static void add_bfloat16(const sl_compressor_config *config, const float *scale,
     add_b16(weight, codes, n, acc);
 }
 
-const dense_coder sl_float16_coder = {.form = form16, .encode = encode16, .add = add_float16};
-const dense_coder sl_bfloat16_coder = {.form = form_b16, .encode = encode_b16, .add = add_bfloat16};
+const dense_coder sl_float16_coder = {.form = form16, .pack = pack16, .add = add_float16};
+const dense_coder sl_bfloat16_coder = {.form = form_b16, .pack = pack_b16, .add = add_bfloat16};
 const codec_ops sl_float16_codec = {.quality = quality16, DENSE_OPERATIONS};
 const codec_ops sl_bfloat16_codec = {.quality = quality_b16, DENSE_OPERATIONS};

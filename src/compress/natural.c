@@ -21,13 +21,13 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
     return (sl_quality){.unbiased = true, .omega = 0.125, .is_contractive = true, .delta = 0.875};
 }
 
-static bool has_powers(const dense_sums *sums, size_t n, float *scale) {
+static bool has_powers(const bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
     return sums->largest <= LARGEST_POWER_BITS;
 }
 
-static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = has_powers};
+static const dense_scale no_scale = {.see = sl_sum_largest, .result = has_powers};
 
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
     (void)config;
@@ -67,5 +67,5 @@ static void add(const sl_compressor_config *config, const float *scale, float we
     add_powers(weight, codes, n, acc);
 }
 
-const dense_coder sl_natural_coder = {.form = form, .random = true, .encode = encode, .add = add};
+const dense_coder sl_natural_coder = {.form = form, .encode = encode, .add = add};
 const codec_ops sl_natural_codec = {.quality = quality, DENSE_OPERATIONS};

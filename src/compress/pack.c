@@ -6,16 +6,17 @@
 
 #include "vec/for_each_cpu.h"
 
-#if defined(__SSE2__) && !defined(SL_PLAIN_KERNELS)
-#define SIGNS_SSE2
-#include <emmintrin.h>
+#ifdef SL_AVX2
+#include <immintrin.h>
 #endif
 
 enum { WORDS = SL_BLOCK / 4, SLACK = 16, BYTES = 2 * SL_BLOCK + SLACK };
 
 static uint64_t low_bits(unsigned count) {
-    return count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+    return ((uint64_t)1 << count) - 1;
 }
+
+/* ---- packing ---- */
 
 /* Four codes a word, 16 bits apart -> together in its lowest 4 * width bits. */
 FOR_EACH_CPU static void close_up(const uint16_t *codes, size_t words, unsigned width, uint64_t *out) {
@@ -29,36 +30,6 @@ FOR_EACH_CPU static void close_up(const uint16_t *codes, size_t words, unsigned 
     }
 }
 
-FOR_EACH_CPU static void spread(const uint64_t *in, size_t words, unsigned width, uint16_t *codes) {
-    const unsigned gap = 16 - width;
-    const uint64_t pair = low_bits(2 * width), next = pair << 32, even = low_bits(width) * 0x100000001u, odd = even << 16;
-    for (size_t i = 0; i < words; i++) {
-        uint64_t w = in[i];
-        w = (w & pair) | (w << 2 * gap & next);
-        w = (w & even) | (w << gap & odd);
-        memcpy(codes + 4 * i, &w, sizeof w);
-    }
-}
-
-/* The lowest 1, 2 or 4 bytes of each word, and back. */
-#define BYTES_OF_WORDS(type)                                                             \
-    FOR_EACH_CPU static void put_##type(const uint64_t *words, size_t n, uint8_t *out) { \
-        for (size_t i = 0; i < n; i++) {                                                 \
-            type low = (type)words[i];                                                   \
-            memcpy(out + i * sizeof low, &low, sizeof low);                              \
-        }                                                                                \
-    }                                                                                    \
-    FOR_EACH_CPU static void get_##type(const uint8_t *in, size_t n, uint64_t *words) {  \
-        for (size_t i = 0; i < n; i++) {                                                 \
-            type low;                                                                    \
-            memcpy(&low, in + i * sizeof low, sizeof low);                               \
-            words[i] = low;                                                              \
-        }                                                                                \
-    }
-BYTES_OF_WORDS(uint8_t)
-BYTES_OF_WORDS(uint16_t)
-BYTES_OF_WORDS(uint32_t)
-
 /* Eight codes are two words and `width` bytes. Goes over the end of these by up to SLACK bytes. */
 static void put_pairs(const uint64_t *words, size_t pairs, unsigned width, uint8_t *out) {
     const unsigned half = 4 * width;
@@ -71,6 +42,79 @@ static void put_pairs(const uint64_t *words, size_t pairs, unsigned width, uint8
     }
 }
 
+#ifdef SL_AVX2
+/* 64 codes of 2 or 4 bits at a time; returns how many it did. Neighbours are joined by multiplications with 1 and 2^width, which add them;
+ * each packing to half the width interleaves the halves of its registers, and the last step puts that right. */
+SL_AVX2 static size_t pack_avx2(const uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
+    const __m256i join = _mm256_set1_epi16((short)(1 << width << 8 | 1)), join_pairs = _mm256_set1_epi32(16 << 16 | 1);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        __m256i c[4], pairs[2];
+        for (int g = 0; g < 4; g++)
+            c[g] = _mm256_loadu_si256((const __m256i *)(codes + i + 16 * g));
+        for (int g = 0; g < 2; g++)
+            pairs[g] = _mm256_maddubs_epi16(_mm256_packus_epi16(c[2 * g], c[2 * g + 1]), join);
+        if (width == 4) {
+            __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(pairs[0], pairs[1]), order);
+            _mm256_storeu_si256((__m256i *)(out + i / 2), bytes);
+        } else {
+            __m256i fours = _mm256_packs_epi32(_mm256_madd_epi16(pairs[0], join_pairs), _mm256_madd_epi16(pairs[1], join_pairs));
+            __m256i bytes = _mm256_packus_epi16(fours, fours);
+            __m128i ordered = _mm_unpacklo_epi16(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+            _mm_storeu_si128((__m128i *)(out + i / 4), ordered);
+        }
+    }
+    return i;
+}
+#endif
+
+void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
+    const size_t exact = (n * width + 7) / 8;
+    uint64_t words[WORDS];
+    uint8_t bytes[BYTES];
+    size_t done = 0;
+    if (width == 16) {
+        memcpy(out, codes, exact);
+        return;
+    }
+    for (; n % 8 != 0; n++)
+        codes[n] = 0;
+#ifdef SL_AVX2
+    if ((width == 2 || width == 4) && sl_has_avx2())
+        done = pack_avx2(codes, n, width, bytes);
+#endif
+    close_up(codes + done, (n - done) / 4, width, words);
+    put_pairs(words, (n - done) / 8, width, bytes + done * width / 8);
+    memcpy(out, bytes, exact);
+}
+
+/* ---- unpacking ---- */
+
+FOR_EACH_CPU static void spread(const uint64_t *in, size_t words, unsigned width, uint16_t *codes) {
+    const unsigned gap = 16 - width;
+    const uint64_t pair = low_bits(2 * width), next = pair << 32, even = low_bits(width) * 0x100000001u, odd = even << 16;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t w = in[i];
+        w = (w & pair) | (w << 2 * gap & next);
+        w = (w & even) | (w << gap & odd);
+        memcpy(codes + 4 * i, &w, sizeof w);
+    }
+}
+
+/* Words of 1, 2 or 4 bytes. */
+#define GET_WORDS(type)                                                                 \
+    FOR_EACH_CPU static void get_##type(const uint8_t *in, size_t n, uint64_t *words) { \
+        for (size_t i = 0; i < n; i++) {                                                \
+            type low;                                                                   \
+            memcpy(&low, in + i * sizeof low, sizeof low);                              \
+            words[i] = low;                                                             \
+        }                                                                               \
+    }
+GET_WORDS(uint8_t)
+GET_WORDS(uint16_t)
+GET_WORDS(uint32_t)
+
 static void get_pairs(const uint8_t *in, size_t pairs, unsigned width, uint64_t *words) {
     const unsigned half = 4 * width;
     const uint64_t mask = low_bits(half);
@@ -82,45 +126,6 @@ static void get_pairs(const uint8_t *in, size_t pairs, unsigned width, uint64_t 
         words[2 * i] = low & mask;
         words[2 * i + 1] = (low >> half | high << (64 - half)) & mask;
     }
-}
-
-/* One bit a code. */
-static void put_bits(const uint16_t *codes, size_t n, uint8_t *out) {
-    size_t i = 0;
-#ifdef SIGNS_SSE2
-    for (; i + 16 <= n; i += 16) {
-        __m128i low = _mm_loadu_si128((const __m128i *)(codes + i)), high = _mm_loadu_si128((const __m128i *)(codes + i + 8));
-        uint16_t bits = (uint16_t)_mm_movemask_epi8(_mm_slli_epi16(_mm_packs_epi16(low, high), 7));
-        memcpy(out + i / 8, &bits, sizeof bits);
-    }
-#endif
-    for (; i < n; i += 8) {
-        unsigned byte = 0;
-        for (int b = 0; b < 8; b++)
-            byte |= (unsigned)codes[i + b] << b;
-        out[i / 8] = (uint8_t)byte;
-    }
-}
-
-void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
-    const size_t exact = (n * width + 7) / 8;
-    uint64_t words[WORDS];
-    uint8_t bytes[BYTES];
-    for (; n % 8 != 0; n++)
-        codes[n] = 0;
-    if (width == 1)
-        put_bits(codes, n, bytes);
-    else if (width < 16)
-        close_up(codes, n / 4, width, words);
-    if (width == 2)
-        put_uint8_t(words, n / 4, bytes);
-    else if (width == 4)
-        put_uint16_t(words, n / 4, bytes);
-    else if (width == 8)
-        put_uint32_t(words, n / 4, bytes);
-    else if (width > 1 && width < 16)
-        put_pairs(words, n / 8, width, bytes);
-    memcpy(out, width == 16 ? (const void *)codes : bytes, exact);
 }
 
 void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes) {

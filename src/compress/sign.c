@@ -9,10 +9,13 @@
  */
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "compress/dense.h"
 #include "vec/for_each_cpu.h"
+
+#ifdef SL_AVX2
+#include <immintrin.h>
+#endif
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     return (sl_quality){.omega = INFINITY, .is_contractive = true, .delta = 1 / (double)sl_dense_bucket(config, dimension)};
@@ -20,75 +23,22 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
 
 /* ---- scales ---- */
 
-FOR_EACH_CPU static void add_magnitudes(double lanes[DENSE_LANES], const float *v, size_t at, size_t n) {
-    double sums[DENSE_LANES];
-    size_t i = 0;
-    memcpy(sums, lanes, sizeof sums);
-    for (; i < n && (at + i) % DENSE_LANES != 0; i++)
-        sums[(at + i) % DENSE_LANES] += fabsf(v[i]);
-    for (; i + DENSE_LANES <= n; i += DENSE_LANES)
-        for (int l = 0; l < DENSE_LANES; l++)
-            sums[l] += fabsf(v[i + l]);
-    for (; i < n; i++)
-        sums[(at + i) % DENSE_LANES] += fabsf(v[i]);
-    memcpy(lanes, sums, sizeof sums);
-}
-
-static void see_magnitudes(dense_sums *sums, const float *v, size_t at, size_t n) {
-    add_magnitudes(sums->lanes[0], v, at, n);
-}
-
-static bool mean_magnitude(const dense_sums *sums, size_t n, float *scale) {
-    double mean = sl_dense_lane_sum(sums->lanes[0]) / (double)n;
+static bool mean_magnitude(const bucket_sums *sums, size_t n, float *scale) {
+    double mean = sl_sum_total(sums->lanes[0]) / (double)n;
     *scale = (float)mean;
     return mean <= FLT_MAX; /* false for NaN too */
 }
 
-/* NaN is not < 0, and so goes into the first sum. */
-FOR_EACH_CPU static void add_sides(double lanes[2][DENSE_LANES], const float *v, size_t at, size_t n) {
-    double up[DENSE_LANES], down[DENSE_LANES];
-    size_t i = 0;
-    memcpy(up, lanes[0], sizeof up);
-    memcpy(down, lanes[1], sizeof down);
-    for (; i < n && (at + i) % DENSE_LANES != 0; i++) {
-        up[(at + i) % DENSE_LANES] += v[i] < 0 ? 0 : v[i];
-        down[(at + i) % DENSE_LANES] += v[i] < 0 ? v[i] : 0;
-    }
-    for (; i + DENSE_LANES <= n; i += DENSE_LANES)
-        for (int l = 0; l < DENSE_LANES; l++) {
-            up[l] += v[i + l] < 0 ? 0 : v[i + l];
-            down[l] += v[i + l] < 0 ? v[i + l] : 0;
-        }
-    for (; i < n; i++) {
-        up[(at + i) % DENSE_LANES] += v[i] < 0 ? 0 : v[i];
-        down[(at + i) % DENSE_LANES] += v[i] < 0 ? v[i] : 0;
-    }
-    memcpy(lanes[0], up, sizeof up);
-    memcpy(lanes[1], down, sizeof down);
-}
-
-FOR_EACH_CPU static uint32_t count_negatives(const float *v, size_t n) {
-    uint32_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += v[i] < 0;
-    return count;
-}
-
-static void see_sides(dense_sums *sums, const float *v, size_t at, size_t n) {
-    add_sides(sums->lanes, v, at, n);
-    sums->negatives += count_negatives(v, n);
-}
-
-static bool side_means(const dense_sums *sums, size_t n, float *scale) {
+static bool side_means(const bucket_sums *sums, size_t n, float *scale) {
     uint64_t negatives = sums->negatives;
-    double up = sl_dense_lane_sum(sums->lanes[0]), down = sl_dense_lane_sum(sums->lanes[1]);
+    double up = sl_sum_total(sums->lanes[0]), down = sl_sum_total(sums->lanes[1]);
     scale[0] = negatives < n ? (float)(up / (double)(n - negatives)) : 0;
     scale[1] = negatives > 0 ? (float)(down / (double)negatives) : 0;
     return isfinite(scale[0]) && isfinite(scale[1]);
 }
 
-static const dense_scale one_scale = {.floats = 1, .see = see_magnitudes, .result = mean_magnitude};
-static const dense_scale two_scales = {.floats = 2, .negative = true, .see = see_sides, .result = side_means};
+static const dense_scale one_scale = {.floats = 1, .see = sl_sum_magnitudes, .result = mean_magnitude};
+static const dense_scale two_scales = {.floats = 2, .negative = true, .see = sl_sum_sides, .result = side_means};
 
 /* ---- codes ---- */
 
@@ -104,17 +54,28 @@ static dense_form form_two(const sl_compressor_config *config, size_t dimension)
     return form_of_scale(config, dimension, &two_scales);
 }
 
-FOR_EACH_CPU static void signs(const float *v, size_t n, uint16_t *codes) {
-    for (size_t i = 0; i < n; i++)
-        codes[i] = v[i] < 0;
+#ifdef SL_AVX2
+/* Returns how many elements it did. */
+SL_AVX2 static size_t signs_avx2(const float *v, size_t n, uint8_t *out) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        out[i / 8] = (uint8_t)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(v + i), _mm256_setzero_ps(), _CMP_LT_OQ));
+    return i;
 }
+#endif
 
-static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
-                   uint16_t *codes) {
+static void pack(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out) {
+    size_t i = 0;
     (void)config;
-    (void)scale;
-    (void)random;
-    signs(v, n, codes);
+#ifdef SL_AVX2
+    i = sl_has_avx2() ? signs_avx2(v, n, out) : 0;
+#endif
+    for (; i < n; i += 8) {
+        unsigned byte = 0;
+        for (size_t b = 0; b < 8 && i + b < n; b++)
+            byte |= (unsigned)(v[i + b] < 0) << b;
+        out[i / 8] = (uint8_t)byte;
+    }
 }
 
 FOR_EACH_CPU static void add_either(float up, float down, const uint16_t *codes, size_t n, float *acc) {
@@ -132,7 +93,7 @@ static void add_two(const sl_compressor_config *config, const float *scale, floa
     add_either(weight * scale[0], weight * scale[1], codes, n, acc);
 }
 
-const dense_coder sl_scaled_sign_coder = {.form = form_one, .early = true, .encode = encode, .add = add_one};
-const dense_coder sl_one_bit_coder = {.form = form_two, .early = true, .encode = encode, .add = add_two};
+const dense_coder sl_scaled_sign_coder = {.form = form_one, .pack = pack, .add = add_one};
+const dense_coder sl_one_bit_coder = {.form = form_two, .pack = pack, .add = add_two};
 const codec_ops sl_scaled_sign_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
 const codec_ops sl_one_bit_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};

@@ -4,9 +4,9 @@
  * 2: -s; 3 does not occur), 2 d + 32 ceil(d / B) in all. E||C(v) - v||^2 = s ||v||_1 - ||v||^2 <= (sqrt(B) - 1) / 2 ||v||^2.
  */
 #include <math.h>
-#include <string.h>
 
 #include "compress/dense.h"
+#include "compress/rounding.h"
 #include "vec/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
@@ -18,18 +18,18 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
     return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = sl_dense_bucket(config, dimension), .scale = &sl_dense_max_norm};
 }
 
-FOR_EACH_CPU static void choose(dense_rounding r, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, v + i, sizeof bits);
-        codes[i] = (uint16_t)(sl_dense_round(r, bits & 0x7FFFFFFF, random[i]) << (bits >> 31));
-    }
+/* Level and sign, as of one level of QSGD, to 0, 1 and 2. */
+FOR_EACH_CPU static void to_ternary(uint16_t *codes, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint16_t)((codes[i] & 1) + (codes[i] == 3));
 }
 
 static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
                    uint16_t *codes) {
+    const rounding r = sl_rounding(1, *scale);
     (void)config;
-    choose(sl_dense_rounding(1, 1, *scale), v, random, n, codes);
+    sl_round(&r, 1, v, random, n, codes);
+    to_ternary(codes, n);
 }
 
 static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
@@ -37,5 +37,5 @@ static void add(const sl_compressor_config *config, const float *scale, float we
     sl_dense_add_ternary(weight * *scale, codes, n, acc);
 }
 
-const dense_coder sl_terngrad_coder = {.form = form, .random = true, .encode = encode, .add = add};
+const dense_coder sl_terngrad_coder = {.form = form, .encode = encode, .add = add};
 const codec_ops sl_terngrad_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "compress/dense.h"
+#include "compress/pack.h"
 #include "vec/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
@@ -24,13 +25,13 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
                    config->threshold);
 }
 
-static bool is_finite(const dense_sums *sums, size_t n, float *scale) {
+static bool is_finite(const bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
-    return sums->largest < DENSE_INFINITY_BITS;
+    return sums->largest < INFINITY_BITS;
 }
 
-static const dense_scale no_scale = {.see = sl_dense_see_largest, .result = is_finite};
+static const dense_scale no_scale = {.see = sl_sum_largest, .result = is_finite};
 
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
     (void)config;
@@ -43,11 +44,10 @@ FOR_EACH_CPU static void compare(float tau, const float *v, size_t n, uint16_t *
         codes[i] = (uint16_t)((v[i] >= tau) | (v[i] <= -tau) << 1);
 }
 
-static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
-                   uint16_t *codes) {
-    (void)scale;
-    (void)random;
+static void pack(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out) {
+    uint16_t codes[SL_BLOCK];
     compare((float)config->threshold, v, n, codes);
+    sl_pack(codes, n, 2, out);
 }
 
 static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
@@ -55,5 +55,5 @@ static void add(const sl_compressor_config *config, const float *scale, float we
     sl_dense_add_ternary(weight * (float)config->threshold, codes, n, acc);
 }
 
-const dense_coder sl_threshold_coder = {.form = form, .encode = encode, .add = add};
+const dense_coder sl_threshold_coder = {.form = form, .pack = pack, .add = add};
 const codec_ops sl_threshold_codec = {.quality = quality, .check = check, DENSE_OPERATIONS};

@@ -110,7 +110,8 @@ static uint32_t magnitude_of(uint64_t e) {
 
 /* One digit of `width` bits, at bit `shift`, of the k-th largest magnitude among those that agree with `prefix` above the digit.
  * On return *k counts within the digit's class. */
-FOR_EACH_CPU static uint32_t select_digit(const uint64_t *entries, size_t count, uint32_t prefix, unsigned shift, unsigned width, size_t *k) {
+FOR_EACH_CPU static uint32_t select_digit(const uint64_t *entries, size_t count, uint32_t prefix, unsigned shift, unsigned width,
+                                          size_t *k) {
     uint32_t classes[2048] = {0};
     for (size_t i = 0; i < count; i++) {
         uint32_t m = magnitude_of(entries[i]);

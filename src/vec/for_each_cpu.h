@@ -18,9 +18,9 @@
 #endif
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(SL_PLAIN_KERNELS)
-#define SL_AVX2 __attribute__((target("avx2,f16c")))
+#define SL_AVX2 __attribute__((target("avx2,fma,f16c")))
 static inline bool sl_has_avx2(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 #endif
 

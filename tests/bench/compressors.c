@@ -167,7 +167,8 @@ typedef struct timing {
     double first[1 + THREADS][REPETITIONS_MAX], second[1 + THREADS][REPETITIONS_MAX];
 } timing;
 
-static void take_turn(timing *times, size_t repetition, void *(*first)(void *), void *(*second)(void *), void *one, void *two, size_t bytes) {
+static void take_turn(timing *times, size_t repetition, void *(*first)(void *), void *(*second)(void *), void *one, void *two,
+                      size_t bytes) {
     times->first[1][repetition] = time_of(first, one, bytes, 1);
     times->second[1][repetition] = time_of(second, one, bytes, 1);
     times->first[THREADS][repetition] = time_of(first, two, bytes, THREADS);

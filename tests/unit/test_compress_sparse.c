@@ -529,6 +529,27 @@ START_TEST(random_k_draws_every_subset_alike) {
 }
 END_TEST
 
+/* The draws are sl_rng_below's, with the numbers that it rejects: a few dozen of these. */
+START_TEST(random_k_takes_the_first_different_draws) {
+    size_t d = 1000003, k = 100000;
+    float *expected = vector_of(d);
+    sl_message message = a_message;
+    message.exchange = 5;
+    sl_rng rng = {.key = sl_message_key(&message)};
+    for (size_t drawn = 0; drawn < k;) {
+        uint32_t i = sl_rng_below(&rng, (uint32_t)d);
+        drawn += expected[i] == 0;
+        expected[i] = 1;
+    }
+    pair p = open_pair(random_k(k, false), d, SMALL_PART);
+    float *decoded = chosen(&p, d, 5);
+    expect_equal(decoded, expected, d);
+    close_pair(&p);
+    release(decoded);
+    release(expected);
+}
+END_TEST
+
 START_TEST(messages_differ_in_what_they_keep) {
     size_t d = 10000;
     pair p = open_pair(any_config(_i, d), d, SMALL_PART);
@@ -701,6 +722,30 @@ static void expect_malformed(pair *p, uint32_t part, sl_payload payload) {
     ck_assert_int_eq(sl_decoder_check(p->decoder, &a_message, part, payload), SL_EPROTO);
 }
 
+/* For a sanitizer: each payload lies in just as much memory as it has bytes. */
+START_TEST(decoders_keep_to_the_payload) {
+    static const size_t sizes[] = {1, 9, 64, 100, 1031, 30011};
+    for (int s = 0; s < 6; s++) {
+        size_t d = sizes[s];
+        float *v = gaussian(d, 19), *expected = round_trip(any_config(_i, d), v, d, SMALL_PART), *decoded = vector_of(d);
+        pair p = open_pair(any_config(_i, d), d, SMALL_PART);
+        ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
+        for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++) {
+            sl_payload exact = {malloc(p.payloads[part].bytes), p.payloads[part].bytes};
+            memcpy((void *)exact.data, p.payloads[part].data, exact.bytes);
+            ck_assert_int_eq(sl_decoder_check(p.decoder, &a_message, part, exact), 0);
+            sl_decoder_add(p.decoder, &a_message, part, exact, 1, decoded);
+            free((void *)exact.data);
+        }
+        expect_equal(decoded, expected, d);
+        close_pair(&p);
+        release(v);
+        release(expected);
+        release(decoded);
+    }
+}
+END_TEST
+
 START_TEST(a_wrong_length_or_value_is_refused) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     size_t d = 30011;
@@ -844,6 +889,7 @@ int main(void) {
     tcase_add_loop_test(each, weights_and_factors_multiply_what_is_added, 0, CONFIGS);
     tcase_add_loop_test(each, a_decoded_message_encodes_to_itself, 0, CONFIGS);
     tcase_add_loop_test(each, parts_of_two_messages_may_come_in_turns, 0, CONFIGS);
+    tcase_add_loop_test(each, decoders_keep_to_the_payload, 0, CONFIGS);
     tcase_add_loop_test(each, a_wrong_length_or_value_is_refused, 0, CONFIGS);
     tcase_add_loop_test(each, bytes_are_the_same_on_every_processor, 0, CONFIGS);
     tcase_add_loop_test(drawn, messages_differ_in_what_they_keep, 2, CONFIGS);
@@ -852,7 +898,8 @@ int main(void) {
     suite_add_tcase(suite, each);
     suite_add_tcase(suite, drawn);
     suite_add_tcase(suite, once);
-    ADD_TESTS(suite, "random", elements_are_kept_with_equal_probability, random_k_draws_every_subset_alike);
+    ADD_TESTS(suite, "random", elements_are_kept_with_equal_probability, random_k_draws_every_subset_alike,
+              random_k_takes_the_first_different_draws);
     ADD_TESTS(suite, "quality", quality_is_as_promised, quality_in_numbers);
     ADD_TESTS(suite, "refused", nan_and_infinity_are_never_sent, impossible_parameters_are_named,
               indices_out_of_order_or_range_are_refused, bitmaps_that_contradict_the_length_are_refused,
