@@ -104,11 +104,10 @@ static size_t scales_of(const dense_form *f, size_t from, size_t count) {
 
 enum { AHEAD = SL_BLOCK, STRIDE = 256, LINE = 16 };
 
-/* Asks for the elements a block ahead of STRIDE ones. The processor does so itself, but stops at the end of each page, which is a block;
- * and all of a block at once are more lines than it can wait for. */
+/* Asks for STRIDE elements; a whole block would be more lines than a core can wait for at once. */
 static void look_ahead(const float *v) {
-    for (size_t i = 0; v != NULL && i < STRIDE; i += LINE)
-        __builtin_prefetch(v + AHEAD + i);
+    for (size_t i = 0; i < STRIDE; i += LINE)
+        __builtin_prefetch(v + i);
 }
 
 /* Random half-words of the elements [at, at + n), a block. */
@@ -120,7 +119,8 @@ typedef union half_words {
 static void draw(const sl_encoder *e, const float *memory, size_t at, size_t n, half_words *out) {
     const sl_rng_key key = sl_message_key(&e->message);
     for (size_t o = 0; o < n; o += STRIDE) {
-        look_ahead(memory != NULL ? memory + o : NULL);
+        if (memory != NULL)
+            look_ahead(memory + AHEAD + o);
         sl_rng_blocks(&key, (uint32_t)((at + o) / 8), (smallest(n - o, STRIDE) + 7) / 8, out->words + o / 2);
     }
 }
@@ -141,30 +141,25 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
     sl_pack(codes, n, f->width, out);
 }
 
-static const float *memory_of(const sl_source *source, size_t at) {
-    return source->vector != NULL ? source->vector + at : NULL;
-}
-
 /* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
  * codes. *last: the last block that was read. ahead: is the block that follows not in the cache? */
 static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
                    uint8_t *codes, const float **last) {
     const dense_coder *coder = coder_of(&e->codec->config);
-    bucket_sums sums = {0};
+    const bucket_sums none = {.ahead = ahead && source->vector != NULL ? AHEAD : 0};
+    bucket_sums sums = none;
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
         const float *v = *last = sl_encoder_read(e, source, at, n);
-        const float *memory = ahead ? memory_of(source, at) : NULL;
         for (size_t o = 0, run; o < n; o += run) {
-            run = smallest(smallest(end - at - o, n - o), ahead ? STRIDE : SL_BLOCK);
-            look_ahead(memory != NULL ? memory + o : NULL);
+            run = smallest(end - at - o, n - o);
             f->scale->see(&sums, v + o, at + o, run);
             if (at + o + run < end)
                 continue;
             if (!f->scale->result(&sums, end - start, scales))
                 return SL_EDIVERGED;
-            sums = (bucket_sums){0};
+            sums = none;
             scales += f->scale->floats;
             start = end;
             end += smallest(f->bucket, from + count - end);
@@ -197,6 +192,10 @@ int sl_dense_begin(sl_encoder *e, const sl_source *source) {
     if (is_local(e->codec, &f))
         return 0;
     return measure(e, &f, source, 0, e->codec->dimension, true, e->memory, shared_codes(e, &f), &last);
+}
+
+static const float *memory_of(const sl_source *source, size_t at) {
+    return source->vector != NULL ? source->vector + at : NULL;
 }
 
 /* Codes of [from, from + count) with scales that are known, block by block; v: the only block, where it has been read. */

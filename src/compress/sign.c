@@ -9,6 +9,7 @@
  */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "compress/dense.h"
 #include "vec/for_each_cpu.h"
@@ -55,11 +56,18 @@ static dense_form form_two(const sl_compressor_config *config, size_t dimension)
 }
 
 #ifdef SL_AVX2
-/* Returns how many elements it did. */
+/* 32 elements a step; returns how many it did. Packing a mask keeps it all ones or zeros, and interleaves the halves of the registers. */
 SL_AVX2 static size_t signs_avx2(const float *v, size_t n, uint8_t *out) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        out[i / 8] = (uint8_t)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(v + i), _mm256_setzero_ps(), _CMP_LT_OQ));
+    for (; i + 32 <= n; i += 32) {
+        __m256i below[4];
+        for (int g = 0; g < 4; g++)
+            below[g] = _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(v + i + 8 * g), _mm256_setzero_ps(), _CMP_LT_OQ));
+        __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(below[0], below[1]), _mm256_packs_epi32(below[2], below[3]));
+        int32_t bits = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order));
+        memcpy(out + i / 8, &bits, sizeof bits);
+    }
     return i;
 }
 #endif

@@ -1,0 +1,70 @@
+/* rounding.c - see rounding.h. */
+#include "compress/rounding.h"
+
+#include <string.h>
+
+#include "vec/for_each_cpu.h"
+
+#ifdef SL_AVX2
+#include <immintrin.h>
+#endif
+
+unsigned sl_level_bits(uint32_t levels) {
+    return 32 - (unsigned)__builtin_clz(levels);
+}
+
+rounding sl_rounding(uint32_t levels, float scale) {
+    const unsigned level_bits = sl_level_bits(levels), bits = level_bits > 5 ? 21 - level_bits : 16;
+    const double whole = scale > 0 ? (double)(levels << bits) / scale : 0;
+    const double power = whole > 0x1p100 ? 0x1p100 : whole < 0x1p-100 ? 0x1p-24 : 1;
+    return (rounding){(float)power, (float)(whole / power), levels, bits};
+}
+
+FOR_EACH_CPU static void round_plain(rounding r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+    const float power = r.power, factor = r.factor;
+    const int32_t levels = (int32_t)r.levels;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits, magnitude_bits;
+        float magnitude;
+        memcpy(&bits, v + i, sizeof bits);
+        magnitude_bits = bits & 0x7FFFFFFF;
+        memcpy(&magnitude, &magnitude_bits, sizeof magnitude);
+        int32_t level = ((int32_t)(magnitude * power * factor + 0.5f) + (random[i] >> (16 - r.bits))) >> r.bits;
+        codes[i] = (uint16_t)((uint32_t)(level < levels ? level : levels) | bits >> 31 << sign_at);
+    }
+}
+
+#ifdef SL_AVX2
+/* Eight elements: q + u. */
+SL_AVX2 static inline __m256i sum_of(const rounding *r, __m256 v, __m128i random, __m128i drop) {
+    __m256 magnitude = _mm256_mul_ps(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), v), _mm256_set1_ps(r->power));
+    __m256 unit = _mm256_add_ps(_mm256_mul_ps(magnitude, _mm256_set1_ps(r->factor)), _mm256_set1_ps(0.5f));
+    return _mm256_add_epi32(_mm256_cvttps_epi32(unit), _mm256_cvtepu16_epi32(_mm_srl_epi16(random, drop)));
+}
+
+/* Sixteen at a time; returns how many it did. Packing takes signed 32 bits to 16: a float's bits, as an integer, keep their sign. */
+SL_AVX2 static size_t round_avx2(const rounding *r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+    const __m128i bits = _mm_cvtsi32_si128((int)r->bits), drop = _mm_cvtsi32_si128(16 - (int)r->bits);
+    const __m128i to_sign = _mm_cvtsi32_si128(15 - (int)sign_at);
+    const __m256i levels = _mm256_set1_epi16((short)r->levels), top = _mm256_set1_epi16((short)0x8000);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256 a = _mm256_loadu_ps(v + i), b = _mm256_loadu_ps(v + i + 8);
+        __m256i low = sum_of(r, a, _mm_loadu_si128((const __m128i *)(random + i)), drop);
+        __m256i high = sum_of(r, b, _mm_loadu_si128((const __m128i *)(random + i + 8)), drop);
+        __m256i level = _mm256_packus_epi32(_mm256_srl_epi32(low, bits), _mm256_srl_epi32(high, bits));
+        __m256i sign = _mm256_and_si256(_mm256_packs_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)), top);
+        __m256i code = _mm256_or_si256(_mm256_min_epu16(level, levels), _mm256_srl_epi16(sign, to_sign));
+        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_permute4x64_epi64(code, 0xD8)); /* packing mixed the halves */
+    }
+    return i;
+}
+#endif
+
+void sl_round(const rounding *r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+    size_t done = 0;
+#ifdef SL_AVX2
+    done = sl_has_avx2() ? round_avx2(r, sign_at, v, random, n, codes) : 0;
+#endif
+    round_plain(*r, sign_at, v + done, random + done, n - done, codes + done);
+}

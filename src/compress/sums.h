@@ -1,0 +1,30 @@
+/* sums.h - what the dense-coded compressors gather of a bucket for its scales, in one pass and the same bits from every instruction set. */
+#ifndef SL_SUMS_H
+#define SL_SUMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SUM_LANES = 16 };
+
+/* Magnitudes as the bits of a float order as the numbers do; infinity and NaN are at the end, from here on. */
+#define INFINITY_BITS 0x7F800000u
+
+typedef struct bucket_sums {
+    double lanes[2][SUM_LANES]; /* element i of the vector goes to lane i % SUM_LANES */
+    uint64_t negatives;
+    uint32_t largest; /* magnitude, as bits */
+    size_t ahead;     /* elements that lie so far behind those looked at are asked for, if not 0. The processor does so itself, but not
+                       * over the end of a page */
+} bucket_sums;
+
+/* Elements [at, at + n) of the vector, which are at v; one of these sums per bucket. */
+void sl_sum_squares(bucket_sums *sums, const float *v, size_t at, size_t n);    /* lanes[0] */
+void sl_sum_magnitudes(bucket_sums *sums, const float *v, size_t at, size_t n); /* lanes[0] */
+/* lanes[0]: of all elements that are not < 0; lanes[1]: of those that are; negatives: how many these are */
+void sl_sum_sides(bucket_sums *sums, const float *v, size_t at, size_t n);
+void sl_sum_largest(bucket_sums *sums, const float *v, size_t at, size_t n); /* largest */
+
+double sl_sum_total(const double lanes[SUM_LANES]); /* in order */
+
+#endif
