@@ -90,6 +90,83 @@ def too_many_nodes_for_processes(scene):
     refuse(scene, "65", "64", "sim", topology={"nodes": 65, "family": "ring"})
 
 
+def algorithm(scene, *words, command=None, topology=None, momentum=0, **parameters):
+    changes = {"algorithm": parameters, "topology": topology or {"nodes": 4, "family": "ring"}, "optimizer__momentum": momentum}
+    for one in [command] if command else ("check", "sim", "run"):
+        refuse(scene, *words, command=one, **changes)
+
+
+def unknown_algorithm(scene):
+    algorithm(scene, "algorithm.name", "chocosgd", '"choco-sgd"', name="chocosgd")
+
+
+def unknown_compressor(scene):
+    algorithm(scene, "algorithm.compressor.name", "topk", '"top-k"', name="choco-sgd", compressor="topk")
+
+
+def unknown_parameter_of_a_compressor(scene):
+    algorithm(scene, "algorithm.compressor.fractoin", "fraction", name="choco-sgd", compressor={"name": "top-k", "fractoin": 0.1})
+
+
+def variant_of_another_algorithm(scene):
+    algorithm(scene, "algorithm.variant", "mix-then-compress", "combine-while-adapt", name="d-psgd", variant="mix-then-compress")
+
+
+def k_beyond_the_vector(scene):
+    algorithm(scene, "algorithm.compressor.k", "1000000000", name="choco-sgd", compressor={"name": "top-k", "k": 1000000000})
+
+
+def fraction_above_one(scene):
+    algorithm(scene, "algorithm.compressor.fraction", "1.5", name="choco-sgd", compressor={"name": "random-k", "fraction": 1.5})
+
+
+def no_levels(scene):
+    algorithm(scene, "algorithm.compressor.levels", "0", name="dcd-psgd", compressor={"name": "qsgd", "levels": 0})
+
+
+def compressor_where_none_is_taken(scene):
+    algorithm(scene, "algorithm.compressor", "top-k", "d-psgd", "choco-sgd", name="d-psgd", compressor="top-k")
+
+
+def compressor_that_does_not_contract(scene):
+    algorithm(scene, "algorithm.compressor", "not contractive", "scaled=false", name="choco-sgd", compressor={"name": "random-k", "scaled": True})
+
+
+def directed_graph_where_symmetry_is_needed(scene):
+    one_way = {"nodes": 3, "directed": True, "edges": [[0, 1, 0.5], [1, 2, 0.5], [2, 0, 0.5]]}
+    algorithm(scene, "choco-sgd", "symmetric", "sgp", name="choco-sgd", topology=one_way)
+
+
+def schedule_where_sums_are_kept(scene):
+    matchings = {"nodes": 4, "schedule": [{"edges": [[0, 1], [2, 3]]}, {"edges": [[1, 2], [3, 0]]}], "weights": "metropolis"}
+    algorithm(scene, "dcd-psgd", "schedule", "deep-squeeze", name="dcd-psgd", topology=matchings)
+
+
+def rows_only_under_push_sum(scene):
+    rows = {"nodes": 3, "edges": [[0, 1], [1, 2]], "weights": "uniform"}
+    algorithm(scene, "sgp", "column", "push-sum", name="sgp", topology=rows)
+
+
+def server_that_does_not_exist(scene):
+    algorithm(scene, "algorithm.server", "4", "0..3", "sharded", name="parameter-server", server=4)
+
+
+def local_steps_where_messages_follow_the_model(scene):
+    algorithm(scene, "algorithm.local_steps", "dcd-psgd", name="dcd-psgd", local_steps=3)
+
+
+def momentum_where_there_is_none(scene):
+    algorithm(scene, "optimizer.momentum", "gradient-tracking", name="gradient-tracking", momentum=0.9)
+
+
+def divergence_ends_the_run_on_all_nodes(scene):
+    for command in ("sim", "run"):
+        path = scene.experiment(rounds=200, optimizer__learning_rate=1e5)
+        ended = scene.call(command, path, "--out", scene.path("diverged-" + command))
+        check(ended.code != 0 and "diverged" in ended.err and "round" in ended.err and "node" in ended.err,
+              f"{command}: exit code {ended.code}: {ended.err!r}")
+
+
 def idx(magic, shape, body):
     return struct.pack(">I", magic) + b"".join(struct.pack(">I", n) for n in shape) + body
 
