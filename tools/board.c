@@ -107,6 +107,15 @@ static int write_models(board *b, sl_error *error) {
     return result;
 }
 
+void board_keep(board *b) {
+    sl_error error;
+    bool finite = b->has_consensus && isfinite(b->consensus.distance);
+    for (uint32_t i = 0; i < b->trial->nodes; i++)
+        finite = finite && isfinite(b->records[i].evaluation.loss);
+    if (finite && write_models(b, &error) == 0)
+        complain("the models that were recorded last are kept as model*.npy");
+}
+
 int board_finish(board *b, sl_error *error) {
     sl_summary summary = {
         .driver = b->driver,

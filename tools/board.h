@@ -32,6 +32,8 @@ float *board_model(board *b, uint32_t rank);
 int board_record(board *b, const sl_record *record, const float *x, sl_error *error);
 /* Writes the models and the summary and closes the folder; prints the table. */
 int board_finish(board *b, sl_error *error);
+/* After a run that failed: writes the models that were recorded last, if they are finite, and says so. */
+void board_keep(board *b);
 /* Closes whatever is open; what was written stays. */
 void board_close(board *b);
 

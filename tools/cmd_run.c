@@ -111,13 +111,16 @@ static int run_in(const trial *t, const char *path) {
         printf("%s on %u agents, %s\n%llu rounds; run folder %s\n", t->experiment->name, t->nodes,
                sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, path);
         fflush(stdout);
+        trial_warn(t);
         result = run_fleet(r, path, &error);
+        if (result != 0)
+            board_keep(&r->board);
         board_close(&r->board);
     }
     free(r);
     if (result == 0)
         return TOOL_OK;
-    complain("%s; what was recorded is in %s", error.text, path);
+    complain(started ? "%s; what was recorded is in %s" : "%s", error.text, path);
     return result == SL_ESTOPPED ? TOOL_INTERRUPTED : started ? TOOL_FAILED : TOOL_USAGE;
 }
 

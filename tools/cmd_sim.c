@@ -86,7 +86,10 @@ static int run_in(const trial *t, const char *path) {
     }
     printf("%s on %u nodes, %s\n%llu rounds, simulated; run folder %s\n", t->experiment->name,
            t->nodes, sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, path);
+    trial_warn(t);
     int result = simulate(&s, t, &error);
+    if (result != 0)
+        board_keep(&s.board);
     board_close(&s.board);
     if (result == 0)
         return TOOL_OK;

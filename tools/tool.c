@@ -180,6 +180,11 @@ int trial_open(trial *out, const options *o, sl_error *error) {
     return 0;
 }
 
+void trial_warn(const trial *t) {
+    if (t->fit.warning[0] != '\0')
+        complain("warning: %s", t->fit.warning);
+}
+
 void trial_close(trial *t) {
     sl_learner_close(&t->learner);
     sl_experiment_close(&t->experiment);

@@ -52,6 +52,8 @@ typedef struct trial {
 } trial;
 int trial_open(trial *out, const options *o, sl_error *error);
 void trial_close(trial *t);
+/* What sl_algorithm_fit warns of, to standard error. */
+void trial_warn(const trial *t);
 
 /* --out, or runs/NAME-YYYYmmdd-HHMMSS[SUFFIX], into path. */
 void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
