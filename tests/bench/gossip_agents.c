@@ -5,9 +5,13 @@
  * Forks N agents on a ring that average their vectors (learning rate 0): encode, checksum, send, receive, check, combine. The task's
  * gradient is where rounds begin and end: it stamps the end of the last round, waits for all, and stamps the start of the next. KEY=VALUE
  * overrides keys of the experiment: transport.chunk_bytes=1048576, or another algorithm: algorithm.name=local-sgd algorithm.period=1 is an
- * all-reduce. What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
+ * all-reduce. With GOSSIP_NETNS=PREFIX in the environment, agent i moves into network namespace PREFIXi and has address 10.80.0.(i + 1)
+ * there (slow_links.sh). What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -19,7 +23,7 @@
 #include "bench.h"
 #include "starling/starling.h"
 
-enum { WARMUP_ROUNDS = 3, NODES_MAX = 64, ROUNDS_MAX = 4096 };
+enum { WARMUP_ROUNDS = 3, NODES_MAX = 64, ROUNDS_MAX = 4096, HOST_BYTES = 32 };
 
 /* In memory that all processes share. */
 typedef struct stamps {
@@ -72,14 +76,38 @@ static void die(const sl_error *error) {
     _exit(1);
 }
 
+static void host_of(uint32_t rank, char host[HOST_BYTES]) {
+    if (getenv("GOSSIP_NETNS") == NULL)
+        snprintf(host, HOST_BYTES, "127.0.0.1");
+    else
+        snprintf(host, HOST_BYTES, "10.80.0.%u", (rank + 1) & 0xFF);
+}
+
+static void enter_namespace(uint32_t rank) {
+    const char *prefix = getenv("GOSSIP_NETNS");
+    char path[128];
+    if (prefix == NULL)
+        return;
+    snprintf(path, sizeof path, "/var/run/netns/%s%u", prefix, rank);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || setns(descriptor, CLONE_NEWNET) != 0) {
+        fprintf(stderr, "gossip_agents: %s: %s\n", path, strerror(errno));
+        _exit(1);
+    }
+    close(descriptor);
+}
+
 static sl_roster *meet(process *p, uint32_t rank, uint16_t port) {
     char text[NODES_MAX * 32] = "";
     sl_error error;
     sl_roster *roster;
     p->shared->ports[rank] = port;
     pthread_barrier_wait(&p->shared->barrier);
-    for (int i = 0; i < p->nodes; i++)
-        sprintf(text + strlen(text), "127.0.0.1:%u\n", p->shared->ports[i]);
+    for (uint32_t i = 0; i < (uint32_t)p->nodes; i++) {
+        char host[HOST_BYTES];
+        host_of(i, host);
+        sprintf(text + strlen(text), "%s:%u\n", host, p->shared->ports[i]);
+    }
     if (sl_roster_parse(&roster, text, "roster", &error) != 0)
         die(&error);
     return roster;
@@ -99,7 +127,10 @@ static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrid
                             &error) != 0)
         die(&error);
     p->algorithm = experiment->algorithm.name;
-    sl_agent_settings settings = {.experiment = experiment, .rank = rank, .host = "127.0.0.1"};
+    char host[HOST_BYTES];
+    host_of(rank, host);
+    enter_namespace(rank);
+    sl_agent_settings settings = {.experiment = experiment, .rank = rank, .host = host};
     settings.task = (sl_task){.context = p, .dimension = p->dimension, .rounds = rounds, .initial = initial,
                               .gradient = gradient, .evaluate = evaluate};
     if (sl_agent_open(&agent, &settings, &error) != 0)
