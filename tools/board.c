@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forecast.h"
 #include "table.h"
 
 int board_open(board *out, const trial *t, const char *driver, const char *path, progress *view,
@@ -42,6 +43,7 @@ int board_open(board *out, const trial *t, const char *driver, const char *path,
 
 void board_close(board *b) {
     sl_folder_close(&b->folder, NULL);
+    sl_timeline_close(&b->timeline);
     free(b->records);
     free(b->waiting);
     free(b->rows);
@@ -116,6 +118,14 @@ void board_keep(board *b) {
         complain("the models that were recorded last are kept as model*.npy");
 }
 
+static int predict(const board *b, double *seconds, sl_error *error) {
+    if (b->timeline == NULL)
+        return 0;
+    node_cost cost = forecast_measured(b->records, b->trial->nodes);
+    sl_platform platform = forecast_platform(&b->trial->experiment->network, &cost);
+    return sl_timeline_seconds(seconds, b->timeline, &platform, 0, error);
+}
+
 int board_finish(board *b, sl_error *error) {
     sl_summary summary = {
         .driver = b->driver,
@@ -127,7 +137,9 @@ int board_finish(board *b, sl_error *error) {
         .consensus = b->consensus,
         .seconds = now_seconds() - b->began,
     };
-    int result = write_models(b, error);
+    int result = predict(b, &summary.predicted_seconds, error);
+    if (result == 0)
+        result = write_models(b, error);
     if (result == 0)
         result = sl_folder_summary(b->folder, &summary, error);
     if (result == 0)

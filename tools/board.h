@@ -21,6 +21,7 @@ typedef struct board {
     bool has_consensus;
     sl_consensus consensus; /* of the last round that all nodes have recorded */
     uint64_t rounds_recorded;
+    sl_timeline *timeline; /* owned; NULL: nothing is predicted */
     double began;
 } board;
 

@@ -2,12 +2,14 @@
 #include <stdio.h>
 
 #include "board.h"
+#include "forecast.h"
 
 static const char help[] =
     "usage: starling sim EXPERIMENT [--set KEY=VALUE ...] [--out DIR]\n"
     "\n"
     "Runs the experiment in one process without a network. Models, losses and files are\n"
-    "those of `starling run`, bit for bit; times are the simulator's own.\n"
+    "those of `starling run`, bit for bit; times are the simulator's own. With network.* in the\n"
+    "experiment it says how long the run would take on such nodes and links.\n"
     "\n"
     "  --set KEY=VALUE  overrides a key of the experiment, as in optimizer.learning_rate=0.2\n"
     "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
@@ -67,7 +69,9 @@ static sl_task watched_task(simulation *s, const sl_task *inner) {
 static int simulate(simulation *s, const trial *t, sl_error *error) {
     sl_task task = watched_task(s, &t->task);
     sl_observer observer = {s, on_record, on_parameters};
-    int result = sl_sim_run(t->experiment, &task, &observer, &stop_requested, error);
+    bool predicts = forecast_is_wanted(&t->experiment->network);
+    int result = sl_sim_run(t->experiment, &task, &observer, predicts ? &s->board.timeline : NULL,
+                            &stop_requested, error);
     if (result != 0 && s->error.code != 0)
         *error = s->error;
     if (result == 0)

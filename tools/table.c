@@ -86,6 +86,9 @@ void table_print(const sl_summary *s) {
         printf("\nconsensus distance  %.6g\n", s->consensus.distance);
     }
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);
+    if (s->predicted_seconds > 0)
+        printf("predicted           %.6g s on the nodes and links of network.*\n",
+               s->predicted_seconds);
     if (strcmp(s->driver, "sim") == 0)
         puts("seconds: total is the simulator's for all nodes, other includes the other nodes' "
              "shares");

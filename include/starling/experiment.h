@@ -25,6 +25,7 @@ extern "C" {
 #define SL_HIDDEN_MAX 16
 #define SL_MILESTONES_MAX 16
 #define SL_RECORD_ROUNDS_MAX 4096
+#define SL_SPEEDS_MAX 4096
 
 typedef enum sl_schedule_kind { SL_SCHEDULE_CONSTANT, SL_SCHEDULE_STEP, SL_SCHEDULE_COSINE } sl_schedule_kind;
 typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC } sl_model_kind;
@@ -80,6 +81,16 @@ typedef struct sl_transport_config {
     double round_timeout_s;     /* longest that a living neighbour may keep a round waiting */
 } sl_transport_config;
 
+/* What a simulation predicts the time for. All 0: nothing is predicted. */
+typedef struct sl_network_config {
+    double bandwidth_mbit; /* of each node's link, out and in, in 10^6 bit/s; 0 = infinite */
+    double latency_ms;
+    double gradient_ms;    /* of one gradient, on a node of speed 1; 0 = as measured in the run */
+    sl_switch coding;      /* do encoding and combining take the time that was measured? auto: where the gradient's is measured too */
+    double speeds[SL_SPEEDS_MAX]; /* by rank; none: all 1 */
+    size_t speed_count;
+} sl_network_config;
+
 typedef struct sl_experiment {
     char name[SL_NAME_MAX];
     uint64_t seed;
@@ -92,6 +103,7 @@ typedef struct sl_experiment {
     sl_data_config data;
     sl_record_config record;
     sl_transport_config transport;
+    sl_network_config network;
     sl_topology *topology; /* owned */
 } sl_experiment;
 
@@ -109,7 +121,7 @@ void sl_experiment_close(sl_experiment **experiment);
 char *sl_experiment_json(const sl_experiment *experiment);
 
 /* What must agree between agents, hashed by section so that a refusal can say which one differs. The topology has its own hash;
- * name, record and transport may differ. */
+ * name, record, transport and network may differ. */
 #define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,

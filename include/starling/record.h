@@ -90,6 +90,7 @@ typedef struct sl_summary {
     bool has_consensus;
     sl_consensus consensus;
     double seconds;
+    double predicted_seconds; /* on the experiment's network; 0: not asked for */
 } sl_summary;
 int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
 /* Brings parameters.jsonl into order: by round, then node. */

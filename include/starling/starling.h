@@ -13,6 +13,7 @@
 #include "starling/rng.h"
 #include "starling/sim.h"
 #include "starling/task.h"
+#include "starling/timeline.h"
 #include "starling/topology.h"
 #include "starling/vec.h"
 #include "starling/version.h"

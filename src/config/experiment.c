@@ -212,6 +212,13 @@ static int check_data(const sl_experiment *e, sl_error *error) {
     return 0;
 }
 
+static int check_network(const sl_experiment *e, sl_error *error) {
+    size_t nodes = sl_topology_nodes(e->topology), given = e->network.speed_count;
+    if (given == 0 || given == nodes)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "network.speeds: has %zu speeds, the topology %zu nodes; give one for each, or none", given, nodes);
+}
+
 static int check_fit(const sl_experiment *e, sl_error *error) {
     if ((e->rounds > 0) == (e->epochs > 0))
         return sl_fail(error, SL_EINVAL, "rounds, epochs: exactly one of them says how long to train, and must be above 0");
@@ -225,6 +232,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (e->transport.chunk_bytes % 4096 != 0)
         return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096", e->transport.chunk_bytes);
     int result = check_data(e, error);
+    if (result == 0)
+        result = check_network(e, error);
     sl_fit fit;
     return result != 0 ? result : sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
 }

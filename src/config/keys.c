@@ -111,6 +111,16 @@ const key sl_keys[] = {
      .help = "how long to wait for the neighbours to come up"},
     {"transport.round_timeout_s", KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800), .fallback = "600",
      .help = "longest wait for a neighbour that is alive"},
+
+    {"network.bandwidth_mbit", KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9), .fallback = "0",
+     .help = "predicted time: of each node's link, out and in, in 10^6 bit/s; 0: infinite"},
+    {"network.latency_ms", KEY_REAL, AT(network.latency_ms), BETWEEN(0, 1e6), .fallback = "0", .help = "predicted time: from a link out to the link in"},
+    {"network.gradient_ms", KEY_REAL, AT(network.gradient_ms), BETWEEN(0, 1e9), .fallback = "0",
+     .help = "predicted time: of one gradient on a node of speed 1; 0: as measured in the run"},
+    {"network.coding", KEY_SWITCH, AT(network.coding), .fallback = "\"auto\"",
+     .help = "predicted time: do encoding and combining take what was measured? auto: where the gradient's time is measured too"},
+    {"network.speeds", KEY_FACTORS, COUNTED(network.speeds, network.speed_count), BETWEEN(1e-6, 1e6), .length_max = SL_SPEEDS_MAX, .fallback = "[]",
+     .help = "predicted time: how fast each node computes, by rank; empty: all 1"},
 };
 const size_t sl_key_count = sizeof sl_keys / sizeof *sl_keys;
 
@@ -136,7 +146,7 @@ sl_section sl_key_section(const key *k) {
 void sl_key_allowed(const key *k, char *out, size_t bytes) {
     static const char *const kinds[] = {
         [KEY_NAME] = "text", [KEY_PATH] = "a path", [KEY_BOOL] = "true or false", [KEY_SWITCH] = "true, false or \"auto\"", [KEY_SERVER] = "\"sharded\", or a rank", [KEY_U32] = "an integer", [KEY_U64] = "an integer",
-        [KEY_REAL] = "a number", [KEY_REALS] = "a rising list of numbers", [KEY_U32S] = "a list of integers", [KEY_U64S] = "a rising list of integers"};
+        [KEY_REAL] = "a number", [KEY_REALS] = "a rising list of numbers", [KEY_FACTORS] = "a list of numbers", [KEY_U32S] = "a list of integers", [KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
     if (k->type == KEY_CHOICE) {
         at = (size_t)snprintf(out, bytes, "one of");
@@ -145,7 +155,7 @@ void sl_key_allowed(const key *k, char *out, size_t bytes) {
         return;
     }
     at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
-    bool real = k->type == KEY_REAL || k->type == KEY_REALS;
+    bool real = k->type == KEY_REAL || k->type == KEY_REALS || k->type == KEY_FACTORS;
     if ((k->type >= KEY_U32 || k->type == KEY_SERVER) && at < bytes)
         snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min, k->max);
 }
@@ -196,11 +206,12 @@ static bool read_list(const key *k, void *out, size_t *count, json_t *list) {
         return false;
     json_t *item;
     double before = -1;
+    bool real = k->type == KEY_REALS || k->type == KEY_FACTORS, rising = k->type == KEY_REALS || k->type == KEY_U64S;
     json_array_foreach(list, i, item) {
-        if (!in_range(k, item, k->type != KEY_REALS) || (k->type != KEY_U32S && json_number_value(item) <= before))
+        if (!in_range(k, item, !real) || (rising && json_number_value(item) <= before))
             return false;
         before = json_number_value(item);
-        if (k->type == KEY_REALS)
+        if (real)
             ((double *)out)[i] = before;
         else if (k->type == KEY_U32S)
             ((uint32_t *)out)[i] = (uint32_t)json_integer_value(item);
@@ -251,6 +262,7 @@ int sl_key_read(const key *k, sl_experiment *experiment, json_t *value, sl_error
             *(double *)field = json_number_value(value);
         break;
     case KEY_REALS:
+    case KEY_FACTORS:
     case KEY_U32S:
     case KEY_U64S:
         good = read_list(k, field, (size_t *)((char *)experiment + k->count_offset), value);
@@ -262,7 +274,8 @@ int sl_key_read(const key *k, sl_experiment *experiment, json_t *value, sl_error
 static json_t *write_list(const key *k, const void *field, size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
-        json_t *item = k->type == KEY_REALS  ? json_real(((const double *)field)[i])
+        bool real = k->type == KEY_REALS || k->type == KEY_FACTORS;
+        json_t *item = real                  ? json_real(((const double *)field)[i])
                        : k->type == KEY_U32S ? json_integer(((const uint32_t *)field)[i])
                                              : json_integer((json_int_t)((const uint64_t *)field)[i]);
         json_array_append_new(list, item);
@@ -291,6 +304,7 @@ json_t *sl_key_write(const key *k, const sl_experiment *experiment) {
     case KEY_REAL:
         return json_real(*(const double *)field);
     case KEY_REALS:
+    case KEY_FACTORS:
     case KEY_U32S:
     case KEY_U64S:
         return write_list(k, field, *(const size_t *)((const char *)experiment + k->count_offset));

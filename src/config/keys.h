@@ -17,6 +17,7 @@ typedef enum key_type {
     KEY_U64,       /* uint64_t */
     KEY_REAL,      /* double */
     KEY_REALS,     /* double[], rising, with a size_t count */
+    KEY_FACTORS,   /* double[], in any order, with a size_t count */
     KEY_U32S,      /* uint32_t[] with a size_t count */
     KEY_U64S       /* uint64_t[], rising, with a size_t count */
 } key_type;

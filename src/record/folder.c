@@ -340,6 +340,8 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
                                                           number(s->consensus.mean_model.accuracy)));
         json_object_set_new(root, "consensus_distance", number(s->consensus.distance));
     }
+    if (s->predicted_seconds > 0)
+        json_object_set_new(root, "predicted_seconds", number(s->predicted_seconds));
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(root);
     if (text == NULL)

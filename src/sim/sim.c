@@ -36,6 +36,7 @@ typedef struct simulator {
     message *free_messages, *made_messages;
     float *gradient; /* all nodes' in turn; NULL: each has its own */
     uint64_t published; /* messages so far */
+    sl_timeline *timeline; /* NULL: nobody asks */
     double began;
 } simulator;
 
@@ -80,8 +81,11 @@ static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
         p->pending.publish = true;
     if (update.compute || update.publish)
         p->pending.round = update.round;
-    if (update.round_done)
+    if (update.round_done) {
         p->pending.finished_round = update.finished_round;
+        if (s->timeline != NULL)
+            sl_timeline_end_node_round(s->timeline, rank, update.finished_round.frames_received);
+    }
     return result;
 }
 
@@ -98,6 +102,8 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
     memcpy(m->data, payload.data, payload.bytes);
     m->readers = 1; /* the sender, until all deliveries are made */
     p->record.times.encode += sl_clock_seconds() - before;
+    if (s->timeline != NULL)
+        sl_timeline_part(s->timeline, payload.bytes + SL_FRAME_HEADER_BYTES);
     sl_row out = sl_node_out(p->node);
     sl_place place = sl_node_place(p->node);
     for (uint32_t i = 0; i < out.count && result == 0; i++) {
@@ -112,12 +118,20 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
     return deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 
+static void tell_message(simulator *s, const sl_node *node, uint32_t rank) {
+    sl_place place = sl_node_place(node);
+    sl_row out = sl_node_out(node);
+    sl_timeline_send(s->timeline, rank, place.exchange, place.phase, out.peers, out.count);
+}
+
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     if (!p->pending.publish)
         return 0;
     p->pending.publish = false;
     s->published++;
+    if (s->timeline != NULL)
+        tell_message(s, p->node, rank);
     uint32_t parts = sl_node_parts(p->node);
     int result = 0;
     for (uint32_t part = 0; part < parts && result == 0; part++)
@@ -189,10 +203,7 @@ static int report_round(simulator *s, uint64_t round) {
 }
 
 /* A node that is done with its gradient when it has published need not keep it while the others compute theirs. */
-static int share_gradient(simulator *s, sl_error *error) {
-    const sl_algorithm *algorithm = sl_algorithm_find(s->experiment->algorithm.name, s->experiment->algorithm.variant, error);
-    if (algorithm == NULL)
-        return SL_EINVAL;
+static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
     if (algorithm->keeps_gradient)
         return 0;
     s->gradient = sl_vec_cpu()->allocate(s->task->dimension);
@@ -244,21 +255,28 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
         result = run_round(s, round, error);
         for (uint32_t i = 0; i < s->nodes && result == 0; i++)
             sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round, SL_FRAME_HEADER_BYTES);
+        if (result == 0 && s->timeline != NULL)
+            sl_timeline_end_round(s->timeline);
         if (result == 0)
             result = report_round(s, round);
     }
     return result;
 }
 
-int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
+int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer, sl_timeline **timeline,
                const volatile int *stop, sl_error *error) {
+    const sl_algorithm *algorithm = sl_algorithm_find(experiment->algorithm.name, experiment->algorithm.variant, error);
+    if (algorithm == NULL)
+        return SL_EINVAL;
     simulator s = {
         .experiment = experiment,
         .task = task,
         .observer = observer,
         .nodes = sl_topology_nodes(experiment->topology),
     };
-    int result = share_gradient(&s, error);
+    int result = share_gradient(&s, algorithm, error);
+    if (result == 0 && timeline != NULL)
+        result = sl_timeline_open(&s.timeline, s.nodes, algorithm->publishes_old_model, error);
     if (result == 0)
         result = sl_algorithm_fit(&s.fit, &experiment->algorithm, experiment->topology, experiment->optimizer.momentum > 0, task->dimension, error);
     if (result == 0)
@@ -266,5 +284,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0)
         result = run_rounds(&s, stop, error);
     close_nodes(&s);
+    if (timeline != NULL)
+        *timeline = s.timeline;
     return result;
 }

@@ -133,6 +133,8 @@ static json_t *another_value(const key *k) {
         return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25 : strcmp(k->path, "epochs") == 0 ? 0.0 : 0.3);
     case KEY_REALS:
         return json_pack("[fff]", 0.1, 1.0 / 3, 0.75);
+    case KEY_FACTORS: /* one for each node of everything_different */
+        return json_pack("[fffff]", 1.0, 0.5, 2.0, 1.0 / 3, 1.0);
     case KEY_U32S:
         return json_pack("[iii]", 30, 20, 30);
     case KEY_U64S:
@@ -330,6 +332,8 @@ START_TEST(a_number_out_of_range_is_refused_with_the_range) {
     refuse(WITH("\"record\": {\"parameters_at\": [5, 5]}"), NULL, "record.parameters_at: [5,5]", "rising");
     refuse(WITH("\"optimizer\": {\"schedule\": {\"milestones\": [0.5, 0.2]}}"), NULL, "optimizer.schedule.milestones", "rising");
     refuse(WITH("\"transport\": {\"chunk_bytes\": 5000}"), NULL, "transport.chunk_bytes: 5000", "4096");
+    refuse(WITH("\"network\": {\"speeds\": [1, 2]}"), NULL, "network.speeds: has 2 speeds", "4 nodes");
+    refuse(WITH("\"network\": {\"speeds\": [1, 2, 0, 1]}"), NULL, "network.speeds", "1e-06");
     refuse(WITH("\"transport\": {\"timeout_s\": 0}"), NULL, "transport.timeout_s: 0", "from 0.5");
 }
 END_TEST

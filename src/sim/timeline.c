@@ -1,0 +1,311 @@
+/* timeline.c - virtual time; see starling/timeline.h.
+ *
+ * A round is kept as a list of words: messages, and nodes that are done. Rounds are mostly alike, so that each distinct list is kept once and a run
+ * is a list of these. Exchanges are counted from the last one of the round before, or no two rounds would be alike. The parts of a message are
+ * taken to be equally long.
+ *
+ * Predicting is one pass over the run. All that is known of a node is when its round began and when its two links are free; what is on its way to it
+ * waits in a list and is only given its place on the link in when the node moves on, since only then is everything there that comes before.
+ */
+#include "starling/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORDS_MAX = 16 << 20, /* kept; later rounds are taken to be like the last one that was */
+    LOOK_BACK = 256       /* distinct rounds that a new one is compared with */
+};
+
+/* send: SEND, rank, exchange, phase, parts, bytes (2), peers, then those; done: DONE, rank, frames */
+typedef enum word { SEND, DONE } word;
+enum { SEND_WORDS = 8, DONE_WORDS = 3, SEND_EXCHANGE = 2, SEND_PARTS = 4, SEND_BYTES = 5, SEND_PEERS = 7 };
+
+/* A distinct round. */
+typedef struct pattern {
+    uint32_t *words;
+    size_t count;
+    uint64_t hash, exchanges;
+} pattern;
+
+struct sl_timeline {
+    uint32_t nodes;
+    bool overlaps, out_of_memory;
+    pattern *patterns;
+    size_t pattern_count, pattern_room, words_kept;
+    uint32_t *rounds; /* (round_count) pattern of each */
+    size_t round_count, round_room;
+    uint32_t *words;  /* of the round under way */
+    size_t word_count, word_room;
+    size_t message;   /* the send under way in it; SIZE_MAX: to nobody */
+    uint64_t exchanges_before, exchanges; /* before the round under way, and up to now */
+};
+
+int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error) {
+    sl_timeline *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return sl_fail(error, SL_ENOMEM, "timeline: out of memory");
+    *t = (sl_timeline){.nodes = nodes, .overlaps = overlaps, .message = SIZE_MAX};
+    *out = t;
+    return 0;
+}
+
+void sl_timeline_close(sl_timeline **timeline) {
+    sl_timeline *t = *timeline;
+    for (size_t i = 0; t != NULL && i < t->pattern_count; i++)
+        free(t->patterns[i].words);
+    if (t != NULL) {
+        free(t->patterns);
+        free(t->rounds);
+        free(t->words);
+    }
+    free(t);
+    *timeline = NULL;
+}
+
+uint64_t sl_timeline_rounds(const sl_timeline *t) {
+    return t->round_count;
+}
+
+/* ---- recording ---- */
+
+/* Room for `more` beyond `count` items. */
+static bool make_room(void **items, size_t count, size_t more, size_t *room, size_t item_bytes) {
+    if (count + more <= *room)
+        return true;
+    size_t wanted = 2 * (count + more) + 8;
+    void *grown = realloc(*items, wanted * item_bytes);
+    if (grown == NULL)
+        return false;
+    *items = grown;
+    *room = wanted;
+    return true;
+}
+
+/* NULL without memory. */
+static uint32_t *add_words(sl_timeline *t, size_t count) {
+    if (!make_room((void **)&t->words, t->word_count, count, &t->word_room, sizeof *t->words))
+        t->out_of_memory = true;
+    if (t->out_of_memory)
+        return NULL;
+    t->word_count += count;
+    return t->words + t->word_count - count;
+}
+
+void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t phase, const uint32_t *peers, uint32_t count) {
+    t->message = SIZE_MAX;
+    t->exchanges = exchange > t->exchanges ? exchange : t->exchanges;
+    uint32_t *w = count > 0 ? add_words(t, SEND_WORDS + count) : NULL;
+    if (w == NULL)
+        return;
+    const uint32_t head[SEND_WORDS] = {SEND, rank, (uint32_t)(exchange - t->exchanges_before), phase, 0, 0, 0, count};
+    memcpy(w, head, sizeof head);
+    memcpy(w + SEND_WORDS, peers, count * sizeof *peers);
+    t->message = (size_t)(w - t->words);
+}
+
+void sl_timeline_part(sl_timeline *t, size_t bytes) {
+    if (t->message == SIZE_MAX)
+        return;
+    uint32_t *w = t->words + t->message;
+    uint64_t sum;
+    memcpy(&sum, w + SEND_BYTES, sizeof sum);
+    sum += bytes;
+    memcpy(w + SEND_BYTES, &sum, sizeof sum);
+    w[SEND_PARTS]++;
+}
+
+void sl_timeline_end_node_round(sl_timeline *t, uint32_t rank, uint64_t frames) {
+    uint32_t *w = add_words(t, DONE_WORDS);
+    if (w != NULL)
+        memcpy(w, (const uint32_t[DONE_WORDS]){DONE, rank, (uint32_t)frames}, DONE_WORDS * sizeof *w);
+}
+
+static uint64_t hash_of(const uint32_t *words, size_t count) {
+    uint64_t hash = 0xCBF29CE484222325ull; /* FNV-1a, by words */
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ words[i]) * 0x100000001B3ull;
+    return hash;
+}
+
+/* The pattern that the round under way repeats; pattern_count: it is a new one. */
+static size_t find_pattern(const sl_timeline *t, uint64_t hash) {
+    size_t oldest = t->pattern_count > LOOK_BACK ? t->pattern_count - LOOK_BACK : 0;
+    for (size_t i = t->pattern_count; i-- > oldest;) {
+        const pattern *p = &t->patterns[i];
+        if (p->hash == hash && p->count == t->word_count && memcmp(p->words, t->words, p->count * sizeof *p->words) == 0)
+            return i;
+    }
+    return t->pattern_count;
+}
+
+static bool add_pattern(sl_timeline *t, uint64_t hash) {
+    if (!make_room((void **)&t->patterns, t->pattern_count, 1, &t->pattern_room, sizeof *t->patterns))
+        return false;
+    pattern p = {.words = malloc((t->word_count + 1) * sizeof *p.words), .count = t->word_count, .hash = hash,
+                 .exchanges = t->exchanges - t->exchanges_before};
+    if (p.words == NULL)
+        return false;
+    if (p.count > 0)
+        memcpy(p.words, t->words, p.count * sizeof *p.words);
+    t->patterns[t->pattern_count++] = p;
+    t->words_kept += p.count;
+    return true;
+}
+
+void sl_timeline_end_round(sl_timeline *t) {
+    uint64_t hash = hash_of(t->words, t->word_count);
+    size_t found = find_pattern(t, hash);
+    if (found == t->pattern_count && found > 0 && t->words_kept + t->word_count > WORDS_MAX)
+        found--;
+    if (t->out_of_memory || (found == t->pattern_count && !add_pattern(t, hash)) ||
+        !make_room((void **)&t->rounds, t->round_count, 1, &t->round_room, sizeof *t->rounds))
+        t->out_of_memory = true;
+    else
+        t->rounds[t->round_count++] = (uint32_t)found;
+    t->word_count = 0;
+    t->message = SIZE_MAX;
+    t->exchanges_before = t->exchanges;
+}
+
+/* ---- predicting ---- */
+
+/* A part that is on its way. */
+typedef struct arrival {
+    uint64_t exchange;
+    uint32_t phase, from;
+    double at, lasts; /* its first bit is there; how long it occupies the link */
+} arrival;
+
+typedef struct node_clock {
+    double began, computed;   /* this round; its computing is done */
+    double out_free, in_free; /* the links */
+    uint64_t taken;           /* parts in this round */
+    arrival *coming;
+    size_t count, room;
+} node_clock;
+
+typedef struct forecast {
+    const sl_timeline *timeline;
+    const sl_platform *platform;
+    double second_per_byte, latency;
+    node_clock *clocks; /* (nodes) */
+    uint64_t exchanges; /* before the round under way */
+    bool out_of_memory;
+} forecast;
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+static int by_turn(const void *x, const void *y) {
+    const arrival *a = x, *b = y;
+    if (a->exchange != b->exchange)
+        return a->exchange < b->exchange ? -1 : 1;
+    if (a->phase != b->phase)
+        return a->phase < b->phase ? -1 : 1;
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+
+/* The first `count` that are coming go over the link in. */
+static void take(node_clock *c, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        c->in_free = larger(c->in_free, c->coming[i].at) + c->coming[i].lasts;
+    if (count > 0)
+        memmove(c->coming, c->coming + count, (c->count - count) * sizeof *c->coming);
+    c->count -= count;
+    c->taken += count;
+}
+
+static void sort(node_clock *c) {
+    if (c->count > 1)
+        qsort(c->coming, c->count, sizeof *c->coming, by_turn);
+}
+
+static void take_before(node_clock *c, uint64_t exchange, uint32_t phase) {
+    size_t count = 0;
+    sort(c);
+    while (count < c->count && (c->coming[count].exchange < exchange || (c->coming[count].exchange == exchange && c->coming[count].phase < phase)))
+        count++;
+    take(c, count);
+}
+
+static void put(forecast *f, uint32_t peer, const arrival *a) {
+    node_clock *c = &f->clocks[peer];
+    if (!make_room((void **)&c->coming, c->count, 1, &c->room, sizeof *c->coming))
+        f->out_of_memory = true;
+    else
+        c->coming[c->count++] = *a;
+}
+
+static const uint32_t *send(forecast *f, const uint32_t *w) {
+    uint32_t rank = w[1], parts = w[SEND_PARTS], count = w[SEND_PEERS], first = 0;
+    const uint32_t *peers = w + SEND_WORDS;
+    uint64_t bytes;
+    memcpy(&bytes, w + SEND_BYTES, sizeof bytes);
+    node_clock *c = &f->clocks[rank];
+    arrival a = {.exchange = f->exchanges + w[SEND_EXCHANGE], .phase = w[SEND_EXCHANGE + 1], .from = rank};
+    a.lasts = parts > 0 ? (double)bytes / parts * f->second_per_byte : 0;
+    take_before(c, a.exchange, a.phase);
+    c->out_free = larger(larger(c->out_free, c->in_free), f->timeline->overlaps ? c->began : c->computed);
+    while (first < count && peers[first] < rank)
+        first++;
+    for (uint64_t i = 0; i < (uint64_t)parts * count; i++) {
+        a.at = c->out_free + f->latency;
+        c->out_free += a.lasts;
+        put(f, peers[(first + i % count) % count], &a);
+    }
+    return peers + count;
+}
+
+static double compute_seconds(const forecast *f, uint32_t rank) {
+    return 1e-3 * f->platform->compute_ms / (f->platform->speeds != NULL ? f->platform->speeds[rank] : 1);
+}
+
+static const uint32_t *finish(forecast *f, const uint32_t *w) {
+    node_clock *c = &f->clocks[w[1]];
+    size_t left = w[2] - c->taken;
+    sort(c);
+    take(c, left < c->count ? left : c->count);
+    c->began = larger(c->computed, larger(c->in_free, c->out_free));
+    c->computed = c->began + compute_seconds(f, w[1]);
+    c->taken = 0;
+    return w + DONE_WORDS;
+}
+
+static void pass_round(forecast *f, const pattern *p) {
+    const uint32_t *w = p->words, *end = p->words + p->count;
+    while (w < end && !f->out_of_memory)
+        w = *w == SEND ? send(f, w) : finish(f, w);
+    f->exchanges += p->exchanges;
+}
+
+static double pass_rounds(forecast *f, uint64_t rounds) {
+    const sl_timeline *t = f->timeline;
+    double last = 0;
+    for (uint32_t i = 0; i < t->nodes; i++)
+        f->clocks[i].computed = compute_seconds(f, i);
+    for (uint64_t r = 0; r < rounds && !f->out_of_memory; r++)
+        pass_round(f, &t->patterns[t->rounds[r]]);
+    for (uint32_t i = 0; i < t->nodes; i++)
+        last = larger(last, f->clocks[i].began);
+    return last;
+}
+
+int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *platform, uint64_t rounds, sl_error *error) {
+    forecast f = {.timeline = t, .platform = platform, .latency = 1e-3 * platform->latency_ms, .out_of_memory = t->out_of_memory};
+    f.second_per_byte = platform->bandwidth_mbit > 0 ? 8e-6 / platform->bandwidth_mbit : 0;
+    f.clocks = calloc(t->nodes, sizeof *f.clocks);
+    if (f.clocks == NULL)
+        f.out_of_memory = true;
+    double seconds = f.out_of_memory ? 0 : pass_rounds(&f, rounds > 0 && rounds < t->round_count ? rounds : t->round_count);
+    for (uint32_t i = 0; f.clocks != NULL && i < t->nodes; i++)
+        free(f.clocks[i].coming);
+    free(f.clocks);
+    if (f.out_of_memory)
+        return sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes", t->nodes);
+    *out = seconds;
+    return 0;
+}

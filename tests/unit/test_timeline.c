@@ -1,0 +1,318 @@
+/* test_timeline.c - predicted time against closed forms: messages told by hand, and those of the simulator under every route. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+#include "starling/sim.h"
+
+enum { DIMENSION = 1000, CHUNK = 4096, HEADER = 64 };
+#define TOLERANCE 1e-12
+#define MBIT 8.0   /* a byte a microsecond */
+#define BYTE 1e-6
+#define LATENCY_MS 3.0
+#define LATENCY 3e-3
+
+static const sl_platform links = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = 7};
+#define COMPUTE 7e-3
+
+/* ---- told by hand ---- */
+
+static sl_timeline *open_timeline(uint32_t nodes, bool overlaps) {
+    sl_timeline *t = NULL;
+    ck_assert_int_eq(sl_timeline_open(&t, nodes, overlaps, NULL), 0);
+    return t;
+}
+
+static void send(sl_timeline *t, uint32_t from, uint64_t exchange, uint32_t to, size_t bytes) {
+    sl_timeline_send(t, from, exchange, 0, &to, 1);
+    sl_timeline_part(t, bytes);
+}
+
+static double seconds_of(const sl_timeline *t, const sl_platform *platform) {
+    double seconds = NAN;
+    ck_assert_int_eq(sl_timeline_seconds(&seconds, t, platform, 0, NULL), 0);
+    return seconds;
+}
+
+static void check_seconds(sl_timeline *t, const sl_platform *platform, double expected) {
+    ck_assert_double_eq_tol(seconds_of(t, platform), expected, TOLERANCE);
+    sl_timeline_close(&t);
+}
+
+START_TEST(computing_alone_takes_its_time) {
+    sl_timeline *t = open_timeline(2, false);
+    for (uint64_t r = 1; r <= 5; r++) {
+        sl_timeline_end_node_round(t, 0, 0);
+        sl_timeline_end_node_round(t, 1, 0);
+        sl_timeline_end_round(t);
+    }
+    ck_assert_uint_eq(sl_timeline_rounds(t), 5);
+    double two;
+    ck_assert_int_eq(sl_timeline_seconds(&two, t, &links, 2, NULL), 0);
+    ck_assert_double_eq_tol(two, 2 * COMPUTE, TOLERANCE);
+    check_seconds(t, &(sl_platform){.compute_ms = 10, .speeds = (const double[]){1, 0.25}}, 5 * 0.04);
+}
+END_TEST
+
+/* Two to one: the second copy of what arrives at the same time waits for the link in. */
+START_TEST(a_link_in_takes_one_message_after_the_other) {
+    sl_timeline *t = open_timeline(3, false);
+    send(t, 0, 1, 2, 1000);
+    send(t, 1, 1, 2, 500);
+    sl_timeline_end_node_round(t, 0, 0);
+    sl_timeline_end_node_round(t, 1, 0);
+    sl_timeline_end_node_round(t, 2, 2);
+    sl_timeline_end_round(t);
+    check_seconds(t, &links, COMPUTE + LATENCY + 1500 * BYTE);
+}
+END_TEST
+
+/* In order of arrival, not of rank: the slow one's message does not hold the other one up. */
+START_TEST(a_link_in_takes_what_comes_first) {
+    sl_timeline *t = open_timeline(3, false);
+    send(t, 0, 1, 2, 1000);
+    send(t, 1, 1, 2, 1000);
+    sl_timeline_end_node_round(t, 0, 0);
+    sl_timeline_end_node_round(t, 1, 0);
+    sl_timeline_end_node_round(t, 2, 2);
+    sl_timeline_end_round(t);
+    sl_platform slow = links;
+    slow.speeds = (const double[]){0.5, 1, 1};
+    check_seconds(t, &slow, 2 * COMPUTE + LATENCY + 1000 * BYTE);
+}
+END_TEST
+
+START_TEST(copies_leave_one_after_the_other) {
+    sl_timeline *t = open_timeline(4, false);
+    sl_timeline_send(t, 1, 1, 0, (const uint32_t[]){0, 2, 3}, 3);
+    sl_timeline_part(t, 600);
+    sl_timeline_part(t, 400);
+    sl_timeline_end_node_round(t, 0, 2);
+    for (uint32_t i = 1; i < 4; i++)
+        sl_timeline_end_node_round(t, i, i == 1 ? 0 : 2);
+    sl_timeline_end_round(t);
+    check_seconds(t, &links, COMPUTE + LATENCY + 3 * 1000 * BYTE);
+}
+END_TEST
+
+START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
+        sl_timeline *t = open_timeline(2, overlaps);
+        for (uint64_t r = 1; r <= 3; r++) {
+            send(t, 0, r, 1, 2000);
+            send(t, 1, r, 0, 2000);
+            sl_timeline_end_node_round(t, 0, 1);
+            sl_timeline_end_node_round(t, 1, 1);
+            sl_timeline_end_round(t);
+        }
+        check_seconds(t, &links, 3 * (overlaps ? COMPUTE : COMPUTE + LATENCY + 2000 * BYTE));
+    }
+}
+END_TEST
+
+/* Both links of one round: the neighbour that is ahead has sent its next message before this round's last one is there. */
+START_TEST(a_neighbour_that_is_ahead_waits_for_its_turn) {
+    sl_timeline *t = open_timeline(3, true);
+    send(t, 0, 1, 2, 1000);
+    sl_timeline_end_node_round(t, 0, 0);
+    send(t, 0, 2, 2, 1000);
+    send(t, 1, 1, 2, 1000);
+    sl_timeline_end_node_round(t, 1, 0);
+    sl_timeline_end_node_round(t, 2, 2);
+    sl_timeline_end_round(t);
+    sl_platform instant = links;
+    instant.compute_ms = 0;
+    double first;
+    ck_assert_int_eq(sl_timeline_seconds(&first, t, &instant, 1, NULL), 0);
+    ck_assert_double_eq_tol(first, LATENCY + 2000 * BYTE, TOLERANCE);
+    send(t, 1, 2, 2, 1000);
+    sl_timeline_end_node_round(t, 0, 0);
+    sl_timeline_end_node_round(t, 1, 0);
+    sl_timeline_end_node_round(t, 2, 2);
+    sl_timeline_end_round(t);
+    check_seconds(t, &instant, LATENCY + 4000 * BYTE);
+}
+END_TEST
+
+/* More distinct rounds than can be kept: the others are taken to be like the last one that was. */
+START_TEST(a_run_of_any_length_is_kept) {
+    enum { PEERS = 1 << 18, ROUNDS = 80 };
+    uint32_t *peers = malloc(PEERS * sizeof *peers);
+    for (uint32_t i = 0; i < PEERS; i++)
+        peers[i] = 1;
+    sl_timeline *t = open_timeline(2, false);
+    for (uint64_t r = 1; r <= ROUNDS; r++) {
+        sl_timeline_send(t, 0, r, 0, peers, PEERS);
+        sl_timeline_part(t, (size_t)(1 + r % 77)); /* no two of 77 are alike */
+        sl_timeline_end_node_round(t, 0, 0);
+        sl_timeline_end_node_round(t, 1, PEERS);
+        sl_timeline_end_round(t);
+    }
+    ck_assert_uint_eq(sl_timeline_rounds(t), ROUNDS);
+    double one;
+    ck_assert_int_eq(sl_timeline_seconds(&one, t, &links, 1, NULL), 0);
+    ck_assert_double_eq_tol(one, COMPUTE + LATENCY + 2.0 * PEERS * BYTE, 1e-9);
+    sl_timeline_close(&t);
+    free(peers);
+}
+END_TEST
+
+/* ---- told by the simulator ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context;
+    for (size_t i = 0; i < DIMENSION; i++)
+        x[i] = (float)(rank + 1) / (float)(i + 1);
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context, (void)rank, (void)round;
+    memcpy(g, x, DIMENSION * sizeof *g);
+    return 1;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context, (void)x;
+    return (sl_evaluation){1, NAN};
+}
+
+static sl_timeline *simulate(const char *topology, const char *algorithm, uint64_t rounds) {
+    char json[1024];
+    snprintf(json, sizeof json, "{\"rounds\": %llu, \"topology\": %s, \"algorithm\": %s, \"transport\": {\"chunk_bytes\": %d}}",
+             (unsigned long long)rounds, topology, algorithm, CHUNK);
+    sl_experiment *e = NULL;
+    sl_error error = {0};
+    sl_timeline *timeline = NULL;
+    ck_assert_msg(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error) == 0, "%s", error.text);
+    sl_task task = {.dimension = DIMENSION, .rounds = rounds, .initial = initial, .gradient = gradient, .evaluate = evaluate};
+    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, &timeline, NULL, &error) == 0, "%s", error.text);
+    ck_assert_uint_eq(sl_timeline_rounds(timeline), rounds);
+    sl_experiment_close(&e);
+    return timeline;
+}
+
+#define RING(n) "{\"nodes\": " #n ", \"family\": \"ring\"}"
+#define DENSE_BYTES (4.0 * DIMENSION + HEADER) /* one frame */
+
+START_TEST(d_psgd_on_a_ring) {
+    sl_timeline *t = simulate(RING(8), "\"d-psgd\"", 5);
+    sl_platform fast = {.compute_ms = 7};
+    ck_assert_double_eq_tol(seconds_of(t, &fast), 5 * COMPUTE, TOLERANCE);
+    fast.latency_ms = LATENCY_MS;
+    ck_assert_double_eq_tol(seconds_of(t, &fast), 5 * (COMPUTE + LATENCY), TOLERANCE);
+    check_seconds(t, &links, 5 * (COMPUTE + LATENCY + 2 * DENSE_BYTES * BYTE));
+}
+END_TEST
+
+START_TEST(d_psgd_on_a_complete_graph) {
+    check_seconds(simulate("{\"nodes\": 6, \"family\": \"complete\"}", "\"d-psgd\"", 4), &links,
+                  4 * (COMPUTE + LATENCY + 5 * DENSE_BYTES * BYTE));
+}
+END_TEST
+
+START_TEST(the_overlapped_form_takes_the_longer_of_both) {
+    const char *form = "{\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"}";
+    double exchange = LATENCY + 2 * DENSE_BYTES * BYTE;
+    sl_platform slow = links;
+    check_seconds(simulate(RING(8), form, 5), &slow, 5 * fmax(COMPUTE, exchange));
+    slow.compute_ms = 50;
+    check_seconds(simulate(RING(8), form, 5), &slow, 5 * 0.05);
+}
+END_TEST
+
+START_TEST(all_reduce_takes_its_phases) {
+    enum { N = 5 };
+    double shard = 4.0 * DIMENSION / N + HEADER;
+    check_seconds(simulate(RING(5), "\"all-reduce\"", 3), &links, 3 * (COMPUTE + 2 * (N - 1) * (LATENCY + shard * BYTE)));
+}
+END_TEST
+
+/* Everybody to the server over its link in, and back over its link out. Who has its answer first computes while the others get theirs, so that of
+ * five messages back and five out only one is waited for beside five. */
+START_TEST(one_server_takes_all_messages) {
+    double five = LATENCY + 5 * DENSE_BYTES * BYTE, one = LATENCY + DENSE_BYTES * BYTE;
+    double expected = COMPUTE + five + 2 * (one + COMPUTE + five) + five;
+    check_seconds(simulate(RING(6), "{\"name\": \"parameter-server\", \"server\": 2}", 3), &links, expected);
+}
+END_TEST
+
+/* n - 1 phases of a shard each, and back in one. */
+START_TEST(sharded_servers_share_the_load) {
+    double shard = 4.0 * DIMENSION / 5 + HEADER;
+    double expected = 3 * (COMPUTE + 4 * (LATENCY + shard * BYTE) + LATENCY + 4 * shard * BYTE);
+    check_seconds(simulate(RING(5), "{\"name\": \"parameter-server\", \"server\": \"sharded\"}", 3), &links, expected);
+}
+END_TEST
+
+START_TEST(local_rounds_send_nothing) {
+    double shard = 4.0 * DIMENSION / 5 + HEADER;
+    double expected = 12 * COMPUTE + 3 * 8 * (LATENCY + shard * BYTE);
+    check_seconds(simulate(RING(5), "{\"name\": \"local-sgd\", \"period\": 4}", 12), &links, expected);
+}
+END_TEST
+
+/* top-k of 1 %: ten entries. */
+START_TEST(compressed_messages_take_less) {
+    const char *choco = "{\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.01}}";
+    sl_timeline *t = simulate(RING(8), choco, 5);
+    sl_platform narrow = {.bandwidth_mbit = 8e-3, .compute_ms = 0}; /* a byte a millisecond */
+    double bytes = seconds_of(t, &narrow) / (5 * 2 * 1e-3) - HEADER;
+    ck_assert_double_gt(bytes, 10 * 4);
+    ck_assert_double_lt(bytes, 10 * 8);
+    sl_timeline_close(&t);
+}
+END_TEST
+
+/* The last node to hear of a slow one: within k rounds k hops; in the long run all are as slow as it. */
+START_TEST(a_slow_node_holds_all_up) {
+    double speeds[8] = {1, 1, 1, 1, 0.1, 1, 1, 1};
+    sl_platform uneven = {.compute_ms = 7, .speeds = speeds};
+    sl_timeline *t = simulate(RING(8), "\"d-psgd\"", 30);
+    check_seconds(t, &uneven, 30 * 10 * COMPUTE);
+    uneven.latency_ms = LATENCY_MS;
+    uneven.bandwidth_mbit = MBIT;
+    t = simulate(RING(8), "\"d-psgd\"", 30);
+    double seconds = seconds_of(t, &uneven), round = 10 * COMPUTE + LATENCY + 2 * DENSE_BYTES * BYTE;
+    ck_assert_double_gt(seconds, 29 * (10 * COMPUTE + 2 * DENSE_BYTES * BYTE));
+    ck_assert_double_lt(seconds, 31 * round);
+    sl_timeline_close(&t);
+}
+END_TEST
+
+START_TEST(every_route_and_form_ends) {
+    static const struct {
+        const char *topology, *algorithm;
+    } cases[] = {
+        {"{\"nodes\": 8, \"family\": \"one-peer-exponential\"}", "\"sgp\""},
+        {"{\"nodes\": 6, \"family\": \"star\"}", "{\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\", \"local_steps\": 3}"},
+        {RING(6), "{\"name\": \"choco-sgd\", \"variant\": \"mix-then-compress\", \"compressor\": \"top-k\"}"},
+        {RING(6), "\"gradient-tracking\""},
+        {RING(6), "{\"name\": \"double-squeeze\", \"server\": \"sharded\", \"compressor\": \"scaled-sign\"}"},
+        {RING(6), "{\"name\": \"cd-sgd\", \"threshold\": 0.01}"},
+        {"{\"nodes\": 2, \"family\": \"path\"}", "\"all-reduce\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sl_timeline *t = simulate(cases[i].topology, cases[i].algorithm, 20);
+        double before = 0;
+        sl_platform platform = {.compute_ms = 1, .latency_ms = 1};
+        for (platform.bandwidth_mbit = 1e6; platform.bandwidth_mbit > 1e-3; platform.bandwidth_mbit /= 10) {
+            double seconds = seconds_of(t, &platform);
+            ck_assert_msg(isfinite(seconds) && seconds > before && seconds >= 20e-3, "%s: %g s", cases[i].algorithm, seconds);
+            before = seconds;
+        }
+        sl_timeline_close(&t);
+    }
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("timeline");
+    ADD_TESTS(suite, "told by hand", computing_alone_takes_its_time, a_link_in_takes_one_message_after_the_other, a_link_in_takes_what_comes_first,
+              copies_leave_one_after_the_other, an_old_model_leaves_before_the_gradient_is_there, a_neighbour_that_is_ahead_waits_for_its_turn,
+              a_run_of_any_length_is_kept);
+    ADD_TESTS(suite, "told by the simulator", d_psgd_on_a_ring, d_psgd_on_a_complete_graph, the_overlapped_form_takes_the_longer_of_both,
+              all_reduce_takes_its_phases, one_server_takes_all_messages, sharded_servers_share_the_load, local_rounds_send_nothing,
+              compressed_messages_take_less, a_slow_node_holds_all_up, every_route_and_form_ends);
+    return run_suite(suite);
+}
