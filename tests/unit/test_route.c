@@ -1,0 +1,149 @@
+/* test_route.c - who sends what to whom, seen from both ends of every edge: whatever one node publishes for another is what that one expects. */
+#include <string.h>
+
+#include "harness.h"
+#include "node/route.h"
+
+enum { NODES_MAX = 9 };
+
+static sl_route routes[NODES_MAX];
+static sl_topology *topology;
+static sl_error error;
+
+static void open_routes(const char *name, int64_t server, uint32_t nodes, size_t dimension) {
+    char json[128];
+    snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\"}", nodes, nodes > 1 ? "ring" : "complete");
+    ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
+    sl_algorithm_config config = {.server = server};
+    const sl_algorithm *algorithm = sl_algorithm_find(name, SL_VARIANT_DEFAULT, &error);
+    for (uint32_t i = 0; i < nodes; i++)
+        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, i, dimension, &error), 0);
+}
+
+static void close_routes(uint32_t nodes) {
+    for (uint32_t i = 0; i < nodes; i++)
+        sl_route_close(&routes[i]);
+    sl_topology_close(&topology);
+}
+
+static bool holds(sl_row row, uint32_t peer) {
+    for (uint32_t i = 0; i < row.count; i++)
+        if (row.peers[i] == peer)
+            return true;
+    return false;
+}
+
+static bool is_peer(uint32_t rank, uint32_t other) {
+    const uint32_t *peers;
+    uint32_t count = sl_route_peers(&routes[rank], &peers);
+    for (uint32_t i = 1; i < count; i++)
+        ck_assert_uint_lt(peers[i - 1], peers[i]);
+    return holds((sl_row){.count = count, .peers = peers}, other);
+}
+
+/* In every phase of both halves. */
+static void check_both_ends(uint32_t nodes, bool gather) {
+    for (uint32_t index = 0; index < sl_route_phases(&routes[0], gather); index++)
+        for (uint32_t i = 0; i < nodes; i++)
+            for (uint32_t j = 0; j < nodes; j++) {
+                sl_phase from = sl_route_phase(&routes[j], gather, 1, index), to = sl_route_phase(&routes[i], gather, 1, index);
+                ck_assert_int_eq(holds(from.out, i), holds(to.in, j));
+                if (!holds(from.out, i))
+                    continue;
+                sl_range expected = to.separate ? sl_route_shard(&routes[i], j) : to.coming;
+                ck_assert_uint_eq(from.published.from, expected.from);
+                ck_assert_uint_eq(from.published.count, expected.count);
+                ck_assert(is_peer(i, j) && is_peer(j, i));
+            }
+}
+
+/* With values that say which node they are from: after both halves everybody has everybody's, once. */
+static void check_sums(uint32_t nodes, size_t dimension) {
+    static uint64_t held[NODES_MAX][64], next[NODES_MAX][64];
+    for (uint32_t i = 0; i < nodes; i++)
+        for (size_t e = 0; e < dimension; e++)
+            held[i][e] = 1ull << 6 * i;
+    for (int gather = 0; gather < 2; gather++)
+        for (uint32_t index = 0; index < sl_route_phases(&routes[0], gather); index++) {
+            memcpy(next, held, sizeof held);
+            for (uint32_t i = 0; i < nodes; i++) {
+                sl_phase phase = sl_route_phase(&routes[i], gather, 1, index);
+                for (uint32_t k = 0; k < phase.in.count; k++) {
+                    uint32_t j = phase.in.peers[k];
+                    sl_range range = phase.separate ? sl_route_shard(&routes[i], j) : phase.coming;
+                    for (size_t e = range.from; e < range.from + range.count; e++)
+                        next[i][e] = gather ? held[j][e] : next[i][e] + held[j][e];
+                }
+            }
+            memcpy(held, next, sizeof held);
+        }
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < nodes; i++)
+        all += 1ull << 6 * i;
+    for (uint32_t i = 0; i < nodes; i++)
+        for (size_t e = 0; e < dimension; e++)
+            ck_assert_uint_eq(held[i][e], all);
+}
+
+static void check_route(const char *name, int64_t server) {
+    for (uint32_t nodes = 1; nodes <= NODES_MAX; nodes++)
+        for (size_t dimension = 1; dimension <= 40; dimension += dimension < 12 ? 1 : 9) {
+            if (server >= (int64_t)nodes)
+                continue;
+            open_routes(name, server, nodes, dimension);
+            check_both_ends(nodes, false);
+            check_both_ends(nodes, true);
+            check_sums(nodes, dimension);
+            close_routes(nodes);
+        }
+}
+
+START_TEST(a_ring_sums_and_spreads) {
+    check_route("all-reduce", 0);
+}
+END_TEST
+
+START_TEST(one_server_sums_and_spreads) {
+    check_route("parameter-server", 0);
+    check_route("parameter-server", 2);
+}
+END_TEST
+
+START_TEST(sharded_servers_sum_and_spread) {
+    check_route("parameter-server", SL_SERVER_SHARDED);
+}
+END_TEST
+
+START_TEST(shards_follow_each_other_and_cover_the_vector) {
+    for (size_t dimension = 1; dimension < 50; dimension++) {
+        open_routes("all-reduce", 0, 7, dimension);
+        size_t end = 0;
+        for (uint32_t k = 0; k < 7; k++) {
+            sl_range shard = sl_route_shard(&routes[0], k);
+            ck_assert_uint_eq(shard.from, end);
+            ck_assert_uint_eq(shard.from, k * dimension / 7);
+            end += shard.count;
+        }
+        ck_assert_uint_eq(end, dimension);
+        close_routes(7);
+    }
+}
+END_TEST
+
+START_TEST(gossip_follows_the_topology) {
+    open_routes("d-psgd", 0, 5, 10);
+    sl_phase phase = sl_route_phase(&routes[2], false, 1, 0);
+    ck_assert_uint_eq(phase.in.count, 2);
+    ck_assert(holds(phase.out, 1) && holds(phase.out, 3));
+    ck_assert_uint_eq(phase.published.count, 10);
+    ck_assert_float_eq_tol(phase.self_weight, 1.0f / 3, 1e-7f);
+    close_routes(5);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("route");
+    ADD_TESTS(suite, "routes", a_ring_sums_and_spreads, one_server_sums_and_spreads, sharded_servers_sum_and_spread,
+              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology);
+    return run_suite(suite);
+}
