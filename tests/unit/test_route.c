@@ -1,4 +1,5 @@
 /* test_route.c - who sends what to whom, seen from both ends of every edge: whatever one node publishes for another is what that one expects. */
+#include <stdio.h>
 #include <string.h>
 
 #include "harness.h"
