@@ -146,8 +146,7 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
 static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
                    uint8_t *codes, const float **last) {
     const dense_coder *coder = coder_of(&e->codec->config);
-    const bucket_sums none = {.ahead = ahead && source->vector != NULL ? AHEAD : 0};
-    bucket_sums sums = none;
+    bucket_sums sums = {.ahead = ahead && source->vector != NULL ? AHEAD : 0};
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
@@ -159,7 +158,6 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
                 continue;
             if (!f->scale->result(&sums, end - start, scales))
                 return SL_EDIVERGED;
-            sums = none;
             scales += f->scale->floats;
             start = end;
             end += smallest(f->bucket, from + count - end);
@@ -313,10 +311,11 @@ void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight
 
 /* ---- bricks ---- */
 
-static bool max_norm(const bucket_sums *sums, size_t n, float *scale) {
+static bool max_norm(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
-    memcpy(scale, &sums->largest, sizeof *scale);
-    return sums->largest < INFINITY_BITS;
+    const uint32_t largest = sl_sum_take_largest(sums);
+    memcpy(scale, &largest, sizeof *scale);
+    return largest < INFINITY_BITS;
 }
 
 const dense_scale sl_dense_max_norm = {.floats = 1, .see = sl_sum_largest, .result = max_norm};

@@ -23,7 +23,8 @@ typedef struct dense_scale {
     unsigned floats; /* of one bucket; 0: nothing is sent, the elements are only looked at */
     bool negative;   /* may a scale be below zero? */
     void (*see)(bucket_sums *sums, const float *v, size_t at, size_t n); /* elements [at, at + n) of the vector */
-    bool (*result)(const bucket_sums *sums, size_t n, float *scale);     /* of n elements; false: these cannot be sent */
+    /* Of n elements; leaves the sums as for the next bucket. False: these elements cannot be sent. */
+    bool (*result)(bucket_sums *sums, size_t n, float *scale);
 } dense_scale;
 
 /* How a configured compressor codes a vector. */

@@ -21,10 +21,10 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
     return (sl_quality){.unbiased = true, .omega = 0.125, .is_contractive = true, .delta = 0.875};
 }
 
-static bool has_powers(const bucket_sums *sums, size_t n, float *scale) {
+static bool has_powers(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
-    return sums->largest <= LARGEST_POWER_BITS;
+    return sl_sum_take_largest(sums) <= LARGEST_POWER_BITS;
 }
 
 static const dense_scale no_scale = {.see = sl_sum_largest, .result = has_powers};

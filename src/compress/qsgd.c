@@ -28,9 +28,9 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
 
 /* ---- the scale: a bucket's Euclidean norm ---- */
 
-static bool euclidean(const bucket_sums *sums, size_t n, float *scale) {
+static bool euclidean(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
-    double norm = sqrt(sl_sum_total(sums->lanes[0]));
+    double norm = sqrt(sl_sum_take(sums->lanes[0]));
     *scale = (float)norm;
     return norm <= FLT_MAX; /* false for NaN too */
 }

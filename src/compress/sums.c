@@ -177,9 +177,11 @@ void sl_sum_largest(bucket_sums *sums, const float *v, size_t at, size_t n) {
     by_lanes(BEST(largest), sums, v, at, n);
 }
 
-double sl_sum_total(const double lanes[SUM_LANES]) {
+double sl_sum_take(double lanes[SUM_LANES]) {
     double sum = 0;
-    for (int l = 0; l < SUM_LANES; l++)
+    for (int l = 0; l < SUM_LANES; l++) {
         sum += lanes[l];
+        lanes[l] = 0;
+    }
     return sum;
 }

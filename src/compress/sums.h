@@ -25,6 +25,11 @@ void sl_sum_magnitudes(bucket_sums *sums, const float *v, size_t at, size_t n); 
 void sl_sum_sides(bucket_sums *sums, const float *v, size_t at, size_t n);
 void sl_sum_largest(bucket_sums *sums, const float *v, size_t at, size_t n); /* largest */
 
-double sl_sum_total(const double lanes[SUM_LANES]); /* in order */
+double sl_sum_take(double lanes[SUM_LANES]); /* their sum, in order; leaves zeros for the next bucket */
+static inline uint32_t sl_sum_take_largest(bucket_sums *sums) {
+    const uint32_t largest = sums->largest;
+    sums->largest = 0;
+    return largest;
+}
 
 #endif

@@ -25,10 +25,10 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
                    config->threshold);
 }
 
-static bool is_finite(const bucket_sums *sums, size_t n, float *scale) {
+static bool is_finite(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
-    return sums->largest < INFINITY_BITS;
+    return sl_sum_take_largest(sums) < INFINITY_BITS;
 }
 
 static const dense_scale no_scale = {.see = sl_sum_largest, .result = is_finite};
