@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "forecast.h"
-#include "table.h"
 
 int board_open(board *out, const trial *t, const char *driver, const char *path, progress *view,
                sl_error *error) {
@@ -49,6 +48,8 @@ void board_close(board *b) {
     free(b->rows);
     free(b->models);
     free(b->mean);
+    free(b->milestones);
+    b->milestones = NULL;
     b->records = NULL;
     b->waiting = NULL;
     b->rows = NULL;
@@ -59,7 +60,21 @@ float *board_model(board *b, uint32_t rank) {
     return b->models + (size_t)rank * b->trial->task.dimension;
 }
 
-static void show(board *b) {
+static int remember(board *b, double bytes_per_node, sl_error *error) {
+    if (b->milestone_count == b->milestone_room) {
+        size_t room = b->milestone_room ? 2 * b->milestone_room : 32;
+        milestone *milestones = realloc(b->milestones, room * sizeof *milestones);
+        if (milestones == NULL)
+            return sl_fail(error, SL_ENOMEM, "out of memory for %zu recorded rounds", room);
+        b->milestones = milestones;
+        b->milestone_room = room;
+    }
+    b->milestones[b->milestone_count++] =
+        (milestone){b->records[0].round.round, b->consensus, bytes_per_node};
+    return 0;
+}
+
+static int show(board *b, sl_error *error) {
     uint32_t nodes = b->trial->nodes;
     measured m = {.round = b->records[0].round.round,
                   .accuracy_mean_model = b->consensus.mean_model.accuracy};
@@ -70,6 +85,7 @@ static void show(board *b) {
         m.bytes_per_node += (double)b->records[i].bytes_sent / nodes;
     }
     progress_measured(b->progress, &m);
+    return remember(b, m.bytes_per_node, error);
 }
 
 static int complete_round(board *b, sl_error *error) {
@@ -78,11 +94,12 @@ static int complete_round(board *b, sl_error *error) {
         sl_consensus_distance(b->rows, b->trial->nodes, task->dimension, b->mean);
     b->consensus.mean_model = task->evaluate(task->context, b->mean);
     b->has_consensus = true;
-    b->rounds_recorded++;
     memset(b->waiting, 0, b->trial->nodes * sizeof *b->waiting);
     b->waiting_count = 0;
-    show(b);
-    return sl_folder_consensus(b->folder, b->records[0].round.round, &b->consensus, error);
+    int result = show(b, error);
+    return result != 0
+               ? result
+               : sl_folder_consensus(b->folder, b->records[0].round.round, &b->consensus, error);
 }
 
 int board_record(board *b, const sl_record *record, const float *x, sl_error *error) {
@@ -126,7 +143,7 @@ static int predict(const board *b, double *seconds, sl_error *error) {
     return sl_timeline_seconds(seconds, b->timeline, &platform, 0, error);
 }
 
-int board_finish(board *b, sl_error *error) {
+int board_finish(board *b, sl_summary *out, sl_error *error) {
     sl_summary summary = {
         .driver = b->driver,
         .rounds = b->trial->task.rounds,
@@ -146,6 +163,6 @@ int board_finish(board *b, sl_error *error) {
         result = sl_folder_close(&b->folder, error);
     progress_clear(b->progress);
     if (result == 0)
-        table_print(&summary);
+        *out = summary;
     return result;
 }

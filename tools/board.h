@@ -6,6 +6,13 @@
 #include "progress.h"
 #include "tool.h"
 
+/* A round that all nodes have recorded. */
+typedef struct milestone {
+    uint64_t round;
+    sl_consensus consensus;
+    double bytes_per_node; /* sent, mean over nodes */
+} milestone;
+
 typedef struct board {
     const trial *trial;
     sl_folder *folder;
@@ -20,7 +27,8 @@ typedef struct board {
     float *mean;        /* (d) */
     bool has_consensus;
     sl_consensus consensus; /* of the last round that all nodes have recorded */
-    uint64_t rounds_recorded;
+    milestone *milestones; /* (milestone_count) */
+    size_t milestone_count, milestone_room;
     sl_timeline *timeline; /* owned; NULL: nothing is predicted */
     double began;
 } board;
@@ -31,8 +39,8 @@ int board_open(board *out, const trial *t, const char *driver, const char *path,
 /* Where rank's model may be put before board_record, to save the copy. */
 float *board_model(board *b, uint32_t rank);
 int board_record(board *b, const sl_record *record, const float *x, sl_error *error);
-/* Writes the models and the summary and closes the folder; prints the table. */
-int board_finish(board *b, sl_error *error);
+/* Writes the models and the summary and closes the folder. The summary is good until board_close. */
+int board_finish(board *b, sl_summary *summary, sl_error *error);
 /* After a run that failed: writes the models that were recorded last, if they are finite, and says so. */
 void board_keep(board *b);
 /* Closes whatever is open; what was written stays. */

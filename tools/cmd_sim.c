@@ -1,8 +1,9 @@
 /* cmd_sim.c - `starling sim`: the experiment in one process, with the outputs of `starling run`. */
 #include <stdio.h>
 
-#include "board.h"
 #include "forecast.h"
+#include "simulation.h"
+#include "table.h"
 
 static const char help[] =
     "usage: starling sim EXPERIMENT [--set KEY=VALUE ...] [--out DIR]\n"
@@ -15,86 +16,23 @@ static const char help[] =
     "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
     "  --help           this text\n";
 
-typedef struct simulation {
-    board board;
-    progress progress;
-    sl_task inner;
-    sl_error error; /* of the observer: sl_sim_run only passes its code on */
-} simulation;
-
-static int on_record(void *context, const sl_record *record, const float *x) {
-    simulation *s = context;
-    return board_record(&s->board, record, x, &s->error);
-}
-
-static int on_parameters(void *context, uint64_t round, uint32_t rank, const float *x,
-                         double weight) {
-    simulation *s = context;
-    return sl_folder_parameters(s->board.folder, round, rank, x, s->inner.dimension, weight,
-                                &s->error);
-}
-
-/* The learner's gradient, with a look at the live view: a round is under way when rank 0 computes.
- */
-static double watched_gradient(void *context, uint32_t rank, uint64_t round, const float *x,
-                               float *g) {
-    simulation *s = context;
-    if (rank == 0) {
-        progress_round(&s->progress, round - 1);
-        progress_tick(&s->progress);
-    }
-    return s->inner.gradient(s->inner.context, rank, round, x, g);
-}
-
-static void inner_initial(void *context, uint32_t rank, float *x) {
-    simulation *s = context;
-    s->inner.initial(s->inner.context, rank, x);
-}
-
-static sl_evaluation inner_evaluate(void *context, const float *x) {
-    simulation *s = context;
-    return s->inner.evaluate(s->inner.context, x);
-}
-
-static sl_task watched_task(simulation *s, const sl_task *inner) {
-    s->inner = *inner;
-    sl_task task = *inner;
-    task.context = s;
-    task.initial = inner_initial;
-    task.gradient = watched_gradient;
-    task.evaluate = inner_evaluate;
-    return task;
-}
-
-static int simulate(simulation *s, const trial *t, sl_error *error) {
-    sl_task task = watched_task(s, &t->task);
-    sl_observer observer = {s, on_record, on_parameters};
-    bool predicts = forecast_is_wanted(&t->experiment->network);
-    int result = sl_sim_run(t->experiment, &task, &observer, predicts ? &s->board.timeline : NULL,
-                            &stop_requested, error);
-    if (result != 0 && s->error.code != 0)
-        *error = s->error;
-    if (result == 0)
-        result = board_finish(&s->board, error);
-    progress_clear(&s->progress);
-    return result;
-}
-
 static int run_in(const trial *t, const char *path) {
-    simulation s = {0};
+    board b = {0};
+    progress view;
     sl_error error = {0};
-    progress_open(&s.progress, t->task.rounds);
-    if (board_open(&s.board, t, "sim", path, &s.progress, &error) != 0) {
+    sl_summary summary;
+    progress_open(&view, t->task.rounds);
+    if (board_open(&b, t, "sim", path, &view, &error) != 0) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
     printf("%s on %u nodes, %s\n%llu rounds, simulated; run folder %s\n", t->experiment->name,
            t->nodes, sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, path);
-    trial_warn(t);
-    int result = simulate(&s, t, &error);
-    if (result != 0)
-        board_keep(&s.board);
-    board_close(&s.board);
+    int result =
+        simulation_run(&b, forecast_is_wanted(&t->experiment->network), &summary, &error);
+    if (result == 0)
+        table_print(&summary);
+    board_close(&b);
     if (result == 0)
         return TOOL_OK;
     complain("%s", error.text);

@@ -110,7 +110,7 @@ static bool all_train(const fleet *f) {
     return true;
 }
 
-static void member_failed(fleet *f, uint32_t rank, const char *text) {
+static void member_failed(fleet *f, uint32_t rank, int code, const char *text) {
     fleet_member *m = &f->members[rank];
     f->failed = true;
     /* Before the roster nobody waits for anybody; while connecting, everybody waits up to the
@@ -118,7 +118,7 @@ static void member_failed(fleet *f, uint32_t rank, const char *text) {
     double patience = all_train(f) ? f->timeout_s : fmax(f->timeout_s, f->connect_timeout_s);
     kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
     if (!m->complained && !f->interrupted)
-        f->handlers->failed(f->handlers->context, rank, text);
+        f->handlers->failed(f->handlers->context, rank, code, text);
     m->complained = true;
 }
 
@@ -162,7 +162,7 @@ static int take_report(fleet *f, uint32_t rank) {
         return h->report(h->context, rank, r);
     case REPORT_FAILED:
         m->ended = true;
-        member_failed(f, rank, r->error.text);
+        member_failed(f, rank, r->error.code, r->error.text);
         return 0;
     case REPORT_FINISHED:
         m->ended = true;
@@ -222,7 +222,7 @@ static void tell_status(fleet *f, uint32_t rank) {
     else
         snprintf(text, sizeof text, "ended with exit code %d and said nothing",
                  WEXITSTATUS(m->status));
-    member_failed(f, rank, text);
+    member_failed(f, rank, SL_EPEER, text);
 }
 
 /* Looks at who has ended or been stopped. */
@@ -261,7 +261,7 @@ static bool only_stopped_left(const fleet *f) {
 static void tell_silent(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++)
         if (f->members[i].port == 0)
-            member_failed(f, i, "did not listen within transport.connect_timeout_s");
+            member_failed(f, i, SL_EPEER, "did not listen within transport.connect_timeout_s");
 }
 
 static void enforce_deadlines(fleet *f) {

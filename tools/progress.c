@@ -99,7 +99,7 @@ void progress_measured(progress *p, const measured *m) {
     p->has_measured = true;
     if (p->terminal)
         draw(p);
-    else
+    else if (!p->quiet)
         print_line(p);
 }
 

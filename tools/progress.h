@@ -19,6 +19,7 @@ typedef struct measured {
 
 typedef struct progress {
     bool terminal;
+    bool quiet; /* no lines where there is no terminal */
     int lines_drawn;
     uint64_t rounds, round; /* of the run; that every node has reached */
     double began, drawn;    /* seconds; began: when the first round did */

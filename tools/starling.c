@@ -14,6 +14,7 @@ static const command commands[] = {
     {"run", cmd_run, "train with one agent process per node on this machine"},
     {"agent", cmd_agent, "be one peer of a run that spans several shells or hosts"},
     {"sim", cmd_sim, "simulate the same run in one process, with the same numbers"},
+    {"compare", cmd_compare, "run several algorithms on the same data and print one table"},
     {"check", cmd_check, "validate an experiment or a topology and print what it means"},
 };
 
@@ -74,6 +75,6 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return finish(commands[i].main(argc - 1, argv + 1));
-    complain("unknown command '%s'; one of run, agent, sim, check (starling --help)", argv[1]);
+    complain("unknown command '%s'; one of run, agent, sim, compare, check (starling --help)", argv[1]);
     return TOOL_USAGE;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,9 @@ enum {
     OPT_LISTEN,
     OPT_REPORT_FD,
     OPT_RUN_ID,
+    OPT_AGENTS,
+    OPT_TARGET_LOSS,
+    OPT_LINK,
     OPT_HELP
 };
 
@@ -69,6 +73,9 @@ static const struct {
     {{"listen", required_argument, NULL, OPT_LISTEN}, OPTION_AGENT},
     {{"run-id", required_argument, NULL, OPT_RUN_ID}, OPTION_AGENT},
     {{"report-fd", required_argument, NULL, OPT_REPORT_FD}, OPTION_AGENT},
+    {{"agents", no_argument, NULL, OPT_AGENTS}, OPTION_COMPARE},
+    {{"target-loss", required_argument, NULL, OPT_TARGET_LOSS}, OPTION_COMPARE},
+    {{"link", required_argument, NULL, OPT_LINK}, OPTION_COMPARE},
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
@@ -82,6 +89,35 @@ static int parse_number(uint64_t *out, const char *name, const char *text, uint6
         return TOOL_USAGE;
     }
     *out = value;
+    return TOOL_OK;
+}
+
+static int parse_target(options *o, const char *text) {
+    char *end;
+    o->target_loss = strtod(text, &end);
+    o->has_target_loss = end != text && *end == '\0' && isfinite(o->target_loss);
+    if (o->has_target_loss)
+        return TOOL_OK;
+    complain("--target-loss %s: expected a number", text);
+    return TOOL_USAGE;
+}
+
+static int parse_link(options *o, const char *text) {
+    char *colon, *end = NULL;
+    link_profile l = {.bandwidth_mbit = strtod(text, &colon)};
+    if (colon != text && *colon == ':')
+        l.latency_ms = strtod(colon + 1, &end);
+    bool good = end != NULL && end != colon + 1 && *end == '\0' && l.bandwidth_mbit > 0 &&
+                l.bandwidth_mbit <= 1e9 && l.latency_ms >= 0 && l.latency_ms <= 1e6;
+    if (!good)
+        complain("--link %s: expected MBIT:MS, bandwidth in Mbit/s above 0 and latency in ms, such "
+                 "as 100:5",
+                 text);
+    else if (o->link_count == LINKS_MAX)
+        complain("--link %s: at most %d links are compared", text, LINKS_MAX);
+    if (!good || o->link_count == LINKS_MAX)
+        return TOOL_USAGE;
+    o->links[o->link_count++] = l;
     return TOOL_OK;
 }
 
@@ -110,6 +146,13 @@ static int take_option(options *o, int which) {
         return TOOL_OK;
     case OPT_RUN_ID:
         return parse_number(&o->run_id, "run-id", optarg, UINT64_MAX);
+    case OPT_AGENTS:
+        o->agents = true;
+        return TOOL_OK;
+    case OPT_TARGET_LOSS:
+        return parse_target(o, optarg);
+    case OPT_LINK:
+        return parse_link(o, optarg);
     case OPT_RANK:
         if (parse_number(&number, "rank", optarg, SL_NODES_MAX - 1) != TOOL_OK)
             return TOOL_USAGE;
@@ -146,11 +189,14 @@ int options_parse(options *out, int argc, char **argv, unsigned allowed) {
             return TOOL_USAGE;
     if (out->help)
         return TOOL_OK;
-    if (argc - optind != 1) {
-        complain("%s takes exactly one file, %d given (starling %s --help)", command, argc - optind,
-                 command);
+    bool several = (allowed & OPTION_COMPARE) != 0;
+    if (several ? argc == optind : argc - optind != 1) {
+        complain("%s takes %s one file, %d given (starling %s --help)", command,
+                 several ? "at least" : "exactly", argc - optind, command);
         return TOOL_USAGE;
     }
+    out->files = argv + optind;
+    out->file_count = (size_t)(argc - optind);
     out->file = argv[optind];
     return TOOL_OK;
 }

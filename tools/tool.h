@@ -19,8 +19,16 @@ enum {
     TOOL_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP; what was recorded so far is kept */
 };
 
+/* What a link is like, for predicted time. */
+typedef struct link_profile {
+    double bandwidth_mbit, latency_ms;
+} link_profile;
+enum { LINKS_MAX = 8 };
+
 typedef struct options {
-    const char *file; /* EXPERIMENT, or TOPOLOGY */
+    const char *file;   /* EXPERIMENT, or TOPOLOGY; the first */
+    char *const *files; /* (file_count) borrowed */
+    size_t file_count;
     const char **overrides;
     size_t override_count;
     const char *out;
@@ -29,11 +37,16 @@ typedef struct options {
     const char *roster, *listen;
     int report_fd; /* -1: none */
     uint64_t run_id;
+    bool agents;
+    bool has_target_loss;
+    double target_loss;
+    link_profile links[LINKS_MAX];
+    size_t link_count;
     bool help;
 } options;
 
-/* Options that a command takes beside EXPERIMENT and --help. */
-enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4 };
+/* Options that a command takes beside EXPERIMENT and --help; compare: also more than one file. */
+enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4, OPTION_COMPARE = 8 };
 
 /* TOOL_OK or TOOL_USAGE, with an error line written. `out` is to be closed in both cases. */
 int options_parse(options *out, int argc, char **argv, unsigned allowed);
@@ -70,5 +83,6 @@ int cmd_run(int argc, char **argv);
 int cmd_agent(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 
 #endif

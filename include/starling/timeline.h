@@ -40,6 +40,8 @@ void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t f
 /* All nodes are done with theirs. */
 void sl_timeline_end_round(sl_timeline *timeline);
 uint64_t sl_timeline_rounds(const sl_timeline *timeline);
+/* Parts times their receivers: what predicting goes through. */
+uint64_t sl_timeline_copies(const sl_timeline *timeline);
 
 typedef struct sl_platform {
     double bandwidth_mbit; /* of each node's link, out and in, in 10^6 bit/s; 0: infinite */

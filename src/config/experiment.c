@@ -244,6 +244,8 @@ static int read_root(sl_experiment *e, json_t *root, const char *folder, const c
                      sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be a JSON object");
+    if (json_object_get(root, "variants") != NULL)
+        return sl_fail(error, SL_EINVAL, "holds several experiments (variants); starling compare runs them");
     int result = check_keys(root, "", 0, error);
     for (size_t i = 0; i < override_count && result == 0; i++) {
         result = apply_override(root, overrides[i], error);

@@ -39,6 +39,7 @@ struct sl_timeline {
     size_t word_count, word_room;
     size_t message;   /* the send under way in it; SIZE_MAX: to nobody */
     uint64_t exchanges_before, exchanges; /* before the round under way, and up to now */
+    uint64_t copies;
 };
 
 int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error) {
@@ -65,6 +66,10 @@ void sl_timeline_close(sl_timeline **timeline) {
 
 uint64_t sl_timeline_rounds(const sl_timeline *t) {
     return t->round_count;
+}
+
+uint64_t sl_timeline_copies(const sl_timeline *t) {
+    return t->copies;
 }
 
 /* ---- recording ---- */
@@ -113,6 +118,7 @@ void sl_timeline_part(sl_timeline *t, size_t bytes) {
     sum += bytes;
     memcpy(w + SEND_BYTES, &sum, sizeof sum);
     w[SEND_PARTS]++;
+    t->copies += w[SEND_PEERS];
 }
 
 void sl_timeline_end_node_round(sl_timeline *t, uint32_t rank, uint64_t frames) {
