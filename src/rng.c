@@ -42,49 +42,51 @@ void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]) {
 }
 
 #ifdef SL_AVX2
-/* Sixteen blocks: four registers a word, four blocks a register, each in the low half of 64 bits, where a multiplication finds it. What it
- * leaves in the high halves does no harm: the next one does not read them, and the end drops them. */
-SL_AVX2 static void sixteen_blocks(const uint32_t counter[4], uint32_t k0, uint32_t k1, uint32_t *out) {
+/* Sixteen blocks a step: four registers a word, four blocks a register, each in the low half of 64 bits, where a multiplication finds it.
+ * What it leaves in the high halves does no harm: the next one does not read them, and the end drops them. Returns how many it did. */
+SL_AVX2 static size_t sixteens(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out) {
     const __m256i m0 = _mm256_set1_epi64x(ROUND_MULTIPLIER_0), m1 = _mm256_set1_epi64x(ROUND_MULTIPLIER_1);
-    __m256i c0[4], c1[4], c2[4], c3[4];
-    for (int g = 0; g < 4; g++) {
-        c0[g] = _mm256_add_epi64(_mm256_set1_epi64x(counter[0]), _mm256_set_epi64x(4 * g + 3, 4 * g + 2, 4 * g + 1, 4 * g));
-        c1[g] = _mm256_set1_epi64x(counter[1]);
-        c2[g] = _mm256_set1_epi64x(counter[2]);
-        c3[g] = _mm256_set1_epi64x(counter[3]);
-    }
-#pragma GCC unroll 10
-    for (int i = 0; i < 10; i++) {
-        const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
-#pragma GCC unroll 4
+    uint32_t start[4];
+    size_t done = 0;
+    count_from(key, first, start);
+    for (; done + 16 <= count; done += 16) {
+        __m256i c0[4], c1[4], c2[4], c3[4];
+        uint32_t k0 = (uint32_t)key->seed, k1 = (uint32_t)(key->seed >> 32);
         for (int g = 0; g < 4; g++) {
-            __m256i p0 = _mm256_mul_epu32(m0, c0[g]), p1 = _mm256_mul_epu32(m1, c2[g]);
-            c0[g] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1[g]), key0);
-            c2[g] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3[g]), key1);
-            c1[g] = p1;
-            c3[g] = p0;
+            c0[g] = _mm256_add_epi64(_mm256_set1_epi64x(first + (uint32_t)done), _mm256_set_epi64x(4 * g + 3, 4 * g + 2, 4 * g + 1, 4 * g));
+            c1[g] = _mm256_set1_epi64x(start[1]);
+            c2[g] = _mm256_set1_epi64x(start[2]);
+            c3[g] = _mm256_set1_epi64x(start[3]);
         }
-        k0 += KEY_BUMP_0;
-        k1 += KEY_BUMP_1;
+#pragma GCC unroll 10
+        for (int i = 0; i < 10; i++, k0 += KEY_BUMP_0, k1 += KEY_BUMP_1) {
+            const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
+#pragma GCC unroll 4
+            for (int g = 0; g < 4; g++) {
+                __m256i p0 = _mm256_mul_epu32(m0, c0[g]), p1 = _mm256_mul_epu32(m1, c2[g]);
+                c0[g] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1[g]), key0);
+                c2[g] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3[g]), key1);
+                c1[g] = p1;
+                c3[g] = p0;
+            }
+        }
+        for (int g = 0; g < 4; g++) {
+            __m256i words01 = _mm256_blend_epi32(c0[g], _mm256_slli_epi64(c1[g], 32), 0xAA);
+            __m256i words23 = _mm256_blend_epi32(c2[g], _mm256_slli_epi64(c3[g], 32), 0xAA);
+            __m256i even = _mm256_unpacklo_epi64(words01, words23), odd = _mm256_unpackhi_epi64(words01, words23);
+            __m256i *to = (__m256i *)(out + 4 * done + 16 * g);
+            _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
+            _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+        }
     }
-    for (int g = 0; g < 4; g++) {
-        __m256i words01 = _mm256_blend_epi32(c0[g], _mm256_slli_epi64(c1[g], 32), 0xAA);
-        __m256i words23 = _mm256_blend_epi32(c2[g], _mm256_slli_epi64(c3[g], 32), 0xAA);
-        __m256i even = _mm256_unpacklo_epi64(words01, words23), odd = _mm256_unpackhi_epi64(words01, words23);
-        _mm256_storeu_si256((__m256i *)(out + 16 * g), _mm256_permute2x128_si256(even, odd, 0x20));
-        _mm256_storeu_si256((__m256i *)(out + 16 * g + 8), _mm256_permute2x128_si256(even, odd, 0x31));
-    }
+    return done;
 }
 #endif
 
 void sl_rng_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out) {
     size_t done = 0;
 #ifdef SL_AVX2
-    for (bool fast = sl_has_avx2(); fast && done + 16 <= count; done += 16) {
-        uint32_t counter[4];
-        count_from(key, first + (uint32_t)done, counter);
-        sixteen_blocks(counter, (uint32_t)key->seed, (uint32_t)(key->seed >> 32), out + 4 * done);
-    }
+    done = sl_has_avx2() ? sixteens(key, first, count, out) : 0;
 #endif
     for (; done < count; done++)
         sl_rng_block(key, first + (uint32_t)done, out + 4 * done);

@@ -102,9 +102,10 @@ static size_t scales_of(const dense_form *f, size_t from, size_t count) {
 
 /* ---- encoding ---- */
 
-enum { AHEAD = SL_BLOCK, STRIDE = 256, LINE = 16 };
+enum { AHEAD = SL_BLOCK / 2, STRIDE = 256, LINE = 16 };
 
-/* Asks for STRIDE elements; a whole block would be more lines than a core can wait for at once. */
+/* Asks for STRIDE elements, which lie AHEAD: the processor does so itself, but not over the end of a page, and a page is a block. All of a
+ * block would be more lines than a core can wait for at once. */
 static void look_ahead(const float *v) {
     for (size_t i = 0; i < STRIDE; i += LINE)
         __builtin_prefetch(v + i);

@@ -43,18 +43,24 @@ static void put_pairs(const uint64_t *words, size_t pairs, unsigned width, uint8
 }
 
 #ifdef SL_AVX2
-/* 64 codes of 2 or 4 bits at a time; returns how many it did. Neighbours are joined by multiplications with 1 and 2^width, which add them;
+/* 64 codes of 2, 4 or 8 bits at a time; returns how many it did. Neighbours are joined by multiplications with 1 and 2^width, which add them;
  * each packing to half the width interleaves the halves of its registers, and the last step puts that right. */
 SL_AVX2 static size_t pack_avx2(const uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
     const __m256i join = _mm256_set1_epi16((short)(1 << width << 8 | 1)), join_pairs = _mm256_set1_epi32(16 << 16 | 1);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
-        __m256i c[4], pairs[2];
+        __m256i c[4], each[2];
         for (int g = 0; g < 4; g++)
             c[g] = _mm256_loadu_si256((const __m256i *)(codes + i + 16 * g));
         for (int g = 0; g < 2; g++)
-            pairs[g] = _mm256_maddubs_epi16(_mm256_packus_epi16(c[2 * g], c[2 * g + 1]), join);
+            each[g] = _mm256_packus_epi16(c[2 * g], c[2 * g + 1]);
+        if (width == 8) {
+            for (int g = 0; g < 2; g++)
+                _mm256_storeu_si256((__m256i *)(out + i + 32 * g), _mm256_permute4x64_epi64(each[g], 0xD8));
+            continue;
+        }
+        const __m256i pairs[2] = {_mm256_maddubs_epi16(each[0], join), _mm256_maddubs_epi16(each[1], join)};
         if (width == 4) {
             __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(pairs[0], pairs[1]), order);
             _mm256_storeu_si256((__m256i *)(out + i / 2), bytes);
@@ -81,7 +87,7 @@ void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
     for (; n % 8 != 0; n++)
         codes[n] = 0;
 #ifdef SL_AVX2
-    if ((width == 2 || width == 4) && sl_has_avx2())
+    if ((width == 2 || width == 4 || width == 8) && sl_has_avx2())
         done = pack_avx2(codes, n, width, bytes);
 #endif
     close_up(codes + done, (n - done) / 4, width, words);

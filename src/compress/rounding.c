@@ -20,7 +20,7 @@ rounding sl_rounding(uint32_t levels, float scale) {
     return (rounding){(float)power, (float)(whole / power), levels, bits};
 }
 
-FOR_EACH_CPU static void round_plain(rounding r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+static void round_plain(rounding r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
     const float power = r.power, factor = r.factor;
     const int32_t levels = (int32_t)r.levels;
     for (size_t i = 0; i < n; i++) {
@@ -35,29 +35,47 @@ FOR_EACH_CPU static void round_plain(rounding r, unsigned sign_at, const float *
 }
 
 #ifdef SL_AVX2
-/* Eight elements: q + u. */
-SL_AVX2 static inline __m256i sum_of(const rounding *r, __m256 v, __m128i random, __m128i drop) {
-    __m256 magnitude = _mm256_mul_ps(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), v), _mm256_set1_ps(r->power));
+/* Eight elements: q + u. `common`: power is 1, and bits 16. */
+SL_AVX2 static inline __attribute__((always_inline)) __m256i sum_of(const rounding *r, bool common, __m256 v, __m256i random) {
+    __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v);
+    if (!common)
+        magnitude = _mm256_mul_ps(magnitude, _mm256_set1_ps(r->power));
     __m256 unit = _mm256_add_ps(_mm256_mul_ps(magnitude, _mm256_set1_ps(r->factor)), _mm256_set1_ps(0.5f));
-    return _mm256_add_epi32(_mm256_cvttps_epi32(unit), _mm256_cvtepu16_epi32(_mm_srl_epi16(random, drop)));
+    return _mm256_add_epi32(_mm256_cvttps_epi32(unit), common ? random : _mm256_srl_epi32(random, _mm_cvtsi32_si128(16 - (int)r->bits)));
+}
+
+/* Elements 0-3 and 8-11 of sixteen, or 4-7 and 12-15: packing to 16 bits puts these in order. */
+SL_AVX2 static inline __attribute__((always_inline)) __m256 every_other_four(const float *v) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(v)), _mm_loadu_ps(v + 8), 1);
 }
 
 /* Sixteen at a time; returns how many it did. Packing takes signed 32 bits to 16: a float's bits, as an integer, keep their sign. */
-SL_AVX2 static size_t round_avx2(const rounding *r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
-    const __m128i bits = _mm_cvtsi32_si128((int)r->bits), drop = _mm_cvtsi32_si128(16 - (int)r->bits);
-    const __m128i to_sign = _mm_cvtsi32_si128(15 - (int)sign_at);
-    const __m256i levels = _mm256_set1_epi16((short)r->levels), top = _mm256_set1_epi16((short)0x8000);
+SL_AVX2 static inline __attribute__((always_inline)) size_t round_sixteens(const rounding *r, bool common, unsigned sign_at, const float *v,
+                                                                           const uint16_t *random, size_t n, uint16_t *codes) {
+    const __m128i bits = _mm_cvtsi32_si128(common ? 16 : (int)r->bits), to_sign = _mm_cvtsi32_si128((int)sign_at);
+    const __m256i levels = _mm256_set1_epi16((short)r->levels), zero = _mm256_setzero_si256();
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        const __m256 a = _mm256_loadu_ps(v + i), b = _mm256_loadu_ps(v + i + 8);
-        __m256i low = sum_of(r, a, _mm_loadu_si128((const __m128i *)(random + i)), drop);
-        __m256i high = sum_of(r, b, _mm_loadu_si128((const __m128i *)(random + i + 8)), drop);
-        __m256i level = _mm256_packus_epi32(_mm256_srl_epi32(low, bits), _mm256_srl_epi32(high, bits));
-        __m256i sign = _mm256_and_si256(_mm256_packs_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)), top);
-        __m256i code = _mm256_or_si256(_mm256_min_epu16(level, levels), _mm256_srl_epi16(sign, to_sign));
-        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_permute4x64_epi64(code, 0xD8)); /* packing mixed the halves */
+        const __m256 a = every_other_four(v + i), b = every_other_four(v + i + 4);
+        const __m256i u = _mm256_loadu_si256((const __m256i *)(random + i));
+        __m256i low = sum_of(r, common, a, _mm256_unpacklo_epi16(u, zero)), high = sum_of(r, common, b, _mm256_unpackhi_epi16(u, zero));
+        if (common) {
+            low = _mm256_srli_epi32(low, 16);
+            high = _mm256_srli_epi32(high, 16);
+        } else {
+            low = _mm256_srl_epi32(low, bits);
+            high = _mm256_srl_epi32(high, bits);
+        }
+        __m256i level = _mm256_min_epu16(_mm256_packus_epi32(low, high), levels);
+        __m256i sign = _mm256_srli_epi16(_mm256_packs_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)), 15);
+        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_or_si256(level, _mm256_sll_epi16(sign, to_sign)));
     }
     return i;
+}
+
+SL_AVX2 static size_t round_avx2(const rounding *r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+    return r->power == 1 && r->bits == 16 ? round_sixteens(r, true, sign_at, v, random, n, codes)
+                                          : round_sixteens(r, false, sign_at, v, random, n, codes);
 }
 #endif
 

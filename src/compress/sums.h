@@ -14,8 +14,7 @@ typedef struct bucket_sums {
     double lanes[2][SUM_LANES]; /* element i of the vector goes to lane i % SUM_LANES */
     uint64_t negatives;
     uint32_t largest; /* magnitude, as bits */
-    size_t ahead;     /* elements that lie so far behind those looked at are asked for, if not 0. The processor does so itself, but not
-                       * over the end of a page */
+    size_t ahead;     /* the elements this far behind those looked at are asked for; 0: none */
 } bucket_sums;
 
 /* Elements [at, at + n) of the vector, which are at v; one of these sums per bucket. */
