@@ -305,7 +305,11 @@ def help_and_version(scene):
 if __name__ == "__main__":
     run_tests([unknown_key, unknown_top_level_key, wrong_type, out_of_range, not_a_number, not_a_number_in_set, not_json, missing_file,
                row_does_not_sum_to_one, column_does_not_sum_to_one, disconnected_graph, self_loop_without_weight, duplicate_edge, topology_file_missing,
-               too_many_nodes_for_processes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
+               too_many_nodes_for_processes,
+               unknown_algorithm, unknown_compressor, unknown_parameter_of_a_compressor, variant_of_another_algorithm, k_beyond_the_vector, fraction_above_one,
+               no_levels, compressor_where_none_is_taken, compressor_that_does_not_contract, directed_graph_where_symmetry_is_needed,
+               schedule_where_sums_are_kept, rows_only_under_push_sum, server_that_does_not_exist, local_steps_where_messages_follow_the_model,
+               momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
                data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
                roster_of_another_size, roster_malformed, rank_beyond_the_topology, bad_usage, help_and_version])
