@@ -134,9 +134,44 @@ static void get_pairs(const uint8_t *in, size_t pairs, unsigned width, uint64_t 
     }
 }
 
+#ifdef SL_AVX2
+/* Sixteen codes of at most nine bits at a time, each of which lies in two neighbouring bytes: these go to a half-word, a multiplication moves
+ * the code to its upper end, a shift back down. Reads up to SLACK bytes over the end. */
+SL_AVX2 static void unpack_avx2(const uint8_t *in, size_t n, unsigned width, uint16_t *codes) {
+    uint8_t bytes[16];
+    uint16_t factors[8];
+    for (unsigned k = 0; k < 8; k++) {
+        bytes[2 * k] = (uint8_t)(k * width / 8);
+        bytes[2 * k + 1] = (uint8_t)(bytes[2 * k] + 1);
+        factors[k] = (uint16_t)(1u << (16 - width - k * width % 8));
+    }
+    const __m256i from = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)bytes));
+    const __m256i factor = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)factors));
+    const __m128i down = _mm_cvtsi32_si128((int)(16 - width));
+    for (size_t i = 0; i < n; i += 16, in += 2 * width) {
+        __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)in)),
+                                            _mm_loadu_si128((const __m128i *)(in + width)), 1);
+        w = _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(w, from), factor), down);
+        _mm256_storeu_si256((__m256i *)(codes + i), w);
+    }
+}
+#endif
+
+static void unpack_plain(const uint8_t *in, size_t groups, unsigned width, uint16_t *codes) {
+    uint64_t words[WORDS];
+    if (width == 2)
+        get_uint8_t(in, 2 * groups, words);
+    else if (width == 4)
+        get_uint16_t(in, 2 * groups, words);
+    else if (width == 8)
+        get_uint32_t(in, 2 * groups, words);
+    else
+        get_pairs(in, groups, width, words);
+    spread(words, 2 * groups, width, codes);
+}
+
 void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes) {
     const size_t exact = (n * width + 7) / 8, groups = (n + 7) / 8;
-    uint64_t words[WORDS];
     uint8_t bytes[BYTES];
     if (width == 16) {
         memcpy(codes, packed, exact);
@@ -144,13 +179,11 @@ void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes)
     }
     memcpy(bytes, packed, exact);
     memset(bytes + exact, 0, groups * width + SLACK - exact);
-    if (width == 2)
-        get_uint8_t(bytes, 2 * groups, words);
-    else if (width == 4)
-        get_uint16_t(bytes, 2 * groups, words);
-    else if (width == 8)
-        get_uint32_t(bytes, 2 * groups, words);
-    else
-        get_pairs(bytes, groups, width, words);
-    spread(words, 2 * groups, width, codes);
+#ifdef SL_AVX2
+    if (width <= 9 && n % 16 == 0 && sl_has_avx2()) {
+        unpack_avx2(bytes, n, width, codes);
+        return;
+    }
+#endif
+    unpack_plain(bytes, groups, width, codes);
 }
