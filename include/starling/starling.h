@@ -8,6 +8,7 @@
 #include "starling/error.h"
 #include "starling/experiment.h"
 #include "starling/learner.h"
+#include "starling/links.h"
 #include "starling/node.h"
 #include "starling/record.h"
 #include "starling/rng.h"

@@ -8,6 +8,7 @@
 
 #include "file.h"
 #include "suggest.h"
+#include "topology/fields.h"
 #include "topology/graph.h"
 
 enum { FAMILIES = SL_FAMILY_ONE_PEER_EXPONENTIAL + 1, WEIGHTINGS = SL_WEIGHTING_EXPLICIT, FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
@@ -23,37 +24,6 @@ typedef struct reading {
     sl_edge **edges; /* (phase_count) */
     bool weighted, unweighted; /* edges with and without a weight were seen */
 } reading;
-
-static int check_keys(json_t *object, const char *const *known, size_t count, sl_error *error) {
-    const char *key;
-    json_t *value;
-    json_object_foreach(object, key, value) {
-        bool found = false;
-        for (size_t i = 0; i < count; i++)
-            found = found || strcmp(key, known[i]) == 0;
-        if (found)
-            continue;
-        const char *near = sl_suggest(key, known, count);
-        return sl_fail(error, SL_EINVAL, "unknown key \"%.64s\"%s%s%s", key, near ? "; did you mean \"" : "", near ? near : "",
-                       near ? "\"?" : "");
-    }
-    return 0;
-}
-
-static int read_integer(json_t *root, const char *key, json_int_t min, json_int_t max, json_int_t *out, sl_error *error) {
-    json_t *value = json_object_get(root, key);
-    if (value == NULL)
-        return 0;
-    if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max) {
-        char *text = json_dumps(value, JSON_ENCODE_ANY);
-        int result = sl_fail(error, SL_EINVAL, "%s: %.80s is not allowed; it must be an integer from %lld to %lld", key,
-                             text ? text : "?", (long long)min, (long long)max);
-        free(text);
-        return result;
-    }
-    *out = json_integer_value(value);
-    return 0;
-}
 
 /* The position of a string among names; -1 with an error. */
 static int read_name(json_t *value, const char *key, const char *(*name_of)(int), int count, sl_error *error) {
@@ -133,7 +103,7 @@ static int read_phases(reading *r, json_t *root, sl_error *error) {
     int result = schedule ? 0 : read_phase(r, edges, 0, error);
     for (size_t k = 0; schedule && k < count && result == 0; k++) {
         json_t *entry = json_array_get(schedule, k);
-        result = json_is_object(entry) ? check_keys(entry, phase_keys, 2, error)
+        result = json_is_object(entry) ? fields_known(entry, phase_keys, 2, error)
                                        : sl_fail(error, SL_EINVAL, "must be an object {\"edges\": [...]}");
         if (result == 0)
             result = read_phase(r, json_object_get(entry, "edges"), k, error);
@@ -167,11 +137,11 @@ static int read_numbers(reading *r, json_t *root, sl_error *error) {
     if (json_object_get(root, "nodes") == NULL)
         result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u", SL_NODES_MAX);
     if (result == 0)
-        result = read_integer(root, "nodes", 1, SL_NODES_MAX, &nodes, error);
+        result = field_integer(root, "nodes", 1, SL_NODES_MAX, &nodes, error);
     if (result == 0)
-        result = read_integer(root, "degree", 1, SL_NODES_MAX, &degree, error);
+        result = field_integer(root, "degree", 1, SL_NODES_MAX, &degree, error);
     if (result == 0)
-        result = read_integer(root, "seed", 0, INT64_MAX, &seed, error);
+        result = field_integer(root, "seed", 0, INT64_MAX, &seed, error);
     json_t *probability = json_object_get(root, "probability"), *directed = json_object_get(root, "directed");
     if (result == 0 && probability && !json_is_number(probability))
         result = sl_fail(error, SL_EINVAL, "probability: must be a number above 0 and at most 1");
@@ -224,7 +194,7 @@ static int check_used(const sl_topology_spec *spec, json_t *root, sl_error *erro
 static int read_root(reading *r, json_t *root, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be an object such as {\"nodes\": 8, \"family\": \"ring\"}");
-    int result = check_keys(root, known_keys, KEYS, error);
+    int result = fields_known(root, known_keys, KEYS, error);
     if (result == 0)
         result = read_numbers(r, root, error);
     if (result != 0)

@@ -1,0 +1,13 @@
+/* links.h - what the topology file needs of links beside the public reading: from and to a JSON value, and a copy to keep. */
+#ifndef SL_TOPOLOGY_LINKS_H
+#define SL_TOPOLOGY_LINKS_H
+
+#include <jansson.h>
+
+#include "starling/links.h"
+
+int links_read(sl_links **out, json_t *root, sl_error *error);
+json_t *links_value(const sl_links *links);
+sl_links *links_copy(const sl_links *links); /* NULL without memory */
+
+#endif
