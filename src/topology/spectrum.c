@@ -1,17 +1,84 @@
-/* spectrum.c - what `starling check` says of W: degrees, and eigenvalues by LAPACK on the dense matrix.
- *
- * For a schedule the matrix is the product W(period) ... W(1), and rho is its second largest modulus over a whole period.
- */
+/* spectrum.c - which method computes the spectrum of a topology, and the short report of `starling check`. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/graph.h"
+#include "topology/spectral.h"
 
-void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w, double *work,
-            const int *lwork, int *info);
-void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda, double *wr, double *wi, double *vl,
-            const int *ldvl, double *vr, const int *ldvr, double *work, const int *lwork, int *info);
+const char *sl_spectrum_method_name(sl_spectrum_method method) {
+    switch (method) {
+    case SL_SPECTRUM_AUTO:
+        return "automatic";
+    case SL_SPECTRUM_CLOSED_FORM:
+        return "closed form";
+    case SL_SPECTRUM_DENSE:
+        return "dense";
+    case SL_SPECTRUM_LANCZOS:
+        return "Lanczos";
+    case SL_SPECTRUM_INVERSE:
+        return "inverse Lanczos";
+    case SL_SPECTRUM_ARNOLDI:
+        return "Arnoldi";
+    }
+    return "?";
+}
+
+void sl_spectrum_defaults(sl_spectrum_settings *settings) {
+    *settings = (sl_spectrum_settings){.tolerance = 1e-10, .work_max = 2e12};
+}
+
+sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n) {
+    sl_spectrum s = {
+        .nodes = nodes,
+        .symmetric = true,
+        .lambda_2 = 1 - gap_lambda2,
+        .lambda_n = gap_lambda_n - 1,
+        .gap_lambda2 = gap_lambda2,
+        .gap_lambda_n = gap_lambda_n,
+        .gap = fmin(gap_lambda2, gap_lambda_n),
+        .converged = true,
+    };
+    s.rho = s.singular_2 = fmax(fabs(s.lambda_2), fabs(s.lambda_n));
+    return s;
+}
+
+int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology, const sl_spectrum_settings *settings, sl_error *error) {
+    sl_spectrum_settings defaults;
+    sl_spectrum_defaults(&defaults);
+    settings = settings != NULL ? settings : &defaults;
+    if (topology->nodes == 1) { /* agrees with itself at once */
+        *out = spectrum_from_gaps(1, 1, 1);
+        return 0;
+    }
+    return dense_spectrum(out, topology, error);
+}
+
+int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *imaginary, sl_error *error) {
+    uint32_t n = topology->nodes;
+    if (n > SL_SPECTRUM_DENSE_NODES_MAX)
+        return sl_fail(error, SL_EINVAL, "spectrum: all eigenvalues of %u nodes are too many; at most %u nodes", n, SL_SPECTRUM_DENSE_NODES_MAX);
+    bool symmetric = topology_is_symmetric(topology);
+    if (!symmetric && imaginary == NULL)
+        return sl_fail(error, SL_EINVAL, "spectrum: the matrix is not symmetric; its eigenvalues have imaginary parts");
+    double singular_2;
+    int result = n == 1 ? 0 : dense_eigenvalues(topology, real, imaginary, &singular_2, error);
+    if (result != 0)
+        return result;
+    for (uint32_t i = 0; symmetric && i < (n - 1) / 2; i++) { /* falling */
+        double swap = real[i];
+        real[i] = real[n - 2 - i];
+        real[n - 2 - i] = swap;
+    }
+    memmove(real + 1, real, (n - 1) * sizeof *real);
+    real[0] = 1;
+    if (imaginary != NULL && symmetric)
+        memset(imaginary, 0, n * sizeof *imaginary);
+    else if (imaginary != NULL) {
+        memmove(imaginary + 1, imaginary, (n - 1) * sizeof *imaginary);
+        imaginary[0] = 0;
+    }
+    return 0;
+}
 
 static void count_degrees(const sl_topology *t, sl_topology_report *r) {
     uint64_t total = 0;
@@ -32,93 +99,6 @@ static void count_degrees(const sl_topology *t, sl_topology_report *r) {
     r->degree_mean = (double)total / t->nodes / t->period;
 }
 
-/* next = W_k product, column by column (both column-major, n x n). */
-static void multiply_phase(const sl_topology *t, uint32_t k, const double *product, double *next) {
-    size_t n = t->nodes;
-    const phase *p = &t->phases[k];
-    for (size_t c = 0; c < n; c++)
-        for (uint32_t i = 0; i < n; i++) {
-            double sum = p->self[i] * product[c * n + i];
-            for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++)
-                sum += p->in.weights[e] * product[c * n + p->in.peers[e]];
-            next[c * n + i] = sum;
-        }
-}
-
-/* The dense matrix of a whole period, in *matrix (n x n); *spare is as large. */
-static void densify(const sl_topology *t, double **matrix, double **spare) {
-    size_t n = t->nodes;
-    memset(*matrix, 0, n * n * sizeof **matrix);
-    for (size_t i = 0; i < n; i++)
-        (*matrix)[i * n + i] = 1;
-    for (uint32_t k = 0; k < t->period; k++) {
-        multiply_phase(t, k, *matrix, *spare);
-        double *swap = *matrix;
-        *matrix = *spare;
-        *spare = swap;
-    }
-}
-
-static int symmetric_spectrum(double *matrix, double *values, int n, sl_topology_report *r) {
-    double size;
-    int query = -1, info;
-    dsyev_("N", "U", &n, matrix, &n, values, &size, &query, &info);
-    int lwork = (int)size;
-    double *work = malloc((size_t)lwork * sizeof *work);
-    if (work == NULL)
-        return -1;
-    dsyev_("N", "U", &n, matrix, &n, values, work, &lwork, &info);
-    free(work);
-    r->lambda_2 = values[n - 2];
-    r->lambda_n = values[0];
-    r->rho = fmax(fabs(r->lambda_2), fabs(r->lambda_n));
-    return info;
-}
-
-static int descending(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return a > b ? -1 : a < b;
-}
-
-static int general_spectrum(double *matrix, double *values, int n, sl_topology_report *r) {
-    double size, *imaginary = malloc((size_t)n * sizeof *imaginary);
-    int query = -1, one = 1, info;
-    dgeev_("N", "N", &n, matrix, &n, values, imaginary, NULL, &one, NULL, &one, &size, &query, &info);
-    int lwork = (int)size;
-    double *work = malloc((size_t)lwork * sizeof *work);
-    if (work != NULL && imaginary != NULL) {
-        dgeev_("N", "N", &n, matrix, &n, values, imaginary, NULL, &one, NULL, &one, work, &lwork, &info);
-        for (int i = 0; i < n; i++)
-            values[i] = hypot(values[i], imaginary[i]);
-        qsort(values, (size_t)n, sizeof *values, descending);
-        r->rho = values[1];
-    } else {
-        info = -1;
-    }
-    free(work);
-    free(imaginary);
-    return info;
-}
-
-static int find_spectrum(const sl_topology *t, sl_topology_report *r, sl_error *error) {
-    size_t n = t->nodes;
-    double *matrix = malloc(n * n * sizeof *matrix), *spare = malloc(n * n * sizeof *spare), *values = malloc(n * sizeof *values);
-    int info = -1;
-    if (matrix != NULL && spare != NULL && values != NULL) {
-        densify(t, &matrix, &spare);
-        info = r->stochastic.symmetric && t->period == 1 ? symmetric_spectrum(matrix, values, (int)n, r)
-                                                         : general_spectrum(matrix, values, (int)n, r);
-    }
-    free(matrix);
-    free(spare);
-    free(values);
-    if (info != 0)
-        return sl_fail(error, SL_ENOMEM, "spectrum: the eigenvalues of a %u x %u matrix could not be computed", t->nodes, t->nodes);
-    r->spectrum_known = true;
-    r->gap = 1 - r->rho;
-    return 0;
-}
-
 int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error) {
     sl_topology_report r = {
         .nodes = topology->nodes,
@@ -131,15 +111,19 @@ int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl
         .gap = NAN,
     };
     count_degrees(topology, &r);
+    sl_spectrum s;
     int result = 0;
-    if (r.nodes == 1) { /* one node agrees with itself at once */
+    if (r.nodes <= SL_SPECTRUM_NODES_MAX)
+        result = sl_spectrum_compute(&s, topology, NULL, error);
+    if (result != 0)
+        return result;
+    if (r.nodes <= SL_SPECTRUM_NODES_MAX) {
         r.spectrum_known = true;
-        r.lambda_2 = r.lambda_n = r.rho = 0;
-        r.gap = 1;
-    } else if (r.nodes <= SL_SPECTRUM_NODES_MAX) {
-        result = find_spectrum(topology, &r, error);
+        r.lambda_2 = s.lambda_2;
+        r.lambda_n = s.lambda_n;
+        r.rho = s.rho;
+        r.gap = s.gap;
     }
-    if (result == 0)
-        *out = r;
-    return result;
+    *out = r;
+    return 0;
 }

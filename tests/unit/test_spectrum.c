@@ -1,0 +1,132 @@
+/* test_spectrum.c - formulas against LAPACK, LAPACK against numpy, and what iterations say of themselves. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "starling/spectrum.h"
+
+static sl_error error;
+
+static sl_topology *parse(const char *json) {
+    sl_topology *t = NULL;
+    ck_assert_msg(sl_topology_parse(&t, json, "test", &error) == 0, "%s: %s", json, error.text);
+    return t;
+}
+
+static sl_spectrum compute(const sl_topology *t, sl_spectrum_method method) {
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.method = method;
+    sl_spectrum s;
+    ck_assert_msg(sl_spectrum_compute(&s, t, &settings, &error) == 0, "%s", error.text);
+    return s;
+}
+
+/* ---- formulas ---- */
+
+static sl_spectrum formula(sl_topology_spec *spec, sl_family family, sl_weighting weighting, uint32_t nodes) {
+    spec->family = family;
+    spec->weighting = weighting;
+    spec->nodes = nodes;
+    sl_spectrum s;
+    ck_assert(sl_spectrum_closed_form(&s, spec));
+    ck_assert(s.converged && s.symmetric && s.method == SL_SPECTRUM_CLOSED_FORM && s.nodes == nodes);
+    return s;
+}
+
+static void expect_dense(const sl_topology_spec *spec) {
+    sl_spectrum known, computed;
+    if (!sl_spectrum_closed_form(&known, spec))
+        return;
+    sl_topology *t = NULL;
+    ck_assert_msg(sl_topology_open(&t, spec, &error) == 0, "%s", error.text);
+    computed = compute(t, SL_SPECTRUM_DENSE);
+    sl_topology_close(&t);
+    ck_assert_msg(fabs(known.lambda_2 - computed.lambda_2) < 1e-13 && fabs(known.lambda_n - computed.lambda_n) < 1e-13 &&
+                      fabs(known.gap - computed.gap) < 1e-13 && fabs(known.rho - computed.rho) < 1e-13 &&
+                      known.multiplicity == computed.multiplicity,
+                  "family %d, weights %d, %u nodes: %.17g %.17g x%u, by LAPACK %.17g %.17g x%u", spec->family, spec->weighting, spec->nodes,
+                  known.lambda_2, known.lambda_n, known.multiplicity, computed.lambda_2, computed.lambda_n, computed.multiplicity);
+}
+
+START_TEST(formulas_are_lapacks_eigenvalues) {
+    static const sl_family families[] = {SL_FAMILY_RING, SL_FAMILY_PATH, SL_FAMILY_STAR, SL_FAMILY_COMPLETE, SL_FAMILY_HYPERCUBE};
+    sl_topology_spec spec;
+    sl_topology_spec_defaults(&spec);
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (spec.weighting = SL_WEIGHTING_METROPOLIS; spec.weighting < SL_WEIGHTING_EXPLICIT; spec.weighting++)
+            for (spec.nodes = 2; spec.nodes <= 40; spec.nodes++) {
+                spec.family = families[f];
+                expect_dense(&spec);
+            }
+    static const uint32_t sides[][4] = {{2, 3}, {2, 2}, {4, 2}, {1, 7}, {5, 4}, {3, 3, 3}, {2, 4, 5}, {6, 6}, {2, 2, 2, 4}, {2, 3, 4, 5}};
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
+        spec.family = SL_FAMILY_TORUS;
+        spec.nodes = 1;
+        for (spec.side_count = 0; spec.side_count < 4 && sides[k][spec.side_count] > 0; spec.side_count++)
+            spec.nodes *= spec.sides[spec.side_count] = sides[k][spec.side_count];
+        for (spec.weighting = SL_WEIGHTING_METROPOLIS; spec.weighting < SL_WEIGHTING_EXPLICIT; spec.weighting++)
+            expect_dense(&spec);
+    }
+}
+END_TEST
+
+START_TEST(gaps_keep_their_digits_up_to_a_billion_nodes) {
+    sl_topology_spec spec;
+    sl_topology_spec_defaults(&spec);
+    sl_spectrum s = formula(&spec, SL_FAMILY_RING, SL_WEIGHTING_METROPOLIS, 1000000);
+    ck_assert_double_eq_tol(s.gap / 1.3159472534742519e-11, 1, 1e-14);
+    /* 4/3 sin^2(pi/10^9), by mpmath with 40 digits */
+    s = formula(&spec, SL_FAMILY_RING, SL_WEIGHTING_METROPOLIS, 1000000000);
+    ck_assert_double_eq_tol(s.gap / 1.3159472534785811e-17, 1, 1e-14);
+    s = formula(&spec, SL_FAMILY_PATH, SL_WEIGHTING_LAZY, 1000000000);
+    ck_assert_double_eq_tol(s.gap / (1.3159472534785811e-17 / 8), 1, 1e-14);
+    s = formula(&spec, SL_FAMILY_STAR, SL_WEIGHTING_METROPOLIS, 1000000000);
+    ck_assert_double_eq_tol(s.gap, 1e-9, 1e-23);
+    ck_assert_uint_eq(s.multiplicity, 999999998);
+    s = formula(&spec, SL_FAMILY_HYPERCUBE, SL_WEIGHTING_METROPOLIS, 1u << 29);
+    ck_assert_double_eq_tol(s.gap, 2. / 30, 1e-15);
+    s = formula(&spec, SL_FAMILY_COMPLETE, SL_WEIGHTING_METROPOLIS, 1000000000);
+    ck_assert_double_eq_tol(s.rho, 0, 1e-15);
+}
+END_TEST
+
+/* ---- LAPACK ---- */
+
+START_TEST(all_eigenvalues_come_in_order) {
+    sl_topology *t = parse("{\"nodes\": 6, \"family\": \"ring\"}");
+    double real[6], imaginary[6];
+    ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, NULL, &error), 0);
+    for (int i = 0; i < 6; i++)
+        ck_assert_double_eq_tol(real[i], 1. / 3 + 2. / 3 * cos(2 * M_PI * ((i + 1) / 2) / 6), 1e-14);
+    sl_topology_close(&t);
+    t = parse("{\"nodes\": 4, \"directed\": true, \"edges\": [[0,1],[1,2],[2,3],[3,0]], \"weights\": \"push-sum\"}");
+    ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, NULL, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, imaginary, &error), 0);
+    static const double re[] = {1, 0.5, 0.5, 0}, im[] = {0, 0.5, -0.5, 0};
+    for (int i = 0; i < 4; i++)
+        ck_assert(fabs(real[i] - re[i]) < 1e-14 && fabs(imaginary[i] - im[i]) < 1e-14);
+    sl_topology_close(&t);
+}
+END_TEST
+
+START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say) {
+    /* Everybody but node 0 listens to its predecessor: W - J has a larger norm than spectral radius. */
+    sl_topology *t = parse("{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0],[2,1]], \"weights\": \"uniform\"}");
+    sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
+    ck_assert(!s.symmetric && isnan(s.lambda_2) && isnan(s.gap_lambda2));
+    /* W = [[1/2 0 1/2] [1/3 1/3 1/3] [0 1/2 1/2]]: numpy.linalg.eigvals and svd(W - 1/3) */
+    ck_assert_double_eq_tol(s.rho, sqrt(1. / 12), 1e-14);
+    ck_assert_double_gt(s.singular_2, s.rho + 0.1);
+    sl_topology_close(&t);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("spectrum");
+    ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues, gaps_keep_their_digits_up_to_a_billion_nodes);
+    ADD_TESTS(suite, "dense", all_eigenvalues_come_in_order, a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say);
+    return run_suite(suite);
+}
