@@ -4,6 +4,7 @@
 
 #include "starling/agent.h"
 #include "starling/algorithm.h"
+#include "starling/analysis.h"
 #include "starling/compressor.h"
 #include "starling/error.h"
 #include "starling/experiment.h"

@@ -1,0 +1,68 @@
+/* cost.c - what a round moves, how long that takes on given links, and how many rounds agreement takes; see starling/analysis.h. */
+#include <math.h>
+
+#include "starling/analysis.h"
+#include "starling/links.h"
+#include "topology/graph.h"
+
+sl_traffic sl_topology_traffic(const sl_topology *t) {
+    sl_traffic traffic = {0};
+    for (uint32_t k = 0; k < t->period; k++) {
+        const side *out = &t->phases[k].out;
+        uint64_t busiest = 0;
+        for (uint32_t i = 0; i < t->nodes; i++)
+            busiest = out->start[i + 1] - out->start[i] > busiest ? out->start[i + 1] - out->start[i] : busiest;
+        traffic.messages += (double)t->phases[k].edges / t->period;
+        traffic.sent_max += (double)busiest / t->period;
+    }
+    traffic.sent_mean = traffic.messages / t->nodes;
+    return traffic;
+}
+
+/* What node i waits for on one side: the bytes of all its messages after each other or at once, and latency. */
+static double port_seconds(const side *s, uint32_t i, const sl_links *links, double bytes, sl_port port) {
+    double busy = 0, latency = 0, slowest = 0;
+    for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++) {
+        sl_link link = sl_links_get(links, i, s->peers[e]);
+        double travel = link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0, delay = link.latency_ms * 1e-3;
+        busy += travel;
+        latency = fmax(latency, delay);
+        slowest = fmax(slowest, delay + travel);
+    }
+    return port == SL_PORT_SERIAL ? busy + latency : slowest;
+}
+
+double sl_topology_round_seconds(const sl_topology *t, const sl_links *links, double message_bytes, sl_port port) {
+    double total = 0;
+    for (uint32_t k = 0; k < t->period; k++) {
+        const phase *p = &t->phases[k];
+        double longest = 0;
+        for (uint32_t i = 0; i < t->nodes; i++) {
+            longest = fmax(longest, port_seconds(&p->out, i, links, message_bytes, port));
+            longest = fmax(longest, port_seconds(&p->in, i, links, message_bytes, port));
+        }
+        total += longest;
+    }
+    return total / t->period;
+}
+
+double sl_rounds_to(double gap, double epsilon) {
+    if (!(gap > 0))
+        return gap <= 0 ? INFINITY : NAN;
+    if (gap >= 1 || epsilon >= 1)
+        return epsilon >= 1 ? 0 : 1;
+    double rounds = log(epsilon) / log1p(-gap);
+    return ceil(rounds * (1 - 1e-12)); /* 0.1^3 is 1e-3, whatever rounding made of it */
+}
+
+double sl_rounds_along(const double *errors, uint32_t rounds, double gap, double epsilon) {
+    uint32_t known = 0;
+    for (; errors != NULL && known < rounds && !isnan(errors[known]); known++)
+        if (errors[known] <= epsilon)
+            return known + 1;
+    return known > 0 ? known + sl_rounds_to(gap, fmin(1, epsilon / errors[known - 1])) : sl_rounds_to(gap, epsilon);
+}
+
+double sl_transient_rounds(uint64_t nodes, double gap, bool same_data) {
+    return pow((double)nodes, 3) / pow(gap, same_data ? 2 : 4);
+}

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""What the analysis of small topologies must say, found by trying everything, with numpy alone: writes analysis.h beside this file.
+
+Nothing of Starling's is used, and no algorithm of its: distances are powers of matrices, cuts are found by leaving out every set of edges or nodes, norms and
+eigenvalues are numpy.linalg's.
+"""
+import itertools
+import json
+import os
+
+import numpy as np
+
+ROUNDS = 12
+DECAY = 0.9
+
+
+# ---- graphs: (nodes, phases of directed edges) ----
+
+def both(edges):
+    return [(a, b) for a, b in edges] + [(b, a) for a, b in edges]
+
+
+def reachable(nodes, edges, alive):
+    """[i, j]: j can be reached from i over edges between nodes that are alive."""
+    a = np.eye(nodes, dtype=bool)
+    for i, j in edges:
+        if i in alive and j in alive:
+            a[i, j] = True
+    for _ in range(nodes):
+        a = (a.astype(int) @ a.astype(int)) > 0
+    return a
+
+
+def is_connected(nodes, edges, alive=None):
+    alive = sorted(range(nodes) if alive is None else alive)
+    return bool(reachable(nodes, edges, set(alive))[np.ix_(alive, alive)].all())
+
+
+def components(nodes, edges):
+    r = reachable(nodes, edges, set(range(nodes)))
+    return len({tuple(row) for row in (r & r.T)})
+
+
+def diameter(nodes, edges):
+    a = np.eye(nodes, dtype=int)
+    for i, j in edges:
+        a[i, j] = 1
+    power = np.eye(nodes, dtype=int)
+    for length in range(nodes):
+        if (power > 0).all():
+            return length
+        power = np.minimum(power @ a, 1)
+    return None
+
+
+def is_bipartite(nodes, edges):
+    return any(all(bits >> a & 1 != bits >> b & 1 for a, b in edges) for bits in range(2 ** nodes))
+
+
+def fewest_edges(nodes, links):
+    """links: what is lost together: both directions of an undirected edge, or one directed edge."""
+    for size in range(len(links) + 1):
+        for lost in itertools.combinations(range(len(links)), size):
+            kept = [e for k, link in enumerate(links) if k not in lost for e in link]
+            if not is_connected(nodes, kept):
+                return size
+    return None
+
+
+def fewest_nodes(nodes, edges):
+    for size in range(nodes - 1):
+        for lost in itertools.combinations(range(nodes), size):
+            if not is_connected(nodes, edges, set(range(nodes)) - set(lost)):
+                return size
+    return nodes - 1
+
+
+def structure(nodes, phases):
+    edges = sorted(set(itertools.chain(*phases)))
+    pairs = sorted({(min(e), max(e)) for e in edges})
+    undirected = set(edges) == {(b, a) for a, b in edges}
+    plain = both(pairs)
+    links = [[(a, b), (b, a)] for a, b in pairs] if undirected else [[e] for e in edges]
+    without = [[e for e in plain if tuple(sorted(e)) != pair] for pair in pairs]
+    return {"edges": len(pairs), "directed": not undirected, "components": components(nodes, edges), "bipartite": is_bipartite(nodes, pairs),
+            "diameter": diameter(nodes, edges), "bridges": sum(components(nodes, w) > components(nodes, plain) for w in without),
+            "cut_nodes": sum(not is_connected(nodes, plain, set(range(nodes)) - {i}) for i in range(nodes)),
+            "edge_connectivity": fewest_edges(nodes, links), "node_connectivity": fewest_nodes(nodes, edges)}
+
+
+# ---- matrices ----
+
+def metropolis(nodes, edges):
+    degree = np.zeros(nodes)
+    for i, _ in edges:
+        degree[i] += 1
+    w = np.zeros((nodes, nodes))
+    for i, j in edges:
+        w[j, i] = 1 / (1 + max(degree[i], degree[j]))
+    return w + np.diag(1 - w.sum(axis=1))
+
+
+def push_sum(nodes, edges):
+    w = np.eye(nodes)
+    for i, j in edges:
+        w[j, i] = 1
+    return w / w.sum(axis=0)
+
+
+def uniform(nodes, edges):
+    w = np.eye(nodes)
+    for i, j in edges:
+        w[j, i] = 1
+    return w / w.sum(axis=1, keepdims=True)
+
+
+SCHEMES = {"metropolis": metropolis, "push-sum": push_sum, "uniform": uniform}
+
+
+def sums_to_1(ws, axis):
+    return all(np.allclose(w.sum(axis=axis), 1) for w in ws)
+
+
+def product_errors(ws):
+    n = len(ws[0])
+    j = np.full((n, n), 1 / n)
+    m, errors = np.eye(n), []
+    for k in range(ROUNDS):
+        m = ws[k % len(ws)] @ m
+        if not sums_to_1(ws, 1):
+            e = m / m.sum(axis=1, keepdims=True) - j
+        else:
+            e = m - j @ m
+        errors.append(np.linalg.norm(e, 2))
+    return errors
+
+
+def perron(ws):
+    m = np.eye(len(ws[0]))
+    for w in ws:
+        m = w @ m
+    values, vectors = np.linalg.eig(m.T if sums_to_1(ws, 1) else m)
+    v = np.real(vectors[:, np.argmin(abs(values - 1))])
+    return v / v.sum()
+
+
+def mixing_time(ws):
+    if len(ws) > 1:
+        return 0
+    p = ws[0] if sums_to_1(ws, 1) else ws[0].T
+    stationary, m = perron(ws), np.eye(len(p))
+    for k in range(1, 100000):
+        m = m @ p
+        if abs(m - stationary).sum(axis=1).max() / 2 <= 0.25 * (1 + 1e-12):
+            return k
+    return 0
+
+
+def effective_neighbours(ws):
+    if not (sums_to_1(ws, 0) and sums_to_1(ws, 1)):
+        return None
+    n, found = len(ws[0]), []
+    for end in range(len(ws)):
+        m, total = np.eye(n), 0.0
+        for k in range(2000):
+            m = m @ ws[(end - k) % len(ws)]
+            total += DECAY ** k * (m ** 2).sum() / n
+        found.append(1 / (1 - DECAY) / total)
+    return float(np.mean(found))
+
+
+def second_modulus(w):
+    return sorted(abs(np.linalg.eigvals(w)))[-2] if len(w) > 1 else 0.0
+
+
+def worst_loss(nodes, phases, ws):
+    """The largest rho per round that is left when a node is gone."""
+    worst = 0.0
+    for lost in range(nodes):
+        kept = [i for i in range(nodes) if i != lost]
+        if not is_connected(nodes, set(itertools.chain(*phases)), set(kept)):
+            return 1.0
+        product = np.eye(nodes - 1)
+        for w in ws:
+            rest = w[np.ix_(kept, kept)].copy()
+            rest += np.diag(1 - rest.sum(axis=1 if sums_to_1(ws, 1) else 0))
+            product = rest @ product
+        worst = max(worst, second_modulus(product) ** (1 / len(ws)))
+    return worst
+
+
+# ---- cases ----
+
+def random_graph(rng, directed):
+    nodes = int(rng.integers(2, 8 if not directed else 7))
+    while True:
+        p = rng.uniform(0.3, 0.9)
+        edges = [(i, j) for i in range(nodes) for j in range(nodes) if (i != j if directed else i < j) and rng.uniform() < p]
+        if len(edges) <= 16 and is_connected(nodes, edges if directed else both(edges)):
+            return nodes, edges
+
+
+def cases():
+    rng = np.random.default_rng(20)
+    for _ in range(24):
+        nodes, edges = random_graph(rng, False)
+        yield {"nodes": nodes, "edges": edges, "weights": "metropolis"}, nodes, [both(edges)]
+    for k in range(16):
+        nodes, edges = random_graph(rng, True)
+        yield {"nodes": nodes, "directed": True, "edges": edges, "weights": ["push-sum", "uniform"][k % 2]}, nodes, [edges]
+    for _ in range(4):
+        nodes, edges = random_graph(rng, False)
+        parts = [[e for k, e in enumerate(edges) if k % 2 == side] for side in range(2)]
+        yield {"nodes": nodes, "schedule": [{"edges": p} for p in parts], "weights": "metropolis"}, nodes, [both(p) for p in parts]
+    for _ in range(4):
+        nodes, edges = random_graph(rng, True)
+        parts = [edges[::2], edges[1::2]]
+        yield {"nodes": nodes, "directed": True, "schedule": [{"edges": p} for p in parts], "weights": "push-sum"}, nodes, parts
+    for bits in (2, 3):
+        n = 2 ** bits
+        phases = [[(i, (i + 2 ** k) % n) for i in range(n)] for k in range(bits)]
+        yield {"nodes": n, "directed": True, "schedule": [{"edges": p} for p in phases], "weights": "uniform"}, n, phases
+
+
+def c_number(value):
+    return "NAN" if value is None else str(int(value)) if isinstance(value, (bool, int)) else repr(float(value))
+
+
+def main():
+    fields = None
+    rows = []
+    for topology, nodes, phases in cases():
+        ws = [SCHEMES[topology["weights"]](nodes, p) for p in phases]
+        errors = product_errors(ws)
+        found = {**structure(nodes, phases), "mixing_time": mixing_time(ws), "effective_neighbours": effective_neighbours(ws),
+                 "worst_loss": worst_loss(nodes, phases, ws) if nodes > 2 else 0.0}
+        fields = list(found)
+        text = json.dumps(json.dumps(topology))
+        shares = ", ".join(c_number(x) for x in perron(ws))
+        rows.append(f"    {{{text},\n     {', '.join(c_number(x) for x in found.values())},\n"
+                    f"     {{{', '.join(c_number(x) for x in errors)}}},\n     {{{shares}}}}},\n")
+    whole = [f for f in fields if f not in ("effective_neighbours", "worst_loss")]
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "analysis.h"), "w", encoding="utf-8") as out:
+        out.write("/* analysis.h - written by analysis.py. perron: (nodes) */\n")
+        out.write(f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}\nstatic const struct {{\n    const char *json;\n    unsigned {', '.join(whole)};\n"
+                  "    double effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {\n")
+        out.writelines(rows)
+        out.write("};\n")
+
+
+if __name__ == "__main__":
+    main()

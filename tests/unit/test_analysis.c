@@ -1,0 +1,189 @@
+/* test_analysis.c - structure, agreement and cost of topologies: against what trying everything finds (numpy), formulas, and what is too large to be tried. */
+#include <math.h>
+#include <string.h>
+
+#include "../reference/analysis.h"
+#include "harness.h"
+#include "starling/analysis.h"
+#include "starling/links.h"
+
+enum { ANALYSES = sizeof analyses / sizeof *analyses };
+static sl_error error;
+
+static sl_topology *parse(const char *json) {
+    sl_topology *t = NULL;
+    ck_assert_msg(sl_topology_parse(&t, json, "test", &error) == 0, "%s: %s", json, error.text);
+    return t;
+}
+
+static sl_structure structure_of(const char *json) {
+    sl_topology *t = parse(json);
+    sl_structure s;
+    ck_assert_msg(sl_topology_structure(&s, t, &error) == 0, "%s: %s", json, error.text);
+    sl_topology_close(&t);
+    return s;
+}
+
+#define EXPECT_BOUNDS(json, found, expected)                                                                                                  \
+    ck_assert_msg((found).low == (expected) && (found).high == (expected), "%s: " #found " %llu .. %llu, not %llu", json,                     \
+                  (unsigned long long)(found).low, (unsigned long long)(found).high, (unsigned long long)(expected))
+#define EXPECT_CLOSE(json, found, expected, tolerance) \
+    ck_assert_msg(fabs((found) - (expected)) <= (tolerance), "%s: " #found " %.17g, not %.17g", json, (double)(found), (double)(expected))
+
+/* ---- structure ---- */
+
+START_TEST(structure_is_what_trying_everything_finds) {
+    const char *json = analyses[_i].json;
+    sl_structure s = structure_of(json);
+    ck_assert_uint_eq(s.edges, analyses[_i].edges);
+    ck_assert_uint_eq(s.directed, analyses[_i].directed);
+    ck_assert_uint_eq(s.components, analyses[_i].components);
+    ck_assert_uint_eq(s.bipartite, analyses[_i].bipartite);
+    ck_assert_uint_eq(s.bridges, analyses[_i].bridges);
+    ck_assert_uint_eq(s.cut_nodes, analyses[_i].cut_nodes);
+    EXPECT_BOUNDS(json, s.diameter, analyses[_i].diameter);
+    EXPECT_BOUNDS(json, s.edge_connectivity, analyses[_i].edge_connectivity);
+    EXPECT_BOUNDS(json, s.node_connectivity, analyses[_i].node_connectivity);
+}
+END_TEST
+
+START_TEST(structure_of_families_is_known) {
+    static const struct {
+        const char *json;
+        unsigned diameter, edges, nodes; /* connectivity */
+        bool bipartite;
+    } cases[] = {
+        {"{\"nodes\": 1, \"family\": \"ring\"}", 0, 0, 0, true},
+        {"{\"nodes\": 1000, \"family\": \"ring\"}", 500, 2, 2, true},
+        {"{\"nodes\": 1001, \"family\": \"path\"}", 1000, 1, 1, true},
+        {"{\"nodes\": 40, \"family\": \"star\"}", 2, 1, 1, true},
+        {"{\"nodes\": 300, \"family\": \"complete\"}", 1, 299, 299, false},
+        {"{\"nodes\": 64, \"family\": \"hypercube\"}", 6, 6, 6, true},
+        {"{\"nodes\": 60, \"family\": \"torus\", \"sides\": [3, 4, 5]}", 5, 6, 6, false},
+        {"{\"nodes\": 10, \"edges\": [[0,1],[1,2],[2,3],[3,4],[4,0],[5,7],[7,9],[9,6],[6,8],[8,5],[0,5],[1,6],[2,7],[3,8],[4,9]]}", 2, 3, 3, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sl_structure s = structure_of(cases[i].json);
+        EXPECT_BOUNDS(cases[i].json, s.diameter, cases[i].diameter);
+        EXPECT_BOUNDS(cases[i].json, s.edge_connectivity, cases[i].edges);
+        EXPECT_BOUNDS(cases[i].json, s.node_connectivity, cases[i].nodes);
+        ck_assert_msg(s.bipartite == cases[i].bipartite, "%s", cases[i].json);
+    }
+}
+END_TEST
+
+/* What would take too long is bounded, and the bounds hold: 20,000 random nodes of degree 4. */
+START_TEST(large_graphs_are_bounded) {
+    sl_structure s = structure_of("{\"nodes\": 20000, \"family\": \"random-regular\", \"degree\": 4}");
+    ck_assert(s.connected && s.bridges == 0 && !s.bipartite);
+    ck_assert_uint_eq(s.edges, 40000);
+    ck_assert(s.diameter.low >= 10 && s.diameter.low <= s.diameter.high && s.diameter.high <= 2 * s.diameter.low);
+    ck_assert(s.edge_connectivity.low >= 2 && s.edge_connectivity.high <= 4 && s.node_connectivity.high <= s.edge_connectivity.high);
+    s = structure_of("{\"nodes\": 1000000, \"family\": \"ring\"}");
+    EXPECT_BOUNDS("ring", s.diameter, 500000);
+    EXPECT_BOUNDS("ring", s.node_connectivity, 2);
+    s = structure_of("{\"nodes\": 1000000, \"family\": \"path\"}");
+    EXPECT_BOUNDS("path", s.diameter, 999999);
+    ck_assert_uint_eq(s.bridges, 999999);
+    ck_assert_uint_eq(s.cut_nodes, 999998);
+}
+END_TEST
+
+/* ---- agreement ---- */
+
+START_TEST(agreement_is_numpys) {
+    const char *json = analyses[_i].json;
+    sl_topology *t = parse(json);
+    double errors[ROUNDS], shares[8], residual, neighbours;
+    sl_bounds mixing;
+    ck_assert_int_eq(sl_topology_product_errors(errors, ROUNDS, t, &error), 0);
+    for (int k = 0; k < ROUNDS; k++)
+        EXPECT_CLOSE(json, errors[k], analyses[_i].errors[k], 1e-8 * analyses[_i].errors[k] + 1e-14);
+    ck_assert_int_eq(sl_topology_perron(shares, &residual, t, &error), 0);
+    ck_assert_double_lt(residual, 1e-15);
+    for (uint32_t i = 0; i < sl_topology_nodes(t); i++)
+        EXPECT_CLOSE(json, shares[i], analyses[_i].perron[i], 1e-12);
+    ck_assert_int_eq(sl_topology_mixing_time(&mixing, t, NAN, &error), 0);
+    if (analyses[_i].mixing_time > 0)
+        EXPECT_BOUNDS(json, mixing, analyses[_i].mixing_time);
+    ck_assert_int_eq(sl_topology_effective_neighbours(&neighbours, t, DECAY, &error), 0);
+    ck_assert_int_eq(isnan(neighbours), isnan(analyses[_i].effective_neighbours));
+    if (!isnan(neighbours))
+        EXPECT_CLOSE(json, neighbours, analyses[_i].effective_neighbours, 1e-10);
+    sl_topology_close(&t);
+}
+END_TEST
+
+static uint32_t exact_after(const char *json) {
+    sl_topology *t = parse(json);
+    uint32_t rounds;
+    ck_assert_int_eq(sl_topology_exact_after(&rounds, t, 64, &error), 0);
+    sl_topology_close(&t);
+    return rounds;
+}
+
+START_TEST(exact_schedules_are_recognised) {
+    ck_assert_uint_eq(exact_after("{\"nodes\": 16, \"family\": \"one-peer-exponential\"}"), 4);
+    ck_assert_uint_eq(exact_after("{\"nodes\": 65536, \"family\": \"one-peer-exponential\"}"), 16);
+    ck_assert_uint_eq(exact_after("{\"nodes\": 12, \"family\": \"one-peer-exponential\"}"), 0);
+    ck_assert_uint_eq(exact_after("{\"nodes\": 9, \"family\": \"complete\"}"), 1);
+    ck_assert_uint_eq(exact_after("{\"nodes\": 9, \"family\": \"ring\"}"), 0);
+    /* Contracts by 1/81 a round, below 1e-12 in the end, but never at once. */
+    ck_assert_uint_eq(exact_after("{\"nodes\": 2, \"edges\": [[0, 1, 0.49], [1, 0, 0.49]]}"), 0);
+    ck_assert_uint_eq(exact_after("{\"nodes\": 1, \"family\": \"ring\"}"), 1);
+}
+END_TEST
+
+START_TEST(rounds_follow_from_the_gap) {
+    ck_assert_double_eq(sl_rounds_to(0.9, 1e-3), 3);
+    ck_assert_double_eq(sl_rounds_to(0.5, 0.3), 2);
+    ck_assert_double_eq(sl_rounds_to(1, 1e-9), 1);
+    ck_assert_double_eq(sl_rounds_to(0, 1e-9), INFINITY);
+    EXPECT_CLOSE("ring of 10^9", sl_rounds_to(1.3e-17, 1e-3), log(1e3) / 1.3e-17, 1e7);
+    double errors[] = {0.9, 0.5, 0.2};
+    ck_assert_double_eq(sl_rounds_along(errors, 3, 0.5, 0.5), 2);
+    ck_assert_double_eq(sl_rounds_along(errors, 3, 0.5, 0.1), 4);
+    ck_assert_double_eq(sl_rounds_along(errors, 3, 0.5, 0.04), 6);
+    EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, true), 409600, 1e-6);
+    EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, false), 40960000, 1e-3);
+}
+END_TEST
+
+START_TEST(mixing_times_lie_between_their_bounds) {
+    sl_topology *t = parse("{\"nodes\": 100, \"family\": \"ring\"}");
+    sl_bounds exact, bounds = sl_mixing_bounds(100, 2. / 3 * (1 - cos(2 * M_PI / 100)));
+    ck_assert_int_eq(sl_topology_mixing_time(&exact, t, NAN, &error), 0);
+    ck_assert(exact.low == exact.high && bounds.low <= exact.low && exact.high <= bounds.high);
+    sl_topology_close(&t);
+}
+END_TEST
+
+/* ---- cost ---- */
+
+START_TEST(rounds_cost_what_their_slowest_edge_or_port_does) {
+    sl_topology *t = parse("{\"nodes\": 5, \"family\": \"star\"}");
+    sl_links *links = NULL;
+    ck_assert_int_eq(sl_links_parse(&links, "{\"nodes\": 5, \"bandwidth_mbit\": 100, \"latency_ms\": 2, \"links\": [[0, 3, 10, 7]]}", "test", &error), 0);
+    sl_traffic traffic = sl_topology_traffic(t);
+    ck_assert_double_eq(traffic.messages, 8);
+    ck_assert_double_eq(traffic.sent_max, 4);
+    ck_assert_double_eq(traffic.sent_mean, 1.6);
+    /* 10^6 bytes: 0.08 s over 100 Mbit/s, 0.8 s over 10 */
+    EXPECT_CLOSE("serial", sl_topology_round_seconds(t, links, 1e6, SL_PORT_SERIAL), 3 * 0.08 + 0.8 + 0.007, 1e-12);
+    EXPECT_CLOSE("parallel", sl_topology_round_seconds(t, links, 1e6, SL_PORT_PARALLEL), 0.8 + 0.007, 1e-12);
+    sl_links_close(&links);
+    sl_topology_close(&t);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("analysis");
+    TCase *references = tcase_create("references");
+    tcase_add_loop_test(references, structure_is_what_trying_everything_finds, 0, ANALYSES);
+    tcase_add_loop_test(references, agreement_is_numpys, 0, ANALYSES);
+    suite_add_tcase(suite, references);
+    ADD_TESTS(suite, "structure", structure_of_families_is_known, large_graphs_are_bounded);
+    ADD_TESTS(suite, "agreement", exact_schedules_are_recognised, rounds_follow_from_the_gap, mixing_times_lie_between_their_bounds);
+    ADD_TESTS(suite, "cost", rounds_cost_what_their_slowest_edge_or_port_does);
+    return run_suite(suite);
+}
