@@ -17,22 +17,40 @@
 extern "C" {
 #endif
 
-#define SL_NODES_MAX 1000000u
-#define SL_SIDES_MAX 8
+#define SL_NODES_MAX 1000000u              /* that are opened */
+#define SL_NODES_DESCRIBED_MAX 1000000000u /* that sl_topology_spec_parse takes */
+#define SL_SIDES_MAX 32
+#define SL_OFFSETS_MAX 64
 #define SL_STOCHASTIC_TOLERANCE 1e-9 /* |row or column sum - 1| that still counts as stochastic */
 
+/* What each is, which parameters it takes and whose it is: docs/topology.md, and sl_family_describe(). */
 typedef enum sl_family {
     SL_FAMILY_EDGES, /* explicit */
     SL_FAMILY_RING,
     SL_FAMILY_PATH,
+    SL_FAMILY_GRID,
     SL_FAMILY_TORUS,
-    SL_FAMILY_STAR,
-    SL_FAMILY_COMPLETE,
     SL_FAMILY_HYPERCUBE,
+    SL_FAMILY_STAR,
+    SL_FAMILY_WHEEL,
+    SL_FAMILY_COMPLETE,
+    SL_FAMILY_COMPLETE_BIPARTITE,
+    SL_FAMILY_K_ARY_TREE,
+    SL_FAMILY_BARBELL,
+    SL_FAMILY_LOLLIPOP,
+    SL_FAMILY_CIRCULANT,
+    SL_FAMILY_SYMMETRIC_EXPONENTIAL,
+    SL_FAMILY_CLUSTERS,
     SL_FAMILY_RANDOM_REGULAR,
     SL_FAMILY_ERDOS_RENYI,
-    SL_FAMILY_ONE_PEER_EXPONENTIAL /* directed schedule of ceil(log2 n) rounds: i sends to i + 2^k mod n, W = 1/2 */
+    SL_FAMILY_DIRECTED_RING,
+    SL_FAMILY_STATIC_EXPONENTIAL,
+    SL_FAMILY_ONE_PEER_EXPONENTIAL,
+    SL_FAMILY_ONE_PEER_HYPERCUBE,
+    SL_FAMILY_HYPER_CUBOID,
+    SL_FAMILY_ALTERNATING_MATCHINGS
 } sl_family;
+enum { SL_FAMILIES = SL_FAMILY_ALTERNATING_MATCHINGS + 1 };
 
 typedef enum sl_weighting {
     SL_WEIGHTING_METROPOLIS, /* W_ij = 1/(1 + max(d_i, d_j)); Xiao, Boyd 2004 */
@@ -53,23 +71,48 @@ typedef struct sl_phase_spec {
     size_t edge_count;
 } sl_phase_spec;
 
-/* What a topology file says. sl_topology_spec_defaults() first. */
+/* What a topology file says. sl_topology_spec_defaults() first; a parameter of 0 is one that is not given. Which family takes which, and what
+ * it takes them to be where they are not given, is in docs/topology.md. */
 typedef struct sl_topology_spec {
     uint32_t nodes;
     sl_family family;
     sl_weighting weighting;
-    bool directed;                 /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
-    bool self_completes_column;    /* explicit weights: a self-weight that is not listed is what the column lacks to 1, not the row */
-    uint32_t sides[SL_SIDES_MAX];  /* torus; product = nodes; none: as square as possible in two dimensions */
-    uint32_t side_count;
-    uint32_t degree;               /* random-regular */
-    double probability;            /* erdos-renyi */
-    uint64_t seed;                 /* random families */
-    const sl_phase_spec *phases;   /* SL_FAMILY_EDGES: one, or the schedule's */
+    bool directed;              /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
+    bool self_completes_column; /* explicit weights: a self-weight that is not listed is what the column lacks to 1, not the row */
+    uint32_t sides[SL_SIDES_MAX], side_count; /* lengths along each dimension; product = nodes; the last dimension is that of neighbouring numbers */
+    uint32_t offsets[SL_OFFSETS_MAX], offset_count; /* circulant: i is joined to i + offset and i - offset */
+    uint32_t degree;
+    uint32_t arity;        /* children of a node */
+    uint32_t part;         /* complete-bipartite: nodes 0 .. part - 1 face the others */
+    uint32_t clique;       /* nodes of a complete part */
+    uint32_t clusters;     /* clusters of nodes / clusters nodes each */
+    sl_family joined;      /* how clusters are joined: SL_FAMILY_RING, PATH, STAR, COMPLETE */
+    uint32_t bridges;      /* edges between two clusters that are joined */
+    uint32_t bridge_every; /* rounds from one use of the bridges to the next */
+    double probability;
+    uint64_t seed; /* random families */
+    const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */
     size_t phase_count;
 } sl_topology_spec;
 
 void sl_topology_spec_defaults(sl_topology_spec *spec);
+
+/* Reads a description without building the graph: up to SL_NODES_DESCRIBED_MAX nodes, parameters checked and those that were not given filled in.
+ * Of edges that are listed nothing is kept but nodes, directed and weighting: family is SL_FAMILY_EDGES, phases NULL. */
+int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where, sl_error *error);
+
+/* What is known of a family without its parameters; static. */
+typedef struct sl_family_info {
+    const char *name;       /* in a file */
+    const char *meaning;    /* half a sentence */
+    bool random;            /* drawn from a seed */
+    bool schedule;          /* more than one phase */
+    bool directed;          /* some edge has no reverse in its phase */
+    sl_weighting weighting; /* where none is asked for; SL_WEIGHTING_EXPLICIT: the family brings its own, and takes no other */
+} sl_family_info;
+const sl_family_info *sl_family_describe(sl_family family);
+/* All families with their parameters, one line each; malloc'ed, caller frees. */
+char *sl_families_help(void);
 
 typedef struct sl_topology sl_topology;
 
@@ -96,6 +139,8 @@ sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank
 sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
 
 uint32_t sl_topology_nodes(const sl_topology *topology);
+/* What it was opened from, with parameters filled in and without phases; borrowed from the topology. */
+const sl_topology_spec *sl_topology_description(const sl_topology *topology);
 uint32_t sl_topology_period(const sl_topology *topology);
 /* How many rounds an in-neighbour can run ahead of the node that it sends to, plus one: the inbox window. For one undirected graph 2. */
 uint32_t sl_topology_window(const sl_topology *topology);

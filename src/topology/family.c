@@ -1,276 +1,177 @@
-/* family.c - the edges of each graph family.
+/* family.c - the table of graph families and of the parameters that they take.
  *
- * Random families draw integers from (seed, attempt) and nothing else, so that a seed gives the same graph everywhere.
+ * A family is a constant beside the code that draws it (undirected.c, random_graphs.c, directed.c, schedules.c). The file reader, the
+ * writer and the command line all read names, parameters and defaults from here.
  */
-#include <math.h>
+#include "topology/family.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "starling/rng.h"
-#include "topology/graph.h"
-
-enum { ERDOS_RENYI_NODES_MAX = 20000, SWAPS_A_STUB = 200 };
 static const uint64_t edges_max = 200000000;
 
-const char *family_name(sl_family family) {
-    switch (family) {
-    case SL_FAMILY_EDGES:
-        return "edges";
-    case SL_FAMILY_RING:
-        return "ring";
-    case SL_FAMILY_PATH:
-        return "path";
-    case SL_FAMILY_TORUS:
-        return "torus";
-    case SL_FAMILY_STAR:
-        return "star";
-    case SL_FAMILY_COMPLETE:
-        return "complete";
-    case SL_FAMILY_HYPERCUBE:
-        return "hypercube";
-    case SL_FAMILY_RANDOM_REGULAR:
-        return "random-regular";
-    case SL_FAMILY_ERDOS_RENYI:
-        return "erdos-renyi";
-    case SL_FAMILY_ONE_PEER_EXPONENTIAL:
-        return "one-peer-exponential";
+#define AT(field) offsetof(sl_topology_spec, field)
+const parameter parameters[PARAMETERS] = {
+    [PARAMETER_SIDES] = {"sides", "lengths along each dimension; their product is the number of nodes", WHOLES, AT(sides), AT(side_count), SL_SIDES_MAX},
+    [PARAMETER_OFFSETS] = {"offsets", "i is joined to i + offset and i - offset", WHOLES, AT(offsets), AT(offset_count), SL_OFFSETS_MAX},
+    [PARAMETER_DEGREE] = {"degree", "neighbours of a node", WHOLE, AT(degree), 0, 0},
+    [PARAMETER_ARITY] = {"arity", "children of a node (2)", WHOLE, AT(arity), 0, 0},
+    [PARAMETER_PART] = {"part", "nodes of the first part (half of them)", WHOLE, AT(part), 0, 0},
+    [PARAMETER_CLIQUE] = {"clique", "nodes of a complete part (half of them)", WHOLE, AT(clique), 0, 0},
+    [PARAMETER_CLUSTERS] = {"clusters", "how many clusters, of equal size", WHOLE, AT(clusters), 0, 0},
+    [PARAMETER_JOINED] = {"joined", "the family of the graph whose nodes are the clusters (ring)", FAMILY, AT(joined), 0, 0},
+    [PARAMETER_BRIDGES] = {"bridges", "edges between two clusters that are joined (1)", WHOLE, AT(bridges), 0, 0},
+    [PARAMETER_BRIDGE_EVERY] = {"bridge_every", "rounds from one use of the bridges to the next (1)", WHOLE, AT(bridge_every), 0, 0},
+    [PARAMETER_PROBABILITY] = {"probability", "above 0 and at most 1", FRACTION, AT(probability), 0, 0},
+    [PARAMETER_SEED] = {"seed", "another seed, another graph (1)", SEED, AT(seed), 0, 0},
+};
+
+static const family *const families[SL_FAMILIES] = {
+    [SL_FAMILY_RING] = &ring_family,
+    [SL_FAMILY_PATH] = &path_family,
+    [SL_FAMILY_GRID] = &grid_family,
+    [SL_FAMILY_TORUS] = &torus_family,
+    [SL_FAMILY_HYPERCUBE] = &hypercube_family,
+    [SL_FAMILY_STAR] = &star_family,
+    [SL_FAMILY_WHEEL] = &wheel_family,
+    [SL_FAMILY_COMPLETE] = &complete_family,
+    [SL_FAMILY_COMPLETE_BIPARTITE] = &complete_bipartite_family,
+    [SL_FAMILY_K_ARY_TREE] = &k_ary_tree_family,
+    [SL_FAMILY_BARBELL] = &barbell_family,
+    [SL_FAMILY_LOLLIPOP] = &lollipop_family,
+    [SL_FAMILY_CIRCULANT] = &circulant_family,
+    [SL_FAMILY_SYMMETRIC_EXPONENTIAL] = &symmetric_exponential_family,
+    [SL_FAMILY_CLUSTERS] = &clusters_family,
+    [SL_FAMILY_RANDOM_REGULAR] = &random_regular_family,
+    [SL_FAMILY_ERDOS_RENYI] = &erdos_renyi_family,
+    [SL_FAMILY_DIRECTED_RING] = &directed_ring_family,
+    [SL_FAMILY_STATIC_EXPONENTIAL] = &static_exponential_family,
+    [SL_FAMILY_ONE_PEER_EXPONENTIAL] = &one_peer_exponential_family,
+    [SL_FAMILY_ONE_PEER_HYPERCUBE] = &one_peer_hypercube_family,
+    [SL_FAMILY_HYPER_CUBOID] = &hyper_cuboid_family,
+    [SL_FAMILY_ALTERNATING_MATCHINGS] = &alternating_matchings_family,
+};
+
+const family *family_of(sl_family which) {
+    return (unsigned)which < SL_FAMILIES ? families[which] : NULL;
+}
+
+const sl_family_info *sl_family_describe(sl_family which) {
+    static const sl_family_info edges = {.name = "edges", .meaning = "edges as listed", .weighting = SL_WEIGHTING_METROPOLIS};
+    const family *f = family_of(which);
+    return f ? &f->info : &edges;
+}
+
+/* ---- checking a description ---- */
+
+static bool is_given(const sl_topology_spec *spec, const parameter *p) {
+    const char *at = (const char *)spec + p->at;
+    switch (p->kind) {
+    case WHOLE:
+        return *(const uint32_t *)at != 0;
+    case WHOLES:
+        return *(const uint32_t *)((const char *)spec + p->count_at) != 0;
+    case FRACTION:
+        return *(const double *)at != 0;
+    case FAMILY:
+        return *(const sl_family *)at != SL_FAMILY_EDGES;
+    case SEED:
+        return true;
     }
-    return "?";
+    return false;
 }
 
-bool family_is_random(sl_family family) {
-    return family == SL_FAMILY_RANDOM_REGULAR || family == SL_FAMILY_ERDOS_RENYI;
-}
-
-static void path(edge_list *list, uint32_t n) {
-    for (uint32_t i = 0; i + 1 < n; i++)
-        edge_list_push_both(list, i, i + 1);
-}
-
-static void ring(edge_list *list, uint32_t n) {
-    path(list, n);
-    if (n > 2)
-        edge_list_push_both(list, n - 1, 0);
-}
-
-static void star(edge_list *list, uint32_t n) {
-    for (uint32_t i = 1; i < n; i++)
-        edge_list_push_both(list, 0, i);
-}
-
-static int complete(edge_list *list, uint32_t n, sl_error *error) {
-    if ((uint64_t)n * n > edges_max)
-        return sl_fail(error, SL_EINVAL, "nodes: %u is too many for family 'complete'; at most 14142", n);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = i + 1; j < n; j++)
-            edge_list_push_both(list, i, j);
+static int check_given(const sl_topology_spec *spec, const family *f, sl_error *error) {
+    for (int i = 0; i < PARAMETERS; i++) {
+        const parameter *p = &parameters[i];
+        bool given = is_given(spec, p);
+        if ((f->needs & 1u << i) && !given)
+            return sl_fail(error, SL_EINVAL, "%s: missing; family \"%s\" needs it: %s", p->name, f->info.name, p->meaning);
+        if ((f->takes & 1u << i) == 0 || p->kind != FRACTION || !given)
+            continue;
+        double value = *(const double *)((const char *)spec + p->at);
+        if (!(value > 0 && value <= 1))
+            return sl_fail(error, SL_EINVAL, "%s: %g is not allowed; it must be above 0 and at most 1", p->name, value);
+    }
     return 0;
 }
 
-static int hypercube(edge_list *list, uint32_t n, sl_error *error) {
-    if (n & (n - 1))
-        return sl_fail(error, SL_EINVAL, "nodes: %u is not a power of two, which family 'hypercube' needs", n);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t bit = 1; bit < n; bit <<= 1)
-            if (!(i & bit))
-                edge_list_push_both(list, i, i | bit);
-    return 0;
+int family_settle(sl_topology_spec *spec, sl_error *error) {
+    const family *f = family_of(spec->family);
+    if (f == NULL)
+        return sl_fail(error, SL_EINVAL, "family: %d is no family that can be drawn", (int)spec->family);
+    const sl_family_info *info = &f->info;
+    if ((info->weighting == SL_WEIGHTING_EXPLICIT) != (spec->weighting == SL_WEIGHTING_EXPLICIT))
+        return sl_fail(error, SL_EINVAL, info->weighting == SL_WEIGHTING_EXPLICIT ? "weights: family \"%s\" brings its own; leave them out"
+                                                                                  : "weights: family \"%s\" needs a scheme", info->name);
+    if (spec->nodes < f->nodes_min)
+        return sl_fail(error, SL_EINVAL, "nodes: %u is too few for family \"%s\"; at least %u", spec->nodes, info->name, f->nodes_min);
+    int result = check_given(spec, f, error);
+    return result == 0 && f->settle != NULL ? f->settle(spec, error) : result;
 }
 
-/* Two dimensions as square as n allows. */
-static void default_sides(uint32_t n, uint32_t sides[SL_SIDES_MAX], uint32_t *count) {
+int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error) {
+    if (edges <= edges_max)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "nodes: family \"%s\" of %u nodes would have %llu directed edges; at most %llu are kept", family_of(spec->family)->info.name,
+                   spec->nodes, (unsigned long long)edges, (unsigned long long)edges_max);
+}
+
+int check_power_of_two(const sl_topology_spec *spec, sl_error *error) {
+    if ((spec->nodes & (spec->nodes - 1)) == 0)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "nodes: %u is not a power of two, which family \"%s\" needs", spec->nodes, family_of(spec->family)->info.name);
+}
+
+static void squarest(sl_topology_spec *spec) {
     uint32_t shorter = 1;
-    for (uint32_t s = 1; (uint64_t)s * s <= n; s++)
-        if (n % s == 0)
+    for (uint32_t s = 1; (uint64_t)s * s <= spec->nodes; s++)
+        if (spec->nodes % s == 0)
             shorter = s;
-    sides[0] = shorter;
-    sides[1] = n / shorter;
-    *count = 2;
+    spec->sides[0] = shorter;
+    spec->sides[1] = spec->nodes / shorter;
+    spec->side_count = 2;
 }
 
-static int torus(edge_list *list, const sl_topology_spec *spec, sl_error *error) {
-    uint32_t sides[SL_SIDES_MAX], count = spec->side_count, n = spec->nodes;
-    memcpy(sides, spec->sides, sizeof sides);
-    if (count == 0)
-        default_sides(n, sides, &count);
+int settle_sides(sl_topology_spec *spec, sl_error *error) {
+    if (spec->side_count == 0)
+        squarest(spec);
+    if (spec->side_count > SL_SIDES_MAX)
+        return sl_fail(error, SL_EINVAL, "sides: %u dimensions are too many; at most %d", spec->side_count, SL_SIDES_MAX);
     uint64_t product = 1;
-    for (uint32_t d = 0; d < count; d++)
-        product *= sides[d];
-    if (product != n)
-        return sl_fail(error, SL_EINVAL, "sides: their product is %llu, but nodes is %u; they must be equal",
-                       (unsigned long long)product, n);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t stride = 1;
-        for (uint32_t d = count; d-- > 0; stride *= sides[d]) {
-            uint32_t at = i / stride % sides[d];
-            /* A side of 2 is one edge, not two between the same nodes; a side of 1 is none. */
-            if (at + 1 < sides[d])
-                edge_list_push_both(list, i, i + stride);
-            else if (sides[d] > 2)
-                edge_list_push_both(list, i, i - at * stride);
-        }
-    }
+    for (uint32_t d = 0; d < spec->side_count && product <= SL_NODES_DESCRIBED_MAX; d++)
+        product *= spec->sides[d];
+    if (product != spec->nodes)
+        return sl_fail(error, SL_EINVAL, "sides: their product is %s%llu, but nodes is %u; they must be equal",
+                       product > SL_NODES_DESCRIBED_MAX ? "at least " : "", (unsigned long long)product, spec->nodes);
     return 0;
 }
 
-/* A d-regular graph under construction: stub s belongs to node s / d, pair p joins stubs[2p] and stubs[2p + 1]. */
-typedef struct matching {
-    uint32_t *stubs;  /* (n d) */
-    uint32_t *joined; /* (n, d) neighbours so far, loops and doubles included; d = no entry is UINT32_MAX */
-    uint32_t n, d;
-} matching;
+/* ---- help ---- */
 
-static uint32_t times_joined(const matching *m, uint32_t a, uint32_t b) {
-    uint32_t times = 0;
-    for (uint32_t k = 0; k < m->d; k++)
-        times += m->joined[(size_t)a * m->d + k] == b;
-    return times;
+static void write_family(FILE *to, const family *f) {
+    fprintf(to, "  %-22s %s", f->info.name, f->info.meaning);
+    for (int i = 0; i < PARAMETERS; i++)
+        if (f->takes & 1u << i)
+            fprintf(to, "%s%s%s", (f->takes & ((1u << i) - 1)) ? ", " : "; takes ", parameters[i].name, (f->needs & 1u << i) ? " (needed)" : "");
+    fputc('\n', to);
 }
 
-static void replace(matching *m, uint32_t node, uint32_t old, uint32_t new) {
-    for (uint32_t k = 0; k < m->d; k++)
-        if (m->joined[(size_t)node * m->d + k] == old) {
-            m->joined[(size_t)node * m->d + k] = new;
-            return;
-        }
-}
-
-static bool is_bad(const matching *m, uint32_t pair) {
-    uint32_t a = m->stubs[2 * pair], b = m->stubs[2 * pair + 1];
-    return a == b || times_joined(m, a, b) > 1;
-}
-
-/* Pair p = (a, b) and q = (c, e) become (a, e) and (c, b), if both are then simple. */
-static bool swap_pairs(matching *m, uint32_t p, uint32_t q) {
-    uint32_t a = m->stubs[2 * p], b = m->stubs[2 * p + 1], c = m->stubs[2 * q], e = m->stubs[2 * q + 1];
-    if (a == e || c == b || times_joined(m, a, e) > 0 || times_joined(m, c, b) > 0)
-        return false;
-    replace(m, a, b, e);
-    replace(m, b, a, c);
-    replace(m, c, e, b);
-    replace(m, e, c, a);
-    m->stubs[2 * p + 1] = e;
-    m->stubs[2 * q + 1] = b;
-    return true;
-}
-
-/* The pairing model, its loops and double edges removed by random swaps (McKay, Wormald 1990 in spirit). */
-static bool pair_stubs(matching *m, sl_rng *rng) {
-    uint32_t pairs = m->n * m->d / 2, fill = 0;
-    for (uint32_t s = 0; s < m->n * m->d; s++)
-        m->stubs[s] = s / m->d;
-    sl_rng_shuffle(rng, m->stubs, m->n * m->d);
-    memset(m->joined, 0xFF, (size_t)m->n * m->d * sizeof *m->joined);
-    for (uint32_t p = 0; p < pairs; p++) {
-        replace(m, m->stubs[2 * p], UINT32_MAX, m->stubs[2 * p + 1]);
-        replace(m, m->stubs[2 * p + 1], UINT32_MAX, m->stubs[2 * p]);
+char *sl_families_help(void) {
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (to == NULL)
+        return NULL;
+    for (int i = SL_FAMILY_EDGES + 1; i < SL_FAMILIES; i++)
+        write_family(to, families[i]);
+    fputs("\nparameters:\n", to);
+    for (int i = 0; i < PARAMETERS; i++)
+        fprintf(to, "  %-22s %s\n", parameters[i].name, parameters[i].meaning);
+    if (fclose(to) != 0) {
+        free(text);
+        return NULL;
     }
-    for (uint32_t p = 0; p < pairs; p++)
-        for (fill = 0; is_bad(m, p); fill++) {
-            if (fill == SWAPS_A_STUB * m->d)
-                return false;
-            swap_pairs(m, p, sl_rng_below(rng, pairs));
-        }
-    return true;
-}
-
-static int random_regular(edge_list *list, const sl_topology_spec *spec, uint64_t attempt, sl_error *error) {
-    uint32_t n = spec->nodes, d = spec->degree;
-    if (d < 1 || d >= n)
-        return sl_fail(error, SL_EINVAL, "degree: %u is not allowed for %u nodes; it must be from 1 to %u", d, n, n - 1);
-    if ((uint64_t)n * d % 2 != 0 || (uint64_t)n * d > edges_max)
-        return sl_fail(error, SL_EINVAL, "degree: %u nodes times degree %u is %s; choose another degree", n, d,
-                       (uint64_t)n * d > edges_max ? "too many edges" : "odd, and every edge has two ends");
-    size_t stubs = (size_t)n * d;
-    matching m = {malloc(stubs * sizeof(uint32_t)), malloc(stubs * sizeof(uint32_t)), n, d};
-    int result = 0;
-    if (m.stubs == NULL || m.joined == NULL)
-        result = sl_fail(error, SL_ENOMEM, "out of memory for a random graph of %u nodes", n);
-    bool simple = false;
-    for (uint32_t try = 0; result == 0 && !simple && try < 100; try++) {
-        sl_rng rng = sl_rng_open(spec->seed, try, attempt, SL_PURPOSE_TOPOLOGY);
-        simple = pair_stubs(&m, &rng);
-    }
-    if (result == 0 && !simple)
-        result = sl_fail(error, SL_EINVAL, "degree: no simple %u-regular graph of %u nodes was found from seed %llu; "
-                                           "choose a smaller degree or family 'complete'", d, n, (unsigned long long)spec->seed);
-    for (size_t p = 0; result == 0 && p < stubs / 2; p++)
-        edge_list_push_both(list, m.stubs[2 * p], m.stubs[2 * p + 1]);
-    free(m.stubs);
-    free(m.joined);
-    return result;
-}
-
-static int erdos_renyi(edge_list *list, const sl_topology_spec *spec, uint64_t attempt, sl_error *error) {
-    uint32_t n = spec->nodes;
-    if (!(spec->probability > 0 && spec->probability <= 1))
-        return sl_fail(error, SL_EINVAL, "probability: %g is not allowed; it must be above 0 and at most 1", spec->probability);
-    if (n > ERDOS_RENYI_NODES_MAX)
-        return sl_fail(error, SL_EINVAL, "nodes: %u is too many for family 'erdos-renyi'; at most %d", n, ERDOS_RENYI_NODES_MAX);
-    uint64_t threshold = (uint64_t)(spec->probability * 0x1p32);
-    for (uint32_t i = 0; i < n; i++) {
-        sl_rng rng = sl_rng_open(spec->seed, i, attempt, SL_PURPOSE_TOPOLOGY);
-        for (uint32_t j = i + 1; j < n; j++)
-            if (sl_rng_u32(&rng) < threshold)
-                edge_list_push_both(list, i, j);
-    }
-    return 0;
-}
-
-static void one_peer_exponential(edge_list *list, uint32_t n, uint32_t step) {
-    for (uint32_t i = 0; i < n; i++)
-        edge_list_push(list, i, (i + step) % n);
-}
-
-static int one_phase(const sl_topology_spec *spec, uint64_t attempt, uint32_t k, edge_list *list, sl_error *error) {
-    uint32_t n = spec->nodes;
-    switch (spec->family) {
-    case SL_FAMILY_RING:
-        ring(list, n);
-        return 0;
-    case SL_FAMILY_PATH:
-        path(list, n);
-        return 0;
-    case SL_FAMILY_STAR:
-        star(list, n);
-        return 0;
-    case SL_FAMILY_TORUS:
-        return torus(list, spec, error);
-    case SL_FAMILY_COMPLETE:
-        return complete(list, n, error);
-    case SL_FAMILY_HYPERCUBE:
-        return hypercube(list, n, error);
-    case SL_FAMILY_RANDOM_REGULAR:
-        return random_regular(list, spec, attempt, error);
-    case SL_FAMILY_ERDOS_RENYI:
-        return erdos_renyi(list, spec, attempt, error);
-    case SL_FAMILY_ONE_PEER_EXPONENTIAL:
-        one_peer_exponential(list, n, 1u << k);
-        return 0;
-    case SL_FAMILY_EDGES:
-        break;
-    }
-    return sl_fail(error, SL_EINVAL, "family: explicit edges are not generated");
-}
-
-int family_edges(const sl_topology_spec *spec, uint64_t attempt, edge_list **lists, uint32_t *period, sl_error *error) {
-    uint32_t count = 1;
-    if (spec->family == SL_FAMILY_ONE_PEER_EXPONENTIAL)
-        while ((1u << count) < spec->nodes)
-            count++;
-    edge_list *all = calloc(count, sizeof *all);
-    if (all == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for a schedule of %u rounds", count);
-    int result = 0;
-    for (uint32_t k = 0; k < count && result == 0 && spec->nodes > 1; k++)
-        result = one_phase(spec, attempt, k, &all[k], error);
-    if (result != 0) {
-        for (uint32_t k = 0; k < count; k++)
-            edge_list_free(&all[k]);
-        free(all);
-        return result;
-    }
-    *lists = all;
-    *period = count;
-    return 0;
+    return text;
 }

@@ -7,15 +7,14 @@
 #include <jansson.h>
 
 #include "file.h"
-#include "suggest.h"
 #include "topology/fields.h"
-#include "topology/graph.h"
+#include "topology/parameters.h"
 
-enum { FAMILIES = SL_FAMILY_ONE_PEER_EXPONENTIAL + 1, WEIGHTINGS = SL_WEIGHTING_EXPLICIT, FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
+enum { WEIGHTINGS = SL_WEIGHTING_EXPLICIT, FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
 
-static const char *const known_keys[] = {"nodes",  "family",      "weights", "directed", "edges",
-                                         "schedule", "sides", "degree",  "probability", "seed",    "comment"};
-enum { KEYS = sizeof known_keys / sizeof *known_keys };
+/* Keys beside the parameters of families. */
+static const char *const common_keys[] = {"nodes", "family", "weights", "directed", "edges", "schedule", "comment"};
+enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
 
 /* Everything that the spec points to while it is read. */
 typedef struct reading {
@@ -24,27 +23,6 @@ typedef struct reading {
     sl_edge **edges; /* (phase_count) */
     bool weighted, unweighted; /* edges with and without a weight were seen */
 } reading;
-
-/* The position of a string among names; -1 with an error. */
-static int read_name(json_t *value, const char *key, const char *(*name_of)(int), int count, sl_error *error) {
-    const char *names[FAMILIES];
-    const char *text = json_string_value(value);
-    char all[256] = "";
-    for (int i = 0; i < count; i++) {
-        names[i] = name_of(i);
-        if (text != NULL && strcmp(text, names[i]) == 0)
-            return i;
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *near = text ? sl_suggest(text, names, (size_t)count) : NULL;
-    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s%s%s; it must be one of %s", key, text ? text : "(not a string)",
-            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
-    return -1;
-}
-
-static const char *family_at(int i) {
-    return family_name((sl_family)(i + 1)); /* explicit edges have no name in a file */
-}
 
 static const char *weighting_at(int i) {
     return weighting_name((sl_weighting)i);
@@ -115,49 +93,61 @@ static int read_phases(reading *r, json_t *root, sl_error *error) {
 
 /* ---- the rest ---- */
 
-static int read_sides(reading *r, json_t *sides, sl_error *error) {
-    size_t count = json_array_size(sides);
-    if (sides == NULL)
-        return 0;
-    if (!json_is_array(sides) || count < 1 || count > SL_SIDES_MAX)
-        return sl_fail(error, SL_EINVAL, "sides: must be a list of 1 to %d integers", SL_SIDES_MAX);
-    for (size_t d = 0; d < count; d++) {
-        json_int_t length = json_integer_value(json_array_get(sides, d));
-        if (length < 1 || length > SL_NODES_MAX)
-            return sl_fail(error, SL_EINVAL, "sides[%zu]: must be an integer from 1 to %u", d, SL_NODES_MAX);
-        r->spec.sides[d] = (uint32_t)length;
-    }
-    r->spec.side_count = (uint32_t)count;
-    return 0;
+static int check_root_keys(json_t *root, sl_error *error) {
+    const char *known[COMMON_KEYS + PARAMETERS];
+    memcpy(known, common_keys, sizeof common_keys);
+    for (int i = 0; i < PARAMETERS; i++)
+        known[COMMON_KEYS + i] = parameters[i].name;
+    return fields_known(root, known, COMMON_KEYS + PARAMETERS, error);
 }
 
-static int read_numbers(reading *r, json_t *root, sl_error *error) {
-    json_int_t nodes = 0, degree = 0, seed = 1;
+static int read_general(reading *r, json_t *root, uint32_t nodes_max, sl_error *error) {
+    json_int_t nodes = 0;
     int result = 0;
     if (json_object_get(root, "nodes") == NULL)
-        result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u", SL_NODES_MAX);
+        result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u", nodes_max);
     if (result == 0)
-        result = field_integer(root, "nodes", 1, SL_NODES_MAX, &nodes, error);
-    if (result == 0)
-        result = field_integer(root, "degree", 1, SL_NODES_MAX, &degree, error);
-    if (result == 0)
-        result = field_integer(root, "seed", 0, INT64_MAX, &seed, error);
-    json_t *probability = json_object_get(root, "probability"), *directed = json_object_get(root, "directed");
-    if (result == 0 && probability && !json_is_number(probability))
-        result = sl_fail(error, SL_EINVAL, "probability: must be a number above 0 and at most 1");
+        result = field_integer(root, "nodes", 1, nodes_max, &nodes, error);
+    json_t *directed = json_object_get(root, "directed");
     if (result == 0 && directed && !json_is_boolean(directed))
         result = sl_fail(error, SL_EINVAL, "directed: must be true or false");
     r->spec.nodes = (uint32_t)nodes;
-    r->spec.degree = (uint32_t)degree;
-    r->spec.seed = (uint64_t)seed;
-    r->spec.probability = probability ? json_number_value(probability) : 0;
     r->spec.directed = json_is_true(directed);
     return result;
 }
 
+/* The parameters of a family, one after the other: "sides, seed". */
+static void list_parameters(const family *f, char *text, size_t size) {
+    snprintf(text, size, "%s", f->takes ? "" : "no parameters");
+    for (int i = 0; i < PARAMETERS; i++)
+        if (f->takes & 1u << i)
+            snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", parameters[i].name);
+}
+
+/* Keys that mean nothing for this family are mistakes, not decoration. */
+static int read_parameters(reading *r, json_t *root, sl_error *error) {
+    const family *f = family_of(r->spec.family);
+    if (f != NULL && json_object_get(root, "directed"))
+        return sl_fail(error, SL_EINVAL, "directed: has no meaning for family \"%s\"; it belongs to edges that are listed", f->info.name);
+    for (int i = 0; i < PARAMETERS; i++) {
+        const parameter *p = &parameters[i];
+        if (json_object_get(root, p->name) == NULL)
+            continue;
+        char taken[256];
+        if (f == NULL)
+            return sl_fail(error, SL_EINVAL, "%s: has no meaning for edges that are listed", p->name);
+        list_parameters(f, taken, sizeof taken);
+        if ((f->takes & 1u << i) == 0)
+            return sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\", which takes %s", p->name, f->info.name, taken);
+        int result = parameter_read(p, root, &r->spec, error);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
 static int read_weights(reading *r, json_t *value, sl_error *error) {
-    bool directed = r->spec.directed || r->spec.family == SL_FAMILY_ONE_PEER_EXPONENTIAL;
-    int scheme = directed ? SL_WEIGHTING_UNIFORM : SL_WEIGHTING_METROPOLIS;
+    int scheme = (int)(r->spec.directed ? SL_WEIGHTING_UNIFORM : sl_family_describe(r->spec.family)->weighting);
     if (value != NULL)
         scheme = read_name(value, "weights", weighting_at, WEIGHTINGS, error);
     if (scheme < 0)
@@ -173,48 +163,24 @@ static int read_weights(reading *r, json_t *value, sl_error *error) {
     return 0;
 }
 
-/* Keys that mean nothing for this family are mistakes, not decoration. */
-static int check_used(const sl_topology_spec *spec, json_t *root, sl_error *error) {
-    static const struct {
-        const char *key;
-        sl_family family;
-    } only_for[] = {
-        {"sides", SL_FAMILY_TORUS}, {"degree", SL_FAMILY_RANDOM_REGULAR}, {"probability", SL_FAMILY_ERDOS_RENYI}, {"directed", SL_FAMILY_EDGES}};
-    for (size_t i = 0; i < sizeof only_for / sizeof *only_for; i++)
-        if (json_object_get(root, only_for[i].key) && spec->family != only_for[i].family)
-            return sl_fail(error, SL_EINVAL, "%s: has no meaning for %s; it belongs to %s", only_for[i].key, family_name(spec->family),
-                           family_name(only_for[i].family));
-    if (spec->family == SL_FAMILY_RANDOM_REGULAR && !json_object_get(root, "degree"))
-        return sl_fail(error, SL_EINVAL, "degree: missing; family \"random-regular\" needs it");
-    if (spec->family == SL_FAMILY_ERDOS_RENYI && !json_object_get(root, "probability"))
-        return sl_fail(error, SL_EINVAL, "probability: missing; family \"erdos-renyi\" needs it");
-    return 0;
-}
-
-static int read_root(reading *r, json_t *root, sl_error *error) {
+static int read_root(reading *r, json_t *root, uint32_t nodes_max, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be an object such as {\"nodes\": 8, \"family\": \"ring\"}");
-    int result = fields_known(root, known_keys, KEYS, error);
+    int result = check_root_keys(root, error);
     if (result == 0)
-        result = read_numbers(r, root, error);
+        result = read_general(r, root, nodes_max, error);
     if (result != 0)
         return result;
-    json_t *family = json_object_get(root, "family");
-    int kinds = (family != NULL) + (json_object_get(root, "edges") != NULL) + (json_object_get(root, "schedule") != NULL);
+    json_t *name = json_object_get(root, "family");
+    int kinds = (name != NULL) + (json_object_get(root, "edges") != NULL) + (json_object_get(root, "schedule") != NULL);
     if (kinds != 1)
         return sl_fail(error, SL_EINVAL, "exactly one of \"family\", \"edges\" and \"schedule\" says what the graph is; %d of them are there", kinds);
-    if (family != NULL) {
-        int index = read_name(family, "family", family_at, FAMILIES - 1, error);
-        if (index < 0)
-            return SL_EINVAL;
-        r->spec.family = (sl_family)(index + 1);
-    } else {
+    if (name != NULL)
+        result = read_family(name, "family", &r->spec.family, error);
+    else
         result = read_phases(r, root, error);
-    }
     if (result == 0)
-        result = check_used(&r->spec, root, error);
-    if (result == 0)
-        result = read_sides(r, json_object_get(root, "sides"), error);
+        result = read_parameters(r, root, error);
     if (result == 0)
         result = read_weights(r, json_object_get(root, "weights"), error);
     return result;
@@ -227,20 +193,47 @@ static void reading_free(reading *r) {
     free(r->phases);
 }
 
-int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
+/* From text to a spec; what it points to is the reading's, which is to be freed in any case. */
+static int read_text(reading *r, const char *json, const char *where, uint32_t nodes_max, sl_error *error) {
+    *r = (reading){0};
+    sl_topology_spec_defaults(&r->spec);
     json_error_t problem;
     json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (root == NULL)
         return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column, problem.text);
-    reading r = {0};
-    sl_topology_spec_defaults(&r.spec);
-    int result = read_root(&r, root, error);
-    if (result == 0)
-        result = sl_topology_open(out, &r.spec, error);
+    int result = read_root(r, root, nodes_max, error);
     if (result != 0)
         sl_fail_prefix(error, result, "%s", where);
-    reading_free(&r);
     json_decref(root);
+    return result;
+}
+
+int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where, sl_error *error) {
+    reading r;
+    int result = read_text(&r, json, where, SL_NODES_DESCRIBED_MAX, error);
+    if (result == 0 && r.spec.family != SL_FAMILY_EDGES) {
+        result = family_settle(&r.spec, error);
+        if (result != 0)
+            sl_fail_prefix(error, result, "%s", where);
+    }
+    reading_free(&r);
+    if (result != 0)
+        return result;
+    *out = r.spec;
+    out->phases = NULL;
+    out->phase_count = 0;
+    return 0;
+}
+
+int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
+    reading r;
+    int result = read_text(&r, json, where, SL_NODES_MAX, error);
+    if (result == 0) {
+        result = sl_topology_open(out, &r.spec, error);
+        if (result != 0)
+            sl_fail_prefix(error, result, "%s", where);
+    }
+    reading_free(&r);
     return result;
 }
 
@@ -252,70 +245,4 @@ int sl_topology_load(sl_topology **out, const char *path, sl_error *error) {
     result = sl_topology_parse(out, text, path, error);
     free(text);
     return result;
-}
-
-/* ---- back to JSON ---- */
-
-static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
-    for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
-        if (s->peers[e] == peer)
-            return true;
-    return false;
-}
-
-static json_t *edges_json(const sl_topology *t, const phase *p) {
-    bool weighted = t->spec.weighting == SL_WEIGHTING_EXPLICIT;
-    json_t *edges = json_array();
-    for (uint32_t i = 0; i < t->nodes; i++) {
-        if (weighted)
-            json_array_append_new(edges, json_pack("[iif]", (int)i, (int)i, p->self[i]));
-        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
-            int from = (int)p->in.peers[e], to = (int)i;
-            if (weighted)
-                json_array_append_new(edges, json_pack("[iif]", from, to, p->in.weights[e]));
-            else if (t->spec.directed || from < to || !has_edge(&p->in, p->in.peers[e], i))
-                json_array_append_new(edges, json_pack("[ii]", from, to));
-        }
-    }
-    return edges;
-}
-
-static void family_json(const sl_topology *t, json_t *root) {
-    const sl_topology_spec *s = &t->spec;
-    json_object_set_new(root, "family", json_string(family_name(s->family)));
-    if (s->family == SL_FAMILY_RANDOM_REGULAR)
-        json_object_set_new(root, "degree", json_integer(s->degree));
-    if (s->family == SL_FAMILY_ERDOS_RENYI)
-        json_object_set_new(root, "probability", json_real(s->probability));
-    if (family_is_random(s->family))
-        json_object_set_new(root, "seed", json_integer((json_int_t)s->seed));
-    if (s->side_count > 0) {
-        json_t *sides = json_array();
-        for (uint32_t d = 0; d < s->side_count; d++)
-            json_array_append_new(sides, json_integer(s->sides[d]));
-        json_object_set_new(root, "sides", sides);
-    }
-}
-
-char *sl_topology_json(const sl_topology *t) {
-    json_t *root = json_pack("{si}", "nodes", (int)t->nodes);
-    if (t->spec.family != SL_FAMILY_EDGES) {
-        family_json(t, root);
-    } else {
-        if (t->spec.directed)
-            json_object_set_new(root, "directed", json_true());
-        json_t *schedule = json_array();
-        for (uint32_t k = 0; k < t->period; k++)
-            json_array_append_new(schedule, json_pack("{so}", "edges", edges_json(t, &t->phases[k])));
-        if (t->period == 1)
-            json_object_set(root, "edges", json_object_get(json_array_get(schedule, 0), "edges"));
-        else
-            json_object_set(root, "schedule", schedule);
-        json_decref(schedule);
-    }
-    if (t->spec.weighting != SL_WEIGHTING_EXPLICIT)
-        json_object_set_new(root, "weights", json_string(weighting_name(t->spec.weighting)));
-    char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(root);
-    return text;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void edge_list_push(edge_list *list, uint32_t from, uint32_t to) {
+void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight) {
     if (list->count == list->room) {
         size_t room = list->room ? 2 * list->room : 64;
         sl_edge *edges = realloc(list->edges, room * sizeof *edges);
@@ -16,7 +16,11 @@ void edge_list_push(edge_list *list, uint32_t from, uint32_t to) {
         list->edges = edges;
         list->room = room;
     }
-    list->edges[list->count++] = (sl_edge){from, to, NAN};
+    list->edges[list->count++] = (sl_edge){from, to, weight};
+}
+
+void edge_list_push(edge_list *list, uint32_t from, uint32_t to) {
+    edge_list_push_weighted(list, from, to, NAN);
 }
 
 void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b) {
@@ -27,6 +31,29 @@ void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b) {
 void edge_list_free(edge_list *list) {
     free(list->edges);
     *list = (edge_list){0};
+}
+
+edge_list *edge_lists_add(edge_lists *all) {
+    if (all->count == all->room) {
+        uint32_t room = all->room ? 2 * all->room : 8;
+        edge_list *lists = realloc(all->lists, room * sizeof *lists);
+        if (lists == NULL) {
+            all->lost.out_of_memory = true;
+            return &all->lost;
+        }
+        all->lists = lists;
+        all->room = room;
+    }
+    all->lists[all->count] = (edge_list){0};
+    return &all->lists[all->count++];
+}
+
+void edge_lists_free(edge_lists *all) {
+    for (uint32_t k = 0; k < all->count; k++)
+        edge_list_free(&all->lists[k]);
+    free(all->lists);
+    edge_list_free(&all->lost);
+    *all = (edge_lists){0};
 }
 
 static int by_to_then_from(const void *x, const void *y) {

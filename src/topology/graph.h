@@ -11,9 +11,21 @@ typedef struct edge_list {
     bool out_of_memory; /* remembered, so that generators need not check each push */
 } edge_list;
 
-void edge_list_push(edge_list *list, uint32_t from, uint32_t to);
+void edge_list_push(edge_list *list, uint32_t from, uint32_t to); /* without a weight */
+void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight);
 void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b);
 void edge_list_free(edge_list *list);
+
+/* One list for each phase of a schedule, growing. */
+typedef struct edge_lists {
+    edge_list *lists; /* (count) */
+    uint32_t count, room;
+    edge_list lost; /* takes the edges of a phase for which there was no memory, and remembers that */
+} edge_lists;
+
+/* Another phase, empty; it stays where it is until the next one. */
+edge_list *edge_lists_add(edge_lists *all);
+void edge_lists_free(edge_lists *all);
 
 /* One side of all rows: the peers and weights of node i stand at start[i] .. start[i + 1]. */
 typedef struct side {
@@ -42,12 +54,6 @@ struct sl_topology {
 /* Sorts the edges into rows; refuses duplicates. Self-loops go to `self`. */
 int phase_build(phase *out, const edge_list *list, uint32_t nodes, sl_error *error);
 void phase_free(phase *p);
-
-/* family.c: the edges of every phase of a generated family; *lists is malloc'ed. */
-int family_edges(const sl_topology_spec *spec, uint64_t attempt, edge_list **lists, uint32_t *period, sl_error *error);
-/* May another attempt give another graph? */
-bool family_is_random(sl_family family);
-const char *family_name(sl_family family);
 
 /* weights.c: fills the weights of a phase by the spec's scheme and checks them. */
 int phase_weigh(phase *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error);

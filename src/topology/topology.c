@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/graph.h"
+#include "topology/family.h"
 
 static const uint64_t attempts_max = 100; /* at a connected random graph */
 
@@ -28,23 +28,16 @@ static int push_listed(edge_list *list, const sl_topology_spec *spec, const sl_e
     return 0;
 }
 
-static int listed_edges(const sl_topology_spec *spec, edge_list **lists, uint32_t *period, sl_error *error) {
+static int listed_edges(const sl_topology_spec *spec, edge_lists *out, sl_error *error) {
     if (spec->phase_count == 0 || spec->phase_count > UINT32_MAX)
         return sl_fail(error, SL_EINVAL, "edges: at least one phase of edges is needed");
-    edge_list *all = calloc(spec->phase_count, sizeof *all);
-    int result = all == NULL ? sl_fail(error, SL_ENOMEM, "out of memory for %zu phases", spec->phase_count) : 0;
-    for (size_t k = 0; k < spec->phase_count && result == 0; k++)
+    int result = 0;
+    for (size_t k = 0; k < spec->phase_count && result == 0; k++) {
+        edge_list *list = edge_lists_add(out);
         for (size_t e = 0; e < spec->phases[k].edge_count && result == 0; e++)
-            result = push_listed(&all[k], spec, &spec->phases[k].edges[e], error);
-    if (result != 0) {
-        for (size_t k = 0; all != NULL && k < spec->phase_count; k++)
-            edge_list_free(&all[k]);
-        free(all);
-        return result;
+            result = push_listed(list, spec, &spec->phases[k].edges[e], error);
     }
-    *lists = all;
-    *period = (uint32_t)spec->phase_count;
-    return 0;
+    return result;
 }
 
 /* ---- building ---- */
@@ -56,32 +49,40 @@ static void free_phases(sl_topology *t) {
     t->phases = NULL;
 }
 
+static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+    int result = 0;
+    if (spec->family == SL_FAMILY_EDGES)
+        result = listed_edges(spec, out, error);
+    else if (spec->nodes > 1)
+        result = family_of(spec->family)->generate(spec, attempt, out, error);
+    if (result == 0 && out->count == 0)
+        edge_lists_add(out); /* one node has nobody to talk to */
+    if (result == 0 && out->lost.out_of_memory)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for a schedule of %u rounds", out->count);
+    return result;
+}
+
 static int build_phases(sl_topology *t, const sl_topology_spec *spec, uint64_t attempt, sl_error *error) {
-    edge_list *lists;
-    uint32_t period;
-    int result = spec->family == SL_FAMILY_EDGES ? listed_edges(spec, &lists, &period, error)
-                                                 : family_edges(spec, attempt, &lists, &period, error);
-    if (result != 0)
-        return result;
-    t->period = period;
-    t->phases = calloc(period, sizeof *t->phases);
-    if (t->phases == NULL)
-        result = sl_fail(error, SL_ENOMEM, "out of memory for %u phases", period);
-    for (uint32_t k = 0; k < period && result == 0; k++) {
-        result = phase_build(&t->phases[k], &lists[k], t->nodes, error);
+    edge_lists all = {0};
+    int result = draw_edges(spec, attempt, &all, error);
+    t->period = result == 0 ? all.count : 0;
+    t->phases = calloc((size_t)t->period + 1, sizeof *t->phases);
+    if (result == 0 && t->phases == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for %u phases", t->period);
+    for (uint32_t k = 0; result == 0 && k < t->period; k++) {
+        result = phase_build(&t->phases[k], &all.lists[k], t->nodes, error);
         if (result == 0)
             result = phase_weigh(&t->phases[k], spec, t->nodes, error);
-        if (result != 0 && period > 1)
+        if (result != 0 && t->period > 1)
             sl_fail_prefix(error, result, "schedule[%u]", k);
     }
-    for (uint32_t k = 0; k < period; k++)
-        edge_list_free(&lists[k]);
-    free(lists);
+    edge_lists_free(&all);
     return result;
 }
 
 static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_error *error) {
-    uint64_t attempts = family_is_random(spec->family) ? attempts_max : 1;
+    const sl_family_info *info = sl_family_describe(spec->family);
+    uint64_t attempts = info->random ? attempts_max : 1;
     for (uint64_t attempt = 0; attempt < attempts; attempt++) {
         free_phases(t);
         int result = build_phases(t, spec, attempt, error);
@@ -91,9 +92,8 @@ static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_erro
             return 0;
     }
     if (attempts > 1)
-        return sl_fail(error, SL_EINVAL, "family '%s': none of %llu graphs from seed %llu was connected; raise the %s",
-                       family_name(spec->family), (unsigned long long)attempts, (unsigned long long)spec->seed,
-                       spec->family == SL_FAMILY_ERDOS_RENYI ? "probability (ln(n)/n is where connected graphs begin)" : "degree");
+        return sl_fail(error, SL_EINVAL, "family \"%s\": none of %llu graphs from seed %llu was connected; raise the %s", info->name,
+                       (unsigned long long)attempts, (unsigned long long)spec->seed, family_of(spec->family)->raise);
     return sl_fail(error, SL_EINVAL, "edges: the graph is not connected%s: some nodes can never hear of others; add edges",
                    t->phases[0].undirected && t->period == 1 ? "" : " (every node must reach every other along the edges' direction)");
 }
@@ -159,10 +159,13 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
     sl_topology *t = calloc(1, sizeof *t);
     if (t == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a topology");
-    t->spec = *spec;
+    sl_topology_spec settled = *spec;
+    int result = spec->family == SL_FAMILY_EDGES ? 0 : family_settle(&settled, error);
+    t->spec = settled;
     t->spec.phases = NULL;
     t->nodes = spec->nodes;
-    int result = build_connected(t, spec, error);
+    if (result == 0)
+        result = build_connected(t, &settled, error);
     if (result == 0)
         result = gather_peers(t, error);
     if (result != 0) {
@@ -210,6 +213,10 @@ sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t ran
 
 uint32_t sl_topology_nodes(const sl_topology *topology) {
     return topology->nodes;
+}
+
+const sl_topology_spec *sl_topology_description(const sl_topology *topology) {
+    return &topology->spec;
 }
 
 uint32_t sl_topology_period(const sl_topology *topology) {

@@ -306,7 +306,7 @@ START_TEST(every_mistake_is_named) {
         {"{\"nodes\": 5, \"family\": \"random-regular\"}", "degree: missing"},
         {"{\"nodes\": 5, \"family\": \"erdos-renyi\", \"probability\": 1.5}", "probability: 1.5 is not allowed"},
         {"{\"nodes\": 50, \"family\": \"erdos-renyi\", \"probability\": 0.001}", "was connected; raise the probability"},
-        {"{\"nodes\": 5, \"family\": \"ring\", \"degree\": 3}", "degree: has no meaning for ring"},
+        {"{\"nodes\": 5, \"family\": \"ring\", \"degree\": 3}", "degree: has no meaning for family \"ring\", which takes no parameters"},
         {"{\"nodes\": 4, \"edges\": [[0,1],[2,3]]}", "the graph is not connected"},
         {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2]]}", "the graph is not connected (every node must reach"},
         {"{\"nodes\": 2, \"edges\": [[0,1],[1,0]]}", "stands twice"},

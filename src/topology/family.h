@@ -1,0 +1,61 @@
+/* family.h - what a graph family is: one constant for each, beside the code that draws it, and a table of the parameters that families take. */
+#ifndef SL_FAMILY_H
+#define SL_FAMILY_H
+
+#include "topology/graph.h"
+
+/* Parameters, in the order in which they are listed. */
+typedef enum parameter_id {
+    PARAMETER_SIDES,
+    PARAMETER_OFFSETS,
+    PARAMETER_DEGREE,
+    PARAMETER_ARITY,
+    PARAMETER_PART,
+    PARAMETER_CLIQUE,
+    PARAMETER_CLUSTERS,
+    PARAMETER_JOINED,
+    PARAMETER_BRIDGES,
+    PARAMETER_BRIDGE_EVERY,
+    PARAMETER_PROBABILITY,
+    PARAMETER_SEED
+} parameter_id;
+enum { PARAMETERS = PARAMETER_SEED + 1 };
+#define TAKES(name) (1u << PARAMETER_##name)
+
+typedef struct parameter {
+    const char *name, *meaning;
+    enum { WHOLE, WHOLES, FRACTION, FAMILY, SEED } kind; /* uint32_t, list of them, double in (0, 1], sl_family, uint64_t */
+    size_t at, count_at;                               /* where in sl_topology_spec; WHOLES: and where their number */
+    uint32_t count_max;                                /* WHOLES */
+} parameter;
+extern const parameter parameters[PARAMETERS];
+
+typedef struct family {
+    sl_family_info info;
+    unsigned takes, needs; /* sets of parameters; what it needs it also takes */
+    uint32_t nodes_min;
+    const char *raise; /* random families: what makes a connected graph likelier */
+    /* Fills in what is not given and refuses what cannot be, at a cost that 10^9 nodes do not notice; NULL: nothing to do. */
+    int (*settle)(sl_topology_spec *spec, sl_error *error);
+    /* The edges of each phase; with their weights where info.weighting is SL_WEIGHTING_EXPLICIT. spec is settled, of two nodes at least. */
+    int (*generate)(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error);
+} family;
+
+extern const family ring_family, path_family, grid_family, torus_family, hypercube_family, star_family, wheel_family, complete_family,
+    complete_bipartite_family, k_ary_tree_family, barbell_family, lollipop_family, circulant_family, symmetric_exponential_family, clusters_family;
+extern const family random_regular_family, erdos_renyi_family;
+extern const family directed_ring_family, static_exponential_family;
+extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family, alternating_matchings_family;
+
+/* NULL for SL_FAMILY_EDGES and for what is no family. */
+const family *family_of(sl_family which);
+
+/* Checks a description and fills it in. */
+int family_settle(sl_topology_spec *spec, sl_error *error);
+/* SL_EINVAL when a graph of so many directed edges is beyond what can be kept. */
+int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error);
+/* sides: as given, their product checked; none: two, as equal as can be. */
+int settle_sides(sl_topology_spec *spec, sl_error *error);
+int check_power_of_two(const sl_topology_spec *spec, sl_error *error);
+
+#endif
