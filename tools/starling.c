@@ -16,6 +16,7 @@ static const command commands[] = {
     {"sim", cmd_sim, "simulate the same run in one process, with the same numbers"},
     {"compare", cmd_compare, "run several algorithms on the same data and print one table"},
     {"check", cmd_check, "validate an experiment or a topology and print what it means"},
+    {"topology", cmd_topology, "make topology files"},
 };
 
 static const char usage[] =
@@ -38,7 +39,7 @@ static const char tail[] = "\n"
 static void print_help(FILE *to) {
     fputs(usage, to);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(to, "  %-7s %s\n", commands[i].name, commands[i].help);
+        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
     fputs(tail, to);
 }
 
@@ -75,6 +76,6 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return finish(commands[i].main(argc - 1, argv + 1));
-    complain("unknown command '%s'; one of run, agent, sim, compare, check (starling --help)", argv[1]);
+    complain("unknown command '%s'; one of run, agent, sim, compare, check, topology (starling --help)", argv[1]);
     return TOOL_USAGE;
 }

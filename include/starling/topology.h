@@ -172,8 +172,13 @@ typedef struct sl_topology_report {
 #define SL_SPECTRUM_NODES_MAX 3000u
 int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error);
 
-/* Canonical JSON of the topology that sl_topology_parse takes back to an equal topology (equal hash); malloc'ed, caller frees. */
+/* Canonical JSON of the topology that sl_topology_parse takes back to an equal topology, with its hash, so that a change is noticed; malloc'ed, caller
+ * frees. NULL: out of memory. */
 char *sl_topology_json(const sl_topology *topology);
+/* The same with a family written out as edges and weights; what it was is kept under "provenance". */
+char *sl_topology_json_expanded(const sl_topology *topology);
+/* A family's description, settled (sl_topology_spec_parse) and without a hash, as its graph is not built. */
+char *sl_topology_spec_json(const sl_topology_spec *spec);
 
 #ifdef __cplusplus
 }

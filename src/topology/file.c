@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <jansson.h>
 
@@ -13,7 +14,7 @@
 enum { WEIGHTINGS = SL_WEIGHTING_EXPLICIT, FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
 
 /* Keys beside the parameters of families. */
-static const char *const common_keys[] = {"nodes", "family", "weights", "directed", "edges", "schedule", "comment"};
+static const char *const common_keys[] = {"nodes", "family", "weights", "directed", "edges", "schedule", "provenance", "hash", "comment"};
 enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
 
 /* Everything that the spec points to while it is read. */
@@ -22,6 +23,8 @@ typedef struct reading {
     sl_phase_spec *phases;
     sl_edge **edges; /* (phase_count) */
     bool weighted, unweighted; /* edges with and without a weight were seen */
+    char *provenance;          /* as text */
+    char hash[HASH_DIGITS + 1]; /* that it must have; empty: any */
 } reading;
 
 static const char *weighting_at(int i) {
@@ -163,6 +166,26 @@ static int read_weights(reading *r, json_t *value, sl_error *error) {
     return 0;
 }
 
+static int read_provenance(reading *r, json_t *root, sl_error *error) {
+    json_t *provenance = json_object_get(root, "provenance"), *hash = json_object_get(root, "hash");
+    if (provenance != NULL && (!json_is_object(provenance) || r->spec.family != SL_FAMILY_EDGES))
+        return sl_fail(error, SL_EINVAL, "provenance: must be an object that says where listed edges came from");
+    if (hash != NULL && (!json_is_string(hash) || json_string_length(hash) != HASH_DIGITS))
+        return sl_fail(error, SL_EINVAL, "hash: must be %d hexadecimal digits", HASH_DIGITS);
+    snprintf(r->hash, sizeof r->hash, "%s", hash ? json_string_value(hash) : "");
+    r->provenance = provenance ? json_dumps(provenance, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    return 0;
+}
+
+static int check_hash(const reading *r, const sl_topology *t, sl_error *error) {
+    char hash[HASH_DIGITS + 1];
+    snprintf(hash, sizeof hash, "%0*llx", HASH_DIGITS, (unsigned long long)sl_topology_hash(t));
+    if (r->hash[0] == '\0' || strcasecmp(r->hash, hash) == 0)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "hash: %.16s is written, but this topology has %s: it was changed since, or is drawn differently by this version; "
+                                     "leave \"hash\" out to take it as it is", r->hash, hash);
+}
+
 static int read_root(reading *r, json_t *root, uint32_t nodes_max, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be an object such as {\"nodes\": 8, \"family\": \"ring\"}");
@@ -183,6 +206,8 @@ static int read_root(reading *r, json_t *root, uint32_t nodes_max, sl_error *err
         result = read_parameters(r, root, error);
     if (result == 0)
         result = read_weights(r, json_object_get(root, "weights"), error);
+    if (result == 0)
+        result = read_provenance(r, root, error);
     return result;
 }
 
@@ -191,6 +216,7 @@ static void reading_free(reading *r) {
         free(r->edges[k]);
     free(r->edges);
     free(r->phases);
+    free(r->provenance);
 }
 
 /* From text to a spec; what it points to is the reading's, which is to be freed in any case. */
@@ -225,11 +251,26 @@ int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *
     return 0;
 }
 
+static int open_read(sl_topology **out, reading *r, sl_error *error) {
+    sl_topology *t = NULL;
+    int result = sl_topology_open(&t, &r->spec, error);
+    if (result == 0)
+        result = check_hash(r, t, error);
+    if (result != 0) {
+        sl_topology_close(&t);
+        return result;
+    }
+    t->provenance = r->provenance;
+    r->provenance = NULL;
+    *out = t;
+    return 0;
+}
+
 int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
     reading r;
     int result = read_text(&r, json, where, SL_NODES_MAX, error);
     if (result == 0) {
-        result = sl_topology_open(out, &r.spec, error);
+        result = open_read(out, &r, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", where);
     }

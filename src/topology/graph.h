@@ -41,6 +41,8 @@ typedef struct phase {
     bool undirected; /* every edge has its reverse */
 } phase;
 
+enum { HASH_DIGITS = 16 };
+
 struct sl_topology {
     sl_topology_spec spec; /* without phases: what was asked for */
     uint32_t nodes, period, window;
@@ -48,6 +50,7 @@ struct sl_topology {
     uint64_t *peers_start; /* (nodes + 1) */
     uint32_t *peers;       /* union over phases and directions, sorted within a node */
     uint64_t hash;
+    char *provenance; /* JSON text: where a list of edges came from, if its file says so */
     sl_stochasticity stochastic;
 };
 

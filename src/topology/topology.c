@@ -186,6 +186,7 @@ void sl_topology_close(sl_topology **topology) {
     free_phases(t);
     free(t->peers_start);
     free(t->peers);
+    free(t->provenance);
     free(t);
     *topology = NULL;
 }

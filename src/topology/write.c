@@ -1,5 +1,7 @@
-/* write.c - a topology back to JSON; see file.c for the way in. */
+/* write.c - a topology back to JSON, with its hash and where it came from; see file.c for the way in. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -12,50 +14,117 @@ static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
     return false;
 }
 
-static json_t *edges_json(const sl_topology *t, const phase *p) {
-    bool weighted = t->spec.weighting == SL_WEIGHTING_EXPLICIT;
-    json_t *edges = json_array();
+/* Straight to text: millions of edges as JSON values would take a gigabyte. */
+static void write_edges(FILE *to, const sl_topology *t, const phase *p, bool weighted) {
+    const char *comma = "";
+    fputs("\"edges\":[", to);
     for (uint32_t i = 0; i < t->nodes; i++) {
-        if (weighted)
-            json_array_append_new(edges, json_pack("[iif]", (int)i, (int)i, p->self[i]));
+        if (weighted) {
+            fprintf(to, "%s[%u,%u,%.17g]", comma, i, i, p->self[i]);
+            comma = ",";
+        }
         for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
-            int from = (int)p->in.peers[e], to = (int)i;
+            uint32_t from = p->in.peers[e];
             if (weighted)
-                json_array_append_new(edges, json_pack("[iif]", from, to, p->in.weights[e]));
-            else if (t->spec.directed || from < to || !has_edge(&p->in, p->in.peers[e], i))
-                json_array_append_new(edges, json_pack("[ii]", from, to));
+                fprintf(to, "%s[%u,%u,%.17g]", comma, from, i, p->in.weights[e]);
+            else if (t->spec.directed || from < i || !has_edge(&p->in, from, i))
+                fprintf(to, "%s[%u,%u]", comma, from, i);
+            else
+                continue;
+            comma = ",";
         }
     }
-    return edges;
+    fputc(']', to);
 }
 
-static void family_json(const sl_topology_spec *spec, json_t *root) {
+static void write_phases(FILE *to, const sl_topology *t, bool weighted) {
+    if (t->period == 1) {
+        write_edges(to, t, &t->phases[0], weighted);
+        return;
+    }
+    fputs("\"schedule\":[", to);
+    for (uint32_t k = 0; k < t->period; k++) {
+        fputs(k ? ",{" : "{", to);
+        write_edges(to, t, &t->phases[k], weighted);
+        fputc('}', to);
+    }
+    fputc(']', to);
+}
+
+static void set_weights(json_t *root, const sl_topology_spec *spec) {
+    if (spec->weighting != SL_WEIGHTING_EXPLICIT)
+        json_object_set_new(root, "weights", json_string(weighting_name(spec->weighting)));
+}
+
+static void set_family(json_t *root, const sl_topology_spec *spec) {
     const family *f = family_of(spec->family);
     json_object_set_new(root, "family", json_string(f->info.name));
     for (int i = 0; i < PARAMETERS; i++)
         if (f->takes & 1u << i)
             json_object_set_new(root, parameters[i].name, parameter_json(&parameters[i], spec));
+    set_weights(root, spec);
+}
+
+static void set_hash(json_t *root, const sl_topology *t) {
+    char hash[HASH_DIGITS + 1];
+    snprintf(hash, sizeof hash, "%0*llx", HASH_DIGITS, (unsigned long long)t->hash);
+    json_object_set_new(root, "hash", json_string(hash));
+}
+
+/* The object as text, with the phases as its last member. */
+static char *dump_with_phases(json_t *root, const sl_topology *t, bool weighted) {
+    char *head = json_dumps(root, JSON_COMPACT), *text = NULL;
+    size_t size;
+    FILE *to = head ? open_memstream(&text, &size) : NULL;
+    if (to != NULL) {
+        fprintf(to, "%.*s,", (int)strlen(head) - 1, head);
+        write_phases(to, t, weighted);
+        fputc('}', to);
+        if (ferror(to) | fclose(to)) {
+            free(text);
+            text = NULL;
+        }
+    }
+    free(head);
+    return text;
+}
+
+char *sl_topology_spec_json(const sl_topology_spec *spec) {
+    json_t *root = json_pack("{sI}", "nodes", (json_int_t)spec->nodes);
+    set_family(root, spec);
+    char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    return text;
 }
 
 char *sl_topology_json(const sl_topology *t) {
-    json_t *root = json_pack("{si}", "nodes", (int)t->nodes);
+    json_t *root = json_pack("{sI}", "nodes", (json_int_t)t->nodes);
+    char *text;
     if (t->spec.family != SL_FAMILY_EDGES) {
-        family_json(&t->spec, root);
+        set_family(root, &t->spec);
+        set_hash(root, t);
+        text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
     } else {
+        set_weights(root, &t->spec);
         if (t->spec.directed)
             json_object_set_new(root, "directed", json_true());
-        json_t *schedule = json_array();
-        for (uint32_t k = 0; k < t->period; k++)
-            json_array_append_new(schedule, json_pack("{so}", "edges", edges_json(t, &t->phases[k])));
-        if (t->period == 1)
-            json_object_set(root, "edges", json_object_get(json_array_get(schedule, 0), "edges"));
-        else
-            json_object_set(root, "schedule", schedule);
-        json_decref(schedule);
+        if (t->provenance != NULL)
+            json_object_set_new(root, "provenance", json_loads(t->provenance, 0, NULL));
+        set_hash(root, t);
+        text = dump_with_phases(root, t, t->spec.weighting == SL_WEIGHTING_EXPLICIT);
     }
-    if (t->spec.weighting != SL_WEIGHTING_EXPLICIT)
-        json_object_set_new(root, "weights", json_string(weighting_name(t->spec.weighting)));
-    char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    return text;
+}
+
+char *sl_topology_json_expanded(const sl_topology *t) {
+    if (t->spec.family == SL_FAMILY_EDGES)
+        return sl_topology_json(t);
+    json_t *root = json_pack("{sI}", "nodes", (json_int_t)t->nodes), *provenance = json_object();
+    set_family(provenance, &t->spec);
+    json_object_set_new(root, "provenance", provenance);
+    set_hash(root, t);
+    char *text = dump_with_phases(root, t, true);
     json_decref(root);
     return text;
 }

@@ -297,7 +297,8 @@ def bad_usage(scene):
 
 
 def help_and_version(scene):
-    for arguments in (("--help",), ("--version",), ("run", "--help"), ("agent", "--help"), ("sim", "--help"), ("check", "--help")):
+    for arguments in (("--help",), ("--version",), ("run", "--help"), ("agent", "--help"), ("sim", "--help"), ("check", "--help"),
+                      ("topology", "--help"), ("topology", "make", "--help")):
         ended = scene.call(*arguments)
         check(ended.code == 0 and ended.out and not ended.err, f"{arguments}: code {ended.code}, stderr {ended.err!r}")
 

@@ -238,6 +238,29 @@ START_TEST(a_topology_comes_back_from_its_json) {
 }
 END_TEST
 
+START_TEST(a_family_written_out_is_the_same_topology_and_keeps_where_it_came_from) {
+    static const char *const files[] = {
+        "{\"nodes\": 12, \"family\": \"torus\", \"sides\": [3, 4]}",
+        "{\"nodes\": 12, \"family\": \"random-regular\", \"degree\": 3, \"seed\": 7, \"weights\": \"lazy\"}",
+        "{\"nodes\": 6, \"family\": \"one-peer-exponential\", \"weights\": \"push-sum\"}",
+        "{\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"bridge_every\": 2}",
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        sl_topology *t = parse(files[i]);
+        char *expanded = sl_topology_json_expanded(t);
+        sl_topology *back = parse(expanded);
+        ck_assert_uint_eq(sl_topology_hash(t), sl_topology_hash(back));
+        char *again = sl_topology_json(back);
+        ck_assert_str_eq(expanded, again);
+        ck_assert_ptr_nonnull(strstr(expanded, "\"provenance\":{\"family\":\""));
+        sl_topology_close(&t);
+        sl_topology_close(&back);
+        free(expanded);
+        free(again);
+    }
+}
+END_TEST
+
 /* ---- the window: no legal order of events lets a message come further ahead than it says ---- */
 
 static uint32_t widest_lead(const char *json, uint32_t rounds) {
@@ -319,6 +342,9 @@ START_TEST(every_mistake_is_named) {
         {"{\"nodes\": 2, \"edges\": [[0,0,0.5],[0,1,0.4],[1,0,0.5],[1,1,0.5]]}", "row 1 sums to 0.9 (off by 0.1)"},
         {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0,0.500001],[0,0,0.5],[1,1,0.5]]}", "(off by 1e-06)"},
         {"{\"nodes\": 2, \"edges\": [[0,1,1.5],[1,0,1.5]]}", "node 0's own weight W[0][0] is -0.5"},
+        {"{\"nodes\": 8, \"family\": \"ring\", \"hash\": \"0123456789abcdef\"}", "hash: 0123456789abcdef is written, but this topology has "},
+        {"{\"nodes\": 8, \"family\": \"ring\", \"hash\": \"abc\"}", "hash: must be 16 hexadecimal digits"},
+        {"{\"nodes\": 8, \"family\": \"ring\", \"provenance\": {}}", "provenance: must be an object that says where listed edges came from"},
         {"{\"nodes\": 2, \"schedule\": []}", "schedule: must be a list"},
         {"{\"nodes\": 2, \"schedule\": [{\"edges\": [[0,1]]}, {\"edge\": []}]}", "schedule[1]: unknown key \"edge\"; did you mean \"edges\"?"},
     };
@@ -343,6 +369,7 @@ int main(void) {
               listed_weights_are_taken_and_self_weights_completed);
     ADD_TESTS(suite, "properties", hundreds_of_random_graphs_are_doubly_stochastic_connected_and_repeatable, a_seed_is_another_graph,
               one_peer_exponential_averages_exactly_in_log2_n_rounds, a_topology_comes_back_from_its_json,
+              a_family_written_out_is_the_same_topology_and_keeps_where_it_came_from,
               the_window_covers_every_legal_lead);
     ADD_TESTS(suite, "mistakes", every_mistake_is_named);
     return run_suite(suite);

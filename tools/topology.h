@@ -1,0 +1,9 @@
+/* topology.h - the subcommands of `starling topology`: each takes its own arguments, argv[0] being its name, and returns an exit code. */
+#ifndef TOPOLOGY_H
+#define TOPOLOGY_H
+
+#include "tool.h"
+
+int topology_make(int argc, char **argv);
+
+#endif
