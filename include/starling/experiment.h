@@ -28,7 +28,7 @@ extern "C" {
 #define SL_SPEEDS_MAX 4096
 
 typedef enum sl_schedule_kind { SL_SCHEDULE_CONSTANT, SL_SCHEDULE_STEP, SL_SCHEDULE_COSINE } sl_schedule_kind;
-typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC } sl_model_kind;
+typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC, SL_MODEL_LENET5, SL_MODEL_RESNET20 } sl_model_kind;
 typedef enum sl_data_kind { SL_DATA_DIGITS, SL_DATA_MNIST, SL_DATA_CIFAR10, SL_DATA_LIBSVM } sl_data_kind;
 typedef enum sl_partition_kind { SL_PARTITION_IID, SL_PARTITION_SHARDS, SL_PARTITION_DIRICHLET } sl_partition_kind;
 
@@ -64,6 +64,8 @@ typedef struct sl_data_config {
     sl_partition_kind partition;
     uint32_t shards_per_node; /* shards */
     double alpha;             /* dirichlet */
+    sl_switch standardise;    /* pixels divided by their channel's deviation? auto: for lenet5 and resnet20 */
+    sl_switch augment;        /* training images shifted and mirrored? auto: for resnet20 */
 } sl_data_config;
 
 typedef struct sl_record_config {

@@ -18,7 +18,7 @@ static const char *const compressors[] = {
 #undef COMPRESSOR_NAME
     NULL};
 static const char *const schedules[] = {"constant", "step", "cosine", NULL};
-static const char *const models[] = {"softmax", "mlp", "quadratic", NULL};
+static const char *const models[] = {"softmax", "mlp", "quadratic", "lenet5", "resnet20", NULL};
 static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", NULL};
 static const char *const partitions[] = {"iid", "shards", "dirichlet", NULL};
 
@@ -97,6 +97,10 @@ const key sl_keys[] = {
     {"data.partition.name", KEY_CHOICE, AT(data.partition), .choices = partitions, .fallback = "\"iid\"", .help = "samples to nodes"},
     {"data.partition.shards_per_node", KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000), .fallback = "2", .help = "shards: pieces of the label-sorted data"},
     {"data.partition.alpha", KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1", .help = "dirichlet: smaller is more uneven"},
+    {"data.standardise", KEY_SWITCH, AT(data.standardise), .fallback = "\"auto\"",
+     .help = "pixels divided by their channel's standard deviation? auto: for lenet5 and resnet20"},
+    {"data.augment", KEY_SWITCH, AT(data.augment), .fallback = "\"auto\"",
+     .help = "training images shifted by up to 4 pixels and mirrored at random? auto: for resnet20"},
 
     {"record.every", KEY_U64, AT(record.every), BETWEEN(0, 1e12), .fallback = "0", .help = "rounds between evaluations; 0: about 20 in a run"},
     {"record.parameters_at", KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count), BETWEEN(0, 1e12),

@@ -8,13 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PIXELS 3072u
+#define SIDE 32u
+#define PIXELS (3 * SIDE * SIDE)
 #define RECORD (PIXELS + 1)
 #define CLASSES 10u
 #define BATCHES 5
 
 static const float channel_means[SL_CHANNELS_MAX] = {0.4914f, 0.4822f,
                                                      0.4465f}; /* of the 50,000 training images */
+
+static const float channel_deviations[SL_CHANNELS_MAX] = {0.2470f, 0.2435f, 0.2616f}; /* of the same */
 
 static int check_records(const sl_bytes *file, sl_error *error) {
     if (file->size == 0 || file->size % RECORD != 0)
@@ -55,7 +58,9 @@ static int join(sl_samples *out, const sl_bytes *files, size_t file_count, uint3
         return code;
     out->classes = CLASSES;
     out->channels = SL_CHANNELS_MAX;
+    out->height = out->width = SIDE;
     memcpy(out->mean, channel_means, sizeof channel_means);
+    memcpy(out->deviation, channel_deviations, sizeof channel_deviations);
     copy_records(out, files);
     return 0;
 }

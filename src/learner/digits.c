@@ -24,6 +24,7 @@
 #define TEST_FIRST                                                                                 \
     0x80000000u /* held-out samples have their own indices, whatever the training set's size */
 #define DIGITS_MEAN 0.17f /* of pixel/255, about */
+#define DIGITS_DEVIATION 0.3f
 
 #define POINTS_MAX 14
 #define STROKES_MAX 2
@@ -278,7 +279,9 @@ static int draw_table(sl_samples *out, uint64_t seed, uint32_t first, uint32_t c
     if (code != 0)
         return code;
     out->classes = CLASSES;
+    out->height = out->width = SIDE;
     out->mean[0] = DIGITS_MEAN;
+    out->deviation[0] = DIGITS_DEVIATION;
     for (uint32_t i = 0; i < count; i++)
         out->labels[i] = draw_sample(out->pixels + (size_t)i * PIXELS, seed, first + i);
     return 0;

@@ -13,6 +13,7 @@
 #define SIDE_MAX 1024u /* rows or columns of an image */
 #define CLASSES 10u
 #define MNIST_MEAN 0.1307f /* of pixel/255 over the 60,000 training images */
+#define MNIST_DEVIATION 0.3081f /* of the same pixels */
 
 static uint32_t word_at(const uint8_t *bytes, size_t offset) {
     const uint8_t *p = bytes + offset;
@@ -80,7 +81,10 @@ int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels
     if (code != 0)
         return code;
     samples.classes = CLASSES;
+    samples.height = shape[1];
+    samples.width = shape[2];
     samples.mean[0] = MNIST_MEAN;
+    samples.deviation[0] = MNIST_DEVIATION;
     memcpy(samples.pixels, images->data + 16, (size_t)samples.count * samples.features);
     code = copy_labels(&samples, labels, error);
     if (code != 0)

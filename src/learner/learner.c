@@ -1,6 +1,8 @@
 /* learner.c - models on data; see starling/learner.h.
  *
- * A network trains on batches of the rank's samples; the quadratic has its whole function in a file
+ * A network trains on batches of the rank's samples. Batch normalisation has no running statistics: they
+ * would be state beside the model, which gossip does not mix; whenever x is evaluated they are taken afresh from training
+ * samples (Wu, Johnson 2021, "precise" statistics), a pure function of x. The quadratic has its whole function in a file
  * and neither data, batches nor a held-out set: a round of it is a full gradient, and an epoch is
  * one round.
  */
@@ -15,11 +17,15 @@
 
 #include "data.h"
 #include "hash.h"
+#include "image.h"
+#include "model.h"
 #include "network.h"
 #include "partition.h"
 #include "quadratic.h"
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
+#define EVALUATION_FLOATS ((size_t)1 << 24)
+#define STATISTICS_ROWS 2048u /* training samples that batch normalisation's statistics are taken of, about */
 #define ROWS_AHEAD 4u        /* samples of a batch that are fetched before their turn */
 #define DESCRIPTION_MAX (SL_PATH_MAX + 512)
 
@@ -31,6 +37,9 @@ struct sl_learner {
     sl_data data;
     sl_partition partition;
     sl_network network;
+    uint32_t batch, evaluation_rows; /* samples of a training batch, and of a pass over held-out ones, at most */
+    bool augments;
+    float *planes; /* (features) a sample before its pixels are arranged; NULL: they lie as the network takes them */
     uint64_t data_hash;
     char description[DESCRIPTION_MAX];
 };
@@ -64,18 +73,13 @@ static void describe_partition(char *text, size_t size, const sl_data_config *co
 }
 
 static void describe_network(sl_learner *learner) {
-    const sl_network *net = &learner->network;
-    char sizes[SL_NETWORK_SIZES_MAX * 11 + 1], partition[64] = "";
-    size_t used = 0;
-    for (size_t i = 0; i <= net->layers; i++)
-        used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%u", i > 0 ? "-" : "",
-                                 net->sizes[i]);
-    describe_partition(partition, sizeof partition, &learner->experiment->data);
+    const sl_experiment *experiment = learner->experiment;
+    char model[SL_LAYERS_MAX * 11], partition[64] = "";
+    sl_model_describe(model, sizeof model, &experiment->model, &learner->network.table);
+    describe_partition(partition, sizeof partition, &experiment->data);
     snprintf(learner->description, DESCRIPTION_MAX,
-             "%s %s, %zu parameters; %s, %u train, %u test, %s",
-             net->layers > 1 ? "mlp" : "softmax", sizes, net->dimension,
-             data_name(learner->experiment->data.kind), learner->data.train.count,
-             learner->data.test.count, partition);
+             "%s, %zu parameters; %s, %u train, %u test, %s", model, learner->network.table.dimension,
+             data_name(experiment->data.kind), learner->data.train.count, learner->data.test.count, partition);
 }
 
 static int open_quadratic(sl_learner *learner, sl_error *error) {
@@ -94,34 +98,62 @@ static int open_quadratic(sl_learner *learner, sl_error *error) {
     return 0;
 }
 
-/* Layer sizes: what the data gives at both ends, the model's hidden layers between. */
+/* Held-out samples at a time: not more than keep the activations of one pass within EVALUATION_FLOATS. */
+static uint32_t evaluation_rows(const sl_layers *table) {
+    size_t floats = 0;
+    for (uint32_t i = 0; i <= table->count; i++)
+        floats += sl_shape_size(sl_layers_shape(table, i));
+    size_t rows = EVALUATION_FLOATS / floats;
+    return rows < 1 ? 1 : rows < EVALUATION_ROWS ? (uint32_t)rows : EVALUATION_ROWS;
+}
+
 static int open_network(sl_learner *learner, sl_error *error) {
-    const sl_model_config *model = &learner->experiment->model;
-    uint32_t sizes[SL_NETWORK_SIZES_MAX], batch = learner->experiment->data.batch;
-    size_t count = 0, hidden = model->kind == SL_MODEL_MLP ? model->hidden_count : 0;
-    if (hidden > SL_HIDDEN_MAX || (model->kind == SL_MODEL_MLP && hidden == 0))
-        return sl_fail(error, SL_EINVAL, "model.hidden has %zu layers; allowed are 1 to %d", hidden,
-                       SL_HIDDEN_MAX);
-    sizes[count++] = learner->data.train.features;
-    for (size_t i = 0; i < hidden; i++)
-        sizes[count++] = model->hidden[i];
-    sizes[count++] = learner->data.train.classes;
-    if (batch > learner->data.train.count)
-        batch = learner->data.train.count; /* no node has more */
-    return sl_network_open(&learner->network, sizes, count,
-                           batch > EVALUATION_ROWS ? batch : EVALUATION_ROWS, error);
+    const sl_experiment *experiment = learner->experiment;
+    const sl_samples *train = &learner->data.train;
+    bool images = sl_model_takes_images(experiment->model.kind);
+    sl_shape input = {1, 1, train->features};
+    if (images && train->height > 0)
+        input = (sl_shape){train->height, train->width, train->channels};
+    sl_layers table;
+    int code = sl_model_build(&table, &experiment->model, input, train->classes, data_name(experiment->data.kind), error);
+    if (code != 0)
+        return code;
+    learner->batch = experiment->data.batch < train->count ? experiment->data.batch : train->count; /* no node has more */
+    learner->evaluation_rows = evaluation_rows(&table);
+    return sl_network_open(&learner->network, &table, learner->batch > learner->evaluation_rows ? learner->batch : learner->evaluation_rows, error);
+}
+
+static bool is_on(sl_switch wanted, bool fallback) {
+    return wanted == SL_SWITCH_AUTO ? fallback : wanted == SL_SWITCH_ON;
+}
+
+/* How samples become rows of the network's input. */
+static int open_rows(sl_learner *learner, sl_error *error) {
+    const sl_experiment *experiment = learner->experiment;
+    bool images = sl_model_takes_images(experiment->model.kind);
+    learner->augments = is_on(experiment->data.augment, experiment->model.kind == SL_MODEL_RESNET20);
+    if (learner->augments && !images)
+        return sl_fail(error, SL_EINVAL, "data.augment: true needs a model that sees images, such as lenet5 or resnet20");
+    if (!images || (learner->data.train.channels == 1 && !learner->augments))
+        return 0;
+    learner->planes = malloc(learner->data.train.features * sizeof *learner->planes);
+    return learner->planes != NULL ? 0 : sl_fail(error, SL_ENOMEM, "learner: out of memory");
 }
 
 static int open_with_data(sl_learner *learner, sl_error *error) {
     const sl_experiment *experiment = learner->experiment;
+    sl_data_config data = experiment->data;
+    data.standardise = is_on(data.standardise, sl_model_takes_images(experiment->model.kind)) ? SL_SWITCH_ON : SL_SWITCH_OFF;
     if (experiment->data.batch < 1)
         return sl_fail(error, SL_EINVAL, "data.batch is 0; it must be at least 1");
-    int code = sl_data_load(&learner->data, &experiment->data, experiment->seed, error);
+    int code = sl_data_load(&learner->data, &data, experiment->seed, error);
     if (code == 0)
         code = sl_partition_open(&learner->partition, &experiment->data, &learner->data.train,
                                  learner->nodes, experiment->seed, error);
     if (code == 0)
         code = open_network(learner, error);
+    if (code == 0)
+        code = open_rows(learner, error);
     if (code != 0)
         return code;
     learner->data_hash =
@@ -155,12 +187,13 @@ void sl_learner_close(sl_learner **learner) {
     sl_network_close(&(*learner)->network);
     sl_partition_close(&(*learner)->partition);
     sl_data_free(&(*learner)->data);
+    free((*learner)->planes);
     free(*learner);
     *learner = NULL;
 }
 
 size_t sl_learner_dimension(const sl_learner *learner) {
-    return learner->is_quadratic ? learner->quadratic.dimension : learner->network.dimension;
+    return learner->is_quadratic ? learner->quadratic.dimension : learner->network.table.dimension;
 }
 
 uint64_t sl_learner_rounds(const sl_learner *learner) {
@@ -176,16 +209,15 @@ uint64_t sl_learner_rounds(const sl_learner *learner) {
 }
 
 const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count) {
-    *count = learner->is_quadratic ? 0 : 2 * learner->network.layers;
-    return learner->is_quadratic ? NULL : learner->network.tensor_ends;
+    *count = learner->is_quadratic ? 0 : learner->network.table.tensor_count;
+    return learner->is_quadratic ? NULL : learner->network.table.tensor_ends;
 }
 
 uint64_t sl_learner_layout_hash(const sl_learner *learner) {
     uint64_t hash = sl_hash_word(SL_HASH_START, (uint64_t)learner->experiment->model.kind);
     if (learner->is_quadratic)
         return sl_hash_word(hash, learner->quadratic.dimension);
-    return sl_hash(hash, learner->network.sizes,
-                   (learner->network.layers + 1) * sizeof learner->network.sizes[0]);
+    return sl_layers_hash(hash, &learner->network.table);
 }
 
 uint64_t sl_learner_data_hash(const sl_learner *learner) {
@@ -199,11 +231,21 @@ const char *sl_learner_describe(const sl_learner *learner) {
 void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
     assert(rank < learner->nodes);
     if (!learner->is_quadratic) {
-        sl_network_initial(&learner->network, learner->experiment->seed, x);
+        sl_layers_initial(&learner->network.table, learner->experiment->seed, x);
         return;
     }
     size_t d = learner->quadratic.dimension;
     memcpy(x, learner->quadratic.x0 + rank * d, d * sizeof *x);
+}
+
+/* Sample `index` into row `row` of the network's input, and its label. */
+static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t index, uint32_t row, sl_crop crop) {
+    sl_network *net = &learner->network;
+    float *x = net->activations[0] + (size_t)row * samples->features;
+    bool as_it_lies = learner->planes == NULL;
+    net->labels[row] = sl_samples_get(samples, index, as_it_lies ? x : learner->planes);
+    if (!as_it_lies)
+        sl_image_arrange(x, learner->planes, net->table.input, crop);
 }
 
 double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x,
@@ -217,10 +259,23 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
     for (uint32_t i = 0; i < rows; i++) {
         if (i + ROWS_AHEAD < rows)
             sl_samples_prefetch(&learner->data.train, indices[i + ROWS_AHEAD]);
-        net->labels[i] = sl_samples_get(&learner->data.train, indices[i],
-                                        net->activations[0] + (size_t)i * net->sizes[0]);
+        sl_crop crop = learner->augments ? sl_crop_draw(learner->experiment->seed, rank, round, i) : (sl_crop){0};
+        fill_row(learner, &learner->data.train, indices[i], i, crop);
     }
     return sl_network_gradient(net, rows, x, g);
+}
+
+/* Statistics of x for normalisation, from training samples spread evenly over all of them: the same for every agent. */
+static void collect_statistics(sl_learner *learner, const float *x) {
+    const sl_samples *train = &learner->data.train;
+    uint32_t batches = (STATISTICS_ROWS + learner->batch - 1) / learner->batch;
+    uint64_t total = (uint64_t)batches * learner->batch;
+    sl_network_forget(&learner->network);
+    for (uint32_t b = 0; b < batches; b++) {
+        for (uint32_t i = 0; i < learner->batch; i++)
+            fill_row(learner, train, (uint32_t)((i * (uint64_t)batches + b) * train->count / total), i, (sl_crop){0});
+        sl_network_collect(&learner->network, learner->batch, x);
+    }
 }
 
 sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
@@ -230,11 +285,12 @@ sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
     const sl_samples *test = &learner->data.test;
     double loss = 0;
     uint64_t correct = 0;
-    for (uint32_t first = 0; first < test->count; first += EVALUATION_ROWS) {
-        uint32_t rest = test->count - first, rows = rest < EVALUATION_ROWS ? rest : EVALUATION_ROWS;
+    if (net->statistics_count > 0)
+        collect_statistics(learner, x);
+    for (uint32_t first = 0; first < test->count; first += learner->evaluation_rows) {
+        uint32_t rest = test->count - first, rows = rest < learner->evaluation_rows ? rest : learner->evaluation_rows;
         for (uint32_t i = 0; i < rows; i++)
-            net->labels[i] =
-                sl_samples_get(test, first + i, net->activations[0] + (size_t)i * net->sizes[0]);
+            fill_row(learner, test, first + i, i, (sl_crop){0});
         loss += sl_network_score(net, rows, x, &correct);
     }
     return (sl_evaluation){.loss = loss / test->count, .accuracy = (double)correct / test->count};

@@ -43,6 +43,8 @@ int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, u
     }
     *out = (sl_samples){
         .count = (uint32_t)count, .features = (uint32_t)features, .labels = labels, .channels = 1};
+    for (int c = 0; c < SL_CHANNELS_MAX; c++)
+        out->scale[c] = out->deviation[c] = 1;
     if (kind == SL_SAMPLES_PIXELS)
         out->pixels = table;
     else
@@ -57,10 +59,10 @@ void sl_samples_free(sl_samples *samples) {
     *samples = (sl_samples){0};
 }
 
-/* One multiplication and one subtraction, each rounded: every processor gives the same bits. */
-FOR_EACH_CPU static void convert(float *x, const uint8_t *pixels, size_t count, float mean) {
+/* Each operation rounded on its own: every processor gives the same bits. */
+FOR_EACH_CPU static void convert(float *x, const uint8_t *pixels, size_t count, float mean, float scale) {
     for (size_t i = 0; i < count; i++)
-        x[i] = (float)pixels[i] * (1.0f / 255.0f) - mean;
+        x[i] = ((float)pixels[i] * (1.0f / 255.0f) - mean) * scale;
 }
 
 void sl_samples_prefetch(const sl_samples *samples, uint32_t index) {
@@ -83,7 +85,7 @@ uint16_t sl_samples_get(const sl_samples *samples, uint32_t index, float *x) {
     const uint8_t *pixels = samples->pixels + first;
     for (uint32_t channel = 0; channel < samples->channels; channel++) {
         size_t start = channel * plane;
-        convert(x + start, pixels + start, plane, samples->mean[channel]);
+        convert(x + start, pixels + start, plane, samples->mean[channel], samples->scale[channel]);
     }
     return samples->labels[index];
 }

@@ -1,8 +1,8 @@
 /* samples.h - a table of labelled samples in memory: bytes for images, floats for anything else.
  *
  * Images stay uint8 (a quarter of the memory and of the traffic) and become numbers while a batch
- * is gathered: value = pixel/255 - mean of its channel, a fixed constant of the data set. Centred
- * inputs let plain SGD take larger steps.
+ * is gathered: value = (pixel/255 - mean of its channel) * scale, fixed constants of the data set.
+ * Centred inputs let plain SGD take larger steps.
  */
 #ifndef SL_LEARNER_SAMPLES_H
 #define SL_LEARNER_SAMPLES_H
@@ -25,7 +25,9 @@ typedef struct sl_samples {
     float *values;     /* (count, features), or NULL */
     uint16_t *labels;  /* (count), each < classes */
     uint32_t channels; /* pixels: features/channels consecutive pixels each */
-    float mean[SL_CHANNELS_MAX];
+    uint32_t height, width; /* of an image, rows of pixels in each channel; 0: no image */
+    float mean[SL_CHANNELS_MAX], deviation[SL_CHANNELS_MAX]; /* of the whole data set, by channel */
+    float scale[SL_CHANNELS_MAX]; /* 1, or 1/deviation */
 } sl_samples;
 
 typedef enum sl_samples_kind { SL_SAMPLES_PIXELS, SL_SAMPLES_VALUES } sl_samples_kind;

@@ -50,9 +50,12 @@ static double reference_row(const uint32_t *sizes, size_t size_count, const doub
 
 static double reference_loss(const sl_network *net, uint32_t rows, const double *x) {
     double loss = 0;
+    uint32_t sizes[8] = {net->table.input.channels};
+    for (size_t l = 0; l < net->table.count; l++)
+        sizes[l + 1] = net->table.items[l].out.channels;
     for (uint32_t row = 0; row < rows; row++)
-        loss += reference_row(net->sizes, net->layers + 1, x,
-                              net->activations[0] + row * net->sizes[0], net->labels[row]);
+        loss += reference_row(sizes, net->table.count + 1, x,
+                              net->activations[0] + row * sizes[0], net->labels[row]);
     return loss / rows;
 }
 
@@ -65,17 +68,25 @@ static const struct {
     {{5, 8, 17, 3}, 4, 7}, {{12, 33, 6, 18, 5}, 5, 9}, {{1, 1, 2}, 3, 1},  {{3, 2}, 2, 300},
 };
 
+static void open_perceptron(sl_network *net, const uint32_t *sizes, size_t size_count, uint32_t rows) {
+    sl_layers table = {.input = {1, 1, sizes[0]}};
+    for (size_t i = 1; i < size_count; i++) {
+        sl_layer dense = {.kind = SL_LAYER_DENSE, .relu = i + 1 < size_count, .out = {.channels = sizes[i]}};
+        ck_assert_int_eq(sl_layers_add(&table, &dense, &error), 0);
+    }
+    ck_assert_int_eq(sl_network_open(net, &table, rows, &error), 0);
+}
+
 /* A network of the shape with random parameters (*x), inputs and labels. */
 static sl_network open_shape(int shape, float **x) {
     sl_network net;
     uint32_t rows = shapes[shape].rows;
-    ck_assert_int_eq(
-        sl_network_open(&net, shapes[shape].sizes, shapes[shape].size_count, rows, &error), 0);
-    *x = malloc(net.dimension * sizeof **x);
-    fill(*x, net.dimension, 1, 0.8);
-    fill(net.activations[0], (size_t)rows * net.sizes[0], 2, 1.5);
+    open_perceptron(&net, shapes[shape].sizes, shapes[shape].size_count, rows);
+    *x = malloc(net.table.dimension * sizeof **x);
+    fill(*x, net.table.dimension, 1, 0.8);
+    fill(net.activations[0], (size_t)rows * net.table.input.channels, 2, 1.5);
     for (uint32_t row = 0; row < rows; row++)
-        net.labels[row] = (uint16_t)(row * 7 % net.sizes[net.layers]);
+        net.labels[row] = (uint16_t)(row * 7 % net.classes);
     return net;
 }
 
@@ -83,13 +94,13 @@ START_TEST(gradient_agrees_with_finite_differences_in_float64) {
     float *x;
     sl_network net = open_shape(_i, &x);
     uint32_t rows = shapes[_i].rows;
-    float *g = malloc(net.dimension * sizeof *g);
-    double *point = malloc(net.dimension * sizeof *point);
-    for (size_t i = 0; i < net.dimension; i++)
+    float *g = malloc(net.table.dimension * sizeof *g);
+    double *point = malloc(net.table.dimension * sizeof *point);
+    for (size_t i = 0; i < net.table.dimension; i++)
         point[i] = x[i];
     double loss = sl_network_gradient(&net, rows, x, g);
     ck_assert_double_eq_tol(loss, reference_loss(&net, rows, point), 1e-5);
-    for (size_t i = 0; i < net.dimension; i++) {
+    for (size_t i = 0; i < net.table.dimension; i++) {
         const double h = 1e-6;
         point[i] = x[i] + h;
         double above = reference_loss(&net, rows, point);
@@ -110,7 +121,7 @@ START_TEST(score_agrees_with_float64) {
     sl_network net = open_shape(3, &x);
     double point[512];
     uint64_t correct = 0;
-    for (size_t i = 0; i < net.dimension; i++)
+    for (size_t i = 0; i < net.table.dimension; i++)
         point[i] = x[i];
     double loss = sl_network_score(&net, shapes[3].rows, x, &correct);
     ck_assert_double_eq_tol(loss / shapes[3].rows, reference_loss(&net, shapes[3].rows, point),
@@ -124,7 +135,7 @@ END_TEST
 START_TEST(huge_outputs_do_not_overflow) {
     float x[8] = {0}, g[8];
     sl_network net;
-    ck_assert_int_eq(sl_network_open(&net, (uint32_t[]){3, 2}, 2, 1, &error), 0);
+    open_perceptron(&net, (uint32_t[]){3, 2}, 2, 1);
     x[6] = 3e30f;
     net.activations[0][0] = net.activations[0][1] = net.activations[0][2] = 0;
     net.labels[0] = 1;
@@ -138,7 +149,7 @@ END_TEST
 START_TEST(a_nan_parameter_shows_in_the_loss) {
     float *x;
     sl_network net = open_shape(3, &x);
-    float *g = malloc(net.dimension * sizeof *g);
+    float *g = malloc(net.table.dimension * sizeof *g);
     x[0] = NAN;
     ck_assert(isnan(sl_network_gradient(&net, shapes[3].rows, x, g)));
     free(x);
@@ -198,13 +209,13 @@ END_TEST
 
 START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
     sl_network net;
-    ck_assert_int_eq(sl_network_open(&net, (uint32_t[]){784, 256, 10}, 3, 32, &error), 0);
-    size_t d = net.dimension;
+    open_perceptron(&net, (uint32_t[]){784, 256, 10}, 3, 32);
+    size_t d = net.table.dimension;
     float *x = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64),
           *g = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64);
     float *moved = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64),
           *h = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64);
-    sl_network_initial(&net, 1, x);
+    sl_layers_initial(&net.table, 1, x);
     for (size_t offset = 0; offset < 9; offset += 3) {
         fill(net.activations[0], 32 * 784, 5, 1);
         memset(net.labels, 0, 32 * sizeof *net.labels);

@@ -1,0 +1,364 @@
+/* conv2d.c - convolution, directly: y[p, q, k] = b[k] + sum over r, s, c of x[p t + r - a, q t + s - a, c] W[r, s, c, k],
+ * stride t, padding a.
+ *
+ * With channels fastest, a window's row is one run of window * channels floats, in x as in W. So an output tile (6 pixels
+ * of a row, 16 channels: twelve registers of sums) is a small matrix product: per float of the run six broadcasts of x
+ * and two vectors of W feed twelve multiply-adds. Nothing is unfolded; an image is copied only to give it its frame of
+ * zeros. W is packed once a batch into panels of 16 columns.
+ *
+ * Backward to x is the same kernel: d with zeros around and between (stride), W turned around and transposed.
+ * Backward to W keeps a tile of 6 x 16 numbers of g in registers over a block of pixels, that block being small enough
+ * for L1. Images are taken one after the other: sums have one order.
+ */
+#include "layer_cpu.h"
+
+#include <assert.h>
+
+#include "simd.h"
+
+#define TILE 6                  /* pixels, or numbers of a window's row, in a tile */
+#define PANEL (2 * LANES)       /* channels in a tile */
+#define BLOCK_FLOATS 4096       /* of x and d that a tile of g passes over at a time */
+
+/* A convolution as its kernels see it: input framed, weights packed. */
+typedef struct geometry {
+    uint32_t window, stride, channels, outputs; /* outputs: channels of y */
+    uint32_t height, width;                     /* of y */
+    uint32_t framed_height, framed_width;       /* of the framed input */
+} geometry;
+
+static uint32_t panels_of(uint32_t outputs) {
+    return (outputs + PANEL - 1) / PANEL;
+}
+
+static size_t depth_of(const geometry *g) {
+    return (size_t)g->window * g->window * g->channels;
+}
+
+static size_t packed_size(const geometry *g) {
+    return panels_of(g->outputs) * PANEL * (depth_of(g) + 1); /* and a row of biases */
+}
+
+static size_t framed_size(const geometry *g) {
+    return (size_t)g->framed_height * g->framed_width * g->channels;
+}
+
+static geometry forward_geometry(const sl_layer *l) {
+    return (geometry){l->window, l->stride, l->in.channels, l->out.channels, l->out.height, l->out.width,
+                      l->in.height + 2 * l->padding, l->in.width + 2 * l->padding};
+}
+
+static geometry backward_geometry(const sl_layer *l) {
+    return (geometry){l->window, 1, l->out.channels, l->in.channels, l->in.height, l->in.width,
+                      l->in.height + l->window - 1, l->in.width + l->window - 1};
+}
+
+static size_t aligned(size_t count) {
+    return (count + 15) / 16 * 16;
+}
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* Floats of d of one image with its channels padded to whole panels. */
+static size_t widened_size(const sl_layer *l) {
+    return (size_t)l->out.height * l->out.width * panels_of(l->out.channels) * PANEL;
+}
+
+static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
+    (void)rows;
+    geometry f = forward_geometry(layer), b = backward_geometry(layer);
+    size_t product = larger(packed_size(&f), packed_size(&b)), image = larger(framed_size(&f), framed_size(&b));
+    return (sl_layer_memory){.scratch = aligned(product) + aligned(image) + widened_size(layer)};
+}
+
+/* ---- frames and panels ---- */
+
+/* x (height, width, channels) into `framed`, `before` zeros in front, `step` from one pixel to the next. The rest of
+ * `framed` must be zero already. */
+static void frame(float *framed, const float *x, sl_shape shape, uint32_t framed_width, uint32_t before, uint32_t step) {
+    size_t run = (size_t)shape.channels * sizeof *x;
+    for (uint32_t row = 0; row < shape.height; row++) {
+        float *to = framed + (((size_t)before + (size_t)row * step) * framed_width + before) * shape.channels;
+        if (step == 1)
+            memcpy(to, x, shape.width * run);
+        else
+            for (uint32_t column = 0; column < shape.width; column++)
+                memcpy(to + (size_t)column * step * shape.channels, x + (size_t)column * shape.channels, run);
+        x += (size_t)shape.width * shape.channels;
+    }
+}
+
+/* Panel after panel: the biases' row, then depth rows of 16 columns. */
+static void pack(float *panels, const float *w, const float *b, size_t depth, uint32_t outputs) {
+    for (uint32_t column = 0; column < outputs; column += PANEL) {
+        uint32_t width = outputs - column < PANEL ? outputs - column : PANEL;
+        memset(panels, 0, (depth + 1) * PANEL * sizeof *panels);
+        if (b != NULL)
+            memcpy(panels, b + column, width * sizeof *b);
+        panels += PANEL;
+        for (size_t i = 0; i < depth; i++, panels += PANEL)
+            memcpy(panels, w + i * outputs + column, width * sizeof *w);
+    }
+}
+
+/* The same for W turned around and transposed: rows (r, s, k), columns c, from W[window-1-r, window-1-s, c, k]. */
+static void pack_turned(float *panels, const float *w, uint32_t window, uint32_t in, uint32_t out) {
+    for (uint32_t column = 0; column < in; column += PANEL) {
+        uint32_t width = in - column < PANEL ? in - column : PANEL;
+        memset(panels, 0, ((size_t)window * window * out + 1) * PANEL * sizeof *panels);
+        panels += PANEL;
+        for (size_t tap = (size_t)window * window; tap-- > 0;)
+            for (uint32_t k = 0; k < out; k++, panels += PANEL)
+                for (uint32_t c = 0; c < width; c++)
+                    panels[c] = w[(tap * in + column + c) * out + k];
+    }
+}
+
+/* ---- y ---- */
+
+typedef struct finish {
+    bool relu, add; /* y = max(0, sums); y += sums */
+} finish;
+
+KERNEL void finish_lanes(float *y, lanes sums, uint32_t width, finish f) {
+    if (f.add)
+        sums += load_part(y, width);
+    store_part(y, f.relu ? relu(sums) : sums, width);
+}
+
+/* `pixels` (constant) pixels from y on, `vectors` (constant) of their channels, the last `width` lanes wide. */
+KERNEL void convolve_tile(float *y, const float *x, const float *panel, const geometry *g, uint32_t pixels, uint32_t vectors,
+                          uint32_t width, finish f) {
+    lanes sums[TILE][2];
+    size_t step = (size_t)g->stride * g->channels, run = (size_t)g->window * g->channels;
+#pragma GCC unroll 6
+    for (uint32_t p = 0; p < pixels; p++)
+#pragma GCC unroll 2
+        for (uint32_t v = 0; v < vectors; v++)
+            sums[p][v] = load(panel + v * LANES);
+    panel += PANEL;
+    for (uint32_t r = 0; r < g->window; r++, x += (size_t)g->framed_width * g->channels)
+        for (size_t i = 0; i < run; i++, panel += PANEL) {
+            lanes w[2] = {load(panel), vectors > 1 ? load(panel + LANES) : load(panel)};
+#pragma GCC unroll 6
+            for (uint32_t p = 0; p < pixels; p++) {
+                lanes factor = broadcast(x[p * step + i]);
+#pragma GCC unroll 2
+                for (uint32_t v = 0; v < vectors; v++)
+                    sums[p][v] += factor * w[v];
+            }
+        }
+#pragma GCC unroll 6
+    for (uint32_t p = 0; p < pixels; p++)
+#pragma GCC unroll 2
+        for (uint32_t v = 0; v < vectors; v++)
+            finish_lanes(y + (size_t)p * g->outputs + v * LANES, sums[p][v], v + 1 < vectors ? LANES : width, f);
+}
+
+/* How many of the `left` pixels of a row the next tile takes: tiles of six, or of four rather than six and two. */
+static inline uint32_t tile_pixels(uint32_t left) {
+    return left == 8 ? 4 : left > TILE ? TILE : left;
+}
+
+/* One panel of channels of one image. */
+KERNEL void convolve_panel(float *y, const float *x, const float *panel, const geometry *g, uint32_t vectors, uint32_t width, finish f) {
+    size_t step = (size_t)g->stride * g->channels;
+    for (uint32_t row = 0; row < g->height; row++) {
+        const float *from = x + (size_t)row * g->stride * g->framed_width * g->channels;
+        for (uint32_t column = 0, pixels; column < g->width; column += pixels, from += pixels * step, y += (size_t)pixels * g->outputs) {
+            pixels = tile_pixels(g->width - column);
+            switch (pixels) {
+            case 6:
+                convolve_tile(y, from, panel, g, 6, vectors, width, f);
+                break;
+            case 5:
+                convolve_tile(y, from, panel, g, 5, vectors, width, f);
+                break;
+            case 4:
+                convolve_tile(y, from, panel, g, 4, vectors, width, f);
+                break;
+            case 3:
+                convolve_tile(y, from, panel, g, 3, vectors, width, f);
+                break;
+            case 2:
+                convolve_tile(y, from, panel, g, 2, vectors, width, f);
+                break;
+            default:
+                convolve_tile(y, from, panel, g, 1, vectors, width, f);
+            }
+        }
+    }
+}
+
+FOR_EACH_CPU static void convolve(float *y, const float *x, const float *packed, const geometry *g, finish f) {
+    for (uint32_t column = 0; column < g->outputs; column += PANEL, packed += PANEL * (depth_of(g) + 1)) {
+        uint32_t rest = g->outputs - column;
+        if (rest >= PANEL)
+            convolve_panel(y + column, x, packed, g, 2, LANES, f);
+        else if (rest > LANES)
+            convolve_panel(y + column, x, packed, g, 2, rest - LANES, f);
+        else
+            convolve_panel(y + column, x, packed, g, 1, rest, f);
+    }
+}
+
+static void forward(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    geometry g = forward_geometry(l);
+    float *packed = c->scratch, *framed = packed + aligned(packed_size(&g));
+    pack(packed, c->w, l->bias ? c->w + l->tensors[0] : NULL, depth_of(&g), g.outputs);
+    memset(framed, 0, framed_size(&g) * sizeof *framed);
+    for (uint32_t row = 0; row < c->rows; row++) {
+        const float *x = c->in + row * sl_shape_size(l->in);
+        if (l->padding > 0)
+            frame(framed, x, l->in, g.framed_width, l->padding, 1);
+        convolve(c->out + row * sl_shape_size(l->out), l->padding > 0 ? framed : x, packed, &g, (finish){.relu = l->relu});
+    }
+}
+
+/* ---- backward ---- */
+
+/* `height` (constant) numbers of a window's row, from x on, times `vectors` of d's channels, over a block of rows. */
+KERNEL void gradient_tile(float *to, const float *x, const float *d, const geometry *g, uint32_t rows, size_t d_width, uint32_t height,
+                          uint32_t vectors, uint32_t width) {
+    lanes sums[TILE][2];
+    size_t step = (size_t)g->stride * g->channels;
+#pragma GCC unroll 6
+    for (uint32_t i = 0; i < height; i++)
+        sums[i][0] = sums[i][1] = broadcast(0);
+    for (uint32_t row = 0; row < rows; row++) {
+        const float *from = x + (size_t)row * g->stride * g->framed_width * g->channels;
+        for (uint32_t column = 0; column < g->width; column++, from += step, d += d_width) {
+            lanes factor[2] = {load(d), vectors > 1 ? load(d + LANES) : load(d)};
+#pragma GCC unroll 6
+            for (uint32_t i = 0; i < height; i++) {
+                lanes number = broadcast(from[i]);
+#pragma GCC unroll 2
+                for (uint32_t v = 0; v < vectors; v++)
+                    sums[i][v] += number * factor[v];
+            }
+        }
+    }
+#pragma GCC unroll 6
+    for (uint32_t i = 0; i < height; i++)
+#pragma GCC unroll 2
+        for (uint32_t v = 0; v < vectors; v++)
+            finish_lanes(to + (size_t)i * g->outputs + v * LANES, sums[i][v], v + 1 < vectors ? LANES : width, (finish){.add = true});
+}
+
+/* All tiles of one panel of channels for a block of rows. */
+KERNEL void gradient_panel(float *to, const float *x, const float *d, const geometry *g, uint32_t rows, size_t d_width, uint32_t vectors,
+                           uint32_t width) {
+    uint32_t run = g->window * g->channels;
+    for (uint32_t r = 0; r < g->window; r++, x += (size_t)g->framed_width * g->channels)
+        for (uint32_t i = 0, height; i < run; i += height, to += (size_t)height * g->outputs) {
+            height = run - i < TILE ? run - i : TILE;
+            switch (height) {
+            case 6:
+                gradient_tile(to, x + i, d, g, rows, d_width, 6, vectors, width);
+                break;
+            case 5:
+                gradient_tile(to, x + i, d, g, rows, d_width, 5, vectors, width);
+                break;
+            case 4:
+                gradient_tile(to, x + i, d, g, rows, d_width, 4, vectors, width);
+                break;
+            case 3:
+                gradient_tile(to, x + i, d, g, rows, d_width, 3, vectors, width);
+                break;
+            case 2:
+                gradient_tile(to, x + i, d, g, rows, d_width, 2, vectors, width);
+                break;
+            default:
+                gradient_tile(to, x + i, d, g, rows, d_width, 1, vectors, width);
+            }
+        }
+}
+
+/* Rows of y in a block. */
+static uint32_t block_rows(const geometry *g) {
+    size_t floats = (size_t)g->width * (g->outputs + (size_t)g->stride * g->stride * g->channels);
+    size_t rows = BLOCK_FLOATS / floats;
+    return rows < 1 ? 1 : rows < g->height ? (uint32_t)rows : g->height;
+}
+
+/* Adds one image's part to the weights' gradient. d (height, width, d_width), readable to whole vectors. */
+FOR_EACH_CPU static void gradient_image(float *to, const float *x, const float *d, const geometry *g, size_t d_width) {
+    uint32_t block = block_rows(g);
+    for (uint32_t row = 0; row < g->height; row += block) {
+        uint32_t rows = g->height - row < block ? g->height - row : block;
+        const float *from = x + (size_t)row * g->stride * g->framed_width * g->channels, *d_from = d + row * g->width * d_width;
+        for (uint32_t column = 0; column < g->outputs; column += PANEL) {
+            uint32_t rest = g->outputs - column;
+            if (rest >= PANEL)
+                gradient_panel(to + column, from, d_from + column, g, rows, d_width, 2, LANES);
+            else if (rest > LANES)
+                gradient_panel(to + column, from, d_from + column, g, rows, d_width, 2, rest - LANES);
+            else
+                gradient_panel(to + column, from, d_from + column, g, rows, d_width, 1, rest);
+        }
+    }
+}
+
+/* d (pixels, outputs) with its rows stretched to whole panels; what lies behind is left as it is, and finite. */
+static void widen(float *wide, const float *d, size_t pixels, uint32_t outputs, size_t width) {
+    for (size_t p = 0; p < pixels; p++)
+        memcpy(wide + p * width, d + p * outputs, outputs * sizeof *d);
+}
+
+static void backward_weights(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    geometry g = forward_geometry(l);
+    float *framed = c->scratch, *wide = framed + aligned(framed_size(&g));
+    size_t pixels = (size_t)g.height * g.width, width = g.outputs % LANES == 0 ? g.outputs : panels_of(g.outputs) * PANEL;
+    memset(framed, 0, framed_size(&g) * sizeof *framed);
+    memset(wide, 0, widened_size(l) * sizeof *wide);
+    memset(c->g, 0, l->tensors[0] * sizeof *c->g);
+    for (uint32_t row = 0; row < c->rows; row++) {
+        const float *x = c->in + row * sl_shape_size(l->in), *d = c->d_out + row * sl_shape_size(l->out);
+        if (l->padding > 0)
+            frame(framed, x, l->in, g.framed_width, l->padding, 1);
+        if (width != g.outputs)
+            widen(wide, d, pixels, g.outputs, width);
+        gradient_image(c->g, l->padding > 0 ? framed : x, width != g.outputs ? wide : d, &g, width);
+    }
+}
+
+static void backward_input(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    geometry g = backward_geometry(l);
+    float *packed = c->scratch, *framed = packed + aligned(packed_size(&g));
+    pack_turned(packed, c->w, l->window, l->in.channels, l->out.channels);
+    memset(framed, 0, framed_size(&g) * sizeof *framed);
+    for (uint32_t row = 0; row < c->rows; row++) {
+        frame(framed, c->d_out + row * sl_shape_size(l->out), l->out, g.framed_width, l->window - 1 - l->padding, l->stride);
+        convolve(c->d_in + row * sl_shape_size(l->in), framed, packed, &g, (finish){.add = c->add_in});
+    }
+}
+
+/* d counts only where y > 0 if there is a relu; db = sums over pixels. */
+static void backward_outputs(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    size_t pixels = (size_t)c->rows * l->out.height * l->out.width, channels = l->out.channels;
+    if (l->relu)
+        for (size_t i = 0; i < pixels * channels; i++)
+            c->d_out[i] = c->out[i] > 0 ? c->d_out[i] : 0;
+    if (!l->bias)
+        return;
+    float *db = c->g + l->tensors[0];
+    memset(db, 0, channels * sizeof *db);
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t k = 0; k < channels; k++)
+            db[k] += c->d_out[p * channels + k];
+}
+
+static void backward(const sl_layer_call *c) {
+    backward_outputs(c);
+    backward_weights(c);
+    if (c->d_in != NULL)
+        backward_input(c);
+}
+
+const sl_layer_ops sl_conv2d_cpu = {memory, forward, backward};

@@ -1,0 +1,127 @@
+/* layer.h - a model as data: a table of layers over one flat parameter vector.
+ *
+ * Here stands what a layer is (kind, shapes, where its parameters lie, how they start), and nothing of how it is
+ * computed: a backend brings a table of functions, one row a kind (sl_layer_ops; the CPU's is sl_layer_ops_cpu), and
+ * network.c runs any table over any such functions.
+ *
+ * Activation 0 is the network's input; activation i + 1 is the output of layer i. Each sample's activation lies
+ * (height, width, channels), channels fastest, samples one after the other; a plain vector is (1, 1, n), so that
+ * nothing moves between a convolution and a dense layer. Where a model works on sequences, width is time.
+ *
+ *     y = relu?( op(x; w) + shortcut? )
+ */
+#ifndef SL_LEARNER_LAYER_H
+#define SL_LEARNER_LAYER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/error.h"
+
+#define SL_LAYERS_MAX 128
+#define SL_LAYER_TENSORS_MAX 4
+#define SL_LAYERS_DIMENSION_MAX ((size_t)1 << 31)
+#define SL_LAYER_SIZE_MAX ((size_t)INT32_MAX / 16) /* numbers of one sample's activation */
+
+typedef struct sl_shape {
+    uint32_t height, width, channels;
+} sl_shape;
+
+static inline size_t sl_shape_size(sl_shape s) {
+    return (size_t)s.height * s.width * s.channels;
+}
+
+/* What a layer computes, and its tensors in the order in which they lie. */
+typedef enum sl_layer_kind {
+    SL_LAYER_DENSE,       /* x W + b over the whole sample: W (in, out), b (out) */
+    SL_LAYER_CONV2D,      /* square window, zero padding: W (window, window, in, out); b (out) if bias */
+    SL_LAYER_BATCH_NORM,  /* per channel, over batch and positions: scale (channels), shift (channels) */
+    SL_LAYER_MAX_POOL,    /* square window; no parameters, no padding */
+    SL_LAYER_AVERAGE_POOL /* likewise; window 0: over all positions */
+} sl_layer_kind;
+#define SL_LAYER_KINDS 5
+
+typedef struct sl_layer {
+    sl_layer_kind kind;
+    bool relu;     /* max(0, .) at the end */
+    bool bias;     /* conv2d; a dense layer always has one */
+    uint32_t window, stride, padding; /* conv2d, pools: the same in both directions */
+    uint32_t input;    /* which activation */
+    uint32_t shortcut; /* batch norm: the activation added before relu; 0: none. A larger one is taken at every
+                          second position, and missing channels count as 0 (He et al. 2015, option A) */
+    sl_shape in, out;  /* of one sample */
+    size_t offset, count;                 /* its parameters in the flat vector */
+    size_t tensors[SL_LAYER_TENSORS_MAX]; /* (tensor_count) how many numbers each has */
+    size_t tensor_count;
+} sl_layer;
+
+typedef struct sl_layers {
+    sl_layer items[SL_LAYERS_MAX];
+    size_t count;
+    sl_shape input;   /* of one sample */
+    size_t dimension; /* parameters */
+    size_t tensor_ends[SL_LAYERS_MAX * SL_LAYER_TENSORS_MAX]; /* (tensor_count) rising, the last at dimension */
+    size_t tensor_count;
+} sl_layers;
+
+/* Appends a layer of which kind, relu, bias, window, stride, padding, shortcut and, for dense and conv2d,
+ * out.channels are given. Its input is the last activation; all else follows from it. What does not fit is refused
+ * with the layer's number and shapes. */
+int sl_layers_add(sl_layers *table, const sl_layer *wanted, sl_error *error);
+/* The activation that the next layer will take: for a shortcut. */
+uint32_t sl_layers_last(const sl_layers *table);
+/* Shape of activation `index`. */
+sl_shape sl_layers_shape(const sl_layers *table, uint32_t index);
+const char *sl_layer_name(sl_layer_kind kind);
+
+/* x0 (dimension): weights N(0, 2/inputs) (He et al. 2015), a normalisation's scale 1, all else 0. A table of one
+ * layer is convex and starts at 0. */
+void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x);
+/* Equal tables, equal hash: what the vector's numbers mean. */
+uint64_t sl_layers_hash(uint64_t hash, const sl_layers *table);
+
+/* ---- how a layer is computed ---- */
+
+typedef enum sl_pass {
+    SL_PASS_TRAIN,   /* forward; backward may follow */
+    SL_PASS_COLLECT, /* forward as in training, which also adds to the population's statistics in `kept` */
+    SL_PASS_EVALUATE /* forward with the statistics that were collected */
+} sl_pass;
+
+/* One call of a layer. Vectors are 64-byte aligned but for w and g, and do not overlap. */
+typedef struct sl_layer_call {
+    const sl_layer *layer;
+    sl_pass pass;
+    uint32_t rows; /* samples */
+    const float *w;        /* (count) its parameters */
+    const float *in;       /* (rows, in) */
+    const float *shortcut; /* (rows, shortcut_shape), or NULL */
+    sl_shape shortcut_shape;
+    float *out;            /* (rows, out) */
+    float *saved;          /* (saved) from forward to backward of one batch */
+    double *kept;          /* (kept) from SL_PASS_COLLECT to SL_PASS_EVALUATE; zeroed before the first */
+    float *scratch;        /* (scratch) shared by all layers */
+    /* backward only: */
+    float *g;          /* (count) the parameters' gradient, overwritten */
+    float *d_out;      /* (rows, out) d loss / d out; the layer may overwrite it */
+    float *d_in;       /* (rows, in), or NULL where nobody wants it */
+    float *d_shortcut; /* or NULL */
+    bool add_in, add_shortcut; /* add to what is there, instead of overwriting it */
+} sl_layer_call;
+
+/* Floats of working memory that a layer needs for `rows` samples. */
+typedef struct sl_layer_memory {
+    size_t saved, kept, scratch;
+} sl_layer_memory;
+
+typedef struct sl_layer_ops {
+    sl_layer_memory (*memory)(const sl_layer *layer, uint32_t rows);
+    void (*forward)(const sl_layer_call *call);
+    void (*backward)(const sl_layer_call *call);
+} sl_layer_ops;
+
+/* By kind: (SL_LAYER_KINDS). */
+extern const sl_layer_ops *const sl_layer_ops_cpu[SL_LAYER_KINDS];
+
+#endif

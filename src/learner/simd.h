@@ -1,0 +1,65 @@
+/* simd.h - eight floats at a time in plain C, for the layers' kernels.
+ *
+ * GNU C's vectors: the compiler turns them into what the processor has. FOR_EACH_CPU compiles a kernel for several levels
+ * of x86-64; the files that include this are built with contraction (meson.build), so that a product and a sum become
+ * one instruction where there is one. Sums run in a fixed order, whatever the rows of a batch or the place of a vector:
+ * processors with fused multiply-add give the same bits, those without others.
+ */
+#ifndef SL_LEARNER_SIMD_H
+#define SL_LEARNER_SIMD_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "vec/for_each_cpu.h"
+
+#define LANES 8
+#define KERNEL static inline __attribute__((always_inline))
+
+typedef float lanes __attribute__((vector_size(4 * LANES)));
+typedef int32_t lanes_mask __attribute__((vector_size(4 * LANES)));
+
+KERNEL lanes load(const float *p) {
+    lanes v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+KERNEL void store(float *p, lanes v) {
+    memcpy(p, &v, sizeof v);
+}
+
+/* The first `width` only; the others 0. */
+KERNEL lanes load_part(const float *p, uint32_t width) {
+    if (width == LANES)
+        return load(p);
+    float whole[LANES] = {0};
+    memcpy(whole, p, width * sizeof *p);
+    return load(whole);
+}
+
+KERNEL void store_part(float *p, lanes v, uint32_t width) {
+    if (width == LANES) {
+        store(p, v);
+        return;
+    }
+    float whole[LANES];
+    store(whole, v);
+    memcpy(p, whole, width * sizeof *p);
+}
+
+KERNEL lanes broadcast(float f) {
+    return (lanes){f, f, f, f, f, f, f, f};
+}
+
+/* max(0, v); a NaN stays, so that divergence shows. */
+KERNEL lanes relu(lanes v) {
+    return (lanes)((lanes_mask)v & ~(v < 0));
+}
+
+/* v where y > 0, else 0. */
+KERNEL lanes where_positive(lanes v, lanes y) {
+    return (lanes)((lanes_mask)v & (y > 0));
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* test_layers.c - every kind of layer, and the models made of them, against losses in float64 written from the definitions. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+#include "learner/image.h"
+#include "learner/model.h"
+#include "learner/network.h"
+#include "starling/learner.h"
+#include "starling/rng.h"
+
+static sl_error error;
+
+static void fill(float *x, size_t count, uint64_t seed, double scale) {
+    sl_rng rng = sl_rng_open(seed, 0, 0, SL_PURPOSE_FAULT);
+    for (size_t i = 0; i < count; i++)
+        x[i] = (float)(scale * (2 * sl_rng_uniform(&rng) - 1));
+}
+
+/* ---- the reference: in float64, sharing no code with the layers ---- */
+
+typedef double *volume; /* (rows, height, width, channels) */
+
+static double at(volume v, sl_shape s, uint32_t row, int64_t y, int64_t x, uint32_t c) {
+    bool outside = y < 0 || x < 0 || y >= s.height || x >= s.width || c >= s.channels;
+    return outside ? 0 : v[(((size_t)row * s.height + (size_t)y) * s.width + (size_t)x) * s.channels + c];
+}
+
+static double dense_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t k) {
+    size_t inputs = sl_shape_size(l->in);
+    double sum = w[inputs * l->out.channels + k];
+    for (size_t i = 0; i < inputs; i++)
+        sum += in[row * inputs + i] * w[i * l->out.channels + k];
+    return sum;
+}
+
+static double conv_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y, uint32_t x, uint32_t k) {
+    double sum = l->bias ? w[l->tensors[0] + k] : 0;
+    for (uint32_t r = 0; r < l->window; r++)
+        for (uint32_t s = 0; s < l->window; s++)
+            for (uint32_t c = 0; c < l->in.channels; c++)
+                sum += at(in, l->in, row, (int64_t)y * l->stride + r - l->padding, (int64_t)x * l->stride + s - l->padding, c) *
+                       w[((r * l->window + s) * l->in.channels + c) * l->out.channels + k];
+    return sum;
+}
+
+static double pool_at(const sl_layer *l, volume in, uint32_t row, uint32_t y, uint32_t x, uint32_t k) {
+    uint32_t height = l->window ? l->window : l->in.height, width = l->window ? l->window : l->in.width;
+    double sum = 0, top = -INFINITY;
+    for (uint32_t r = 0; r < height; r++)
+        for (uint32_t s = 0; s < width; s++) {
+            double v = at(in, l->in, row, y * l->stride + r, x * l->stride + s, k);
+            sum += v / (height * width);
+            top = v > top ? v : top;
+        }
+    return l->kind == SL_LAYER_MAX_POOL ? top : sum;
+}
+
+/* Mean and variance of one channel over the batch. */
+static void moments(const sl_layer *l, volume in, uint32_t rows, uint32_t k, double *mean, double *variance) {
+    size_t positions = (size_t)rows * l->in.height * l->in.width;
+    *mean = *variance = 0;
+    for (size_t p = 0; p < positions; p++)
+        *mean += in[p * l->in.channels + k] / positions;
+    for (size_t p = 0; p < positions; p++)
+        *variance += pow(in[p * l->in.channels + k] - *mean, 2) / positions;
+}
+
+static double value_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y, uint32_t x, uint32_t k, const double *mean,
+                       const double *variance) {
+    switch (l->kind) {
+    case SL_LAYER_DENSE:
+        return dense_at(l, in, w, row, k);
+    case SL_LAYER_CONV2D:
+        return conv_at(l, in, w, row, y, x, k);
+    case SL_LAYER_BATCH_NORM:
+        return w[k] * (at(in, l->in, row, y, x, k) - mean[k]) / sqrt(variance[k] + 1e-5) + w[l->out.channels + k];
+    case SL_LAYER_MAX_POOL:
+    case SL_LAYER_AVERAGE_POOL:
+        return pool_at(l, in, row, y, x, k);
+    }
+    return NAN;
+}
+
+static void reference_layer(const sl_layer *l, volume in, volume shortcut, sl_shape from, volume out, const double *w, uint32_t rows) {
+    double mean[512], variance[512];
+    uint32_t step = shortcut != NULL && from.height != l->out.height ? 2 : 1;
+    for (uint32_t k = 0; k < l->in.channels && l->kind == SL_LAYER_BATCH_NORM; k++)
+        moments(l, in, rows, k, &mean[k], &variance[k]);
+    for (uint32_t row = 0; row < rows; row++)
+        for (uint32_t y = 0; y < l->out.height; y++)
+            for (uint32_t x = 0; x < l->out.width; x++)
+                for (uint32_t k = 0; k < l->out.channels; k++) {
+                    double v = value_at(l, in, w, row, y, x, k, mean, variance);
+                    if (shortcut != NULL)
+                        v += at(shortcut, from, row, y * step, x * step, k);
+                    *out++ = l->relu && v < 0 ? 0 : v;
+                }
+}
+
+static double reference_loss(const sl_network *net, uint32_t rows, const double *x) {
+    volume activations[SL_LAYERS_MAX + 1];
+    const sl_layers *t = &net->table;
+    for (uint32_t i = 0; i <= t->count; i++)
+        activations[i] = malloc(rows * sl_shape_size(sl_layers_shape(t, i)) * sizeof(double));
+    for (size_t i = 0; i < rows * sl_shape_size(t->input); i++)
+        activations[0][i] = net->activations[0][i];
+    for (size_t l = 0; l < t->count; l++) {
+        const sl_layer *layer = &t->items[l];
+        reference_layer(layer, activations[layer->input], layer->shortcut ? activations[layer->shortcut] : NULL,
+                        sl_layers_shape(t, layer->shortcut), activations[l + 1], x + layer->offset, rows);
+    }
+    double loss = 0;
+    for (uint32_t row = 0; row < rows; row++) {
+        const double *z = activations[t->count] + row * net->classes;
+        double sum = 0;
+        for (uint32_t k = 0; k < net->classes; k++)
+            sum += exp(z[k] - z[net->labels[row]]);
+        loss += log(sum) / rows;
+    }
+    for (size_t i = 0; i <= t->count; i++)
+        free(activations[i]);
+    return loss;
+}
+
+/* ---- small tables that together have everything ---- */
+
+#define CONV(k, w, s, p, b, r) {.kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p, .bias = b, .relu = r}
+#define NORM(r, from) {.kind = SL_LAYER_BATCH_NORM, .relu = r, .shortcut = from}
+#define POOL(max, w, s) {.kind = max ? SL_LAYER_MAX_POOL : SL_LAYER_AVERAGE_POOL, .window = w, .stride = s}
+#define LAST(k) {.kind = SL_LAYER_DENSE, .out = {.channels = k}}
+#define END {.out = {.channels = 0}, .window = 99}
+
+static const struct {
+    const char *name;
+    sl_shape input;
+    uint32_t rows;
+    sl_layer layers[8];
+} tables[] = {
+    {"dense", {2, 3, 4}, 3, {{.kind = SL_LAYER_DENSE, .relu = true, .out = {.channels = 20}}, LAST(3), END}},
+    {"5x5, bias and relu", {7, 9, 1}, 3, {CONV(6, 5, 1, 2, true, true), CONV(5, 5, 1, 0, true, true), LAST(3), END}},
+    {"3x3 of 3 channels", {6, 5, 3}, 2, {CONV(16, 3, 1, 1, false, true), CONV(18, 3, 1, 1, true, false), LAST(4), END}},
+    {"3x3 of 16 channels", {8, 8, 4}, 2, {CONV(16, 3, 1, 1, false, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
+    {"3x3 of 32 channels, odd sides", {7, 6, 4}, 2, {CONV(32, 3, 1, 1, true, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
+    {"stride 2", {8, 7, 2}, 2, {CONV(9, 3, 2, 1, false, true), CONV(24, 3, 2, 1, true, true), LAST(3), END}},
+    {"stride 3, no padding", {9, 11, 2}, 2, {CONV(3, 2, 3, 0, true, true), CONV(7, 2, 1, 1, true, true), LAST(3), END}},
+    {"1x1", {5, 4, 6}, 2, {CONV(17, 1, 1, 0, false, true), CONV(4, 1, 2, 0, true, true), LAST(3), END}},
+    {"max pool", {8, 9, 5}, 2, {CONV(11, 3, 1, 1, true, false), POOL(true, 2, 2), POOL(true, 3, 1), LAST(3), END}},
+    {"average pools", {8, 9, 5}, 2, {CONV(11, 3, 1, 1, true, false), POOL(false, 2, 2), POOL(false, 0, 0), LAST(3), END}},
+    {"batch norm", {5, 6, 3}, 4, {CONV(19, 3, 1, 1, false, false), NORM(true, 0), CONV(8, 3, 1, 1, false, false), NORM(false, 0), LAST(3), END}},
+    {"residual", {6, 6, 3}, 3, {CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
+    {"option A", {7, 6, 3}, 3, {CONV(10, 3, 1, 1, false, false), NORM(true, 0), CONV(21, 3, 2, 1, false, false), NORM(true, 0), CONV(21, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
+    {"option A, whole vectors", {8, 8, 3}, 2, {CONV(8, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 2, 1, false, false), NORM(true, 2), POOL(false, 0, 0), LAST(3), END}},
+    {"one row, one class more", {1, 1, 3}, 1, {LAST(2), END}},
+};
+
+/* A network of the table with random parameters (*x), inputs and labels. */
+static sl_network open_table(int i, float **x) {
+    sl_network net;
+    sl_layers table = {.input = tables[i].input};
+    for (size_t l = 0; tables[i].layers[l].window != 99; l++)
+        ck_assert_msg(sl_layers_add(&table, &tables[i].layers[l], &error) == 0, "%s: %s", tables[i].name, error.text);
+    ck_assert_msg(sl_network_open(&net, &table, tables[i].rows, &error) == 0, "%s", error.text);
+    *x = malloc(table.dimension * sizeof **x);
+    fill(*x, table.dimension, 1, 0.6);
+    fill(net.activations[0], tables[i].rows * sl_shape_size(table.input), 2, 1.5);
+    for (uint32_t row = 0; row < tables[i].rows; row++)
+        net.labels[row] = (uint16_t)(row * 7 % net.classes);
+    return net;
+}
+
+START_TEST(gradients_agree_with_finite_differences_in_float64) {
+    float *x;
+    sl_network net = open_table(_i, &x);
+    size_t dimension = net.table.dimension;
+    uint32_t rows = tables[_i].rows;
+    float *g = malloc(dimension * sizeof *g);
+    double *point = malloc(dimension * sizeof *point), largest = 0;
+    for (size_t i = 0; i < dimension; i++)
+        point[i] = x[i];
+    double loss = sl_network_gradient(&net, rows, x, g), loss_again = sl_network_gradient(&net, rows, x, g);
+    ck_assert_double_eq_tol(loss, reference_loss(&net, rows, point), 2e-6 * (1 + fabs(loss)));
+    ck_assert(loss == loss_again);
+    for (size_t i = 0; i < dimension; i++)
+        largest = fmax(largest, fabs(g[i]));
+    for (size_t i = 0; i < dimension; i += 1 + dimension / 250) {
+        const double h = 1e-6;
+        point[i] = x[i] + h;
+        double above = reference_loss(&net, rows, point);
+        point[i] = x[i] - h;
+        double slope = (above - reference_loss(&net, rows, point)) / (2 * h);
+        point[i] = x[i];
+        ck_assert_msg(fabs(g[i] - slope) <= 1e-5 * (1 + largest), "%s: parameter %zu: %.9g, but in float64 %.9g", tables[_i].name, i, g[i], slope);
+    }
+    free(x);
+    free(g);
+    free(point);
+    sl_network_close(&net);
+}
+END_TEST
+
+START_TEST(unfitting_layers_are_refused) {
+    sl_layers table = {.input = {4, 4, 2}};
+    sl_layer layer = CONV(3, 5, 1, 0, false, false);
+    ck_assert_int_eq(sl_layers_add(&table, &layer, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "layer 1 (conv2d 5x5"));
+    ck_assert_uint_eq(table.count, 0);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("layers");
+    TCase *gradients = tcase_create("gradients");
+    tcase_set_timeout(gradients, 120);
+    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0, sizeof tables / sizeof *tables);
+    suite_add_tcase(suite, gradients);
+    ADD_TESTS(suite, "tables", unfitting_layers_are_refused);
+    return run_suite(suite);
+}
