@@ -96,10 +96,13 @@ static int complete_round(board *b, sl_error *error) {
     b->has_consensus = true;
     memset(b->waiting, 0, b->trial->nodes * sizeof *b->waiting);
     b->waiting_count = 0;
+    uint64_t round = b->records[0].round.round;
     int result = show(b, error);
-    return result != 0
-               ? result
-               : sl_folder_consensus(b->folder, b->records[0].round.round, &b->consensus, error);
+    if (result == 0)
+        result = sl_folder_consensus(b->folder, round, &b->consensus, error);
+    if (result == 0)
+        result = sl_folder_best(b->folder, -1, round, &b->consensus.mean_model, b->mean, task->dimension, error);
+    return result;
 }
 
 int board_record(board *b, const sl_record *record, const float *x, sl_error *error) {

@@ -95,6 +95,8 @@ static sl_task watched_task(peer *p) {
 static int record_by_hand(peer *p, const sl_record *record, const float *x) {
     p->last = *record;
     int result = sl_folder_metrics(p->folder, record, &p->error);
+    if (result == 0)
+        result = sl_folder_best(p->folder, record->rank, record->round.round, &record->evaluation, x, p->trial.task.dimension, &p->error);
     if (result == 0 && record->round.round == p->trial.task.rounds)
         result = sl_folder_model(p->folder, record->rank, x, p->trial.task.dimension, &p->error);
     measured m = {

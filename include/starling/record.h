@@ -80,6 +80,11 @@ int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const
                          double push_sum_weight, sl_error *error);
 int sl_folder_model(sl_folder *folder, int64_t rank /* -1: model.npy */, const float *x, size_t dimension, sl_error *error);
 
+/* Keeps x (dimension) as model-best.npy (rank -1) or model-RANK-best.npy if it is this folder's best so far: by accuracy, then by loss; by loss alone
+ * where accuracy means nothing. One rank a folder. The summary names the round. */
+int sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension,
+                   sl_error *error);
+
 /* The final table as data: printed by the tool, written to summary.json. */
 typedef struct sl_summary {
     const char *driver;    /* "run", "sim", "agent" */

@@ -36,6 +36,8 @@ struct sl_folder {
     line *lines;         /* (line_count) of parameters.jsonl */
     size_t line_count, line_room;
     bool in_order;
+    uint64_t best_round; /* 0: none yet */
+    sl_evaluation best;
 };
 
 static void path_of(const sl_folder *f, const char *name, char out[SL_PATH_MAX + NAME_MAX_BYTES]) {
@@ -296,12 +298,8 @@ int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const floa
 
 /* ---- models and summary ---- */
 
-int sl_folder_model(sl_folder *f, int64_t rank, const float *x, size_t dimension, sl_error *error) {
-    char name[NAME_MAX_BYTES], path[SL_PATH_MAX + NAME_MAX_BYTES], head[2 * NPY_ALIGNMENT + 1];
-    if (rank < 0)
-        snprintf(name, sizeof name, "model.npy");
-    else
-        snprintf(name, sizeof name, "model-%lld.npy", (long long)rank);
+static int write_npy(const sl_folder *f, const char *name, const float *x, size_t dimension, sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES], head[2 * NPY_ALIGNMENT + 1];
     path_of(f, name, path);
     /* NumPy's .npy, version 1.0: magic, version, length of the text, a Python literal padded to the alignment. */
     enum { TEXT = 2 * NPY_ALIGNMENT - 10 };
@@ -312,6 +310,39 @@ int sl_folder_model(sl_folder *f, int64_t rank, const float *x, size_t dimension
     memset(head + 10 + written, ' ', (size_t)(TEXT - written));
     head[10 + TEXT - 1] = '\n';
     return write_whole(path, head, 10 + TEXT, x, dimension * sizeof *x, error);
+}
+
+static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *which) {
+    if (rank < 0)
+        snprintf(name, NAME_MAX_BYTES, "model%s.npy", which);
+    else
+        snprintf(name, NAME_MAX_BYTES, "model-%lld%s.npy", (long long)rank, which);
+}
+
+int sl_folder_model(sl_folder *f, int64_t rank, const float *x, size_t dimension, sl_error *error) {
+    char name[NAME_MAX_BYTES];
+    model_name(name, rank, "");
+    return write_npy(f, name, x, dimension, error);
+}
+
+static bool is_better(const sl_evaluation *a, const sl_evaluation *b) {
+    if (isnan(a->accuracy) || a->accuracy == b->accuracy)
+        return a->loss < b->loss;
+    return a->accuracy > b->accuracy;
+}
+
+int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension,
+                   sl_error *error) {
+    if (!isfinite(evaluation->loss) || (f->best_round > 0 && !is_better(evaluation, &f->best)))
+        return 0;
+    char name[NAME_MAX_BYTES];
+    model_name(name, rank, "-best");
+    int result = write_npy(f, name, x, dimension, error);
+    if (result != 0)
+        return result;
+    f->best_round = round;
+    f->best = *evaluation;
+    return 0;
 }
 
 /* One sync for all of a run's files: ten thousand single ones would take longer than the run. */
@@ -340,6 +371,9 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
                                                           number(s->consensus.mean_model.accuracy)));
         json_object_set_new(root, "consensus_distance", number(s->consensus.distance));
     }
+    if (f->best_round > 0)
+        json_object_set_new(root, "best", json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss", number(f->best.loss), "accuracy",
+                                                    number(f->best.accuracy)));
     if (s->predicted_seconds > 0)
         json_object_set_new(root, "predicted_seconds", number(s->predicted_seconds));
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));

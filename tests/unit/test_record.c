@@ -291,6 +291,40 @@ START_TEST(a_model_is_a_valid_npy_file) {
 }
 END_TEST
 
+/* By accuracy, then by loss; by loss where there is no accuracy; never one whose loss is not finite. */
+START_TEST(the_best_model_is_kept) {
+    static const struct {
+        sl_evaluation evaluation;
+        bool taken;
+    } rounds[] = {{{NAN, 0.9}, false}, {{2, 0.5}, true}, {{1, 0.4}, false}, {{3, 0.6}, true}, {{3, 0.6}, false}, {{2, 0.6}, true}, {{INFINITY, 0.9}, false}};
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    float best = -1;
+    for (uint64_t r = 0; r < sizeof rounds / sizeof *rounds; r++) {
+        float x = (float)r, kept = -1;
+        best = rounds[r].taken ? x : best;
+        ck_assert_int_eq(sl_folder_best(folder, -1, r + 1, &rounds[r].evaluation, &x, 1, NULL), 0);
+        size_t bytes;
+        char *file = access(at("run/model-best.npy"), F_OK) == 0 ? contents(at("run/model-best.npy"), &bytes) : NULL;
+        if (file != NULL)
+            memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
+        ck_assert_float_eq(kept, best);
+        free(file);
+    }
+    close_folder(folder);
+    folder = open_folder(at("quadratic"), e, true);
+    for (uint64_t r = 1; r <= 3; r++)
+        ck_assert_int_eq(sl_folder_best(folder, 3, r, &(sl_evaluation){.loss = 4 - (double)r, .accuracy = NAN}, &best, 1, NULL), 0);
+    ck_assert_int_eq(sl_folder_summary(folder, &(sl_summary){.driver = "agent", .rounds = 3, .nodes = 4}, NULL), 0);
+    close_folder(folder);
+    char *summary = contents(at("quadratic/summary.json"), &(size_t){0});
+    ck_assert_ptr_nonnull(strstr(summary, "\"round\": 3"));
+    ck_assert_int_eq(access(at("quadratic/model-3-best.npy"), F_OK), 0);
+    free(summary);
+    sl_experiment_close(&e);
+}
+END_TEST
+
 /* ---- the folder ---- */
 
 START_TEST(a_quadratic_folder_stands_alone) {
@@ -506,7 +540,7 @@ int main(void) {
               parameters_are_due_where_named, the_consensus_distance_is_the_naive_one,
               equal_models_have_distance_0_and_themselves_as_mean);
     const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given, consensus_goes_line_by_line, what_is_no_number_is_null, parameters_come_back_bit_for_bit_and_in_order,
-                              a_model_is_a_valid_npy_file, a_quadratic_folder_stands_alone, parents_are_made_and_nothing_else_is_left_behind,
+                              a_model_is_a_valid_npy_file, the_best_model_is_kept, a_quadratic_folder_stands_alone, parents_are_made_and_nothing_else_is_left_behind,
                               a_folder_that_holds_a_run_is_refused, agents_join_a_folder_of_the_same_configuration_only,
                               two_writers_of_one_rank_do_not_mix, agents_that_come_at_once_all_join, a_file_in_the_way_is_named,
                               a_folder_without_write_permission_is_named, a_full_disk_is_said_and_leaves_whole_lines};
