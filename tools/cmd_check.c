@@ -1,11 +1,9 @@
 /* cmd_check.c - `starling check`: validates an experiment or a topology and says what it means. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
-#include "tool.h"
+#include "topology_report.h"
 
 static const char help[] =
     "usage: starling check EXPERIMENT [--set KEY=VALUE ...]\n"
@@ -21,71 +19,11 @@ static const char help[] =
     "\n"
     "keys of an experiment:\n";
 
-#define FILE_BYTES_MAX (64 << 20)
-
-/* Told apart by their keys. What is not readable as either counts as an experiment, whose loader
- * says what is wrong. */
-static bool is_topology(const char *path) {
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX)
-        return false;
-    json_t *root = json_load_file(path, 0, NULL);
-    static const char *const experiments[] = {"topology", "algorithm", "optimizer", "model",
-                                              "data",     "rounds",    "epochs"};
-    static const char *const topologies[] = {"nodes", "family", "edges", "schedule", "weights"};
-    bool result = false;
-    for (size_t i = 0; i < sizeof topologies / sizeof *topologies; i++)
-        result = result || json_object_get(root, topologies[i]) != NULL;
-    for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++)
-        result = result && json_object_get(root, experiments[i]) == NULL;
-    json_decref(root);
-    return result;
-}
-
-static void print_sum(const char *label, bool holds, double residual) {
-    printf("  %-19s %s", label, holds ? "yes" : "no");
-    if (!isnan(residual))
-        printf(", largest |sum - 1| = %.3g", residual);
-    putchar('\n');
-}
-
-static void print_spectrum(const sl_topology_report *r) {
-    if (!r->spectrum_known) {
-        printf("  spectrum            not computed above %u nodes\n", SL_SPECTRUM_NODES_MAX);
-        return;
-    }
-    if (r->period > 1)
-        printf("  spectrum of the product of the %u phases:\n", r->period);
-    if (!isnan(r->lambda_2))
-        printf("  lambda_2            %.12g\n  lambda_n            %.12g\n", r->lambda_2,
-               r->lambda_n);
-    printf("  rho                 %.12g%s\n", r->rho,
-           isnan(r->lambda_2) ? "  (second largest modulus; W is not symmetric)" : "");
-    printf("  spectral gap 1-rho  %.12g\n", r->gap);
-}
-
-static void print_report(const sl_topology_report *r) {
-    const sl_stochasticity *s = &r->stochastic;
-    printf("topology\n");
-    printf("  nodes               %u\n", r->nodes);
-    if (r->period > 1)
-        printf("  schedule            %u phases\n", r->period);
-    printf("  edges               %llu\n", (unsigned long long)r->edges);
-    printf("  degree              %u to %u, mean %.4g\n", r->degree_min, r->degree_max,
-           r->degree_mean);
-    printf("  connected           %s\n", r->connected ? "yes" : "no");
-    printf("  symmetric           %s\n", s->symmetric ? "yes" : "no");
-    printf("  doubly stochastic   %s\n", s->row && s->column ? "yes" : "no");
-    print_sum("rows sum to 1", s->row, s->row_residual);
-    print_sum("columns sum to 1", s->column, s->column_residual);
-    print_spectrum(r);
-}
-
 static int analyse(const sl_topology *topology, sl_error *error) {
     sl_topology_report report;
     int result = sl_topology_analyse(topology, &report, error);
     if (result == 0)
-        print_report(&report);
+        topology_report_print(&report);
     return result;
 }
 
@@ -150,7 +88,7 @@ int cmd_check(int argc, char **argv) {
     } else if (code == TOOL_OK) {
         sl_error error = {0};
         int result =
-            is_topology(o.file) ? check_topology(o.file, &error) : check_experiment(&o, &error);
+            is_topology_file(o.file) ? check_topology(o.file, &error) : check_experiment(&o, &error);
         if (result != 0) {
             complain("%s", error.text);
             code = TOOL_USAGE;

@@ -186,7 +186,7 @@ static void run_all(bench *b) {
     for (size_t i = 0; i < c->count && !stop_requested; i++) {
         char compressor[64];
         contender *r = &c->items[i];
-        comparison_name_compressor(&r->fit, compressor, sizeof compressor);
+        comparison_name_compressor(&r->fit.config.compressor, compressor, sizeof compressor);
         printf("%zu/%zu %s: %s, %s\n", i + 1, c->count, r->variant->name, r->fit.config.name, compressor);
         fflush(stdout);
         run_variant(b, r);

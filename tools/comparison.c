@@ -140,8 +140,7 @@ static void put(table *t, size_t row, const char *format, ...) {
     va_end(arguments);
 }
 
-void comparison_name_compressor(const sl_fit *fit, char *out, size_t bytes) {
-    const sl_compressor_config *k = &fit->config.compressor;
+void comparison_name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
     const char *name = sl_compressor_name(k->kind);
     bool sparse = k->kind == SL_COMPRESSOR_TOP_K || k->kind == SL_COMPRESSOR_RANDOM_K;
     if (sparse && k->k > 0)
@@ -243,7 +242,7 @@ static void put_row(table *t, size_t row, const comparison *c, const contender *
     t->at = 0;
     put(t, row, "%s", r->variant->name);
     put(t, row, "%s", r->fit.config.name);
-    comparison_name_compressor(&r->fit, text, sizeof text);
+    comparison_name_compressor(&r->fit.config.compressor, text, sizeof text);
     put(t, row, "%s", text);
     t->short_rows[row] = !is_done(r);
     if (is_done(r)) {
@@ -376,7 +375,7 @@ static void write_result(FILE *out, const comparison *c, const contender *r) {
     fputc(',', out);
     write_text(out, r->fit.config.name);
     fputc(',', out);
-    comparison_name_compressor(&r->fit, text, sizeof text);
+    comparison_name_compressor(&r->fit.config.compressor, text, sizeof text);
     write_text(out, text);
     name_outcome(r, text, sizeof text);
     fprintf(out, ",%s", text);

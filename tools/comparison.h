@@ -45,6 +45,6 @@ int comparison_write(const comparison *c, const char *path, sl_error *error);
 void comparison_close(comparison *c);
 
 /* "top-k 1 %", "qsgd s = 7": what is sent of a vector. */
-void comparison_name_compressor(const sl_fit *fit, char *out, size_t bytes);
+void comparison_name_compressor(const sl_compressor_config *k, char *out, size_t bytes);
 
 #endif
