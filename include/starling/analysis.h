@@ -34,8 +34,8 @@ typedef struct sl_bounds {
 
 /* Of the union of all phases, own weights aside. */
 typedef struct sl_structure {
-    uint64_t edges;                  /* of the union: an edge with its reverse is one; one without is one as well */
-    bool directed;                   /* some edge has no reverse */
+    uint64_t edges;                  /* of all phases together: undirected edges once, directed ones each */
+    bool directed;                   /* some edge has no reverse in the union */
     uint32_t components;             /* strongly connected ones */
     uint32_t component_nodes_max;    /* nodes of the largest */
     bool connected;                  /* strongly: one component */
@@ -53,6 +53,8 @@ typedef struct sl_structure {
 /* Diameter: Takes, Kosters, "Determining the diameter of small world networks" (2011). Connectivity: maximum flows (Even 1975; Matula 1987; Esfahanian,
  * Hakimi 1984). */
 int sl_topology_structure(sl_structure *out, const sl_topology *topology, sl_error *error);
+/* By formula, without building the graph: any number of nodes, of a spec as sl_topology_spec_parse gives it. False where the family has none. */
+bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *spec);
 
 /* ---- agreement ---- */
 
@@ -87,6 +89,15 @@ int sl_topology_perron(double *shares, double *residual, const sl_topology *topo
 /* Rounds before decentralized SGD runs like centralized SGD of as many nodes: n^3/(1-rho)^2 with equal data at all nodes, n^3/(1-rho)^4 otherwise (Ying et al.,
  * "Exponential graph is provably efficient", 2021). Orders of magnitude: constants are left out. */
 double sl_transient_rounds(uint64_t nodes, double gap, bool same_data);
+
+/* rho after the loss of a node, the worst one: its neighbours keep the weight that they gave it (push-sum: that they sent it) for themselves. 1 where the rest is not
+ * connected. Of a schedule, rho per round. */
+typedef struct sl_node_loss {
+    double rho;    /* NaN: not computed */
+    uint32_t node; /* whose loss it is */
+} sl_node_loss;
+#define SL_LOSS_NODES_MAX 100u /* above, known only where there is a cut node */
+int sl_topology_worst_loss(sl_node_loss *out, const sl_topology *topology, sl_error *error);
 
 /* ---- cost ---- */
 

@@ -93,6 +93,7 @@ typedef struct sl_topology_spec {
     uint64_t seed; /* random families */
     const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */
     size_t phase_count;
+    bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */
 } sl_topology_spec;
 
 void sl_topology_spec_defaults(sl_topology_spec *spec);
@@ -125,6 +126,8 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
  * example "ring.json" or "experiment.json: topology". */
 int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error);
 int sl_topology_load(sl_topology **out, const char *path, sl_error *error);
+/* The same of a graph that may be in parts. */
+int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
 void sl_topology_close(sl_topology **topology);
 
 /* One side of a row; arrays of `count`, sorted by peer, self excluded; borrowed from the topology. */

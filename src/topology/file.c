@@ -266,10 +266,11 @@ static int open_read(sl_topology **out, reading *r, sl_error *error) {
     return 0;
 }
 
-int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
+static int parse(sl_topology **out, const char *json, const char *where, bool in_parts, sl_error *error) {
     reading r;
     int result = read_text(&r, json, where, SL_NODES_MAX, error);
     if (result == 0) {
+        r.spec.in_parts = in_parts;
         result = open_read(out, &r, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", where);
@@ -278,12 +279,24 @@ int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl
     return result;
 }
 
-int sl_topology_load(sl_topology **out, const char *path, sl_error *error) {
+static int load(sl_topology **out, const char *path, bool in_parts, sl_error *error) {
     char *text;
     int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
         return result;
-    result = sl_topology_parse(out, text, path, error);
+    result = parse(out, text, path, in_parts, error);
     free(text);
     return result;
+}
+
+int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
+    return parse(out, json, where, false, error);
+}
+
+int sl_topology_load(sl_topology **out, const char *path, sl_error *error) {
+    return load(out, path, false, error);
+}
+
+int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error) {
+    return load(out, path, true, error);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "topology/spectral.h"
+#include "topology/union.h"
 
 const char *sl_spectrum_method_name(sl_spectrum_method method) {
     switch (method) {
@@ -80,29 +81,16 @@ int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *i
     return 0;
 }
 
-static void count_degrees(const sl_topology *t, sl_topology_report *r) {
-    uint64_t total = 0;
-    bool undirected = true;
-    r->degree_min = UINT32_MAX;
-    for (uint32_t k = 0; k < t->period; k++)
-        undirected = undirected && t->phases[k].undirected;
-    for (uint32_t k = 0; k < t->period; k++) {
-        const phase *p = &t->phases[k];
-        r->edges += undirected ? p->edges / 2 : p->edges;
-        total += p->edges;
-        for (uint32_t i = 0; i < t->nodes; i++) {
-            uint32_t degree = (uint32_t)(p->out.start[i + 1] - p->out.start[i]);
-            r->degree_min = degree < r->degree_min ? degree : r->degree_min;
-            r->degree_max = degree > r->degree_max ? degree : r->degree_max;
-        }
-    }
-    r->degree_mean = (double)total / t->nodes / t->period;
-}
-
 int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error) {
+    sl_structure degrees = {0};
+    count_degrees(&degrees, topology);
     sl_topology_report r = {
         .nodes = topology->nodes,
         .period = topology->period,
+        .edges = degrees.edges,
+        .degree_min = degrees.degree_min,
+        .degree_max = degrees.degree_max,
+        .degree_mean = degrees.degree_mean,
         .connected = topology_is_connected(topology),
         .stochastic = topology->stochastic,
         .lambda_2 = NAN,
@@ -110,7 +98,6 @@ int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl
         .rho = NAN,
         .gap = NAN,
     };
-    count_degrees(topology, &r);
     sl_spectrum s;
     int result = 0;
     if (r.nodes <= SL_SPECTRUM_NODES_MAX)

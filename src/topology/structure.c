@@ -119,8 +119,11 @@ static void widen(const side *s, uint32_t nodes, uint32_t *min, uint32_t *max) {
     }
 }
 
-static void count_degrees(sl_structure *r, const sl_topology *t, const union_graph *g) {
+void count_degrees(sl_structure *r, const sl_topology *t) {
     uint64_t total = 0;
+    bool undirected = true;
+    for (uint32_t k = 0; k < t->period; k++)
+        undirected = undirected && t->phases[k].undirected;
     r->degree_min = r->in_degree_min = UINT32_MAX;
     for (uint32_t k = 0; k < t->period; k++) {
         widen(&t->phases[k].out, t->nodes, &r->degree_min, &r->degree_max);
@@ -128,8 +131,7 @@ static void count_degrees(sl_structure *r, const sl_topology *t, const union_gra
         total += t->phases[k].edges;
     }
     r->degree_mean = (double)total / t->nodes / t->period;
-    r->directed = g->directed;
-    r->edges = g->both.start[g->nodes] / 2;
+    r->edges = undirected ? total / 2 : total;
 }
 
 /* ---- together ---- */
@@ -138,8 +140,15 @@ bool topology_is_alike(const sl_topology *t) {
     switch (t->spec.family) {
     case SL_FAMILY_RING:
     case SL_FAMILY_TORUS:
-    case SL_FAMILY_COMPLETE:
     case SL_FAMILY_HYPERCUBE:
+    case SL_FAMILY_COMPLETE:
+    case SL_FAMILY_CIRCULANT:
+    case SL_FAMILY_SYMMETRIC_EXPONENTIAL:
+    case SL_FAMILY_DIRECTED_RING:
+    case SL_FAMILY_STATIC_EXPONENTIAL:
+    case SL_FAMILY_ONE_PEER_EXPONENTIAL:
+    case SL_FAMILY_ONE_PEER_HYPERCUBE:
+    case SL_FAMILY_HYPER_CUBOID:
         return true;
     default:
         return false;
@@ -193,7 +202,8 @@ int sl_topology_structure(sl_structure *out, const sl_topology *topology, sl_err
         return result;
     sl_structure r = {.diameter = {SL_UNBOUNDED, SL_UNBOUNDED}};
     uint32_t first;
-    count_degrees(&r, topology, &g);
+    count_degrees(&r, topology);
+    r.directed = g.directed;
     result = count_components(&r, &g, error);
     if (result == 0)
         result = find_bipartite(&r, &g, error);

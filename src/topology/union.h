@@ -35,7 +35,9 @@ static inline bool budget_spend(budget *b, uint64_t work) { /* is any left? */
 /* Breadth first from `source`: distance[j] in hops, UINT32_MAX where not reached; returns the largest. queue: (nodes) */
 uint32_t breadth_first(const adjacency *a, uint32_t nodes, uint32_t source, uint32_t *distance, uint32_t *queue, budget *b);
 
-/* structure.c: is every node like every other, so that one stands for all? Known of families, not found out. */
+/* structure.c: edges and degrees into *r. */
+void count_degrees(sl_structure *r, const sl_topology *t);
+/* Is every node like every other, so that one stands for all? Known of families, not found out. */
 bool topology_is_alike(const sl_topology *t);
 
 /* diameter.c; of a connected graph. */

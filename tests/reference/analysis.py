@@ -75,6 +75,11 @@ def fewest_nodes(nodes, edges):
     return nodes - 1
 
 
+def edges_of(phases):
+    undirected = all(set(p) == {(b, a) for a, b in p} for p in phases)
+    return sum(map(len, phases)) // (2 if undirected else 1)
+
+
 def structure(nodes, phases):
     edges = sorted(set(itertools.chain(*phases)))
     pairs = sorted({(min(e), max(e)) for e in edges})
@@ -82,7 +87,7 @@ def structure(nodes, phases):
     plain = both(pairs)
     links = [[(a, b), (b, a)] for a, b in pairs] if undirected else [[e] for e in edges]
     without = [[e for e in plain if tuple(sorted(e)) != pair] for pair in pairs]
-    return {"edges": len(pairs), "directed": not undirected, "components": components(nodes, edges), "bipartite": is_bipartite(nodes, pairs),
+    return {"edges": edges_of(phases), "directed": not undirected, "components": components(nodes, edges), "bipartite": is_bipartite(nodes, pairs),
             "diameter": diameter(nodes, edges), "bridges": sum(components(nodes, w) > components(nodes, plain) for w in without),
             "cut_nodes": sum(not is_connected(nodes, plain, set(range(nodes)) - {i}) for i in range(nodes)),
             "edge_connectivity": fewest_edges(nodes, links), "node_connectivity": fewest_nodes(nodes, edges)}
