@@ -3,52 +3,25 @@
 
 #include <math.h>
 
+#include "element/philox.h"
 #include "vec/for_each_cpu.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>
 #endif
 
-#define ROUND_MULTIPLIER_0 0xD2511F53u
-#define ROUND_MULTIPLIER_1 0xCD9E8D57u
-#define KEY_BUMP_0 0x9E3779B9u
-#define KEY_BUMP_1 0xBB67AE85u
-
-static void philox4x32_10(uint32_t c[4], uint32_t k0, uint32_t k1) {
-    for (int i = 0; i < 10; i++) {
-        uint64_t p0 = (uint64_t)ROUND_MULTIPLIER_0 * c[0];
-        uint64_t p1 = (uint64_t)ROUND_MULTIPLIER_1 * c[2];
-        uint32_t c1 = c[1], c3 = c[3];
-        c[0] = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c[1] = (uint32_t)p1;
-        c[2] = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c[3] = (uint32_t)p0;
-        k0 += KEY_BUMP_0;
-        k1 += KEY_BUMP_1;
-    }
-}
-
-/* index | rank | low round | high round (16) and purpose (16) */
-static void count_from(const sl_rng_key *key, uint32_t index, uint32_t counter[4]) {
-    counter[0] = index;
-    counter[1] = key->rank;
-    counter[2] = (uint32_t)key->round;
-    counter[3] = ((uint32_t)(key->round >> 32) & 0xFFFFu) << 16 | (key->purpose & 0xFFFFu);
-}
-
 void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]) {
-    count_from(key, index, out);
-    philox4x32_10(out, (uint32_t)key->seed, (uint32_t)(key->seed >> 32));
+    philox_block(key, index, out);
 }
 
 #ifdef SL_AVX2
 /* Sixteen blocks a step: four registers a word, four blocks a register, each in the low half of 64 bits, where a multiplication finds it.
  * What it leaves in the high halves does no harm: the next one does not read them, and the end drops them. Returns how many it did. */
 SL_AVX2 static size_t sixteens(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out) {
-    const __m256i m0 = _mm256_set1_epi64x(ROUND_MULTIPLIER_0), m1 = _mm256_set1_epi64x(ROUND_MULTIPLIER_1);
+    const __m256i m0 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_0), m1 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_1);
     uint32_t start[4];
     size_t done = 0;
-    count_from(key, first, start);
+    philox_counter(key, first, start);
     for (; done + 16 <= count; done += 16) {
         __m256i c0[4], c1[4], c2[4], c3[4];
         uint32_t k0 = (uint32_t)key->seed, k1 = (uint32_t)(key->seed >> 32);
@@ -59,7 +32,7 @@ SL_AVX2 static size_t sixteens(const sl_rng_key *key, uint32_t first, size_t cou
             c3[g] = _mm256_set1_epi64x(start[3]);
         }
 #pragma GCC unroll 10
-        for (int i = 0; i < 10; i++, k0 += KEY_BUMP_0, k1 += KEY_BUMP_1) {
+        for (int i = 0; i < 10; i++, k0 += PHILOX_BUMP_0, k1 += PHILOX_BUMP_1) {
             const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++) {

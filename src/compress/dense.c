@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compress/pack.h"
+#include "element/code.h"
 #include "starling/rng.h"
 #include "vec/for_each_cpu.h"
 
@@ -250,7 +251,7 @@ static bool scales_allowed(const dense_form *f, const float *scales, size_t coun
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, scales + i, sizeof bits);
-        if ((f->scale->negative ? bits & 0x7FFFFFFF : bits) >= INFINITY_BITS)
+        if ((f->scale->negative ? bits & FLOAT_MAGNITUDE : bits) >= FLOAT_INFINITY)
             return false;
     }
     return true;
@@ -316,14 +317,14 @@ static bool max_norm(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     const uint32_t largest = sl_sum_take_largest(sums);
     memcpy(scale, &largest, sizeof *scale);
-    return largest < INFINITY_BITS;
+    return largest < FLOAT_INFINITY;
 }
 
 const dense_scale sl_dense_max_norm = {.floats = 1, .see = sl_sum_largest, .result = max_norm};
 
 FOR_EACH_CPU static void add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {
     for (size_t i = 0; i < n; i++)
-        acc[i] += unit * (float)((codes[i] & 1) - (codes[i] >> 1));
+        acc[i] += unit * ternary_value(codes[i]);
 }
 
 void sl_dense_add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {

@@ -26,7 +26,7 @@ FOR_EACH_CPU bool sl_entries_finite(const void *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
-        refused |= (bits & SL_FLOAT_MAGNITUDE) >= SL_FLOAT_INFINITY;
+        refused |= (bits & FLOAT_MAGNITUDE) >= FLOAT_INFINITY;
     }
     return refused == 0;
 }

@@ -1,13 +1,9 @@
-/* entries.h - what top-k and random-k share: how many entries a message has, and floats looked at as bits. */
+/* entries.h - what top-k and random-k share: how many entries a message has, and what may be sent as a value. */
 #ifndef SL_ENTRIES_H
 #define SL_ENTRIES_H
 
 #include "compress/bitmap.h"
-
-enum {
-    SL_FLOAT_MAGNITUDE = 0x7fffffff,
-    SL_FLOAT_INFINITY = 0x7f800000 /* magnitudes from here on are infinity and NaN */
-};
+#include "element/shared.h"
 
 /* k, or max(1, round(fraction d)). */
 size_t sl_entries_kept(const sl_compressor_config *config, size_t dimension);

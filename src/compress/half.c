@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compress/dense.h"
+#include "element/code.h"
 #include "vec/for_each_cpu.h"
 
 #ifdef SL_AVX2
@@ -58,40 +59,18 @@ static dense_form form_b16(const sl_compressor_config *config, size_t dimension)
     return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7F7F, .bucket = SL_BLOCK, .scale = &no_scale};
 }
 
-static inline uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline float value_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* ---- float16 ---- */
 
-/* From 2^-14 on, the exponent's bias goes from 127 to 15, and half a unit less one, or half a unit where the last bit kept is odd, is added
- * before the cut. Below, the sum with 1/2, whose last place is 2^-24, rounds. */
 FOR_EACH_CPU static void to16(const float *v, size_t n, uint8_t *out) {
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits = bits_of(v[i]), magnitude = bits & 0x7FFFFFFF;
-        uint32_t normal = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
-        uint32_t small = bits_of(value_of(magnitude) + 0.5f) - 0x3F000000;
-        uint16_t code = (uint16_t)((magnitude < 0x38800000 ? small : normal) | (bits >> 16 & 0x8000));
+        uint16_t code = (uint16_t)float16_code(v[i]);
         memcpy(out + 2 * i, &code, sizeof code);
     }
 }
 
-/* A subnormal's bits, with 2^-14's exponent, are the number plus 2^-14. */
 FOR_EACH_CPU static void add16(float weight, const uint16_t *codes, size_t n, float *acc) {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t magnitude = (uint32_t)(codes[i] & 0x7FFF) << 13;
-        float normal = value_of(magnitude + (112u << 23)), small = value_of(magnitude + (113u << 23)) - 0x1p-14f;
-        uint32_t bits = bits_of(magnitude < 1u << 23 ? small : normal) | (uint32_t)(codes[i] & 0x8000) << 16;
-        acc[i] += weight * value_of(bits);
-    }
+    for (size_t i = 0; i < n; i++)
+        acc[i] += weight * float16_value(codes[i]);
 }
 
 #ifdef SL_AVX2
@@ -137,15 +116,14 @@ static void add_float16(const sl_compressor_config *config, const float *scale, 
 
 FOR_EACH_CPU static void to_b16(const float *v, size_t n, uint8_t *out) {
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits = bits_of(v[i]);
-        uint16_t code = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+        uint16_t code = (uint16_t)bfloat16_code(v[i]);
         memcpy(out + 2 * i, &code, sizeof code);
     }
 }
 
 FOR_EACH_CPU static void add_b16(float weight, const uint16_t *codes, size_t n, float *acc) {
     for (size_t i = 0; i < n; i++)
-        acc[i] += weight * value_of((uint32_t)codes[i] << 16);
+        acc[i] += weight * bfloat16_value(codes[i]);
 }
 
 static void pack_b16(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out) {

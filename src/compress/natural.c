@@ -8,9 +8,9 @@
  * next to m 2^-149, and the error below 2^-126 is beyond what omega speaks of. Above 2^127 there is no power to go up to: such a vector has diverged.
  */
 #include <math.h>
-#include <string.h>
 
 #include "compress/dense.h"
+#include "element/code.h"
 #include "vec/for_each_cpu.h"
 
 #define LARGEST_POWER_BITS 0x7F000000u /* 2^127 */
@@ -35,14 +35,9 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
     return (dense_form){.width = 9, .mask = 0xFF, .max = 0xFE, .bucket = SL_BLOCK, .scale = &no_scale};
 }
 
-/* Half-word u stands for (u + 1/2) / 2^16 of the mantissa's range: a power of two never carries. */
 FOR_EACH_CPU static void round_to_powers(const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, v + i, sizeof bits);
-        uint32_t exponent = ((bits & 0x7FFFFFFF) + ((uint32_t)random[i] << 7) + 64) >> 23;
-        codes[i] = (uint16_t)(exponent | bits >> 31 << 8);
-    }
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint16_t)natural_code(v[i], random[i]);
 }
 
 static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
@@ -53,12 +48,8 @@ static void encode(const sl_compressor_config *config, const float *scale, const
 }
 
 FOR_EACH_CPU static void add_powers(float weight, const uint16_t *codes, size_t n, float *acc) {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits = (uint32_t)(codes[i] & 0xFF) << 23 | (uint32_t)(codes[i] >> 8) << 31;
-        float power;
-        memcpy(&power, &bits, sizeof power);
-        acc[i] += weight * power;
-    }
+    for (size_t i = 0; i < n; i++)
+        acc[i] += weight * natural_value(codes[i]);
 }
 
 static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {

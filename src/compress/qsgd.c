@@ -55,11 +55,8 @@ static void encode(const sl_compressor_config *config, const float *scale, const
 }
 
 FOR_EACH_CPU static void add_levels(float unit, unsigned sign_at, const uint16_t *codes, size_t n, float *acc) {
-    const int32_t mask = (1 << sign_at) - 1;
-    for (size_t i = 0; i < n; i++) {
-        int32_t level = codes[i] & mask, negative = -(codes[i] >> sign_at);
-        acc[i] += unit * (float)((level ^ negative) - negative);
-    }
+    for (size_t i = 0; i < n; i++)
+        acc[i] += unit * level_value(codes[i], sign_at);
 }
 
 static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {

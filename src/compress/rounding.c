@@ -1,8 +1,6 @@
 /* rounding.c - see rounding.h. */
 #include "compress/rounding.h"
 
-#include <string.h>
-
 #include "vec/for_each_cpu.h"
 
 #ifdef SL_AVX2
@@ -10,28 +8,16 @@
 #endif
 
 unsigned sl_level_bits(uint32_t levels) {
-    return 32 - (unsigned)__builtin_clz(levels);
+    return level_bits(levels);
 }
 
 rounding sl_rounding(uint32_t levels, float scale) {
-    const unsigned level_bits = sl_level_bits(levels), bits = level_bits > 5 ? 21 - level_bits : 16;
-    const double whole = scale > 0 ? (double)(levels << bits) / scale : 0;
-    const double power = whole > 0x1p100 ? 0x1p100 : whole < 0x1p-100 ? 0x1p-24 : 1;
-    return (rounding){(float)power, (float)(whole / power), levels, bits};
+    return rounding_of(levels, scale);
 }
 
 static void round_plain(rounding r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
-    const float power = r.power, factor = r.factor;
-    const int32_t levels = (int32_t)r.levels;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits, magnitude_bits;
-        float magnitude;
-        memcpy(&bits, v + i, sizeof bits);
-        magnitude_bits = bits & 0x7FFFFFFF;
-        memcpy(&magnitude, &magnitude_bits, sizeof magnitude);
-        int32_t level = ((int32_t)(magnitude * power * factor + 0.5f) + (random[i] >> (16 - r.bits))) >> r.bits;
-        codes[i] = (uint16_t)((uint32_t)(level < levels ? level : levels) | bits >> 31 << sign_at);
-    }
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint16_t)level_code(r, sign_at, v[i], random[i]);
 }
 
 #ifdef SL_AVX2

@@ -10,13 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROUNDING_LEVELS_MAX = 32767 };
+#include "element/code.h"
 
-typedef struct rounding {
-    float power, factor; /* r = |v| power factor: two factors, since levels / scale may be beyond a float's range */
-    uint32_t levels;
-    unsigned bits; /* <= 16 */
-} rounding;
+enum { ROUNDING_LEVELS_MAX = 32767 };
 
 /* 1 <= levels <= ROUNDING_LEVELS_MAX; scale finite and >= 0; 0 makes every level 0. */
 rounding sl_rounding(uint32_t levels, float scale);

@@ -5,10 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SUM_LANES = 16 };
+#include "element/shared.h"
 
-/* Magnitudes as the bits of a float order as the numbers do; infinity and NaN are at the end, from here on. */
-#define INFINITY_BITS 0x7F800000u
+enum { SUM_LANES = 16 };
 
 typedef struct bucket_sums {
     double lanes[2][SUM_LANES]; /* element i of the vector goes to lane i % SUM_LANES */

@@ -21,7 +21,7 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
 /* Level and sign, as of one level of QSGD, to 0, 1 and 2. */
 FOR_EACH_CPU static void to_ternary(uint16_t *codes, size_t n) {
     for (size_t i = 0; i < n; i++)
-        codes[i] = (uint16_t)((codes[i] & 1) + (codes[i] == 3));
+        codes[i] = (uint16_t)ternary_code(codes[i]);
 }
 
 static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,

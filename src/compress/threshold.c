@@ -9,6 +9,7 @@
 
 #include "compress/dense.h"
 #include "compress/pack.h"
+#include "element/code.h"
 #include "vec/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
@@ -28,7 +29,7 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
 static bool is_finite(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
-    return sl_sum_take_largest(sums) < INFINITY_BITS;
+    return sl_sum_take_largest(sums) < FLOAT_INFINITY;
 }
 
 static const dense_scale no_scale = {.see = sl_sum_largest, .result = is_finite};
@@ -41,7 +42,7 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
 
 FOR_EACH_CPU static void compare(float tau, const float *v, size_t n, uint16_t *codes) {
     for (size_t i = 0; i < n; i++)
-        codes[i] = (uint16_t)((v[i] >= tau) | (v[i] <= -tau) << 1);
+        codes[i] = (uint16_t)threshold_code(tau, v[i]);
 }
 
 static void pack(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out) {

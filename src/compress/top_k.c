@@ -105,7 +105,7 @@ static uint32_t index_of(uint64_t e) {
 }
 
 static uint32_t magnitude_of(uint64_t e) {
-    return value_of(e) & SL_FLOAT_MAGNITUDE;
+    return value_of(e) & FLOAT_MAGNITUDE;
 }
 
 /* One digit of `width` bits, at bit `shift`, of the k-th largest magnitude among those that agree with `prefix` above the digit.
@@ -155,7 +155,7 @@ static inline uint64_t *collect_one(const float *v, size_t index, int32_t limit,
     uint32_t value;
     memcpy(&value, v, sizeof value);
     *end = entry(value, index);
-    return end + ((int32_t)(value & SL_FLOAT_MAGNITUDE) > limit);
+    return end + ((int32_t)(value & FLOAT_MAGNITUDE) > limit);
 }
 
 static uint64_t *collect_plain(const float *v, size_t from, size_t count, int32_t limit, uint64_t *end) {
@@ -166,7 +166,7 @@ static uint64_t *collect_plain(const float *v, size_t from, size_t count, int32_
 
 #ifdef SL_AVX2
 SL_AVX2 static inline __m256i exceeding(const float *v, __m256i limit) {
-    __m256i magnitude = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)v), _mm256_set1_epi32(SL_FLOAT_MAGNITUDE));
+    __m256i magnitude = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)v), _mm256_set1_epi32((int)FLOAT_MAGNITUDE));
     return _mm256_cmpgt_epi32(magnitude, limit);
 }
 
@@ -260,7 +260,7 @@ static int begin(sl_encoder *e, const sl_source *source) {
     uint32_t largest = 0;
     for (size_t i = 0; i < k; i++)
         largest = magnitude_of(entries[i]) > largest ? magnitude_of(entries[i]) : largest;
-    return largest < SL_FLOAT_INFINITY ? 0 : SL_EDIVERGED;
+    return largest < FLOAT_INFINITY ? 0 : SL_EDIVERGED;
 }
 
 /* ---- payloads ---- */
