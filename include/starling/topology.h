@@ -43,14 +43,21 @@ typedef enum sl_family {
     SL_FAMILY_CLUSTERS,
     SL_FAMILY_RANDOM_REGULAR,
     SL_FAMILY_ERDOS_RENYI,
+    SL_FAMILY_WATTS_STROGATZ,
+    SL_FAMILY_RANDOM_GEOMETRIC,
     SL_FAMILY_DIRECTED_RING,
     SL_FAMILY_STATIC_EXPONENTIAL,
+    SL_FAMILY_D_EQUISTATIC,
+    SL_FAMILY_U_EQUISTATIC,
     SL_FAMILY_ONE_PEER_EXPONENTIAL,
     SL_FAMILY_ONE_PEER_HYPERCUBE,
     SL_FAMILY_HYPER_CUBOID,
-    SL_FAMILY_ALTERNATING_MATCHINGS
+    SL_FAMILY_ALTERNATING_MATCHINGS,
+    SL_FAMILY_BASE_K,
+    SL_FAMILY_OD_EQUIDYN,
+    SL_FAMILY_OU_EQUIDYN
 } sl_family;
-enum { SL_FAMILIES = SL_FAMILY_ALTERNATING_MATCHINGS + 1 };
+enum { SL_FAMILIES = SL_FAMILY_OU_EQUIDYN + 1 };
 
 typedef enum sl_weighting {
     SL_WEIGHTING_METROPOLIS, /* W_ij = 1/(1 + max(d_i, d_j)); Xiao, Boyd 2004 */
@@ -90,7 +97,10 @@ typedef struct sl_topology_spec {
     uint32_t bridges;      /* edges between two clusters that are joined */
     uint32_t bridge_every; /* rounds from one use of the bridges to the next */
     double probability;
-    uint64_t seed; /* random families */
+    double radius;   /* of the neighbourhood, in a square of side 1 */
+    uint32_t peers;  /* base-k: most peers of a node in a round */
+    uint32_t rounds; /* random schedules: how many are drawn before it begins again */
+    uint64_t seed;   /* random families; at most 2^63 - 1 */
     const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */
     size_t phase_count;
     bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */

@@ -24,6 +24,9 @@ const parameter parameters[PARAMETERS] = {
     [PARAMETER_BRIDGES] = {"bridges", "edges between two clusters that are joined (1)", WHOLE, AT(bridges), 0, 0},
     [PARAMETER_BRIDGE_EVERY] = {"bridge_every", "rounds from one use of the bridges to the next (1)", WHOLE, AT(bridge_every), 0, 0},
     [PARAMETER_PROBABILITY] = {"probability", "above 0 and at most 1", FRACTION, AT(probability), 0, 0},
+    [PARAMETER_RADIUS] = {"radius", "of the neighbourhood, above 0 and at most 1, in a square of side 1", FRACTION, AT(radius), 0, 0},
+    [PARAMETER_PEERS] = {"peers", "most peers of a node in a round (1)", WHOLE, AT(peers), 0, 0},
+    [PARAMETER_ROUNDS] = {"rounds", "how many rounds are drawn before the schedule begins again (32)", WHOLE, AT(rounds), 0, 0},
     [PARAMETER_SEED] = {"seed", "another seed, another graph (1)", SEED, AT(seed), 0, 0},
 };
 
@@ -45,12 +48,19 @@ static const family *const families[SL_FAMILIES] = {
     [SL_FAMILY_CLUSTERS] = &clusters_family,
     [SL_FAMILY_RANDOM_REGULAR] = &random_regular_family,
     [SL_FAMILY_ERDOS_RENYI] = &erdos_renyi_family,
+    [SL_FAMILY_WATTS_STROGATZ] = &watts_strogatz_family,
+    [SL_FAMILY_RANDOM_GEOMETRIC] = &random_geometric_family,
     [SL_FAMILY_DIRECTED_RING] = &directed_ring_family,
     [SL_FAMILY_STATIC_EXPONENTIAL] = &static_exponential_family,
+    [SL_FAMILY_D_EQUISTATIC] = &d_equistatic_family,
+    [SL_FAMILY_U_EQUISTATIC] = &u_equistatic_family,
     [SL_FAMILY_ONE_PEER_EXPONENTIAL] = &one_peer_exponential_family,
     [SL_FAMILY_ONE_PEER_HYPERCUBE] = &one_peer_hypercube_family,
     [SL_FAMILY_HYPER_CUBOID] = &hyper_cuboid_family,
     [SL_FAMILY_ALTERNATING_MATCHINGS] = &alternating_matchings_family,
+    [SL_FAMILY_BASE_K] = &base_k_family,
+    [SL_FAMILY_OD_EQUIDYN] = &od_equidyn_family,
+    [SL_FAMILY_OU_EQUIDYN] = &ou_equidyn_family,
 };
 
 const family *family_of(sl_family which) {
@@ -116,6 +126,15 @@ int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *e
         return 0;
     return sl_fail(error, SL_EINVAL, "nodes: family \"%s\" of %u nodes would have %llu directed edges; at most %llu are kept", family_of(spec->family)->info.name,
                    spec->nodes, (unsigned long long)edges, (unsigned long long)edges_max);
+}
+
+int family_settle_rounds(sl_topology_spec *spec, sl_error *error) {
+    enum { ROUNDS = 32, ROUNDS_MAX = 4096 };
+    if (spec->rounds == 0)
+        spec->rounds = ROUNDS;
+    if (spec->rounds <= ROUNDS_MAX)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "rounds: %u is not allowed; it must be from 1 to %d", spec->rounds, ROUNDS_MAX);
 }
 
 int check_power_of_two(const sl_topology_spec *spec, sl_error *error) {

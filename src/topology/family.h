@@ -17,6 +17,9 @@ typedef enum parameter_id {
     PARAMETER_BRIDGES,
     PARAMETER_BRIDGE_EVERY,
     PARAMETER_PROBABILITY,
+    PARAMETER_RADIUS,
+    PARAMETER_PEERS,
+    PARAMETER_ROUNDS,
     PARAMETER_SEED
 } parameter_id;
 enum { PARAMETERS = PARAMETER_SEED + 1 };
@@ -43,9 +46,10 @@ typedef struct family {
 
 extern const family ring_family, path_family, grid_family, torus_family, hypercube_family, star_family, wheel_family, complete_family,
     complete_bipartite_family, k_ary_tree_family, barbell_family, lollipop_family, circulant_family, symmetric_exponential_family, clusters_family;
-extern const family random_regular_family, erdos_renyi_family;
-extern const family directed_ring_family, static_exponential_family;
-extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family, alternating_matchings_family;
+extern const family random_regular_family, erdos_renyi_family, watts_strogatz_family, random_geometric_family;
+extern const family directed_ring_family, static_exponential_family, d_equistatic_family, u_equistatic_family;
+extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family, alternating_matchings_family, base_k_family,
+    od_equidyn_family, ou_equidyn_family;
 
 /* NULL for SL_FAMILY_EDGES and for what is no family. */
 const family *family_of(sl_family which);
@@ -56,6 +60,11 @@ int family_settle(sl_topology_spec *spec, sl_error *error);
 int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error);
 /* sides: as given, their product checked; none: two, as equal as can be. */
 int settle_sides(sl_topology_spec *spec, sl_error *error);
+/* rounds: the length of a random schedule. */
+int family_settle_rounds(sl_topology_spec *spec, sl_error *error);
 int check_power_of_two(const sl_topology_spec *spec, sl_error *error);
+
+/* Everyone takes the mean over the nodes first + i stride (i < size) that differ from it in one digit of i alone, the one of that place and radix. */
+void average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size, uint32_t place, uint32_t radix);
 
 #endif

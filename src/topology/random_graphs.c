@@ -171,3 +171,158 @@ const family erdos_renyi_family = {
     .raise = "probability (ln(n)/n is where connected graphs begin)",
     .generate = generate_erdos_renyi,
 };
+
+/* ---- watts-strogatz ---- */
+
+enum { REWIRE_TRIES = 100 };
+
+/* Edge k of node i, i to i + k + 1 in the lattice, belongs to i and stays its own when it is rewired: targets[i * half + k]. */
+typedef struct lattice {
+    uint32_t *targets; /* (n, half) */
+    uint32_t n, half;
+} lattice;
+
+static bool owns(const lattice *l, uint32_t i, uint32_t j) {
+    for (uint32_t k = 0; k < l->half; k++)
+        if (l->targets[(size_t)i * l->half + k] == j)
+            return true;
+    return false;
+}
+
+/* To a node drawn at random; an edge of a node that has nearly all others as neighbours may stay where it is. */
+static void rewire(lattice *l, uint32_t i, uint32_t k, sl_rng *rng) {
+    for (int try = 0; try < REWIRE_TRIES; try++) {
+        uint32_t j = sl_rng_below(rng, l->n);
+        if (j == i || owns(l, i, j) || owns(l, j, i))
+            continue;
+        l->targets[(size_t)i * l->half + k] = j;
+        return;
+    }
+}
+
+static int settle_watts_strogatz(sl_topology_spec *spec, sl_error *error) {
+    uint32_t most = (spec->nodes - 1) / 2 * 2;
+    if (spec->degree % 2 == 0 && spec->degree <= most)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u", spec->degree, spec->nodes, most);
+}
+
+/* Lap after lap round the ring, as Watts and Strogatz do. */
+static int generate_watts_strogatz(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+    lattice l = {.n = spec->nodes, .half = spec->degree / 2};
+    int result = family_check_edges(spec, (uint64_t)spec->nodes * spec->degree, error);
+    if (result == 0 && (l.targets = malloc((size_t)l.n * l.half * sizeof *l.targets)) == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for a random graph of %u nodes", l.n);
+    if (result != 0)
+        return result;
+    for (uint32_t i = 0; i < l.n; i++)
+        for (uint32_t k = 0; k < l.half; k++)
+            l.targets[(size_t)i * l.half + k] = (i + k + 1) % l.n;
+    sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
+    uint64_t threshold = (uint64_t)(spec->probability * 0x1p32);
+    for (uint32_t k = 0; k < l.half; k++)
+        for (uint32_t i = 0; i < l.n; i++)
+            if (sl_rng_u32(&rng) < threshold)
+                rewire(&l, i, k, &rng);
+    edge_list *list = edge_lists_add(out);
+    for (uint32_t i = 0; i < l.n; i++)
+        for (uint32_t k = 0; k < l.half; k++)
+            edge_list_push_both(list, i, l.targets[(size_t)i * l.half + k]);
+    free(l.targets);
+    return 0;
+}
+
+const family watts_strogatz_family = {
+    RANDOM("watts-strogatz", "a ring lattice, each edge rewired with some probability"),
+    .takes = TAKES(DEGREE) | TAKES(PROBABILITY) | TAKES(SEED),
+    .needs = TAKES(DEGREE) | TAKES(PROBABILITY),
+    .nodes_min = 3,
+    .raise = "degree",
+    .settle = settle_watts_strogatz,
+    .generate = generate_watts_strogatz,
+};
+
+/* ---- random-geometric ---- */
+
+/* Points with whole coordinates below 2^31, so that squared distances are exact, sorted by cells of a grid that are no smaller than the radius. */
+typedef struct plane {
+    uint32_t *x, *y;         /* (n) */
+    uint32_t *start, *nodes; /* (cells^2 + 1), (n): nodes[start[c]] .. are those of cell c */
+    uint32_t n, cells;       /* along a side */
+    uint64_t radius;
+} plane;
+
+static uint32_t cell_at(const plane *p, uint32_t coordinate) {
+    return (uint32_t)((uint64_t)coordinate * p->cells >> 31);
+}
+
+static uint32_t cell_of(const plane *p, uint32_t i) {
+    return cell_at(p, p->y[i]) * p->cells + cell_at(p, p->x[i]);
+}
+
+static void sort_into_cells(plane *p) {
+    memset(p->start, 0, ((size_t)p->cells * p->cells + 1) * sizeof *p->start);
+    for (uint32_t i = 0; i < p->n; i++)
+        p->start[cell_of(p, i) + 1]++;
+    for (uint32_t c = 0; c < p->cells * p->cells; c++)
+        p->start[c + 1] += p->start[c];
+    for (uint32_t i = p->n; i-- > 0;) /* ends move to starts */
+        p->nodes[--p->start[cell_of(p, i) + 1]] = i;
+    memmove(p->start, p->start + 1, (size_t)p->cells * p->cells * sizeof *p->start);
+    p->start[p->cells * p->cells] = p->n;
+}
+
+static bool are_near(const plane *p, uint32_t i, uint32_t j) {
+    int64_t dx = (int64_t)p->x[i] - p->x[j], dy = (int64_t)p->y[i] - p->y[j];
+    return (uint64_t)(dx * dx + dy * dy) <= p->radius * p->radius;
+}
+
+static void join_near(const plane *p, uint32_t i, edge_list *list) {
+    uint32_t cx = cell_at(p, p->x[i]), cy = cell_at(p, p->y[i]), last = p->cells - 1;
+    for (uint32_t y = cy ? cy - 1 : 0; y <= (cy < last ? cy + 1 : last); y++)
+        for (uint32_t x = cx ? cx - 1 : 0; x <= (cx < last ? cx + 1 : last); x++)
+            for (uint32_t e = p->start[y * p->cells + x]; e < p->start[y * p->cells + x + 1]; e++)
+                if (p->nodes[e] > i && are_near(p, i, p->nodes[e]))
+                    edge_list_push_both(list, i, p->nodes[e]);
+}
+
+static int generate_random_geometric(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+    uint32_t n = spec->nodes;
+    plane p = {.n = n, .cells = 1, .radius = (uint64_t)(spec->radius * 0x1p31)};
+    int result = family_check_edges(spec, (uint64_t)(3.2 * spec->radius * spec->radius * n * (n - 1)), error);
+    if (result != 0)
+        return result;
+    while ((uint64_t)(p.cells + 1) * (p.cells + 1) <= n && (p.cells + 1) * p.radius <= 1ull << 31)
+        p.cells++;
+    p.x = malloc(n * sizeof *p.x);
+    p.y = malloc(n * sizeof *p.y);
+    p.nodes = malloc(n * sizeof *p.nodes);
+    p.start = malloc(((size_t)n + 1) * sizeof *p.start);
+    if (p.x && p.y && p.nodes && p.start) {
+        sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
+        for (uint32_t i = 0; i < n; i++) {
+            p.x[i] = sl_rng_u32(&rng) >> 1;
+            p.y[i] = sl_rng_u32(&rng) >> 1;
+        }
+        sort_into_cells(&p);
+        edge_list *list = edge_lists_add(out);
+        for (uint32_t i = 0; i < n; i++)
+            join_near(&p, i, list);
+    } else {
+        result = sl_fail(error, SL_ENOMEM, "out of memory for a random graph of %u nodes", n);
+    }
+    free(p.x);
+    free(p.y);
+    free(p.nodes);
+    free(p.start);
+    return result;
+}
+
+const family random_geometric_family = {
+    RANDOM("random-geometric", "random points of a square, joined up to a distance"),
+    .takes = TAKES(RADIUS) | TAKES(SEED),
+    .needs = TAKES(RADIUS),
+    .nodes_min = 1,
+    .raise = "radius (sqrt(ln(n)/(pi n)) is where connected graphs begin)",
+    .generate = generate_random_geometric,
+};

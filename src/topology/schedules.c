@@ -54,25 +54,35 @@ static int settle_hyper_cuboid(sl_topology_spec *spec, sl_error *error) {
     return settle_sides(spec, error);
 }
 
-/* Mixed radix: round d averages over the nodes that differ in digit d alone. Metropolis weights are 1/length there, so that a period is exact. */
+void average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size, uint32_t place, uint32_t radix) {
+    for (uint32_t i = 0; i < size; i++) {
+        uint32_t at = i / place % radix, zero = i - at * place;
+        for (uint32_t digit = 0; digit < radix; digit++)
+            if (digit != at)
+                edge_list_push_weighted(list, first + (zero + digit * place) * stride, first + i * stride, 1.0 / radix);
+    }
+}
+
 static int generate_hyper_cuboid(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
     (void)attempt;
-    uint32_t stride = 1;
-    for (uint32_t d = spec->side_count; d-- > 0; stride *= spec->sides[d]) {
-        uint32_t length = spec->sides[d];
-        int result = family_check_edges(spec, (uint64_t)spec->nodes * (length - 1), error);
+    uint32_t place = 1;
+    for (uint32_t d = spec->side_count; d-- > 0; place *= spec->sides[d]) {
+        int result = family_check_edges(spec, (uint64_t)spec->nodes * (spec->sides[d] - 1), error);
         if (result != 0)
             return result;
-        edge_list *list = edge_lists_add(out);
-        for (uint32_t i = 0; i < spec->nodes; i++)
-            for (uint32_t at = i / stride % length, step = 1; at + step < length; step++)
-                edge_list_push_both(list, i, i + step * stride);
+        average_digit(edge_lists_add(out), 0, 1, spec->nodes, place, spec->sides[d]);
     }
     return 0;
 }
 
-const family hyper_cuboid_family = {SCHEDULE("hyper-cuboid", "round d: nodes that differ in one digit of a mixed radix; exact over a period"),
-                                    .takes = TAKES(SIDES), .nodes_min = 1, .settle = settle_hyper_cuboid, .generate = generate_hyper_cuboid};
+const family hyper_cuboid_family = {
+    .info = {.name = "hyper-cuboid", .meaning = "each round: the mean of nodes that differ in one digit of a mixed radix", .schedule = true,
+             .weighting = SL_WEIGHTING_EXPLICIT},
+    .takes = TAKES(SIDES),
+    .nodes_min = 1,
+    .settle = settle_hyper_cuboid,
+    .generate = generate_hyper_cuboid,
+};
 
 /* ---- matchings of a ring ---- */
 
