@@ -99,7 +99,7 @@ typedef struct sl_topology_spec {
     double probability;
     double radius;   /* of the neighbourhood, in a square of side 1 */
     uint32_t peers;  /* base-k: most peers of a node in a round */
-    uint32_t rounds; /* random schedules: how many are drawn before it begins again */
+    uint32_t period; /* random schedules: how many rounds are drawn before it begins again */
     uint64_t seed;   /* random families; at most 2^63 - 1 */
     const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */
     size_t phase_count;

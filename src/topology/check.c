@@ -7,33 +7,33 @@
 
 enum { EXACT_WINDOW_NODES_MAX = 512, EXACT_WINDOW_PERIOD_MAX = 64 };
 
-/* Marks what can be reached from node 0 over the union of all phases; returns how many. */
-static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *stack) {
+/* Marks what can be reached from node 0 over the union of all phases; returns how many. Breadth first: what is read next is known early. */
+static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *queue) {
     memset(seen, 0, t->nodes * sizeof *seen);
-    uint32_t height = 0, count = 1;
-    stack[height++] = 0;
+    uint32_t count = 1;
+    queue[0] = 0;
     seen[0] = true;
-    while (height > 0) {
-        uint32_t i = stack[--height];
+    for (uint32_t done = 0; done < count; done++)
         for (uint32_t k = 0; k < t->period; k++) {
             const side *s = forward ? &t->phases[k].out : &t->phases[k].in;
-            for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
+            for (uint64_t e = s->start[queue[done]]; e < s->start[queue[done] + 1]; e++)
                 if (!seen[s->peers[e]]) {
                     seen[s->peers[e]] = true;
-                    stack[height++] = s->peers[e];
-                    count++;
+                    queue[count++] = s->peers[e];
                 }
         }
-    }
     return count;
 }
 
 bool topology_is_connected(const sl_topology *t) {
     bool *seen = calloc(t->nodes, sizeof *seen);
-    uint32_t *stack = calloc(t->nodes, sizeof *stack);
-    bool connected = seen && stack && reach(t, true, seen, stack) == t->nodes && reach(t, false, seen, stack) == t->nodes;
+    uint32_t *queue = malloc(t->nodes * sizeof *queue);
+    bool undirected = true;
+    for (uint32_t k = 0; k < t->period; k++)
+        undirected = undirected && t->phases[k].undirected;
+    bool connected = seen && queue && reach(t, true, seen, queue) == t->nodes && (undirected || reach(t, false, seen, queue) == t->nodes);
     free(seen);
-    free(stack);
+    free(queue);
     return connected;
 }
 

@@ -102,8 +102,8 @@ const family u_equistatic_family = {
 
 static int generate_od(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
     uint32_t n = spec->nodes;
-    int result = family_check_edges(spec, (uint64_t)n * spec->rounds, error);
-    for (uint32_t k = 0; result == 0 && k < spec->rounds; k++) {
+    int result = family_check_edges(spec, (uint64_t)n * spec->period, error);
+    for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
         sl_rng rng = sl_rng_open(spec->seed, k, attempt, SL_PURPOSE_TOPOLOGY);
         send_around(edge_lists_add(out), n, 1 + sl_rng_below(&rng, n - 1), (n - 1) / (2.0 * n));
     }
@@ -125,11 +125,11 @@ static void match_apart(edge_list *list, uint32_t n, uint32_t offset, uint32_t f
 
 static int generate_ou(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
     uint32_t n = spec->nodes;
-    int result = family_check_edges(spec, (uint64_t)n * spec->rounds, error);
+    int result = family_check_edges(spec, (uint64_t)n * spec->period, error);
     bool *taken = malloc(n * sizeof *taken);
     if (result == 0 && taken == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", n);
-    for (uint32_t k = 0; result == 0 && k < spec->rounds; k++) {
+    for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
         sl_rng rng = sl_rng_open(spec->seed, k, attempt, SL_PURPOSE_TOPOLOGY);
         uint32_t offset = 1 + sl_rng_below(&rng, n - 1), first = sl_rng_below(&rng, n);
         match_apart(edge_lists_add(out), n, offset, first, taken);
@@ -141,17 +141,17 @@ static int generate_ou(const sl_topology_spec *spec, uint64_t attempt, edge_list
 #define ONE_PEER .random = true, .schedule = true, .weighting = SL_WEIGHTING_EXPLICIT
 const family od_equidyn_family = {
     .info = {.name = "od-equidyn", .meaning = "each round: i sends to i + u for one random offset u", ONE_PEER, .directed = true},
-    .takes = TAKES(ROUNDS) | TAKES(SEED),
+    .takes = TAKES(PERIOD) | TAKES(SEED),
     .nodes_min = 2,
-    .raise = "rounds",
-    .settle = family_settle_rounds,
+    .raise = "period",
+    .settle = family_settle_period,
     .generate = generate_od,
 };
 const family ou_equidyn_family = {
     .info = {.name = "ou-equidyn", .meaning = "each round: a matching whose pairs are u apart, u random", ONE_PEER},
-    .takes = TAKES(ROUNDS) | TAKES(SEED),
+    .takes = TAKES(PERIOD) | TAKES(SEED),
     .nodes_min = 2,
-    .raise = "rounds",
-    .settle = family_settle_rounds,
+    .raise = "period",
+    .settle = family_settle_period,
     .generate = generate_ou,
 };

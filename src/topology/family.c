@@ -26,7 +26,7 @@ const parameter parameters[PARAMETERS] = {
     [PARAMETER_PROBABILITY] = {"probability", "above 0 and at most 1", FRACTION, AT(probability), 0, 0},
     [PARAMETER_RADIUS] = {"radius", "of the neighbourhood, above 0 and at most 1, in a square of side 1", FRACTION, AT(radius), 0, 0},
     [PARAMETER_PEERS] = {"peers", "most peers of a node in a round (1)", WHOLE, AT(peers), 0, 0},
-    [PARAMETER_ROUNDS] = {"rounds", "how many rounds are drawn before the schedule begins again (32)", WHOLE, AT(rounds), 0, 0},
+    [PARAMETER_PERIOD] = {"period", "how many rounds are drawn before the schedule begins again (32)", WHOLE, AT(period), 0, 0},
     [PARAMETER_SEED] = {"seed", "another seed, another graph (1)", SEED, AT(seed), 0, 0},
 };
 
@@ -128,13 +128,13 @@ int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *e
                    spec->nodes, (unsigned long long)edges, (unsigned long long)edges_max);
 }
 
-int family_settle_rounds(sl_topology_spec *spec, sl_error *error) {
-    enum { ROUNDS = 32, ROUNDS_MAX = 4096 };
-    if (spec->rounds == 0)
-        spec->rounds = ROUNDS;
-    if (spec->rounds <= ROUNDS_MAX)
+int family_settle_period(sl_topology_spec *spec, sl_error *error) {
+    enum { PERIOD = 32, PERIOD_MAX = 4096 };
+    if (spec->period == 0)
+        spec->period = PERIOD;
+    if (spec->period <= PERIOD_MAX)
         return 0;
-    return sl_fail(error, SL_EINVAL, "rounds: %u is not allowed; it must be from 1 to %d", spec->rounds, ROUNDS_MAX);
+    return sl_fail(error, SL_EINVAL, "period: %u is not allowed; it must be from 1 to %d", spec->period, PERIOD_MAX);
 }
 
 int check_power_of_two(const sl_topology_spec *spec, sl_error *error) {

@@ -19,7 +19,7 @@ typedef enum parameter_id {
     PARAMETER_PROBABILITY,
     PARAMETER_RADIUS,
     PARAMETER_PEERS,
-    PARAMETER_ROUNDS,
+    PARAMETER_PERIOD,
     PARAMETER_SEED
 } parameter_id;
 enum { PARAMETERS = PARAMETER_SEED + 1 };
@@ -60,8 +60,8 @@ int family_settle(sl_topology_spec *spec, sl_error *error);
 int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error);
 /* sides: as given, their product checked; none: two, as equal as can be. */
 int settle_sides(sl_topology_spec *spec, sl_error *error);
-/* rounds: the length of a random schedule. */
-int family_settle_rounds(sl_topology_spec *spec, sl_error *error);
+/* period: the length of a random schedule. */
+int family_settle_period(sl_topology_spec *spec, sl_error *error);
 int check_power_of_two(const sl_topology_spec *spec, sl_error *error);
 
 /* Everyone takes the mean over the nodes first + i stride (i < size) that differ from it in one digit of i alone, the one of that place and radix. */

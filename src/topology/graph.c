@@ -5,27 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight) {
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 64;
-        sl_edge *edges = realloc(list->edges, room * sizeof *edges);
-        if (edges == NULL) {
-            list->out_of_memory = true;
-            return;
-        }
-        list->edges = edges;
-        list->room = room;
+void edge_list_reserve(edge_list *list, size_t room) {
+    if (room <= list->room)
+        return;
+    sl_edge *edges = realloc(list->edges, room * sizeof *edges);
+    if (edges == NULL) {
+        list->out_of_memory = true;
+        return;
     }
-    list->edges[list->count++] = (sl_edge){from, to, weight};
+    list->edges = edges;
+    list->room = room;
+}
+
+static void append(edge_list *list, uint32_t from, uint32_t to, double weight) {
+    if (list->count == list->room)
+        edge_list_reserve(list, list->room ? 2 * list->room : 64);
+    if (list->count < list->room)
+        list->edges[list->count++] = (sl_edge){from, to, weight};
+}
+
+void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight) {
+    list->weighted = list->one_way = true;
+    append(list, from, to, weight);
 }
 
 void edge_list_push(edge_list *list, uint32_t from, uint32_t to) {
-    edge_list_push_weighted(list, from, to, NAN);
+    list->one_way = true;
+    append(list, from, to, NAN);
 }
 
 void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b) {
-    edge_list_push(list, a, b);
-    edge_list_push(list, b, a);
+    append(list, a, b, NAN);
+    append(list, b, a, NAN);
 }
 
 void edge_list_free(edge_list *list) {
@@ -56,13 +67,6 @@ void edge_lists_free(edge_lists *all) {
     *all = (edge_lists){0};
 }
 
-static int by_to_then_from(const void *x, const void *y) {
-    const sl_edge *a = x, *b = y;
-    if (a->to != b->to)
-        return a->to < b->to ? -1 : 1;
-    return a->from < b->from ? -1 : a->from > b->from;
-}
-
 static bool side_allocate(side *s, uint32_t nodes, size_t edges) {
     s->start = calloc((size_t)nodes + 1, sizeof *s->start);
     s->peers = calloc(edges + 1, sizeof *s->peers);
@@ -83,22 +87,107 @@ void phase_free(phase *p) {
     *p = (phase){0};
 }
 
-/* Edges sorted by (to, from): rows of `in` are runs of them. */
-static void fill_in(phase *p, const sl_edge *edges, size_t count, uint32_t nodes) {
-    uint64_t at = 0;
-    size_t e = 0;
-    for (uint32_t i = 0; i < nodes; i++) {
-        p->in.start[i] = at;
-        for (; e < count && edges[e].to == i; e++) {
-            if (edges[e].from == i) {
-                p->self[i] = edges[e].weight;
-                continue;
-            }
-            p->in.peers[at] = edges[e].from;
-            p->in.weights[at++] = edges[e].weight;
+typedef struct entry {
+    uint32_t peer;
+    double weight;
+} entry;
+
+static int by_peer(const void *x, const void *y) {
+    const entry *a = x, *b = y;
+    return a->peer < b->peer ? -1 : a->peer > b->peer;
+}
+
+static bool is_sorted(const uint32_t *peers, uint64_t count) {
+    for (uint64_t e = 1; e < count; e++)
+        if (peers[e - 1] > peers[e])
+            return false;
+    return true;
+}
+
+/* Without `weights` only the peers. */
+static void insertion_sort(uint32_t *peers, double *weights, uint64_t count) {
+    for (uint64_t e = 1; e < count; e++) {
+        entry moving = {peers[e], weights ? weights[e] : NAN};
+        uint64_t at = e;
+        for (; at > 0 && peers[at - 1] > moving.peer; at--) {
+            peers[at] = peers[at - 1];
+            if (weights)
+                weights[at] = weights[at - 1];
+        }
+        peers[at] = moving.peer;
+        if (weights)
+            weights[at] = moving.weight;
+    }
+}
+
+/* Rows are short or, if they are long, mostly sorted already. */
+static bool sort_row(uint32_t *peers, double *weights, uint64_t count) {
+    enum { SHORT = 64 };
+    if (is_sorted(peers, count))
+        return true;
+    if (count <= SHORT) {
+        insertion_sort(peers, weights, count);
+        return true;
+    }
+    entry *row = malloc(count * sizeof *row);
+    if (row == NULL)
+        return false;
+    for (uint64_t e = 0; e < count; e++)
+        row[e] = (entry){peers[e], weights ? weights[e] : NAN};
+    qsort(row, count, sizeof *row, by_peer);
+    for (uint64_t e = 0; e < count; e++) {
+        peers[e] = row[e].peer;
+        if (weights)
+            weights[e] = row[e].weight;
+    }
+    free(row);
+    return true;
+}
+
+static int fail_twice(uint32_t from, uint32_t to, sl_error *error) {
+    return sl_fail(error, SL_EINVAL, "edge [%u, %u] stands twice; list each direction at most once (an undirected edge without a weight once in all)",
+                   from, to);
+}
+
+/* By counting: rows of `in` by receiver, self-loops apart. */
+static int fill_in(phase *p, const edge_list *list, uint32_t nodes, sl_error *error) {
+    uint64_t *start = p->in.start;
+    for (size_t e = 0; e < list->count; e++) {
+        const sl_edge *edge = &list->edges[e];
+        if (edge->from != edge->to) {
+            start[edge->to + 1]++;
+        } else {
+            if (!isnan(p->self[edge->to]))
+                return fail_twice(edge->from, edge->to, error);
+            p->self[edge->to] = edge->weight;
         }
     }
-    p->in.start[nodes] = p->edges = at;
+    for (uint32_t i = 0; i < nodes; i++)
+        start[i + 1] += start[i];
+    p->edges = start[nodes];
+    for (size_t e = 0; e < list->count; e++) {
+        const sl_edge *edge = &list->edges[e];
+        if (edge->from == edge->to)
+            continue;
+        if (list->weighted)
+            p->in.weights[start[edge->to]] = edge->weight;
+        p->in.peers[start[edge->to]++] = edge->from;
+    }
+    memmove(start + 1, start, nodes * sizeof *start);
+    start[0] = 0;
+    return 0;
+}
+
+static int sort_rows(phase *p, bool weighted, uint32_t nodes, sl_error *error) {
+    for (uint32_t i = 0; i < nodes; i++) {
+        uint64_t first = p->in.start[i], end = p->in.start[i + 1];
+        if (!sort_row(p->in.peers + first, weighted ? p->in.weights + first : NULL, end - first))
+            return sl_fail(error, SL_ENOMEM, "out of memory for a row of %llu edges", (unsigned long long)(end - first));
+        for (uint64_t e = first + 1; e < end; e++)
+            if (p->in.peers[e] == p->in.peers[e - 1])
+                return fail_twice(p->in.peers[e], i, error);
+    }
+    return 0;
 }
 
 /* The other side, by counting: rows come out sorted, because `in` is walked in order of receivers. Weights follow in phase_weigh. */
@@ -111,41 +200,38 @@ static void fill_out(phase *p, uint32_t nodes) {
     for (uint32_t i = 0; i < nodes; i++)
         for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++)
             p->out.peers[start[p->in.peers[e]]++] = i;
-    for (uint32_t i = nodes; i > 0; i--)
-        start[i] = start[i - 1];
+    memmove(start + 1, start, nodes * sizeof *start);
     start[0] = 0;
+    /* Both sides are sorted by peer: undirected when they are the same. */
+    p->undirected = memcmp(p->in.start, p->out.start, ((size_t)nodes + 1) * sizeof *p->in.start) == 0 &&
+                    memcmp(p->in.peers, p->out.peers, p->edges * sizeof *p->in.peers) == 0;
+}
+
+static void copy_out(phase *p, uint32_t nodes) {
+    memcpy(p->out.start, p->in.start, ((size_t)nodes + 1) * sizeof *p->in.start);
+    memcpy(p->out.peers, p->in.peers, p->edges * sizeof *p->in.peers);
+    p->undirected = true;
 }
 
 int phase_build(phase *out, const edge_list *list, uint32_t nodes, sl_error *error) {
-    phase p = {0};
-    sl_edge *edges = malloc((list->count + 1) * sizeof *edges);
-    p.self = malloc(((size_t)nodes + 1) * sizeof *p.self);
-    if (!edges || !p.self || !side_allocate(&p.in, nodes, list->count) || !side_allocate(&p.out, nodes, list->count) ||
-        list->out_of_memory) {
-        free(edges);
-        phase_free(&p);
-        return sl_fail(error, SL_ENOMEM, "out of memory for a graph of %u nodes and %zu edges", nodes, list->count);
-    }
-    for (uint32_t i = 0; i < nodes; i++)
+    phase p = {.self = malloc(((size_t)nodes + 1) * sizeof *p.self)};
+    int result = 0;
+    if (!p.self || !side_allocate(&p.in, nodes, list->count) || !side_allocate(&p.out, nodes, list->count) || list->out_of_memory)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for a graph of %u nodes and %zu edges", nodes, list->count);
+    for (uint32_t i = 0; result == 0 && i < nodes; i++)
         p.self[i] = NAN;
-    if (list->count > 0)
-        memcpy(edges, list->edges, list->count * sizeof *edges);
-    qsort(edges, list->count, sizeof *edges, by_to_then_from);
-    for (size_t e = 1; e < list->count; e++)
-        if (edges[e].from == edges[e - 1].from && edges[e].to == edges[e - 1].to) {
-            int result = sl_fail(error, SL_EINVAL,
-                                 "edge [%u, %u] stands twice; list each direction at most once (an undirected edge without a "
-                                 "weight once in all)", edges[e].from, edges[e].to);
-            free(edges);
-            phase_free(&p);
-            return result;
-        }
-    fill_in(&p, edges, list->count, nodes);
-    fill_out(&p, nodes);
-    free(edges);
-    /* Both sides are sorted by peer: undirected when they are the same. */
-    p.undirected = memcmp(p.in.start, p.out.start, ((size_t)nodes + 1) * sizeof *p.in.start) == 0 &&
-                   memcmp(p.in.peers, p.out.peers, p.edges * sizeof *p.in.peers) == 0;
+    if (result == 0)
+        result = fill_in(&p, list, nodes, error);
+    if (result == 0)
+        result = sort_rows(&p, list->weighted, nodes, error);
+    if (result != 0) {
+        phase_free(&p);
+        return result;
+    }
+    if (list->one_way)
+        fill_out(&p, nodes);
+    else
+        copy_out(&p, nodes);
     *out = p;
     return 0;
 }

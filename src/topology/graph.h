@@ -8,9 +8,12 @@
 typedef struct edge_list {
     sl_edge *edges;
     size_t count, room;
+    bool weighted;      /* some edge has a weight */
+    bool one_way;       /* some edge was pushed without its reverse; false: undirected */
     bool out_of_memory; /* remembered, so that generators need not check each push */
 } edge_list;
 
+void edge_list_reserve(edge_list *list, size_t room); /* for that many edges in all */
 void edge_list_push(edge_list *list, uint32_t from, uint32_t to); /* without a weight */
 void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight);
 void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b);

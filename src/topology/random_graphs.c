@@ -102,6 +102,7 @@ static int generate_random_regular(const sl_topology_spec *spec, uint64_t attemp
         result = sl_fail(error, SL_EINVAL, "degree: no simple %u-regular graph of %u nodes was found from seed %llu; "
                                            "choose a smaller degree or family 'complete'", d, n, (unsigned long long)spec->seed);
     edge_list *list = edge_lists_add(out);
+    edge_list_reserve(list, stubs);
     for (size_t p = 0; result == 0 && p < stubs / 2; p++)
         edge_list_push_both(list, m.stubs[2 * p], m.stubs[2 * p + 1]);
     free(m.stubs);

@@ -20,11 +20,12 @@ static int push_listed(edge_list *list, const sl_topology_spec *spec, const sl_e
     if (e->from == e->to && !weighted)
         return sl_fail(error, SL_EINVAL, "edges: self-loop [%u, %u] has no weight; leave it out (every node keeps a weight for "
                                          "itself) or give every edge a weight", e->from, e->to);
-    edge_list_push(list, e->from, e->to);
-    list->edges[list->count - 1].weight = weighted ? e->weight : NAN;
-    /* Without weights an undirected edge is listed once. */
-    if (!weighted && !spec->directed)
-        edge_list_push(list, e->to, e->from);
+    if (weighted)
+        edge_list_push_weighted(list, e->from, e->to, e->weight);
+    else if (spec->directed)
+        edge_list_push(list, e->from, e->to);
+    else /* listed once */
+        edge_list_push_both(list, e->from, e->to);
     return 0;
 }
 
@@ -132,21 +133,23 @@ static uint64_t append_row(uint32_t *peers, uint64_t at, const side *s, uint32_t
 
 /* Every node's peers over all phases and both directions, without repetition. */
 static int gather_peers(sl_topology *t, sl_error *error) {
-    uint64_t total = 0;
+    uint64_t total = 0, at = 0;
     for (uint32_t k = 0; k < t->period; k++)
         total += 2 * t->phases[k].edges;
     t->peers_start = calloc((size_t)t->nodes + 1, sizeof *t->peers_start);
-    t->peers = calloc(total + 1, sizeof *t->peers);
+    t->peers = malloc((total + 1) * sizeof *t->peers);
     if (t->peers_start == NULL || t->peers == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the peers of %u nodes", t->nodes);
-    uint64_t at = 0;
+    bool sorted = t->period == 1 && t->phases[0].undirected;
     for (uint32_t i = 0; i < t->nodes; i++) {
         uint64_t from = t->peers_start[i] = at, end = at;
         for (uint32_t k = 0; k < t->period; k++) {
             end = append_row(t->peers, end, &t->phases[k].in, i);
-            end = append_row(t->peers, end, &t->phases[k].out, i);
+            if (!t->phases[k].undirected)
+                end = append_row(t->peers, end, &t->phases[k].out, i);
         }
-        qsort(t->peers + from, end - from, sizeof *t->peers, by_number);
+        if (!sorted)
+            qsort(t->peers + from, end - from, sizeof *t->peers, by_number);
         for (uint64_t e = from; e < end; e++)
             if (at == from || t->peers[at - 1] != t->peers[e])
                 t->peers[at++] = t->peers[e];
