@@ -5,5 +5,6 @@
 #include "tool.h"
 
 int topology_make(int argc, char **argv);
+int topology_draw(int argc, char **argv);
 
 #endif

@@ -296,6 +296,17 @@ def bad_usage(scene):
         scene.call(*arguments).check_refused()
 
 
+def pictures_that_cannot_be_drawn(scene):
+    ring = scene.write("ring.json", '{"nodes": 8, "family": "ring"}')
+    picture = scene.path("x.svg")
+    for arguments, words in (((ring,), ("-o",)), ((ring, ring, "-o", picture), ("one FILE",)), ((scene.path("nowhere.json"), "-o", picture), ("nowhere.json",)),
+                             ((scene.write("parts.json", '{"nodes": 4, "edges": [[0, 1], [2, 3]]}'), "-o", picture), ("parts.json", "connected")),
+                             ((scene.write("huge.json", '{"nodes": 2000000, "family": "ring"}'), "-o", picture), ("huge.json", "1000000"))):
+        scene.call("topology", "draw", *arguments).check_refused(*words)
+    check(not os.path.exists(picture), "a picture was left behind")
+    scene.call("topology", "draw", ring, "-o", scene.path("nowhere/x.svg")).check_refused("nowhere/x.svg", code=1)
+
+
 def help_and_version(scene):
     for arguments in (("--help",), ("--version",), ("run", "--help"), ("agent", "--help"), ("sim", "--help"), ("check", "--help"),
                       ("topology", "--help"), ("topology", "make", "--help")):
@@ -313,4 +324,4 @@ if __name__ == "__main__":
                momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
                data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
-               roster_of_another_size, roster_malformed, rank_beyond_the_topology, bad_usage, help_and_version])
+               roster_of_another_size, roster_malformed, rank_beyond_the_topology, pictures_that_cannot_be_drawn, bad_usage, help_and_version])
