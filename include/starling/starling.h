@@ -11,6 +11,7 @@
 #include "starling/learner.h"
 #include "starling/links.h"
 #include "starling/node.h"
+#include "starling/optimal.h"
 #include "starling/record.h"
 #include "starling/rng.h"
 #include "starling/sim.h"

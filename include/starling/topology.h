@@ -59,13 +59,27 @@ typedef enum sl_family {
 } sl_family;
 enum { SL_FAMILIES = SL_FAMILY_OU_EQUIDYN + 1 };
 
+/* What each is: sl_weighting_meaning(), and docs/topology.md. */
 typedef enum sl_weighting {
-    SL_WEIGHTING_METROPOLIS, /* W_ij = 1/(1 + max(d_i, d_j)); Xiao, Boyd 2004 */
-    SL_WEIGHTING_UNIFORM,    /* W_ij = 1/(1 + d_i), self included: row-stochastic; doubly only on regular graphs */
-    SL_WEIGHTING_LAZY,       /* (I + metropolis)/2 */
-    SL_WEIGHTING_PUSH_SUM,   /* column-stochastic: the sender splits evenly, P_ji = 1/(1 + outdegree_i) */
-    SL_WEIGHTING_EXPLICIT    /* every edge carries its weight */
+    SL_WEIGHTING_METROPOLIS,
+    SL_WEIGHTING_METROPOLIS0,
+    SL_WEIGHTING_MAX_DEGREE,
+    SL_WEIGHTING_MAX_DEGREE0,
+    SL_WEIGHTING_UNIFORM,
+    SL_WEIGHTING_BEST_CONSTANT,
+    SL_WEIGHTING_FMMC,
+    SL_WEIGHTING_FDLA,
+    SL_WEIGHTING_PUSH_SUM,
+    SL_WEIGHTING_BANDWIDTH,
+    SL_WEIGHTING_EXPLICIT /* every edge carries its weight; not a scheme that a file names */
 } sl_weighting;
+enum { SL_WEIGHTINGS = SL_WEIGHTING_EXPLICIT }; /* schemes */
+
+/* "metropolis", or its lazy form (I + W)/2: "lazy-metropolis". */
+const char *sl_weighting_name(sl_weighting weighting, bool lazy);
+/* A few words or a formula. */
+const char *sl_weighting_meaning(sl_weighting weighting);
+int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name, sl_error *error);
 
 /* A directed edge; weight = what the receiver gives the sender. Only meaningful under SL_WEIGHTING_EXPLICIT. */
 typedef struct sl_edge {
@@ -84,6 +98,7 @@ typedef struct sl_topology_spec {
     uint32_t nodes;
     sl_family family;
     sl_weighting weighting;
+    bool lazy;                  /* (I + W)/2 of the W of that weighting */
     bool directed;              /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
     bool self_completes_column; /* explicit weights: a self-weight that is not listed is what the column lacks to 1, not the row */
     uint32_t sides[SL_SIDES_MAX], side_count; /* lengths along each dimension; product = nodes; the last dimension is that of neighbouring numbers */
@@ -103,13 +118,14 @@ typedef struct sl_topology_spec {
     uint64_t seed;   /* random families; at most 2^63 - 1 */
     const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */
     size_t phase_count;
+    const struct sl_links *links; /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
     bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */
 } sl_topology_spec;
 
 void sl_topology_spec_defaults(sl_topology_spec *spec);
 
 /* Reads a description without building the graph: up to SL_NODES_DESCRIBED_MAX nodes, parameters checked and those that were not given filled in.
- * Of edges that are listed nothing is kept but nodes, directed and weighting: family is SL_FAMILY_EDGES, phases NULL. */
+ * Of edges that are listed, and of links, nothing is kept: of the former nodes, directed and weighting, with SL_FAMILY_EDGES and phases NULL. */
 int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where, sl_error *error);
 
 /* What is known of a family without its parameters; static. */
@@ -128,7 +144,7 @@ char *sl_families_help(void);
 typedef struct sl_topology sl_topology;
 
 /* Builds and checks: edges in range, no duplicates, strongly connected (a schedule: the union over its period), rows and columns
- * stochastic as its weighting promises, positive self-weights; random families retry until connected and say so when they are not
+ * stochastic as its weighting promises; random families retry until connected and say so when they are not
  * after a bounded number of tries. Explicit weights must be row- or column-stochastic. */
 int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *error);
 
@@ -159,6 +175,9 @@ uint32_t sl_topology_period(const sl_topology *topology);
 uint32_t sl_topology_window(const sl_topology *topology);
 /* Over nodes, phases, edges and weights: equal hashes mean the same W in every round. */
 uint64_t sl_topology_hash(const sl_topology *topology);
+/* Do the values that are averaged come back every second round instead of coming together: -1 is an eigenvalue of W, because the graph is
+ * bipartite and no node keeps anything of its own? Then the lazy form of the same weights converges. */
+bool sl_topology_alternates(const sl_topology *topology);
 /* Every peer with which `rank` ever exchanges anything, in either direction: sorted; *peers is borrowed. */
 uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uint32_t **peers);
 

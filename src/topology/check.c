@@ -69,6 +69,40 @@ sl_stochasticity topology_stochasticity(const sl_topology *t) {
     return s;
 }
 
+/* Can nodes be coloured so that no edge joins two of a colour? */
+static bool is_bipartite(const sl_topology *t, int8_t *colour, uint32_t *stack) {
+    const side *s = &t->phases[0].in;
+    uint32_t height = 0;
+    stack[height++] = 0;
+    colour[0] = 1;
+    while (height > 0) {
+        uint32_t i = stack[--height];
+        for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++) {
+            uint32_t j = s->peers[e];
+            if (colour[j] == colour[i])
+                return false;
+            if (colour[j] == 0)
+                stack[height++] = j;
+            colour[j] = (int8_t)-colour[i];
+        }
+    }
+    return true;
+}
+
+bool sl_topology_alternates(const sl_topology *t) {
+    if (t->period > 1 || t->nodes < 2 || !t->stochastic.symmetric)
+        return false;
+    for (uint32_t i = 0; i < t->nodes; i++)
+        if (fabs(t->phases[0].self[i]) > SL_STOCHASTIC_TOLERANCE)
+            return false;
+    int8_t *colour = calloc(t->nodes, sizeof *colour);
+    uint32_t *stack = calloc(t->nodes, sizeof *stack);
+    bool bipartite = colour && stack && is_bipartite(t, colour, stack);
+    free(colour);
+    free(stack);
+    return bipartite;
+}
+
 /* How many rounds back from the end of round k a finished `j` proves that all whom it ever sends to had finished as well: to finish a round,
  * all in-neighbours must have finished the one before. */
 static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven, bool *next) {

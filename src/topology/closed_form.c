@@ -100,21 +100,33 @@ static bool find_laplacian(laplacian *out, const sl_topology_spec *spec) {
     return false;
 }
 
-/* The q of W = I - L/q, if the weights are of that form: on regular graphs all schemes are; Metropolis also where every edge has an end of the
- * largest degree. */
+/* The q of W = I - L/q, if the weights are of that form: on regular graphs all local schemes are; Metropolis also where every edge has an end of
+ * the largest degree. */
 static bool find_divisor(double *q, const sl_topology_spec *spec, const laplacian *l) {
     bool even = l->regular || spec->family == SL_FAMILY_PATH || spec->family == SL_FAMILY_STAR;
-    switch ((int)spec->weighting) {
+    *q = l->degree + 1.0;
+    switch (spec->weighting) {
     case SL_WEIGHTING_METROPOLIS:
-        *q = l->degree + 1.0;
         return even;
-    case SL_WEIGHTING_LAZY:
-        *q = 2 * (l->degree + 1.0);
+    case SL_WEIGHTING_METROPOLIS0:
+        *q = l->degree;
         return even;
+    case SL_WEIGHTING_MAX_DEGREE:
+        return true;
+    case SL_WEIGHTING_MAX_DEGREE0:
+        *q = l->degree;
+        return true;
     case SL_WEIGHTING_UNIFORM:
     case SL_WEIGHTING_PUSH_SUM:
-        *q = l->degree + 1.0;
         return l->regular;
+    case SL_WEIGHTING_BEST_CONSTANT:
+        *q = (l->lambda_2 + 2.0 * l->degree - l->lack) / 2;
+        return true;
+    case SL_WEIGHTING_FMMC:
+    case SL_WEIGHTING_FDLA:
+    case SL_WEIGHTING_BANDWIDTH:
+    case SL_WEIGHTING_EXPLICIT:
+        break;
     }
     return false;
 }
@@ -124,6 +136,8 @@ bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec) {
     double q;
     if (spec->nodes == 0 || !find_laplacian(&l, spec) || !find_divisor(&q, spec, &l))
         return false;
+    if (spec->lazy)
+        q *= 2;
     sl_spectrum s = {0};
     if (spec->nodes == 1)
         s = spectrum_from_gaps(1, 1, 1);

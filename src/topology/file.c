@@ -1,4 +1,5 @@
 /* file.c - the topology file: JSON to a checked topology and back. Format: docs/topology.md. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +10,13 @@
 
 #include "file.h"
 #include "topology/fields.h"
+#include "topology/links.h"
 #include "topology/parameters.h"
 
-enum { WEIGHTINGS = SL_WEIGHTING_EXPLICIT, FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
+enum { FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
 
 /* Keys beside the parameters of families. */
-static const char *const common_keys[] = {"nodes", "family", "weights", "directed", "edges", "schedule", "provenance", "hash", "comment"};
+static const char *const common_keys[] = {"nodes", "family", "weights", "directed", "edges", "schedule", "links", "provenance", "hash", "comment"};
 enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
 
 /* Everything that the spec points to while it is read. */
@@ -22,14 +24,11 @@ typedef struct reading {
     sl_topology_spec spec;
     sl_phase_spec *phases;
     sl_edge **edges; /* (phase_count) */
+    sl_links *links;
     bool weighted, unweighted; /* edges with and without a weight were seen */
     char *provenance;          /* as text */
     char hash[HASH_DIGITS + 1]; /* that it must have; empty: any */
 } reading;
-
-static const char *weighting_at(int i) {
-    return weighting_name((sl_weighting)i);
-}
 
 /* ---- edges ---- */
 
@@ -149,21 +148,44 @@ static int read_parameters(reading *r, json_t *root, sl_error *error) {
     return 0;
 }
 
-static int read_weights(reading *r, json_t *value, sl_error *error) {
-    int scheme = (int)(r->spec.directed ? SL_WEIGHTING_UNIFORM : sl_family_describe(r->spec.family)->weighting);
-    if (value != NULL)
-        scheme = read_name(value, "weights", weighting_at, WEIGHTINGS, error);
-    if (scheme < 0)
-        return SL_EINVAL;
-    r->spec.weighting = (sl_weighting)scheme;
-    if (!r->weighted)
+static int read_scheme(reading *r, json_t *value, sl_error *error) {
+    r->spec.weighting = r->spec.directed ? SL_WEIGHTING_UNIFORM : sl_family_describe(r->spec.family)->weighting;
+    if (value == NULL)
         return 0;
-    if (value != NULL && scheme != SL_WEIGHTING_PUSH_SUM)
+    const char *name = json_string_value(value);
+    return sl_weighting_parse(&r->spec.weighting, &r->spec.lazy, name ? name : "(not a string)", error);
+}
+
+static int read_weights(reading *r, json_t *value, sl_error *error) {
+    int result = read_scheme(r, value, error);
+    if (result != 0 || !r->weighted)
+        return result;
+    if (value != NULL && (r->spec.weighting != SL_WEIGHTING_PUSH_SUM || r->spec.lazy))
         return sl_fail(error, SL_EINVAL, "weights: \"%s\" would replace the weights that the edges already have; leave one of them out",
-                       weighting_name((sl_weighting)scheme));
+                       sl_weighting_name(r->spec.weighting, r->spec.lazy));
     r->spec.self_completes_column = value != NULL;
     r->spec.weighting = SL_WEIGHTING_EXPLICIT;
     return 0;
+}
+
+/* An object is the links themselves, a string the name of their file, beside the topology's. */
+static int read_links(reading *r, json_t *value, const char *where, sl_error *error) {
+    if (value == NULL)
+        return 0;
+    if (r->spec.weighting != SL_WEIGHTING_BANDWIDTH)
+        return sl_fail(error, SL_EINVAL, "links: have no meaning for weights \"%s\"; they belong to \"bandwidth\"",
+                       sl_weighting_name(r->spec.weighting, r->spec.lazy));
+    int result;
+    if (json_is_string(value)) {
+        const char *name = json_string_value(value), *slash = strrchr(where, '/');
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.*s%s", *name == '/' || slash == NULL ? 0 : (int)(slash - where + 1), where, name);
+        result = sl_links_load(&r->links, path, error);
+    } else {
+        result = links_read(&r->links, value, error);
+    }
+    r->spec.links = r->links;
+    return result == 0 ? 0 : sl_fail_prefix(error, result, "links");
 }
 
 static int read_provenance(reading *r, json_t *root, sl_error *error) {
@@ -186,7 +208,7 @@ static int check_hash(const reading *r, const sl_topology *t, sl_error *error) {
                                      "leave \"hash\" out to take it as it is", r->hash, hash);
 }
 
-static int read_root(reading *r, json_t *root, uint32_t nodes_max, sl_error *error) {
+static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes_max, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be an object such as {\"nodes\": 8, \"family\": \"ring\"}");
     int result = check_root_keys(root, error);
@@ -207,6 +229,8 @@ static int read_root(reading *r, json_t *root, uint32_t nodes_max, sl_error *err
     if (result == 0)
         result = read_weights(r, json_object_get(root, "weights"), error);
     if (result == 0)
+        result = read_links(r, json_object_get(root, "links"), where, error);
+    if (result == 0)
         result = read_provenance(r, root, error);
     return result;
 }
@@ -217,6 +241,7 @@ static void reading_free(reading *r) {
     free(r->edges);
     free(r->phases);
     free(r->provenance);
+    sl_links_close(&r->links);
 }
 
 /* From text to a spec; what it points to is the reading's, which is to be freed in any case. */
@@ -227,7 +252,7 @@ static int read_text(reading *r, const char *json, const char *where, uint32_t n
     json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (root == NULL)
         return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column, problem.text);
-    int result = read_root(r, root, nodes_max, error);
+    int result = read_root(r, root, where, nodes_max, error);
     if (result != 0)
         sl_fail_prefix(error, result, "%s", where);
     json_decref(root);
@@ -248,6 +273,7 @@ int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *
     *out = r.spec;
     out->phases = NULL;
     out->phase_count = 0;
+    out->links = NULL;
     return 0;
 }
 

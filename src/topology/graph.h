@@ -2,7 +2,8 @@
 #ifndef SL_GRAPH_H
 #define SL_GRAPH_H
 
-#include "starling/topology.h"
+#include "starling/links.h"
+#include "starling/optimal.h"
 
 /* Directed edges of one phase, growing. */
 typedef struct edge_list {
@@ -42,12 +43,15 @@ typedef struct phase {
     double *self; /* (nodes) W_ii; NaN while unknown */
     uint64_t edges;
     bool undirected; /* every edge has its reverse */
+    bool connected;     /* optimal weights: one component, so that: */
+    sl_optimum optimum; /* says how near to the best they are */
 } phase;
 
 enum { HASH_DIGITS = 16 };
 
 struct sl_topology {
     sl_topology_spec spec; /* without phases: what was asked for */
+    sl_links *links;       /* spec.links */
     uint32_t nodes, period, window;
     phase *phases; /* (period) */
     uint64_t *peers_start; /* (nodes + 1) */
@@ -63,7 +67,6 @@ void phase_free(phase *p);
 
 /* weights.c: fills the weights of a phase by the spec's scheme and checks them. */
 int phase_weigh(phase *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error);
-const char *weighting_name(sl_weighting weighting);
 
 /* check.c */
 bool topology_is_connected(const sl_topology *t);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "topology/family.h"
+#include "topology/links.h"
 
 static const uint64_t attempts_max = 100; /* at a connected random graph */
 
@@ -168,7 +169,11 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
     int result = spec->family == SL_FAMILY_EDGES ? 0 : family_settle(&settled, error);
     t->spec = settled;
     t->spec.phases = NULL;
+    t->links = spec->links != NULL ? links_copy(spec->links) : NULL;
+    t->spec.links = t->links;
     t->nodes = spec->nodes;
+    if (result == 0 && spec->links != NULL && t->links == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for the links");
     if (result == 0)
         result = build_connected(t, &settled, error);
     if (result == 0)
@@ -192,6 +197,7 @@ void sl_topology_close(sl_topology **topology) {
     free(t->peers_start);
     free(t->peers);
     free(t->provenance);
+    sl_links_close(&t->links);
     free(t);
     *topology = NULL;
 }
@@ -244,4 +250,13 @@ uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uin
 
 sl_stochasticity sl_topology_stochasticity(const sl_topology *topology) {
     return topology->stochastic;
+}
+
+bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology) {
+    const sl_topology_spec *s = &topology->spec;
+    bool known = (s->weighting == SL_WEIGHTING_FMMC || s->weighting == SL_WEIGHTING_FDLA) && !s->lazy && topology->period == 1 &&
+                 topology->phases[0].connected;
+    if (known)
+        *out = topology->phases[0].optimum;
+    return known;
 }

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "topology/links.h"
 #include "topology/parameters.h"
 
 static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
@@ -53,7 +54,9 @@ static void write_phases(FILE *to, const sl_topology *t, bool weighted) {
 
 static void set_weights(json_t *root, const sl_topology_spec *spec) {
     if (spec->weighting != SL_WEIGHTING_EXPLICIT)
-        json_object_set_new(root, "weights", json_string(weighting_name(spec->weighting)));
+        json_object_set_new(root, "weights", json_string(sl_weighting_name(spec->weighting, spec->lazy)));
+    if (spec->links != NULL)
+        json_object_set_new(root, "links", links_value(spec->links));
 }
 
 static void set_family(json_t *root, const sl_topology_spec *spec) {

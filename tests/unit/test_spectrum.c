@@ -44,8 +44,9 @@ static void expect_dense(const sl_topology_spec *spec) {
     ck_assert_msg(sl_topology_open(&t, spec, &error) == 0, "%s", error.text);
     computed = compute(t, SL_SPECTRUM_DENSE);
     sl_topology_close(&t);
-    ck_assert_msg(fabs(known.lambda_2 - computed.lambda_2) < 1e-13 && fabs(known.lambda_n - computed.lambda_n) < 1e-13 &&
-                      fabs(known.gap - computed.gap) < 1e-13 && fabs(known.rho - computed.rho) < 1e-13 &&
+    double near = spec->weighting == SL_WEIGHTING_BEST_CONSTANT ? 1e-9 : 1e-13; /* that constant is rounded */
+    ck_assert_msg(fabs(known.lambda_2 - computed.lambda_2) < near && fabs(known.lambda_n - computed.lambda_n) < near &&
+                      fabs(known.gap - computed.gap) < near && fabs(known.rho - computed.rho) < near &&
                       known.multiplicity == computed.multiplicity,
                   "family %d, weights %d, %u nodes: %.17g %.17g x%u, by LAPACK %.17g %.17g x%u", spec->family, spec->weighting, spec->nodes,
                   known.lambda_2, known.lambda_n, known.multiplicity, computed.lambda_2, computed.lambda_n, computed.multiplicity);
@@ -81,7 +82,9 @@ START_TEST(gaps_keep_their_digits_up_to_a_billion_nodes) {
     /* 4/3 sin^2(pi/10^9), by mpmath with 40 digits */
     s = formula(&spec, SL_FAMILY_RING, SL_WEIGHTING_METROPOLIS, 1000000000);
     ck_assert_double_eq_tol(s.gap / 1.3159472534785811e-17, 1, 1e-14);
-    s = formula(&spec, SL_FAMILY_PATH, SL_WEIGHTING_LAZY, 1000000000);
+    spec.lazy = true;
+    s = formula(&spec, SL_FAMILY_PATH, SL_WEIGHTING_METROPOLIS, 1000000000);
+    spec.lazy = false;
     ck_assert_double_eq_tol(s.gap / (1.3159472534785811e-17 / 8), 1, 1e-14);
     s = formula(&spec, SL_FAMILY_STAR, SL_WEIGHTING_METROPOLIS, 1000000000);
     ck_assert_double_eq_tol(s.gap, 1e-9, 1e-23);

@@ -1,0 +1,36 @@
+/* optimal.h - weights that belong to a graph as a whole; what the files behind starling/optimal.h share. */
+#ifndef SL_TOPOLOGY_OPTIMAL_H
+#define SL_TOPOLOGY_OPTIMAL_H
+
+#include "starling/optimal.h"
+#include "topology/graph.h"
+
+/* ---- components.c ---- */
+
+/* The weights of a connected undirected graph, each edge once. */
+typedef int whole_rule(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_error *error);
+/* Of every component on its own: in a schedule a phase need not be connected. */
+int weigh_components(phase *p, whole_rule *rule, uint32_t nodes, sl_error *error);
+
+whole_rule best_constant, fastest_mixing, fastest_averaging;
+
+/* ---- the optimisation ---- */
+
+typedef struct graph_problem {
+    uint32_t nodes;
+    const sl_edge *edges; /* (edge_count) */
+    size_t edge_count;
+    sl_sign sign;
+    double tolerance, work_max;
+} graph_problem;
+
+/* What is below rho whatever the weights, from a matrix Y = P - Q with P, Q positive semidefinite and tr P + tr Q <= 1, Y1 = 0: its trace, and
+ * slopes_l = u_l' Y u_l. prices: (nodes), not negative, are changed to what they have to be at least; the nearer to the dual optimum, the better
+ * the bound. rho: of any weights. dual.c */
+double dual_bound(const graph_problem *g, double trace, const double *slopes, double *prices, double rho);
+
+/* Newton's method on a barrier, for graphs of up to BARRIER_EDGES_MAX edges; weights in: strictly inside. barrier.c */
+enum { BARRIER_EDGES_MAX = 1200, BARRIER_NODES_MAX = 800 };
+int barrier_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
+
+#endif
