@@ -55,9 +55,10 @@ typedef enum sl_family {
     SL_FAMILY_ALTERNATING_MATCHINGS,
     SL_FAMILY_BASE_K,
     SL_FAMILY_OD_EQUIDYN,
-    SL_FAMILY_OU_EQUIDYN
+    SL_FAMILY_OU_EQUIDYN,
+    SL_FAMILY_MATCHA
 } sl_family;
-enum { SL_FAMILIES = SL_FAMILY_OU_EQUIDYN + 1 };
+enum { SL_FAMILIES = SL_FAMILY_MATCHA + 1 };
 
 /* What each is: sl_weighting_meaning(), and docs/topology.md. */
 typedef enum sl_weighting {
@@ -114,6 +115,8 @@ typedef struct sl_topology_spec {
     double probability;
     double radius;   /* of the neighbourhood, in a square of side 1 */
     uint32_t peers;  /* base-k: most peers of a node in a round */
+    sl_family base;  /* matcha: the graph whose matchings are drawn; its parameters are the others here */
+    double budget;   /* matcha: the fraction of the matchings that is active, on average */
     uint32_t period; /* random schedules: how many rounds are drawn before it begins again */
     uint64_t seed;   /* random families; at most 2^63 - 1 */
     const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */

@@ -26,6 +26,8 @@ const parameter parameters[PARAMETERS] = {
     [PARAMETER_PROBABILITY] = {"probability", "above 0 and at most 1", FRACTION, AT(probability), 0, 0},
     [PARAMETER_RADIUS] = {"radius", "of the neighbourhood, above 0 and at most 1, in a square of side 1", FRACTION, AT(radius), 0, 0},
     [PARAMETER_PEERS] = {"peers", "most peers of a node in a round (1)", WHOLE, AT(peers), 0, 0},
+    [PARAMETER_BASE] = {"base", "the family of the base graph, whose parameters are given beside it", FAMILY, AT(base), 0, 0},
+    [PARAMETER_BUDGET] = {"budget", "the fraction of the matchings that is active, on average (0.5)", FRACTION, AT(budget), 0, 0},
     [PARAMETER_PERIOD] = {"period", "how many rounds are drawn before the schedule begins again (32)", WHOLE, AT(period), 0, 0},
     [PARAMETER_SEED] = {"seed", "another seed, another graph (1)", SEED, AT(seed), 0, 0},
 };
@@ -61,6 +63,7 @@ static const family *const families[SL_FAMILIES] = {
     [SL_FAMILY_BASE_K] = &base_k_family,
     [SL_FAMILY_OD_EQUIDYN] = &od_equidyn_family,
     [SL_FAMILY_OU_EQUIDYN] = &ou_equidyn_family,
+    [SL_FAMILY_MATCHA] = &matcha_family,
 };
 
 const family *family_of(sl_family which) {
@@ -75,7 +78,7 @@ const sl_family_info *sl_family_describe(sl_family which) {
 
 /* ---- checking a description ---- */
 
-static bool is_given(const sl_topology_spec *spec, const parameter *p) {
+bool parameter_is_given(const sl_topology_spec *spec, const parameter *p) {
     const char *at = (const char *)spec + p->at;
     switch (p->kind) {
     case WHOLE:
@@ -95,7 +98,7 @@ static bool is_given(const sl_topology_spec *spec, const parameter *p) {
 static int check_given(const sl_topology_spec *spec, const family *f, sl_error *error) {
     for (int i = 0; i < PARAMETERS; i++) {
         const parameter *p = &parameters[i];
-        bool given = is_given(spec, p);
+        bool given = parameter_is_given(spec, p);
         if ((f->needs & 1u << i) && !given)
             return sl_fail(error, SL_EINVAL, "%s: missing; family \"%s\" needs it: %s", p->name, f->info.name, p->meaning);
         if ((f->takes & 1u << i) == 0 || p->kind != FRACTION || !given)

@@ -19,6 +19,8 @@ typedef enum parameter_id {
     PARAMETER_PROBABILITY,
     PARAMETER_RADIUS,
     PARAMETER_PEERS,
+    PARAMETER_BASE,
+    PARAMETER_BUDGET,
     PARAMETER_PERIOD,
     PARAMETER_SEED
 } parameter_id;
@@ -32,6 +34,10 @@ typedef struct parameter {
     uint32_t count_max;                                /* WHOLES */
 } parameter;
 extern const parameter parameters[PARAMETERS];
+bool parameter_is_given(const sl_topology_spec *spec, const parameter *p);
+
+/* What MATCHA takes beside the parameters of its base graph. */
+#define MATCHA_OWN (TAKES(BASE) | TAKES(BUDGET) | TAKES(PERIOD) | TAKES(SEED))
 
 typedef struct family {
     sl_family_info info;
@@ -49,7 +55,7 @@ extern const family ring_family, path_family, grid_family, torus_family, hypercu
 extern const family random_regular_family, erdos_renyi_family, watts_strogatz_family, random_geometric_family;
 extern const family directed_ring_family, static_exponential_family, d_equistatic_family, u_equistatic_family;
 extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family, alternating_matchings_family, base_k_family,
-    od_equidyn_family, ou_equidyn_family;
+    od_equidyn_family, ou_equidyn_family, matcha_family;
 
 /* NULL for SL_FAMILY_EDGES and for what is no family. */
 const family *family_of(sl_family which);

@@ -63,7 +63,7 @@ static void set_family(json_t *root, const sl_topology_spec *spec) {
     const family *f = family_of(spec->family);
     json_object_set_new(root, "family", json_string(f->info.name));
     for (int i = 0; i < PARAMETERS; i++)
-        if (f->takes & 1u << i)
+        if ((f->takes & 1u << i) && parameter_is_given(spec, &parameters[i]))
             json_object_set_new(root, parameters[i].name, parameter_json(&parameters[i], spec));
     set_weights(root, spec);
 }
