@@ -47,6 +47,7 @@ typedef enum sl_family {
     SL_FAMILY_RANDOM_GEOMETRIC,
     SL_FAMILY_DIRECTED_RING,
     SL_FAMILY_STATIC_EXPONENTIAL,
+    SL_FAMILY_DE_BRUIJN,
     SL_FAMILY_D_EQUISTATIC,
     SL_FAMILY_U_EQUISTATIC,
     SL_FAMILY_ONE_PEER_EXPONENTIAL,
@@ -105,7 +106,7 @@ typedef struct sl_topology_spec {
     uint32_t sides[SL_SIDES_MAX], side_count; /* lengths along each dimension; product = nodes; the last dimension is that of neighbouring numbers */
     uint32_t offsets[SL_OFFSETS_MAX], offset_count; /* circulant: i is joined to i + offset and i - offset */
     uint32_t degree;
-    uint32_t arity;        /* children of a node */
+    uint32_t arity;        /* children of a node; de-bruijn: nodes that it sends to */
     uint32_t part;         /* complete-bipartite: nodes 0 .. part - 1 face the others */
     uint32_t clique;       /* nodes of a complete part */
     uint32_t clusters;     /* clusters of nodes / clusters nodes each */

@@ -6,6 +6,7 @@
 
 /* Parameters, in the order in which they are listed. */
 typedef enum parameter_id {
+    PARAMETER_BASE,
     PARAMETER_SIDES,
     PARAMETER_OFFSETS,
     PARAMETER_DEGREE,
@@ -19,7 +20,6 @@ typedef enum parameter_id {
     PARAMETER_PROBABILITY,
     PARAMETER_RADIUS,
     PARAMETER_PEERS,
-    PARAMETER_BASE,
     PARAMETER_BUDGET,
     PARAMETER_PERIOD,
     PARAMETER_SEED
@@ -53,7 +53,7 @@ typedef struct family {
 extern const family ring_family, path_family, grid_family, torus_family, hypercube_family, star_family, wheel_family, complete_family,
     complete_bipartite_family, k_ary_tree_family, barbell_family, lollipop_family, circulant_family, symmetric_exponential_family, clusters_family;
 extern const family random_regular_family, erdos_renyi_family, watts_strogatz_family, random_geometric_family;
-extern const family directed_ring_family, static_exponential_family, d_equistatic_family, u_equistatic_family;
+extern const family directed_ring_family, static_exponential_family, de_bruijn_family, d_equistatic_family, u_equistatic_family;
 extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family, alternating_matchings_family, base_k_family,
     od_equidyn_family, ou_equidyn_family, matcha_family;
 

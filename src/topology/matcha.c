@@ -260,14 +260,24 @@ static void design_close(design *g) {
     matchings_close(&g->m);
 }
 
-static void draw_round(const design *g, sl_rng *rng, bool *active, edge_list *list) {
+/* Own weights are listed because they may be below 0, where many matchings meet. */
+static void draw_round(design *g, sl_rng *rng, bool *active, edge_list *list) {
+    double *own = g->y;
+    for (uint32_t i = 0; i < g->m.nodes; i++)
+        own[i] = 1;
     for (uint32_t j = 0; j < g->m.count; j++)
         active[j] = sl_rng_u32(rng) < (uint64_t)(g->p[j] * 0x1p32);
-    for (uint32_t e = 0; e < g->m.edges; e++)
-        if (active[g->m.of[e]]) {
-            edge_list_push_weighted(list, g->m.ends[e][0], g->m.ends[e][1], g->alpha);
-            edge_list_push_weighted(list, g->m.ends[e][1], g->m.ends[e][0], g->alpha);
-        }
+    for (uint32_t e = 0; e < g->m.edges; e++) {
+        uint32_t a = g->m.ends[e][0], b = g->m.ends[e][1];
+        if (!active[g->m.of[e]])
+            continue;
+        edge_list_push_weighted(list, a, b, g->alpha);
+        edge_list_push_weighted(list, b, a, g->alpha);
+        own[a] -= g->alpha;
+        own[b] -= g->alpha;
+    }
+    for (uint32_t i = 0; i < g->m.nodes; i++)
+        edge_list_push_weighted(list, i, i, own[i]);
 }
 
 static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {

@@ -74,9 +74,23 @@ static void set_hash(json_t *root, const sl_topology *t) {
     json_object_set_new(root, "hash", json_string(hash));
 }
 
+/* With as few digits as bring every number back. */
+static char *dump(const json_t *root) {
+    for (size_t digits = 15; digits <= 17; digits++) {
+        char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(digits));
+        json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+        bool equal = json_equal(root, back);
+        json_decref(back);
+        if (equal || digits == 17)
+            return text;
+        free(text);
+    }
+    return NULL;
+}
+
 /* The object as text, with the phases as its last member. */
 static char *dump_with_phases(json_t *root, const sl_topology *t, bool weighted) {
-    char *head = json_dumps(root, JSON_COMPACT), *text = NULL;
+    char *head = dump(root), *text = NULL;
     size_t size;
     FILE *to = head ? open_memstream(&text, &size) : NULL;
     if (to != NULL) {
@@ -92,42 +106,58 @@ static char *dump_with_phases(json_t *root, const sl_topology *t, bool weighted)
     return text;
 }
 
+/* Weights that a solver found may differ in their last digits from one machine to the next; so they are written out. */
+static bool are_solved(sl_weighting weighting) {
+    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC || weighting == SL_WEIGHTING_FDLA;
+}
+
+static json_t *new_root(const sl_topology_spec *spec) {
+    return json_pack("{sI}", "nodes", (json_int_t)spec->nodes);
+}
+
 char *sl_topology_spec_json(const sl_topology_spec *spec) {
-    json_t *root = json_pack("{sI}", "nodes", (json_int_t)spec->nodes);
+    json_t *root = new_root(spec);
     set_family(root, spec);
-    char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *text = dump(root);
+    json_decref(root);
+    return text;
+}
+
+static char *edges_text(const sl_topology *t, bool weighted) {
+    json_t *root = new_root(&t->spec), *provenance = NULL;
+    if (t->provenance != NULL) {
+        provenance = json_loads(t->provenance, 0, NULL);
+    } else if (t->spec.family != SL_FAMILY_EDGES) {
+        provenance = json_object();
+        set_family(provenance, &t->spec);
+    } else if (weighted && t->spec.weighting != SL_WEIGHTING_EXPLICIT) {
+        provenance = json_object();
+        set_weights(provenance, &t->spec);
+    }
+    if (!weighted)
+        set_weights(root, &t->spec);
+    if (!weighted && t->spec.directed)
+        json_object_set_new(root, "directed", json_true());
+    if (provenance != NULL)
+        json_object_set_new(root, "provenance", provenance);
+    set_hash(root, t);
+    char *text = dump_with_phases(root, t, weighted);
     json_decref(root);
     return text;
 }
 
 char *sl_topology_json(const sl_topology *t) {
-    json_t *root = json_pack("{sI}", "nodes", (json_int_t)t->nodes);
-    char *text;
-    if (t->spec.family != SL_FAMILY_EDGES) {
-        set_family(root, &t->spec);
-        set_hash(root, t);
-        text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    } else {
-        set_weights(root, &t->spec);
-        if (t->spec.directed)
-            json_object_set_new(root, "directed", json_true());
-        if (t->provenance != NULL)
-            json_object_set_new(root, "provenance", json_loads(t->provenance, 0, NULL));
-        set_hash(root, t);
-        text = dump_with_phases(root, t, t->spec.weighting == SL_WEIGHTING_EXPLICIT);
-    }
+    bool listed = t->spec.family == SL_FAMILY_EDGES;
+    if (listed || are_solved(t->spec.weighting))
+        return edges_text(t, are_solved(t->spec.weighting) || t->spec.weighting == SL_WEIGHTING_EXPLICIT);
+    json_t *root = new_root(&t->spec);
+    set_family(root, &t->spec);
+    set_hash(root, t);
+    char *text = dump(root);
     json_decref(root);
     return text;
 }
 
 char *sl_topology_json_expanded(const sl_topology *t) {
-    if (t->spec.family == SL_FAMILY_EDGES)
-        return sl_topology_json(t);
-    json_t *root = json_pack("{sI}", "nodes", (json_int_t)t->nodes), *provenance = json_object();
-    set_family(provenance, &t->spec);
-    json_object_set_new(root, "provenance", provenance);
-    set_hash(root, t);
-    char *text = dump_with_phases(root, t, true);
-    json_decref(root);
-    return text;
+    return edges_text(t, true);
 }
