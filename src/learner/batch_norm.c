@@ -79,7 +79,7 @@ KERNEL void add_moments(const line *r, const float *shift, double *sums, double 
     }
 }
 
-FOR_EACH_CPU static void find_moments(const sl_layer_call *c, double *sums, double *squares) {
+static void find_moments(const sl_layer_call *c, double *sums, double *squares) {
     uint32_t channels = c->layer->out.channels;
     for (size_t i = 0; i < lines_of(c); i++)
         for (uint32_t first = 0; first < channels; first += LANES) {
@@ -132,7 +132,7 @@ KERNEL void scale_line(const line *r, lanes a, lanes b, bool rectify, uint32_t w
     }
 }
 
-FOR_EACH_CPU static void scale(const sl_layer_call *c, const float *a, const float *b) {
+static void scale(const sl_layer_call *c, const float *a, const float *b) {
     uint32_t channels = c->layer->out.channels;
     for (size_t i = 0; i < lines_of(c); i++)
         for (uint32_t first = 0; first < channels; first += LANES) {
@@ -186,7 +186,7 @@ KERNEL void take_line(const line *r, lanes mean, bool rectify, bool add, double 
     }
 }
 
-FOR_EACH_CPU static void take(const sl_layer_call *c, bool add, double *sums, double *products) {
+static void take(const sl_layer_call *c, bool add, double *sums, double *products) {
     uint32_t channels = c->layer->out.channels;
     for (size_t i = 0; i < lines_of(c); i++)
         for (uint32_t first = 0; first < channels; first += LANES) {
@@ -210,7 +210,7 @@ KERNEL void give_line(const line *r, lanes a, lanes b, lanes e, bool add, uint32
     }
 }
 
-FOR_EACH_CPU static void give(const sl_layer_call *c, const float *a, const float *b, const float *e) {
+static void give(const sl_layer_call *c, const float *a, const float *b, const float *e) {
     uint32_t channels = c->layer->out.channels;
     for (size_t i = 0; i < lines_of(c); i++)
         for (uint32_t first = 0; first < channels; first += LANES) {
@@ -248,4 +248,4 @@ static void backward(const sl_layer_call *c) {
     give(c, a, b, e);
 }
 
-const sl_layer_ops sl_batch_norm_cpu = {memory, forward, backward};
+const sl_layer_ops SL_OPS(batch_norm) = {memory, forward, backward};

@@ -1,8 +1,7 @@
-/* conv2d.c - convolution, directly: y[p, q, k] = b[k] + sum over r, s, c of x[p t + r - a, q t + s - a, c] W[r, s, c, k],
+/* conv2d.c - convolution, directly where winograd.h does not fit: y[p, q, k] = b[k] + sum over r, s, c of x[p t + r - a, q t + s - a, c] W[r, s, c, k],
  * stride t, padding a.
  *
- * With channels fastest, a window's row is one run of window * channels floats, in x as in W. So an output tile (6 pixels
- * of a row, 16 channels: twelve registers of sums) is a small matrix product: per float of the run six broadcasts of x
+ * With channels fastest, a window's row is one run of window * channels floats, in x as in W. So an output tile (6 pixels, 16 channels: twelve registers of sums) is a small matrix product: per float of the run six broadcasts of x
  * and two vectors of W feed twelve multiply-adds. Nothing is unfolded; an image is copied only to give it its frame of
  * zeros. W is packed once a batch into panels of 16 columns.
  *
@@ -14,11 +13,10 @@
 
 #include <assert.h>
 
-#include "simd.h"
+#include "tiles.h"
+#include "winograd.h"
 
-#define TILE 6                  /* pixels, or numbers of a window's row, in a tile */
-#define PANEL (2 * LANES)       /* channels in a tile */
-#define BLOCK_FLOATS 4096       /* of x and d that a tile of g passes over at a time */
+#define BLOCK_FLOATS 4096 /* of x and d that a tile of g passes over at a time */
 
 /* A convolution as its kernels see it: input framed, weights packed. */
 typedef struct geometry {
@@ -68,6 +66,8 @@ static size_t widened_size(const sl_layer *l) {
 
 static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
     (void)rows;
+    if (sl_winograd_fits(layer))
+        return (sl_layer_memory){.scratch = sl_winograd_scratch(layer)};
     geometry f = forward_geometry(layer), b = backward_geometry(layer);
     size_t product = larger(packed_size(&f), packed_size(&b)), image = larger(framed_size(&f), framed_size(&b));
     return (sl_layer_memory){.scratch = aligned(product) + aligned(image) + widened_size(layer)};
@@ -128,71 +128,47 @@ KERNEL void finish_lanes(float *y, lanes sums, uint32_t width, finish f) {
     store_part(y, f.relu ? relu(sums) : sums, width);
 }
 
-/* `pixels` (constant) pixels from y on, `vectors` (constant) of their channels, the last `width` lanes wide. */
-KERNEL void convolve_tile(float *y, const float *x, const float *panel, const geometry *g, uint32_t pixels, uint32_t vectors,
-                          uint32_t width, finish f) {
-    lanes sums[TILE][2];
-    size_t step = (size_t)g->stride * g->channels, run = (size_t)g->window * g->channels;
+/* The first `pixels` of a tile, whose windows begin at x + offsets[p]; `vectors` (constant) of their channels, the last
+ * `width` lanes wide. */
+KERNEL void convolve_tile(float *y, const float *x, const size_t offsets[TILE], const float *panel, const geometry *g, uint32_t pixels,
+                          uint32_t vectors, uint32_t width, finish f) {
+    tile_sums sums;
+    size_t run = (size_t)g->window * g->channels;
 #pragma GCC unroll 6
-    for (uint32_t p = 0; p < pixels; p++)
-#pragma GCC unroll 2
-        for (uint32_t v = 0; v < vectors; v++)
-            sums[p][v] = load(panel + v * LANES);
+    for (uint32_t p = 0; p < TILE; p++) {
+        sums[p][0] = load(panel);
+        sums[p][1] = load(panel + LANES);
+    }
     panel += PANEL;
-    for (uint32_t r = 0; r < g->window; r++, x += (size_t)g->framed_width * g->channels)
-        for (size_t i = 0; i < run; i++, panel += PANEL) {
-            lanes w[2] = {load(panel), vectors > 1 ? load(panel + LANES) : load(panel)};
+    for (uint32_t r = 0; r < g->window; r++, x += (size_t)g->framed_width * g->channels, panel += run * PANEL)
+        tile_product(sums, x, offsets, panel, run, vectors);
 #pragma GCC unroll 6
-            for (uint32_t p = 0; p < pixels; p++) {
-                lanes factor = broadcast(x[p * step + i]);
-#pragma GCC unroll 2
-                for (uint32_t v = 0; v < vectors; v++)
-                    sums[p][v] += factor * w[v];
-            }
-        }
-#pragma GCC unroll 6
-    for (uint32_t p = 0; p < pixels; p++)
+    for (uint32_t p = 0; p < TILE; p++)
 #pragma GCC unroll 2
         for (uint32_t v = 0; v < vectors; v++)
-            finish_lanes(y + (size_t)p * g->outputs + v * LANES, sums[p][v], v + 1 < vectors ? LANES : width, f);
+            if (p < pixels)
+                finish_lanes(y + (size_t)p * g->outputs + v * LANES, sums[p][v], v + 1 < vectors ? LANES : width, f);
 }
 
-/* How many of the `left` pixels of a row the next tile takes: tiles of six, or of four rather than six and two. */
-static inline uint32_t tile_pixels(uint32_t left) {
-    return left == 8 ? 4 : left > TILE ? TILE : left;
+/* Where the windows of TILE pixels from `pixel` on begin, counting row by row; past the image's end, at 0. */
+static inline void find_windows(size_t offsets[TILE], const geometry *g, uint32_t pixel) {
+    for (uint32_t p = 0; p < TILE; p++, pixel++) {
+        size_t row = pixel / g->width, column = pixel % g->width;
+        offsets[p] = row < g->height ? (row * g->framed_width + column) * g->stride * g->channels : 0;
+    }
 }
 
 /* One panel of channels of one image. */
 KERNEL void convolve_panel(float *y, const float *x, const float *panel, const geometry *g, uint32_t vectors, uint32_t width, finish f) {
-    size_t step = (size_t)g->stride * g->channels;
-    for (uint32_t row = 0; row < g->height; row++) {
-        const float *from = x + (size_t)row * g->stride * g->framed_width * g->channels;
-        for (uint32_t column = 0, pixels; column < g->width; column += pixels, from += pixels * step, y += (size_t)pixels * g->outputs) {
-            pixels = tile_pixels(g->width - column);
-            switch (pixels) {
-            case 6:
-                convolve_tile(y, from, panel, g, 6, vectors, width, f);
-                break;
-            case 5:
-                convolve_tile(y, from, panel, g, 5, vectors, width, f);
-                break;
-            case 4:
-                convolve_tile(y, from, panel, g, 4, vectors, width, f);
-                break;
-            case 3:
-                convolve_tile(y, from, panel, g, 3, vectors, width, f);
-                break;
-            case 2:
-                convolve_tile(y, from, panel, g, 2, vectors, width, f);
-                break;
-            default:
-                convolve_tile(y, from, panel, g, 1, vectors, width, f);
-            }
-        }
+    uint32_t count = g->height * g->width;
+    for (uint32_t pixel = 0; pixel < count; pixel += TILE, y += (size_t)TILE * g->outputs) {
+        size_t offsets[TILE];
+        find_windows(offsets, g, pixel);
+        convolve_tile(y, x, offsets, panel, g, count - pixel, vectors, width, f);
     }
 }
 
-FOR_EACH_CPU static void convolve(float *y, const float *x, const float *packed, const geometry *g, finish f) {
+static void convolve(float *y, const float *x, const float *packed, const geometry *g, finish f) {
     for (uint32_t column = 0; column < g->outputs; column += PANEL, packed += PANEL * (depth_of(g) + 1)) {
         uint32_t rest = g->outputs - column;
         if (rest >= PANEL)
@@ -206,6 +182,10 @@ FOR_EACH_CPU static void convolve(float *y, const float *x, const float *packed,
 
 static void forward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
+    if (sl_winograd_fits(l)) {
+        sl_winograd_forward(c);
+        return;
+    }
     geometry g = forward_geometry(l);
     float *packed = c->scratch, *framed = packed + aligned(packed_size(&g));
     pack(packed, c->w, l->bias ? c->w + l->tensors[0] : NULL, depth_of(&g), g.outputs);
@@ -223,24 +203,11 @@ static void forward(const sl_layer_call *c) {
 /* `height` (constant) numbers of a window's row, from x on, times `vectors` of d's channels, over a block of rows. */
 KERNEL void gradient_tile(float *to, const float *x, const float *d, const geometry *g, uint32_t rows, size_t d_width, uint32_t height,
                           uint32_t vectors, uint32_t width) {
-    lanes sums[TILE][2];
-    size_t step = (size_t)g->stride * g->channels;
-#pragma GCC unroll 6
-    for (uint32_t i = 0; i < height; i++)
-        sums[i][0] = sums[i][1] = broadcast(0);
-    for (uint32_t row = 0; row < rows; row++) {
-        const float *from = x + (size_t)row * g->stride * g->framed_width * g->channels;
-        for (uint32_t column = 0; column < g->width; column++, from += step, d += d_width) {
-            lanes factor[2] = {load(d), vectors > 1 ? load(d + LANES) : load(d)};
-#pragma GCC unroll 6
-            for (uint32_t i = 0; i < height; i++) {
-                lanes number = broadcast(from[i]);
-#pragma GCC unroll 2
-                for (uint32_t v = 0; v < vectors; v++)
-                    sums[i][v] += number * factor[v];
-            }
-        }
-    }
+    tile_sums sums;
+    tile_clear(sums);
+    for (uint32_t row = 0; row < rows; row++)
+        tile_outer_product(sums, x + (size_t)row * g->stride * g->framed_width * g->channels, (size_t)g->stride * g->channels,
+                           d + row * g->width * d_width, d_width, g->width, height, vectors);
 #pragma GCC unroll 6
     for (uint32_t i = 0; i < height; i++)
 #pragma GCC unroll 2
@@ -285,7 +252,7 @@ static uint32_t block_rows(const geometry *g) {
 }
 
 /* Adds one image's part to the weights' gradient. d (height, width, d_width), readable to whole vectors. */
-FOR_EACH_CPU static void gradient_image(float *to, const float *x, const float *d, const geometry *g, size_t d_width) {
+static void gradient_image(float *to, const float *x, const float *d, const geometry *g, size_t d_width) {
     uint32_t block = block_rows(g);
     for (uint32_t row = 0; row < g->height; row += block) {
         uint32_t rows = g->height - row < block ? g->height - row : block;
@@ -355,10 +322,11 @@ static void backward_outputs(const sl_layer_call *c) {
 }
 
 static void backward(const sl_layer_call *c) {
+    bool transformed = sl_winograd_fits(c->layer);
     backward_outputs(c);
-    backward_weights(c);
+    (transformed ? sl_winograd_weight_gradient : backward_weights)(c);
     if (c->d_in != NULL)
-        backward_input(c);
+        (transformed ? sl_winograd_input_gradient : backward_input)(c);
 }
 
-const sl_layer_ops sl_conv2d_cpu = {memory, forward, backward};
+const sl_layer_ops SL_OPS(conv2d) = {memory, forward, backward};

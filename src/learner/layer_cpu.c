@@ -1,10 +1,25 @@
-/* layer_cpu.c - which functions compute which kind on the CPU; see layer_cpu.h. */
+/* layer_cpu.c - which functions compute which kind on this CPU; see layer_cpu.h. */
 #include "layer_cpu.h"
 
-const sl_layer_ops *const sl_layer_ops_cpu[SL_LAYER_KINDS] = {
-    [SL_LAYER_DENSE] = &sl_dense_cpu,
-    [SL_LAYER_CONV2D] = &sl_conv2d_cpu,
-    [SL_LAYER_BATCH_NORM] = &sl_batch_norm_cpu,
-    [SL_LAYER_MAX_POOL] = &sl_max_pool_cpu,
-    [SL_LAYER_AVERAGE_POOL] = &sl_average_pool_cpu,
-};
+#define TABLE(level)                                                                                                   \
+    {[SL_LAYER_DENSE] = &sl_dense_cpu,                                                                                 \
+     [SL_LAYER_CONV2D] = &sl_conv2d_##level,                                                                           \
+     [SL_LAYER_BATCH_NORM] = &sl_batch_norm_##level,                                                                   \
+     [SL_LAYER_MAX_POOL] = &sl_max_pool_##level,                                                                       \
+     [SL_LAYER_AVERAGE_POOL] = &sl_average_pool_##level}
+
+const sl_layer_ops *const *sl_layer_ops_plain(void) {
+    static const sl_layer_ops *const table[SL_LAYER_KINDS] = TABLE(plain);
+    return table;
+}
+
+#if defined(SL_HAS_V3)
+const sl_layer_ops *const *sl_layer_ops_cpu(void) {
+    static const sl_layer_ops *const table[SL_LAYER_KINDS] = TABLE(v3);
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? table : sl_layer_ops_plain();
+}
+#else
+const sl_layer_ops *const *sl_layer_ops_cpu(void) {
+    return sl_layer_ops_plain();
+}
+#endif

@@ -1,12 +1,22 @@
-/* layer_cpu.h - the kinds of layers on the CPU: one file each. */
+/* layer_cpu.h - the kinds of layers on the CPU: one file each.
+ *
+ * Files of kernels (simd.h) are compiled once for any processor and once for those with AVX2 and FMA (meson.build defines
+ * SL_LEVEL, which ends their names); layer_cpu.c chooses when the program runs.
+ */
 #ifndef SL_LEARNER_LAYER_CPU_H
 #define SL_LEARNER_LAYER_CPU_H
 
 #include "layer.h"
 
-extern const sl_layer_ops sl_dense_cpu;      /* dense.c */
-extern const sl_layer_ops sl_conv2d_cpu;     /* conv2d.c */
-extern const sl_layer_ops sl_batch_norm_cpu; /* batch_norm.c */
-extern const sl_layer_ops sl_max_pool_cpu, sl_average_pool_cpu; /* pool.c */
+#define SL_JOIN_(a, b) a##b
+#define SL_JOIN(a, b) SL_JOIN_(a, b)
+#define SL_OPS(kind) SL_JOIN(sl_##kind, SL_LEVEL)
+
+extern const sl_layer_ops sl_dense_cpu; /* dense.c */
+
+#define SL_KERNELS(X) X(conv2d) X(batch_norm) X(max_pool) X(average_pool) /* conv2d.c, batch_norm.c, pool.c */
+#define SL_DECLARE_KERNEL(kind) extern const sl_layer_ops sl_##kind##_plain, sl_##kind##_v3;
+SL_KERNELS(SL_DECLARE_KERNEL)
+#undef SL_DECLARE_KERNEL
 
 #endif

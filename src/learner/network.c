@@ -92,7 +92,7 @@ static int allocate_work(sl_network *net, sl_error *error) {
 int sl_network_open(sl_network *out, const sl_layers *table, uint32_t rows_max, sl_error *error) {
     assert(table->count > 0 && rows_max > 0);
     sl_shape end = sl_layers_shape(table, sl_layers_last(table));
-    sl_network net = {.table = *table, .ops = sl_layer_ops_cpu, .rows_max = rows_max};
+    sl_network net = {.table = *table, .ops = sl_layer_ops_cpu(), .rows_max = rows_max};
     net.positions = end.height * end.width;
     net.classes = end.channels;
     int code = allocate_work(&net, error);

@@ -90,19 +90,19 @@ KERNEL void give_to_all(const window *w) {
                 w->d_in[i * w->line + j * w->channels + c] += share * w->d_out[c];
 }
 
-FOR_EACH_CPU static void max_forward(const sl_layer_call *c) {
+static void max_forward(const sl_layer_call *c) {
     visit_windows(c, find_largest);
 }
 
-FOR_EACH_CPU static void max_gradient(const sl_layer_call *c) {
+static void max_gradient(const sl_layer_call *c) {
     visit_windows(c, give_to_largest);
 }
 
-FOR_EACH_CPU static void average_forward(const sl_layer_call *c) {
+static void average_forward(const sl_layer_call *c) {
     visit_windows(c, take_mean);
 }
 
-FOR_EACH_CPU static void average_gradient(const sl_layer_call *c) {
+static void average_gradient(const sl_layer_call *c) {
     visit_windows(c, give_to_all);
 }
 
@@ -120,5 +120,5 @@ static void average_backward(const sl_layer_call *c) {
     average_gradient(c);
 }
 
-const sl_layer_ops sl_max_pool_cpu = {memory, max_forward, max_backward};
-const sl_layer_ops sl_average_pool_cpu = {memory, average_forward, average_backward};
+const sl_layer_ops SL_OPS(max_pool) = {memory, max_forward, max_backward};
+const sl_layer_ops SL_OPS(average_pool) = {memory, average_forward, average_backward};

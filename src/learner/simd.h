@@ -1,8 +1,8 @@
 /* simd.h - eight floats at a time in plain C, for the layers' kernels.
  *
- * GNU C's vectors: the compiler turns them into what the processor has. FOR_EACH_CPU compiles a kernel for several levels
- * of x86-64; the files that include this are built with contraction (meson.build), so that a product and a sum become
- * one instruction where there is one. Sums run in a fixed order, whatever the rows of a batch or the place of a vector:
+ * GNU C's vectors: the compiler turns them into what the processor has. Files that include this are built with contraction,
+ * and for more than one level of processor (meson.build, layer_cpu.h); a product and a sum become one instruction where
+ * there is one. Sums run in a fixed order, whatever the rows of a batch or the place of a vector:
  * processors with fused multiply-add give the same bits, those without others.
  */
 #ifndef SL_LEARNER_SIMD_H
@@ -10,8 +10,6 @@
 
 #include <stdint.h>
 #include <string.h>
-
-#include "vec/for_each_cpu.h"
 
 #define LANES 8
 #define KERNEL static inline __attribute__((always_inline))
@@ -49,7 +47,7 @@ KERNEL void store_part(float *p, lanes v, uint32_t width) {
 }
 
 KERNEL lanes broadcast(float f) {
-    return (lanes){f, f, f, f, f, f, f, f};
+    return f - (lanes){0}; /* -0 stays */
 }
 
 /* max(0, v); a NaN stays, so that divergence shows. */

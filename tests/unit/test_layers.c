@@ -149,6 +149,7 @@ static const struct {
     {"max pool", {8, 9, 5}, 2, {CONV(11, 3, 1, 1, true, false), POOL(true, 2, 2), POOL(true, 3, 1), LAST(3), END}},
     {"average pools", {8, 9, 5}, 2, {CONV(11, 3, 1, 1, true, false), POOL(false, 2, 2), POOL(false, 0, 0), LAST(3), END}},
     {"batch norm", {5, 6, 3}, 4, {CONV(19, 3, 1, 1, false, false), NORM(true, 0), CONV(8, 3, 1, 1, false, false), NORM(false, 0), LAST(3), END}},
+    {"3x3 of 16 and 32 channels, sides 9 and 5", {9, 5, 16}, 2, {CONV(32, 3, 1, 1, false, false), CONV(16, 3, 1, 1, false, false), POOL(true, 2, 2), LAST(3), END}},
     {"residual", {6, 6, 3}, 3, {CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
     {"option A", {7, 6, 3}, 3, {CONV(10, 3, 1, 1, false, false), NORM(true, 0), CONV(21, 3, 2, 1, false, false), NORM(true, 0), CONV(21, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
     {"option A, whole vectors", {8, 8, 3}, 2, {CONV(8, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 2, 1, false, false), NORM(true, 2), POOL(false, 0, 0), LAST(3), END}},
@@ -156,14 +157,16 @@ static const struct {
 };
 
 /* A network of the table with random parameters (*x), inputs and labels. */
-static sl_network open_table(int i, float **x) {
+static sl_network open_table(int i, bool plain, float **x) {
     sl_network net;
     sl_layers table = {.input = tables[i].input};
     for (size_t l = 0; tables[i].layers[l].window != 99; l++)
         ck_assert_msg(sl_layers_add(&table, &tables[i].layers[l], &error) == 0, "%s: %s", tables[i].name, error.text);
     ck_assert_msg(sl_network_open(&net, &table, tables[i].rows, &error) == 0, "%s", error.text);
+    if (plain) /* what processors without AVX2 take */
+        net.ops = sl_layer_ops_plain();
     *x = malloc(table.dimension * sizeof **x);
-    fill(*x, table.dimension, 1, 0.6);
+    fill(*x, table.dimension, 1, 0.3);
     fill(net.activations[0], tables[i].rows * sl_shape_size(table.input), 2, 1.5);
     for (uint32_t row = 0; row < tables[i].rows; row++)
         net.labels[row] = (uint16_t)(row * 7 % net.classes);
@@ -172,26 +175,27 @@ static sl_network open_table(int i, float **x) {
 
 START_TEST(gradients_agree_with_finite_differences_in_float64) {
     float *x;
-    sl_network net = open_table(_i, &x);
+    int i_table = _i / 2;
+    sl_network net = open_table(i_table, _i % 2 == 1, &x);
     size_t dimension = net.table.dimension;
-    uint32_t rows = tables[_i].rows;
+    uint32_t rows = tables[i_table].rows;
     float *g = malloc(dimension * sizeof *g);
     double *point = malloc(dimension * sizeof *point), largest = 0;
     for (size_t i = 0; i < dimension; i++)
         point[i] = x[i];
     double loss = sl_network_gradient(&net, rows, x, g), loss_again = sl_network_gradient(&net, rows, x, g);
-    ck_assert_double_eq_tol(loss, reference_loss(&net, rows, point), 2e-6 * (1 + fabs(loss)));
+    ck_assert_double_eq_tol(loss, reference_loss(&net, rows, point), 5e-6 * (1 + fabs(loss)));
     ck_assert(loss == loss_again);
     for (size_t i = 0; i < dimension; i++)
         largest = fmax(largest, fabs(g[i]));
-    for (size_t i = 0; i < dimension; i += 1 + dimension / 250) {
+    for (size_t i = 0; i < dimension; i += 1 + dimension / 150) {
         const double h = 1e-6;
         point[i] = x[i] + h;
         double above = reference_loss(&net, rows, point);
         point[i] = x[i] - h;
         double slope = (above - reference_loss(&net, rows, point)) / (2 * h);
         point[i] = x[i];
-        ck_assert_msg(fabs(g[i] - slope) <= 1e-5 * (1 + largest), "%s: parameter %zu: %.9g, but in float64 %.9g", tables[_i].name, i, g[i], slope);
+        ck_assert_msg(fabs(g[i] - slope) <= 1e-5 * (1 + largest), "%s: parameter %zu: %.9g, but in float64 %.9g", tables[i_table].name, i, g[i], slope);
     }
     free(x);
     free(g);
@@ -213,7 +217,7 @@ int main(void) {
     Suite *suite = suite_create("layers");
     TCase *gradients = tcase_create("gradients");
     tcase_set_timeout(gradients, 120);
-    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0, sizeof tables / sizeof *tables);
+    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0, 2 * sizeof tables / sizeof *tables);
     suite_add_tcase(suite, gradients);
     ADD_TESTS(suite, "tables", unfitting_layers_are_refused);
     return run_suite(suite);

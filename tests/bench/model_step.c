@@ -1,0 +1,143 @@
+/* model_step.c - how long one gradient takes: a model, batch 32, one thread; the gathering of the batch included
+ * (ResNet-20: crops and mirroring too).
+ *
+ * model_step mlp | lenet5 | resnet20    prints "starling MEDIAN MIN" in milliseconds
+ * model_step peak                       prints what one core's multiply-adds reach, in GFLOP/s
+ *
+ * For model_step.py, which sets PyTorch's times beside it. ResNet-20 takes images of noise, written as CIFAR-10's files.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "starling/learner.h"
+#include "starling/rng.h"
+
+#define STEPS_MAX 3000
+#define RECORDS 320
+#define RECORD_BYTES 3073
+
+static const struct {
+    const char *name;
+    sl_model_config model;
+    sl_data_kind data;
+    int steps;
+} models[] = {
+    {"mlp", {.kind = SL_MODEL_MLP, .hidden = {256}, .hidden_count = 1}, SL_DATA_DIGITS, STEPS_MAX},
+    {"lenet5", {.kind = SL_MODEL_LENET5}, SL_DATA_DIGITS, 1000},
+    {"resnet20", {.kind = SL_MODEL_RESNET20}, SL_DATA_CIFAR10, 60},
+};
+
+/* The six files of CIFAR-10, RECORDS images of noise in each. */
+static int write_noise(const char *folder) {
+    static uint8_t records[RECORDS * RECORD_BYTES];
+    sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_DATA);
+    for (size_t i = 0; i < sizeof records; i++)
+        records[i] = (uint8_t)(i % RECORD_BYTES == 0 ? sl_rng_below(&rng, 10) : sl_rng_below(&rng, 256));
+    for (int f = 0; f < 6; f++) {
+        char path[SL_PATH_MAX];
+        snprintf(path, sizeof path, f < 5 ? "%s/data_batch_%d.bin" : "%s/test_batch.bin", folder, f + 1);
+        FILE *file = fopen(path, "wb");
+        if (file == NULL || fwrite(records, 1, sizeof records, file) != sizeof records || fclose(file) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void remove_noise(const char *folder) {
+    for (int f = 0; f < 6; f++) {
+        char path[SL_PATH_MAX];
+        snprintf(path, sizeof path, f < 5 ? "%s/data_batch_%d.bin" : "%s/test_batch.bin", folder, f + 1);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+static void time_steps(sl_learner *learner, int steps) {
+    static double times_ms[STEPS_MAX];
+    size_t dimension = sl_learner_dimension(learner);
+    float *x = sl_vec_cpu()->allocate(dimension), *g = sl_vec_cpu()->allocate(dimension);
+    int warm_up = steps / 10;
+    sl_learner_initial(learner, 0, x);
+    for (int step = -warm_up; step < steps; step++) {
+        double start = bench_now_ms();
+        sl_learner_gradient(learner, 0, (uint64_t)(step + warm_up + 1), x, g);
+        if (step >= 0)
+            times_ms[step] = bench_now_ms() - start;
+    }
+    qsort(times_ms, (size_t)steps, sizeof times_ms[0], bench_compare);
+    printf("starling %.4f %.4f\n", times_ms[steps / 2], times_ms[0]);
+    sl_vec_cpu()->release(x);
+    sl_vec_cpu()->release(g);
+}
+
+static int time_model(int m) {
+    char folder[] = "/tmp/starling-noise-XXXXXX";
+    sl_error error = {0};
+    sl_learner *learner = NULL;
+    sl_experiment experiment = {.seed = 1, .rounds = 1, .model = models[m].model, .data = {.kind = models[m].data, .batch = 32}};
+    if (mkdtemp(folder) == NULL || write_noise(folder) != 0) {
+        perror("model_step: images of noise");
+        return 1;
+    }
+    snprintf(experiment.data.path, sizeof experiment.data.path, "%s", folder);
+    int code = sl_topology_parse(&experiment.topology, "{\"nodes\": 2, \"family\": \"path\"}", "model_step", &error);
+    if (code == 0)
+        code = sl_learner_open(&learner, &experiment, &error);
+    remove_noise(folder);
+    if (code != 0)
+        fprintf(stderr, "model_step: %s\n", error.text);
+    else
+        time_steps(learner, models[m].steps);
+    sl_learner_close(&learner);
+    sl_topology_close(&experiment.topology);
+    return code != 0;
+}
+
+/* Twelve independent chains of eight multiply-adds: as many as hide the latency. */
+#if defined(__x86_64__)
+#include <immintrin.h>
+__attribute__((target("avx2,fma"))) static float run_chains(long turns) {
+    __m256 sums[12], factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(1e-3f), all = _mm256_setzero_ps();
+    for (int i = 0; i < 12; i++)
+        sums[i] = _mm256_set1_ps((float)i);
+    for (long t = 0; t < turns; t++)
+#pragma GCC unroll 12
+        for (int i = 0; i < 12; i++)
+            sums[i] = _mm256_fmadd_ps(sums[i], factor, term);
+    for (int i = 0; i < 12; i++)
+        all = _mm256_add_ps(all, sums[i]);
+    return all[0];
+}
+
+static int print_peak(void) {
+    const long turns = 10000000;
+    double best = 0;
+    volatile float sink = 0;
+    for (int i = 0; i < 5; i++) {
+        double start = bench_now_ms();
+        sink += run_chains(turns);
+        double rate = (double)turns * 12 * 8 * 2 / (bench_now_ms() - start) / 1e6;
+        best = rate > best ? rate : best;
+    }
+    printf("peak %.1f\n", best);
+    return 0;
+}
+#else
+static int print_peak(void) {
+    printf("peak nan\n");
+    return 0;
+}
+#endif
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "peak") == 0)
+        return print_peak();
+    for (int m = 0; m < (int)(sizeof models / sizeof *models) && argc == 2; m++)
+        if (strcmp(argv[1], models[m].name) == 0)
+            return time_model(m);
+    fprintf(stderr, "usage: model_step mlp | lenet5 | resnet20 | peak\n");
+    return 2;
+}

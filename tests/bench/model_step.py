@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Starling's training step beside PyTorch's, in turns: batch 32, forward and backward, one thread.
+
+Usage: meson compile -C BUILD model_step, then
+       tests/bench/model_step.py [--build BUILD] [--turns N] [MODEL ...]     models: mlp lenet5 resnet20 (default: all)
+Needs PyTorch (Debian: python3-torch). PyTorch's batch lies ready as floats; Starling gathers its own in the time that is
+measured. Of PyTorch's two ways to clear gradients (drop them, or zero them in place) the faster one counts.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# name: multiply-adds for one image, of the forward pass and of its first layer (whose input needs no gradient); image; steps of PyTorch
+MODELS = {"mlp": (203_264, 200_704, (784,), 1000), "lenet5": (416_520, 117_600, (1, 28, 28), 300),
+          "resnet20": (40_551_040, 442_368, (3, 32, 32), 20)}
+
+
+class Block(nn.Module):
+    """He et al. 2015, two convolutions and a shortcut of option A."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(outputs)
+        self.stride, self.missing = stride, outputs - inputs
+
+    def forward(self, x):
+        y = self.norm2(self.conv2(F.relu(self.norm1(self.conv1(x)))))
+        if self.stride > 1:
+            x = F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 0, self.missing))
+        return F.relu(y + x)
+
+
+def build(name):
+    if name == "mlp":
+        return nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+    if name == "lenet5":
+        return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+                             nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    blocks = [Block(16 << max(stage - 1, 0) if block == 0 else 16 << stage, 16 << stage, 2 if stage > 0 and block == 0 else 1)
+              for stage in range(3) for block in range(3)]
+    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), *blocks, nn.AdaptiveAvgPool2d(1),
+                         nn.Flatten(), nn.Linear(64, 10))
+
+
+def time_pytorch(name):
+    """Median and minimum in milliseconds."""
+    _, _, shape, steps = MODELS[name]
+    torch.manual_seed(1)
+    model, loss = build(name), nn.CrossEntropyLoss()
+    images, labels = torch.rand(32, *shape) - 0.5, torch.randint(0, 10, (32,))
+    best = None
+    for drop in (True, False):
+        times = []
+        for _ in range(steps + steps // 10):
+            model.zero_grad(set_to_none=drop)
+            start = time.perf_counter()
+            loss(model(images), labels).backward()
+            times.append(1e3 * (time.perf_counter() - start))
+        times = times[steps // 10:]
+        best = min(best or (1e9, 0), (statistics.median(times), min(times)))
+    return best
+
+
+def time_starling(program, name):
+    return tuple(map(float, subprocess.run([program, name], capture_output=True, text=True, check=True).stdout.split()[1:]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL")
+    parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build"))
+    parser.add_argument("--turns", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    program = os.path.join(options.build, "tests", "bench", "model_step")
+    peak = float(subprocess.run([program, "peak"], capture_output=True, text=True, check=True).stdout.split()[1])
+    print(f"one core's multiply-adds: {peak:.1f} GFLOP/s\n")
+    print(f"{'model':10} {'starling':>10} {'minimum':>9} {'pytorch':>10} {'minimum':>9} {'ratio':>7} {'GFLOP/s':>9} {'of peak':>8}")
+    for name in options.models:
+        turns = [(time_starling(program, name), time_pytorch(name)) for _ in range(options.turns)]
+        ours, theirs = (statistics.median(turn[i][0] for turn in turns) for i in (0, 1))
+        ours_least, theirs_least = (min(turn[i][1] for turn in turns) for i in (0, 1))
+        forward, first = MODELS[name][:2]
+        rate = 2 * (3 * forward - first) * 32 / ours_least / 1e6  # counted as direct sums, whatever the method
+        print(f"{name:10} {ours:10.3f} {ours_least:9.3f} {theirs:10.3f} {theirs_least:9.3f} {ours / theirs:7.2f} {rate:9.1f} {rate / peak:8.0%}")
+
+
+if __name__ == "__main__":
+    main()
