@@ -5,6 +5,7 @@
 #include "tool.h"
 
 int topology_make(int argc, char **argv);
+int topology_analyse(int argc, char **argv);
 int topology_draw(int argc, char **argv);
 
 #endif

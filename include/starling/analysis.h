@@ -114,7 +114,8 @@ sl_traffic sl_topology_traffic(const sl_topology *topology);
 typedef enum sl_port { SL_PORT_SERIAL, SL_PORT_PARALLEL } sl_port;
 
 /* Seconds that a round takes to exchange messages of so many bytes, mean over the phases: latency + bytes/bandwidth (alpha + beta m) for the slowest edge, or
- * port: there, the bytes of all messages add up, and latency is paid once, since one message travels while the next one leaves. Computing is not counted. */
+ * port: there, the bytes of all messages add up, and latency is paid once, since one message travels while the next one leaves. Computing is not counted, nor
+ * that messages of several senders may meet at a port (starling/timeline.h counts both). */
 double sl_topology_round_seconds(const sl_topology *topology, const struct sl_links *links, double message_bytes, sl_port port);
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@
 #include "starling/record.h"
 #include "starling/rng.h"
 #include "starling/sim.h"
+#include "starling/spectrum.h"
 #include "starling/task.h"
 #include "starling/timeline.h"
 #include "starling/topology.h"

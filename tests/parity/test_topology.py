@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""What `starling topology analyse` says, against runs of gossip averaging in the simulator: learning rate 0, so that models are only averaged.
+
+Started from the identity matrix the models of round k are W(k) ... W(1) itself, from which errors, exactness, mixing time, diameter, shares and effective neighbours can be read
+off. The contraction per round is measured as a power method whose products are runs: each begins where the one before ended, blown up again.
+Nothing is taken from the analysis but the numbers that are compared; single precision and the tolerance of 2 % are the simulator's and the task's.
+
+usage: test_topology.py [--starling] STARLING [--only TEXT]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from _simulate import QUICK, arguments, simulate, write
+
+TOLERANCE = 0.02
+FLOOR = 3e-6  # of an error that single precision shows
+ROUNDS = 200
+BLOCK = 12  # rounds, a multiple of all periods here
+EPSILON = 1e-3
+SGP, DPSGD = {"name": "sgp"}, {"name": "d-psgd"}
+
+
+class Case:
+    def __init__(self, name, topology):
+        self.name, self.topology, self.n = name, topology, topology["nodes"]
+        self.push_sum = topology.get("weights") == "push-sum"
+        self.algorithm = SGP if self.push_sum else DPSGD
+
+
+CASES = [
+    Case("ring", {"nodes": 16, "family": "ring"}),
+    Case("lazy ring", {"nodes": 10, "family": "ring", "weights": "lazy"}),
+    Case("path", {"nodes": 9, "family": "path"}),
+    Case("star", {"nodes": 10, "family": "star"}),
+    Case("complete", {"nodes": 6, "family": "complete"}),
+    Case("torus", {"nodes": 20, "family": "torus", "sides": [4, 5]}),
+    Case("hypercube", {"nodes": 16, "family": "hypercube"}),
+    Case("random regular", {"nodes": 24, "family": "random-regular", "degree": 3, "seed": 4}),
+    Case("irregular", {"nodes": 7, "edges": [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]}),
+    Case("static exponential", {"nodes": 12, "family": "static-exponential"}),
+    Case("doubly stochastic, not normal", {"nodes": 4, "edges": [[0, 1, 0.5], [1, 2, 0.3], [2, 0, 0.3], [1, 0, 0.2], [2, 3, 0.25], [3, 2, 0.25]]}),
+    Case("push-sum", {"nodes": 6, "directed": True, "edges": [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 0], [1, 4]], "weights": "push-sum"}),
+    Case("one-peer exponential of 16", {"nodes": 16, "family": "one-peer-exponential"}),
+    Case("one-peer exponential of 12", {"nodes": 12, "family": "one-peer-exponential"}),
+    Case("alternating matchings", {"nodes": 10, "family": "alternating-matchings"}),
+    Case("hyper-cuboid", {"nodes": 12, "family": "hyper-cuboid"}),
+    Case("push-sum schedule", {"nodes": 5, "directed": True, "weights": "push-sum",
+                               "schedule": [{"edges": [[0, 1], [2, 3], [3, 4]]}, {"edges": [[1, 2], [4, 0], [1, 3]]}]}),
+]
+
+
+class Averaging:
+    """A gossip run: models[k] is what round k left of x0; weights[k] are push-sum's."""
+
+    def __init__(self, starling, case, x0, rounds, recorded=None):
+        n, d = x0.shape
+        self.case = case
+        run = simulate(starling, case, case.algorithm, {"learning_rate": 0}, np.zeros((n, 1, d)), np.zeros((n, 1)), x0, rounds,
+                       list(recorded or range(0, rounds + 1)))
+        self.models, self.weights = run.models, run.weights
+
+    def product(self, k):
+        """W(k) ... W(1), from the identity: push-sum's models are divided by their weights."""
+        return self.models[k] * self.weights[k][:, None]
+
+    def error(self, k):
+        return np.linalg.norm(self.models[k] - 1 / self.case.n, 2)
+
+
+def analyse(starling, topology, *options):
+    with tempfile.TemporaryDirectory(prefix="starling-topology-") as folder:
+        write(folder, "topology.json", topology)
+        ended = subprocess.run([starling, "topology", "analyse", os.path.join(folder, "topology.json"), "--json", *options], capture_output=True, text=True, timeout=120)
+        if ended.returncode != 0:
+            raise AssertionError(f"analyse ended with {ended.returncode}: {ended.stderr.strip()}")
+        return json.loads(ended.stdout)
+
+
+def contraction(starling, case, seed=5):
+    """Per round, in the long run: of random models whose sum is 0, again and again from what is left of them. Push-sum's models are taken times their weights, so that
+    it is W alone that acts. The geometric mean over the later runs, since complex eigenvalues come and go. None where nothing is left."""
+    x = np.random.default_rng(seed).standard_normal((case.n, 4))
+    settling = 60 if QUICK else 100
+    rounds, logarithm, measured = 0, 0.0, 0
+    while measured < settling:
+        x -= x.mean(axis=0)
+        x /= np.linalg.norm(x)
+        run = Averaging(starling, case, x, 8 * BLOCK, range(0, 8 * BLOCK + 1, BLOCK))
+        left = {k: np.linalg.norm(run.product(k) - run.product(k).mean(axis=0)) for k in run.models}
+        last = max((k for k in left if left[k] > 1e-4), default=0) or BLOCK
+        if left[last] < 1e-5:
+            return None
+        if rounds >= settling:
+            logarithm += np.log(left[last])
+            measured += last
+        rounds += last
+        x = run.product(last)
+    return np.exp(logarithm / measured)
+
+
+def expect(what, found, measured, tolerance=TOLERANCE, floor=0.0):
+    if abs(found - measured) > tolerance * abs(measured) + floor:
+        raise AssertionError(f"{what}: said to be {found:.6g}, measured {measured:.6g}")
+
+
+# ---- findings ----
+
+def check_errors(said, run):
+    errors = said.get("product_error") or [said["rho"] ** k for k in range(1, 17)]
+    for k, error in enumerate(errors, 1):
+        expect(f"error after {k} rounds", error, run.error(k), floor=FLOOR)
+    if "product_error" not in said:
+        expect("||W - J||", said["singular_2"], run.error(1), floor=FLOOR)
+
+
+def check_exact(said, run):
+    exact = next((k for k in range(1, 17) if run.error(k) < FLOOR and run.error(k - 1) > 0.05), None)
+    if exact != said["exact_after"]:
+        raise AssertionError(f"exact after: said to be {said['exact_after']}, measured {exact}")
+
+
+def check_rounds(said, run):
+    measured = next(k for k in range(1, ROUNDS + 1) if run.error(k) <= EPSILON * (1 + 1e-6))
+    expect("rounds to 0.001", said["rounds_to_epsilon"], measured, floor=1)
+
+
+def check_mixing_time(said, run):
+    """Within 1/4 of the stationary distribution in that round, and not in the one before."""
+    if said["period"] > 1:
+        return
+    shares = np.array(said["perron"]["shares"])
+
+    def distance(k):
+        power = run.product(k).T if run.case.push_sum else run.product(k)
+        return abs(power - shares).sum(axis=1).max() / 2
+
+    k = said["mixing_time"]
+    if distance(k) > 0.25 + 1e-6 or distance(k - 1) <= 0.25 - 1e-6:
+        raise AssertionError(f"mixing time {k}: the distances there and a round before are {distance(k):.6g} and {distance(k - 1):.6g}")
+
+
+def check_diameter(said, run):
+    if said["period"] == 1: # every node keeps something of its own: what has come once stays
+        expect("diameter", said["diameter"], next(k for k in range(ROUNDS) if (run.models[k] > 0).all()), 0)
+
+
+def check_shares(said, run):
+    found = run.weights[ROUNDS - ROUNDS % said["period"]] / run.case.n
+    for i, share in enumerate(said["perron"]["shares"]):
+        expect(f"share of node {i}", share, found[i], 1e-4)
+
+
+def check_neighbours(said, run):
+    if not said["doubly_stochastic"] or said["period"] > 1:
+        return
+    decay = said["effective_neighbours"][0]["decay"]
+    variance = sum(decay ** (k - 1) * (run.models[k] ** 2).sum() / run.case.n for k in range(1, ROUNDS + 1)) + decay ** ROUNDS / (1 - decay) / run.case.n
+    expect("effective neighbours", said["effective_neighbours"][0]["neighbours"], 1 / (1 - decay) / variance, 1e-3)
+
+
+def check_case(starling, case):
+    said = analyse(starling, case.topology, "--epsilon", str(EPSILON))
+    run = Averaging(starling, case, np.eye(case.n), ROUNDS)
+    for check in (check_errors, check_exact, check_rounds, check_mixing_time, check_diameter, check_shares, check_neighbours):
+        check(said, run)
+    measured = contraction(starling, case)
+    if measured is None:
+        if said["effective_rho"] ** BLOCK > 1e-4:
+            raise AssertionError(f"rho per round is said to be {said['effective_rho']:.6g}; nothing was left to measure")
+        return
+    expect("contraction per round", said["effective_rho"], measured)
+    expect("gap", said["effective_gap"], 1 - measured)
+
+
+def check_worst_loss(starling, case):
+    """Every node is lost in turn: its neighbours keep their weights for it."""
+    said = analyse(starling, case.topology)["worst_node_loss"]
+    w = Averaging(starling, case, np.eye(case.n), 1).models[1]
+    worst = 0
+    for lost in range(case.n):
+        kept = [i for i in range(case.n) if i != lost]
+        edges = [[b, a, float(w[i, j])] for a, i in enumerate(kept) for b, j in enumerate(kept) if i != j and w[i, j] > 0]
+        worst = max(worst, contraction(starling, Case("rest", {"nodes": case.n - 1, "edges": edges})))
+    expect("rho after the worst loss", said["rho"], worst)
+
+
+# ---- cost ----
+
+def check_cost(starling, case):
+    """Bytes and predicted time of a run with 30,000 parameters beside the formulas."""
+    d, rounds = 30000, 12
+    with tempfile.TemporaryDirectory(prefix="starling-topology-") as folder:
+        write(folder, "problem.json", {"A": np.zeros((case.n, 1, d)).tolist(), "b": np.zeros((case.n, 1)).tolist(), "x0": np.zeros((case.n, d)).tolist()})
+        write(folder, "links.json", {"nodes": case.n, "bandwidth_mbit": 80, "latency_ms": 2})
+        write(folder, "topology.json", case.topology)
+        write(folder, "experiment.json", {
+            "name": "cost", "rounds": rounds, "topology": case.topology, "algorithm": case.algorithm, "optimizer": {"learning_rate": 0},
+            "model": {"name": "quadratic", "path": "problem.json"}, "record": {"every": rounds},
+            "network": {"bandwidth_mbit": 80, "latency_ms": 2, "gradient_ms": 1e-6, "coding": False}})
+        out = os.path.join(folder, "out")
+        ended = subprocess.run([starling, "sim", os.path.join(folder, "experiment.json"), "--out", out], capture_output=True, text=True, timeout=120)
+        if ended.returncode != 0:
+            raise AssertionError(f"sim ended with {ended.returncode}: {ended.stderr.strip()}")
+        said = analyse(starling, case.topology, "--parameters", str(d), "--links", os.path.join(folder, "links.json"))["cost"]
+        with open(os.path.join(out, "summary.json")) as file:
+            seconds = json.load(file)["predicted_seconds"]
+        sent = []
+        for rank in range(case.n):
+            with open(os.path.join(out, f"metrics-{rank}.jsonl")) as file:
+                sent.append(json.loads(file.readlines()[-1])["bytes_sent"])
+    dense = said["per_round"][0]
+    expect("bytes of a node", dense["node_bytes"], np.mean(sent) / rounds)
+    expect("bytes of the busiest node", dense["busiest_node_bytes"], max(sent) / rounds)
+    if case.name != "torus":
+        expect("seconds of a round", dense["serial_s"], seconds / rounds)
+    elif not dense["serial_s"] <= seconds / rounds <= 1.25 * dense["serial_s"]: # messages meet at a port that is busy, which the formula leaves out
+        raise AssertionError(f"seconds of a round: said to be at least {dense['serial_s']:.6g}, predicted {seconds / rounds:.6g}")
+
+
+TESTS = [(f"gossip: {case.name}", check_case, case) for case in CASES]
+TESTS += [(f"worst loss: {CASES[k].name}", check_worst_loss, CASES[k]) for k in (7, 0)[:1 if QUICK else 2]]
+TESTS += [(f"cost: {case.name}", check_cost, case) for case in CASES if case.name in ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")]
+
+
+def main():
+    starling, only = arguments(__doc__)
+    failed = 0
+    for name, check, case in TESTS:
+        if only not in name:
+            continue
+        try:
+            check(starling, case)
+            print(f"ok {name}", flush=True)
+        except AssertionError as problem:
+            failed += 1
+            print(f"not ok {name}: {problem}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
