@@ -227,6 +227,15 @@ def fewer_samples_than_nodes(scene):
     refuse_everywhere(scene, "8", "samples", data={"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1})
 
 
+def model_that_does_not_fit_the_data(scene):
+    refuse(scene, "model.name", "resnet20", "32x32x3", "digits", "28x28x1", command="run", model__name="resnet20")
+    refuse(scene, "model.name", "resnet20", "32x32x3", "28x28x1", command="sim", model__name="resnet20")
+
+
+def augmentation_of_what_is_no_image(scene):
+    refuse(scene, "data.augment", "lenet5", command="sim", data__augment=True)
+
+
 def output_folder_in_the_way(scene):
     scene.write("file", "")
     for command in ("run", "sim"):
@@ -322,6 +331,6 @@ if __name__ == "__main__":
                no_levels, compressor_where_none_is_taken, compressor_that_does_not_contract, directed_graph_where_symmetry_is_needed,
                schedule_where_sums_are_kept, rows_only_under_push_sum, server_that_does_not_exist, local_steps_where_messages_follow_the_model,
                momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
-               data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes,
+               data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes, model_that_does_not_fit_the_data, augmentation_of_what_is_no_image,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
                roster_of_another_size, roster_malformed, rank_beyond_the_topology, pictures_that_cannot_be_drawn, bad_usage, help_and_version])
