@@ -23,14 +23,15 @@ extern "C" {
 #define SL_NAME_MAX 64
 #define SL_PATH_MAX 1024
 #define SL_HIDDEN_MAX 16
+#define SL_MODEL_LAYERS_MAX 12 /* lstm, transformer */
 #define SL_MILESTONES_MAX 16
 #define SL_RECORD_ROUNDS_MAX 4096
 #define SL_SPEEDS_MAX 4096
 
 typedef enum sl_schedule_kind { SL_SCHEDULE_CONSTANT, SL_SCHEDULE_STEP, SL_SCHEDULE_COSINE } sl_schedule_kind;
-typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC, SL_MODEL_LENET5, SL_MODEL_RESNET20 } sl_model_kind;
-typedef enum sl_data_kind { SL_DATA_DIGITS, SL_DATA_MNIST, SL_DATA_CIFAR10, SL_DATA_LIBSVM } sl_data_kind;
-typedef enum sl_partition_kind { SL_PARTITION_IID, SL_PARTITION_SHARDS, SL_PARTITION_DIRICHLET } sl_partition_kind;
+typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC, SL_MODEL_LENET5, SL_MODEL_RESNET20, SL_MODEL_LSTM, SL_MODEL_TRANSFORMER } sl_model_kind;
+typedef enum sl_data_kind { SL_DATA_DIGITS, SL_DATA_MNIST, SL_DATA_CIFAR10, SL_DATA_LIBSVM, SL_DATA_TEXT } sl_data_kind;
+typedef enum sl_partition_kind { SL_PARTITION_IID, SL_PARTITION_SHARDS, SL_PARTITION_DIRICHLET, SL_PARTITION_SPEAKERS } sl_partition_kind;
 
 /* learning rate of round r (from 1): base, times warm-up r/warmup_rounds while r <= warmup_rounds, times the schedule's factor. */
 typedef struct sl_schedule {
@@ -52,15 +53,19 @@ typedef struct sl_model_config {
     sl_model_kind kind;
     uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
     size_t hidden_count;
+    uint32_t layers, units;         /* lstm, transformer; 0: the model's own */
+    uint32_t embedding;             /* lstm */
+    uint32_t heads;                 /* transformer */
     char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d]; absolute once loaded */
 } sl_model_config;
 
 typedef struct sl_data_config {
     sl_data_kind kind;
-    char path[SL_PATH_MAX];      /* mnist, cifar10: the folder; libsvm: the training file; absolute once loaded */
+    char path[SL_PATH_MAX];      /* mnist, cifar10: the folder; libsvm: the training file; text: the file; absolute once loaded */
     char test_path[SL_PATH_MAX]; /* libsvm: held-out file; empty: the last fifth of the samples is held out */
     uint32_t train_samples, test_samples; /* 0 = all (digits: 12000 and 2000) */
     uint32_t batch;
+    uint32_t sequence; /* text: characters of a sample */
     sl_partition_kind partition;
     uint32_t shards_per_node; /* shards */
     double alpha;             /* dirichlet */

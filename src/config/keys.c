@@ -18,9 +18,9 @@ static const char *const compressors[] = {
 #undef COMPRESSOR_NAME
     NULL};
 static const char *const schedules[] = {"constant", "step", "cosine", NULL};
-static const char *const models[] = {"softmax", "mlp", "quadratic", "lenet5", "resnet20", NULL};
-static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", NULL};
-static const char *const partitions[] = {"iid", "shards", "dirichlet", NULL};
+static const char *const models[] = {"softmax", "mlp", "quadratic", "lenet5", "resnet20", "lstm", "transformer", NULL};
+static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", "text", NULL};
+static const char *const partitions[] = {"iid", "shards", "dirichlet", "speakers", NULL};
 
 #define AT(field) .offset = offsetof(sl_experiment, field)
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
@@ -85,15 +85,20 @@ const key sl_keys[] = {
     {"model.name", KEY_CHOICE, AT(model.kind), .choices = models, .fallback = "\"mlp\"", .help = "what is trained"},
     {"model.hidden", KEY_U32S, COUNTED(model.hidden, model.hidden_count), BETWEEN(1, 1000000), .length_max = SL_HIDDEN_MAX,
      .fallback = "[256]", .help = "mlp: width of each hidden layer"},
+    {"model.layers", KEY_U32, AT(model.layers), BETWEEN(0, SL_MODEL_LAYERS_MAX), .fallback = "0", .help = "lstm, transformer: 0: 2, 4"},
+    {"model.units", KEY_U32, AT(model.units), BETWEEN(0, 4096), .fallback = "0", .help = "lstm, transformer: width of each layer; 0: 256, 128"},
+    {"model.embedding", KEY_U32, AT(model.embedding), BETWEEN(1, 4096), .fallback = "8", .help = "lstm: numbers that a character becomes"},
+    {"model.heads", KEY_U32, AT(model.heads), BETWEEN(1, 256), .fallback = "4", .help = "transformer: attention heads, a divisor of units"},
     {"model.path", KEY_PATH, AT(model.path), .fallback = "\"\"", .help = "quadratic: the file with A, b and x0"},
 
     {"data.name", KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"", .help = "digits needs no file"},
-    {"data.path", KEY_PATH, AT(data.path), .fallback = "\"\"", .help = "folder (mnist, cifar10) or file (libsvm)"},
+    {"data.path", KEY_PATH, AT(data.path), .fallback = "\"\"", .help = "folder (mnist, cifar10) or file (libsvm, text)"},
     {"data.test_path", KEY_PATH, AT(data.test_path), .fallback = "\"\"",
      .help = "libsvm: held-out file; without one the last fifth is held out"},
     {"data.train_samples", KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000), .fallback = "0", .help = "0: all (digits: 12000)"},
     {"data.test_samples", KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0", .help = "0: all (digits: 2000)"},
     {"data.batch", KEY_U32, AT(data.batch), BETWEEN(1, 1000000), .fallback = "32", .help = "samples of one gradient on one node"},
+    {"data.sequence", KEY_U32, AT(data.sequence), BETWEEN(1, 4096), .fallback = "80", .help = "text: characters of a sample"},
     {"data.partition.name", KEY_CHOICE, AT(data.partition), .choices = partitions, .fallback = "\"iid\"", .help = "samples to nodes"},
     {"data.partition.shards_per_node", KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000), .fallback = "2", .help = "shards: pieces of the label-sorted data"},
     {"data.partition.alpha", KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1", .help = "dirichlet: smaller is more uneven"},

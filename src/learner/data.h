@@ -34,6 +34,10 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
                     const sl_data_config *config, sl_error *error);
 int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
+/* text.c: characters of any file. */
+int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config, sl_error *error);
+int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error);
+
 /* digits.c: the embedded set, drawn from the seed. */
 int sl_digits_draw(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
 

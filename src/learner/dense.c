@@ -1,6 +1,6 @@
-/* dense.c - y = relu?(x W + b) for whole samples; products in product.h.
+/* dense.c - y = relu?(x W + b + shortcut?) for whole samples, or for each of their positions; products in product.h.
  *
- * Backward, with d = d loss / d (output before relu):  dW = x^T d;  db = column sums of d;  dx = d W^T.
+ * Backward, with d = d loss / d (output before relu):  dW = x^T d;  db = column sums of d;  dx = d W^T;  d shortcut = d.
  */
 #include "layer_cpu.h"
 
@@ -13,6 +13,18 @@
 static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
     (void)layer, (void)rows;
     return (sl_layer_memory){.scratch = SL_PRODUCT_PANEL_MAX};
+}
+
+/* How many vectors the weights multiply, of which size. */
+typedef struct extent {
+    uint32_t rows, in, out;
+} extent;
+
+static extent extent_of(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    if (l->each)
+        return (extent){c->rows * l->in.height * l->in.width, l->in.channels, l->out.channels};
+    return (extent){c->rows, (uint32_t)sl_shape_size(l->in), l->out.channels};
 }
 
 /* y (rows, out) = y + b, and relu if asked. */
@@ -29,10 +41,17 @@ static void add_bias(float *y, const float *b, uint32_t rows, uint32_t out, bool
     }
 }
 
+static void add(float *y, const float *x, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        y[i] += x[i];
+}
+
 static void forward(const sl_layer_call *c) {
-    uint32_t in = (uint32_t)sl_shape_size(c->layer->in), out = c->layer->out.channels;
-    sl_product_forward(c->out, c->in, c->w, c->rows, in, out, c->scratch);
-    add_bias(c->out, c->w + (size_t)in * out, c->rows, out, c->layer->relu);
+    extent e = extent_of(c);
+    sl_product_forward(c->out, c->in, c->w, e.rows, e.in, e.out, c->scratch);
+    if (c->shortcut != NULL)
+        add(c->out, c->shortcut, (size_t)e.rows * e.out);
+    add_bias(c->out, c->w + (size_t)e.in * e.out, e.rows, e.out, c->layer->relu);
 }
 
 /* db (out) = column sums of d (rows, out); where `y` is given, d counts, and stays, only where y > 0. */
@@ -50,12 +69,16 @@ static void bias_gradient(float *db, float *d, const float *y, uint32_t rows, ui
 }
 
 static void backward(const sl_layer_call *c) {
-    uint32_t in = (uint32_t)sl_shape_size(c->layer->in), out = c->layer->out.channels;
-    bias_gradient(c->g + (size_t)in * out, c->d_out, c->layer->relu ? c->out : NULL, c->rows, out);
-    sl_product_gradient(c->g, c->in, c->d_out, c->rows, in, out, c->scratch);
+    extent e = extent_of(c);
+    bias_gradient(c->g + (size_t)e.in * e.out, c->d_out, c->layer->relu ? c->out : NULL, e.rows, e.out);
+    if (c->d_shortcut != NULL && c->add_shortcut)
+        add(c->d_shortcut, c->d_out, (size_t)e.rows * e.out);
+    else if (c->d_shortcut != NULL)
+        memcpy(c->d_shortcut, c->d_out, (size_t)e.rows * e.out * sizeof *c->d_out);
+    sl_product_gradient(c->g, c->in, c->d_out, e.rows, e.in, e.out, c->scratch);
     if (c->d_in != NULL)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)c->rows, (int)in, (int)out, 1.0f, c->d_out, (int)out, c->w,
-                    (int)out, c->add_in ? 1.0f : 0.0f, c->d_in, (int)in);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)e.rows, (int)e.in, (int)e.out, 1.0f, c->d_out, (int)e.out, c->w,
+                    (int)e.out, c->add_in ? 1.0f : 0.0f, c->d_in, (int)e.in);
 }
 
 const sl_layer_ops sl_dense_cpu = {memory, forward, backward};

@@ -16,6 +16,11 @@ const char *sl_layer_name(sl_layer_kind kind) {
         [SL_LAYER_BATCH_NORM] = "batch norm",
         [SL_LAYER_MAX_POOL] = "max pool",
         [SL_LAYER_AVERAGE_POOL] = "average pool",
+        [SL_LAYER_EMBEDDING] = "embedding",
+        [SL_LAYER_LSTM] = "lstm",
+        [SL_LAYER_LAYER_NORM] = "layer norm",
+        [SL_LAYER_ATTENTION] = "attention",
+        [SL_LAYER_GELU] = "gelu",
     };
     return names[kind];
 }
@@ -31,7 +36,9 @@ sl_shape sl_layers_shape(const sl_layers *table, uint32_t index) {
 
 /* Inputs that one output of the layer sums over. */
 static size_t fan_in(const sl_layer *layer) {
-    return layer->kind == SL_LAYER_DENSE ? sl_shape_size(layer->in) : (size_t)layer->window * layer->window * layer->in.channels;
+    if (layer->kind == SL_LAYER_DENSE)
+        return layer->each ? layer->in.channels : sl_shape_size(layer->in);
+    return (size_t)layer->window * layer->window * layer->in.channels;
 }
 
 static void add_tensor(sl_layer *layer, size_t count) {
@@ -53,13 +60,24 @@ static bool slide_window(sl_layer *layer) {
 static bool find_shape(sl_layer *layer) {
     switch (layer->kind) {
     case SL_LAYER_DENSE:
-        layer->out.height = layer->out.width = 1;
+        layer->out.height = layer->each ? layer->in.height : 1;
+        layer->out.width = layer->each ? layer->in.width : 1;
         return true;
     case SL_LAYER_CONV2D:
         return slide_window(layer);
     case SL_LAYER_BATCH_NORM:
+    case SL_LAYER_LAYER_NORM:
+    case SL_LAYER_GELU:
         layer->out = layer->in;
         return true;
+    case SL_LAYER_EMBEDDING:
+    case SL_LAYER_LSTM:
+        layer->out.height = 1;
+        layer->out.width = layer->in.width;
+        return layer->in.height == 1 && (layer->kind == SL_LAYER_LSTM || (layer->in.channels == 1 && layer->symbols > 0));
+    case SL_LAYER_ATTENTION:
+        layer->out = (sl_shape){1, layer->in.width, layer->in.channels / 3};
+        return layer->in.height == 1 && layer->in.channels % 3 == 0 && layer->heads > 0 && layer->out.channels % layer->heads == 0;
     case SL_LAYER_AVERAGE_POOL:
         layer->out.channels = layer->in.channels;
         if (layer->window != 0)
@@ -85,20 +103,35 @@ static void find_tensors(sl_layer *layer) {
             add_tensor(layer, layer->out.channels);
         return;
     case SL_LAYER_BATCH_NORM:
+    case SL_LAYER_LAYER_NORM:
         add_tensor(layer, layer->out.channels);
         add_tensor(layer, layer->out.channels);
         return;
+    case SL_LAYER_EMBEDDING:
+        add_tensor(layer, (size_t)layer->symbols * layer->out.channels);
+        if (layer->bias)
+            add_tensor(layer, sl_shape_size(layer->out));
+        return;
+    case SL_LAYER_LSTM:
+        add_tensor(layer, 4 * (size_t)layer->in.channels * layer->out.channels);
+        add_tensor(layer, 4 * (size_t)layer->out.channels * layer->out.channels);
+        add_tensor(layer, 4 * (size_t)layer->out.channels);
+        return;
     case SL_LAYER_MAX_POOL:
     case SL_LAYER_AVERAGE_POOL:
+    case SL_LAYER_ATTENTION:
+    case SL_LAYER_GELU:
         return;
     }
 }
 
-/* A shortcut has the output's shape, or twice its height and width and at most its channels. */
+/* A shortcut has the output's shape; a batch norm's may have twice its height and width, and fewer channels. */
 static bool shortcut_fits(const sl_layers *table, const sl_layer *layer) {
     if (layer->shortcut == 0)
         return true;
     sl_shape from = sl_layers_shape(table, layer->shortcut), to = layer->out;
+    if (layer->kind == SL_LAYER_DENSE)
+        return from.height == to.height && from.width == to.width && from.channels == to.channels;
     uint32_t step = from.height == to.height ? 1 : 2;
     return from.channels <= to.channels && (from.height + step - 1) / step == to.height && (from.width + step - 1) / step == to.width;
 }
@@ -139,6 +172,14 @@ static void draw_normal(float *x, size_t count, double deviation, uint64_t seed,
         x[i] = (float)(deviation * sl_rng_normal(&rng));
 }
 
+static double deviation_of(const sl_layer *layer) {
+    if (layer->deviation > 0)
+        return layer->deviation;
+    if (layer->kind == SL_LAYER_EMBEDDING)
+        return 1;
+    return sqrt(2.0 / (layer->kind == SL_LAYER_LSTM ? (double)layer->in.channels + 5.0 * layer->out.channels : (double)fan_in(layer)));
+}
+
 void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x) {
     memset(x, 0, table->dimension * sizeof *x);
     if (table->count == 1)
@@ -149,14 +190,25 @@ void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x) {
         switch (layer->kind) {
         case SL_LAYER_DENSE:
         case SL_LAYER_CONV2D:
-            draw_normal(w, layer->tensors[0], sqrt(2.0 / (double)fan_in(layer)), seed, l);
+            draw_normal(w, layer->tensors[0], deviation_of(layer), seed, l);
+            break;
+        case SL_LAYER_EMBEDDING:
+            draw_normal(w, layer->count, deviation_of(layer), seed, l);
+            break;
+        case SL_LAYER_LSTM:
+            draw_normal(w, layer->tensors[0] + layer->tensors[1], deviation_of(layer), seed, l);
+            for (uint32_t c = 0; c < layer->out.channels; c++)
+                w[layer->tensors[0] + layer->tensors[1] + layer->out.channels + c] = 1;
             break;
         case SL_LAYER_BATCH_NORM:
+        case SL_LAYER_LAYER_NORM:
             for (uint32_t c = 0; c < layer->out.channels; c++)
                 w[c] = 1;
             break;
         case SL_LAYER_MAX_POOL:
         case SL_LAYER_AVERAGE_POOL:
+        case SL_LAYER_ATTENTION:
+        case SL_LAYER_GELU:
             break;
         }
     }
@@ -165,7 +217,7 @@ void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x) {
 uint64_t sl_layers_hash(uint64_t hash, const sl_layers *table) {
     for (size_t l = 0; l < table->count; l++) {
         const sl_layer *a = &table->items[l];
-        const uint32_t words[] = {(uint32_t)a->kind, a->relu, a->window, a->stride, a->padding, a->input, a->shortcut,
+        const uint32_t words[] = {(uint32_t)a->kind, a->relu, a->window, a->stride, a->padding, a->input, a->shortcut, a->each, a->heads,
                                   a->in.height, a->in.width, a->in.channels, a->out.height, a->out.width, a->out.channels};
         hash = sl_hash(hash, words, sizeof words);
         hash = sl_hash(hash, a->tensors, a->tensor_count * sizeof a->tensors[0]);

@@ -6,7 +6,12 @@
      [SL_LAYER_CONV2D] = &sl_conv2d_##level,                                                                           \
      [SL_LAYER_BATCH_NORM] = &sl_batch_norm_##level,                                                                   \
      [SL_LAYER_MAX_POOL] = &sl_max_pool_##level,                                                                       \
-     [SL_LAYER_AVERAGE_POOL] = &sl_average_pool_##level}
+     [SL_LAYER_AVERAGE_POOL] = &sl_average_pool_##level,                                                               \
+     [SL_LAYER_EMBEDDING] = &sl_embedding_cpu,                                                                         \
+     [SL_LAYER_LSTM] = &sl_lstm_##level,                                                                               \
+     [SL_LAYER_LAYER_NORM] = &sl_layer_norm_##level,                                                                   \
+     [SL_LAYER_ATTENTION] = &sl_attention_##level,                                                                     \
+     [SL_LAYER_GELU] = &sl_gelu_##level}
 
 const sl_layer_ops *const *sl_layer_ops_plain(void) {
     static const sl_layer_ops *const table[SL_LAYER_KINDS] = TABLE(plain);

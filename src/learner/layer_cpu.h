@@ -12,9 +12,11 @@
 #define SL_JOIN(a, b) SL_JOIN_(a, b)
 #define SL_OPS(kind) SL_JOIN(sl_##kind, SL_LEVEL)
 
-extern const sl_layer_ops sl_dense_cpu; /* dense.c */
+extern const sl_layer_ops sl_dense_cpu;     /* dense.c */
+extern const sl_layer_ops sl_embedding_cpu; /* embedding.c */
 
-#define SL_KERNELS(X) X(conv2d) X(batch_norm) X(max_pool) X(average_pool) /* conv2d.c, batch_norm.c, pool.c */
+/* conv2d.c, batch_norm.c, pool.c; lstm.c, layer_norm.c, attention.c, gelu.c */
+#define SL_KERNELS(X) X(conv2d) X(batch_norm) X(max_pool) X(average_pool) X(lstm) X(layer_norm) X(attention) X(gelu)
 #define SL_DECLARE_KERNEL(kind) extern const sl_layer_ops sl_##kind##_plain, sl_##kind##_v3;
 SL_KERNELS(SL_DECLARE_KERNEL)
 #undef SL_DECLARE_KERNEL

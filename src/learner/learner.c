@@ -54,6 +54,8 @@ static const char *data_name(sl_data_kind kind) {
         return "cifar10";
     case SL_DATA_LIBSVM:
         return "libsvm";
+    case SL_DATA_TEXT:
+        return "text";
     }
     return "?";
 }
@@ -68,6 +70,9 @@ static void describe_partition(char *text, size_t size, const sl_data_config *co
         return;
     case SL_PARTITION_DIRICHLET:
         snprintf(text, size, "dirichlet(%g)", config->alpha);
+        return;
+    case SL_PARTITION_SPEAKERS:
+        snprintf(text, size, "speakers");
         return;
     }
 }
@@ -98,12 +103,9 @@ static int open_quadratic(sl_learner *learner, sl_error *error) {
     return 0;
 }
 
-/* Held-out samples at a time: not more than keep the activations of one pass within EVALUATION_FLOATS. */
+/* Held-out samples at a time: not more than keep one pass within EVALUATION_FLOATS. */
 static uint32_t evaluation_rows(const sl_layers *table) {
-    size_t floats = 0;
-    for (uint32_t i = 0; i <= table->count; i++)
-        floats += sl_shape_size(sl_layers_shape(table, i));
-    size_t rows = EVALUATION_FLOATS / floats;
+    size_t rows = EVALUATION_FLOATS / sl_network_row_floats(table);
     return rows < 1 ? 1 : rows < EVALUATION_ROWS ? (uint32_t)rows : EVALUATION_ROWS;
 }
 
@@ -114,6 +116,8 @@ static int open_network(sl_learner *learner, sl_error *error) {
     sl_shape input = {1, 1, train->features};
     if (images && train->height > 0)
         input = (sl_shape){train->height, train->width, train->channels};
+    if (sl_model_takes_text(experiment->model.kind))
+        input = (sl_shape){1, train->features, 1};
     sl_layers table;
     int code = sl_model_build(&table, &experiment->model, input, train->classes, data_name(experiment->data.kind), error);
     if (code != 0)
@@ -125,6 +129,17 @@ static int open_network(sl_learner *learner, sl_error *error) {
 
 static bool is_on(sl_switch wanted, bool fallback) {
     return wanted == SL_SWITCH_AUTO ? fallback : wanted == SL_SWITCH_ON;
+}
+
+/* Sequences of characters to models that read them, and nothing else. */
+static int check_text(const sl_experiment *experiment, sl_error *error) {
+    bool takes = sl_model_takes_text(experiment->model.kind), is = experiment->data.kind == SL_DATA_TEXT;
+    if (takes == is)
+        return 0;
+    const char *model = sl_model_name(experiment->model.kind), *data = data_name(experiment->data.kind);
+    if (is)
+        return sl_fail(error, SL_EINVAL, "model.name: %s takes no text, and data.name is text; use lstm or transformer", model);
+    return sl_fail(error, SL_EINVAL, "model.name: %s takes text; the samples of data.name %s are none, use data.name text or another model", model, data);
 }
 
 /* How samples become rows of the network's input. */
@@ -146,7 +161,9 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     data.standardise = is_on(data.standardise, sl_model_takes_images(experiment->model.kind)) ? SL_SWITCH_ON : SL_SWITCH_OFF;
     if (experiment->data.batch < 1)
         return sl_fail(error, SL_EINVAL, "data.batch is 0; it must be at least 1");
-    int code = sl_data_load(&learner->data, &data, experiment->seed, error);
+    int code = check_text(experiment, error);
+    if (code == 0)
+        code = sl_data_load(&learner->data, &data, experiment->seed, error);
     if (code == 0)
         code = sl_partition_open(&learner->partition, &experiment->data, &learner->data.train,
                                  learner->nodes, experiment->seed, error);
@@ -238,12 +255,13 @@ void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
     memcpy(x, learner->quadratic.x0 + rank * d, d * sizeof *x);
 }
 
-/* Sample `index` into row `row` of the network's input, and its label. */
+/* Sample `index` into row `row` of the network's input, and its labels. */
 static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t index, uint32_t row, sl_crop crop) {
     sl_network *net = &learner->network;
     float *x = net->activations[0] + (size_t)row * samples->features;
     bool as_it_lies = learner->planes == NULL;
-    net->labels[row] = sl_samples_get(samples, index, as_it_lies ? x : learner->planes);
+    const uint16_t *labels = sl_samples_get(samples, index, as_it_lies ? x : learner->planes);
+    memcpy(net->labels + (size_t)row * net->positions, labels, net->positions * sizeof *labels);
     if (!as_it_lies)
         sl_image_arrange(x, learner->planes, net->table.input, crop);
 }
@@ -293,5 +311,6 @@ sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
             fill_row(learner, test, first + i, i, (sl_crop){0});
         loss += sl_network_score(net, rows, x, &correct);
     }
-    return (sl_evaluation){.loss = loss / test->count, .accuracy = (double)correct / test->count};
+    double labels = (double)test->count * net->positions;
+    return (sl_evaluation){.loss = loss / labels, .accuracy = (double)correct / labels};
 }

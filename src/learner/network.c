@@ -89,6 +89,13 @@ static int allocate_work(sl_network *net, sl_error *error) {
     return 0;
 }
 
+size_t sl_network_row_floats(const sl_layers *table) {
+    size_t floats = sl_shape_size(table->input);
+    for (size_t l = 0; l < table->count; l++)
+        floats += sl_shape_size(table->items[l].out) + sl_layer_ops_cpu()[table->items[l].kind]->memory(&table->items[l], 1).saved;
+    return floats;
+}
+
 int sl_network_open(sl_network *out, const sl_layers *table, uint32_t rows_max, sl_error *error) {
     assert(table->count > 0 && rows_max > 0);
     sl_shape end = sl_layers_shape(table, sl_layers_last(table));
@@ -183,7 +190,7 @@ double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, f
         call.d_out = l == network->table.count ? z : network->deltas[l];
         call.d_in = network->deltas[layer->input];
         call.d_shortcut = network->deltas[layer->shortcut];
-        call.add_in = written[layer->input];
+        call.add_in = written[layer->input] || layer->input == layer->shortcut;
         call.add_shortcut = written[layer->shortcut];
         network->ops[layer->kind]->backward(&call);
         written[layer->input] = written[layer->shortcut] = true;

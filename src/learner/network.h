@@ -33,6 +33,9 @@ typedef struct sl_network {
     uint16_t *labels;             /* (rows_max, positions) filled by the caller */
 } sl_network;
 
+/* Floats that a pass over one sample needs. */
+size_t sl_network_row_floats(const sl_layers *table);
+
 /* The table is copied. */
 int sl_network_open(sl_network *out, const sl_layers *table, uint32_t rows_max, sl_error *error);
 void sl_network_close(sl_network *network);

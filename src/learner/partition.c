@@ -2,8 +2,8 @@
  *
  * iid: shuffled, cut into equal parts. Shards (McMahan et al. 2017): sorted by label, cut into
  * nodes * shards_per_node shards, dealt at random. Dirichlet (Hsu et al. 2019): each label's
- * samples are dealt in proportions drawn from Dirichlet(alpha) over the nodes. Each assigns an
- * owner to every sample; the rest is common.
+ * samples are dealt in proportions drawn from Dirichlet(alpha) over the nodes. Speakers: a text's
+ * speakers are dealt whole. Each assigns an owner to every sample; the rest is common.
  */
 #include "partition.h"
 
@@ -34,14 +34,15 @@ static void shuffle_all(uint32_t *items, uint32_t count, uint64_t seed, uint64_t
  * where each begins. */
 static void sort_by_label(uint32_t *sorted, uint32_t *starts, const uint32_t *items,
                           const sl_samples *samples) {
-    memset(starts, 0, (samples->classes + 1) * sizeof *starts);
+    uint32_t classes = sl_samples_class_count(samples);
+    memset(starts, 0, (classes + 1) * sizeof *starts);
     for (uint32_t i = 0; i < samples->count; i++)
-        starts[samples->labels[i] + 1]++;
-    for (uint32_t c = 0; c < samples->classes; c++)
+        starts[sl_samples_class(samples, i) + 1]++;
+    for (uint32_t c = 0; c < classes; c++)
         starts[c + 1] += starts[c];
     for (uint32_t i = 0; i < samples->count; i++)
-        sorted[starts[samples->labels[items[i]]]++] = items[i];
-    for (uint32_t c = samples->classes; c > 0; c--) /* each start has moved to its end */
+        sorted[starts[sl_samples_class(samples, items[i])]++] = items[i];
+    for (uint32_t c = classes; c > 0; c--) /* each start has moved to its end */
         starts[c] = starts[c - 1];
     starts[0] = 0;
 }
@@ -129,7 +130,8 @@ static int fill_empty_nodes(dealing *d, uint32_t samples, uint32_t nodes) {
 
 static int deal_dirichlet(dealing *d, const sl_samples *samples, uint32_t nodes, double alpha,
                           uint64_t seed) {
-    for (uint32_t class = 0; class < samples->classes; class ++) {
+    uint32_t classes = sl_samples_class_count(samples);
+    for (uint32_t class = 0; class < classes; class ++) {
         sl_rng rng = sl_rng_open(seed, class, STREAM_GAMMA, SL_PURPOSE_PARTITION);
         draw_dirichlet(d->shares, nodes, alpha, &rng);
         uint32_t first = d->starts[class], count = d->starts[class + 1] - first, node = 0;
@@ -142,8 +144,43 @@ static int deal_dirichlet(dealing *d, const sl_samples *samples, uint32_t nodes,
     return fill_empty_nodes(d, samples->count, nodes);
 }
 
+/* Speaker `index` of those sorted by falling number of samples. */
+typedef struct speaker {
+    uint32_t group, size;
+} speaker;
+
+static int compare_speakers(const void *a, const void *b) {
+    const speaker *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return x->group < y->group ? -1 : 1;
+}
+
+/* Those with most text first, one to each node in turn, then back again from the last node: each node gets about as much, and every speaker is
+ * on one node. */
+static int deal_speakers(dealing *d, const sl_samples *samples, uint32_t nodes, sl_error *error) {
+    uint32_t usable = 0, groups = samples->group_count;
+    speaker *speakers = malloc(groups * sizeof *speakers);
+    if (speakers == NULL)
+        return SL_ENOMEM;
+    for (uint32_t g = 0; g < groups; g++)
+        if (d->starts[g + 1] > d->starts[g])
+            speakers[usable++] = (speaker){g, d->starts[g + 1] - d->starts[g]};
+    qsort(speakers, usable, sizeof *speakers, compare_speakers);
+    for (uint32_t i = 0; i < usable; i++) {
+        uint32_t turn = i / nodes, place = i % nodes, node = turn % 2 == 0 ? place : nodes - 1 - place, g = speakers[i].group;
+        for (uint32_t k = d->starts[g]; k < d->starts[g + 1]; k++)
+            d->owners[d->sorted[k]] = node;
+    }
+    free(speakers);
+    if (usable >= nodes)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "data.partition.name: speakers gives every node a speaker of its own, but the text has %u speakers with a whole sample and "
+                   "the topology %u nodes; use fewer nodes, or a smaller data.sequence", usable, nodes);
+}
+
 static int deal(dealing *d, const sl_data_config *config, const sl_samples *samples, uint32_t nodes,
-                uint64_t seed) {
+                uint64_t seed, sl_error *error) {
     shuffle_all(d->items, samples->count, seed, STREAM_SAMPLES);
     sort_by_label(d->sorted, d->starts, d->items, samples);
     switch (config->partition) {
@@ -155,8 +192,10 @@ static int deal(dealing *d, const sl_data_config *config, const sl_samples *samp
         return 0;
     case SL_PARTITION_DIRICHLET:
         return deal_dirichlet(d, samples, nodes, config->alpha, seed);
+    case SL_PARTITION_SPEAKERS:
+        return deal_speakers(d, samples, nodes, error);
     }
-    return SL_EINVAL;
+    return sl_fail(error, SL_EINVAL, "data.partition.name is %d, which is no partition", (int)config->partition);
 }
 
 /* Owners into members and starts: a counting sort by node. */
@@ -172,7 +211,11 @@ static void group(sl_partition *p, const dealing *d, uint32_t samples) {
     p->starts[0] = 0;
 }
 
-static int check(const sl_data_config *config, uint32_t samples, uint32_t nodes, sl_error *error) {
+static int check(const sl_data_config *config, const sl_samples *table, uint32_t nodes, sl_error *error) {
+    uint32_t samples = table->count;
+    if (config->partition == SL_PARTITION_SPEAKERS && !table->speakers)
+        return sl_fail(error, SL_EINVAL, "data.partition.name: speakers needs a text (data.name text) of which most blocks, separated by an empty line, start with a "
+                       "line NAME:; this data has none, use iid, shards or dirichlet");
     if (samples < nodes)
         return sl_fail(error, SL_EINVAL,
                        "data: %u training samples for %u nodes; every node needs at least one",
@@ -194,7 +237,7 @@ static int check(const sl_data_config *config, uint32_t samples, uint32_t nodes,
 int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_samples *samples,
                       uint32_t nodes, uint64_t seed, sl_error *error) {
     size_t count = samples->count;
-    int code = check(config, samples->count, nodes, error);
+    int code = check(config, samples, nodes, error);
     if (code != 0)
         return code;
     sl_partition p = {.nodes = nodes,
@@ -208,19 +251,20 @@ int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_
         .owners = malloc(count * sizeof *d.owners),
         .items = malloc(count * sizeof *d.items),
         .sorted = malloc(count * sizeof *d.sorted),
-        .starts = malloc(((size_t)samples->classes + 1) * sizeof *d.starts),
+        .starts = malloc(((size_t)sl_samples_class_count(samples) + 1) * sizeof *d.starts),
         .shards = malloc((shards ? (size_t)nodes * config->shards_per_node : 1) * sizeof *d.shards),
         .shares = malloc(nodes * sizeof *d.shares)};
     code = SL_ENOMEM;
     if (p.members && p.starts && p.order && p.epochs && d.owners && d.items && d.sorted &&
         d.starts && d.shards && d.shares)
-        code = deal(&d, config, samples, nodes, seed);
+        code = deal(&d, config, samples, nodes, seed, error);
     if (code == 0) {
         group(&p, &d, samples->count);
         *out = p;
     } else {
         sl_partition_close(&p);
-        sl_fail(error, code, "data.partition: %s for %u samples and %u nodes",
+        if (code == SL_ENOMEM)
+            sl_fail(error, code, "data.partition: %s for %u samples and %u nodes",
                 sl_error_meaning(code), samples->count, nodes);
     }
     free(d.owners);

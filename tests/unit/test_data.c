@@ -91,11 +91,11 @@ START_TEST(idx_plain_and_gz_give_the_samples) {
     float x[4];
     ck_assert_uint_eq(data.train.count, 3);
     ck_assert_uint_eq(data.test.features, 4);
-    ck_assert_uint_eq(sl_samples_get(&data.train, 0, x), 7);
+    ck_assert_uint_eq(*sl_samples_get(&data.train, 0, x), 7);
     ck_assert_float_eq_tol(x[0] - 0, -0.1307f, 1e-6f);
     ck_assert_float_eq_tol(x[1], 0.2f - 0.1307f, 1e-6f);
     ck_assert_float_eq_tol(x[3], 1.0f - 0.1307f, 1e-6f);
-    ck_assert_uint_eq(sl_samples_get(&data.test, 2, x), 9);
+    ck_assert_uint_eq(*sl_samples_get(&data.test, 2, x), 9);
 }
 END_TEST
 
@@ -212,8 +212,8 @@ START_TEST(cifar10_batches_are_joined) {
     ck_assert_msg(sl_data_load(&data, &config, 1, &error) == 0, "%s", error.text);
     ck_assert_uint_eq(data.train.count, 10);
     ck_assert_uint_eq(data.test.count, 1);
-    ck_assert_uint_eq(sl_samples_get(&data.train, 9, x), 9);
-    ck_assert_uint_eq(sl_samples_get(&data.train, 4, x), 3);
+    ck_assert_uint_eq(*sl_samples_get(&data.train, 9, x), 9);
+    ck_assert_uint_eq(*sl_samples_get(&data.train, 4, x), 3);
     ck_assert_float_eq_tol(x[0], 1.0f / 255 - 0.4914f, 1e-6f); /* byte 1 of a record */
     ck_assert_float_eq_tol(x[1024], (float)(1025 % 251) / 255 - 0.4822f, 1e-6f);
     ck_assert_float_eq_tol(x[3071], (float)(3072 % 251) / 255 - 0.4465f, 1e-6f);
@@ -354,6 +354,128 @@ START_TEST(digits_of_seed_1_never_change) {
 }
 END_TEST
 
+/* ---- text ---- */
+
+static int parse_text(const char *text, size_t size, sl_data_config config) {
+    sl_bytes file = {.data = (uint8_t *)text, .size = size, .name = "text.txt"};
+    config.kind = SL_DATA_TEXT;
+    return sl_text_parse(&data, &file, &config, &error);
+}
+
+/* The place of a character among those of the text. */
+static uint16_t code_of(const char *text, size_t size, char character) {
+    uint16_t code = 0;
+    for (uint16_t byte = 0; byte < (uint8_t)character; byte++)
+        code += memchr(text, byte, size) != NULL;
+    return code;
+}
+
+/* Sample `row` of the table is `said`, and what follows. */
+static void assert_sample(const sl_samples *table, uint32_t row, const char *said, const char *text, size_t size) {
+    float x[8];
+    const uint16_t *next = sl_samples_get(table, row, x);
+    for (uint32_t i = 0; i < table->features; i++) {
+        ck_assert_float_eq(x[i], code_of(text, size, said[i]));
+        ck_assert_uint_eq(next[i], code_of(text, size, said[i + 1]));
+    }
+}
+
+START_TEST(text_becomes_sequences_labelled_by_what_follows) {
+    char text[25 * 4 + 1 + 2];
+    for (uint32_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i * i / 7 % 20);
+    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 4}) == 0, "%s", error.text); /* 25 samples, two characters too few for one more */
+    const sl_samples *tables[] = {&data.train, &data.test};
+    ck_assert_uint_eq(data.train.count, 23); /* two sources of 12 and 13 samples, a tenth of each held out */
+    ck_assert_uint_eq(data.test.count, 2);
+    ck_assert_uint_eq(data.train.group_count, 2);
+    ck_assert_uint_eq(data.train.speakers, false);
+    const uint32_t held_out[] = {11, 24};
+    for (int part = 0; part < 2; part++)
+        for (uint32_t row = 0, at = 0; row < tables[part]->count; row++, at++) {
+            at = part == 1 ? held_out[row] : at == 11 ? 12 : at;
+            ck_assert_uint_eq(tables[part]->groups[row], at >= 12);
+            assert_sample(tables[part], row, text + 4 * at, text, sizeof text);
+        }
+}
+END_TEST
+
+START_TEST(text_codes_are_places_in_its_alphabet) {
+    char text[200];
+    for (uint32_t i = 0; i < sizeof text; i++)
+        text[i] = i % 3 == 0 ? '\xff' : i % 3 == 1 ? ' ' : '\0';
+    float x[2];
+    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 2}) == 0, "%s", error.text);
+    ck_assert_uint_eq(data.train.classes, 3);
+    ck_assert_uint_eq(sl_samples_get(&data.train, 0, x)[1], 0);
+    ck_assert_float_eq(x[0], 2);
+    ck_assert_float_eq(x[1], 1);
+}
+END_TEST
+
+START_TEST(text_samples_wanted_are_taken_evenly) {
+    char text[2001];
+    float x[1];
+    for (uint32_t i = 0; i < sizeof text; i++)
+        text[i] = (char)(i / 20);
+    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 1, .train_samples = 90, .test_samples = 10}) == 0, "%s", error.text);
+    ck_assert_uint_eq(data.train.count, 90);
+    ck_assert_uint_eq(data.test.count, 10);
+    for (uint32_t row = 0; row < 90; row++) {
+        sl_samples_get(&data.train, row, x);
+        ck_assert_float_eq_tol(x[0], (float)row * 100 / 90, 2);
+    }
+    sl_data_free(&data);
+    ck_assert_int_eq(parse_text(text, sizeof text, (sl_data_config){.sequence = 1, .test_samples = 300}), SL_EINVAL);
+    assert_said("data.test_samples is 300, but text.txt has only ");
+}
+END_TEST
+
+START_TEST(text_of_speakers_is_strung_together_by_speaker) {
+    static const char play[] = "BOB:\nabcde\n\nAL:\nxxxxx\nxxxxx\nxxxxxx\n\nBOB:\nfgh\n\nno name\n\n\nAL:\nzz";
+    static const char al[] = "xxxxx\nxxxxx\nxxxxxx\n\nzz", bob[] = "abcde\n\nfgh\n\nno name\n\n\n";
+    ck_assert_msg(parse_text(play, strlen(play), (sl_data_config){.sequence = 2}) == 0, "%s", error.text);
+    ck_assert_uint_eq(data.train.speakers, true);
+    ck_assert_uint_eq(data.train.group_count, 2);
+    ck_assert_uint_eq(data.train.count, 18); /* 10 samples each, the last of each held out */
+    ck_assert_uint_eq(data.test.count, 2);
+    for (uint32_t group = 0; group < 2; group++)
+        for (uint32_t i = 0; i < 10; i++) {
+            const sl_samples *table = i < 9 ? &data.train : &data.test;
+            uint32_t row = i < 9 ? 9 * group + i : group;
+            ck_assert_uint_eq(table->groups[row], group);
+            assert_sample(table, row, (group == 0 ? al : bob) + 2 * i, play, strlen(play));
+        }
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    size_t size;
+    uint32_t sequence;
+    const char *said;
+} bad_texts[] = {
+    {"", 0, 80, "text.txt: is empty"},
+    {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 40, 1, "only one character, 0x61"},
+    {"abababababababababab", 20, 2, "has only 9 samples of data.sequence 2 characters; at least 10"},
+    {"a", 1, 4096, "only one character"},
+    {"A:\nabcdefghijk\n\nB:\nabcdefghijk\n\nC:\nabc", 38, 2, "no speaker has more than 6 samples of data.sequence 2"},
+    {"abababababababababab", 20, 0, "data.sequence is 0"},
+};
+
+START_TEST(text_that_gives_no_samples_is_refused) {
+    ck_assert_int_ne(parse_text(bad_texts[_i].text, bad_texts[_i].size, (sl_data_config){.sequence = bad_texts[_i].sequence}), 0);
+    assert_said(bad_texts[_i].said);
+}
+END_TEST
+
+START_TEST(text_is_not_standardised) {
+    sl_data_config config = {.kind = SL_DATA_TEXT, .sequence = 1, .standardise = SL_SWITCH_ON};
+    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
+    assert_said("data.standardise: true needs pixels");
+}
+END_TEST
+
 /* ---- the real files, where they are ---- */
 
 START_TEST(mnist_has_its_published_label_counts) {
@@ -396,6 +518,12 @@ int main(void) {
     tcase_add_loop_test(tcase, libsvm_bad_lines_are_named, 0,
                         sizeof bad_lines / sizeof bad_lines[0]);
     tcase_add_test(tcase, libsvm_unknown_held_out_label_is_refused);
+    tcase_add_test(tcase, text_becomes_sequences_labelled_by_what_follows);
+    tcase_add_test(tcase, text_codes_are_places_in_its_alphabet);
+    tcase_add_test(tcase, text_samples_wanted_are_taken_evenly);
+    tcase_add_test(tcase, text_of_speakers_is_strung_together_by_speaker);
+    tcase_add_loop_test(tcase, text_that_gives_no_samples_is_refused, 0, sizeof bad_texts / sizeof bad_texts[0]);
+    tcase_add_test(tcase, text_is_not_standardised);
     tcase_add_test(tcase, a_folder_or_fifo_is_no_data_file);
     tcase_add_test(tcase, digits_are_a_function_of_seed_and_index);
     tcase_add_test(tcase, digits_cover_all_classes_evenly);

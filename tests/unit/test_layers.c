@@ -29,7 +29,7 @@ static double at(volume v, sl_shape s, uint32_t row, int64_t y, int64_t x, uint3
 }
 
 static double dense_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t k) {
-    size_t inputs = sl_shape_size(l->in);
+    size_t inputs = l->each ? l->in.channels : sl_shape_size(l->in);
     double sum = w[inputs * l->out.channels + k];
     for (size_t i = 0; i < inputs; i++)
         sum += in[row * inputs + i] * w[i * l->out.channels + k];
@@ -68,11 +68,69 @@ static void moments(const sl_layer *l, volume in, uint32_t rows, uint32_t k, dou
         *variance += pow(in[p * l->in.channels + k] - *mean, 2) / positions;
 }
 
+static double embedding_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t x, uint32_t k) {
+    size_t channels = l->out.channels, code = (size_t)at(in, l->in, row, 0, x, 0);
+    return w[code * channels + k] + (l->bias ? w[(l->symbols + x) * channels + k] : 0);
+}
+
+static double layer_norm_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y, uint32_t x, uint32_t k) {
+    uint32_t n = l->in.channels;
+    double mean = 0, variance = 0;
+    for (uint32_t c = 0; c < n; c++)
+        mean += at(in, l->in, row, y, x, c) / n;
+    for (uint32_t c = 0; c < n; c++)
+        variance += pow(at(in, l->in, row, y, x, c) - mean, 2) / n;
+    return w[k] * (at(in, l->in, row, y, x, k) - mean) / sqrt(variance + 1e-5) + w[n + k];
+}
+
+static double attention_at(const sl_layer *l, volume in, uint32_t row, uint32_t x, uint32_t k) {
+    uint32_t width = l->out.channels, n = width / l->heads, first = k / n * n;
+    double sum = 0, total = 0;
+    for (uint32_t s = 0; s <= x; s++) {
+        double fit = 0;
+        for (uint32_t c = first; c < first + n; c++)
+            fit += at(in, l->in, row, 0, x, c) * at(in, l->in, row, 0, s, width + c) / sqrt(n);
+        total += exp(fit);
+        sum += exp(fit) * at(in, l->in, row, 0, s, 2 * width + k);
+    }
+    return sum / total;
+}
+
+static double gelu(double x) {
+    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static double logistic(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+/* One sample through a layer of LSTM: out (width, n). */
+static void reference_lstm(const sl_layer *l, volume in, volume out, const double *w, uint32_t row) {
+    uint32_t inputs = l->in.channels, n = l->out.channels;
+    const double *u = w + 4 * inputs * n, *b = u + 4 * n * n;
+    double *cell = calloc(n, sizeof *cell), *a = malloc(4 * n * sizeof *a);
+    for (uint32_t t = 0; t < l->in.width; t++, out += n) {
+        for (uint32_t k = 0; k < 4 * n; k++) {
+            a[k] = b[k];
+            for (uint32_t c = 0; c < inputs; c++)
+                a[k] += at(in, l->in, row, 0, t, c) * w[c * 4 * n + k];
+            for (uint32_t c = 0; c < n && t > 0; c++)
+                a[k] += out[c - (int64_t)n] * u[c * 4 * n + k];
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            cell[k] = logistic(a[n + k]) * cell[k] + logistic(a[k]) * tanh(a[2 * n + k]);
+            out[k] = logistic(a[3 * n + k]) * tanh(cell[k]);
+        }
+    }
+    free(cell);
+    free(a);
+}
+
 static double value_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y, uint32_t x, uint32_t k, const double *mean,
                        const double *variance) {
     switch (l->kind) {
     case SL_LAYER_DENSE:
-        return dense_at(l, in, w, row, k);
+        return dense_at(l, in, w, l->each ? (row * l->in.height + y) * l->in.width + x : row, k);
     case SL_LAYER_CONV2D:
         return conv_at(l, in, w, row, y, x, k);
     case SL_LAYER_BATCH_NORM:
@@ -80,6 +138,16 @@ static double value_at(const sl_layer *l, volume in, const double *w, uint32_t r
     case SL_LAYER_MAX_POOL:
     case SL_LAYER_AVERAGE_POOL:
         return pool_at(l, in, row, y, x, k);
+    case SL_LAYER_EMBEDDING:
+        return embedding_at(l, in, w, row, x, k);
+    case SL_LAYER_LAYER_NORM:
+        return layer_norm_at(l, in, w, row, y, x, k);
+    case SL_LAYER_ATTENTION:
+        return attention_at(l, in, row, x, k);
+    case SL_LAYER_GELU:
+        return gelu(at(in, l->in, row, y, x, k));
+    case SL_LAYER_LSTM:
+        break;
     }
     return NAN;
 }
@@ -89,7 +157,9 @@ static void reference_layer(const sl_layer *l, volume in, volume shortcut, sl_sh
     uint32_t step = shortcut != NULL && from.height != l->out.height ? 2 : 1;
     for (uint32_t k = 0; k < l->in.channels && l->kind == SL_LAYER_BATCH_NORM; k++)
         moments(l, in, rows, k, &mean[k], &variance[k]);
-    for (uint32_t row = 0; row < rows; row++)
+    for (uint32_t row = 0; row < rows && l->kind == SL_LAYER_LSTM; row++)
+        reference_lstm(l, in, out + row * sl_shape_size(l->out), w, row);
+    for (uint32_t row = 0; row < rows && l->kind != SL_LAYER_LSTM; row++)
         for (uint32_t y = 0; y < l->out.height; y++)
             for (uint32_t x = 0; x < l->out.width; x++)
                 for (uint32_t k = 0; k < l->out.channels; k++) {
@@ -113,12 +183,13 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
                         sl_layers_shape(t, layer->shortcut), activations[l + 1], x + layer->offset, rows);
     }
     double loss = 0;
-    for (uint32_t row = 0; row < rows; row++) {
+    uint32_t labels = rows * net->positions;
+    for (uint32_t row = 0; row < labels; row++) {
         const double *z = activations[t->count] + row * net->classes;
         double sum = 0;
         for (uint32_t k = 0; k < net->classes; k++)
             sum += exp(z[k] - z[net->labels[row]]);
-        loss += log(sum) / rows;
+        loss += log(sum) / labels;
     }
     for (size_t i = 0; i <= t->count; i++)
         free(activations[i]);
@@ -131,6 +202,12 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
 #define NORM(r, from) {.kind = SL_LAYER_BATCH_NORM, .relu = r, .shortcut = from}
 #define POOL(max, w, s) {.kind = max ? SL_LAYER_MAX_POOL : SL_LAYER_AVERAGE_POOL, .window = w, .stride = s}
 #define LAST(k) {.kind = SL_LAYER_DENSE, .out = {.channels = k}}
+#define EMBED(symbols_, k, p) {.kind = SL_LAYER_EMBEDDING, .symbols = symbols_, .out = {.channels = k}, .bias = p}
+#define LSTM(k) {.kind = SL_LAYER_LSTM, .out = {.channels = k}}
+#define LAYER_NORM {.kind = SL_LAYER_LAYER_NORM}
+#define ATTEND(h) {.kind = SL_LAYER_ATTENTION, .heads = h}
+#define GELU {.kind = SL_LAYER_GELU}
+#define EACH(k, from) {.kind = SL_LAYER_DENSE, .each = true, .out = {.channels = k}, .shortcut = from}
 #define END {.out = {.channels = 0}, .window = 99}
 
 static const struct {
@@ -155,6 +232,19 @@ static const struct {
     {"option A", {7, 6, 3}, 3, {CONV(10, 3, 1, 1, false, false), NORM(true, 0), CONV(21, 3, 2, 1, false, false), NORM(true, 0), CONV(21, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
     {"option A, whole vectors", {8, 8, 3}, 2, {CONV(8, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 2, 1, false, false), NORM(true, 2), POOL(false, 0, 0), LAST(3), END}},
     {"one row, one class more", {1, 1, 3}, 1, {LAST(2), END}},
+    {"dense at each position", {3, 4, 5}, 2, {EACH(7, 0), EACH(7, 1), EACH(3, 0), END}},
+    {"dense at each position, rectified", {1, 6, 5}, 2, {{.kind = SL_LAYER_DENSE, .each = true, .relu = true, .out = {.channels = 16}}, EACH(16, 1), LAST(3), END}},
+    {"embedding", {1, 7, 1}, 3, {EMBED(5, 6, false), EACH(5, 0), END}},
+    {"embedding of positions", {1, 7, 1}, 3, {EMBED(5, 9, true), EACH(9, 1), EACH(5, 0), END}},
+    {"lstm", {1, 9, 1}, 3, {EMBED(6, 3, false), LSTM(5), EACH(6, 0), END}},
+    {"lstm, whole vectors", {1, 6, 1}, 4, {EMBED(6, 3, false), LSTM(16), LSTM(8), EACH(6, 0), END}},
+    {"lstm of one step", {1, 1, 4}, 2, {LSTM(11), LAST(3), END}},
+    {"layer norm", {2, 3, 11}, 3, {LAYER_NORM, EACH(13, 0), LAYER_NORM, LAST(3), END}},
+    {"layer norm, whole vectors", {1, 5, 16}, 2, {EACH(24, 0), LAYER_NORM, EACH(3, 0), END}},
+    {"attention", {1, 9, 4}, 2, {EACH(18, 0), ATTEND(2), EACH(3, 0), END}},
+    {"attention of one head", {1, 17, 4}, 2, {EACH(24, 0), ATTEND(1), EACH(24, 0), ATTEND(8), EACH(3, 0), END}},
+    {"gelu", {1, 3, 7}, 2, {EACH(19, 0), GELU, EACH(19, 2), GELU, LAST(4), END}},
+    {"transformer block", {1, 6, 1}, 2, {EMBED(5, 12, true), LAYER_NORM, EACH(36, 0), ATTEND(3), EACH(12, 1), LAYER_NORM, EACH(5, 0), END}},
 };
 
 /* A network of the table with random parameters (*x), inputs and labels. */
@@ -169,7 +259,9 @@ static sl_network open_table(int i, bool plain, float **x) {
     *x = malloc(table.dimension * sizeof **x);
     fill(*x, table.dimension, 1, 0.3);
     fill(net.activations[0], tables[i].rows * sl_shape_size(table.input), 2, 1.5);
-    for (uint32_t row = 0; row < tables[i].rows; row++)
+    for (size_t p = 0; p < tables[i].rows * sl_shape_size(table.input) && table.items[0].kind == SL_LAYER_EMBEDDING; p++)
+        net.activations[0][p] = (float)(p * 11 % 17 % table.items[0].symbols);
+    for (uint32_t row = 0; row < tables[i].rows * net.positions; row++)
         net.labels[row] = (uint16_t)(row * 7 % net.classes);
     return net;
 }

@@ -477,6 +477,73 @@ START_TEST(impossible_experiments_are_refused) {
 }
 END_TEST
 
+/* ---- text ---- */
+
+/* Two verses over and over: after a few characters the next one is certain. */
+static void write_verses(char path[32]) {
+    strcpy(path, "/tmp/starling-text-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < 60; i++)
+        dprintf(fd, i % 2 ? "the more it goes\ntiddely pom\n" : "the more it snows\ntiddely pom\n");
+    close(fd);
+}
+
+static sl_experiment text_experiment(sl_model_kind model, const char *path) {
+    sl_experiment e = experiment_of(model, 2);
+    e.model = (sl_model_config){.kind = model, .layers = 2, .units = 24, .embedding = 8, .heads = 3};
+    e.data = (sl_data_config){.kind = SL_DATA_TEXT, .batch = 8, .sequence = 32};
+    snprintf(e.data.path, sizeof e.data.path, "%s", path);
+    return e;
+}
+
+static const struct {
+    sl_model_kind model;
+    float rate;
+} text_models[] = {{SL_MODEL_LSTM, 0.3f}, {SL_MODEL_TRANSFORMER, 0.02f}};
+
+START_TEST(text_models_learn_what_comes_next) {
+    char path[32];
+    write_verses(path);
+    sl_experiment e = text_experiment(text_models[_i].model, path);
+    sl_learner *learner;
+    ck_assert_msg(sl_learner_open(&learner, &e, &error) == 0, "%s", error.text);
+    float *x = malloc(sl_learner_dimension(learner) * sizeof *x);
+    sl_learner_initial(learner, 0, x);
+    sl_evaluation before = sl_learner_evaluate(learner, x), after = train(learner, text_models[_i].rate, 1);
+    ck_assert_msg(before.loss > 2 && before.accuracy < 0.3, "%g %g", before.loss, before.accuracy);
+    ck_assert_msg(after.loss < 0.4 && after.accuracy > 0.9, "loss %g accuracy %g", after.loss, after.accuracy);
+    free(x);
+    sl_learner_close(&learner);
+    sl_topology_close(&e.topology);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(text_and_models_that_take_none_are_refused) {
+    char path[32];
+    write_verses(path);
+    sl_learner *learner = NULL;
+    sl_experiment e = text_experiment(SL_MODEL_MLP, path);
+    ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "model.name: mlp takes no text"));
+    e.model.kind = SL_MODEL_TRANSFORMER;
+    e.data.kind = SL_DATA_DIGITS;
+    ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "model.name: transformer takes text; the samples of data.name digits are none"));
+    e.data.kind = SL_DATA_TEXT;
+    e.model.heads = 5;
+    ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "model.heads is 5; it must divide model.units, which is 24"));
+    e.model.heads = 3;
+    e.data.augment = SL_SWITCH_ON;
+    ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "data.augment: true needs a model that sees images"));
+    sl_topology_close(&e.topology);
+    unlink(path);
+}
+END_TEST
+
 static void add_loop(Suite *suite, const char *name, const TTest *test, size_t count) {
     TCase *tcase = tcase_create(name);
     tcase_add_loop_test(tcase, test, 0, (int)count);
@@ -489,6 +556,7 @@ int main(void) {
              sizeof shapes / sizeof shapes[0]);
     add_loop(suite, "bad quadratics", bad_quadratic_files_are_explained,
              sizeof bad_quadratics / sizeof bad_quadratics[0]);
+    add_loop(suite, "text", text_models_learn_what_comes_next, sizeof text_models / sizeof text_models[0]);
     ADD_TESTS(suite, "network", score_agrees_with_float64, huge_outputs_do_not_overflow,
               a_nan_parameter_shows_in_the_loss, layer_outputs_agree_with_float64_in_every_shape,
               weight_gradients_agree_with_float64_in_every_shape,
@@ -497,6 +565,7 @@ int main(void) {
               digits_are_too_hard_for_a_linear_model, a_perceptron_learns_the_digits_in_five_epochs,
               learners_opened_twice_are_equal_bit_for_bit, hashes_tell_layouts_and_data_apart,
               epochs_become_rounds_rounded_up, ten_thousand_ranks_share_one_learner,
-              a_quadratic_learner_starts_where_its_file_says, impossible_experiments_are_refused);
+              a_quadratic_learner_starts_where_its_file_says, impossible_experiments_are_refused,
+              text_and_models_that_take_none_are_refused);
     return run_suite(suite);
 }

@@ -133,6 +133,78 @@ START_TEST(impossible_partitions_are_refused) {
 }
 END_TEST
 
+/* A text of `speakers` of whom speaker s has s % 7 samples: every seventh none. */
+static sl_samples spoken(uint32_t count, uint32_t speakers) {
+    sl_samples samples;
+    ck_assert_int_eq(sl_samples_allocate(&samples, SL_SAMPLES_CODES, count, 5, "test", &error), 0);
+    samples.classes = 2;
+    samples.group_count = speakers;
+    samples.speakers = true;
+    uint32_t row = 0;
+    for (uint32_t s = 0; s < speakers; s++)
+        for (uint32_t i = 0; i < s % 7; i++)
+            samples.groups[row++] = s;
+    ck_assert_uint_eq(row, count);
+    return samples;
+}
+
+START_TEST(speakers_are_dealt_whole_and_evenly) {
+    sl_samples samples = spoken(6 * 21, 42);
+    sl_data_config config = {.partition = SL_PARTITION_SPEAKERS};
+    for (uint32_t nodes = 1; nodes <= 36; nodes++) {
+        sl_partition p;
+        int owners[42];
+        ck_assert_msg(sl_partition_open(&p, &config, &samples, nodes, 1, &error) == 0, "%s", error.text);
+        memset(owners, -1, sizeof owners);
+        for (uint32_t node = 0; node < nodes; node++) {
+            ck_assert_uint_ge(sl_partition_size(&p, node), 1);
+            for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++) {
+                int *owner = &owners[samples.groups[p.members[i]]];
+                ck_assert(*owner == -1 || *owner == (int)node);
+                *owner = (int)node;
+            }
+        }
+        ck_assert_uint_eq(p.starts[nodes], samples.count);
+        for (uint32_t node = 0; node < nodes && nodes <= 6; node++)
+            ck_assert_int_le(abs((int)sl_partition_size(&p, node) - (int)(samples.count / nodes)), 6);
+        sl_partition_close(&p);
+    }
+    sl_samples_free(&samples);
+}
+END_TEST
+
+START_TEST(partitions_by_label_go_by_a_text_s_speakers) {
+    sl_samples samples = spoken(6 * 21, 42);
+    sl_data_config config = {.partition = SL_PARTITION_SHARDS, .shards_per_node = 1};
+    sl_partition p;
+    ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 6, 1, &error), 0);
+    for (uint32_t node = 0; node < 6; node++) { /* 21 samples in a row of the sorted ones: one to six a speaker */
+        uint32_t least = 42, most = 0;
+        for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++) {
+            uint32_t speaker = samples.groups[p.members[i]];
+            least = speaker < least ? speaker : least;
+            most = speaker > most ? speaker : most;
+        }
+        ck_assert_uint_le(most - least, 7);
+    }
+    sl_partition_close(&p);
+    sl_samples_free(&samples);
+}
+END_TEST
+
+START_TEST(speakers_that_are_too_few_or_none_are_refused) {
+    sl_samples text = spoken(6 * 21, 42), images = labelled(100, 10);
+    sl_data_config config = {.partition = SL_PARTITION_SPEAKERS};
+    sl_partition p;
+    ck_assert_int_eq(sl_partition_open(&p, &config, &text, 37, 1, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "36 speakers with a whole sample and the topology 37 nodes"));
+    ck_assert_int_eq(sl_partition_open(&p, &config, &images, 2, 1, &error), SL_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "data.partition.name: speakers needs a text"));
+    sl_samples_free(&text);
+    sl_samples_free(&images);
+}
+END_TEST
+
 START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
     sl_samples samples = labelled(120, 10);
     sl_data_config config = {.partition = SL_PARTITION_IID};
@@ -186,6 +258,7 @@ int main(void) {
     ADD_TESTS(suite, "partition", partitions_skew_labels_as_their_names_say,
               dirichlet_shares_have_the_right_variance, impossible_partitions_are_refused,
               an_epoch_shows_each_sample_once_and_the_next_in_another_order,
-              a_batch_is_a_function_of_rank_and_round_alone);
+              a_batch_is_a_function_of_rank_and_round_alone, speakers_are_dealt_whole_and_evenly,
+              partitions_by_label_go_by_a_text_s_speakers, speakers_that_are_too_few_or_none_are_refused);
     return run_suite(suite);
 }
