@@ -17,7 +17,7 @@
 #include "topology/family.h"
 #include "topology/matchings.h"
 
-enum { NODES_MAX = 4096, ASCENT_STEPS = 300, PATIENCE = 60, SOLVE_STEPS = 400, POWER_STEPS = 200, SEARCH_STEPS = 24 };
+enum { NODES_MAX = 4096, ASCENT_STEPS = 400, PATIENCE = 80, SOLVE_STEPS = 400, INVERSE_STEPS = 8, POWER_STEPS = 200, SEARCH_STEPS = 24 };
 static const double probability_min = 0x1p-8; /* so that no matching is lost altogether */
 
 typedef struct design {
@@ -26,6 +26,7 @@ typedef struct design {
     double *edge;                /* (m.count) weight of a matching's edges in apply() */
     double *v, *z, *r, *d, *y;   /* (nodes) */
     double alpha;
+    uint32_t stirred; /* how often */
 } design;
 
 /* y = (sum of weight_j L_j) x */
@@ -59,15 +60,17 @@ static void normalize(double *x, uint32_t n) {
         x[i] /= length;
 }
 
-static void start_vector(double *x, uint32_t n) {
-    sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_TOPOLOGY);
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = (double)sl_rng_u32(&rng) * 0x1p-31 - 1;
-    normalize(x, n);
+/* Something of every eigenvector, another mixture each time: an iteration that has converged to one never leaves it for another that has become
+ * the right one, and where an eigenvalue is multiple the directions in which it can be raised are the mean of many. */
+static void stir(design *g) {
+    sl_rng rng = sl_rng_open(1, g->stirred++, 0, SL_PURPOSE_TOPOLOGY);
+    for (uint32_t i = 0; i < g->m.nodes; i++)
+        g->v[i] = (double)sl_rng_u32(&rng) * 0x1p-31 - 1;
+    normalize(g->v, g->m.nodes);
 }
 
-/* v becomes L^-1 v, normalized, by conjugate gradients; returns the Rayleigh quotient v'Lv of the new one. */
-static double improve_fiedler(design *g) {
+/* v becomes L^-1 v, normalized, by conjugate gradients. */
+static void invert(design *g) {
     uint32_t n = g->m.nodes;
     memset(g->z, 0, n * sizeof *g->z);
     memcpy(g->r, g->v, n * sizeof *g->r);
@@ -86,8 +89,15 @@ static double improve_fiedler(design *g) {
     }
     memcpy(g->v, g->z, n * sizeof *g->v);
     normalize(g->v, n);
+}
+
+/* lambda_2 of sum p_j L_j, and its eigenvector in v, by inverse iterations. */
+static double find_lambda_2(design *g) {
+    stir(g);
+    for (int step = 0; step < INVERSE_STEPS; step++)
+        invert(g);
     apply(g, g->p, g->v, g->y);
-    return dot(g->v, g->y, n);
+    return dot(g->v, g->y, g->m.nodes);
 }
 
 static double clamp(double p) {
@@ -125,21 +135,16 @@ static void climb(design *g, double length) {
 /* Projected supergradient ascent; of the probabilities that it passes, the best. */
 static void find_probabilities(design *g, double budget) {
     uint32_t count = g->m.count;
-    double best = 0;
     for (uint32_t j = 0; j < count; j++)
         g->p[j] = g->best[j] = budget;
-    start_vector(g->v, g->m.nodes);
-    for (int k = 0; k < 20; k++)
-        best = improve_fiedler(g);
+    double best = find_lambda_2(g);
     for (int step = 1, since = 0; step <= ASCENT_STEPS && since < PATIENCE; step++, since++) {
         climb(g, 0.5 * budget / sqrt((double)step));
         project(g->p, count, budget * count);
-        improve_fiedler(g);
-        improve_fiedler(g);
-        double lambda_2 = improve_fiedler(g);
+        double lambda_2 = find_lambda_2(g);
         if (lambda_2 <= best)
             continue;
-        since = lambda_2 > best * 1.0001 ? 0 : since;
+        since = lambda_2 > best * 1.001 ? 0 : since;
         best = lambda_2;
         memcpy(g->best, g->p, count * sizeof *g->p);
     }
@@ -147,12 +152,13 @@ static void find_probabilities(design *g, double budget) {
         g->p[j] = (double)(uint32_t)(g->best[j] * 0x1p16 + 0.5) * 0x1p-16;
 }
 
-/* The largest eigenvalue of E[W'W] - J, by power iterations from where the last call ended: the matrix is positive semidefinite. */
+/* The largest eigenvalue of E[W'W] - J, by power iterations: the matrix is positive semidefinite. */
 static double squared_factor(design *g, double alpha) {
     uint32_t n = g->m.nodes;
     double largest = 0;
     for (uint32_t j = 0; j < g->m.count; j++)
         g->edge[j] = g->p[j] * (1 - g->p[j]);
+    stir(g);
     for (int step = 0; step < POWER_STEPS; step++) {
         apply(g, g->p, g->v, g->y);
         apply(g, g->p, g->y, g->z);
@@ -170,7 +176,6 @@ static double squared_factor(design *g, double alpha) {
 static void find_alpha(design *g) {
     const double golden = 0.6180339887498949;
     double low = 0, high = 1, left = high - golden, right = golden;
-    start_vector(g->v, g->m.nodes);
     double at_left = squared_factor(g, left), at_right = squared_factor(g, right);
     for (int step = 0; step < SEARCH_STEPS; step++) {
         if (at_left <= at_right) {

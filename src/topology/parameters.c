@@ -39,12 +39,14 @@ int read_family(json_t *value, const char *key, sl_family *out, sl_error *error)
     return 0;
 }
 
+/* A number alone is a list of one. */
 static int read_list(const parameter *p, json_t *list, uint32_t *out, uint32_t *out_count, sl_error *error) {
-    size_t count = json_array_size(list);
-    if (!json_is_array(list) || count < 1 || count > p->count_max)
+    bool is_number = json_is_integer(list);
+    size_t count = is_number ? 1 : json_array_size(list);
+    if (count < 1 || count > p->count_max)
         return sl_fail(error, SL_EINVAL, "%s: must be a list of 1 to %u integers", p->name, p->count_max);
     for (size_t i = 0; i < count; i++) {
-        json_int_t value = json_integer_value(json_array_get(list, i));
+        json_int_t value = json_integer_value(is_number ? list : json_array_get(list, i));
         if (value < 1 || value > SL_NODES_DESCRIBED_MAX)
             return sl_fail(error, SL_EINVAL, "%s[%zu]: must be an integer from 1 to %u", p->name, i, SL_NODES_DESCRIBED_MAX);
         out[i] = (uint32_t)value;
