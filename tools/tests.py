@@ -139,7 +139,7 @@ def headers(counts):
 
 
 def sanitized(counts):
-    options = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized", "-Dwerror=true"]
+    options = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized", "-Dwerror=true", "-Dcuda=disabled"]
     if not build(counts, SANITIZED, options):
         return
     env = {**SANITIZER_ENV, "CK_FORK": "no", "STARLING_QUICK": "1"}
@@ -154,7 +154,7 @@ def fuzz(counts):
         counts.take("fuzz", [("skip", f"{name}: no clang here") for name in names])
         return
     options = ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized",
-               "-Dc_args=-fsanitize=fuzzer-no-link"]
+               "-Dc_args=-fsanitize=fuzzer-no-link", "-Dcuda=disabled"]
     if not build(counts, FUZZ, options, {"CC": "clang"}):
         return
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -62,7 +62,8 @@ typedef struct sl_state {
     float *g;                                /* gradient of this round */
     float *m;                                /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX];  /* the algorithm's own */
-    float *scratch;                          /* SL_BLOCK elements */
+    float *scratch;                          /* (block) */
+    size_t block;                            /* elements that go through scratch at a time */
     sl_sgd sgd;                              /* this round's */
     float step;                              /* consensus_step or eta in use */
     float given;                             /* choco-sgd: sum over in-neighbours of W_ij, as rounded */

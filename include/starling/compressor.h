@@ -102,23 +102,29 @@ typedef struct sl_source {
     void *context;
 } sl_source;
 
-/* Encodes one message at a time; holds working memory. */
+/* Encodes one message of vectors that `vec` keeps at a time; holds working memory. */
 typedef struct sl_encoder sl_encoder;
-int sl_encoder_open(sl_encoder **out, const sl_codec *codec, sl_error *error);
+int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error);
 void sl_encoder_close(sl_encoder **encoder);
 /* Reads the vector once where the compressor has to see all of it before its first part. SL_EDIVERGED where it saw NaN or infinity. */
 int sl_encoder_begin(sl_encoder *encoder, const sl_message *message, const sl_source *source);
 /* Parts in order 0, 1, ... buffer: sl_codec_part_bytes_max() bytes, aligned to 64 (NULL where it borrows a vector). The vector must be as it was in
- * begin. SL_EDIVERGED as above. */
+ * begin. SL_EDIVERGED as above, SL_ENOMEM or SL_EDEVICE: the device's memory is full, or it has failed (vec->fence says how). */
 int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer, sl_payload *out);
 
-/* Decodes what one sender sends, message by message; holds working memory. */
+/* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each.
+ * To be said once, before the first message; buffers given to sl_encoder_part then do not matter. */
+void sl_encoder_stage(sl_encoder *encoder, void *host);
+/* The last part where the vectors are, for a decoder here; until the next one. */
+sl_payload sl_encoder_local(const sl_encoder *encoder);
+
+/* Decodes what one sender sends, message by message, onto vectors that `vec` keeps; holds working memory. */
 typedef struct sl_decoder sl_decoder;
-int sl_decoder_open(sl_decoder **out, const sl_codec *codec, sl_error *error);
+int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error);
 void sl_decoder_close(sl_decoder **decoder);
-/* 0, or SL_EPROTO: may these bytes from a peer be decoded as this part of this message? */
+/* 0, or SL_EPROTO: may these bytes from a peer, in host memory, be decoded as this part of this message? */
 int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint32_t part, sl_payload payload);
-/* acc += weight * decode(payload). acc: the whole vector. The payload has been checked. Parts in any order. */
+/* acc += weight * decode(payload), both where the vectors are. acc: the whole vector. The payload has been checked. Parts in any order. */
 void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part, sl_payload payload, float weight, float *acc);
 /* The elements that `part` may touch: its range, or everything. */
 void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);

@@ -98,7 +98,7 @@ typedef struct sl_update {
 /* *update is overwritten. On error the node is broken and can only be closed; tokens in it are the driver's to free. */
 int sl_node_step(sl_node *node, const sl_event *event, sl_update *update, sl_error *error);
 
-/* x: written by the driver before START, read any time between steps. */
+/* x, where settings.vec keeps it (as all vectors here): written by the driver before START, read any time between steps. */
 float *sl_node_model(sl_node *node);
 /* Where the gradient is taken: x, unless the algorithm says otherwise. */
 const float *sl_node_point(const sl_node *node);
@@ -126,7 +126,7 @@ int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *err
 uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */
 size_t sl_node_memory(const sl_node *node);
-/* The memory that payloads may point into (for registering it): fills up to `max` (base, bytes) pairs, returns how many. */
+/* The host memory that payloads may point into (for registering it): fills up to `max` (base, bytes) pairs, returns how many. */
 size_t sl_node_regions(const sl_node *node, void **bases, size_t *bytes, size_t max);
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 #include "starling/algorithm.h"
 #include "starling/analysis.h"
 #include "starling/compressor.h"
+#include "starling/device.h"
 #include "starling/error.h"
 #include "starling/experiment.h"
 #include "starling/learner.h"

@@ -1,8 +1,8 @@
 /* vec.h - operations on flat float vectors: the backend table.
  *
  * Every vector that training touches (parameters, gradient, momentum, algorithm state) is handled through one of these
- * tables, so that a GPU backend is another table and nothing else. Operations are in order; the CPU's are finished on
- * return. Element-wise arithmetic is single precision multiply, then add, each rounded (never fused), so that every
+ * tables, so that a GPU backend is another table and nothing else. Operations take effect in order; the CPU's are finished on
+ * return, a device's when `fence`, a copy out or a reduction returns. Element-wise arithmetic is single precision multiply, then add, each rounded (never fused), so that every
  * instruction set gives the same bits; reductions run in double over 16 fixed lanes for the same reason.
  */
 #ifndef STARLING_VEC_H
@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "starling/error.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,10 +28,18 @@ typedef struct sl_sgd {
 } sl_sgd;
 
 typedef struct sl_vec_ops {
-    const char *name;
+    const char *name; /* "cpu", "cuda:0" */
+    bool on_host;     /* vectors are memory like any other; else only these operations may touch them */
+    size_t block;     /* elements that an operation is best given at a time: what a cache holds, or any number */
     /* count floats, zeroed, aligned; NULL when memory is short. Freed with `release`. */
     float *(*allocate)(size_t count);
     void (*release)(float *v);
+    /* Host memory that copies are fastest from and to, aligned to SL_VEC_ALIGNMENT; NULL when memory is short. Freed with `release_host`. */
+    void *(*allocate_host)(size_t bytes);
+    void (*release_host)(void *memory);
+    /* To a vector from host memory, which may be used again on return; and back, done on return. */
+    void (*copy_in)(void *v, const void *host, size_t bytes);
+    void (*copy_out)(void *host, const void *v, size_t bytes);
     /* out = weights[0]*in[0] + weights[1]*in[1] + ... summed in that order, one pass; out may be in[0]. k >= 1. */
     void (*combine)(float *out, const float *const *in, const float *weights, size_t k, size_t count);
     /* x -= learning_rate * direction(x_decay, g, m); m (momentum buffer) may be NULL when momentum is 0.
@@ -38,7 +48,18 @@ typedef struct sl_vec_ops {
     void (*fill)(float *v, float value, size_t count);
     double (*norm2_squared)(const float *x, size_t count);
     double (*distance_squared)(const float *x, const float *y, size_t count);
+    /* Waits until everything is done. 0, or SL_EDEVICE with the first operation that failed. */
+    int (*fence)(sl_error *error);
+    const struct sl_coder *coder; /* compressors over these vectors (compress/coding.h); NULL where they are on the host */
 } sl_vec_ops;
+
+/* The vector's elements for reading on the host: themselves, or a copy in `mirror` (count). */
+static inline const float *sl_vec_view(const sl_vec_ops *vec, const float *v, float *mirror, size_t count) {
+    if (vec->on_host)
+        return v;
+    vec->copy_out(mirror, v, count * sizeof *v);
+    return mirror;
+}
 
 /* The CPU backend: the fastest kernels that this processor runs; all give the same bits. */
 const sl_vec_ops *sl_vec_cpu(void);

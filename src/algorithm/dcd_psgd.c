@@ -23,8 +23,8 @@ static void sum_models(sl_state *s, const sl_mix *mix, size_t from, size_t count
 /* g <- h - x */
 static void form_difference(sl_state *s, size_t from, size_t count) {
     const float *sum = s->extra[SUM];
-    for (size_t at = from; at < from + count; at += SL_BLOCK) {
-        size_t n = from + count - at < SL_BLOCK ? from + count - at : SL_BLOCK;
+    for (size_t at = from; at < from + count; at += s->block) {
+        size_t n = from + count - at < s->block ? from + count - at : s->block;
         s->vec->combine(s->scratch, (const float *const[]){sum + at}, (const float[]){1}, 1, n);
         sl_descend(s, s->scratch, s->x + at, at, n);
         s->vec->combine(s->g + at, (const float *const[]){s->scratch, s->x + at}, (const float[]){1, -1}, 2, n);

@@ -25,8 +25,8 @@ static void mix_half(sl_state *s, const sl_mix *mix, size_t from, size_t count) 
     float given = 0; /* the weights as they are used, so that equal models stay as they are */
     for (size_t j = 0; j < mix->k; j++)
         given += 0.5f * mix->parts[j].weight;
-    for (size_t at = 0; at < count; at += SL_BLOCK) {
-        size_t n = count - at < SL_BLOCK ? count - at : SL_BLOCK;
+    for (size_t at = 0; at < count; at += s->block) {
+        size_t n = count - at < s->block ? count - at : s->block;
         float *x = s->x + from + at, *y = s->extra[CORRECTION] + from + at;
         sl_mix_into(s, s->scratch, x, mix, -given, 0.5f, at, n);
         s->vec->combine(x, (const float *const[]){x, s->scratch}, (const float[]){1, 1}, 2, n);

@@ -2,7 +2,7 @@
 #ifndef SL_CODEC_H
 #define SL_CODEC_H
 
-#include "starling/compressor.h"
+#include "compress/coding.h"
 
 typedef struct codec_ops {
     sl_quality (*quality)(const sl_compressor_config *config, size_t dimension);
@@ -10,6 +10,8 @@ typedef struct codec_ops {
     int (*check)(const sl_compressor_config *config, size_t dimension, sl_error *error); /* NULL: nothing to check */
     /* Fills the layout below; config and dimension are there and checked. */
     void (*lay_out)(sl_codec *codec, size_t part_bytes);
+    /* What of the coding is not in the layout. */
+    void (*describe)(const sl_codec *codec, sl_coding *out);
     /* Working memory of one encoder and of one decoder, zeroed; NULL: none. */
     size_t (*encoder_bytes)(const sl_codec *codec);
     size_t (*decoder_bytes)(const sl_codec *codec);
@@ -36,14 +38,20 @@ struct sl_codec {
 struct sl_encoder {
     const sl_codec *codec;
     sl_message message;
-    void *memory; /* encoder_bytes */
+    void *memory; /* encoder_bytes; split: the pieces' encoders */
     float *scratch; /* SL_BLOCK floats */
+    const sl_coder *coder; /* NULL: the vectors are on the host */
+    void *device;          /* the coder's encoder; NULL where the codec is split */
+    uint8_t *host;         /* sl_encoder_stage */
+    sl_payload local;      /* of the last part */
 };
 
 struct sl_decoder {
     const sl_codec *codec;
     sl_message message;
-    void *memory; /* decoder_bytes */
+    void *memory; /* decoder_bytes; split: the pieces' decoders */
+    const sl_coder *coder; /* as of an encoder */
+    void *device;
 };
 
 /* Elements [from, from + count), count <= SL_BLOCK: where they are, or read into the encoder's scratch. */

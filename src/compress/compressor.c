@@ -95,6 +95,12 @@ void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t 
     *count = c->sparse || left < c->part_elements ? left : c->part_elements;
 }
 
+void sl_codec_coding(const sl_codec *c, sl_coding *out) {
+    *out = (sl_coding){.dimension = c->dimension, .part_elements = c->part_elements, .part_bytes_max = c->part_bytes_max, .parts = c->parts,
+                       .by_entries = c->sparse, .k = c->k, .value_factor = 1};
+    c->ops->describe(c, out);
+}
+
 sl_rng_key sl_message_key(const sl_message *m) {
     return (sl_rng_key){m->seed, m->exchange, m->sender, SL_PURPOSE_COMPRESS | m->stage << 8};
 }
@@ -106,17 +112,28 @@ static bool allocate(void **out, size_t bytes) {
     return bytes == 0 || *out != NULL;
 }
 
-int sl_encoder_open(sl_encoder **out, const sl_codec *codec, sl_error *error) {
+/* The working memory that there is on the host, or that the device has. */
+static bool allocate_encoder(sl_encoder *e) {
+    const sl_codec *c = e->codec;
+    if (e->coder == NULL)
+        return allocate(&e->memory, c->ops->encoder_bytes ? c->ops->encoder_bytes(c) : 0);
+    sl_coding coding;
+    if (c->split != NULL)
+        return true;
+    sl_codec_coding(c, &coding);
+    e->device = e->coder->encoder_open(&coding);
+    return e->device != NULL;
+}
+
+int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
     sl_encoder *e = calloc(1, sizeof *e);
-    if (e != NULL) {
-        e->codec = codec;
-        e->scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float));
-    }
+    if (e != NULL)
+        *e = (sl_encoder){.codec = codec, .coder = vec->coder, .scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float))};
     int result = 0;
-    if (e == NULL || e->scratch == NULL || !allocate(&e->memory, codec->ops->encoder_bytes ? codec->ops->encoder_bytes(codec) : 0))
+    if (e == NULL || e->scratch == NULL || !allocate_encoder(e))
         result = sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
     else if (codec->split != NULL)
-        result = sl_split_encoders_open(&e->memory, codec, error);
+        result = sl_split_encoders_open(&e->memory, codec, vec, error);
     if (result != 0)
         sl_encoder_close(&e);
     else
@@ -128,6 +145,8 @@ void sl_encoder_close(sl_encoder **encoder) {
     if (*encoder != NULL) {
         if ((*encoder)->codec->split != NULL)
             sl_split_encoders_close((*encoder)->memory, (*encoder)->codec);
+        if ((*encoder)->device != NULL)
+            (*encoder)->coder->encoder_close((*encoder)->device);
         free((*encoder)->scratch);
         free((*encoder)->memory);
     }
@@ -135,27 +154,60 @@ void sl_encoder_close(sl_encoder **encoder) {
     *encoder = NULL;
 }
 
+void sl_encoder_stage(sl_encoder *e, void *host) {
+    e->host = host;
+    if (e->codec->split != NULL)
+        sl_split_encoders_stage(e->memory, e->codec, host);
+}
+
 int sl_encoder_begin(sl_encoder *e, const sl_message *message, const sl_source *source) {
     e->message = *message;
+    if (e->device != NULL) {
+        const sl_rng_key key = sl_message_key(message);
+        e->coder->begin(e->device, &key, source, e->host);
+        return 0;
+    }
     return e->codec->ops->begin != NULL ? e->codec->ops->begin(e, source) : 0;
 }
 
 int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
     assert(part < e->codec->parts);
-    return e->codec->ops->encode(e, part, source, buffer, out);
+    if (e->device != NULL)
+        return e->coder->part(e->device, part, out, &e->local);
+    int result = e->codec->ops->encode(e, part, source, buffer, out);
+    if (e->codec->split == NULL)
+        e->local = *out;
+    return result;
+}
+
+sl_payload sl_encoder_local(const sl_encoder *e) {
+    return e->local;
 }
 
 /* ---- decoding ---- */
 
-int sl_decoder_open(sl_decoder **out, const sl_codec *codec, sl_error *error) {
+/* What checks a part works on the host, wherever it is then added. */
+static bool allocate_decoder(sl_decoder *d) {
+    const sl_codec *c = d->codec;
+    sl_coding coding;
+    if (!allocate(&d->memory, c->ops->decoder_bytes ? c->ops->decoder_bytes(c) : 0))
+        return false;
+    if (d->coder == NULL || c->split != NULL)
+        return true;
+    sl_codec_coding(c, &coding);
+    d->device = d->coder->decoder_open(&coding);
+    return d->device != NULL;
+}
+
+int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
     sl_decoder *d = calloc(1, sizeof *d);
     if (d != NULL)
-        d->codec = codec;
+        *d = (sl_decoder){.codec = codec, .coder = vec->coder};
     int result = 0;
-    if (d == NULL || !allocate(&d->memory, codec->ops->decoder_bytes ? codec->ops->decoder_bytes(codec) : 0))
+    if (d == NULL || !allocate_decoder(d))
         result = sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
     else if (codec->split != NULL)
-        result = sl_split_decoders_open(&d->memory, codec, error);
+        result = sl_split_decoders_open(&d->memory, codec, vec, error);
     if (result != 0)
         sl_decoder_close(&d);
     else
@@ -167,6 +219,8 @@ void sl_decoder_close(sl_decoder **decoder) {
     if (*decoder != NULL) {
         if ((*decoder)->codec->split != NULL)
             sl_split_decoders_close((*decoder)->memory, (*decoder)->codec);
+        if ((*decoder)->device != NULL)
+            (*decoder)->coder->decoder_close((*decoder)->device);
         free((*decoder)->memory);
     }
     free(*decoder);
@@ -182,5 +236,10 @@ int sl_decoder_check(sl_decoder *d, const sl_message *message, uint32_t part, sl
 
 void sl_decoder_add(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload, float weight, float *acc) {
     d->message = *message;
-    d->codec->ops->add(d, part, payload, weight * d->codec->factor, acc);
+    if (d->device != NULL) {
+        const sl_rng_key key = sl_message_key(message);
+        d->coder->add(d->device, &key, part, payload, weight * d->codec->factor, acc);
+    } else {
+        d->codec->ops->add(d, part, payload, weight * d->codec->factor, acc);
+    }
 }

@@ -101,6 +101,19 @@ static size_t scales_of(const dense_form *f, size_t from, size_t count) {
     return f->scale->floats * ((from + count - 1) / f->bucket - from / f->bucket + 1);
 }
 
+void sl_dense_describe(const sl_codec *c, sl_coding *out) {
+    const dense_form f = form_of(c);
+    out->form = CODING_DENSE;
+    out->code = f.code;
+    out->scale = f.scale->kind;
+    out->width = f.width;
+    out->levels = f.code == CODE_TERNARY ? 1 : c->config.levels;
+    out->scale_floats = f.scale->floats;
+    out->bucket = f.bucket;
+    out->magnitude_limit = f.limit;
+    out->tau = (float)c->config.threshold;
+}
+
 /* ---- encoding ---- */
 
 enum { AHEAD = SL_BLOCK / 2, STRIDE = 256, LINE = 16 };
@@ -320,7 +333,7 @@ static bool max_norm(bucket_sums *sums, size_t n, float *scale) {
     return largest < FLOAT_INFINITY;
 }
 
-const dense_scale sl_dense_max_norm = {.floats = 1, .see = sl_sum_largest, .result = max_norm};
+const dense_scale sl_dense_max_norm = {.kind = SCALE_MAX, .floats = 1, .see = sl_sum_largest, .result = max_norm};
 
 FOR_EACH_CPU static void add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {
     for (size_t i = 0; i < n; i++)

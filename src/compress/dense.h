@@ -20,6 +20,7 @@
 enum { DENSE_PART_ELEMENTS = 65536, DENSE_BUCKET_MIN = 4 };
 
 typedef struct dense_scale {
+    coding_scale kind;
     unsigned floats; /* of one bucket; 0: nothing is sent, the elements are only looked at */
     bool negative;   /* may a scale be below zero? */
     void (*see)(bucket_sums *sums, const float *v, size_t at, size_t n); /* elements [at, at + n) of the vector */
@@ -33,6 +34,8 @@ typedef struct dense_form {
     uint32_t mask, max; /* a code c is allowed where (c & mask) <= max */
     size_t bucket;      /* elements that share scales */
     const dense_scale *scale;
+    coding_code code;
+    uint32_t limit;     /* without a scale: magnitudes, as bits, from here on cannot be sent; else 0 */
 } dense_form;
 
 typedef struct dense_coder {
@@ -53,6 +56,7 @@ extern const dense_coder sl_float16_coder, sl_bfloat16_coder, sl_qsgd_coder, sl_
 double sl_dense_bits(const sl_compressor_config *config, size_t dimension);
 int sl_dense_check_bucket(const sl_compressor_config *config, size_t dimension, sl_error *error);
 void sl_dense_lay_out(sl_codec *codec, size_t part_bytes);
+void sl_dense_describe(const sl_codec *codec, sl_coding *out);
 size_t sl_dense_encoder_bytes(const sl_codec *codec);
 int sl_dense_begin(sl_encoder *encoder, const sl_source *source);
 int sl_dense_encode(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer, sl_payload *out);
@@ -60,8 +64,8 @@ int sl_dense_check_part(sl_decoder *decoder, uint32_t part, sl_payload payload);
 void sl_dense_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight, float *acc);
 
 #define DENSE_OPERATIONS                                                                                                         \
-    .bits = sl_dense_bits, .lay_out = sl_dense_lay_out, .encoder_bytes = sl_dense_encoder_bytes, .begin = sl_dense_begin,         \
-    .encode = sl_dense_encode, .check_part = sl_dense_check_part, .add = sl_dense_add
+    .bits = sl_dense_bits, .lay_out = sl_dense_lay_out, .describe = sl_dense_describe, .encoder_bytes = sl_dense_encoder_bytes,   \
+    .begin = sl_dense_begin, .encode = sl_dense_encode, .check_part = sl_dense_check_part, .add = sl_dense_add
 
 /* Bricks. */
 size_t sl_dense_bucket(const sl_compressor_config *config, size_t dimension); /* config->bucket, at most the whole */

@@ -32,31 +32,36 @@ static sl_quality quality_b16(const sl_compressor_config *config, size_t dimensi
     return quality_of_error(0x1p-8);
 }
 
+#define LIMIT_16 0x477FF000u
+#define LIMIT_B16 0x7F7F8000u
+
 /* 65520, halfway between the largest float16 and the next power, is the first to round to infinity. */
 static bool fits16(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
-    return sl_sum_take_largest(sums) < 0x477FF000;
+    return sl_sum_take_largest(sums) < LIMIT_16;
 }
 
 static bool fits_b16(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
-    return sl_sum_take_largest(sums) < 0x7F7F8000;
+    return sl_sum_take_largest(sums) < LIMIT_B16;
 }
 
 static dense_form form16(const sl_compressor_config *config, size_t dimension) {
     static const dense_scale no_scale = {.see = sl_sum_largest, .result = fits16};
     (void)config;
     (void)dimension;
-    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7BFF, .bucket = SL_BLOCK, .scale = &no_scale};
+    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7BFF, .bucket = SL_BLOCK, .scale = &no_scale,
+                        .code = CODE_FLOAT16, .limit = LIMIT_16};
 }
 
 static dense_form form_b16(const sl_compressor_config *config, size_t dimension) {
     static const dense_scale no_scale = {.see = sl_sum_largest, .result = fits_b16};
     (void)config;
     (void)dimension;
-    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7F7F, .bucket = SL_BLOCK, .scale = &no_scale};
+    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7F7F, .bucket = SL_BLOCK, .scale = &no_scale,
+                        .code = CODE_BFLOAT16, .limit = LIMIT_B16};
 }
 
 /* ---- float16 ---- */

@@ -23,6 +23,11 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
+static void describe(const sl_codec *c, sl_coding *out) {
+    (void)c;
+    out->form = CODING_PLAIN;
+}
+
 static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
     size_t from, count;
     sl_codec_part_range(e->codec, part, &from, &count);
@@ -46,4 +51,4 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
 }
 
 const codec_ops sl_identity_codec = {
-    .quality = quality, .bits = bits, .lay_out = lay_out, .encode = encode, .check_part = check_part, .add = add};
+    .quality = quality, .bits = bits, .lay_out = lay_out, .describe = describe, .encode = encode, .check_part = check_part, .add = add};

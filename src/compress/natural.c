@@ -13,7 +13,7 @@
 #include "element/code.h"
 #include "vec/for_each_cpu.h"
 
-#define LARGEST_POWER_BITS 0x7F000000u /* 2^127 */
+#define LIMIT (0x7F000000u + 1) /* above 2^127 */
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     (void)config;
@@ -24,7 +24,7 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
 static bool has_powers(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
-    return sl_sum_take_largest(sums) <= LARGEST_POWER_BITS;
+    return sl_sum_take_largest(sums) < LIMIT;
 }
 
 static const dense_scale no_scale = {.see = sl_sum_largest, .result = has_powers};
@@ -32,7 +32,7 @@ static const dense_scale no_scale = {.see = sl_sum_largest, .result = has_powers
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
     (void)config;
     (void)dimension;
-    return (dense_form){.width = 9, .mask = 0xFF, .max = 0xFE, .bucket = SL_BLOCK, .scale = &no_scale};
+    return (dense_form){.width = 9, .mask = 0xFF, .max = 0xFE, .bucket = SL_BLOCK, .scale = &no_scale, .code = CODE_NATURAL, .limit = LIMIT};
 }
 
 FOR_EACH_CPU static void round_to_powers(const float *v, const uint16_t *random, size_t n, uint16_t *codes) {

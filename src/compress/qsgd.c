@@ -35,7 +35,7 @@ static bool euclidean(bucket_sums *sums, size_t n, float *scale) {
     return norm <= FLT_MAX; /* false for NaN too */
 }
 
-static const dense_scale l2_norm = {.floats = 1, .see = sl_sum_squares, .result = euclidean};
+static const dense_scale l2_norm = {.kind = SCALE_L2, .floats = 1, .see = sl_sum_squares, .result = euclidean};
 
 /* ---- codes ---- */
 
@@ -45,7 +45,8 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
                         .mask = (1u << bits) - 1,
                         .max = config->levels,
                         .bucket = sl_dense_bucket(config, dimension),
-                        .scale = config->norm == SL_NORM_MAX ? &sl_dense_max_norm : &l2_norm};
+                        .scale = config->norm == SL_NORM_MAX ? &sl_dense_max_norm : &l2_norm,
+                        .code = CODE_LEVELS};
 }
 
 static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,

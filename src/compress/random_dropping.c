@@ -90,6 +90,18 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
+static float value_factor(const sl_codec *c) {
+    return c->config.scaled ? (float)(1 / probability(&c->config)) : 1;
+}
+
+static void describe(const sl_codec *c, sl_coding *out) {
+    out->form = CODING_DROPPING;
+    out->draws = kept_draws(&c->config);
+    out->room = room(&c->config, c->part_elements);
+    out->room_last = room(&c->config, c->dimension - (c->parts - 1) * c->part_elements);
+    out->value_factor = value_factor(c);
+}
+
 /* A walk may look at one word more. */
 static size_t mask_bytes(const sl_codec *c) {
     return sizeof(mask) + (sl_words(c->part_elements) + 1) * sizeof(uint64_t);
@@ -283,7 +295,7 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     const sl_codec *c = d->codec;
     const mask *m = prepare(d->memory, c, &d->message, part);
     const float *values = payload.data;
-    float scaled = weight * (c->config.scaled ? (float)(1 / probability(&c->config)) : 1);
+    float scaled = weight * value_factor(c);
     size_t from, count;
     sl_codec_part_range(c, part, &from, &count);
     if (is_dense(c))
@@ -293,5 +305,5 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
 }
 
 const codec_ops sl_random_dropping_codec = {
-    .quality = quality, .bits = bits, .check = check, .lay_out = lay_out, .encoder_bytes = mask_bytes, .decoder_bytes = mask_bytes,
+    .quality = quality, .bits = bits, .check = check, .lay_out = lay_out, .describe = describe, .encoder_bytes = mask_bytes, .decoder_bytes = mask_bytes,
     .encode = encode, .check_part = check_part, .add = add};

@@ -43,6 +43,15 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
     c->parts = (uint32_t)((c->k - 1) / c->part_elements + 1);
 }
 
+static float value_factor(const sl_codec *c) {
+    return c->config.scaled ? (float)((double)c->dimension / (double)c->k) : 1;
+}
+
+static void describe(const sl_codec *c, sl_coding *out) {
+    out->form = CODING_RANDOM_K;
+    out->value_factor = value_factor(c);
+}
+
 static size_t subset_bytes(const sl_codec *c) {
     return sizeof(subset) + (sl_words(c->dimension) + c->parts) * sizeof(uint64_t);
 }
@@ -136,10 +145,9 @@ static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
 static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
     const sl_codec *c = d->codec;
     prepare(d->memory, c, &d->message);
-    float scale = c->config.scaled ? (float)((double)c->dimension / (double)c->k) : 1;
-    sl_walk_scatter(walk_part(d->memory, c, part), weight * scale, payload.data, acc);
+    sl_walk_scatter(walk_part(d->memory, c, part), weight * value_factor(c), payload.data, acc);
 }
 
 const codec_ops sl_random_k_codec = {
-    .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out, .encoder_bytes = subset_bytes,
+    .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out, .describe = describe, .encoder_bytes = subset_bytes,
     .decoder_bytes = subset_bytes, .begin = begin, .encode = encode, .check_part = check_part, .add = add};

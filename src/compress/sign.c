@@ -39,13 +39,13 @@ static bool side_means(bucket_sums *sums, size_t n, float *scale) {
     return isfinite(scale[0]) && isfinite(scale[1]);
 }
 
-static const dense_scale one_scale = {.floats = 1, .see = sl_sum_magnitudes, .result = mean_magnitude};
-static const dense_scale two_scales = {.floats = 2, .negative = true, .see = sl_sum_sides, .result = side_means};
+static const dense_scale one_scale = {.kind = SCALE_MEAN, .floats = 1, .see = sl_sum_magnitudes, .result = mean_magnitude};
+static const dense_scale two_scales = {.kind = SCALE_SIDES, .floats = 2, .negative = true, .see = sl_sum_sides, .result = side_means};
 
 /* ---- codes ---- */
 
 static dense_form form_of_scale(const sl_compressor_config *config, size_t dimension, const dense_scale *scale) {
-    return (dense_form){.width = 1, .mask = 1, .max = 1, .bucket = sl_dense_bucket(config, dimension), .scale = scale};
+    return (dense_form){.width = 1, .mask = 1, .max = 1, .bucket = sl_dense_bucket(config, dimension), .scale = scale, .code = CODE_SIGN};
 }
 
 static dense_form form_one(const sl_compressor_config *config, size_t dimension) {

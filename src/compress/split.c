@@ -92,12 +92,12 @@ void sl_split_range(const sl_codec *c, uint32_t part, size_t *from, size_t *coun
 
 /* ---- encoders ---- */
 
-int sl_split_encoders_open(void **out, const sl_codec *codec, sl_error *error) {
+int sl_split_encoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
     sl_encoder **encoders = calloc(codec->split->count, sizeof(sl_encoder *));
     *out = encoders;
     int result = encoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
     for (size_t i = 0; i < codec->split->count && result == 0; i++)
-        result = sl_encoder_open(&encoders[i], codec->split->codecs[i], error);
+        result = sl_encoder_open(&encoders[i], codec->split->codecs[i], vec, error);
     return result;
 }
 
@@ -105,6 +105,13 @@ void sl_split_encoders_close(void *memory, const sl_codec *codec) {
     sl_encoder **encoders = memory;
     for (size_t i = 0; encoders != NULL && i < codec->split->count; i++)
         sl_encoder_close(&encoders[i]);
+}
+
+void sl_split_encoders_stage(void *memory, const sl_codec *codec, uint8_t *host) {
+    sl_encoder **encoders = memory;
+    const size_t stride = (codec->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    for (size_t i = 0; i < codec->split->count; i++)
+        sl_encoder_stage(encoders[i], host + codec->split->first_part[i] * stride);
 }
 
 static int begin(sl_encoder *e, const sl_source *source) {
@@ -125,17 +132,19 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
     size_t piece = piece_of(split, part);
     shifted_source memory;
     sl_source own = shift(source, &memory, split->bases[piece]);
-    return sl_encoder_part(encoders[piece], part - split->first_part[piece], &own, buffer, out);
+    int result = sl_encoder_part(encoders[piece], part - split->first_part[piece], &own, buffer, out);
+    e->local = sl_encoder_local(encoders[piece]);
+    return result;
 }
 
 /* ---- decoders ---- */
 
-int sl_split_decoders_open(void **out, const sl_codec *codec, sl_error *error) {
+int sl_split_decoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
     sl_decoder **decoders = calloc(codec->split->count, sizeof(sl_decoder *));
     *out = decoders;
     int result = decoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
     for (size_t i = 0; i < codec->split->count && result == 0; i++)
-        result = sl_decoder_open(&decoders[i], codec->split->codecs[i], error);
+        result = sl_decoder_open(&decoders[i], codec->split->codecs[i], vec, error);
     return result;
 }
 

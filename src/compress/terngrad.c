@@ -15,7 +15,7 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
 }
 
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
-    return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = sl_dense_bucket(config, dimension), .scale = &sl_dense_max_norm};
+    return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = sl_dense_bucket(config, dimension), .scale = &sl_dense_max_norm, .code = CODE_TERNARY};
 }
 
 /* Level and sign, as of one level of QSGD, to 0, 1 and 2. */

@@ -37,7 +37,8 @@ static const dense_scale no_scale = {.see = sl_sum_largest, .result = is_finite}
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
     (void)config;
     (void)dimension;
-    return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = SL_BLOCK, .scale = &no_scale};
+    return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = SL_BLOCK, .scale = &no_scale, .code = CODE_THRESHOLD,
+                        .limit = FLOAT_INFINITY};
 }
 
 FOR_EACH_CPU static void compare(float tau, const float *v, size_t n, uint16_t *codes) {

@@ -89,6 +89,12 @@ static void lay_out(sl_codec *c, size_t part_bytes) {
         lay_out_bitmap(c, part_bytes);
 }
 
+static void describe(const sl_codec *c, sl_coding *out) {
+    out->form = CODING_TOP_K;
+    out->index_width = index_width(c->dimension);
+    out->room = out->room_last = c->k;
+}
+
 /* ---- the k largest of a collection ---- */
 
 /* An entry is the bits of its value above its index. */
@@ -435,5 +441,5 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
 }
 
 const codec_ops sl_top_k_codec = {
-    .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out, .encoder_bytes = encoder_bytes,
+    .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out, .describe = describe, .encoder_bytes = encoder_bytes,
     .begin = begin, .encode = encode, .check_part = check_part, .add = add};

@@ -20,6 +20,7 @@ typedef struct sl_codecs {
     sl_codec_set sets[SL_CODECS_MAX];
     size_t set_count;
     uint32_t peers;
+    const sl_vec_ops *vec;
     const sl_compressor_config *compressor;
     const size_t *tensor_ends;
     size_t tensor_count, part_bytes;
@@ -27,7 +28,8 @@ typedef struct sl_codecs {
 
 /* Opens what the algorithm's stages need on this route. */
 int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm, const sl_compressor_config *compressor, const sl_route *route,
-                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes, sl_error *error);
+                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes, const sl_vec_ops *vec,
+                   sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);
 /* For messages of `count` elements, which is one of the route's lengths; NULL for 0. */
 const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, bool plain);

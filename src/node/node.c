@@ -48,6 +48,7 @@ struct sl_node {
     sl_round statistics;
 
     void *buffer; /* parts_max encoded parts, where one message cannot be sent from where it stands */
+    float *arrived; /* (width) parts at hand, where the vectors are, if that is not the host; else NULL */
     size_t buffer_stride;
     uint64_t dropped;
 };
@@ -63,7 +64,8 @@ static bool allocate_vectors(sl_node *n) {
     size_t d = s->dimension;
     n->state.x = s->vec->allocate(d);
     n->state.g = s->gradient != NULL ? s->gradient : s->vec->allocate(d);
-    n->state.scratch = s->vec->allocate(SL_BLOCK);
+    n->state.block = s->vec->on_host ? SL_BLOCK : d;
+    n->state.scratch = s->vec->allocate(n->state.block);
     if (s->optimizer->momentum > 0)
         n->state.m = s->vec->allocate(d);
     bool complete = n->state.x && n->state.g && n->state.scratch && (n->state.m || s->optimizer->momentum <= 0);
@@ -74,9 +76,14 @@ static bool allocate_vectors(sl_node *n) {
     return complete;
 }
 
-/* Nothing is copied where the message is the vector itself and stays as it is until it has left. */
-static bool borrows(const sl_stage *stage, const sl_codec *codec) {
+/* The message is the vector itself, which stays as it is until it has left. */
+static bool is_vector(const sl_stage *stage, const sl_codec *codec) {
     return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
+}
+
+/* Then nothing is copied, if the vector is where messages leave from. */
+static bool borrows(const sl_node *n, const sl_stage *stage, const sl_codec *codec) {
+    return n->settings.vec->on_host && is_vector(stage, codec);
 }
 
 static bool allocate_buffer(sl_node *n) {
@@ -90,11 +97,20 @@ static bool allocate_buffer(sl_node *n) {
             size_t bytes = sl_codec_part_bytes_max(set->codec);
             n->parts_max = parts > n->parts_max ? parts : n->parts_max;
             n->part_bytes_max = bytes > n->part_bytes_max ? bytes : n->part_bytes_max;
-            needed = needed || !borrows(&n->algorithm->stages[i], set->codec);
+            needed = needed || !borrows(n, &n->algorithm->stages[i], set->codec);
         }
     n->buffer_stride = (n->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
-    n->buffer = needed ? aligned_alloc(SL_VEC_ALIGNMENT, n->buffer_stride * n->parts_max) : NULL;
+    n->buffer = needed ? n->settings.vec->allocate_host(n->buffer_stride * n->parts_max) : NULL;
+    for (size_t c = 0; n->buffer != NULL && c < n->codecs.set_count; c++)
+        sl_encoder_stage(n->codecs.sets[c].encoder, n->buffer);
     return !needed || n->buffer != NULL;
+}
+
+static bool allocate_arrived(sl_node *n, uint32_t width) {
+    const sl_vec_ops *vec = n->settings.vec;
+    if (!vec->on_host)
+        n->arrived = vec->allocate(width * (n->buffer_stride / sizeof(float)));
+    return vec->on_host || n->arrived != NULL;
 }
 
 static bool allocate_all(sl_node *n) {
@@ -103,7 +119,7 @@ static bool allocate_all(sl_node *n) {
     n->combined = calloc(width + 1u, sizeof *n->combined);
     n->parts = calloc(width + 1u, sizeof *n->parts);
     return n->combined != NULL && n->parts != NULL && sl_inbox_open(&n->inbox, peers, count, n->settings.inbox_parts) == 0 &&
-           allocate_vectors(n) && allocate_buffer(n);
+           allocate_vectors(n) && allocate_buffer(n) && allocate_arrived(n, width);
 }
 
 static int check_settings(const sl_node_settings *s, sl_error *error) {
@@ -122,7 +138,8 @@ static int open_parts(sl_node *n, sl_error *error) {
     const sl_algorithm_config *config = &s->fit->config;
     int result = sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
     if (result == 0)
-        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route, s->tensor_ends, s->tensor_count, s->part_bytes, error);
+        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route, s->tensor_ends, s->tensor_count, s->part_bytes,
+                                s->vec, error);
     if (result == 0 && !allocate_all(n))
         result = sl_fail(error, SL_ENOMEM, "node %u: out of memory for %zu parameters", s->rank, s->dimension);
     return result;
@@ -174,6 +191,7 @@ void sl_node_close(sl_node **node) {
         vec->release(n->state.g);
     vec->release(n->state.m);
     vec->release(n->state.scratch);
+    vec->release(n->arrived);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
     sl_codecs_close(&n->codecs);
@@ -181,7 +199,7 @@ void sl_node_close(sl_node **node) {
     sl_route_close(&n->route);
     free(n->combined);
     free(n->parts);
-    free(n->buffer);
+    vec->release_host(n->buffer);
     free(n);
     *node = NULL;
 }
@@ -191,9 +209,11 @@ void sl_node_close(sl_node **node) {
 typedef void range_hook(sl_state *s, size_t from, size_t count);
 
 static void sweep(sl_node *n, range_hook *hook, sl_range range) {
-    enum { AT_ONCE = 8 * SL_BLOCK };
-    for (size_t done = 0; hook != NULL && done < range.count; done += AT_ONCE)
-        hook(&n->state, range.from + done, range.count - done < AT_ONCE ? range.count - done : AT_ONCE);
+    const size_t block = n->settings.vec->block;
+    for (size_t done = 0, count; hook != NULL && done < range.count; done += count) {
+        count = range.count - done < block ? range.count - done : block;
+        hook(&n->state, range.from + done, count);
+    }
 }
 
 static void sweep_all(sl_node *n, range_hook *hook) {
@@ -319,11 +339,21 @@ static int has_come(const sl_node *n, uint32_t i, uint32_t part, sl_error *error
                    peer, n->settings.rank, n->state.round, part, n->number, a->part, a->phase, a->exchange);
 }
 
+/* The payload where the vectors are, until place `at` is used again. */
+static sl_payload bring(sl_node *n, uint32_t at, sl_payload payload) {
+    if (n->arrived == NULL)
+        return payload;
+    float *to = n->arrived + at * (n->buffer_stride / sizeof(float));
+    n->settings.vec->copy_in(to, payload.data, payload.bytes);
+    return (sl_payload){to, payload.bytes};
+}
+
 static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range message, sl_part *out) {
     uint32_t peer = n->phase.in.peers[i], slot = sl_inbox_find(&n->inbox, peer);
     const sl_arrival *a = sl_queue_first(&n->inbox.queues[slot]);
     *out = (sl_part){.decoder = set->decoders[slot], .message = message_of(n, peer, a->exchange, a->phase), .index = a->part,
-                     .payload = a->payload, .weight = (float)n->phase.in.weights[i], .scalar = a->scalar, .base = message.from};
+                     .weight = (float)n->phase.in.weights[i], .scalar = a->scalar, .base = message.from};
+    out->payload = bring(n, (uint32_t)(out - n->parts), a->payload);
     n->statistics.payload_bytes_received += a->payload.bytes;
     n->statistics.frames_received++;
 }
@@ -401,7 +431,8 @@ static bool has_combined_all(const sl_node *n) {
 
 static void read_vector(void *node, size_t from, size_t count, float *out) {
     const sl_node *n = node;
-    memcpy(out, stage_of(n)->vector(&n->state) + n->phase.published.from + from, count * sizeof *out);
+    const float *vector = stage_of(n)->vector(&n->state) + n->phase.published.from + from;
+    n->settings.vec->combine(out, &vector, (const float[]){1}, 1, count);
 }
 
 static void read_formula(void *node, size_t from, size_t count, float *out) {
@@ -413,20 +444,24 @@ static sl_source source_of(sl_node *n) {
     const sl_stage *stage = stage_of(n);
     if (stage->vector == NULL)
         return (sl_source){.read = read_formula, .context = n};
-    bool aliased = sl_codec_borrows(n->outgoing->codec) && !borrows(stage, n->outgoing->codec);
+    bool aliased = sl_codec_borrows(n->outgoing->codec) && !is_vector(stage, n->outgoing->codec);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
     return (sl_source){.vector = stage->vector(&n->state) + n->phase.published.from};
 }
 
+static bool exchanges_vectors(const sl_node *n) {
+    return n->route.kind == SL_ROUTE_TOPOLOGY && n->outgoing != NULL && is_vector(stage_of(n), n->outgoing->codec);
+}
+
 /* A vector that goes out as it is can be adapted part by part as it leaves; otherwise all of it is, before the encoder looks at it. */
 static bool adapts_as_it_goes(const sl_node *n) {
-    return n->route.kind == SL_ROUTE_TOPOLOGY && n->outgoing != NULL && borrows(stage_of(n), n->outgoing->codec);
+    return n->settings.vec->on_host && exchanges_vectors(n);
 }
 
 static bool is_measured(const sl_node *n) {
     uint64_t every = n->settings.measure_every;
-    return every != 0 && n->number == 0 && adapts_as_it_goes(n) && (n->state.round % every == 0 || n->state.round == n->settings.rounds);
+    return every != 0 && n->number == 0 && exchanges_vectors(n) && (n->state.round % every == 0 || n->state.round == n->settings.rounds);
 }
 
 static int diverged(const sl_node *n, const char *what, sl_error *error) {
@@ -438,12 +473,23 @@ static int diverged(const sl_node *n, const char *what, sl_error *error) {
                    n->settings.fit->config.compressor.kind != SL_COMPRESSOR_IDENTITY ? ", lower consensus_step or eta, or compress less" : "");
 }
 
+/* Why the encoder has stopped. */
+static int name_encoding(const sl_node *n, int result, sl_error *error) {
+    if (result == SL_EDIVERGED)
+        return diverged(n, "a number to be sent is not finite", error);
+    if (result == SL_EDEVICE && n->settings.vec->fence(error) != 0)
+        return error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64, n->settings.rank, n->state.round) : result;
+    return sl_fail(error, result, "node %u, round %" PRIu64 ": a message could not be encoded: %s", n->settings.rank, n->state.round,
+                   sl_error_meaning(result));
+}
+
 static int begin_message(sl_node *n, sl_update *update, sl_error *error) {
     sl_message message = message_of(n, n->settings.rank, n->state.exchange, n->number);
     sl_source source = source_of(n);
     update->publish = true;
     n->out_parts = sl_codec_parts(n->outgoing->codec);
-    return sl_encoder_begin(n->outgoing->encoder, &message, &source) != 0 ? diverged(n, "a number to be sent is not finite", error) : 0;
+    int result = sl_encoder_begin(n->outgoing->encoder, &message, &source);
+    return result != 0 ? name_encoding(n, result, error) : 0;
 }
 
 static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
@@ -518,6 +564,9 @@ static void finish_exchange(sl_node *n) {
 }
 
 static int end_round(sl_node *n, sl_update *update, sl_error *error) {
+    int result = n->settings.vec->fence(error);
+    if (result != 0)
+        return error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64, n->settings.rank, n->state.round) : result;
     bool measured = n->settings.measure_every != 0 && n->measure && n->exchanged;
     n->statistics.neighbour_distance = measured ? sqrt(n->distance_squared) : NAN;
     n->statistics.push_sum_weight = n->state.push_sum_weight;
@@ -626,10 +675,11 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
         sweep(n, stage->prepare, range_of_part(n->outgoing, n->phase.published, part));
     sl_source source = source_of(n);
     void *buffer = n->buffer ? (char *)n->buffer + part * n->buffer_stride : NULL;
-    if (sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out) != 0)
-        return diverged(n, "a number to be sent is not finite", error);
+    int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
+    if (result != 0)
+        return name_encoding(n, result, error);
     sl_part mine = {.decoder = n->outgoing->own, .message = message_of(n, n->settings.rank, n->state.exchange, n->number), .index = part,
-                    .payload = *out, .weight = n->phase.self_weight, .base = n->phase.published.from};
+                    .payload = sl_encoder_local(n->outgoing->encoder), .weight = n->phase.self_weight, .base = n->phase.published.from};
     if (stage->own != NULL)
         stage->own(&n->state, &mine);
     n->encoded++;
@@ -686,15 +736,27 @@ uint64_t sl_node_dropped(const sl_node *n) {
     return n->dropped;
 }
 
-size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max) {
-    void *all[SL_ALGORITHM_VECTORS_MAX + 4] = {n->state.x, n->state.g, n->state.m};
-    memcpy(all + 3, n->state.extra, sizeof n->state.extra);
+enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };
+
+static size_t list_vectors(const sl_node *n, const void *out[VECTORS_MAX]) {
+    const float *const all[VECTORS_MAX - SL_ALGORITHM_VECTORS_MAX] = {n->state.x, n->state.g, n->state.m};
     size_t count = 0;
-    for (size_t i = 0; i < 3 + SL_ALGORITHM_VECTORS_MAX && count < max; i++)
-        if (all[i] != NULL) {
-            bases[count] = all[i];
-            bytes[count++] = n->settings.dimension * sizeof(float);
-        }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] != NULL)
+            out[count++] = all[i];
+    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
+        if (n->state.extra[i] != NULL)
+            out[count++] = n->state.extra[i];
+    return count;
+}
+
+size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max) {
+    const void *all[VECTORS_MAX];
+    size_t count = 0, vectors = n->settings.vec->on_host ? list_vectors(n, all) : 0;
+    for (; count < vectors && count < max; count++) {
+        bases[count] = (void *)(uintptr_t)all[count];
+        bytes[count] = n->settings.dimension * sizeof(float);
+    }
     if (n->buffer != NULL && count < max) {
         bases[count] = n->buffer;
         bytes[count++] = n->buffer_stride * n->parts_max;
@@ -703,10 +765,6 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
 }
 
 size_t sl_node_memory(const sl_node *n) {
-    void *bases[SL_ALGORITHM_VECTORS_MAX + 4];
-    size_t bytes[SL_ALGORITHM_VECTORS_MAX + 4], total = 0;
-    size_t count = sl_node_regions(n, bases, bytes, SL_ALGORITHM_VECTORS_MAX + 4);
-    for (size_t i = 0; i < count; i++)
-        total += bytes[i];
-    return total;
+    const void *all[VECTORS_MAX];
+    return list_vectors(n, all) * n->settings.dimension * sizeof(float) + (n->buffer != NULL ? n->buffer_stride * n->parts_max : 0);
 }

@@ -19,7 +19,7 @@
 #define FOR_EACH_CPU
 #endif
 
-enum { LANES = 16, BLOCK = 2048, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
+enum { LANES = 16, BLOCK = 2048, CACHED = 8192, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
 
 static float *allocate(size_t count) {
     if (count > (SIZE_MAX - HUGE_PAGE) / sizeof(float))
@@ -38,6 +38,15 @@ static float *allocate(size_t count) {
 
 static void release(float *v) {
     free(v);
+}
+
+static void *allocate_host(size_t bytes) {
+    size_t rounded = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    return rounded >= bytes ? aligned_alloc(SL_VEC_ALIGNMENT, rounded) : NULL;
+}
+
+static void copy(void *to, const void *from, size_t bytes) {
+    memcpy(to, from, bytes);
 }
 
 FOR_EACH_CPU static void combine_1(float *out, const float *a, float wa, size_t n) {
@@ -162,16 +171,28 @@ FOR_EACH_CPU static double distance_squared(const float *x, const float *y, size
     return sum_lanes(lanes);
 }
 
+static int fence(sl_error *error) {
+    (void)error;
+    return 0;
+}
+
 const sl_vec_ops *sl_vec_cpu(void) {
     static const sl_vec_ops ops = {
         .name = "cpu",
+        .on_host = true,
+        .block = CACHED,
         .allocate = allocate,
         .release = release,
+        .allocate_host = allocate_host,
+        .release_host = free,
+        .copy_in = copy,
+        .copy_out = copy,
         .combine = combine,
         .sgd_step = sgd_step,
         .fill = fill,
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,
+        .fence = fence,
     };
     return &ops;
 }

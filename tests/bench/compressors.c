@@ -64,8 +64,8 @@ static void fail(const char *what, const char *why) {
 static void open_lane(lane *l, const contender *c, const float *vector, float *acc, size_t dimension) {
     sl_error error = {0};
     *l = (lane){.vector = vector, .acc = acc};
-    if (sl_codec_open(&l->codec, &c->config, dimension, PART_BYTES, &error) != 0 || sl_encoder_open(&l->encoder, l->codec, &error) != 0 ||
-        sl_decoder_open(&l->decoder, l->codec, &error) != 0)
+    if (sl_codec_open(&l->codec, &c->config, dimension, PART_BYTES, &error) != 0 || sl_encoder_open(&l->encoder, l->codec, sl_vec_cpu(), &error) != 0 ||
+        sl_decoder_open(&l->decoder, l->codec, sl_vec_cpu(), &error) != 0)
         fail(c->label, error.text);
     size_t parts = sl_codec_parts(l->codec);
     l->stride = (sl_codec_part_bytes_max(l->codec) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

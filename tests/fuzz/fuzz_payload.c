@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (sl_codec_open(&codec, &config, dimension, 4096, NULL) != 0)
         return 0;
     uint64_t *aligned = malloc(bytes > 0 ? bytes : 1); /* just as long: the sanitizer sees what goes over it */
-    if (aligned != NULL && sl_decoder_open(&decoder, codec, NULL) == 0) {
+    if (aligned != NULL && sl_decoder_open(&decoder, codec, sl_vec_cpu(), NULL) == 0) {
         memcpy(aligned, data + CHOICE_BYTES, bytes);
         if (sl_decoder_check(decoder, &message, part, (sl_payload){aligned, bytes}) == 0)
             add(codec, decoder, &message, part, (sl_payload){aligned, bytes}, dimension, is_bounded(config.kind));

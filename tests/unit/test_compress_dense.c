@@ -37,8 +37,8 @@ static wire open_wire(const sl_compressor_config *config, size_t dimension, size
     wire w = {.dimension = dimension};
     sl_error error = {0};
     ENSURE(sl_codec_open(&w.codec, config, dimension, part_bytes, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(sl_encoder_open(&w.encoder, w.codec, &error), 0);
-    ck_assert_int_eq(sl_decoder_open(&w.decoder, w.codec, &error), 0);
+    ck_assert_int_eq(sl_encoder_open(&w.encoder, w.codec, sl_vec_cpu(), &error), 0);
+    ck_assert_int_eq(sl_decoder_open(&w.decoder, w.codec, sl_vec_cpu(), &error), 0);
     ck_assert_uint_le(sl_codec_part_bytes_max(w.codec), part_bytes);
     w.stride = (sl_codec_part_bytes_max(w.codec) + 63) / 64 * 64;
     w.bytes = aligned_alloc(64, w.stride * sl_codec_parts(w.codec));

@@ -67,8 +67,8 @@ static pair open_pair(sl_compressor_config config, size_t d, size_t part_bytes) 
     sl_error error = {0};
     ck_assert_msg(sl_codec_open(&p.codec, &config, d, part_bytes, &error) == 0, "%s", error.text);
     ck_assert_uint_le(sl_codec_part_bytes_max(p.codec), part_bytes);
-    ck_assert_int_eq(sl_encoder_open(&p.encoder, p.codec, &error), 0);
-    ck_assert_int_eq(sl_decoder_open(&p.decoder, p.codec, &error), 0);
+    ck_assert_int_eq(sl_encoder_open(&p.encoder, p.codec, sl_vec_cpu(), &error), 0);
+    ck_assert_int_eq(sl_decoder_open(&p.decoder, p.codec, sl_vec_cpu(), &error), 0);
     size_t stride = (sl_codec_part_bytes_max(p.codec) + 63) / 64 * 64, parts = sl_codec_parts(p.codec);
     p.buffer = aligned_alloc(64, stride * parts);
     p.payloads = calloc(parts, sizeof *p.payloads);

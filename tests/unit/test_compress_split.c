@@ -21,8 +21,8 @@ static void fill(void) {
 static void there_and_back(const sl_codec *codec, const sl_message *message, const float *v, float *acc) {
     sl_encoder *encoder;
     sl_decoder *decoder;
-    ck_assert_int_eq(sl_encoder_open(&encoder, codec, &error), 0);
-    ck_assert_int_eq(sl_decoder_open(&decoder, codec, &error), 0);
+    ck_assert_int_eq(sl_encoder_open(&encoder, codec, sl_vec_cpu(), &error), 0);
+    ck_assert_int_eq(sl_decoder_open(&decoder, codec, sl_vec_cpu(), &error), 0);
     sl_source source = {.vector = v};
     ck_assert_int_eq(sl_encoder_begin(encoder, message, &source), 0);
     for (uint32_t part = 0; part < sl_codec_parts(codec); part++) {

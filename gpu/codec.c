@@ -1,0 +1,499 @@
+/* codec.c - encoders and decoders on a device: which kernels in which order; see compress/coding.h.
+ *
+ * An encoder codes the whole message in a few launches, then copies it to the host in the background, some parts at a time, so that the first
+ * parts are sent while later ones are on their way. The bytes are the CPU's: the same layout, arithmetic and random numbers.
+ */
+#include "gpu/codec.h"
+
+#include <stdlib.h>
+
+#include "gpu/device.h"
+
+enum {
+    COPY_BYTES = 1 << 20,        /* of one background copy, or one part */
+    SPLITS_MAX = 4096,           /* threads that look for the largest element of one bucket */
+    ELEMENTS_OF_SPLIT = 64,
+    SCAN_LEVELS = 8,             /* FAN^8 > 2^32 */
+    DRAWN_BY_ONE = 64            /* elements that are not worth a launch */
+};
+
+static size_t ceiling(size_t n, size_t by) {
+    return (n + by - 1) / by;
+}
+
+/* What an encoder or decoder allocates is released by its list. */
+enum { ALLOCATIONS_MAX = 16 };
+typedef struct memory {
+    void *blocks[ALLOCATIONS_MAX];
+    size_t count;
+    bool failed;
+} memory;
+
+static void *take(memory *m, size_t bytes) {
+    void *block = m->failed ? NULL : device_allocate(bytes > 0 ? bytes : 1);
+    m->failed = block == NULL;
+    if (block != NULL)
+        m->blocks[m->count++] = block;
+    return block;
+}
+
+static void give_back(memory *m) {
+    while (m->count > 0)
+        device_release(m->blocks[--m->count]);
+}
+
+/* ---- bitmaps and their ranks ---- */
+
+typedef struct bitmap {
+    size_t elements, words;
+    uint64_t *bits;  /* (words) */
+    uint32_t *ranks; /* (words) bits before each word */
+    uint32_t *sums;  /* of the scan's upper levels */
+} bitmap;
+
+static bitmap bitmap_take(memory *m, size_t elements) {
+    bitmap b = {.elements = elements, .words = ceiling(elements, WORD_BITS)};
+    size_t sums = 0;
+    for (size_t n = b.words; n > 1;)
+        sums += n = ceiling(n, FAN);
+    b.bits = take(m, b.words * sizeof *b.bits);
+    b.ranks = take(m, b.words * sizeof *b.ranks);
+    b.sums = take(m, sums * sizeof *b.sums);
+    return b;
+}
+
+/* Each of `ranks` becomes the sum of those before it. */
+static void scan(const bitmap *b) {
+    uint32_t *level[SCAN_LEVELS] = {b->ranks};
+    size_t count[SCAN_LEVELS] = {b->words}, top = 0;
+    uint32_t *next = b->sums;
+    for (; count[top] > FAN; top++) {
+        level[top + 1] = next;
+        count[top + 1] = ceiling(count[top], FAN);
+        next += count[top + 1];
+        launch_scan_up(&(scan_up_args){level[top], level[top + 1], count[top]}, count[top + 1]);
+    }
+    for (size_t l = top + 1; l-- > 0;)
+        launch_scan_down(&(scan_down_args){level[l], l < top ? level[l + 1] : NULL, count[l]}, ceiling(count[l], FAN));
+}
+
+/* ---- random-k: the subset ---- */
+
+typedef struct subset {
+    bitmap map;
+    draw_state *state;
+    uint32_t *indices; /* (k) */
+    sl_rng_key key;    /* whose it is, if `ready` */
+    bool ready;
+} subset;
+
+static subset subset_take(memory *m, const sl_coding *c) {
+    return (subset){.map = bitmap_take(m, c->dimension), .state = take(m, sizeof(draw_state)), .indices = take(m, c->k * sizeof(uint32_t))};
+}
+
+static bool is_same_key(const sl_rng_key *a, const sl_rng_key *b) {
+    return a->seed == b->seed && a->round == b->round && a->rank == b->rank && a->purpose == b->purpose;
+}
+
+static void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
+    if (s->ready && is_same_key(&s->key, key))
+        return;
+    const bool others = c->k > c->dimension / 2;
+    const draw_state start = {.missing = (uint32_t)(others ? c->dimension - c->k : c->k)};
+    const draw_word_args draw = {s->state, s->map.bits, *key, (uint32_t)c->dimension};
+    device_clear(s->map.bits, s->map.words * sizeof *s->map.bits);
+    device_copy_in(s->state, &start, sizeof start);
+    /* Less than half of what is drawn is there already, so that about half as many are missing after each pass. */
+    for (size_t threads = start.missing; threads > DRAWN_BY_ONE; threads /= 2) {
+        launch_draw_word(&draw, threads);
+        launch_advance_draw(&(advance_draw_args){s->state, (uint32_t)threads}, 1);
+    }
+    launch_finish_draw(&draw, 1);
+    launch_settle_subset(&(settle_subset_args){s->map.bits, s->map.ranks, c->dimension, others}, s->map.words);
+    scan(&s->map);
+    launch_list_word(&(list_word_args){s->map.bits, s->map.ranks, s->indices}, s->map.words);
+    s->key = *key;
+    s->ready = true;
+}
+
+/* ---- encoders ---- */
+
+typedef struct encoder {
+    sl_coding c;
+    memory memory;
+    part_layout layout;   /* the parts on the device; plain: where the vector stands */
+    float *vector;        /* (dimension) what a source is read into; NULL until one is */
+    /* dense */
+    size_t buckets;
+    float *scales;
+    rounding *roundings;
+    double *lanes;
+    uint32_t *marks;      /* (1 + 2 buckets) how often something was refused, then each bucket's largest and its count of negatives */
+    /* sparse */
+    bitmap map;
+    uint64_t *equal;      /* (words) */
+    uint32_t *classes, *indices, *counts; /* counts: (parts) values of each */
+    selection *chosen;
+    subset subset;
+    /* the way out */
+    uint8_t *host;
+    uint32_t *report;     /* on the host: marks[0], then counts */
+    device_mark *reported, **copied; /* (copies) */
+    size_t copies, parts_of_copy;
+} encoder;
+
+static void take_dense(encoder *e) {
+    const sl_coding *c = &e->c;
+    e->buckets = c->scale_floats > 0 ? ceiling(c->dimension, c->bucket) : 0;
+    e->scales = take(&e->memory, e->buckets * c->scale_floats * sizeof *e->scales);
+    e->roundings = take(&e->memory, e->buckets * sizeof *e->roundings);
+    e->lanes = take(&e->memory, e->buckets * 2 * LANES * sizeof *e->lanes);
+}
+
+static bool counts_vary(const sl_coding *c) {
+    return c->form == CODING_DROPPING || (c->form == CODING_TOP_K && !c->by_entries);
+}
+
+static void take_sparse(encoder *e) {
+    const sl_coding *c = &e->c;
+    if (c->form == CODING_RANDOM_K) {
+        e->subset = subset_take(&e->memory, c);
+        return;
+    }
+    e->map = bitmap_take(&e->memory, c->dimension);
+    if (c->form == CODING_TOP_K) {
+        e->equal = take(&e->memory, e->map.words * sizeof *e->equal);
+        e->classes = take(&e->memory, DIGIT_CLASSES * sizeof *e->classes);
+        e->chosen = take(&e->memory, sizeof *e->chosen);
+        e->indices = c->by_entries ? take(&e->memory, c->k * sizeof *e->indices) : NULL;
+    }
+    e->counts = take(&e->memory, c->parts * sizeof *e->counts);
+}
+
+static bool take_way_out(encoder *e) {
+    e->parts_of_copy = e->layout.stride < COPY_BYTES ? COPY_BYTES / e->layout.stride : 1;
+    e->copies = ceiling(e->c.parts, e->parts_of_copy);
+    e->report = device_allocate_host((1 + (size_t)e->c.parts) * sizeof *e->report);
+    e->reported = device_mark_open();
+    e->copied = calloc(e->copies, sizeof(device_mark *));
+    bool complete = e->report != NULL && e->reported != NULL && e->copied != NULL;
+    for (size_t i = 0; i < e->copies && complete; i++)
+        complete = (e->copied[i] = device_mark_open()) != NULL;
+    return complete;
+}
+
+static void encoder_close(void *encoder_) {
+    encoder *e = encoder_;
+    if (e == NULL)
+        return;
+    for (size_t i = 0; e->copied != NULL && i < e->copies; i++)
+        device_mark_close(e->copied[i]);
+    device_mark_close(e->reported);
+    device_release_host(e->report);
+    give_back(&e->memory);
+    free(e->copied);
+    free(e);
+}
+
+static void *encoder_open(const sl_coding *coding) {
+    encoder *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return NULL;
+    e->c = *coding;
+    const bool plain = coding->form == CODING_PLAIN;
+    e->layout = (part_layout){.stride = plain ? coding->part_bytes_max : ceiling(coding->part_bytes_max, SL_VEC_ALIGNMENT) * SL_VEC_ALIGNMENT,
+                              .dimension = coding->dimension, .part_elements = coding->part_elements};
+    if (!plain)
+        e->layout.parts = take(&e->memory, coding->parts * e->layout.stride);
+    if (coding->form == CODING_DENSE)
+        take_dense(e);
+    else if (!plain)
+        take_sparse(e);
+    e->marks = take(&e->memory, (1 + 2 * e->buckets) * sizeof *e->marks);
+    if (e->memory.failed || !take_way_out(e)) {
+        encoder_close(e);
+        return NULL;
+    }
+    return e;
+}
+
+static void find_scales(encoder *e, const float *v) {
+    const sl_coding *c = &e->c;
+    uint32_t *largest = e->marks + 1, *negatives = largest + e->buckets;
+    const bool largest_wanted = c->scale == SCALE_MAX;
+    const size_t wanted = ceiling(c->bucket, ELEMENTS_OF_SPLIT), splits = wanted < SPLITS_MAX ? wanted : SPLITS_MAX;
+    if (largest_wanted)
+        launch_find_largest(&(find_largest_args){v, largest, c->dimension, c->bucket, splits}, e->buckets * splits);
+    else
+        launch_bucket_lanes(&(bucket_lanes_args){v, c->scale, c->dimension, c->bucket, e->lanes, negatives, e->buckets}, e->buckets * LANES);
+    launch_bucket_scale(&(bucket_scale_args){c->scale, c->code, c->levels, largest, negatives, e->lanes, c->dimension, c->bucket, e->buckets,
+                                             e->scales, e->roundings, e->marks},
+                        e->buckets);
+    const size_t most = c->scale_floats * (c->part_elements / c->bucket + 2);
+    launch_place_scales(&(place_scales_args){e->layout, e->scales, c->bucket, most, c->scale_floats}, c->parts * most);
+}
+
+static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
+    const sl_coding *c = &e->c;
+    if (c->scale_floats > 0)
+        find_scales(e, v);
+    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->scale_floats, c->magnitude_limit, c->tau, c->bucket,
+                                             e->roundings, *key, e->marks},
+                        ceiling(c->dimension, EIGHT));
+}
+
+/* Three digits, of 11, 10 and 10 bits. */
+static void mark_largest(encoder *e, const float *v) {
+    static const struct {
+        uint32_t shift, width;
+    } digits[] = {{20, 11}, {10, 10}, {0, 10}};
+    const selection start = {.left = (uint32_t)e->c.k};
+    device_copy_in(e->chosen, &start, sizeof start);
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+        launch_count_digits(&(count_digits_args){v, e->c.dimension, e->chosen, digits[i].shift, digits[i].width, e->classes}, e->c.dimension);
+        launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width}, 1);
+    }
+    launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, e->map.bits, e->equal, e->map.ranks}, e->map.words);
+    scan(&e->map);
+    launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks}, e->map.words);
+    scan(&e->map);
+}
+
+/* Values by entries: part p has entries [p part_elements, ...). */
+static void gather_entries(encoder *e, const float *v, const uint32_t *indices) {
+    launch_gather_entry(&(gather_entry_args){e->layout, v, indices, e->marks}, e->c.k);
+}
+
+static void place_packed_indices(encoder *e) {
+    const sl_coding *c = &e->c;
+    part_layout entries = e->layout;
+    entries.dimension = c->k;
+    const size_t groups = ceiling(c->part_elements, EIGHT);
+    launch_place_indices(&(place_indices_args){entries, e->indices, groups, c->index_width}, c->parts * groups);
+}
+
+/* Values by ranges of elements. */
+static void gather_ranges(encoder *e, const float *v) {
+    const sl_coding *c = &e->c;
+    launch_count_parts(&(count_parts_args){e->map.bits, e->map.ranks, c->dimension, c->part_elements, c->room, c->room_last, c->parts, e->counts},
+                       c->parts);
+    launch_gather_word(&(gather_word_args){e->layout, v, e->map.bits, e->map.ranks, e->counts, e->marks}, e->map.words);
+}
+
+static void encode_top_k(encoder *e, const float *v) {
+    mark_largest(e, v);
+    if (e->c.by_entries) {
+        launch_list_word(&(list_word_args){e->map.bits, e->map.ranks, e->indices}, e->map.words);
+        gather_entries(e, v, e->indices);
+        place_packed_indices(e);
+    } else {
+        gather_ranges(e, v);
+        launch_place_bitmap(&(place_bitmap_args){e->layout, e->map.bits, e->counts}, e->map.words);
+    }
+}
+
+static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
+    launch_mark_kept(&(mark_kept_args){e->map.bits, e->map.ranks, *key, e->c.draws, 0, e->c.dimension}, e->map.words);
+    scan(&e->map);
+    gather_ranges(e, v);
+}
+
+/* The vector in the device's memory. */
+static const float *vector_of(encoder *e, const sl_source *source) {
+    if (source->vector != NULL)
+        return source->vector;
+    if (e->vector == NULL)
+        e->vector = take(&e->memory, e->c.dimension * sizeof *e->vector);
+    if (e->vector != NULL)
+        source->read(source->context, 0, e->c.dimension, e->vector);
+    return e->vector;
+}
+
+static void begin_copies(encoder *e) {
+    const size_t stride = e->layout.stride;
+    device_begin_copy_out(e->report, e->marks, sizeof *e->marks);
+    if (e->counts != NULL)
+        device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
+    device_mark_set(e->reported);
+    for (size_t i = 0; i < e->copies; i++) {
+        const size_t first = i * e->parts_of_copy, parts = smaller(e->parts_of_copy, e->c.parts - first);
+        size_t bytes = parts * stride;
+        if (e->c.form == CODING_PLAIN)
+            bytes = smaller(bytes, e->c.dimension * sizeof(float) - first * stride);
+        device_begin_copy_out(e->host + first * stride, e->layout.parts + first * stride, bytes);
+        device_mark_set(e->copied[i]);
+    }
+}
+
+static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source, void *host) {
+    encoder *e = encoder_;
+    const float *v = vector_of(e, source);
+    e->host = host;
+    if (v == NULL) /* out of memory: the first part says so */
+        return;
+    device_clear(e->marks, (1 + 2 * e->buckets) * sizeof *e->marks);
+    switch (e->c.form) {
+    case CODING_PLAIN:
+        e->layout.parts = (uint8_t *)(uintptr_t)v;
+        break;
+    case CODING_DENSE:
+        encode_dense(e, v, key);
+        break;
+    case CODING_TOP_K:
+        encode_top_k(e, v);
+        break;
+    case CODING_RANDOM_K:
+        subset_draw(&e->subset, &e->c, key);
+        gather_entries(e, v, e->subset.indices);
+        break;
+    case CODING_DROPPING:
+        encode_dropping(e, v, key);
+        break;
+    }
+    begin_copies(e);
+}
+
+static size_t part_bytes(const encoder *e, uint32_t part) {
+    const sl_coding *c = &e->c;
+    const size_t from = part * c->part_elements, end = c->by_entries ? c->k : c->dimension, n = smaller(c->part_elements, end - from);
+    switch (c->form) {
+    case CODING_PLAIN:
+    case CODING_RANDOM_K:
+        return n * sizeof(float);
+    case CODING_DENSE:
+        return (c->scale_floats > 0 ? c->scale_floats * buckets_touched(c->bucket, from, n) * sizeof(float) : 0) + (n * c->width + 7) / 8;
+    case CODING_TOP_K:
+        return c->by_entries ? n * sizeof(float) + (n * c->index_width + 7) / 8 : e->report[1 + part] * sizeof(float) + (n + 7) / 8;
+    case CODING_DROPPING:
+        return e->report[1 + part] * sizeof(float);
+    }
+    return 0;
+}
+
+static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *local) {
+    encoder *e = encoder_;
+    char text[DEVICE_TEXT_MAX];
+    if (e->memory.failed)
+        return SL_ENOMEM;
+    if (part == 0) {
+        device_mark_wait(e->reported);
+        if (device_status(text) != 0)
+            return SL_EDEVICE;
+        if (e->report[0] > 0)
+            return SL_EDIVERGED;
+    }
+    if (part % e->parts_of_copy == 0)
+        device_mark_wait(e->copied[part / e->parts_of_copy]);
+    const size_t bytes = part_bytes(e, part), at = part * e->layout.stride;
+    *out = (sl_payload){e->host + at, bytes};
+    *local = (sl_payload){e->layout.parts + at, bytes};
+    return 0;
+}
+
+/* ---- decoders ---- */
+
+typedef struct decoder {
+    sl_coding c;
+    memory memory;
+    bitmap map;    /* of a part */
+    subset subset; /* random-k */
+} decoder;
+
+static void decoder_close(void *decoder_) {
+    decoder *d = decoder_;
+    if (d == NULL)
+        return;
+    give_back(&d->memory);
+    free(d);
+}
+
+static void *decoder_open(const sl_coding *coding) {
+    decoder *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return NULL;
+    d->c = *coding;
+    if (coding->form == CODING_RANDOM_K)
+        d->subset = subset_take(&d->memory, coding);
+    if (counts_vary(coding))
+        d->map = bitmap_take(&d->memory, coding->part_elements);
+    if (d->memory.failed) {
+        decoder_close(d);
+        return NULL;
+    }
+    return d;
+}
+
+static void add_plain(const sl_coding *c, size_t from, sl_payload payload, float weight, float *acc) {
+    const size_t n = smaller(c->part_elements, c->dimension - from);
+    combine_four_args a = {.out = acc + from, .in = {payload.data}, .weights = {weight}, .k = 1, .adds = 1, .count = n};
+    a.aligned = ((uintptr_t)a.out | (uintptr_t)payload.data) % sizeof(four) == 0;
+    launch_combine_four(&a, ceiling(n, FOUR));
+}
+
+static void add_dense(const sl_coding *c, size_t from, sl_payload payload, float weight, float *acc) {
+    const size_t n = smaller(c->part_elements, c->dimension - from);
+    launch_add_eight(&(add_eight_args){payload.data, acc, c->code, c->width, c->scale_floats, c->levels, weight, c->tau, c->bucket, from, n},
+                     ceiling(n, EIGHT));
+}
+
+static void add_indexed_part(const sl_coding *c, size_t first, sl_payload payload, float weight, float *acc) {
+    const size_t n = smaller(c->part_elements, c->k - first);
+    const uint8_t *packed = (const uint8_t *)payload.data + n * sizeof(float);
+    launch_add_indexed(&(add_indexed_args){payload.data, packed, c->index_width, weight, acc}, n);
+}
+
+static void add_subset(decoder *d, const sl_rng_key *key, size_t first, sl_payload payload, float weight, float *acc) {
+    subset_draw(&d->subset, &d->c, key);
+    launch_add_entry(&(add_entry_args){payload.data, d->subset.indices + first, weight * d->c.value_factor, acc},
+                     smaller(d->c.part_elements, d->c.k - first));
+}
+
+/* The part's bitmap, sent or drawn, then its values. */
+static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload payload, float weight, float *acc) {
+    const sl_coding *c = &d->c;
+    const size_t n = smaller(c->part_elements, c->dimension - from);
+    bitmap map = d->map;
+    size_t values = payload.bytes / sizeof(float);
+    map.words = ceiling(n, WORD_BITS);
+    if (c->form == CODING_TOP_K) {
+        values = (payload.bytes - (n + 7) / 8) / sizeof(float);
+        const uint8_t *bits = (const uint8_t *)payload.data + values * sizeof(float);
+        launch_load_bitmap(&(load_bitmap_args){bits, n, map.bits, map.ranks}, map.words);
+    } else {
+        launch_mark_kept(&(mark_kept_args){map.bits, map.ranks, *key, c->draws, from, n}, map.words);
+    }
+    scan(&map);
+    const float factor = c->form == CODING_DROPPING ? c->value_factor : 1;
+    launch_add_word(&(add_word_args){payload.data, map.bits, map.ranks, values, weight * factor, acc + from}, map.words);
+}
+
+static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload payload, float weight, float *acc) {
+    decoder *d = decoder_;
+    const size_t from = part * d->c.part_elements;
+    switch (d->c.form) {
+    case CODING_PLAIN:
+        add_plain(&d->c, from, payload, weight, acc);
+        break;
+    case CODING_DENSE:
+        add_dense(&d->c, from, payload, weight, acc);
+        break;
+    case CODING_TOP_K:
+        if (d->c.by_entries)
+            add_indexed_part(&d->c, from, payload, weight, acc);
+        else
+            add_range(d, key, from, payload, weight, acc);
+        break;
+    case CODING_RANDOM_K:
+        add_subset(d, key, from, payload, weight, acc);
+        break;
+    case CODING_DROPPING:
+        add_range(d, key, from, payload, weight, acc);
+        break;
+    }
+}
+
+const sl_coder *codec_table(void) {
+    static const sl_coder table = {.encoder_open = encoder_open, .encoder_close = encoder_close, .begin = begin, .part = part,
+                                   .decoder_open = decoder_open, .decoder_close = decoder_close, .add = add};
+    return &table;
+}

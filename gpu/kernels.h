@@ -1,0 +1,841 @@
+/* kernels.h - what runs on the device, each kernel as the work of one thread: a function of its arguments and the thread's index.
+ *
+ * The list below is compiled twice: by nvcc into kernels (cuda.cu), and by the C compiler into loops over the index (emulated.c), so that
+ * all of it is tested where there is no GPU. Threads of one launch meet in atomic operations on integers only, whose results do not depend on
+ * the order; sums of floating-point numbers are taken by one thread each, in the CPU's order. So both give the CPU's bits.
+ *
+ * A kernel NAME has arguments of type NAME_args and a body NAME(const NAME_args *, size_t i) for i in [0, threads).
+ */
+#ifndef SL_KERNELS_H
+#define SL_KERNELS_H
+
+#include <math.h>
+
+#include "compress/coding.h"
+#include "element/code.h"
+#include "element/philox.h"
+#include "starling/vec.h"
+
+enum {
+    LANES = 16,     /* of sums, as in vec/cpu.c and compress/sums.c */
+    INPUTS = 8,     /* of one combine; more are added in further launches */
+    FOUR = 4,       /* elements of a thread in element-wise operations */
+    EIGHT = 8,      /* elements, codes or indices of a thread that packs: `width` whole bytes */
+    WORD_BITS = 64, /* of a bitmap */
+    FAN = 32,       /* counts that one thread of a scan adds up */
+    DIGIT_CLASSES = 2048
+};
+
+#define SL_KERNELS(X)                                                                                                                  \
+    X(combine_four) X(step_four) X(fill_four) X(lanes_of) X(sum_of_lanes) X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales) \
+    X(encode_eight) X(add_eight) X(pick_digit) X(mark_top) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry) \
+    X(gather_word) X(place_indices) X(place_bitmap) X(count_parts) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)            \
+    X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
+
+/* A device may have a way of its own to count. */
+#define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits)
+
+#ifdef __CUDA_ARCH__
+#define ATOMIC_ADD(at, value) atomicAdd((unsigned int *)(at), (unsigned int)(value))
+#define ATOMIC_MAX(at, value) atomicMax((unsigned int *)(at), (unsigned int)(value))
+#define ATOMIC_OR(at, value) atomicOr((unsigned long long *)(at), (unsigned long long)(value))
+#define BITS_SET(word) ((uint32_t)__popcll((long long)(word)))
+#define LOWEST_BIT(word) ((uint32_t)(__ffsll((long long)(word)) - 1))
+#else
+SL_SHARED uint32_t plain_add(uint32_t *at, uint32_t value) {
+    const uint32_t before = *at;
+    *at += value;
+    return before;
+}
+SL_SHARED uint64_t plain_or(uint64_t *at, uint64_t value) {
+    const uint64_t before = *at;
+    *at |= value;
+    return before;
+}
+#define ATOMIC_ADD(at, value) plain_add(at, value)
+#define ATOMIC_MAX(at, value) (*(at) = *(at) > (value) ? *(at) : (value))
+#define ATOMIC_OR(at, value) plain_or(at, value)
+#define BITS_SET(word) ((uint32_t)__builtin_popcountll(word))
+#define LOWEST_BIT(word) ((uint32_t)__builtin_ctzll(word))
+#endif
+
+/* Four floats, moved at once where `aligned` says that they lie on 16 bytes. */
+typedef struct four {
+    float v[FOUR];
+} __attribute__((aligned(16))) four;
+
+SL_SHARED size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* ---- vectors ---- */
+
+/* out = [out +] weights[0] in[0] + weights[1] in[1] + ..., in that order. */
+typedef struct combine_four_args {
+    float *out;
+    const float *in[INPUTS];
+    float weights[INPUTS];
+    uint32_t k;
+    int adds, aligned;
+    size_t count;
+} combine_four_args;
+
+SL_SHARED void combine_four(const combine_four_args *a, size_t i) {
+    const size_t from = FOUR * i, n = smaller(a->count - from, FOUR);
+    four sum, next;
+    if (a->aligned && n == FOUR) {
+        sum = *(const four *)((a->adds ? a->out : a->in[0]) + from);
+        for (int e = 0; e < FOUR && !a->adds; e++)
+            sum.v[e] = a->weights[0] * sum.v[e];
+        for (uint32_t j = a->adds ? 0 : 1; j < a->k; j++) {
+            next = *(const four *)(a->in[j] + from);
+            for (int e = 0; e < FOUR; e++)
+                sum.v[e] = sum.v[e] + a->weights[j] * next.v[e];
+        }
+        *(four *)(a->out + from) = sum;
+        return;
+    }
+    for (size_t e = from; e < from + n; e++) {
+        float total = a->adds ? a->out[e] : a->weights[0] * a->in[0][e];
+        for (uint32_t j = a->adds ? 0 : 1; j < a->k; j++)
+            total = total + a->weights[j] * a->in[j][e];
+        a->out[e] = total;
+    }
+}
+
+typedef struct step_four_args {
+    float *x;
+    const float *x_decay, *g;
+    float *m;
+    sl_sgd sgd;
+    size_t count;
+} step_four_args;
+
+SL_SHARED void step_four(const step_four_args *a, size_t i) {
+    const size_t from = FOUR * i, end = from + smaller(a->count - from, FOUR);
+    const sl_sgd s = a->sgd;
+    for (size_t e = from; e < end; e++) {
+        float direction = a->g[e] + s.weight_decay * a->x_decay[e];
+        if (a->m != NULL) {
+            const float m = a->m[e] = s.momentum * a->m[e] + direction;
+            direction = s.nesterov ? direction + s.momentum * m : m;
+        }
+        a->x[e] -= s.learning_rate * direction;
+    }
+}
+
+typedef struct fill_four_args {
+    float *v;
+    float value;
+    size_t count;
+} fill_four_args;
+
+SL_SHARED void fill_four(const fill_four_args *a, size_t i) {
+    const size_t from = FOUR * i, end = from + smaller(a->count - from, FOUR);
+    for (size_t e = from; e < end; e++)
+        a->v[e] = a->value;
+}
+
+/* lanes[i] = sum of (x - y)^2 over elements i, i + 16, ...; y may be NULL. */
+typedef struct lanes_of_args {
+    const float *x, *y;
+    double *lanes; /* (LANES) */
+    size_t count;
+} lanes_of_args;
+
+SL_SHARED void lanes_of(const lanes_of_args *a, size_t i) {
+    double sum = 0;
+    for (size_t e = i; e < a->count; e += LANES) {
+        const double difference = a->y != NULL ? (double)a->x[e] - a->y[e] : (double)a->x[e];
+        sum += difference * difference;
+    }
+    a->lanes[i] = sum;
+}
+
+typedef struct sum_of_lanes_args {
+    const double *lanes;
+    double *out;
+} sum_of_lanes_args;
+
+SL_SHARED void sum_of_lanes(const sum_of_lanes_args *a, size_t i) {
+    double sum = 0;
+    for (int l = 0; l < LANES; l++)
+        sum += a->lanes[l];
+    a->out[i] = sum;
+}
+
+/* ---- scales of buckets ---- */
+
+/* Thread i looks at every `splits`-th element of bucket i / splits. */
+typedef struct find_largest_args {
+    const float *v;
+    uint32_t *largest; /* (buckets) zero */
+    size_t dimension, bucket, splits;
+} find_largest_args;
+
+SL_SHARED void find_largest(const find_largest_args *a, size_t i) {
+    const size_t b = i / a->splits, end = smaller((b + 1) * a->bucket, a->dimension);
+    uint32_t largest = 0;
+    for (size_t e = b * a->bucket + i % a->splits; e < end; e += a->splits) {
+        const uint32_t magnitude = float_bits(a->v[e]) & FLOAT_MAGNITUDE;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    ATOMIC_MAX(&a->largest[b], largest);
+}
+
+/* Thread i sums lane i % LANES of bucket i / LANES. */
+typedef struct bucket_lanes_args {
+    const float *v;
+    coding_scale scale;
+    size_t dimension, bucket;
+    double *lanes;       /* (buckets, LANES) and, SCALE_SIDES, as many for the elements < 0 behind them */
+    uint32_t *negatives; /* (buckets) zero; SCALE_SIDES */
+    size_t buckets;
+} bucket_lanes_args;
+
+SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
+    const size_t b = i / LANES, lane = i % LANES, start = b * a->bucket, end = smaller(start + a->bucket, a->dimension);
+    const size_t first = start + (lane + LANES - start % LANES) % LANES;
+    double up = 0, down = 0;
+    uint32_t negatives = 0;
+    for (size_t e = first; e < end; e += LANES) {
+        const float v = a->v[e];
+        if (a->scale == SCALE_L2) {
+            up += (double)v * v;
+        } else if (a->scale == SCALE_MEAN) {
+            up += (double)float_of(float_bits(v) & FLOAT_MAGNITUDE);
+        } else {
+            up += v < 0 ? 0.0 : (double)v;
+            down += v < 0 ? (double)v : 0.0;
+            negatives += v < 0;
+        }
+    }
+    a->lanes[i] = up;
+    if (a->scale == SCALE_SIDES) {
+        a->lanes[a->buckets * LANES + i] = down;
+        ATOMIC_ADD(&a->negatives[b], negatives);
+    }
+}
+
+/* The scales of bucket i from what was gathered; *refused counts buckets that cannot be sent. */
+typedef struct bucket_scale_args {
+    coding_scale scale;
+    coding_code code;
+    uint32_t levels;
+    const uint32_t *largest, *negatives;
+    const double *lanes;
+    size_t dimension, bucket, buckets;
+    float *scales;       /* (buckets, scale_floats) */
+    rounding *roundings; /* (buckets) where codes are levels */
+    uint32_t *refused;
+} bucket_scale_args;
+
+SL_SHARED double lane_sum(const double *lanes) {
+    double sum = 0;
+    for (int l = 0; l < LANES; l++)
+        sum += lanes[l];
+    return sum;
+}
+
+#define FLOAT_LARGEST 3.40282346638528859811704183484516925e+38
+
+SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
+    const size_t n = smaller(a->bucket, a->dimension - i * a->bucket);
+    double scale = 0;
+    if (a->scale == SCALE_MAX) {
+        a->scales[i] = float_of(a->largest[i]);
+        if (a->largest[i] >= FLOAT_INFINITY)
+            ATOMIC_ADD(a->refused, 1);
+    } else if (a->scale == SCALE_SIDES) {
+        const uint32_t negatives = a->negatives[i];
+        const double up = lane_sum(a->lanes + LANES * i), down = lane_sum(a->lanes + LANES * (a->buckets + i));
+        const float high = negatives < n ? (float)(up / (double)(n - negatives)) : 0;
+        const float low = negatives > 0 ? (float)(down / (double)negatives) : 0;
+        a->scales[2 * i] = high;
+        a->scales[2 * i + 1] = low;
+        if ((float_bits(high) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY || (float_bits(low) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY)
+            ATOMIC_ADD(a->refused, 1);
+    } else {
+        const double sum = lane_sum(a->lanes + LANES * i);
+        scale = a->scale == SCALE_L2 ? sqrt(sum) : sum / (double)n;
+        a->scales[i] = (float)scale;
+        if (!(scale <= FLOAT_LARGEST))
+            ATOMIC_ADD(a->refused, 1);
+    }
+    if (a->code == CODE_LEVELS || a->code == CODE_TERNARY)
+        a->roundings[i] = rounding_of(a->levels, a->scales[i]);
+}
+
+/* ---- dense codes ---- */
+
+/* Where a message's parts stand. */
+typedef struct part_layout {
+    uint8_t *parts;
+    size_t stride, dimension, part_elements;
+} part_layout;
+
+/* Scales of the buckets that elements [from, from + count) touch. */
+SL_SHARED size_t buckets_touched(size_t bucket, size_t from, size_t count) {
+    return (from + count - 1) / bucket - from / bucket + 1;
+}
+
+/* Thread i copies scale i % most into part i / most. */
+typedef struct place_scales_args {
+    part_layout layout;
+    const float *scales;
+    size_t bucket, most;
+    uint32_t scale_floats;
+} place_scales_args;
+
+SL_SHARED void place_scales(const place_scales_args *a, size_t i) {
+    const size_t p = i / a->most, j = i % a->most, from = p * a->layout.part_elements;
+    const size_t count = smaller(a->layout.dimension - from, a->layout.part_elements);
+    if (j < a->scale_floats * buckets_touched(a->bucket, from, count))
+        ((float *)(a->layout.parts + p * a->layout.stride))[j] = a->scales[a->scale_floats * (from / a->bucket) + j];
+}
+
+/* Thread i codes elements [8 i, 8 i + 8), into `width` bytes. */
+typedef struct encode_eight_args {
+    part_layout layout;
+    const float *v;
+    coding_code code;
+    uint32_t width, scale_floats, magnitude_limit;
+    float tau;
+    size_t bucket;
+    const rounding *roundings;
+    sl_rng_key key;
+    uint32_t *refused;
+} encode_eight_args;
+
+SL_SHARED uint32_t code_of(const encode_eight_args *a, rounding r, float v, uint32_t random) {
+    switch (a->code) {
+    case CODE_FLOAT16:
+        return float16_code(v);
+    case CODE_BFLOAT16:
+        return bfloat16_code(v);
+    case CODE_LEVELS:
+        return level_code(r, a->width - 1, v, random);
+    case CODE_SIGN:
+        return v < 0;
+    case CODE_TERNARY:
+        return ternary_code(level_code(r, 1, v, random));
+    case CODE_NATURAL:
+        return natural_code(v, random);
+    case CODE_THRESHOLD:
+        return threshold_code(a->tau, v);
+    }
+    return 0;
+}
+
+SL_SHARED int is_random(coding_code code) {
+    return code == CODE_LEVELS || code == CODE_TERNARY || code == CODE_NATURAL;
+}
+
+SL_SHARED int is_scaled_rounding(coding_code code) {
+    return code == CODE_LEVELS || code == CODE_TERNARY;
+}
+
+/* The lowest `bytes` of low | high << 64. */
+SL_SHARED void put_bytes(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
+    for (size_t b = 0; b < bytes; b++)
+        out[b] = (uint8_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+}
+
+/* Code c at bit `at` of low | high << 64. */
+SL_SHARED void put_code(uint64_t *low, uint64_t *high, uint32_t at, uint32_t c) {
+    if (at < 64)
+        *low |= (uint64_t)c << at;
+    if (at >= 64)
+        *high |= (uint64_t)c << (at - 64);
+    else if (at > 48)
+        *high |= (uint64_t)c >> (64 - at);
+}
+
+SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
+    const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
+    const size_t part = from / a->layout.part_elements, start = part * a->layout.part_elements;
+    const size_t count = smaller(a->layout.dimension - start, a->layout.part_elements);
+    uint32_t random[4] = {0, 0, 0, 0};
+    uint64_t low = 0, high = 0;
+    uint32_t largest = 0;
+    size_t b = from / a->bucket, left = (b + 1) * a->bucket - from;
+    rounding r = {1, 0, 1, 16};
+    if (is_random(a->code))
+        philox_block(&a->key, (uint32_t)i, random);
+    if (is_scaled_rounding(a->code))
+        r = a->roundings[b];
+    for (size_t e = 0; e < n; e++, left--) {
+        if (left == 0) {
+            left = a->bucket;
+            b++;
+            if (is_scaled_rounding(a->code))
+                r = a->roundings[b];
+        }
+        const float v = a->v[from + e];
+        const uint32_t magnitude = float_bits(v) & FLOAT_MAGNITUDE;
+        largest = magnitude > largest ? magnitude : largest;
+        put_code(&low, &high, (uint32_t)e * a->width, code_of(a, r, v, philox_half(random, (unsigned)e)));
+    }
+    if (a->scale_floats == 0 && largest >= a->magnitude_limit)
+        ATOMIC_ADD(a->refused, 1);
+    const size_t scales = a->scale_floats > 0 ? a->scale_floats * buckets_touched(a->bucket, start, count) : 0;
+    put_bytes(a->layout.parts + part * a->layout.stride + sizeof(float) * scales + (from - start) / EIGHT * a->width, low, high,
+              (n * a->width + 7) / 8);
+}
+
+/* Thread i adds codes [8 i, 8 i + 8) of one part, whose elements are [from, from + count), to acc. */
+typedef struct add_eight_args {
+    const uint8_t *payload;
+    float *acc;
+    coding_code code;
+    uint32_t width, scale_floats, levels;
+    float weight, tau;
+    size_t bucket, from, count;
+} add_eight_args;
+
+typedef struct code_units {
+    float plus, minus; /* of codes 0 and 1 of signs; the first of others */
+} code_units;
+
+SL_SHARED code_units units_of(const add_eight_args *a, const float *scale) {
+    code_units u = {a->weight, 0};
+    if (a->code == CODE_LEVELS)
+        u.plus = a->weight * (scale[0] / (float)a->levels);
+    else if (a->code == CODE_TERNARY)
+        u.plus = a->weight * scale[0];
+    else if (a->code == CODE_THRESHOLD)
+        u.plus = a->weight * a->tau;
+    else if (a->code == CODE_SIGN) {
+        u.plus = a->weight * scale[0];
+        u.minus = a->scale_floats == 2 ? a->weight * scale[1] : -u.plus;
+    }
+    return u;
+}
+
+SL_SHARED float increment_of(const add_eight_args *a, code_units u, uint32_t c) {
+    switch (a->code) {
+    case CODE_FLOAT16:
+        return u.plus * float16_value(c);
+    case CODE_BFLOAT16:
+        return u.plus * bfloat16_value(c);
+    case CODE_LEVELS:
+        return u.plus * level_value(c, a->width - 1);
+    case CODE_SIGN:
+        return c ? u.minus : u.plus;
+    case CODE_TERNARY:
+    case CODE_THRESHOLD:
+        return u.plus * ternary_value(c);
+    case CODE_NATURAL:
+        return u.plus * natural_value(c);
+    }
+    return 0;
+}
+
+/* `width` bits at bit `at` of low | high << 64. */
+SL_SHARED uint32_t get_code(uint64_t low, uint64_t high, uint32_t at, uint32_t width) {
+    uint64_t c = at < 64 ? low >> at : high >> (at - 64);
+    if (at < 64 && at > 48)
+        c |= high << (64 - at);
+    return (uint32_t)(c & ((1u << width) - 1));
+}
+
+SL_SHARED void add_eight(const add_eight_args *a, size_t i) {
+    const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT), bytes = (n * a->width + 7) / 8;
+    const float *scales = (const float *)a->payload;
+    const size_t before = a->scale_floats > 0 ? a->scale_floats * buckets_touched(a->bucket, a->from, a->count) : 0;
+    const uint8_t *packed = a->payload + sizeof(float) * before + i * a->width;
+    uint64_t low = 0, high = 0;
+    for (size_t b = 0; b < bytes; b++) {
+        if (b < 8)
+            low |= (uint64_t)packed[b] << 8 * b;
+        else
+            high |= (uint64_t)packed[b] << 8 * (b - 8);
+    }
+    size_t b = (a->from + at) / a->bucket, left = (b + 1) * a->bucket - (a->from + at);
+    const float *scale = scales + a->scale_floats * (b - a->from / a->bucket);
+    code_units u = units_of(a, scale);
+    for (size_t e = 0; e < n; e++, left--) {
+        if (left == 0) {
+            left = a->bucket;
+            scale += a->scale_floats;
+            u = units_of(a, scale);
+        }
+        a->acc[a->from + at + e] += increment_of(a, u, get_code(low, high, (uint32_t)e * a->width, a->width));
+    }
+}
+
+/* ---- the k-th largest magnitude, digit by digit from the top ---- */
+
+typedef struct selection {
+    uint32_t prefix; /* the digits so far; at the end the least magnitude that is kept */
+    uint32_t left;   /* of the class `prefix`, so many are kept */
+} selection;
+
+typedef struct count_digits_args {
+    const float *v;
+    size_t count;
+    const selection *chosen;
+    uint32_t shift, width;
+    uint32_t *classes; /* (DIGIT_CLASSES) zero */
+} count_digits_args;
+
+/* The element's class; DIGIT_CLASSES: another prefix. */
+SL_SHARED uint32_t class_of(const count_digits_args *a, size_t i) {
+    const uint32_t m = float_bits(a->v[i]) & FLOAT_MAGNITUDE;
+    return m >> a->shift >> a->width == a->chosen->prefix ? m >> a->shift & ((1u << a->width) - 1) : (uint32_t)DIGIT_CLASSES;
+}
+
+SL_SHARED void count_digits(const count_digits_args *a, size_t i) {
+    const uint32_t c = class_of(a, i);
+    if (c < DIGIT_CLASSES)
+        ATOMIC_ADD(&a->classes[c], 1);
+}
+
+/* One thread. Leaves the classes zero. */
+typedef struct pick_digit_args {
+    uint32_t *classes;
+    selection *chosen;
+    uint32_t width;
+} pick_digit_args;
+
+SL_SHARED void pick_digit(const pick_digit_args *a, size_t i) {
+    uint32_t digit = (1u << a->width) - 1, left = a->chosen[i].left;
+    for (; a->classes[digit] < left; digit--)
+        left -= a->classes[digit];
+    a->chosen[i].prefix = a->chosen[i].prefix << a->width | digit;
+    a->chosen[i].left = left;
+    for (uint32_t c = 0; c < 1u << a->width; c++)
+        a->classes[c] = 0;
+}
+
+/* ---- bitmaps: thread i has elements [64 i, 64 i + 64) ---- */
+
+typedef struct mark_top_args {
+    const float *v;
+    size_t dimension;
+    const selection *chosen;
+    uint64_t *above, *equal; /* (words) */
+    uint32_t *counts;        /* (words) of `equal` */
+} mark_top_args;
+
+SL_SHARED void mark_top(const mark_top_args *a, size_t i) {
+    const size_t n = smaller(a->dimension - WORD_BITS * i, WORD_BITS);
+    const uint32_t least = a->chosen->prefix;
+    uint64_t above = 0, equal = 0;
+    for (size_t e = 0; e < n; e++) {
+        const uint32_t m = float_bits(a->v[WORD_BITS * i + e]) & FLOAT_MAGNITUDE;
+        above |= (uint64_t)(m > least) << e;
+        equal |= (uint64_t)(m == least) << e;
+    }
+    a->above[i] = above;
+    a->equal[i] = equal;
+    a->counts[i] = BITS_SET(equal);
+}
+
+/* Of equal magnitudes the lower indices. ranks: of `equal`, before each word. */
+typedef struct settle_ties_args {
+    uint64_t *above;
+    const uint64_t *equal;
+    const selection *chosen;
+    uint32_t *ranks; /* (words) in: of equal; out: counts of above */
+} settle_ties_args;
+
+SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
+    uint64_t equal = a->equal[i], word = a->above[i];
+    for (uint32_t rank = a->ranks[i]; equal != 0 && rank < a->chosen->left; rank++, equal &= equal - 1)
+        word |= equal & (0 - equal);
+    a->above[i] = word;
+    a->ranks[i] = BITS_SET(word);
+}
+
+/* Sums of FAN counts each; then each count becomes the sum of those before it. */
+typedef struct scan_up_args {
+    const uint32_t *counts;
+    uint32_t *sums; /* (ceil(count / FAN)) */
+    size_t count;
+} scan_up_args;
+
+SL_SHARED void scan_up(const scan_up_args *a, size_t i) {
+    const size_t end = smaller(a->count, (i + 1) * FAN);
+    uint32_t sum = 0;
+    for (size_t e = i * FAN; e < end; e++)
+        sum += a->counts[e];
+    a->sums[i] = sum;
+}
+
+typedef struct scan_down_args {
+    uint32_t *counts;
+    const uint32_t *sums; /* before each group; NULL: one group */
+    size_t count;
+} scan_down_args;
+
+SL_SHARED void scan_down(const scan_down_args *a, size_t i) {
+    const size_t end = smaller(a->count, (i + 1) * FAN);
+    uint32_t before = a->sums != NULL ? a->sums[i] : 0;
+    for (size_t e = i * FAN; e < end; e++) {
+        const uint32_t count = a->counts[e];
+        a->counts[e] = before;
+        before += count;
+    }
+}
+
+/* ---- sparse messages ---- */
+
+/* The word's elements in order. */
+typedef struct list_word_args {
+    const uint64_t *words;
+    const uint32_t *ranks; /* (words) */
+    uint32_t *indices;     /* (entries) */
+} list_word_args;
+
+SL_SHARED void list_word(const list_word_args *a, size_t i) {
+    uint32_t *out = a->indices + a->ranks[i];
+    for (uint64_t word = a->words[i]; word != 0; word &= word - 1)
+        *out++ = (uint32_t)(WORD_BITS * i) + LOWEST_BIT(word);
+}
+
+SL_SHARED void put_value(uint8_t *part, size_t slot, float v, uint32_t *refused) {
+    ((float *)part)[slot] = v;
+    if ((float_bits(v) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY)
+        ATOMIC_ADD(refused, 1);
+}
+
+/* The value of entry i, where a part is a range of entries. */
+typedef struct gather_entry_args {
+    part_layout layout;
+    const float *v;
+    const uint32_t *indices;
+    uint32_t *refused;
+} gather_entry_args;
+
+SL_SHARED void gather_entry(const gather_entry_args *a, size_t i) {
+    const size_t part = i / a->layout.part_elements;
+    put_value(a->layout.parts + part * a->layout.stride, i - part * a->layout.part_elements, a->v[a->indices[i]], a->refused);
+}
+
+/* The values of word i's elements, where a part is a range of elements; counts: how many values each part has room for and gets. */
+typedef struct gather_word_args {
+    part_layout layout;
+    const float *v;
+    const uint64_t *words;
+    const uint32_t *ranks, *counts;
+    uint32_t *refused;
+} gather_word_args;
+
+SL_SHARED void gather_word(const gather_word_args *a, size_t i) {
+    const size_t part = WORD_BITS * i / a->layout.part_elements;
+    uint8_t *out = a->layout.parts + part * a->layout.stride;
+    size_t slot = a->ranks[i] - a->ranks[part * a->layout.part_elements / WORD_BITS];
+    for (uint64_t word = a->words[i]; word != 0 && slot < a->counts[part]; word &= word - 1, slot++)
+        put_value(out, slot, a->v[WORD_BITS * i + LOWEST_BIT(word)], a->refused);
+}
+
+/* Thread i packs eight indices of part i / groups, behind its values. */
+typedef struct place_indices_args {
+    part_layout layout; /* part_elements: entries; dimension: k */
+    const uint32_t *indices;
+    size_t groups;
+    uint32_t width;
+} place_indices_args;
+
+SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
+    const size_t part = i / a->groups, first = part * a->layout.part_elements, at = i % a->groups * EIGHT;
+    const size_t count = smaller(a->layout.dimension - first, a->layout.part_elements);
+    if (at >= count)
+        return;
+    const size_t n = smaller(count - at, EIGHT);
+    uint8_t *out = a->layout.parts + part * a->layout.stride + sizeof(float) * count + at / EIGHT * a->width;
+    uint64_t waiting = 0;
+    uint32_t filled = 0;
+    for (size_t e = 0; e < n; e++) {
+        waiting |= (uint64_t)a->indices[first + at + e] << filled;
+        for (filled += a->width; filled >= 8; filled -= 8, waiting >>= 8)
+            *out++ = (uint8_t)waiting;
+    }
+    if (filled > 0)
+        *out = (uint8_t)waiting;
+}
+
+/* How many of `words`' bits lie in part i, at most its room. */
+typedef struct count_parts_args {
+    const uint64_t *words;
+    const uint32_t *ranks;
+    size_t dimension, part_elements, room, room_last, parts;
+    uint32_t *counts; /* (parts) */
+} count_parts_args;
+
+SL_SHARED void count_parts(const count_parts_args *a, size_t i) {
+    const size_t end = smaller((i + 1) * a->part_elements, a->dimension), last = (end - 1) / WORD_BITS;
+    const size_t count = a->ranks[last] + BITS_SET(a->words[last]) - a->ranks[i * a->part_elements / WORD_BITS];
+    a->counts[i] = (uint32_t)smaller(count, i + 1 == a->parts ? a->room_last : a->room);
+}
+
+/* The word's bits behind its part's values. */
+typedef struct place_bitmap_args {
+    part_layout layout;
+    const uint64_t *words;
+    const uint32_t *counts; /* (parts) */
+} place_bitmap_args;
+
+SL_SHARED void place_bitmap(const place_bitmap_args *a, size_t i) {
+    const size_t part = WORD_BITS * i / a->layout.part_elements, start = part * a->layout.part_elements;
+    const size_t n = smaller(a->layout.dimension - WORD_BITS * i, WORD_BITS);
+    uint8_t *bitmap = a->layout.parts + part * a->layout.stride + sizeof(float) * a->counts[part];
+    put_bytes(bitmap + (WORD_BITS * i - start) / 8, a->words[i], 0, (n + 7) / 8);
+}
+
+/* ---- random-k: the stream's words, rejected and repeated ones left out, until there are k different elements ---- */
+
+/* A pass takes at most as many words as elements are missing: it cannot find too many, and so stops where the CPU, word by word, stops. */
+typedef struct draw_state {
+    uint64_t next; /* word of the stream */
+    uint32_t missing, found;
+} draw_state;
+
+typedef struct draw_word_args {
+    draw_state *state;
+    uint64_t *words; /* (words) */
+    sl_rng_key key;
+    uint32_t dimension;
+} draw_word_args;
+
+/* Draws word `at`; 1: a new element. */
+SL_SHARED uint32_t draw_one(const draw_word_args *a, uint64_t at) {
+    uint32_t block[4], index;
+    philox_block(&a->key, (uint32_t)(at / 4), block);
+    if (!philox_below(block[at % 4], a->dimension, &index))
+        return 0;
+    const uint64_t bit = (uint64_t)1 << index % WORD_BITS;
+    return (ATOMIC_OR(&a->words[index / WORD_BITS], bit) & bit) == 0;
+}
+
+SL_SHARED void draw_word(const draw_word_args *a, size_t i) {
+    if (i < a->state->missing && draw_one(a, a->state->next + i))
+        ATOMIC_ADD(&a->state->found, 1);
+}
+
+/* One thread, after a pass. */
+typedef struct advance_draw_args {
+    draw_state *state;
+    uint32_t threads; /* of the pass */
+} advance_draw_args;
+
+SL_SHARED void advance_draw(const advance_draw_args *a, size_t i) {
+    draw_state *s = a->state + i;
+    s->next += smaller(s->missing, a->threads);
+    s->missing -= s->found;
+    s->found = 0;
+}
+
+/* One thread: the few that are still missing. */
+typedef draw_word_args finish_draw_args;
+
+SL_SHARED void finish_draw(const finish_draw_args *a, size_t i) {
+    draw_state *s = a->state + i;
+    for (; s->missing > 0; s->next++)
+        s->missing -= draw_one(a, s->next);
+}
+
+/* Those left out, where they were drawn; and how many bits each word has. */
+typedef struct settle_subset_args {
+    uint64_t *words;
+    uint32_t *counts;
+    size_t dimension;
+    int others;
+} settle_subset_args;
+
+SL_SHARED void settle_subset(const settle_subset_args *a, size_t i) {
+    const size_t n = smaller(a->dimension - WORD_BITS * i, WORD_BITS);
+    if (a->others)
+        a->words[i] = ~a->words[i] & (n < WORD_BITS ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0);
+    a->counts[i] = BITS_SET(a->words[i]);
+}
+
+/* ---- random dropping: elements whose half-word is below `draws`; thread i has elements from + [64 i, 64 i + 64) ---- */
+
+typedef struct mark_kept_args {
+    uint64_t *words;
+    uint32_t *counts;
+    sl_rng_key key;
+    uint32_t draws;
+    size_t from, count;
+} mark_kept_args;
+
+SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
+    const size_t n = smaller(a->count - WORD_BITS * i, WORD_BITS);
+    uint64_t word = 0;
+    for (size_t e = 0; e < n; e += EIGHT) {
+        uint32_t block[4];
+        philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT), block);
+        for (size_t h = 0; h < smaller(EIGHT, n - e); h++)
+            word |= (uint64_t)(philox_half(block, (unsigned)h) < a->draws) << (e + h);
+    }
+    a->words[i] = word;
+    a->counts[i] = BITS_SET(word);
+}
+
+/* ---- sparse messages, decoded ---- */
+
+/* Entry i, whose element is known. */
+typedef struct add_entry_args {
+    const float *values;
+    const uint32_t *indices;
+    float weight;
+    float *acc;
+} add_entry_args;
+
+SL_SHARED void add_entry(const add_entry_args *a, size_t i) {
+    a->acc[a->indices[i]] += a->weight * a->values[i];
+}
+
+/* Entry i, whose index is packed behind the values. */
+typedef struct add_indexed_args {
+    const float *values;
+    const uint8_t *packed;
+    uint32_t width;
+    float weight;
+    float *acc;
+} add_indexed_args;
+
+SL_SHARED void add_indexed(const add_indexed_args *a, size_t i) {
+    const size_t bit = i * a->width;
+    uint64_t word = 0;
+    for (size_t b = 0; b < (bit % 8 + a->width + 7) / 8; b++)
+        word |= (uint64_t)a->packed[bit / 8 + b] << 8 * b;
+    a->acc[word >> bit % 8 & (((uint64_t)1 << a->width) - 1)] += a->weight * a->values[i];
+}
+
+/* Word i of a part's bitmap, which need not lie on eight bytes. */
+typedef struct load_bitmap_args {
+    const uint8_t *bitmap;
+    size_t elements;
+    uint64_t *words;
+    uint32_t *counts;
+} load_bitmap_args;
+
+SL_SHARED void load_bitmap(const load_bitmap_args *a, size_t i) {
+    const size_t bytes = (smaller(a->elements - WORD_BITS * i, WORD_BITS) + 7) / 8;
+    uint64_t word = 0;
+    for (size_t b = 0; b < bytes; b++)
+        word |= (uint64_t)a->bitmap[8 * i + b] << 8 * b;
+    a->words[i] = word;
+    a->counts[i] = BITS_SET(word);
+}
+
+/* The word's elements, from acc on; at most `room` values. */
+typedef struct add_word_args {
+    const float *values;
+    const uint64_t *words;
+    const uint32_t *ranks;
+    size_t room;
+    float weight;
+    float *acc;
+} add_word_args;
+
+SL_SHARED void add_word(const add_word_args *a, size_t i) {
+    size_t rank = a->ranks[i];
+    for (uint64_t word = a->words[i]; word != 0 && rank < a->room; word &= word - 1, rank++)
+        a->acc[WORD_BITS * i + LOWEST_BIT(word)] += a->weight * a->values[rank];
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* vec.c - the table of vector operations on a device; see starling/vec.h. Results have the CPU's bits. */
+#include "gpu/vec.h"
+
+#include <stdio.h>
+
+#include "gpu/codec.h"
+#include "gpu/device.h"
+
+/* Of the open device: a process has one. Reductions come from one thread at a time. */
+static sl_vec_ops operations;
+static char name[32];
+static double *lanes; /* (LANES), then their sum; on the device */
+
+static float *allocate(size_t count) {
+    return count < SIZE_MAX / sizeof(float) ? device_allocate(count > 0 ? count * sizeof(float) : 1) : NULL;
+}
+
+static void release(float *v) {
+    device_release(v);
+}
+
+static size_t groups(size_t count) {
+    return (count + FOUR - 1) / FOUR;
+}
+
+static int is_aligned(const void *memory) {
+    return (uintptr_t)memory % sizeof(four) == 0;
+}
+
+static void combine(float *out, const float *const *in, const float *weights, size_t k, size_t count) {
+    for (size_t done = 0; done < k && count > 0; done += INPUTS) {
+        combine_four_args a = {.out = out, .k = (uint32_t)smaller(k - done, INPUTS), .adds = done > 0, .aligned = is_aligned(out), .count = count};
+        for (uint32_t j = 0; j < a.k; j++) {
+            a.in[j] = in[done + j];
+            a.weights[j] = weights[done + j];
+            a.aligned = a.aligned && is_aligned(a.in[j]);
+        }
+        launch_combine_four(&a, groups(count));
+    }
+}
+
+static void sgd_step(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd, size_t count) {
+    if (count == 0 || (m == NULL && sgd->learning_rate == 0))
+        return;
+    launch_step_four(&(step_four_args){x, x_decay, g, m, *sgd, count}, groups(count));
+}
+
+static void fill(float *v, float value, size_t count) {
+    if (count > 0)
+        launch_fill_four(&(fill_four_args){v, value, count}, groups(count));
+}
+
+static double distance_squared(const float *x, const float *y, size_t count) {
+    double sum;
+    launch_lanes_of(&(lanes_of_args){x, y, lanes, count}, LANES);
+    launch_sum_of_lanes(&(sum_of_lanes_args){lanes, lanes + LANES}, 1);
+    device_copy_out(&sum, lanes + LANES, sizeof sum);
+    return sum;
+}
+
+static double norm2_squared(const float *x, size_t count) {
+    return distance_squared(x, NULL, count);
+}
+
+static int fence(sl_error *error) {
+    char text[DEVICE_TEXT_MAX];
+    if (device_status(text) == 0)
+        return 0;
+    if (error != NULL) {
+        error->code = SL_EDEVICE;
+        snprintf(error->text, sizeof error->text, "%s: %s", name, text);
+    }
+    return SL_EDEVICE;
+}
+
+const sl_vec_ops *vec_open(int index, char *text) {
+    if (operations.name != NULL)
+        return &operations;
+    if (!device_open(index, text))
+        return NULL;
+    lanes = device_allocate((LANES + 1) * sizeof *lanes);
+    if (lanes == NULL) {
+        snprintf(text, DEVICE_TEXT_MAX, "out of memory");
+        return NULL;
+    }
+    snprintf(name, sizeof name, "cuda:%d", index);
+    operations = (sl_vec_ops){
+        .name = name,
+        .block = SIZE_MAX,
+        .allocate = allocate,
+        .release = release,
+        .allocate_host = device_allocate_host,
+        .release_host = device_release_host,
+        .copy_in = device_copy_in,
+        .copy_out = device_copy_out,
+        .combine = combine,
+        .sgd_step = sgd_step,
+        .fill = fill,
+        .norm2_squared = norm2_squared,
+        .distance_squared = distance_squared,
+        .fence = fence,
+        .coder = codec_table(),
+    };
+    return &operations;
+}

@@ -1,0 +1,171 @@
+/* device.c - finds the plug-in and the device in it; see starling/device.h. */
+#include "starling/device.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/backend.h"
+#include "starling/version.h"
+
+#ifndef SL_PLUGIN_FOLDER
+#define SL_PLUGIN_FOLDER "/usr/local/lib/starling"
+#endif
+
+enum { INDEX_MAX = 999 };
+static const char plugin[] = "libstarling-cuda.so";
+
+/* ---- the plug-in ---- */
+
+static bool stands_in(char path[PATH_MAX], const char *folder, const char *below) {
+    int length = snprintf(path, PATH_MAX, "%s%s/%s", folder, below, plugin);
+    return length < PATH_MAX && access(path, R_OK) == 0;
+}
+
+static bool find_plugin(char path[PATH_MAX]) {
+    char folder[PATH_MAX];
+    const char *given = getenv("STARLING_PLUGIN");
+    if (given != NULL && given[0] != '\0') {
+        snprintf(path, PATH_MAX, "%s", given);
+        return true;
+    }
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (length > 0) {
+        folder[length] = '\0';
+        *strrchr(folder, '/') = '\0';
+        if (stands_in(path, folder, "/../gpu") || stands_in(path, folder, "/../lib/starling"))
+            return true;
+    }
+    return stands_in(path, SL_PLUGIN_FOLDER, "");
+}
+
+/* NULL: reason. */
+static const sl_backend *open_plugin(char reason[SL_DEVICE_TEXT_MAX]) {
+    char path[PATH_MAX];
+    if (!find_plugin(path)) {
+        snprintf(reason, SL_DEVICE_TEXT_MAX, "there is no GPU plug-in (%s); Starling was built without CUDA's compiler", plugin);
+        return NULL;
+    }
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        snprintf(reason, SL_DEVICE_TEXT_MAX, "the GPU plug-in cannot be loaded: %s", dlerror());
+        return NULL;
+    }
+    sl_backend_entry_function *entry;
+    *(void **)&entry = dlsym(library, SL_BACKEND_ENTRY);
+    const sl_backend *backend = entry != NULL ? entry() : NULL;
+    if (backend == NULL)
+        snprintf(reason, SL_DEVICE_TEXT_MAX, "%.400s is no plug-in of Starling: it has no %s", path, SL_BACKEND_ENTRY);
+    else if (backend->abi != SL_BACKEND_ABI || backend->sizes != SL_BACKEND_SIZES)
+        snprintf(reason, SL_DEVICE_TEXT_MAX, "%.300s was built for another Starling (%.20s, interface %u); this is %s, interface %u: build both together",
+                 path, backend->abi == SL_BACKEND_ABI ? backend->version : "?", backend->abi, SL_VERSION, SL_BACKEND_ABI);
+    else
+        return backend;
+    dlclose(library);
+    return NULL;
+}
+
+size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DEVICE_TEXT_MAX]) {
+    reason[0] = '\0';
+    const sl_backend *backend = open_plugin(reason);
+    int count = backend != NULL ? backend->count(reason) : 0;
+    for (int i = 0; i < count && (size_t)i < max; i++) {
+        out[i] = (sl_device_info){.index = i};
+        backend->describe(i, &out[i]);
+    }
+    return (size_t)count;
+}
+
+/* ---- a device by name ---- */
+
+/* -1: the CPU, -2: auto, -3: no device's name */
+enum { CPU = -1, AUTO = -2, UNKNOWN = -3 };
+
+static int index_of(const char *name) {
+    static const char prefix[] = "cuda:";
+    if (strcmp(name, "cpu") == 0)
+        return CPU;
+    if (strcmp(name, "auto") == 0)
+        return AUTO;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return UNKNOWN;
+    const char *digits = name + sizeof prefix - 1;
+    char *end;
+    long index = strtol(digits, &end, 10);
+    return *digits >= '0' && *digits <= '9' && *end == '\0' && index <= INDEX_MAX ? (int)index : UNKNOWN;
+}
+
+int sl_device_check_name(const char *name, sl_error *error) {
+    if (index_of(name) != UNKNOWN)
+        return 0;
+    return sl_fail(error, SL_EINVAL, "device: \"%.60s\" is not allowed; it must be \"cpu\", \"cuda:N\" with the number of a GPU, such as \"cuda:0\", or \"auto\"",
+                   name);
+}
+
+/* The backend, with *index the GPU to use; NULL: `reason`. */
+static const sl_backend *find_gpu(int *index, char reason[SL_DEVICE_TEXT_MAX]) {
+    const sl_backend *backend = open_plugin(reason);
+    int count = backend != NULL ? backend->count(reason) : 0;
+    if (count == 0)
+        return NULL;
+    if (*index >= count) {
+        if (count == 1)
+            snprintf(reason, SL_DEVICE_TEXT_MAX, "the only GPU here is cuda:0");
+        else
+            snprintf(reason, SL_DEVICE_TEXT_MAX, "the GPUs here are cuda:0 to cuda:%d", count - 1);
+        return NULL;
+    }
+    sl_device_info info = {0};
+    for (int i = *index == AUTO ? 0 : *index; i < count; i++) {
+        info = (sl_device_info){.index = i};
+        backend->describe(i, &info);
+        if (info.usable || *index != AUTO) {
+            *index = i;
+            break;
+        }
+    }
+    snprintf(reason, SL_DEVICE_TEXT_MAX, "%.500s", info.reason);
+    return info.usable ? backend : NULL;
+}
+
+static int refuse(const char *name, const char *reason, sl_error *error) {
+    return sl_fail(error, SL_EDEVICE, "device: %s cannot be used: %s; \"auto\" or \"cpu\" gives the same results on the CPU", name, reason);
+}
+
+int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error) {
+    char reason[SL_DEVICE_TEXT_MAX];
+    int index = index_of(name);
+    note[0] = '\0';
+    if (index == UNKNOWN)
+        return sl_device_check_name(name, error);
+    if (index == CPU)
+        return 0;
+    const bool is_auto = index == AUTO;
+    const sl_backend *backend = find_gpu(&index, reason);
+    if (is_auto && backend == NULL)
+        snprintf(note, SL_DEVICE_TEXT_MAX, "device auto is cpu: %.480s", reason);
+    else if (is_auto)
+        snprintf(note, SL_DEVICE_TEXT_MAX, "device auto is cuda:%d", index);
+    return backend != NULL || is_auto ? 0 : refuse(name, reason, error);
+}
+
+int sl_device_open(const sl_vec_ops **out, const char *name, sl_error *error) {
+    char reason[SL_DEVICE_TEXT_MAX];
+    int index = index_of(name);
+    if (index == UNKNOWN)
+        return sl_device_check_name(name, error);
+    const bool is_auto = index == AUTO;
+    const sl_backend *backend = index != CPU ? find_gpu(&index, reason) : NULL;
+    if (index == CPU || (is_auto && backend == NULL)) {
+        *out = sl_vec_cpu();
+        return 0;
+    }
+    const sl_vec_ops *vec = backend != NULL ? backend->open(index, reason) : NULL;
+    if (vec == NULL)
+        return refuse(name, reason, error);
+    *out = vec;
+    return 0;
+}
