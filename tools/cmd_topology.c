@@ -12,6 +12,7 @@ static const struct {
     {"make", topology_make, "write the topology file of a family"},
     {"analyse", topology_analyse, "say what it is, how fast it agrees and what a round costs"},
     {"draw", topology_draw, "draw the graph, its spectrum, and how fast it agrees"},
+    {"rank", topology_rank, "which topology agrees soonest on a cluster"},
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
 

@@ -79,13 +79,12 @@ static const struct {
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
-static int parse_number(uint64_t *out, const char *name, const char *text, uint64_t max) {
+int take_whole(uint64_t *out, const char *name, const char *text, uint64_t min, uint64_t max) {
     char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 0);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value > max) {
-        complain("--%s %s: expected a whole number from 0 to %llu", name, text,
-                 (unsigned long long)max);
+    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < min || value > max) {
+        complain("--%s %s: expected a whole number from %llu to %llu", name, text, (unsigned long long)min, (unsigned long long)max);
         return TOOL_USAGE;
     }
     *out = value;
@@ -102,23 +101,29 @@ static int parse_target(options *o, const char *text) {
     return TOOL_USAGE;
 }
 
-static int parse_link(options *o, const char *text) {
+int take_link(link_profile *out, const char *text) {
     char *colon, *end = NULL;
     link_profile l = {.bandwidth_mbit = strtod(text, &colon)};
     if (colon != text && *colon == ':')
         l.latency_ms = strtod(colon + 1, &end);
     bool good = end != NULL && end != colon + 1 && *end == '\0' && l.bandwidth_mbit > 0 &&
                 l.bandwidth_mbit <= 1e9 && l.latency_ms >= 0 && l.latency_ms <= 1e6;
-    if (!good)
-        complain("--link %s: expected MBIT:MS, bandwidth in Mbit/s above 0 and latency in ms, such "
-                 "as 100:5",
-                 text);
-    else if (o->link_count == LINKS_MAX)
-        complain("--link %s: at most %d links are compared", text, LINKS_MAX);
-    if (!good || o->link_count == LINKS_MAX)
+    if (!good) {
+        complain("--link %s: expected MBIT:MS, bandwidth in Mbit/s above 0 and latency in ms, such as 100:5", text);
         return TOOL_USAGE;
-    o->links[o->link_count++] = l;
+    }
+    *out = l;
     return TOOL_OK;
+}
+
+static int add_link(options *o, const char *text) {
+    if (o->link_count == LINKS_MAX) {
+        complain("--link %s: at most %d links are compared", text, LINKS_MAX);
+        return TOOL_USAGE;
+    }
+    int code = take_link(&o->links[o->link_count], text);
+    o->link_count += code == TOOL_OK;
+    return code;
 }
 
 static int take_option(options *o, int which) {
@@ -145,22 +150,22 @@ static int take_option(options *o, int which) {
         o->listen = optarg;
         return TOOL_OK;
     case OPT_RUN_ID:
-        return parse_number(&o->run_id, "run-id", optarg, UINT64_MAX);
+        return take_whole(&o->run_id, "run-id", optarg, 0, UINT64_MAX);
     case OPT_AGENTS:
         o->agents = true;
         return TOOL_OK;
     case OPT_TARGET_LOSS:
         return parse_target(o, optarg);
     case OPT_LINK:
-        return parse_link(o, optarg);
+        return add_link(o, optarg);
     case OPT_RANK:
-        if (parse_number(&number, "rank", optarg, SL_NODES_MAX - 1) != TOOL_OK)
+        if (take_whole(&number, "rank", optarg, 0, SL_NODES_MAX - 1) != TOOL_OK)
             return TOOL_USAGE;
         o->rank = (uint32_t)number;
         o->has_rank = true;
         return TOOL_OK;
     case OPT_REPORT_FD:
-        if (parse_number(&number, "report-fd", optarg, 1 << 20) != TOOL_OK)
+        if (take_whole(&number, "report-fd", optarg, 0, 1 << 20) != TOOL_OK)
             return TOOL_USAGE;
         o->report_fd = (int)number;
         return TOOL_OK;

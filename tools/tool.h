@@ -52,6 +52,10 @@ enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4, OPTION_COMPARE = 8 };
 int options_parse(options *out, int argc, char **argv, unsigned allowed);
 void options_close(options *o);
 
+/* The value of one option, for commands with options of their own: TOOL_OK, or TOOL_USAGE with an error line written. */
+int take_whole(uint64_t *out, const char *name, const char *text, uint64_t min, uint64_t max);
+int take_link(link_profile *out, const char *text);
+
 /* One line to stderr: "starling: ...". */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

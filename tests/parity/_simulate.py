@@ -31,7 +31,7 @@ def matchings():
 
 
 class Result:
-    """models: round -> (n, d); weights: round -> (n) push-sum weights."""
+    """models: round -> (n, d); weights: round -> (n) push-sum weights; seconds: predicted on the links of network."""
 
     def __init__(self, folder):
         self.models, self.weights = {}, {}
@@ -39,6 +39,8 @@ class Result:
             row = [np.nan if value is None else value for value in line["parameters"]]
             self.models.setdefault(line["round"], []).append(row)
             self.weights.setdefault(line["round"], []).append(line["push_sum_weight"])
+        with open(os.path.join(folder, "summary.json")) as file:
+            self.seconds = json.load(file).get("predicted_seconds")
         self.models = {r: np.array(rows) for r, rows in self.models.items()}
         self.weights = {r: np.array(rows) for r, rows in self.weights.items()}
 
@@ -51,13 +53,14 @@ def read_lines(folder, name):
         return [json.loads(line) for line in file]
 
 
-def simulate(starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded):
+def simulate(starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, network=None):
     """Runs the experiment, and raises Refused when it does not end well."""
     with tempfile.TemporaryDirectory(prefix="starling-quadratic-") as folder:
         write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
         write(folder, "experiment.json", {
             "name": "quadratic", "rounds": rounds, "topology": graph.topology, "algorithm": algorithm, "optimizer": optimizer,
-            "model": {"name": "quadratic", "path": "problem.json"}, "record": {"every": rounds, "parameters_at": recorded}})
+            "model": {"name": "quadratic", "path": "problem.json"}, "record": {"every": rounds, "parameters_at": recorded},
+            **({"network": network} if network else {})})
         out = os.path.join(folder, "out")
         ended = subprocess.run([starling, "sim", os.path.join(folder, "experiment.json"), "--out", out], capture_output=True, text=True,
                                timeout=300, stdin=subprocess.DEVNULL)

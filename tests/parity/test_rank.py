@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""What `starling topology rank` says, against the simulator: gossip averaging from the identity matrix, whose models are the products W(k) ... W(1), comes to epsilon in the
+round that is named and not in the one before; the time that the simulator predicts for those rounds is that of the ranking, and so is the order.
+
+usage: test_rank.py [--starling] STARLING [--only TEXT]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from _simulate import QUICK, arguments, simulate, write
+
+EPSILON = 1e-3
+PARAMETERS = 2500  # 10 kB a message: headers are less than one in a hundred
+ROUNDS_MAX = 60 if QUICK else 200  # of a simulation
+# Of the ranking's seconds: the simulator lets each link in take messages in the order in which they come, and the ranking knows of no order.
+SLACK = 0.25
+
+
+def rank(starling, *options):
+    ended = subprocess.run([starling, "topology", "rank", *options, "--json", "--parameters", str(PARAMETERS), "--epsilon", str(EPSILON)],
+                           capture_output=True, text=True, timeout=120, check=False)
+    if ended.returncode != 0:
+        raise AssertionError(f"rank ended with {ended.returncode}: {ended.stderr.strip()}")
+    return json.loads(ended.stdout)
+
+
+class Graph:
+    def __init__(self, topology):
+        self.topology, self.n = topology, topology["nodes"]
+
+
+def averaged(starling, topology, rounds, mbit, latency):
+    """Errors after the rounds before the last and after the last; predicted seconds of all of them."""
+    graph = Graph(topology)
+    x0 = np.eye(graph.n, PARAMETERS)
+    nothing = np.zeros((graph.n, 1, PARAMETERS)), np.zeros((graph.n, 1))
+    run = simulate(starling, graph, {"name": "d-psgd"}, {"learning_rate": 0}, *nothing, x0, rounds, [rounds - 1, rounds] if rounds > 1 else [rounds],
+                   {"bandwidth_mbit": mbit, "latency_ms": latency, "gradient_ms": 1e-9})
+    errors = {k: np.linalg.norm(model[:, :graph.n] - 1 / graph.n, 2) for k, model in run.models.items()}
+    return errors.get(rounds - 1, 1.0), errors[rounds], run.seconds
+
+
+def check_candidate(starling, candidate, mbit, latency):
+    name, rounds = candidate["name"], int(candidate["rounds"])
+    before, after, seconds = averaged(starling, candidate["topology"], rounds, mbit, latency)
+    if not (after <= EPSILON * (1 + 1e-3) + 1e-6 and (rounds == 1 or before > EPSILON * (1 - 1e-3))):
+        raise AssertionError(f"{name}: {rounds} rounds to {EPSILON}, but the error is {before:.4g} after {rounds - 1} and {after:.4g} after {rounds}")
+    if candidate["exact_after"] == rounds and after > 1e-6:
+        raise AssertionError(f"{name}: exact after {rounds} rounds, but {after:.3g} is left")
+    if abs(candidate["seconds"] - seconds) > SLACK * seconds:
+        raise AssertionError(f"{name}: {candidate['seconds']:.4g} s, but the simulator predicts {seconds:.4g} s")
+    return seconds
+
+
+def check_ranking(starling, nodes, mbit, latency):
+    said = rank(starling, "--nodes", str(nodes), "--link", f"{mbit}:{latency}")["candidates"]
+    if [c["seconds"] for c in said] != sorted(c["seconds"] for c in said):
+        raise AssertionError("not in order of time")
+    chosen = [c for c in said if c["rounds"] <= ROUNDS_MAX]
+    seconds = [check_candidate(starling, c, mbit, latency) for c in chosen]
+    for i, first in enumerate(chosen):
+        for j in range(i):
+            if seconds[j] > (1 + SLACK) * seconds[i]:
+                raise AssertionError(f"{chosen[j]['name']} stands before {first['name']}, but takes {seconds[j]:.4g} s, and that {seconds[i]:.4g} s")
+    if len(chosen) < 4:
+        raise AssertionError(f"only {len(chosen)} candidates to compare")
+
+
+def check_links(starling):
+    """Two racks with slow links between them, their nodes taking turns: a ring numbered along fast links leaves a rack twice, not every time."""
+    n = 8
+    fast = [[i, j, 1000, 0.1] for i in range(n) for j in range(i + 1, n) if i % 2 == j % 2]
+    with tempfile.TemporaryDirectory(prefix="starling-links-") as folder:
+        write(folder, "links.json", {"nodes": n, "bandwidth_mbit": 10, "latency_ms": 5, "links": fast})
+        said = rank(starling, "--nodes", str(n), "--links", os.path.join(folder, "links.json"))["candidates"]
+    ring = next(c for c in said if c["name"] == "ring")
+    edges = {(min(a, b), max(a, b)) for a, b, _ in ring["topology"]["edges"] if a != b}
+    crossing = [edge for edge in edges if edge[0] % 2 != edge[1] % 2]
+    if not ring["relabelled"] or len(edges) != n or len(crossing) != 2:
+        raise AssertionError(f"the ring's edges are {sorted(edges)}")
+    slow, quick = 5e-3 + PARAMETERS * 32 / 10e6, PARAMETERS * 32 / 1000e6
+    if abs(ring["round_seconds"] - (slow + quick)) > 1e-9:
+        raise AssertionError(f"a round takes {ring['round_seconds']}, not {slow + quick}")
+
+
+def check_notes(starling):
+    said = rank(starling, "--nodes", "12", "--link", "100:0.01")
+    one_peer = next(c for c in said["candidates"] if c["name"] == "one-peer-exponential")
+    cuboid = next(c for c in said["candidates"] if c["name"] == "hyper-cuboid 2x2x3")
+    if "12 is not a power of two" not in one_peer["why"] or cuboid["exact_after"] != 3:
+        raise AssertionError(f"{one_peer['why']}; {cuboid['exact_after']}")
+    if not any("hyper-cuboid 2x2x3 (3 rounds)" in note and "base-k" in note for note in said["notes"]):
+        raise AssertionError(f"no way out is named: {said['notes']}")
+
+
+def main():
+    starling, only = arguments(__doc__)
+    tests = [(f"{nodes} nodes at {mbit} Mbit/s and {latency} ms", check_ranking, (nodes, mbit, latency))
+             for nodes, mbit, latency in ((8, 100, 0.1), (12, 100, 0.1), (12, 1000, 20), (15, 10, 1), (16, 100, 0.1))[:3 if QUICK else 5]]
+    tests += [("links that differ", check_links, ()), ("reasons and ways out", check_notes, ())]
+    failed = 0
+    for name, check, parameters in tests:
+        if only not in name:
+            continue
+        try:
+            check(starling, *parameters)
+            print(f"ok rank: {name}", flush=True)
+        except AssertionError as error:
+            failed += 1
+            print(f"not ok rank: {name}: {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+/* test_rank.c - the ranking of topologies: what it promises of every number of nodes, and the order along fast links. tests/parity/test_rank.py compares it with the simulator. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+#include "starling/rank.h"
+#include "starling/spectrum.h"
+#include "topology/candidates.h"
+
+static sl_error error;
+
+static sl_links *alike(uint32_t nodes, double bandwidth_mbit, double latency_ms) {
+    sl_links *links = NULL;
+    ck_assert_int_eq(sl_links_uniform(&links, nodes, (sl_link){bandwidth_mbit, latency_ms}, &error), 0);
+    return links;
+}
+
+static sl_ranking *rank(uint32_t nodes, const sl_links *links) {
+    sl_ranking *r = NULL;
+    sl_rank_settings s;
+    sl_rank_defaults(&s);
+    s.nodes = nodes;
+    s.links = links;
+    s.message_bytes = 4e6;
+    ck_assert_msg(sl_ranking_open(&r, &s, &error) == 0, "%u nodes: %s", nodes, error.text);
+    return r;
+}
+
+static const sl_candidate *find(const sl_ranking *r, const char *name) {
+    for (size_t i = 0; i < sl_ranking_count(r); i++)
+        if (strcmp(sl_ranking_at(r, i)->name, name) == 0)
+            return sl_ranking_at(r, i);
+    return NULL;
+}
+
+static void expect_sound(const sl_ranking *r, uint32_t nodes) {
+    double before = 0;
+    for (size_t i = 0; i < sl_ranking_count(r); i++) {
+        const sl_candidate *c = sl_ranking_at(r, i);
+        ck_assert_msg(c->seconds >= before, "%u nodes: %s after %g s", nodes, c->name, before);
+        before = c->seconds;
+        ck_assert_uint_eq(sl_topology_nodes(c->topology), nodes);
+        ck_assert_msg(c->rounds >= 1 && c->gap > 0 && c->gap <= 1 && c->degree_max >= 1 && c->degree_max < nodes, "%u nodes: %s: %g rounds, gap %g, %u peers",
+                      nodes, c->name, c->rounds, c->gap, c->degree_max);
+        ck_assert_double_eq_tol(c->seconds, c->rounds * c->round_seconds, 1e-12 * c->seconds);
+        sl_stochasticity s = sl_topology_stochasticity(c->topology);
+        ck_assert_msg(s.row && s.column, "%u nodes: %s is not doubly stochastic", nodes, c->name);
+        for (size_t j = 0; j < i; j++)
+            ck_assert_msg(sl_topology_hash(sl_ranking_at(r, j)->topology) != sl_topology_hash(c->topology), "%u nodes: %s twice", nodes, c->name);
+    }
+}
+
+START_TEST(every_number_of_nodes_has_a_ranking) {
+    for (uint32_t n = 2; n <= 26; n++) {
+        sl_links *links = alike(n, 1000, 0.1);
+        sl_ranking *r = rank(n, links);
+        ck_assert_uint_ge(sl_ranking_count(r), n == 2 ? 2 : 5);
+        expect_sound(r, n);
+        sl_ranking_close(&r);
+        sl_links_close(&links);
+    }
+}
+END_TEST
+
+/* Averages in one round of n - 1 models each, in log2 n rounds of one model each. */
+START_TEST(latency_and_bandwidth_choose_differently) {
+    sl_links *far = alike(16, 0, 100), *thin = alike(16, 10, 0);
+    sl_ranking *r = rank(16, far);
+    ck_assert_str_eq(sl_ranking_at(r, 0)->name, "complete");
+    ck_assert_double_eq_tol(sl_ranking_at(r, 0)->seconds, 0.1, 1e-12);
+    sl_ranking_close(&r);
+    r = rank(16, thin);
+    ck_assert_uint_eq(sl_ranking_at(r, 0)->degree_max, 1);
+    ck_assert_double_eq_tol(sl_ranking_at(r, 0)->seconds, 4 * 3.2, 1e-9);
+    sl_ranking_close(&r);
+    sl_links_close(&far);
+    sl_links_close(&thin);
+}
+END_TEST
+
+START_TEST(gaps_are_those_of_the_spectrum) {
+    sl_links *links = alike(12, 100, 1);
+    sl_ranking *r = rank(12, links);
+    for (size_t i = 0; i < sl_ranking_count(r); i++) {
+        const sl_candidate *c = sl_ranking_at(r, i);
+        sl_spectrum spectrum;
+        if (sl_topology_period(c->topology) > 1)
+            continue;
+        ck_assert_int_eq(sl_spectrum_compute(&spectrum, c->topology, NULL, &error), 0);
+        ck_assert_double_eq_tol(c->gap, spectrum.gap, 1e-9);
+    }
+    const sl_candidate *one_peer = find(r, "one-peer-exponential"); /* ||product of a period|| = 0.2091 */
+    ck_assert_double_eq_tol(one_peer->gap, 0.3238, 2e-4);
+    ck_assert_ptr_nonnull(strstr(one_peer->why, "12 is not a power of two"));
+    ck_assert_uint_eq(find(r, "hyper-cuboid 2x2x3")->exact_after, 3);
+    ck_assert_double_eq(find(r, "hyper-cuboid 2x2x3")->rounds, 3);
+    sl_ranking_close(&r);
+    sl_links_close(&links);
+}
+END_TEST
+
+START_TEST(the_same_again) {
+    sl_links *links = alike(18, 100, 1);
+    sl_ranking *a = rank(18, links), *b = rank(18, links);
+    ck_assert_uint_eq(sl_ranking_count(a), sl_ranking_count(b));
+    for (size_t i = 0; i < sl_ranking_count(a); i++) {
+        ck_assert_str_eq(sl_ranking_at(a, i)->name, sl_ranking_at(b, i)->name);
+        ck_assert(sl_ranking_at(a, i)->seconds == sl_ranking_at(b, i)->seconds);
+    }
+    sl_ranking_close(&a);
+    sl_ranking_close(&b);
+    sl_links_close(&links);
+}
+END_TEST
+
+/* ---- links that differ ---- */
+
+/* `racks` racks whose nodes take turns: fast within, slow between. */
+static sl_links *racked(uint32_t nodes, uint32_t racks) {
+    char json[16384];
+    int used = snprintf(json, sizeof json, "{\"nodes\": %u, \"bandwidth_mbit\": 10, \"latency_ms\": 5, \"links\": [", nodes);
+    const char *comma = "";
+    for (uint32_t i = 0; i < nodes; i++)
+        for (uint32_t j = i + racks; j < nodes; j += racks, comma = ",")
+            used += snprintf(json + used, sizeof json - (size_t)used, "%s[%u, %u, 1000, 0.1]", comma, i, j);
+    snprintf(json + used, sizeof json - (size_t)used, "]}");
+    sl_links *links = NULL;
+    ck_assert_msg(sl_links_parse(&links, json, "test", &error) == 0, "%s", error.text);
+    return links;
+}
+
+START_TEST(the_order_leaves_each_rack_once) {
+    for (uint32_t racks = 1; racks <= 4; racks++) {
+        uint32_t n = 4 * racks, order[16], crossings = 0, seen = 0;
+        sl_links *links = racked(n, racks);
+        ck_assert_int_eq(sl_links_order(order, links, 1e6, &error), 0);
+        for (uint32_t k = 0; k < n; k++) {
+            seen |= 1u << order[k];
+            crossings += order[k] % racks != order[(k + 1) % n] % racks;
+        }
+        ck_assert_uint_eq(seen, (1u << n) - 1);
+        ck_assert_uint_eq(crossings, racks == 1 ? 0 : racks);
+        sl_links_close(&links);
+    }
+}
+END_TEST
+
+START_TEST(small_orders) {
+    for (uint32_t n = 1; n <= 3; n++) {
+        uint32_t order[3] = {9, 9, 9}, sum = 0;
+        sl_links *links = alike(n, 100, 1);
+        ck_assert_int_eq(sl_links_order(order, links, 1, &error), 0);
+        for (uint32_t k = 0; k < n; k++)
+            sum += 1u << order[k];
+        ck_assert_uint_eq(sum, (1u << n) - 1);
+        sl_links_close(&links);
+    }
+}
+END_TEST
+
+/* Numbering anew changes times, and nothing else. */
+START_TEST(numbering_along_links_keeps_the_rounds) {
+    sl_links *links = racked(12, 3), *same = alike(12, 100, 1);
+    sl_ranking *numbered = rank(12, links), *plain = rank(12, same);
+    expect_sound(numbered, 12);
+    size_t count = 0;
+    for (size_t i = 0; i < sl_ranking_count(numbered); i++) {
+        const sl_candidate *c = sl_ranking_at(numbered, i), *other = find(plain, c->name);
+        count += c->relabelled;
+        if (other == NULL)
+            continue; /* only worth a look where numbers matter */
+        ck_assert_double_eq(c->rounds, other->rounds);
+        ck_assert_double_eq(c->bytes, other->bytes);
+    }
+    ck_assert_uint_ge(count, 3);
+    sl_ranking_close(&numbered);
+    sl_ranking_close(&plain);
+    sl_links_close(&links);
+    sl_links_close(&same);
+}
+END_TEST
+
+START_TEST(sides_are_as_equal_as_possible) {
+    static const struct {
+        uint32_t nodes, count, sides[3];
+        bool possible;
+    } cases[] = {{12, 2, {3, 4}, true}, {16, 2, {4, 4}, true}, {30, 3, {2, 3, 5}, true}, {64, 3, {4, 4, 4}, true}, {13, 2, {0}, false}, {6, 3, {0}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t sides[SL_SIDES_MAX];
+        ck_assert_int_eq(equal_sides(sides, cases[i].count, cases[i].nodes), cases[i].possible);
+        for (uint32_t d = 0; cases[i].possible && d < cases[i].count; d++)
+            ck_assert_uint_eq(sides[d], cases[i].sides[d]);
+    }
+}
+END_TEST
+
+START_TEST(settings_that_are_not_allowed) {
+    sl_links *links = alike(8, 100, 1);
+    sl_rank_settings good;
+    sl_rank_defaults(&good);
+    good.nodes = 8;
+    good.links = links;
+    sl_rank_settings bad[5] = {good, good, good, good, good};
+    bad[0].nodes = 1;
+    bad[1].nodes = SL_RANK_NODES_MAX + 1;
+    bad[2].nodes = 9;
+    bad[3].epsilon = 1;
+    bad[4].message_bytes = NAN;
+    static const char *const words[] = {"nodes: 1", "2000", "links", "epsilon", "message_bytes"};
+    for (int i = 0; i < 5; i++) {
+        sl_ranking *r = NULL;
+        ck_assert_int_eq(sl_ranking_open(&r, &bad[i], &error), SL_EINVAL);
+        ck_assert_ptr_null(r);
+        ck_assert_msg(strstr(error.text, words[i]) != NULL, "%s", error.text);
+    }
+    sl_links_close(&links);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("rank");
+    ADD_TESTS(suite, "ranking", every_number_of_nodes_has_a_ranking, latency_and_bandwidth_choose_differently, gaps_are_those_of_the_spectrum, the_same_again,
+              sides_are_as_equal_as_possible, settings_that_are_not_allowed);
+    ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, small_orders, numbering_along_links_keeps_the_rounds);
+    return run_suite(suite);
+}
