@@ -122,49 +122,61 @@ typedef struct finish {
     bool relu, add; /* y = max(0, sums); y += sums */
 } finish;
 
-KERNEL void finish_lanes(float *y, lanes sums, uint32_t width, finish f) {
+/* `width` lanes of sums; where it may `spill`, whole vectors: what is written beyond is written again later. */
+KERNEL void finish_lanes(float *y, lanes sums, uint32_t width, bool spill, finish f) {
     if (f.add)
         sums += load_part(y, width);
-    store_part(y, f.relu ? relu(sums) : sums, width);
+    store_part(y, f.relu ? relu(sums) : sums, spill ? LANES : width);
 }
 
-/* The first `pixels` of a tile, whose windows begin at x + offsets[p]; `vectors` (constant) of their channels, the last
- * `width` lanes wide. */
-KERNEL void convolve_tile(float *y, const float *x, const size_t offsets[TILE], const float *panel, const geometry *g, uint32_t pixels,
-                          uint32_t vectors, uint32_t width, finish f) {
+/* The first `pixels` of a tile of `height` (constant), whose windows begin at x + offsets[p]; `vectors` (constant) of their
+ * channels, the last `width` lanes wide. */
+KERNEL void convolve_tile(float *y, const float *x, const size_t *offsets, const float *panel, const geometry *g, uint32_t pixels,
+                          uint32_t height, uint32_t vectors, uint32_t width, finish f) {
     tile_sums sums;
     size_t run = (size_t)g->window * g->channels;
-#pragma GCC unroll 6
-    for (uint32_t p = 0; p < TILE; p++) {
-        sums[p][0] = load(panel);
-        sums[p][1] = load(panel + LANES);
-    }
+#pragma GCC unroll 12
+    for (uint32_t i = 0; i < height * vectors; i++)
+        sums[i] = load(panel + i % vectors * LANES);
     panel += PANEL;
     for (uint32_t r = 0; r < g->window; r++, x += (size_t)g->framed_width * g->channels, panel += run * PANEL)
-        tile_product(sums, x, offsets, panel, run, vectors);
-#pragma GCC unroll 6
-    for (uint32_t p = 0; p < TILE; p++)
+        tile_product(sums, x, offsets, panel, run, height, vectors);
+    bool spills = g->outputs < PANEL && !f.add; /* into the next pixel, and this is the only panel */
+#pragma GCC unroll 12
+    for (uint32_t p = 0; p < height; p++)
 #pragma GCC unroll 2
         for (uint32_t v = 0; v < vectors; v++)
             if (p < pixels)
-                finish_lanes(y + (size_t)p * g->outputs + v * LANES, sums[p][v], v + 1 < vectors ? LANES : width, f);
+                finish_lanes(y + (size_t)p * g->outputs + v * LANES, sums[p * vectors + v], v + 1 < vectors ? LANES : width,
+                             spills && p + 1 < pixels, f);
 }
 
-/* Where the windows of TILE pixels from `pixel` on begin, counting row by row; past the image's end, at 0. */
-static inline void find_windows(size_t offsets[TILE], const geometry *g, uint32_t pixel) {
-    for (uint32_t p = 0; p < TILE; p++, pixel++) {
-        size_t row = pixel / g->width, column = pixel % g->width;
-        offsets[p] = row < g->height ? (row * g->framed_width + column) * g->stride * g->channels : 0;
+/* A pixel of y, row by row, and where its window begins. */
+typedef struct cursor {
+    uint32_t row, column;
+} cursor;
+
+/* Where the windows of the next `count` pixels begin; past the image's end, at 0. */
+KERNEL void find_windows(size_t *offsets, cursor *at, const geometry *g, uint32_t count) {
+    for (uint32_t p = 0; p < count; p++) {
+        offsets[p] = at->row < g->height ? ((size_t)at->row * g->framed_width + at->column) * g->stride * g->channels : 0;
+        at->column++;
+        if (at->column == g->width) {
+            at->column = 0;
+            at->row++;
+        }
     }
 }
 
-/* One panel of channels of one image. */
-KERNEL void convolve_panel(float *y, const float *x, const float *panel, const geometry *g, uint32_t vectors, uint32_t width, finish f) {
+/* One panel of channels of one image, in tiles of `height`. */
+KERNEL void convolve_panel(float *y, const float *x, const float *panel, const geometry *g, uint32_t height, uint32_t vectors, uint32_t width,
+                           finish f) {
     uint32_t count = g->height * g->width;
-    for (uint32_t pixel = 0; pixel < count; pixel += TILE, y += (size_t)TILE * g->outputs) {
-        size_t offsets[TILE];
-        find_windows(offsets, g, pixel);
-        convolve_tile(y, x, offsets, panel, g, count - pixel, vectors, width, f);
+    cursor at = {0};
+    for (uint32_t pixel = 0; pixel < count; pixel += height, y += (size_t)height * g->outputs) {
+        size_t offsets[NARROW_TILE];
+        find_windows(offsets, &at, g, height);
+        convolve_tile(y, x, offsets, panel, g, count - pixel, height, vectors, width, f);
     }
 }
 
@@ -172,11 +184,11 @@ static void convolve(float *y, const float *x, const float *packed, const geomet
     for (uint32_t column = 0; column < g->outputs; column += PANEL, packed += PANEL * (depth_of(g) + 1)) {
         uint32_t rest = g->outputs - column;
         if (rest >= PANEL)
-            convolve_panel(y + column, x, packed, g, 2, LANES, f);
+            convolve_panel(y + column, x, packed, g, TILE, 2, LANES, f);
         else if (rest > LANES)
-            convolve_panel(y + column, x, packed, g, 2, rest - LANES, f);
+            convolve_panel(y + column, x, packed, g, TILE, 2, rest - LANES, f);
         else
-            convolve_panel(y + column, x, packed, g, 1, rest, f);
+            convolve_panel(y + column, x, packed, g, NARROW_TILE, 1, rest, f);
     }
 }
 
@@ -212,7 +224,8 @@ KERNEL void gradient_tile(float *to, const float *x, const float *d, const geome
     for (uint32_t i = 0; i < height; i++)
 #pragma GCC unroll 2
         for (uint32_t v = 0; v < vectors; v++)
-            finish_lanes(to + (size_t)i * g->outputs + v * LANES, sums[i][v], v + 1 < vectors ? LANES : width, (finish){.add = true});
+            finish_lanes(to + (size_t)i * g->outputs + v * LANES, sums[i * vectors + v], v + 1 < vectors ? LANES : width, false,
+                         (finish){.add = true});
 }
 
 /* All tiles of one panel of channels for a block of rows. */

@@ -55,6 +55,17 @@ KERNEL lanes relu(lanes v) {
     return (lanes)((lanes_mask)v & ~(v < 0));
 }
 
+/* a where the mask is set, b elsewhere. */
+KERNEL lanes choose(lanes_mask mask, lanes a, lanes b) {
+    return (lanes)(((lanes_mask)a & mask) | ((lanes_mask)b & ~mask));
+}
+
+/* The first `width` lanes. */
+KERNEL lanes_mask first_lanes(uint32_t width) {
+    const lanes_mask index = {0, 1, 2, 3, 4, 5, 6, 7};
+    return index < (int32_t)width;
+}
+
 /* v where y > 0, else 0. */
 KERNEL lanes where_positive(lanes v, lanes y) {
     return (lanes)((lanes_mask)v & (y > 0));

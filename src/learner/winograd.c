@@ -188,11 +188,11 @@ static void multiply(float *m, const float *v, const float *u, size_t count, uin
             for (size_t t = 0; t < count; t += TILE) { /* BLOCK is a multiple: rows beyond `count` are there, and nobody looks at them */
                 tile_sums sums;
                 tile_clear(sums);
-                tile_product(sums, v + t * channels, offsets, u, channels, 2);
+                tile_product(sums, v + t * channels, offsets, u, channels, TILE, 2);
 #pragma GCC unroll 6
                 for (size_t i = 0; i < TILE; i++) {
-                    store(m + (t + i) * outputs + k, sums[i][0]);
-                    store(m + (t + i) * outputs + k + LANES, sums[i][1]);
+                    store(m + (t + i) * outputs + k, sums[2 * i]);
+                    store(m + (t + i) * outputs + k + LANES, sums[2 * i + 1]);
                 }
             }
 }
@@ -203,8 +203,8 @@ KERNEL void correlate_tile(float *s, const float *v, const float *n, size_t coun
     tile_outer_product(sums, v, channels, n, outputs, count, height, 2);
 #pragma GCC unroll 6
     for (uint32_t i = 0; i < height; i++, s += outputs) {
-        store(s, load(s) + sums[i][0]);
-        store(s + LANES, load(s + LANES) + sums[i][1]);
+        store(s, load(s) + sums[2 * i]);
+        store(s + LANES, load(s + LANES) + sums[2 * i + 1]);
     }
 }
 
