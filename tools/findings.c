@@ -70,6 +70,7 @@ static int take_topology(findings *f, sl_error *error) {
     f->report.period = sl_topology_period(t);
     f->report.stochastic = sl_topology_stochasticity(t);
     f->traffic = sl_topology_traffic(t);
+    f->optimized = sl_topology_optimum(&f->optimum, t);
     int result = sl_topology_structure(&f->structure, t, error);
     if (result == 0)
         result = sl_spectrum_compute(&f->spectrum, t, NULL, error);
@@ -150,16 +151,31 @@ static bool is_almost(bool holds, double residual) {
     return !holds && residual < ALMOST;
 }
 
+static bool alternates(const findings *f) {
+    const inquiry *a = &f->asked;
+    return a->topology != NULL ? sl_topology_alternates(a->topology) : f->report.nodes > 1 && f->spectrum.gap_lambda_n == 0;
+}
+
+/* How a file asks for it, where W has a name. */
+static const char *lazy_form(const findings *f, char name[64]) {
+    const sl_topology_spec *spec = f->asked.topology != NULL ? sl_topology_description(f->asked.topology) : f->asked.spec;
+    name[0] = '\0';
+    if (spec->weighting != SL_WEIGHTING_EXPLICIT)
+        snprintf(name, 64, ": \"weights\": \"%s\"", sl_weighting_name(spec->weighting, true));
+    return name;
+}
+
 size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]) {
     const sl_stochasticity *s = &f->report.stochastic;
     size_t count = 0;
+    char name[64];
 #define NOTE(...) snprintf(notes[count++], NOTE_BYTES, __VA_ARGS__)
     if (!f->structure.connected)
         NOTE("The graph falls into %u parts; the largest has %u of %u nodes. Nothing can be trained on it: nodes of one part never hear of another's.", f->structure.components,
              f->structure.component_nodes_max, f->report.nodes);
-    if (f->spectrum.symmetric && f->structure.bipartite && f->report.nodes > 1 && f->spectrum.gap_lambda_n < 1e-12)
+    if (alternates(f))
         NOTE("lambda_n = -1: the graph is bipartite and no node keeps a weight for itself, so that averages swing between its two sides for ever. "
-             "The lazy form of the weights, (I + W)/2, has no negative eigenvalue: \"weights\": \"lazy-metropolis\".");
+             "The lazy form of the weights, (I + W)/2, has no negative eigenvalue%s.", lazy_form(f, name));
     if (is_almost(s->row, s->row_residual) || is_almost(s->column, s->column_residual))
         NOTE("%s almost sum to 1 (off by %.3g at most, %g is allowed): were the weights rounded? Give more digits, or leave the nodes' own weights out.",
              s->row ? "Columns" : "Rows", s->row ? s->column_residual : s->row_residual, SL_STOCHASTIC_TOLERANCE);

@@ -33,6 +33,8 @@ typedef struct findings {
     sl_spectrum spectrum;
     double *real, *imaginary;      /* (nodes) eigenvalues; NULL: not asked for */
     bool by_formula;
+    bool optimized;                /* its weights are fmmc or fdla: */
+    sl_optimum optimum;
     double *errors;                /* (error_count) ||W(k) ... W(1) - J||: of schedules and of matrices that are not symmetric */
     uint32_t error_count;
     uint32_t exact_after;          /* 0: never */

@@ -82,6 +82,8 @@ static void put_spectrum(json_t *to, const findings *f) {
     put(to, "singular_2", real(s->singular_2));
     put(to, "spectrum", json_pack("{ss sb so so}", "method", sl_spectrum_method_name(s->method), "converged", s->converged, "residual", real(s->residual), "gap_error",
                                   real(s->gap_error)));
+    if (f->optimized)
+        put(to, "optimum", json_pack("{so so sb}", "rho", real(f->optimum.rho), "lower_bound", real(f->optimum.lower_bound), "converged", f->optimum.converged));
     if (f->real != NULL)
         put(to, "eigenvalues", eigenvalues(f));
 }

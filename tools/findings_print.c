@@ -56,6 +56,8 @@ static void print_spectrum(const findings *f) {
         printf("  1 - lambda_2        %.12g\n", s->gap_lambda2);
     printf("  ||W - J||           %.12g\n", s->singular_2);
     printf("  computed by         %s, residual %.2g%s\n", sl_spectrum_method_name(s->method), s->residual, s->converged ? "" : ", not converged");
+    if (f->optimized)
+        printf("  least possible rho  at least %.9g, at most %.9g%s\n", f->optimum.lower_bound, f->optimum.rho, f->optimum.converged ? "" : ", not converged");
     if (f->real == NULL)
         return;
     if (s->symmetric) {

@@ -286,7 +286,7 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
 /* Statistics of x for normalisation, from training samples spread evenly over all of them: the same for every agent. */
 static void collect_statistics(sl_learner *learner, const float *x) {
     const sl_samples *train = &learner->data.train;
-    uint32_t batches = (STATISTICS_ROWS + learner->batch - 1) / learner->batch;
+    uint32_t wanted = train->count < STATISTICS_ROWS ? train->count : STATISTICS_ROWS, batches = (wanted + learner->batch - 1) / learner->batch;
     uint64_t total = (uint64_t)batches * learner->batch;
     sl_network_forget(&learner->network);
     for (uint32_t b = 0; b < batches; b++) {

@@ -6,15 +6,26 @@
 #include "starling/spectrum.h"
 #include "topology/union.h"
 
-/* The edges that are left, explicit, without own weights: a row (push-sum: a column) that is completed to 1 has kept the lost node's weight for itself. */
-static uint64_t edges_without(const phase *p, uint32_t nodes, uint32_t lost, sl_edge *edges) {
+static uint32_t renumber(uint32_t i, uint32_t lost) {
+    return i - (i > lost);
+}
+
+/* The edges that are left, explicit: a node has kept for itself what it gave the lost one (where only columns sum to 1: what that one gave it). */
+static uint64_t edges_without(const phase *p, bool by_column, uint32_t nodes, uint32_t lost, sl_edge *edges) {
+    const side *kept = by_column ? &p->out : &p->in;
     uint64_t count = 0;
-    for (uint32_t i = 0; i < nodes; i++)
-        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
-            uint32_t j = p->in.peers[e];
-            if (i != lost && j != lost)
-                edges[count++] = (sl_edge){j - (j > lost), i - (i > lost), p->in.weights[e]};
-        }
+    for (uint32_t i = 0; i < nodes; i++) {
+        double self = p->self[i];
+        uint32_t to = renumber(i, lost);
+        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1] && i != lost; e++)
+            if (p->in.peers[e] != lost)
+                edges[count++] = (sl_edge){renumber(p->in.peers[e], lost), to, p->in.weights[e]};
+        for (uint64_t e = kept->start[i]; e < kept->start[i + 1]; e++)
+            if (kept->peers[e] == lost)
+                self += kept->weights[e];
+        if (i != lost)
+            edges[count++] = (sl_edge){to, to, self};
+    }
     return count;
 }
 
@@ -25,13 +36,12 @@ static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_phas
     spec.nodes = t->nodes - 1;
     spec.family = SL_FAMILY_EDGES;
     spec.weighting = SL_WEIGHTING_EXPLICIT;
-    spec.self_completes_column = !t->stochastic.row;
     spec.phases = phases;
     spec.phase_count = t->period;
     spec.in_parts = true;
     for (uint32_t k = 0; k < t->period; k++) {
-        phases[k] = (sl_phase_spec){edges, edges_without(&t->phases[k], t->nodes, lost, edges)};
-        edges += t->phases[k].edges;
+        phases[k] = (sl_phase_spec){edges, edges_without(&t->phases[k], !t->stochastic.row, t->nodes, lost, edges)};
+        edges += t->phases[k].edges + t->nodes;
     }
     sl_topology *rest = NULL;
     sl_spectrum spectrum;
@@ -44,15 +54,20 @@ static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_phas
     return result;
 }
 
+/* Where all nodes are alike, so are their weights; of those that a solver or the links chose that is not known. */
+static bool follows_degrees(sl_weighting weighting) {
+    return weighting != SL_WEIGHTING_FMMC && weighting != SL_WEIGHTING_FDLA && weighting != SL_WEIGHTING_BANDWIDTH;
+}
+
 static int try_all(sl_node_loss *out, const sl_topology *t, sl_error *error) {
     uint64_t edges = 0;
     for (uint32_t k = 0; k < t->period; k++)
-        edges += t->phases[k].edges;
-    sl_edge *kept = calloc(edges + 1, sizeof *kept);
+        edges += t->phases[k].edges + t->nodes;
+    sl_edge *kept = calloc(edges, sizeof *kept);
     sl_phase_spec *phases = calloc(t->period, sizeof *phases);
     int result = kept && phases ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the loss of a node");
     sl_node_loss worst = {0};
-    uint32_t tried = topology_is_alike(t) ? 1 : t->nodes;
+    uint32_t tried = topology_is_alike(t) && follows_degrees(t->spec.weighting) ? 1 : t->nodes;
     for (uint32_t i = 0; i < tried && result == 0 && worst.rho < 1; i++) {
         double rho = 0;
         result = rho_without(&rho, t, i, phases, kept, error);

@@ -227,6 +227,15 @@ def fewer_samples_than_nodes(scene):
     refuse_everywhere(scene, "8", "samples", data={"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1})
 
 
+def model_that_does_not_fit_the_data(scene):
+    refuse(scene, "model.name", "resnet20", "32x32x3", "digits", "28x28x1", command="run", model__name="resnet20")
+    refuse(scene, "model.name", "resnet20", "32x32x3", "28x28x1", command="sim", model__name="resnet20")
+
+
+def augmentation_of_what_is_no_image(scene):
+    refuse(scene, "data.augment", "lenet5", command="sim", data__augment=True)
+
+
 def output_folder_in_the_way(scene):
     scene.write("file", "")
     for command in ("run", "sim"):
@@ -317,9 +326,47 @@ def rankings_of_what_cannot_be_ranked(scene):
         scene.call("topology", "rank", *arguments).check_refused(*words)
 
 
+def analyse(scene, topology, *options):
+    return scene.call("topology", "analyse", scene.write("topology.json", topology), *options)
+
+
+def topologies_that_cannot_be_analysed(scene):
+    """Of a matrix that is almost stochastic: which row, and by how much."""
+    almost = '{"nodes": 3, "edges": [[0, 0, 0.5], [0, 1, 0.5], [1, 0, 0.5], [1, 1, 0.250001], [1, 2, 0.25], [2, 1, 0.25], [2, 2, 0.75]]}'
+    analyse(scene, almost).check_refused("topology.json", "row 1", "1.000001", "1e-06")
+    analyse(scene, '{"nodes": 5, "family": "random-regular", "degree": 3}').check_refused("degree", "3", "5")
+    analyse(scene, '{"nodes": 2000000, "family": "random-regular", "degree": 3}').check_refused("random-regular", "2000000", "1000000")
+    ring = '{"nodes": 4, "family": "ring"}'
+    links = scene.write("links.json", '{"nodes": 3, "latency_ms": 1}')
+    for options, words in ((("--require", "quick"), ("quick", "gap=X")), (("--require", "gap"), ("gap=0.5",)), (("--require", "exact=3"), ("exact", "no value")),
+                           (("--epsilon", "2"), ("epsilon", "2")), (("--parameters", "many"), ("parameters", "many")), (("--links", links), ("links.json", "3", "4")),
+                           (("--links", scene.path("none.json")), ("none.json",)), (("--fast",), ("--fast",))):
+        analyse(scene, ring, *options).check_refused(*words)
+
+
+def topologies_that_are_not_good_enough(scene):
+    """The analysis is printed all the same, and a line says what does not hold."""
+    ring = '{"nodes": 8, "family": "ring"}'
+    for topology, options, words in ((ring, ("--require", "connected", "--require", "gap=0.5"), ("gap=0.5", "0.195")), (ring, ("--require", "exact"), ("exact",)),
+                                     ('{"nodes": 4, "edges": [[0, 1], [2, 3]]}', (), ("connected", "2 parts"))):
+        ended = analyse(scene, topology, *options)
+        check(ended.code == 1 and "spectral gap" in ended.out and len(ended.err.splitlines()) == 1, f"code {ended.code}, {ended.err!r}")
+        check(all(word in ended.err for word in words), f"{words} are not all in {ended.err!r}")
+    ended = analyse(scene, ring, "--require", "doubly-stochastic", "--require", "gap=0.19", "--require", "diameter=4", "--require", "rounds=32")
+    check(ended.code == 0 and not ended.err, f"code {ended.code}, {ended.err!r}")
+
+
+def averages_that_swing_for_ever(scene):
+    """lambda_n = -1 is explained, and the lazy form of the weights offered; with it there is nothing to explain."""
+    ended = analyse(scene, '{"nodes": 4, "family": "ring", "weights": "max-degree0"}')
+    check(ended.code == 0 and "bipartite and no node keeps" in ended.out and "lazy-max-degree0" in ended.out, f"code {ended.code}, {ended.out!r}")
+    ended = analyse(scene, '{"nodes": 4, "family": "ring", "weights": "lazy-max-degree0"}')
+    check(ended.code == 0 and "note" not in ended.out, f"code {ended.code}, {ended.out!r}")
+
+
 def help_and_version(scene):
     for arguments in (("--help",), ("--version",), ("run", "--help"), ("agent", "--help"), ("sim", "--help"), ("check", "--help"),
-                      ("topology", "--help"), ("topology", "make", "--help")):
+                      ("topology", "--help"), ("topology", "make", "--help"), ("topology", "analyse", "--help")):
         ended = scene.call(*arguments)
         check(ended.code == 0 and ended.out and not ended.err, f"{arguments}: code {ended.code}, stderr {ended.err!r}")
 
@@ -332,6 +379,7 @@ if __name__ == "__main__":
                no_levels, compressor_where_none_is_taken, compressor_that_does_not_contract, directed_graph_where_symmetry_is_needed,
                schedule_where_sums_are_kept, rows_only_under_push_sum, server_that_does_not_exist, local_steps_where_messages_follow_the_model,
                momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
-               data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes,
+               data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes, model_that_does_not_fit_the_data, augmentation_of_what_is_no_image,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
-               roster_of_another_size, roster_malformed, rank_beyond_the_topology, pictures_that_cannot_be_drawn, rankings_of_what_cannot_be_ranked, bad_usage, help_and_version])
+               roster_of_another_size, roster_malformed, rank_beyond_the_topology, pictures_that_cannot_be_drawn, rankings_of_what_cannot_be_ranked,
+               topologies_that_cannot_be_analysed, topologies_that_are_not_good_enough, averages_that_swing_for_ever, bad_usage, help_and_version])

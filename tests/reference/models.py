@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Losses and gradients of LeNet-5 and ResNet-20 by PyTorch in float64, for tests/unit/test_layers.c.
+
+Run once: tests/reference/models.py > tests/reference/models.json      (Debian: python3-torch)
+
+Parameters, inputs and labels come from a formula that both sides compute, so that the file holds only results: the loss, and of
+each tensor's gradient its norm, its product with a pattern, and its first and last numbers, in Starling's order of numbers.
+"""
+import json
+import math
+
+import torch
+from torch.nn import functional as F
+
+torch.set_default_dtype(torch.float64)
+SHOWN = 4
+
+
+def uniform(count, salt):
+    """Number i of [-1, 1): Knuth's multiplicative hash, mixed; the same in C."""
+    i = torch.arange(count, dtype=torch.int64)
+    h = (i * 2654435761 + salt * 40503) % 2**32
+    h = (h ^ (h >> 15)) * 2246822519 % 2**32
+    h = (h ^ (h >> 13)) * 3266489917 % 2**32
+    return ((h ^ (h >> 16)).double() / 2**31 - 1).float().double()
+
+
+class Parameters:
+    """Hands out tensors in the flat vector's order; remembers them with the way back to that order."""
+
+    def __init__(self):
+        self.tensors = []
+
+    def take(self, shape, scale, centre=0.0):
+        values = (centre + scale * uniform(math.prod(shape), 100 + len(self.tensors))).float().double()
+        tensor = values.reshape(shape).requires_grad_()
+        self.tensors.append(tensor)
+        return tensor
+
+    def weights(self, *shape):
+        return self.take(shape, math.sqrt(6 / math.prod(shape[:-1])))
+
+
+def conv(p, x, window, outputs, bias=False, **options):
+    w = p.weights(window, window, x.shape[1], outputs)
+    return F.conv2d(x, w.permute(3, 2, 0, 1), p.take((outputs,), 0.1) if bias else None, **options)
+
+
+def dense(p, x, outputs):
+    return x @ p.weights(x.shape[1], outputs) + p.take((outputs,), 0.1)
+
+
+def norm(p, x):
+    scale, shift = p.take((x.shape[1],), 0.2, 1.0), p.take((x.shape[1],), 0.2)
+    return F.batch_norm(x, None, None, scale, shift, training=True, eps=1e-5)
+
+
+def flat(x):
+    return x.permute(0, 2, 3, 1).flatten(1)
+
+
+def lenet5(p, x):
+    x = F.max_pool2d(F.relu(conv(p, x, 5, 6, bias=True, padding=2 if x.shape[2] == 28 else 0)), 2)
+    x = F.max_pool2d(F.relu(conv(p, x, 5, 16, bias=True)), 2)
+    return dense(p, F.relu(dense(p, F.relu(dense(p, flat(x), 120)), 84)), 10)
+
+
+def resnet20(p, x):
+    x = F.relu(norm(p, conv(p, x, 3, 16, padding=1)))
+    for stage in range(3):
+        for block in range(3):
+            stride = 2 if stage > 0 and block == 0 else 1
+            y = F.relu(norm(p, conv(p, x, 3, 16 << stage, stride=stride, padding=1)))
+            y = norm(p, conv(p, y, 3, 16 << stage, padding=1))
+            if stride > 1:
+                x = F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 0, y.shape[1] - x.shape[1]))
+            x = F.relu(x + y)
+    return dense(p, x.mean((2, 3)), 10)
+
+
+def run(name, model, rows, side, channels):
+    p = Parameters()
+    x = uniform(rows * side * side * channels, 1).reshape(rows, side, side, channels).permute(0, 3, 1, 2)
+    loss = F.cross_entropy(model(p, x), torch.arange(rows) * 7 % 10)
+    loss.backward()
+    tensors = []
+    for i, tensor in enumerate(p.tensors):
+        g = tensor.grad.flatten()
+        tensors.append({"count": g.numel(), "norm": g.norm().item(), "product": (g @ uniform(g.numel(), 1000 + i)).item(),
+                        "first": g[:SHOWN].tolist(), "last": g[-SHOWN:].tolist()})
+    return {"model": name, "rows": rows, "side": side, "channels": channels, "loss": loss.item(), "tensors": tensors}
+
+
+def main():
+    results = [run("lenet5", lenet5, 5, 28, 1), run("lenet5", lenet5, 3, 32, 3), run("resnet20", resnet20, 8, 32, 3)]
+    print(json.dumps(results).replace('{"count"', '\n{"count"').replace('{"model"', '\n{"model"'))
+
+
+if __name__ == "__main__":
+    main()
