@@ -17,4 +17,9 @@ int dense_eigenvalues(const sl_topology *t, double *real, double *imaginary, dou
 bool topology_is_symmetric(const sl_topology *t);
 int dense_spectrum(sl_spectrum *out, const sl_topology *t, sl_error *error);
 
+/* ---- symmetric.c ---- */
+
+/* By iterations with sparse matrices; settings->method is SL_SPECTRUM_AUTO, _LANCZOS or _INVERSE. */
+int symmetric_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error);
+
 #endif

@@ -1,0 +1,217 @@
+/* lanczos.c - both ends of the spectrum of a large symmetric W from products with W alone.
+ *
+ * Lanczos' recurrence with the constant vector taken out and without reorthogonalisation: three terms, two vectors, and although orthogonality goes,
+ * the extreme values of the tridiagonal matrix converge as if it stayed (Paige, "Accuracy and effectiveness of the Lanczos algorithm for the
+ * symmetric eigenproblem", 1980). What it says of its own convergence is not taken on trust: the recurrence runs a second time, which gives the same
+ * numbers, to add up the two eigenvectors, and the residuals reported are those of these vectors. An end is settled at the step at which it
+ * converges, before copies of it appear in the tridiagonal matrix.
+ */
+#include "topology/lanczos.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 8, CHECK_EVERY = 20 };
+static const double exhausted = 1e-14; /* |next vector| below which the Krylov space is complete */
+
+static bool recurrence_open(recurrence *r, const sparse *w) {
+    *r = (recurrence){.w = w, .v = vector_allocate(w->nodes), .last = vector_allocate(w->nodes), .norm = 1, .last_norm = 1};
+    if (r->v == NULL || r->last == NULL)
+        return false;
+    random_direction(r->v, w->nodes, 0);
+    memset(r->last, 0, w->nodes * sizeof *r->last);
+    return true;
+}
+
+static void recurrence_close(recurrence *r) {
+    free(r->v);
+    free(r->last);
+}
+
+/* What the second run knows of a step beforehand. */
+typedef struct replay {
+    double alpha, mean;
+    double coefficients[2]; /* of q_k in the two eigenvectors */
+    double **vectors;
+} replay;
+
+/* last = W q_k - beta q_(k-1); returns its product with q_k, and its sum over nodes in *total. In the second run: last = beta_(k+1) q_(k+1), and q_k is
+ * added to the eigenvectors, all in one sweep. Most of a step goes by in this loop, which is bound by how many reads of v it has under way: hence the
+ * prefetch. It is compiled once for each degree that regular graphs commonly have (0: any), and for equal weights. */
+__attribute__((always_inline)) static inline double multiply_rows(recurrence *r, uint32_t degree, bool even, const replay *again, double *total) {
+    const sparse *w = r->w;
+    const uint32_t *peer = w->peers;
+    const double *v = r->v, *weight = w->weights, *self = w->self, scale = 1 / r->norm, back = r->norm / r->last_norm;
+    double *last = r->last, dot = 0, added = 0;
+    for (uint32_t i = 0; i < w->nodes; i++) {
+        const uint32_t *end = degree > 0 ? peer + degree : w->peers + w->start[i + 1];
+        double sum = 0;
+        for (; peer < end; peer++) {
+            __builtin_prefetch(&v[peer[SPARSE_AHEAD]], 0, 2);
+            sum += even ? v[*peer] : *weight++ * v[*peer];
+        }
+        double y = scale * ((even ? w->even * sum : sum) + self[i] * v[i]) - back * last[i];
+        if (again != NULL) {
+            last[i] = y - again->alpha * scale * v[i] - again->mean;
+            again->vectors[UPPER][i] += again->coefficients[UPPER] * scale * v[i];
+            again->vectors[LOWER][i] += again->coefficients[LOWER] * scale * v[i];
+        } else {
+            last[i] = y;
+            dot += y * v[i];
+            added += y;
+        }
+    }
+    *total = added;
+    return scale * dot;
+}
+
+static double multiply(recurrence *r, const replay *again, double *total) {
+    if (isnan(r->w->even))
+        return multiply_rows(r, 0, false, again, total);
+    switch (r->w->degree) {
+    case 3:
+        return multiply_rows(r, 3, true, again, total);
+    case 4:
+        return multiply_rows(r, 4, true, again, total);
+    case 6:
+        return multiply_rows(r, 6, true, again, total);
+    default:
+        return multiply_rows(r, 0, true, again, total);
+    }
+}
+
+/* last -= alpha q_k + its mean; returns its length. */
+static double subtract(recurrence *r, double alpha, double mean) {
+    double squares[LANES] = {0}, factor = alpha * (1 / r->norm);
+    uint32_t n = r->w->nodes, i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (uint32_t k = 0; k < LANES; k++) {
+            double y = r->last[i + k] - factor * r->v[i + k] - mean;
+            r->last[i + k] = y;
+            squares[k] += y * y;
+        }
+    for (; i < n; i++) {
+        double y = r->last[i] - factor * r->v[i] - mean;
+        r->last[i] = y;
+        squares[i % LANES] += y * y;
+    }
+    double sum = 0;
+    for (uint32_t k = 0; k < LANES; k++)
+        sum += squares[k];
+    return sqrt(sum);
+}
+
+static void advance(recurrence *r, double beta) {
+    double *swap = r->v;
+    r->v = r->last;
+    r->last = swap;
+    r->last_norm = r->norm;
+    r->norm = beta;
+}
+
+static void recurrence_step(recurrence *r, double *alpha, double *beta, double *mean) {
+    double total;
+    *alpha = multiply(r, NULL, &total);
+    *mean = total / r->w->nodes;
+    *beta = subtract(r, *alpha, *mean);
+    advance(r, *beta);
+}
+
+/* ---- the tridiagonal matrix ---- */
+
+static bool make_room(lanczos *l) {
+    if (l->steps < l->room)
+        return true;
+    uint32_t room = l->room ? 2 * l->room : 256;
+    double **const columns[] = {&l->alpha, &l->beta, &l->means};
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        double *larger = realloc(*columns[k], room * sizeof *larger);
+        if (larger == NULL)
+            return false;
+        *columns[k] = larger;
+    }
+    l->room = room;
+    return true;
+}
+
+/* Looks at one end of the tridiagonal matrix; settles it once |beta s_k|, the residual in exact arithmetic, is small enough. */
+static int examine(lanczos *l, end which, double tolerance) {
+    settled *s = &l->ends[which];
+    double *coefficients = realloc(s->coefficients, l->steps * sizeof *coefficients), value, next = 0;
+    if (coefficients == NULL)
+        return -1;
+    s->coefficients = coefficients;
+    if (tridiagonal_eigenpair(l->alpha, l->beta, l->steps, which == UPPER ? l->steps - 1 : 0, &value, coefficients) != 0)
+        return -1;
+    s->steps = l->steps;
+    s->gap = which == UPPER ? 1 - value : 1 + value;
+    s->estimate = l->beta[l->steps - 1] * fabs(coefficients[l->steps - 1]);
+    if (l->steps > 1 && tridiagonal_eigenpair(l->alpha, l->beta, l->steps, which == UPPER ? l->steps - 2 : 1, &next, NULL) != 0)
+        return -1;
+    s->separation = l->steps > 1 ? fabs(value - next) : 0;
+    s->converged = s->estimate <= tolerance || l->beta[l->steps - 1] <= exhausted;
+    return 0;
+}
+
+static int examine_ends(lanczos *l, double tolerance) {
+    for (end which = UPPER; which <= LOWER; which++)
+        if (!l->ends[which].converged && examine(l, which, tolerance) != 0)
+            return -1;
+    return 0;
+}
+
+/* A small gap that is not converging belongs to inverse.c. */
+static bool is_hopeless(const lanczos *l) {
+    return (!l->ends[UPPER].converged && l->ends[UPPER].gap < SMALL_GAP) || (!l->ends[LOWER].converged && l->ends[LOWER].gap < SMALL_GAP);
+}
+
+int lanczos_open(lanczos *l, const sparse *w) {
+    *l = (lanczos){.now = {.w = w}};
+    return recurrence_open(&l->now, w) ? 0 : -1;
+}
+
+int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience) {
+    while (l->steps < steps_max && !(l->ends[UPPER].converged && l->ends[LOWER].converged)) {
+        if (!make_room(l))
+            return -1;
+        recurrence_step(&l->now, &l->alpha[l->steps], &l->beta[l->steps], &l->means[l->steps]);
+        l->steps++;
+        bool last = l->steps == steps_max || l->beta[l->steps - 1] <= exhausted;
+        if ((last || l->steps % CHECK_EVERY == 0) && examine_ends(l, tolerance) != 0)
+            return -1;
+        if (l->steps >= patience && is_hopeless(l))
+            return 0;
+    }
+    return 0;
+}
+
+void lanczos_close(lanczos *l) {
+    recurrence_close(&l->now);
+    free(l->alpha);
+    free(l->beta);
+    free(l->means);
+    free(l->ends[UPPER].coefficients);
+    free(l->ends[LOWER].coefficients);
+}
+
+/* ---- the eigenvectors ---- */
+
+static double coefficient(const settled *s, uint32_t k) {
+    return k < s->steps ? s->coefficients[k] : 0;
+}
+
+int lanczos_vectors(const lanczos *l, double *vectors[2]) {
+    recurrence r;
+    int result = recurrence_open(&r, l->now.w) ? 0 : -1;
+    for (end which = UPPER; which <= LOWER; which++)
+        memset(vectors[which], 0, l->now.w->nodes * sizeof(double));
+    for (uint32_t k = 0; result == 0 && k < l->steps; k++) {
+        replay again = {l->alpha[k], l->means[k], {coefficient(&l->ends[UPPER], k), coefficient(&l->ends[LOWER], k)}, vectors};
+        double none;
+        multiply(&r, &again, &none);
+        advance(&r, l->beta[k]);
+    }
+    recurrence_close(&r);
+    return result;
+}
