@@ -33,10 +33,8 @@ static void print_sum(const char *label, bool holds, double residual) {
 }
 
 static void print_spectrum(const sl_topology_report *r) {
-    if (!r->spectrum_known) {
-        printf("  spectrum            not computed above %u nodes\n", SL_SPECTRUM_NODES_MAX);
-        return;
-    }
+    if (!r->spectrum_known)
+        printf("  spectrum            not found within the limit; so far:\n");
     if (r->period > 1)
         printf("  spectrum of the product of the %u phases:\n", r->period);
     if (!isnan(r->lambda_2))

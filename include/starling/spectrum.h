@@ -42,7 +42,7 @@ typedef struct sl_spectrum {
     uint32_t multiplicity;     /* of lambda_2 (not symmetric: eigenvalues of modulus rho); 0: not determined */
     double residual;           /* an eigenvalue lies within this of each of lambda_2 and lambda_n: ||Wv - lambda v|| with |v| = 1, or the rounding error */
     double gap_error;          /* estimate of the relative error of `gap` */
-    bool converged;            /* false: `residual` is above the tolerance; lambda_2 is then at least, and lambda_n at most, as given */
+    bool converged;            /* false: `residual` is above the tolerance or `gap_error` above 1e-3; lambda_2 is then at least, and lambda_n at most, as given */
     sl_spectrum_method method;
     uint64_t products;         /* products with W that it took */
 } sl_spectrum;

@@ -192,7 +192,7 @@ typedef struct sl_stochasticity {
 } sl_stochasticity;
 sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
 
-/* `starling check`: eigenvalues by a dense method (LAPACK). For schedules, of the product W(period)...W(1). */
+/* `starling check`: in short; starling/spectrum.h has more. For schedules, of the product W(period)...W(1). */
 typedef struct sl_topology_report {
     uint32_t nodes, period;
     uint64_t edges;                    /* undirected edges counted once; directed each; over the period */
@@ -200,12 +200,11 @@ typedef struct sl_topology_report {
     double degree_mean;
     bool connected;                    /* strongly, over the period */
     sl_stochasticity stochastic;
-    bool spectrum_known;               /* false above SL_SPECTRUM_NODES_MAX nodes */
+    bool spectrum_known;               /* false: what follows are the bounds that a search has reached within its limit; rho is at least that */
     double lambda_2, lambda_n;         /* second largest, smallest eigenvalue; symmetric W only, else NaN */
     double rho;                        /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
     double gap;                        /* 1 - rho */
 } sl_topology_report;
-#define SL_SPECTRUM_NODES_MAX 3000u
 int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error);
 
 /* Canonical JSON of the topology that sl_topology_parse takes back to an equal topology, with its hash, so that a change is noticed; malloc'ed, caller

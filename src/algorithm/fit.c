@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "algorithm/algorithms.h"
+#include "starling/spectrum.h"
 
 static bool is_servers(const sl_algorithm *a) {
     return a->route == SL_ROUTE_SERVER;
@@ -165,6 +166,8 @@ static double stable_eta(const sl_fit *fit, double share) {
     return stable_consensus_step(fit, share) / (1 + 6 * (1 - usual_delta(fit)));
 }
 
+static const double theory_work_max = 1e9; /* about a second: a start should not wait longer for a number that is only shown */
+
 static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology, sl_error *error) {
     bool choco = a == &sl_choco_compress_then_mix || a == &sl_choco_mix_then_compress;
     if (!choco && a != &sl_deep_squeeze)
@@ -172,12 +175,16 @@ static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *to
     double given = choco ? fit->config.consensus_step : fit->config.eta, share = mixed_share(topology);
     fit->step_derived = given <= 0;
     fit->step = !fit->step_derived ? given : share <= 0 ? 1 : choco ? stable_consensus_step(fit, share) : stable_eta(fit, share);
-    if (!choco || sl_topology_nodes(topology) > SL_SPECTRUM_NODES_MAX)
+    if (!choco || !sl_topology_stochasticity(topology).symmetric || sl_topology_period(topology) > 1)
         return 0;
-    sl_topology_report report;
-    int result = sl_topology_analyse(topology, &report, error);
-    if (result == 0)
-        fit->step_theory = choco_bound(report.gap, 1 - report.lambda_n, fit->quality.delta);
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.method = SL_SPECTRUM_LANCZOS;
+    settings.work_max = theory_work_max;
+    sl_spectrum spectrum;
+    int result = sl_spectrum_compute(&spectrum, topology, &settings, error);
+    if (result == 0 && spectrum.converged)
+        fit->step_theory = choco_bound(spectrum.gap, 1 - spectrum.lambda_n, fit->quality.delta);
     return result;
 }
 

@@ -94,33 +94,35 @@ static bool find_laplacian(laplacian *out, const sl_topology_spec *spec) {
         return true;
     case SL_FAMILY_TORUS:
         return of_sides(out, spec, of_ring);
+    case SL_FAMILY_GRID:
+        return of_sides(out, spec, of_path);
     case SL_FAMILY_HYPERCUBE:
         return of_hypercube(out, spec->nodes);
     }
     return false;
 }
 
-/* The q of W = I - L/q, if the weights are of that form: on regular graphs all local schemes are; Metropolis also where every edge has an end of
- * the largest degree. */
-static bool find_divisor(double *q, const sl_topology_spec *spec, const laplacian *l) {
+/* W = I - L/q, if the weights are of that form: on regular graphs all local schemes are; Metropolis also where every edge has an end of the largest
+ * degree. *excess is q - degree, without the rounding of a difference. */
+static bool find_excess(double *excess, const sl_topology_spec *spec, const laplacian *l) {
     bool even = l->regular || spec->family == SL_FAMILY_PATH || spec->family == SL_FAMILY_STAR;
-    *q = l->degree + 1.0;
+    *excess = 1;
     switch (spec->weighting) {
     case SL_WEIGHTING_METROPOLIS:
         return even;
     case SL_WEIGHTING_METROPOLIS0:
-        *q = l->degree;
+        *excess = 0;
         return even;
     case SL_WEIGHTING_MAX_DEGREE:
         return true;
     case SL_WEIGHTING_MAX_DEGREE0:
-        *q = l->degree;
+        *excess = 0;
         return true;
     case SL_WEIGHTING_UNIFORM:
     case SL_WEIGHTING_PUSH_SUM:
         return l->regular;
-    case SL_WEIGHTING_BEST_CONSTANT:
-        *q = (l->lambda_2 + 2.0 * l->degree - l->lack) / 2;
+    case SL_WEIGHTING_BEST_CONSTANT: /* q = (lambda_2 + largest)/2 */
+        *excess = (l->lambda_2 - l->lack) / 2;
         return true;
     case SL_WEIGHTING_FMMC:
     case SL_WEIGHTING_FDLA:
@@ -133,16 +135,17 @@ static bool find_divisor(double *q, const sl_topology_spec *spec, const laplacia
 
 bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec) {
     laplacian l;
-    double q;
-    if (spec->nodes == 0 || !find_laplacian(&l, spec) || !find_divisor(&q, spec, &l))
+    double excess;
+    if (spec->nodes == 0 || !find_laplacian(&l, spec) || !find_excess(&excess, spec, &l))
         return false;
     if (spec->lazy)
-        q *= 2;
+        excess = 2 * excess + l.degree;
     sl_spectrum s = {0};
+    double q = l.degree + excess;
     if (spec->nodes == 1)
         s = spectrum_from_gaps(1, 1, 1);
     else
-        s = spectrum_from_gaps(spec->nodes, l.lambda_2 / q, (2 * (q - l.degree) + l.lack) / q);
+        s = spectrum_from_gaps(spec->nodes, l.lambda_2 / q, (2 * excess + l.lack) / q);
     s.multiplicity = l.multiplicity;
     s.method = SL_SPECTRUM_CLOSED_FORM;
     s.residual = s.gap_error = 0x1p-50; /* a few roundings and a sine */

@@ -33,7 +33,7 @@ static double diagonal(const factor *f, uint32_t i) {
     double sum = 0;
     for (uint64_t e = f->w->start[i]; e < f->w->start[i + 1]; e++)
         sum += f->w->weights[e];
-    return f->which == UPPER ? sum : sum + 2 * sparse_own_weight(f->w, i);
+    return f->which == UPPER ? sum : sum + 2 * f->w->self[i];
 }
 
 /* The upper triangle of B, column by column; the diagonal comes first in each. */
@@ -115,7 +115,7 @@ static bool solve_once(factor *f, const double *b, double *x) {
     return true;
 }
 
-/* The same with one step of refinement, whose residual is free of the factor's cancellation. spare is (nodes). */
+/* The same with one step of refinement, whose residual is free of the factor's cancellation; b is not x, spare is (nodes). */
 static bool solve(factor *f, const double *b, double *x, double *spare) {
     uint32_t n = f->w->nodes;
     if (!solve_once(f, b, x))
@@ -193,9 +193,12 @@ static bool cycle(krylov *k, ritz *out, double *vector) {
     }
     if (k->steps > 1 && tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 2, &next, NULL) != 0)
         return false;
-    memset(vector, 0, n * sizeof *vector);
+    double *sum = k->basis[k->steps]; /* which the recurrence needs no more */
+    memset(sum, 0, n * sizeof *sum);
     for (uint32_t j = 0; j < k->steps; j++)
-        vector_add(vector, s[j], k->basis[j], n);
+        vector_add(sum, s[j], k->basis[j], n);
+    if (!solve(k->f, sum, vector, k->spare)) /* once more, against what the sum has left of other eigenvectors */
+        return false;
     normalize(vector, n);
     out->value = end_quotient(k->f->w, k->f->which, vector);
     out->residual = sqrt(end_residual(k->f->w, k->f->which, out->value, vector, k->spare));
@@ -207,32 +210,34 @@ static bool is_good(const ritz *r, double tolerance) {
     return r->residual <= tolerance && ritz_error(r) <= relative_tolerance * r->value;
 }
 
-/* Just below the value sought: nearer if `guess` is nearer, and further away as long as the factor finds that it is not below. */
-static bool choose_shift(factor *f, double guess, double guess_error) {
-    double distance = fmax(2 * guess_error, 1e-3 * guess);
-    if (f->which == UPPER || guess < 1e-3)
-        return factor_shifted(f, 0);
-    for (; distance < guess; distance *= 4)
-        if (factor_shifted(f, guess - distance))
-            return true;
-    return factor_shifted(f, 0);
+/* Moves the shift to just below the value sought, of which `guess` is an upper bound: its error goes with the square of the residual, and where the
+ * factor finds that this was not enough, further away, but not below a shift that has served. */
+static bool choose_shift(factor *f, double guess, double residual) {
+    double served = f->shift;
+    if (f->which == LOWER && guess > SMALL_GAP)
+        for (double distance = 4 * residual * residual + 1e-15; guess - distance > served; distance *= 8)
+            if (factor_shifted(f, guess - distance))
+                return true;
+    return factor_shifted(f, served);
 }
 
-int inverse_lanczos(factor *f, double guess, double guess_error, double tolerance, ritz *out, double *vector, uint64_t *products) {
+int inverse_lanczos(factor *f, double guess, double guess_residual, double tolerance, ritz *out, double *vector, uint64_t *products) {
     krylov k;
     uint32_t n = f->w->nodes;
-    bool well = krylov_open(&k, f) && choose_shift(f, guess, guess_error);
-    if (well)
+    int result = krylov_open(&k, f) ? 1 : -1;
+    bool shifted = result == 1 && choose_shift(f, guess, guess_residual);
+    if (shifted)
         random_direction(vector, n, 1);
     double before = INFINITY;
-    for (int restart = 0; well && restart < RESTARTS; restart++) {
+    for (int restart = 0; shifted && restart < RESTARTS; restart++) {
         memcpy(k.basis[0], vector, n * sizeof *vector);
-        well = cycle(&k, out, vector);
-        *products += 3ull * k.steps + 2; /* a solution costs about as much as a product */
-        if (is_good(out, tolerance) || out->residual > 0.5 * before)
+        result = cycle(&k, out, vector) ? 0 : -1;
+        *products += 3ull * k.steps + 5; /* a solution costs about as much as a product */
+        if (result != 0 || is_good(out, tolerance) || out->residual > 0.5 * before)
             break;
         before = out->residual;
+        shifted = choose_shift(f, out->value, out->residual);
     }
     krylov_close(&k);
-    return well ? 0 : -1;
+    return result;
 }

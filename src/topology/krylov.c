@@ -1,20 +1,35 @@
-/* krylov.c - products with W and with what its gaps belong to; see krylov.h. */
+/* krylov.c - products with W and with what its gaps belong to; see krylov.h.
+ *
+ * Long sums go block by block, so that a million terms cost no more digits than a few thousand.
+ */
 #include "topology/krylov.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { LANES = 8, HUGE_PAGE = 2 << 20 };
+enum { LANES = 8, BLOCK = 2048, HUGE_PAGE = 2 << 20 };
 
-/* order[new] = old, by breadth-first search from node 0; place[old] = new. The graph may be in pieces. */
-static void order_nodes(const side *rows, uint32_t n, uint32_t *order, uint32_t *place) {
-    uint32_t placed = 0, next = 0;
+/* A sum and what rounding has taken from it (Kahan 1965): the centre of a star adds up as many terms as there are nodes. */
+typedef struct exact_sum {
+    double sum, lost;
+} exact_sum;
+
+static void add(exact_sum *s, double term) {
+    double missing = term - s->lost, sum = s->sum + missing;
+    s->lost = (sum - s->sum) - missing;
+    s->sum = sum;
+}
+
+/* order[new] = old, by breadth-first search from node 0; place[old] = new. Returns in how many pieces the graph is. */
+static uint32_t order_nodes(const side *rows, uint32_t n, uint32_t *order, uint32_t *place) {
+    uint32_t placed = 0, next = 0, pieces = 0;
     for (uint32_t i = 0; i < n; i++)
         place[i] = UINT32_MAX;
     for (uint32_t root = 0; root < n; root++) {
         if (place[root] != UINT32_MAX)
             continue;
+        pieces++;
         place[root] = placed;
         order[placed++] = root;
         for (; next < placed; next++)
@@ -24,6 +39,7 @@ static void order_nodes(const side *rows, uint32_t n, uint32_t *order, uint32_t 
                     order[placed++] = rows->peers[e];
                 }
     }
+    return pieces;
 }
 
 static void renumber(sparse *w, const phase *p, const uint32_t *order, const uint32_t *place) {
@@ -32,13 +48,15 @@ static void renumber(sparse *w, const phase *p, const uint32_t *order, const uin
     w->degree = (uint32_t)(p->in.start[1] - p->in.start[0]);
     for (uint32_t i = 0; i < w->nodes; i++) {
         w->start[i] = at;
-        w->self[i] = p->self[order[i]];
+        exact_sum kept = {1, 0};
         w->degree = p->in.start[order[i] + 1] - p->in.start[order[i]] == w->degree ? w->degree : 0;
         for (uint64_t e = p->in.start[order[i]]; e < p->in.start[order[i] + 1]; e++, at++) {
             w->peers[at] = place[p->in.peers[e]];
             w->weights[at] = p->in.weights[e];
             w->even = w->weights[at] == w->even ? w->even : NAN;
+            add(&kept, -w->weights[at]);
         }
+        w->self[i] = fabs(kept.sum) < 0x1p-50 ? 0 : kept.sum; /* 0 in theory is not always 0 in the weights' last digits */
     }
     w->start[w->nodes] = at;
 }
@@ -53,7 +71,7 @@ int sparse_open(sparse *out, const sl_topology *t) {
     uint32_t *order = malloc(n * sizeof *order), *place = malloc(n * sizeof *place);
     bool complete = w.start && w.peers && w.weights && w.self && order && place;
     if (complete) {
-        order_nodes(&p->in, t->nodes, order, place);
+        w.pieces = order_nodes(&p->in, t->nodes, order, place);
         renumber(&w, p, order, place);
         *out = w;
     } else {
@@ -87,14 +105,18 @@ static double add_lanes(const double lanes[LANES]) {
 }
 
 double vector_dot(const double *x, const double *y, uint32_t n) {
-    double lanes[LANES] = {0};
-    uint32_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (uint32_t k = 0; k < LANES; k++)
-            lanes[k] += x[i + k] * y[i + k];
-    for (; i < n; i++)
-        lanes[i % LANES] += x[i] * y[i];
-    return add_lanes(lanes);
+    double total = 0;
+    for (uint32_t from = 0; from < n; from += BLOCK) {
+        uint32_t i = from, to = n - from < BLOCK ? n : from + BLOCK;
+        double lanes[LANES] = {0};
+        for (; i + LANES <= to; i += LANES)
+            for (uint32_t k = 0; k < LANES; k++)
+                lanes[k] += x[i + k] * y[i + k];
+        for (; i < to; i++)
+            lanes[i % LANES] += x[i] * y[i];
+        total += add_lanes(lanes);
+    }
+    return total;
 }
 
 void vector_add(double *y, double factor, const double *x, uint32_t n) {
@@ -107,33 +129,38 @@ void vector_scale(double *x, double factor, uint32_t n) {
         x[i] *= factor;
 }
 
-/* What a scheme leaves to a node is 1 minus a sum; where that is 0 in theory, rounding leaves something else. */
-double sparse_own_weight(const sparse *w, uint32_t i) {
-    return fabs(w->self[i]) < 0x1p-48 ? 0 : w->self[i];
-}
-
 double end_residual(const sparse *w, end which, double theta, const double *x, double *y) {
     double sign = which == UPPER ? -1 : 1;
     for (uint32_t i = 0; i < w->nodes; i++) {
-        double sum = which == UPPER ? 0 : 2 * sparse_own_weight(w, i) * x[i];
+        exact_sum row = {which == UPPER ? 0 : 2 * w->self[i] * x[i], 0};
         for (uint64_t e = w->start[i]; e < w->start[i + 1]; e++)
-            sum += w->weights[e] * (x[i] + sign * x[w->peers[e]]);
-        y[i] = sum - theta * x[i];
+            add(&row, w->weights[e] * (x[i] + sign * x[w->peers[e]]));
+        y[i] = row.sum - theta * x[i];
     }
     return vector_dot(y, y, w->nodes);
 }
 
-double end_quotient(const sparse *w, end which, const double *x) {
-    double sign = which == UPPER ? -1 : 1, lanes[LANES] = {0};
-    for (uint32_t i = 0; i < w->nodes; i++) {
-        double sum = which == UPPER ? 0 : 4 * sparse_own_weight(w, i) * x[i] * x[i];
-        for (uint64_t e = w->start[i]; e < w->start[i + 1]; e++) {
-            double d = x[i] + sign * x[w->peers[e]];
-            sum += w->weights[e] * d * d;
-        }
-        lanes[i % LANES] += sum; /* every edge twice */
+/* x_i's share of 2 x'Bx: every edge counts at both its ends. */
+static double energy(const sparse *w, end which, const double *x, uint32_t i) {
+    exact_sum row = {which == UPPER ? 0 : 4 * w->self[i] * x[i] * x[i], 0};
+    double sign = which == UPPER ? -1 : 1;
+    for (uint64_t e = w->start[i]; e < w->start[i + 1]; e++) {
+        double d = x[i] + sign * x[w->peers[e]];
+        add(&row, w->weights[e] * d * d);
     }
-    return add_lanes(lanes) / 2 / vector_dot(x, x, w->nodes);
+    return row.sum;
+}
+
+double end_quotient(const sparse *w, end which, const double *x) {
+    double total = 0;
+    for (uint32_t from = 0; from < w->nodes; from += BLOCK) {
+        uint32_t to = w->nodes - from < BLOCK ? w->nodes : from + BLOCK;
+        double lanes[LANES] = {0};
+        for (uint32_t i = from; i < to; i++)
+            lanes[i % LANES] += energy(w, which, x, i);
+        total += add_lanes(lanes);
+    }
+    return total / 2 / vector_dot(x, x, w->nodes);
 }
 
 double ritz_error(const ritz *r) {

@@ -13,18 +13,18 @@ enum { SPARSE_AHEAD = 128 };
 /* W of one symmetric phase, its nodes renumbered in the order of a breadth-first search, so that neighbours are near in memory. */
 typedef struct sparse {
     uint32_t nodes;
+    uint32_t pieces; /* 1: connected */
     uint64_t edges;  /* both directions */
     uint64_t *start; /* (nodes + 1) */
     uint32_t *peers; /* (edges + SPARSE_AHEAD), the last ones 0: loops may look that far ahead */
     double *weights;
-    double *self;
+    double *self; /* what the weights leave to 1 */
     uint32_t degree; /* of every node, or 0 */
     double even;     /* the weight of every edge, or NaN: then `weights` need not be read */
 } sparse;
 
 int sparse_open(sparse *out, const sl_topology *t); /* -1 without memory */
 void sparse_close(sparse *w);
-double sparse_own_weight(const sparse *w, uint32_t i); /* W_ii */
 
 /* Vectors of many megabytes that are read at random: in huge pages where there are any. NULL without memory; free() frees. */
 double *vector_allocate(size_t count);

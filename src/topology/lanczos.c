@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum { LANES = 8, CHECK_EVERY = 20 };
-static const double exhausted = 1e-14; /* |next vector| below which the Krylov space is complete */
+static const double exhausted = 1e-13;   /* |next vector| below which the Krylov space is complete */
+static const double share_of_gap = 1e-3; /* a residual has to be below this share of the gap: else one within 1e-9 may be another eigenvalue's */
 
 static bool recurrence_open(recurrence *r, const sparse *w) {
     *r = (recurrence){.w = w, .v = vector_allocate(w->nodes), .last = vector_allocate(w->nodes), .norm = 1, .last_norm = 1};
@@ -45,9 +46,9 @@ __attribute__((always_inline)) static inline double multiply_rows(recurrence *r,
     const double *v = r->v, *weight = w->weights, *self = w->self, scale = 1 / r->norm, back = r->norm / r->last_norm;
     double *last = r->last, dot = 0, added = 0;
     for (uint32_t i = 0; i < w->nodes; i++) {
-        const uint32_t *end = degree > 0 ? peer + degree : w->peers + w->start[i + 1];
+        const uint32_t *stop = degree > 0 ? peer + degree : w->peers + w->start[i + 1];
         double sum = 0;
-        for (; peer < end; peer++) {
+        for (; peer < stop; peer++) {
             __builtin_prefetch(&v[peer[SPARSE_AHEAD]], 0, 2);
             sum += even ? v[*peer] : *weight++ * v[*peer];
         }
@@ -81,25 +82,31 @@ static double multiply(recurrence *r, const replay *again, double *total) {
     }
 }
 
-/* last -= alpha q_k + its mean; returns its length. */
-static double subtract(recurrence *r, double alpha, double mean) {
-    double squares[LANES] = {0}, factor = alpha * (1 / r->norm);
+/* last -= alpha q_k + mean; returns its length, and its sum in *sum: no more than rounding, but unless that is known and taken out in the next step, it can grow
+ * from step to step. */
+static double subtract(recurrence *r, double alpha, double mean, double *sum) {
+    double squares[LANES] = {0}, sums[LANES] = {0}, factor = alpha * (1 / r->norm);
     uint32_t n = r->w->nodes, i = 0;
     for (; i + LANES <= n; i += LANES)
         for (uint32_t k = 0; k < LANES; k++) {
             double y = r->last[i + k] - factor * r->v[i + k] - mean;
             r->last[i + k] = y;
             squares[k] += y * y;
+            sums[k] += y;
         }
     for (; i < n; i++) {
         double y = r->last[i] - factor * r->v[i] - mean;
         r->last[i] = y;
         squares[i % LANES] += y * y;
+        sums[i % LANES] += y;
     }
-    double sum = 0;
-    for (uint32_t k = 0; k < LANES; k++)
-        sum += squares[k];
-    return sqrt(sum);
+    double square = 0;
+    *sum = 0;
+    for (uint32_t k = 0; k < LANES; k++) {
+        square += squares[k];
+        *sum += sums[k];
+    }
+    return sqrt(square);
 }
 
 static void advance(recurrence *r, double beta) {
@@ -113,8 +120,8 @@ static void advance(recurrence *r, double beta) {
 static void recurrence_step(recurrence *r, double *alpha, double *beta, double *mean) {
     double total;
     *alpha = multiply(r, NULL, &total);
-    *mean = total / r->w->nodes;
-    *beta = subtract(r, *alpha, *mean);
+    *mean = (total - *alpha * (1 / r->norm) * r->sum) / r->w->nodes;
+    *beta = subtract(r, *alpha, *mean, &r->sum);
     advance(r, *beta);
 }
 
@@ -150,7 +157,7 @@ static int examine(lanczos *l, end which, double tolerance) {
     if (l->steps > 1 && tridiagonal_eigenpair(l->alpha, l->beta, l->steps, which == UPPER ? l->steps - 2 : 1, &next, NULL) != 0)
         return -1;
     s->separation = l->steps > 1 ? fabs(value - next) : 0;
-    s->converged = s->estimate <= tolerance || l->beta[l->steps - 1] <= exhausted;
+    s->converged = s->estimate <= fmin(tolerance, share_of_gap * fabs(s->gap)) || l->beta[l->steps - 1] <= exhausted;
     return 0;
 }
 
@@ -161,9 +168,8 @@ static int examine_ends(lanczos *l, double tolerance) {
     return 0;
 }
 
-/* A small gap that is not converging belongs to inverse.c. */
-static bool is_hopeless(const lanczos *l) {
-    return (!l->ends[UPPER].converged && l->ends[UPPER].gap < SMALL_GAP) || (!l->ends[LOWER].converged && l->ends[LOWER].gap < SMALL_GAP);
+static bool is_open_below(const lanczos *l, double gap) {
+    return (!l->ends[UPPER].converged && l->ends[UPPER].gap < gap) || (!l->ends[LOWER].converged && l->ends[LOWER].gap < gap);
 }
 
 int lanczos_open(lanczos *l, const sparse *w) {
@@ -171,16 +177,16 @@ int lanczos_open(lanczos *l, const sparse *w) {
     return recurrence_open(&l->now, w) ? 0 : -1;
 }
 
-int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience) {
+int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience, double small) {
     while (l->steps < steps_max && !(l->ends[UPPER].converged && l->ends[LOWER].converged)) {
         if (!make_room(l))
             return -1;
         recurrence_step(&l->now, &l->alpha[l->steps], &l->beta[l->steps], &l->means[l->steps]);
         l->steps++;
-        bool last = l->steps == steps_max || l->beta[l->steps - 1] <= exhausted;
+        bool last = l->steps == steps_max || l->beta[l->steps - 1] <= tolerance;
         if ((last || l->steps % CHECK_EVERY == 0) && examine_ends(l, tolerance) != 0)
             return -1;
-        if (l->steps >= patience && is_hopeless(l))
+        if (l->steps >= patience && is_open_below(l, small))
             return 0;
     }
     return 0;

@@ -4,8 +4,6 @@
 
 #include "topology/krylov.h"
 
-#define SMALL_GAP 1e-3 /* below, and not converging: a factorisation is the better way */
-
 typedef struct settled {
     uint32_t steps;       /* after so many */
     double *coefficients; /* (steps) of the eigenvector in the recurrence's vectors */
@@ -18,6 +16,7 @@ typedef struct settled {
 typedef struct recurrence {
     const sparse *w;
     double *v, *last, norm, last_norm;
+    double sum; /* of v */
 } recurrence;
 
 typedef struct lanczos {
@@ -30,8 +29,8 @@ typedef struct lanczos {
 
 int lanczos_open(lanczos *l, const sparse *w); /* -1 without memory; close it also then */
 void lanczos_close(lanczos *l);
-/* Goes on until both ends have converged, or to steps_max, or from step `patience` on until a small gap is seen that has not. -1 without memory. */
-int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience);
+/* Goes on until both ends have converged, or to steps_max, or from step `patience` on until a gap below `small` is seen that has not. -1 without memory. */
+int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience, double small);
 /* vectors[end] is (nodes): overwritten by the eigenvector of that end, length about 1. -1 without memory. */
 int lanczos_vectors(const lanczos *l, double *vectors[2]);
 

@@ -48,10 +48,8 @@ sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_la
 
 /* LAPACK's errors are absolute: a small gap deserves better. */
 static int refine(sl_spectrum *s, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error) {
-    sl_spectrum_settings inverse = *settings;
-    inverse.method = SL_SPECTRUM_INVERSE;
     sl_spectrum better;
-    int result = symmetric_spectrum(&better, t, &inverse, error);
+    int result = symmetric_spectrum(&better, t, settings, error);
     if (result != 0 || better.gap_error >= s->gap_error)
         return result;
     better.multiplicity = s->multiplicity;
@@ -127,24 +125,16 @@ int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl
         .degree_mean = degrees.degree_mean,
         .connected = topology_is_connected(topology),
         .stochastic = topology->stochastic,
-        .lambda_2 = NAN,
-        .lambda_n = NAN,
-        .rho = NAN,
-        .gap = NAN,
     };
     sl_spectrum s;
-    int result = 0;
-    if (r.nodes <= SL_SPECTRUM_NODES_MAX)
-        result = sl_spectrum_compute(&s, topology, NULL, error);
+    int result = sl_spectrum_compute(&s, topology, NULL, error);
     if (result != 0)
         return result;
-    if (r.nodes <= SL_SPECTRUM_NODES_MAX) {
-        r.spectrum_known = true;
-        r.lambda_2 = s.lambda_2;
-        r.lambda_n = s.lambda_n;
-        r.rho = s.rho;
-        r.gap = s.gap;
-    }
+    r.spectrum_known = s.converged;
+    r.lambda_2 = s.lambda_2;
+    r.lambda_n = s.lambda_n;
+    r.rho = s.rho;
+    r.gap = s.gap;
     *out = r;
     return 0;
 }

@@ -13,13 +13,15 @@
 enum { PATIENCE = 200, GUESS_STEPS = 60 };
 static const double factor_entries_max = 1.5e8; /* 1.2 GB */
 static const double operations_a_factor = 0.1;  /* a factor's operations run in cache */
-static const double rounding = 0x1p-50;         /* of a gap that is written over the edges, relative */
+static const double gap_error_max = 1e-3;        /* relative: a gap beyond it counts as not found */
+static const double rounding = 0x1p-48;         /* of a gap that is written over the edges, relative */
 
 typedef struct search {
     sparse w;
     const sl_spectrum_settings *settings;
     lanczos recurrence;
     ritz ends[2];     /* by `end` */
+    bool known[2];    /* without any iteration */
     bool inverted[2]; /* solved with a factor */
     double *vectors[2], *spare;
     uint64_t products;
@@ -31,18 +33,18 @@ static uint32_t affordable_steps(const sparse *w, double work_max) {
     return steps < 20 ? 20 : steps > 1e6 ? 1000000 : (uint32_t)steps;
 }
 
-/* -1 is an eigenvalue if and only if the graph is bipartite and no node keeps anything (the graph is connected). Breadth first is the order of nodes:
- * a node's first neighbour, if it is before it, is on the other side. */
-static bool swaps_sides(const sparse *w, double *side) {
-    memset(side, 0, w->nodes * sizeof *side);
-    side[0] = 1;
+/* Every piece is bipartite and no node keeps anything: -1 is an eigenvalue. The order of nodes is breadth first, so that only the first of a piece has no
+ * neighbour before it. */
+static bool swaps_sides(const sparse *w, double *signs) {
+    memset(signs, 0, w->nodes * sizeof *signs);
     for (uint32_t i = 0; i < w->nodes; i++) {
-        if (sparse_own_weight(w, i) != 0)
+        signs[i] = signs[i] == 0 ? 1 : signs[i];
+        if (w->self[i] != 0)
             return false;
         for (uint64_t e = w->start[i]; e < w->start[i + 1]; e++) {
-            if (side[w->peers[e]] == side[i])
+            if (signs[w->peers[e]] == signs[i])
                 return false;
-            side[w->peers[e]] = -side[i];
+            signs[w->peers[e]] = -signs[i];
         }
     }
     return true;
@@ -67,20 +69,26 @@ static int invert(search *s, end which) {
         s->inverted[which] = result == 0;
     }
     factor_close(&f);
-    return result;
+    return result < 0 ? -1 : 0;
 }
 
 /* The eigenvectors of the ends that the recurrence has solved, or come closest to. */
 static int collect(search *s) {
     lanczos *l = &s->recurrence;
-    double *vectors[2] = {s->inverted[UPPER] ? s->spare : s->vectors[UPPER], s->inverted[LOWER] ? s->spare : s->vectors[LOWER]};
-    if (lanczos_vectors(l, vectors) != 0)
+    if (lanczos_vectors(l, s->vectors) != 0)
         return -1;
     for (end which = UPPER; which <= LOWER; which++)
-        if (!s->inverted[which])
+        if (!s->inverted[which] && !s->known[which])
             judge(s, which, l->ends[which].separation);
     s->products += l->steps + 2;
     return 0;
+}
+
+/* An end whose gap is small and open; and the lower one along with the upper one, where that has shown that a factor can be had: there, unlike at the
+ * upper end, a shift makes up for a gap that is not small. */
+static bool is_for_factor(const search *s, end which) {
+    const settled *e = &s->recurrence.ends[which];
+    return !e->converged && (e->gap < SMALL_GAP || (which == LOWER && s->inverted[UPPER]));
 }
 
 static int run(search *s) {
@@ -89,16 +97,19 @@ static int run(search *s) {
     sl_spectrum_method method = s->settings->method;
     uint32_t steps_max = affordable_steps(&s->w, s->settings->work_max);
     int result = lanczos_open(l, &s->w);
+    for (end which = UPPER; which <= LOWER; which++)
+        l->ends[which].converged = s->known[which];
     if (result == 0)
-        result = lanczos_run(l, tolerance, method == SL_SPECTRUM_INVERSE ? GUESS_STEPS : steps_max, method == SL_SPECTRUM_LANCZOS ? steps_max : PATIENCE);
+        result = lanczos_run(l, tolerance, method == SL_SPECTRUM_INVERSE ? GUESS_STEPS : steps_max, method == SL_SPECTRUM_LANCZOS ? steps_max : PATIENCE,
+                             SMALL_GAP);
     for (end which = UPPER; which <= LOWER && result == 0 && method != SL_SPECTRUM_LANCZOS; which++)
-        if (method == SL_SPECTRUM_INVERSE || !l->ends[which].converged)
+        if (!s->known[which] && (method == SL_SPECTRUM_INVERSE || is_for_factor(s, which)))
             result = invert(s, which);
     for (end which = UPPER; which <= LOWER; which++)
         l->ends[which].converged = l->ends[which].converged || s->inverted[which];
     if (result == 0)
-        result = lanczos_run(l, tolerance, steps_max, steps_max);
-    if (result == 0 && !(s->inverted[UPPER] && s->inverted[LOWER]))
+        result = lanczos_run(l, tolerance, steps_max, steps_max, 0);
+    if (result == 0 && !((s->inverted[UPPER] || s->known[UPPER]) && (s->inverted[LOWER] || s->known[LOWER])))
         result = collect(s);
     s->products += l->steps;
     lanczos_close(l);
@@ -109,8 +120,9 @@ static void report(sl_spectrum *out, const search *s) {
     const ritz *upper = &s->ends[UPPER], *lower = &s->ends[LOWER], *narrow = upper->value < lower->value ? upper : lower;
     *out = spectrum_from_gaps(s->w.nodes, upper->value, lower->value);
     out->residual = fmax(upper->residual, lower->residual);
-    out->converged = out->residual <= s->settings->tolerance;
-    out->gap_error = ritz_error(narrow) / fabs(narrow->value) + rounding;
+    out->gap_error = narrow->value == 0 ? 0 : ritz_error(narrow) / fabs(narrow->value) + rounding;
+    out->converged = out->residual <= s->settings->tolerance && out->gap_error <= gap_error_max;
+    out->multiplicity = s->w.pieces - 1; /* of 1 where there is more than one piece; else not known */
     out->method = s->inverted[UPPER] || s->inverted[LOWER] ? SL_SPECTRUM_INVERSE : SL_SPECTRUM_LANCZOS;
     out->products = s->products;
 }
@@ -122,9 +134,9 @@ int symmetric_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum
     bool allocated = s.spare && s.vectors[UPPER] && s.vectors[LOWER];
     int result = allocated ? sparse_open(&s.w, t) : -1;
     if (result == 0) {
+        s.known[UPPER] = s.w.pieces > 1;
+        s.known[LOWER] = swaps_sides(&s.w, s.spare);
         result = run(&s);
-        if (result == 0 && swaps_sides(&s.w, s.spare))
-            s.ends[LOWER] = (ritz){0};
         if (result == 0)
             report(out, &s);
         sparse_close(&s.w);

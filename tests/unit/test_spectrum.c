@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../reference/small_gaps.h"
 #include "harness.h"
 #include "starling/spectrum.h"
 
@@ -127,9 +128,117 @@ START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say
 }
 END_TEST
 
+/* ---- iterations ---- */
+
+static void expect_equal(const char *json, const sl_spectrum *a, const sl_spectrum *b, double tolerance) {
+    ck_assert_msg(fabs(a->lambda_2 - b->lambda_2) < tolerance && fabs(a->lambda_n - b->lambda_n) < tolerance,
+                  "%s: %s %.17g %.17g, %s %.17g %.17g", json, sl_spectrum_method_name(a->method), a->lambda_2, a->lambda_n,
+                  sl_spectrum_method_name(b->method), b->lambda_2, b->lambda_n);
+    ck_assert_msg(a->converged && a->residual < 1e-9, "%s: %s leaves %g", json, sl_spectrum_method_name(a->method), a->residual);
+}
+
+START_TEST(iterations_find_what_lapack_finds) {
+    static const char *const graphs[] = {
+        "{\"nodes\": 2, \"family\": \"path\"}", "{\"nodes\": 3, \"family\": \"path\"}", "{\"nodes\": 3, \"family\": \"ring\"}",
+        "{\"nodes\": 4, \"family\": \"ring\", \"weights\": \"metropolis0\"}", "{\"nodes\": 5, \"family\": \"ring\", \"weights\": \"metropolis0\"}",
+        "{\"nodes\": 60, \"family\": \"ring\"}", "{\"nodes\": 61, \"family\": \"path\"}", "{\"nodes\": 50, \"family\": \"star\"}",
+        "{\"nodes\": 40, \"family\": \"complete\"}", "{\"nodes\": 64, \"family\": \"hypercube\"}", "{\"nodes\": 90, \"family\": \"torus\"}",
+        "{\"nodes\": 96, \"family\": \"grid\", \"weights\": \"lazy\"}", "{\"nodes\": 85, \"family\": \"k-ary-tree\", \"arity\": 4}",
+        "{\"nodes\": 70, \"family\": \"barbell\"}", "{\"nodes\": 300, \"family\": \"random-regular\", \"degree\": 3}",
+        "{\"nodes\": 301, \"family\": \"erdos-renyi\", \"probability\": 0.05}", "{\"nodes\": 400, \"family\": \"random-regular\", \"degree\": 6}",
+        "{\"nodes\": 30, \"family\": \"complete-bipartite\", \"weights\": \"metropolis0\"}",
+        "{\"nodes\": 3, \"edges\": [[0,1,0.9],[1,0,0.9],[1,2,0.9],[2,1,0.9],[1,1,-0.8]]}",
+    };
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        sl_topology *t = parse(graphs[i]);
+        sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE), lanczos = compute(t, SL_SPECTRUM_LANCZOS), inverse = compute(t, SL_SPECTRUM_INVERSE);
+        expect_equal(graphs[i], &lanczos, &dense, 1e-13);
+        expect_equal(graphs[i], &inverse, &dense, 1e-13);
+        sl_topology_close(&t);
+    }
+}
+END_TEST
+
+START_TEST(small_gaps_keep_their_digits) {
+    static const char *const graphs[] = {
+        "{\"nodes\": 1000, \"family\": \"ring\"}",
+        "{\"nodes\": 40000, \"family\": \"ring\"}",
+        "{\"nodes\": 20001, \"family\": \"ring\", \"weights\": \"metropolis0\"}",
+        "{\"nodes\": 20000, \"family\": \"path\", \"weights\": \"lazy\"}",
+        "{\"nodes\": 12100, \"family\": \"torus\"}",
+        "{\"nodes\": 13000, \"family\": \"grid\", \"weights\": \"max-degree\"}",
+        "{\"nodes\": 8000, \"family\": \"grid\", \"sides\": [2, 4000], \"weights\": \"max-degree0\"}",
+        "{\"nodes\": 50000, \"family\": \"star\"}",
+    };
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        sl_topology *t = parse(graphs[i]);
+        sl_spectrum known, s = compute(t, SL_SPECTRUM_AUTO);
+        ck_assert_msg(sl_spectrum_closed_form(&known, sl_topology_description(t)), "%s", graphs[i]);
+        sl_topology_close(&t);
+        ck_assert_msg(fabs(s.gap_lambda2 / known.gap_lambda2 - 1) < 1e-12 && fabs(s.gap_lambda_n - known.gap_lambda_n) <= 1e-12 * known.gap_lambda_n &&
+                          s.converged && s.residual < 1e-9 && fabs(s.gap - known.gap) <= s.gap_error * known.gap + 1e-300,
+                      "%s: %.17g %.17g, by formula %.17g %.17g, residual %g", graphs[i], s.gap_lambda2, s.gap_lambda_n, known.gap_lambda2,
+                      known.gap_lambda_n, s.residual);
+    }
+}
+END_TEST
+
+START_TEST(slow_graphs_have_numpys_gaps) {
+    for (size_t i = 0; i < sizeof small_gaps / sizeof *small_gaps; i++) {
+        sl_topology *t = parse(small_gaps[i].json);
+        sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
+        sl_topology_close(&t);
+        ck_assert_msg(fabs(s.gap_lambda2 - small_gaps[i].gap_lambda2) < 1e-14 && fabs(s.gap_lambda_n - small_gaps[i].gap_lambda_n) < 1e-13 && s.converged,
+                      "%s: %.17g %.17g, by numpy %.17g %.17g", small_gaps[i].json, s.gap_lambda2, s.gap_lambda_n, small_gaps[i].gap_lambda2,
+                      small_gaps[i].gap_lambda_n);
+    }
+}
+END_TEST
+
+/* (1 + 2 cos(2 pi k/n))/3 nearest to value */
+static double nearest_of_ring(double value, uint32_t n) {
+    double nearest = INFINITY;
+    for (uint32_t k = 1; k <= n / 2; k++)
+        nearest = fmin(nearest, fabs(value - (1 + 2 * cos(2 * M_PI * k / n)) / 3));
+    return nearest;
+}
+
+START_TEST(a_search_that_is_cut_short_says_how_far_it_came) {
+    sl_topology *t = parse("{\"nodes\": 30000, \"family\": \"ring\"}");
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.method = SL_SPECTRUM_LANCZOS;
+    for (settings.work_max = 1e6; settings.work_max < 2e9; settings.work_max *= 8) {
+        sl_spectrum s, known;
+        ck_assert_int_eq(sl_spectrum_compute(&s, t, &settings, &error), 0);
+        ck_assert(sl_spectrum_closed_form(&known, sl_topology_description(t)));
+        ck_assert(!s.converged && s.residual > settings.tolerance);
+        ck_assert_double_le(s.lambda_2, known.lambda_2);
+        ck_assert_double_ge(s.lambda_n, known.lambda_n);
+        ck_assert_double_le(nearest_of_ring(s.lambda_2, 30000), s.residual);
+        ck_assert_double_le(nearest_of_ring(s.lambda_n, 30000), s.residual);
+    }
+    sl_topology_close(&t);
+}
+END_TEST
+
+START_TEST(a_large_random_graph_converges_and_repeats_itself) {
+    sl_topology *t = parse("{\"nodes\": 20000, \"family\": \"random-regular\", \"degree\": 4}");
+    sl_spectrum a = compute(t, SL_SPECTRUM_AUTO), b = compute(t, SL_SPECTRUM_AUTO);
+    sl_topology_close(&t);
+    ck_assert(a.method == SL_SPECTRUM_LANCZOS && a.converged && a.residual < 1e-9);
+    ck_assert(memcmp(&a, &b, sizeof a) == 0);
+    /* Friedman's theorem: the adjacency matrix has its second eigenvalue near 2 sqrt(3) */
+    ck_assert_double_eq_tol(a.lambda_2, (1 + 2 * sqrt(3)) / 5, 2e-3);
+    ck_assert_double_eq_tol(a.lambda_n, (1 - 2 * sqrt(3)) / 5, 2e-3);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("spectrum");
     ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues, gaps_keep_their_digits_up_to_a_billion_nodes);
     ADD_TESTS(suite, "dense", all_eigenvalues_come_in_order, a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say);
+    ADD_TESTS(suite, "iterations", iterations_find_what_lapack_finds, small_gaps_keep_their_digits, slow_graphs_have_numpys_gaps,
+              a_search_that_is_cut_short_says_how_far_it_came, a_large_random_graph_converges_and_repeats_itself);
     return run_suite(suite);
 }
