@@ -134,7 +134,7 @@ static double norm_of(product *p) {
 }
 
 int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topology *topology, sl_error *error) {
-    product p;
+    product p = {0};
     int result = product_open(&p, topology, error);
     if (result != 0)
         return result;
@@ -147,7 +147,7 @@ int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topolog
 }
 
 int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t rounds, sl_error *error) {
-    product p;
+    product p = {0};
     int result = product_open(&p, topology, error);
     if (result != 0)
         return result;
