@@ -11,11 +11,6 @@
 #define EXP_MIN (-87.0f)             /* between these the result is a normal number */
 #define EXP_MAX 88.0f
 
-/* a where the mask is set, else b. */
-KERNEL lanes choose(lanes_mask mask, lanes a, lanes b) {
-    return (lanes)((mask & (lanes_mask)a) | (~mask & (lanes_mask)b));
-}
-
 /* e^v to within 2 units of the last place; v is first brought into EXP_MIN to EXP_MAX; a NaN stays. v = n ln 2 + r, and e^r by its series to r^7, |r| < 0.35. */
 KERNEL lanes exp_lanes(lanes v) {
     v = choose(v < EXP_MIN, broadcast(EXP_MIN), v);
