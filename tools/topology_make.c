@@ -2,6 +2,7 @@
  *
  * The arguments become the JSON object that a file would hold, and the library reads that: names, limits and defaults stand in one place.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -65,6 +66,11 @@ static int take_family(request *r, const char *name) {
     return TOOL_OK;
 }
 
+/* Values are numbers, lists and names; none looks like an option. */
+static bool has_value(int i, int argc, char **argv) {
+    return i + 1 < argc && (argv[i + 1][0] != '-' || isdigit((unsigned char)argv[i + 1][1]) || strcmp(argv[i + 1], "-") == 0);
+}
+
 static int take_arguments(request *r, int argc, char **argv) {
     int code = TOOL_OK;
     for (int i = 1; i < argc && code == TOOL_OK; i++) {
@@ -76,8 +82,11 @@ static int take_arguments(request *r, int argc, char **argv) {
             r->expand = true;
         } else if (name[0] != '-') {
             code = take_family(r, name);
-        } else if (i + 1 == argc || (!is_out && strncmp(name, "--", 2) != 0)) {
-            complain("topology make: %s: %s", name, i + 1 == argc ? "a value is missing" : "unknown option (starling topology make --help)");
+        } else if (!is_out && strncmp(name, "--", 2) != 0) {
+            complain("topology make: %s: unknown option (starling topology make --help)", name);
+            code = TOOL_USAGE;
+        } else if (!has_value(i, argc, argv)) {
+            complain("topology make: %s: a value is missing", name);
             code = TOOL_USAGE;
         } else if (is_out) {
             r->out = argv[++i];
@@ -128,6 +137,9 @@ static void print_help(void) {
     if (families != NULL)
         fputs(families, stdout);
     free(families);
+    printf("\nweights, each also as lazy-..., which is half of it and half of the identity:\n");
+    for (int i = 0; i < SL_WEIGHTINGS; i++)
+        printf("  %-22s %s\n", sl_weighting_name((sl_weighting)i, false), sl_weighting_meaning((sl_weighting)i));
 }
 
 int topology_make(int argc, char **argv) {

@@ -44,6 +44,7 @@ typedef struct family {
     unsigned takes, needs; /* sets of parameters; what it needs it also takes */
     uint32_t nodes_min;
     const char *raise; /* random families: what makes a connected graph likelier */
+    uint32_t attempts_max; /* at a connected one; 0: 100 */
     /* Fills in what is not given and refuses what cannot be, at a cost that 10^9 nodes do not notice; NULL: nothing to do. */
     int (*settle)(sl_topology_spec *spec, sl_error *error);
     /* The edges of each phase; with their weights where info.weighting is SL_WEIGHTING_EXPLICIT. spec is settled, of two nodes at least. */

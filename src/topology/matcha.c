@@ -18,6 +18,7 @@
 #include "topology/matchings.h"
 
 enum { NODES_MAX = 4096, ASCENT_STEPS = 400, PATIENCE = 80, SOLVE_STEPS = 400, INVERSE_STEPS = 8, POWER_STEPS = 200, SEARCH_STEPS = 24 };
+static const uint64_t work_max = 500000000; /* edges visited while probabilities are sought: a few seconds */
 static const double probability_min = 0x1p-8; /* so that no matching is lost altogether */
 
 typedef struct design {
@@ -27,11 +28,13 @@ typedef struct design {
     double *v, *z, *r, *d, *y;   /* (nodes) */
     double alpha;
     uint32_t stirred; /* how often */
+    uint64_t work;    /* edges visited */
 } design;
 
 /* y = (sum of weight_j L_j) x */
-static void apply(const design *g, const double *weight, const double *x, double *y) {
+static void apply(design *g, const double *weight, const double *x, double *y) {
     memset(y, 0, g->m.nodes * sizeof *y);
+    g->work += g->m.edges;
     for (uint32_t e = 0; e < g->m.edges; e++) {
         uint32_t a = g->m.ends[e][0], b = g->m.ends[e][1];
         double flow = weight[g->m.of[e]] * (x[a] - x[b]);
@@ -138,7 +141,7 @@ static void find_probabilities(design *g, double budget) {
     for (uint32_t j = 0; j < count; j++)
         g->p[j] = g->best[j] = budget;
     double best = find_lambda_2(g);
-    for (int step = 1, since = 0; step <= ASCENT_STEPS && since < PATIENCE; step++, since++) {
+    for (int step = 1, since = 0; step <= ASCENT_STEPS && since < PATIENCE && g->work < work_max; step++, since++) {
         climb(g, 0.5 * budget / sqrt((double)step));
         project(g->p, count, budget * count);
         double lambda_2 = find_lambda_2(g);
@@ -314,6 +317,7 @@ const family matcha_family = {
     .needs = TAKES(BASE),
     .nodes_min = 2,
     .raise = "budget or the period",
+    .attempts_max = 5,
     .settle = settle_matcha,
     .generate = generate_matcha,
 };

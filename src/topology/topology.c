@@ -84,7 +84,8 @@ static int build_phases(sl_topology *t, const sl_topology_spec *spec, uint64_t a
 
 static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_error *error) {
     const sl_family_info *info = sl_family_describe(spec->family);
-    uint64_t attempts = info->random ? attempts_max : 1;
+    uint32_t asked = info->random ? family_of(spec->family)->attempts_max : 1;
+    uint64_t attempts = asked ? asked : attempts_max;
     for (uint64_t attempt = 0; attempt < attempts; attempt++) {
         free_phases(t);
         int result = build_phases(t, spec, attempt, error);

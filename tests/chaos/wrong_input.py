@@ -326,6 +326,41 @@ def rankings_of_what_cannot_be_ranked(scene):
         scene.call("topology", "rank", *arguments).check_refused(*words)
 
 
+def topologies_that_cannot_be_made(scene):
+    path = scene.path("made.json")
+    for arguments, words in (
+        (("ring",), ("nodes", "missing")),
+        (("rnig", "--nodes", "4"), ("rnig", '"ring"')),
+        ((), ("which family",)),
+        (("ring", "path", "--nodes", "4"), ("path",)),
+        (("ring", "--nodes", "four"), ("nodes", "four", "integer")),
+        (("ring", "--nodes", "4", "--degree", "2"), ("degree", "ring", "no parameters")),
+        (("ring", "--nodes", "4", "--degre", "2"), ("degre", '"degree"')),
+        (("ring", "--nodes", "4", "--nodes", "5"), ("--nodes", "twice")),
+        (("ring", "--nodes"), ("--nodes", "missing")),
+        (("ring", "--nodes", "4", "-x", "5"), ("-x", "unknown")),
+        (("ring", "--nodes", "4", "--weights", "metropolys"), ("metropolys", "metropolis")),
+        (("random-regular", "--nodes", "5", "--degree", "3"), ("degree", "odd")),
+        (("torus", "--nodes", "12", "--sides", "3,5"), ("sides", "15", "12")),
+        (("base-k", "--nodes", "5", "--weights", "uniform"), ("weights", "base-k", "its own")),
+        (("erdos-renyi", "--nodes", "50", "--probability", "0.001"), ("connected", "probability")),
+        (("complete", "--nodes", "1000000"), ("1000000", "directed edges")),
+        (("ring", "--nodes", "2000000", "--expand"), ("2000000", "1000000")),
+    ):
+        scene.call("topology", "make", *arguments, "-o", path).check_refused(*words)
+        check(not os.path.exists(path), f"{arguments}: a file was written")
+    scene.call("topology", "make", "ring", "--nodes", "4", "-o", scene.path("nowhere/x.json")).check_refused("nowhere/x.json", code=1)
+
+
+def topology_that_is_not_what_its_hash_says(scene):
+    path = scene.path("made.json")
+    ended = scene.call("topology", "make", "torus", "--nodes", "12", "-o", path)
+    check(ended.code == 0, f"exit code {ended.code}: {ended.err!r}")
+    check(scene.call("check", path).code == 0, "what was made is refused")
+    changed = scene.write("changed.json", open(path).read().replace("[3,4]", "[4,3]"))
+    scene.call("check", changed).check_refused("changed.json", "hash", "changed")
+
+
 def analyse(scene, topology, *options):
     return scene.call("topology", "analyse", scene.write("topology.json", topology), *options)
 
@@ -381,5 +416,6 @@ if __name__ == "__main__":
                momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
                data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes, model_that_does_not_fit_the_data, augmentation_of_what_is_no_image,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
-               roster_of_another_size, roster_malformed, rank_beyond_the_topology, pictures_that_cannot_be_drawn, rankings_of_what_cannot_be_ranked,
+               roster_of_another_size, roster_malformed, rank_beyond_the_topology, topologies_that_cannot_be_made,
+               topology_that_is_not_what_its_hash_says, pictures_that_cannot_be_drawn, rankings_of_what_cannot_be_ranked,
                topologies_that_cannot_be_analysed, topologies_that_are_not_good_enough, averages_that_swing_for_ever, bad_usage, help_and_version])

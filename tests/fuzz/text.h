@@ -19,14 +19,18 @@ static inline char *text_of(const uint8_t *data, size_t size) {
 
 /* Graphs may have a million nodes. That is slow, not wrong: inputs with a number of more than three
  * digits are left out. */
-static inline bool has_large_number(const char *text) {
+static inline bool has_number_above(const char *text, size_t digits_max) {
     size_t digits = 0;
     for (; *text != '\0'; text++) {
         digits = *text >= '0' && *text <= '9' ? digits + 1 : 0;
-        if (digits > 3)
+        if (digits > digits_max)
             return true;
     }
     return false;
+}
+
+static inline bool has_large_number(const char *text) {
+    return has_number_above(text, 3);
 }
 
 #endif
