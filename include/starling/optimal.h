@@ -29,7 +29,7 @@ typedef struct sl_optimum {
 } sl_optimum;
 
 typedef struct sl_optimum_settings {
-    double tolerance; /* on rho - lower_bound; default 1e-7 */
+    double tolerance; /* on rho - lower_bound; default 1e-8 */
     double work_max;  /* multiplications and additions after which the best so far is returned; default 5e11, some minutes */
 } sl_optimum_settings;
 

@@ -6,7 +6,7 @@
 #include "topology/optimal.h"
 
 void sl_optimum_defaults(sl_optimum_settings *settings) {
-    *settings = (sl_optimum_settings){.tolerance = 1e-7, .work_max = 5e11};
+    *settings = (sl_optimum_settings){.tolerance = 1e-8, .work_max = 5e11};
 }
 
 /* The graph with some weights as a topology: this also refuses what is no connected graph. */
@@ -103,22 +103,40 @@ static int start_weights(double *weights, const graph_problem *g, sl_error *erro
     return 0;
 }
 
-static int optimise(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
+static int rho_of(double *rho, const graph_problem *g, const double *weights, sl_error *error) {
     sl_spectrum s;
-    int result = start_weights(weights, g, error);
-    if (result == 0 && (g->edge_count > BARRIER_EDGES_MAX || g->nodes > BARRIER_NODES_MAX))
-        result = sl_fail(error, SL_EINVAL, "weights: optimal ones are found for graphs of up to %d edges and %d nodes, not %zu and %u; take \"metropolis\" or "
-                                           "\"best-constant\"", BARRIER_EDGES_MAX, BARRIER_NODES_MAX, g->edge_count, g->nodes);
+    int result = spectrum_of(&s, g, SL_WEIGHTING_EXPLICIT, weights, error);
     if (result == 0)
-        result = barrier_optimum(out, weights, g, error);
+        *rho = s.rho + (s.converged ? 0 : s.residual);
+    return result;
+}
+
+/* On a large graph the descent, which estimates rho, may have gone astray: then the weights are those that it began with. */
+static int descend(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
+    double start;
+    int result = rho_of(&start, g, weights, error);
     if (result == 0)
-        result = spectrum_of(&s, g, SL_WEIGHTING_EXPLICIT, weights, error);
-    if (result != 0)
+        result = descent_optimum(out, weights, g, error);
+    if (result == 0)
+        result = rho_of(&out->rho, g, weights, error);
+    if (result != 0 || out->rho <= start)
         return result;
-    out->rho = s.rho + (s.converged ? 0 : s.residual);
+    out->rho = start;
+    return start_weights(weights, g, error);
+}
+
+static int optimise(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
+    int result = start_weights(weights, g, error);
+    if (result == 0 && (g->edge_count > INTERIOR_EDGES_MAX || g->nodes > INTERIOR_NODES_MAX)) {
+        result = descend(out, weights, g, error);
+    } else if (result == 0) {
+        result = interior_optimum(out, weights, g, error);
+        if (result == 0)
+            result = rho_of(&out->rho, g, weights, error);
+    }
     out->lower_bound = fmin(out->lower_bound, out->rho);
     out->converged = out->rho - out->lower_bound <= g->tolerance;
-    return 0;
+    return result;
 }
 
 int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_sign sign,

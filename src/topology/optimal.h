@@ -29,8 +29,10 @@ typedef struct graph_problem {
  * the bound. rho: of any weights. dual.c */
 double dual_bound(const graph_problem *g, double trace, const double *slopes, double *prices, double rho);
 
-/* Newton's method on a barrier, for graphs of up to BARRIER_EDGES_MAX edges; weights in: strictly inside. barrier.c */
-enum { BARRIER_EDGES_MAX = 1200, BARRIER_NODES_MAX = 800 };
-int barrier_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
+/* An interior-point method for graphs of up to INTERIOR_EDGES_MAX edges; weights in: strictly inside. interior.c */
+enum { INTERIOR_EDGES_MAX = 1200, INTERIOR_NODES_MAX = 400 };
+int interior_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
+/* A subgradient method for larger ones; weights in: allowed, out: the best seen, as far as its estimates of rho tell. descent.c */
+int descent_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
 
 #endif

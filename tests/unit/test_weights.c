@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../reference/optimal.h"
 #include "harness.h"
+#include "starling/links.h"
 #include "starling/optimal.h"
+#include "starling/rng.h"
 #include "starling/spectrum.h"
 
 static sl_error error;
@@ -30,7 +33,7 @@ static void expect_rho(const char *format, const char *weights, double rho, doub
     sl_optimum o;
     if (sl_topology_optimum(&o, t)) {
         ck_assert_msg(o.converged, "%s of %s: bound %.12g, rho %.12g after %u", weights, format, o.lower_bound, o.rho, o.iterations);
-        ck_assert(fabs(o.rho - s.rho) < 1e-13 && o.lower_bound <= rho + within && o.lower_bound >= rho - within - 1e-7);
+        ck_assert(fabs(o.rho - s.rho) < 1e-13 && o.lower_bound <= rho + within && o.lower_bound >= rho - within - 1e-8);
     }
     sl_topology_close(&t);
 }
@@ -53,21 +56,214 @@ START_TEST(optimal_weights_are_the_closed_forms) {
     for (uint32_t n = 3; n <= 30; n += 3) { /* Boyd, Diaconis, Sun, Xiao 2006 */
         char path[64];
         snprintf(path, sizeof path, "{\"nodes\": %u, \"family\": \"path\", \"weights\": \"%%s\"}", n);
-        expect_rho(path, "fmmc", cos(M_PI / n), 1e-7);
+        expect_rho(path, "fmmc", cos(M_PI / n), 1e-8);
     }
     for (uint32_t d = 2; d <= 5; d++) {
         char cube[64];
         snprintf(cube, sizeof cube, "{\"nodes\": %u, \"family\": \"hypercube\", \"weights\": \"%%s\"}", 1u << d);
-        expect_rho(cube, "fmmc", (d - 1.0) / (d + 1.0), 1e-7);
-        expect_rho(cube, "fdla", (d - 1.0) / (d + 1.0), 1e-7);
+        expect_rho(cube, "fmmc", (d - 1.0) / (d + 1.0), 1e-8);
+        expect_rho(cube, "fdla", (d - 1.0) / (d + 1.0), 1e-8);
         expect_rho(cube, "best-constant", (d - 1.0) / (d + 1.0), 1e-9);
     }
     static const char petersen[] = "{\"nodes\": 10, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [2,3], [3,4], [4,0], [5,7], [7,9], [9,6], [6,8],"
                                    " [8,5], [0,5], [1,6], [2,7], [3,8], [4,9]]}";
-    expect_rho(petersen, "fmmc", 3. / 7, 1e-7);
-    expect_rho(petersen, "fdla", 3. / 7, 1e-7);
-    expect_rho("{\"nodes\": 9, \"family\": \"complete\", \"weights\": \"%s\"}", "fmmc", 0, 1e-7);
-    expect_rho("{\"nodes\": 2, \"family\": \"path\", \"weights\": \"%s\"}", "fmmc", 0, 1e-7);
+    expect_rho(petersen, "fmmc", 3. / 7, 1e-8);
+    expect_rho(petersen, "fdla", 3. / 7, 1e-8);
+    /* K2,3 (Boyd, Diaconis, Xiao 2004) */
+    static const char bipartite[] = "{\"nodes\": 5, \"weights\": \"%s\", \"edges\": [[0,2], [0,3], [0,4], [1,2], [1,3], [1,4]]}";
+    expect_rho(bipartite, "max-degree0", 2. / 3, 1e-12);
+    expect_rho(bipartite, "metropolis0", 2. / 3, 1e-12);
+    expect_rho(bipartite, "fmmc", 3. / 7, 1e-8);
+    expect_rho(bipartite, "best-constant", 3. / 7, 1e-9);
+    expect_rho("{\"nodes\": 9, \"family\": \"complete\", \"weights\": \"%s\"}", "fmmc", 0, 1e-8);
+    expect_rho("{\"nodes\": 2, \"family\": \"path\", \"weights\": \"%s\"}", "fmmc", 0, 1e-8);
+}
+END_TEST
+
+START_TEST(optima_are_those_of_linear_programming) {
+    for (size_t k = 0; k < sizeof optima / sizeof *optima; k++) {
+        expect_rho(optima[k].graph, "fmmc", optima[k].fmmc, optima[k].within + 1e-8);
+        expect_rho(optima[k].graph, "fdla", optima[k].fdla, optima[k].within + 1e-8);
+    }
+}
+END_TEST
+
+/* ---- properties ---- */
+
+enum { NODES_MAX = 24, EDGES_MAX = NODES_MAX * (NODES_MAX - 1) / 2 };
+
+typedef struct random_graph {
+    uint32_t nodes;
+    size_t edge_count;
+    sl_edge edges[EDGES_MAX];
+} random_graph;
+
+/* A random tree and some more edges: connected, and from path-like to nearly complete. */
+static random_graph draw(uint64_t seed) {
+    sl_rng random = sl_rng_open(seed, 0, 0, SL_PURPOSE_TOPOLOGY);
+    random_graph g = {.nodes = 2 + sl_rng_below(&random, NODES_MAX - 1)};
+    double density = sl_rng_uniform(&random) * sl_rng_uniform(&random);
+    for (uint32_t i = 1; i < g.nodes; i++) {
+        uint32_t parent = sl_rng_below(&random, i);
+        for (uint32_t j = 0; j < i; j++)
+            if (j == parent || sl_rng_uniform(&random) < density)
+                g.edges[g.edge_count++] = (sl_edge){j, i, 0};
+    }
+    return g;
+}
+
+static sl_topology *weigh(const random_graph *g, sl_weighting weighting) {
+    sl_phase_spec phase = {g->edges, g->edge_count};
+    sl_topology_spec spec;
+    sl_topology_spec_defaults(&spec);
+    spec.nodes = g->nodes;
+    spec.family = SL_FAMILY_EDGES;
+    spec.weighting = weighting;
+    spec.phases = &phase;
+    spec.phase_count = 1;
+    sl_topology *t = NULL;
+    ck_assert_msg(sl_topology_open(&t, &spec, &error) == 0, "%s", error.text);
+    return t;
+}
+
+static double smallest_weight(const sl_topology *t) {
+    double smallest = 1;
+    for (uint32_t i = 0; i < sl_topology_nodes(t); i++) {
+        sl_row row = sl_topology_in(t, 1, i);
+        smallest = fmin(smallest, row.self);
+        for (uint32_t e = 0; e < row.count; e++)
+            smallest = fmin(smallest, row.weights[e]);
+    }
+    return smallest;
+}
+
+static double rho_of(const random_graph *g, sl_weighting weighting, uint64_t seed) {
+    sl_topology *t = weigh(g, weighting);
+    sl_stochasticity s = sl_topology_stochasticity(t);
+    ck_assert_msg(s.symmetric && s.row && s.column && s.row_residual < 1e-13, "seed %llu, %s", (unsigned long long)seed, sl_weighting_name(weighting, false));
+    if (weighting != SL_WEIGHTING_FDLA && weighting != SL_WEIGHTING_BEST_CONSTANT)
+        ck_assert_double_ge(smallest_weight(t), -1e-15);
+    sl_optimum o;
+    double rho = spectrum(t).rho;
+    if (sl_topology_optimum(&o, t))
+        ck_assert_msg(o.converged && o.lower_bound <= o.rho && fabs(o.rho - rho) < 1e-12, "seed %llu: %.12g, at least %.12g after %u",
+                      (unsigned long long)seed, o.rho, o.lower_bound, o.iterations);
+    sl_topology_close(&t);
+    return rho;
+}
+
+START_TEST(on_every_graph_the_optima_are_below_the_others) {
+    static const sl_weighting nonnegative[] = {SL_WEIGHTING_METROPOLIS, SL_WEIGHTING_METROPOLIS0, SL_WEIGHTING_MAX_DEGREE, SL_WEIGHTING_MAX_DEGREE0};
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        random_graph g = draw(seed);
+        double fdla = rho_of(&g, SL_WEIGHTING_FDLA, seed), fmmc = rho_of(&g, SL_WEIGHTING_FMMC, seed);
+        bool ordered = fdla <= fmmc + 1e-8 && fdla <= rho_of(&g, SL_WEIGHTING_BEST_CONSTANT, seed) + 1e-8 && fdla < 1;
+        for (size_t k = 0; k < sizeof nonnegative / sizeof *nonnegative; k++)
+            ordered = ordered && fmmc <= rho_of(&g, nonnegative[k], seed) + 1e-8;
+        ck_assert_msg(ordered, "seed %llu: fdla %.9g, fmmc %.9g", (unsigned long long)seed, fdla, fmmc);
+    }
+}
+END_TEST
+
+/* No tolerance is met: the interior-point method has no way on, and must say so. */
+START_TEST(an_optimisation_ends_and_says_how_far_it_came) {
+    random_graph g = draw(7);
+    double weights[EDGES_MAX];
+    sl_optimum_settings settings;
+    sl_optimum_defaults(&settings);
+    settings.tolerance = 1e-300;
+    sl_optimum o;
+    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_NONNEGATIVE, &settings, &error), 0);
+    ck_assert(!o.converged && o.rho - o.lower_bound < 1e-8 && o.lower_bound <= o.rho);
+    settings.tolerance = 1e-8;
+    settings.work_max = 0;
+    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_NONNEGATIVE, &settings, &error), 0);
+    ck_assert(!o.converged && o.iterations == 1);
+    settings.tolerance = 0;
+    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_ANY, &settings, &error), SL_EINVAL);
+    g.edges[0] = g.edges[1]; /* no longer connected, or twice the same edge */
+    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_ANY, NULL, &error), SL_EINVAL);
+}
+END_TEST
+
+/* 1,500 edges are beyond the interior-point method. The optimum of a torus is a constant, as every edge can be mapped to every other. */
+START_TEST(large_graphs_come_near_the_optimum_under_an_honest_bound) {
+    sl_topology *t = parse("{\"nodes\": 784, \"family\": \"torus\", \"weights\": \"%s\"}", "fmmc");
+    double lambda_2 = 2 - 2 * cos(2 * M_PI / 28), optimum = (8 - lambda_2) / (8 + lambda_2), metropolis = 1 - lambda_2 / 5;
+    sl_optimum o;
+    ck_assert(sl_topology_optimum(&o, t));
+    ck_assert_double_ge(smallest_weight(t), 0);
+    ck_assert_msg(o.lower_bound <= optimum && optimum <= o.rho && o.rho < optimum + 0.2 * (metropolis - optimum) && o.lower_bound > 2 * optimum - 1,
+                  "%.9g <= %.9g <= %.9g", o.lower_bound, optimum, o.rho);
+    sl_topology_close(&t);
+}
+END_TEST
+
+START_TEST(phases_that_are_not_connected_are_weighed_in_parts) {
+    sl_topology *t = parse("{\"nodes\": 5, \"weights\": \"%s\", \"schedule\": [{\"edges\": [[0,1], [2,3]]}, {\"edges\": [[1,2], [3,4], [4,0], [0,3]]}]}", "fmmc");
+    sl_optimum o;
+    ck_assert(!sl_topology_optimum(&o, t));
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_double_eq_tol(sl_topology_in(t, 1, i).self, 0.5, 1e-8);
+    ck_assert_double_eq(sl_topology_in(t, 1, 4).self, 1);
+    ck_assert_double_eq_tol(sl_topology_in(t, 2, 1).self, 0.5, 1e-8);
+    ck_assert_double_eq_tol(sl_topology_in(t, 2, 4).self, 1. / 3, 1e-8);
+    sl_topology_close(&t);
+}
+END_TEST
+
+/* ---- links ---- */
+
+#define LINKED(links) "{\"nodes\": 4, \"weights\": \"%s\", \"links\": " links ", \"edges\": [[0,1], [1,2], [2,3], [3,0], [0,2]]}"
+
+START_TEST(weights_follow_bandwidth) {
+    sl_topology *t = parse(LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 100, \"links\": [[2, 0, 300], [2, 3, 10]]}"), "bandwidth");
+    sl_row zero = sl_topology_in(t, 1, 0); /* 100, 300, 100: 500 in all; node 2: 100 + 300 + 10; nodes 1 and 3: 200 and 110 */
+    ck_assert_double_eq_tol(zero.weights[0], 100. / 600, 1e-15);
+    ck_assert_double_eq_tol(zero.weights[1], 300. / 800, 1e-15);
+    ck_assert_double_eq_tol(zero.weights[2], 100. / 600, 1e-15);
+    ck_assert_double_eq_tol(sl_topology_in(t, 1, 3).weights[1], 10. / 420, 1e-15);
+    sl_stochasticity s = sl_topology_stochasticity(t);
+    ck_assert(s.symmetric && s.row && s.column && smallest_weight(t) > 0);
+    char *text = sl_topology_json(t);
+    sl_topology *again = NULL;
+    ck_assert_msg(sl_topology_parse(&again, text, "again", &error) == 0, "%s", error.text);
+    ck_assert_uint_eq(sl_topology_hash(again), sl_topology_hash(t));
+    free(text);
+    sl_topology_close(&again);
+    sl_topology_close(&t);
+}
+END_TEST
+
+START_TEST(on_equal_links_they_are_metropolis) {
+    sl_topology *t = parse(LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 7}"), "bandwidth");
+    sl_topology *metropolis = parse("{\"nodes\": 4, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [2,3], [3,0], [0,2]]}", "metropolis");
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t e = 0; e < sl_topology_in(t, 1, i).count; e++)
+            ck_assert_double_eq_tol(sl_topology_in(t, 1, i).weights[e], sl_topology_in(metropolis, 1, i).weights[e], 1e-15);
+    sl_topology_close(&metropolis);
+    sl_topology_close(&t);
+}
+END_TEST
+
+START_TEST(mistakes_with_links_are_told) {
+    static const struct {
+        const char *format, *weights, *told;
+    } mistakes[] = {
+        {"{\"nodes\": 4, \"family\": \"ring\", \"weights\": \"%s\"}", "bandwidth", "links: missing"},
+        {LINKED("{\"nodes\": 5, \"bandwidth_mbit\": 7}"), "bandwidth", "links: are of 5 nodes, and the topology has 4"},
+        {LINKED("{\"nodes\": 4, \"links\": [[0, 1, 5]]}"), "lazy-bandwidth", "links: the link between 0 and 2 has no bandwidth_mbit"},
+        {LINKED("{\"nodes\": 4, \"bandwith_mbit\": 7}"), "bandwidth", "links: unknown key \"bandwith_mbit\"; did you mean"},
+        {LINKED("\"nowhere.json\""), "bandwidth", "nowhere.json"},
+        {LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 7}"), "metropolis", "links: have no meaning for weights \"metropolis\""},
+    };
+    for (size_t k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
+        char json[512];
+        sl_topology *t = NULL;
+        snprintf(json, sizeof json, mistakes[k].format, mistakes[k].weights);
+        ck_assert_msg(sl_topology_parse(&t, json, "test", &error) != 0, "%s was accepted", json);
+        ck_assert_msg(strstr(error.text, mistakes[k].told) != NULL, "%s was told \"%s\"", json, error.text);
+    }
 }
 END_TEST
 
@@ -136,7 +332,10 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("weights");
-    ADD_TESTS(suite, "published", eight_nodes_have_the_published_rho, optimal_weights_are_the_closed_forms);
+    ADD_TESTS(suite, "published", eight_nodes_have_the_published_rho, optimal_weights_are_the_closed_forms, optima_are_those_of_linear_programming);
+    ADD_TESTS(suite, "properties", on_every_graph_the_optima_are_below_the_others, an_optimisation_ends_and_says_how_far_it_came,
+              large_graphs_come_near_the_optimum_under_an_honest_bound, phases_that_are_not_connected_are_weighed_in_parts);
+    ADD_TESTS(suite, "links", weights_follow_bandwidth, on_equal_links_they_are_metropolis, mistakes_with_links_are_told);
     ADD_TESTS(suite, "schemes", every_scheme_and_its_lazy_form_has_a_name, a_lazy_form_is_half_the_identity,
               without_own_weights_a_bipartite_graph_alternates);
     return run_suite(suite);
