@@ -12,6 +12,8 @@ static int take_closed_form(findings *f, sl_error *error) {
     if (!sl_structure_closed_form(&f->structure, spec) || !sl_spectrum_closed_form(&f->spectrum, spec))
         return sl_fail(error, SL_EINVAL, "nodes: %u are too many for family \"%s\" with these weights, for which no formula is known; at most %u nodes", spec->nodes,
                        family, SL_NODES_MAX);
+    if (f->asked.eigenvalues)
+        return sl_fail(error, SL_EINVAL, "--spectrum: all eigenvalues of %u nodes are too many; at most %u nodes", spec->nodes, SL_SPECTRUM_DENSE_NODES_MAX);
     f->by_formula = true;
     f->report = (sl_topology_report){.nodes = spec->nodes, .period = 1, .stochastic = {.symmetric = true, .row = true, .column = true}};
     f->mixing = sl_mixing_bounds(spec->nodes, f->spectrum.gap);

@@ -371,6 +371,7 @@ def topologies_that_cannot_be_analysed(scene):
     analyse(scene, almost).check_refused("topology.json", "row 1", "1.000001", "1e-06")
     analyse(scene, '{"nodes": 5, "family": "random-regular", "degree": 3}').check_refused("degree", "3", "5")
     analyse(scene, '{"nodes": 2000000, "family": "random-regular", "degree": 3}').check_refused("random-regular", "2000000", "1000000")
+    analyse(scene, '{"nodes": 2000000, "family": "ring"}', "--spectrum").check_refused("spectrum", "2000000", "2000")
     ring = '{"nodes": 4, "family": "ring"}'
     links = scene.write("links.json", '{"nodes": 3, "latency_ms": 1}')
     for options, words in ((("--require", "quick"), ("quick", "gap=X")), (("--require", "gap"), ("gap=0.5",)), (("--require", "exact=3"), ("exact", "no value")),
