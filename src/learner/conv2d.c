@@ -5,7 +5,8 @@
  * and two vectors of W feed twelve multiply-adds. Nothing is unfolded; an image is copied only to give it its frame of
  * zeros. W is packed once a batch into panels of 16 columns.
  *
- * Backward to x is the same kernel: d with zeros around and between (stride), W turned around and transposed.
+ * Backward to x is the same kernel: d with zeros around, W turned around and transposed. Under a stride t the pixels of x in every
+ * t-th row and column meet the same weights of each t-th; these t * t phases are taken one after the other.
  * Backward to W keeps a tile of 6 x 16 numbers of g in registers over a block of pixels, that block being small enough
  * for L1. Images are taken one after the other: sums have one order.
  */
@@ -20,9 +21,10 @@
 
 /* A convolution as its kernels see it: input framed, weights packed. */
 typedef struct geometry {
-    uint32_t window, stride, channels, outputs; /* outputs: channels of y */
-    uint32_t height, width;                     /* of y */
-    uint32_t framed_height, framed_width;       /* of the framed input */
+    uint32_t window_height, window_width, stride, channels, outputs; /* outputs: channels of y */
+    uint32_t height, width;                                          /* pixels of y that are computed */
+    uint32_t framed_height, framed_width;                            /* of the framed input */
+    size_t y_step, y_line; /* floats of y from one of those pixels to the next, and from one row to the next */
 } geometry;
 
 static uint32_t panels_of(uint32_t outputs) {
@@ -30,7 +32,7 @@ static uint32_t panels_of(uint32_t outputs) {
 }
 
 static size_t depth_of(const geometry *g) {
-    return (size_t)g->window * g->window * g->channels;
+    return (size_t)g->window_height * g->window_width * g->channels;
 }
 
 static size_t packed_size(const geometry *g) {
@@ -42,13 +44,31 @@ static size_t framed_size(const geometry *g) {
 }
 
 static geometry forward_geometry(const sl_layer *l) {
-    return (geometry){l->window, l->stride, l->in.channels, l->out.channels, l->out.height, l->out.width,
-                      l->in.height + 2 * l->padding, l->in.width + 2 * l->padding};
+    return (geometry){.window_height = l->window, .window_width = l->window, .stride = l->stride,
+                      .channels = l->in.channels, .outputs = l->out.channels,
+                      .height = l->out.height, .width = l->out.width,
+                      .framed_height = l->in.height + 2 * l->padding, .framed_width = l->in.width + 2 * l->padding,
+                      .y_step = l->out.channels, .y_line = (size_t)l->out.width * l->out.channels};
 }
 
-static geometry backward_geometry(const sl_layer *l) {
-    return (geometry){l->window, 1, l->out.channels, l->in.channels, l->in.height, l->in.width,
-                      l->in.height + l->window - 1, l->in.width + l->window - 1};
+/* One direction of a gradient's phase: positions p = phase, phase + t, ... of x get theirs from the weights r = first + t m with
+ * r = p + a (mod t), and from outputs that begin `start` after p/t in d framed by window - 1 zeros. */
+typedef struct phase {
+    uint32_t first, taps, start, count;
+} phase;
+
+static phase phase_of(const sl_layer *l, uint32_t index, uint32_t size) {
+    uint32_t first = (index + l->padding) % l->stride, shift = (index + l->padding) / l->stride;
+    uint32_t taps = first < l->window ? (l->window - first - 1) / l->stride + 1 : 0;
+    return (phase){first, taps, shift + l->window - taps, index < size ? (size - index - 1) / l->stride + 1 : 0};
+}
+
+static geometry backward_geometry(const sl_layer *l, phase down, phase right) {
+    return (geometry){.window_height = down.taps, .window_width = right.taps, .stride = 1,
+                      .channels = l->out.channels, .outputs = l->in.channels,
+                      .height = down.count, .width = right.count,
+                      .framed_height = l->out.height + 2 * (l->window - 1), .framed_width = l->out.width + 2 * (l->window - 1),
+                      .y_step = (size_t)l->stride * l->in.channels, .y_line = (size_t)l->stride * l->in.width * l->in.channels};
 }
 
 static size_t aligned(size_t count) {
@@ -68,26 +88,19 @@ static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
     (void)rows;
     if (sl_winograd_fits(layer))
         return (sl_layer_memory){.scratch = sl_winograd_scratch(layer)};
-    geometry f = forward_geometry(layer), b = backward_geometry(layer);
+    phase whole = {.taps = layer->window};
+    geometry f = forward_geometry(layer), b = backward_geometry(layer, whole, whole);
     size_t product = larger(packed_size(&f), packed_size(&b)), image = larger(framed_size(&f), framed_size(&b));
     return (sl_layer_memory){.scratch = aligned(product) + aligned(image) + widened_size(layer)};
 }
 
 /* ---- frames and panels ---- */
 
-/* x (height, width, channels) into `framed`, `before` zeros in front, `step` from one pixel to the next. The rest of
- * `framed` must be zero already. */
-static void frame(float *framed, const float *x, sl_shape shape, uint32_t framed_width, uint32_t before, uint32_t step) {
-    size_t run = (size_t)shape.channels * sizeof *x;
-    for (uint32_t row = 0; row < shape.height; row++) {
-        float *to = framed + (((size_t)before + (size_t)row * step) * framed_width + before) * shape.channels;
-        if (step == 1)
-            memcpy(to, x, shape.width * run);
-        else
-            for (uint32_t column = 0; column < shape.width; column++)
-                memcpy(to + (size_t)column * step * shape.channels, x + (size_t)column * shape.channels, run);
-        x += (size_t)shape.width * shape.channels;
-    }
+/* x (height, width, channels) into `framed`, `before` zeros around it, which must be there already. */
+static void frame(float *framed, const float *x, sl_shape shape, uint32_t before) {
+    size_t run = (size_t)shape.width * shape.channels, line = run + 2 * (size_t)before * shape.channels;
+    for (uint32_t row = 0; row < shape.height; row++)
+        memcpy(framed + ((size_t)before + row) * line + (size_t)before * shape.channels, x + row * run, run * sizeof *x);
 }
 
 /* Panel after panel: the biases' row, then depth rows of 16 columns. */
@@ -103,16 +116,20 @@ static void pack(float *panels, const float *w, const float *b, size_t depth, ui
     }
 }
 
-/* The same for W turned around and transposed: rows (r, s, k), columns c, from W[window-1-r, window-1-s, c, k]. */
-static void pack_turned(float *panels, const float *w, uint32_t window, uint32_t in, uint32_t out) {
+/* The same for W turned around and transposed: a phase's weights from the last to the first, rows (r, s, k), columns c. */
+static void pack_turned(float *panels, const float *w, const sl_layer *l, phase down, phase right) {
+    uint32_t in = l->in.channels, out = l->out.channels;
     for (uint32_t column = 0; column < in; column += PANEL) {
         uint32_t width = in - column < PANEL ? in - column : PANEL;
-        memset(panels, 0, ((size_t)window * window * out + 1) * PANEL * sizeof *panels);
+        memset(panels, 0, ((size_t)down.taps * right.taps * out + 1) * PANEL * sizeof *panels);
         panels += PANEL;
-        for (size_t tap = (size_t)window * window; tap-- > 0;)
-            for (uint32_t k = 0; k < out; k++, panels += PANEL)
-                for (uint32_t c = 0; c < width; c++)
-                    panels[c] = w[(tap * in + column + c) * out + k];
+        for (uint32_t r = down.taps; r-- > 0;)
+            for (uint32_t s = right.taps; s-- > 0;) {
+                size_t tap = (size_t)(down.first + r * l->stride) * l->window + right.first + s * l->stride;
+                for (uint32_t k = 0; k < out; k++, panels += PANEL)
+                    for (uint32_t c = 0; c < width; c++)
+                        panels[c] = w[(tap * in + column + c) * out + k];
+            }
     }
 }
 
@@ -129,41 +146,47 @@ KERNEL void finish_lanes(float *y, lanes sums, uint32_t width, bool spill, finis
     store_part(y, f.relu ? relu(sums) : sums, spill ? LANES : width);
 }
 
-/* The first `pixels` of a tile of `height` (constant), whose windows begin at x + offsets[p]; `vectors` (constant) of their
- * channels, the last `width` lanes wide. */
-KERNEL void convolve_tile(float *y, const float *x, const size_t *offsets, const float *panel, const geometry *g, uint32_t pixels,
-                          uint32_t height, uint32_t vectors, uint32_t width, finish f) {
+/* Where the windows of a tile's pixels begin in the framed input, and where the pixels lie in y. */
+typedef struct places {
+    size_t x[NARROW_TILE], y[NARROW_TILE];
+} places;
+
+/* The first `pixels` of a tile of `height` (constant); `vectors` (constant) of their channels, the last `width` lanes wide. */
+KERNEL void convolve_tile(float *y, const float *x, const places *at, const float *panel, const geometry *g, uint32_t pixels, uint32_t height,
+                          uint32_t vectors, uint32_t width, finish f) {
     tile_sums sums;
-    size_t run = (size_t)g->window * g->channels;
+    size_t run = (size_t)g->window_width * g->channels;
 #pragma GCC unroll 12
     for (uint32_t i = 0; i < height * vectors; i++)
         sums[i] = load(panel + i % vectors * LANES);
     panel += PANEL;
-    for (uint32_t r = 0; r < g->window; r++, x += (size_t)g->framed_width * g->channels, panel += run * PANEL)
-        tile_product(sums, x, offsets, panel, run, height, vectors);
-    bool spills = g->outputs < PANEL && !f.add; /* into the next pixel, and this is the only panel */
+    for (uint32_t r = 0; r < g->window_height; r++, x += (size_t)g->framed_width * g->channels, panel += run * PANEL)
+        tile_product(sums, x, at->x, panel, run, height, vectors);
+    bool spills = g->outputs < PANEL && g->y_step == g->outputs && !f.add; /* into the next pixel, and this is the only panel */
 #pragma GCC unroll 12
     for (uint32_t p = 0; p < height; p++)
 #pragma GCC unroll 2
         for (uint32_t v = 0; v < vectors; v++)
             if (p < pixels)
-                finish_lanes(y + (size_t)p * g->outputs + v * LANES, sums[p * vectors + v], v + 1 < vectors ? LANES : width,
+                finish_lanes(y + at->y[p] + v * LANES, sums[p * vectors + v], v + 1 < vectors ? LANES : width,
                              spills && p + 1 < pixels, f);
 }
 
-/* A pixel of y, row by row, and where its window begins. */
+/* A pixel of y; they are counted row by row. */
 typedef struct cursor {
     uint32_t row, column;
 } cursor;
 
-/* Where the windows of the next `count` pixels begin; past the image's end, at 0. */
-KERNEL void find_windows(size_t *offsets, cursor *at, const geometry *g, uint32_t count) {
+/* The next `count` pixels; past the image's end, the first one. */
+KERNEL void find_places(places *out, cursor *next, const geometry *g, uint32_t count) {
     for (uint32_t p = 0; p < count; p++) {
-        offsets[p] = at->row < g->height ? ((size_t)at->row * g->framed_width + at->column) * g->stride * g->channels : 0;
-        at->column++;
-        if (at->column == g->width) {
-            at->column = 0;
-            at->row++;
+        size_t row = next->row < g->height ? next->row : 0, column = next->row < g->height ? next->column : 0;
+        out->x[p] = (row * g->framed_width + column) * g->stride * g->channels;
+        out->y[p] = row * g->y_line + column * g->y_step;
+        next->column++;
+        if (next->column == g->width) {
+            next->column = 0;
+            next->row++;
         }
     }
 }
@@ -172,11 +195,11 @@ KERNEL void find_windows(size_t *offsets, cursor *at, const geometry *g, uint32_
 KERNEL void convolve_panel(float *y, const float *x, const float *panel, const geometry *g, uint32_t height, uint32_t vectors, uint32_t width,
                            finish f) {
     uint32_t count = g->height * g->width;
-    cursor at = {0};
-    for (uint32_t pixel = 0; pixel < count; pixel += height, y += (size_t)height * g->outputs) {
-        size_t offsets[NARROW_TILE];
-        find_windows(offsets, &at, g, height);
-        convolve_tile(y, x, offsets, panel, g, count - pixel, height, vectors, width, f);
+    cursor next = {0};
+    for (uint32_t pixel = 0; pixel < count; pixel += height) {
+        places at;
+        find_places(&at, &next, g, height);
+        convolve_tile(y, x, &at, panel, g, count - pixel, height, vectors, width, f);
     }
 }
 
@@ -205,7 +228,7 @@ static void forward(const sl_layer_call *c) {
     for (uint32_t row = 0; row < c->rows; row++) {
         const float *x = c->in + row * sl_shape_size(l->in);
         if (l->padding > 0)
-            frame(framed, x, l->in, g.framed_width, l->padding, 1);
+            frame(framed, x, l->in, l->padding);
         convolve(c->out + row * sl_shape_size(l->out), l->padding > 0 ? framed : x, packed, &g, (finish){.relu = l->relu});
     }
 }
@@ -231,8 +254,8 @@ KERNEL void gradient_tile(float *to, const float *x, const float *d, const geome
 /* All tiles of one panel of channels for a block of rows. */
 KERNEL void gradient_panel(float *to, const float *x, const float *d, const geometry *g, uint32_t rows, size_t d_width, uint32_t vectors,
                            uint32_t width) {
-    uint32_t run = g->window * g->channels;
-    for (uint32_t r = 0; r < g->window; r++, x += (size_t)g->framed_width * g->channels)
+    uint32_t run = g->window_width * g->channels;
+    for (uint32_t r = 0; r < g->window_height; r++, x += (size_t)g->framed_width * g->channels)
         for (uint32_t i = 0, height; i < run; i += height, to += (size_t)height * g->outputs) {
             height = run - i < TILE ? run - i : TILE;
             switch (height) {
@@ -299,23 +322,32 @@ static void backward_weights(const sl_layer_call *c) {
     for (uint32_t row = 0; row < c->rows; row++) {
         const float *x = c->in + row * sl_shape_size(l->in), *d = c->d_out + row * sl_shape_size(l->out);
         if (l->padding > 0)
-            frame(framed, x, l->in, g.framed_width, l->padding, 1);
+            frame(framed, x, l->in, l->padding);
         if (width != g.outputs)
             widen(wide, d, pixels, g.outputs, width);
         gradient_image(c->g, l->padding > 0 ? framed : x, width != g.outputs ? wide : d, &g, width);
     }
 }
 
-static void backward_input(const sl_layer_call *c) {
+/* The pixels of x in every t-th row and column, `from` floats after the first. */
+static void backward_phase(const sl_layer_call *c, phase down, phase right, size_t from) {
     const sl_layer *l = c->layer;
-    geometry g = backward_geometry(l);
+    geometry g = backward_geometry(l, down, right);
     float *packed = c->scratch, *framed = packed + aligned(packed_size(&g));
-    pack_turned(packed, c->w, l->window, l->in.channels, l->out.channels);
+    size_t start = ((size_t)down.start * g.framed_width + right.start) * g.channels;
+    pack_turned(packed, c->w, l, down, right);
     memset(framed, 0, framed_size(&g) * sizeof *framed);
     for (uint32_t row = 0; row < c->rows; row++) {
-        frame(framed, c->d_out + row * sl_shape_size(l->out), l->out, g.framed_width, l->window - 1 - l->padding, l->stride);
-        convolve(c->d_in + row * sl_shape_size(l->in), framed, packed, &g, (finish){.add = c->add_in});
+        frame(framed, c->d_out + row * sl_shape_size(l->out), l->out, l->window - 1);
+        convolve(c->d_in + row * sl_shape_size(l->in) + from, framed + start, packed, &g, (finish){.add = c->add_in});
     }
+}
+
+static void backward_input(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    for (uint32_t i = 0; i < l->stride; i++)
+        for (uint32_t j = 0; j < l->stride; j++)
+            backward_phase(c, phase_of(l, i, l->in.height), phase_of(l, j, l->in.width), ((size_t)i * l->in.width + j) * l->in.channels);
 }
 
 /* d counts only where y > 0 if there is a relu; db = sums over pixels. */
