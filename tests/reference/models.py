@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Losses and gradients of LeNet-5 and ResNet-20 by PyTorch in float64, for tests/unit/test_layers.c.
+"""Losses and gradients of LeNet-5, ResNet-20 and the character models by PyTorch in float64, for tests/unit/test_layers.c.
 
 Run once: tests/reference/models.py > tests/reference/models.json      (Debian: python3-torch)
 
@@ -47,7 +47,7 @@ def conv(p, x, window, outputs, bias=False, **options):
 
 
 def dense(p, x, outputs):
-    return x @ p.weights(x.shape[1], outputs) + p.take((outputs,), 0.1)
+    return x @ p.weights(x.shape[-1], outputs) + p.take((outputs,), 0.1)
 
 
 def norm(p, x):
@@ -78,21 +78,65 @@ def resnet20(p, x):
     return dense(p, x.mean((2, 3)), 10)
 
 
-def run(name, model, rows, side, channels):
-    p = Parameters()
+def lstm_layer(p, x, units):
+    w, u = p.take((x.shape[2], 4 * units), math.sqrt(1.5 / x.shape[2])), p.take((units, 4 * units), 0.1)
+    start, weights = torch.zeros(1, len(x), units), [w.T, u.T, p.take((4 * units,), 0.1), torch.zeros(4 * units)]
+    return torch.lstm(x, (start, start), weights, has_biases=True, num_layers=1, dropout=0.0, train=True, bidirectional=False, batch_first=True)[0]
+
+
+def lstm(p, x, symbols):
+    x = F.embedding(x, p.weights(symbols, 8))
+    return dense(p, lstm_layer(p, lstm_layer(p, x, 256), 256), symbols)
+
+
+def layer_norm(p, x):
+    scale, shift = p.take((x.shape[2],), 0.2, 1.0), p.take((x.shape[2],), 0.2)
+    return F.layer_norm(x, (x.shape[2],), scale, shift)
+
+
+def attention(p, x, heads):
+    """PyTorch's own, which wants (positions, rows, channels), True where nothing may be seen, and its weights as outputs times inputs."""
+    width = x.shape[2]
+    w_in, b_in, w_out, b_out = p.weights(width, 3 * width), p.take((3 * width,), 0.1), p.weights(width, width), p.take((width,), 0.1)
+    x = x.transpose(0, 1)
+    hidden = torch.triu(torch.ones(len(x), len(x), dtype=torch.bool), 1)
+    y, _ = F.multi_head_attention_forward(x, x, x, width, heads, w_in.T, b_in, None, None, False, 0.0, w_out.T, b_out, attn_mask=hidden)
+    return y.transpose(0, 1)
+
+
+def transformer(p, x, symbols, width=128, heads=4):
+    x = F.embedding(x, p.weights(symbols, width)) + p.take((x.shape[1], width), 0.1)
+    for _ in range(4):
+        x = x + attention(p, layer_norm(p, x), heads)
+        x = x + dense(p, F.gelu(dense(p, layer_norm(p, x), 4 * width), approximate="tanh"), width)
+    return dense(p, layer_norm(p, x), symbols)
+
+
+def image(model, rows, side, channels):
     x = uniform(rows * side * side * channels, 1).reshape(rows, side, side, channels).permute(0, 3, 1, 2)
-    loss = F.cross_entropy(model(p, x), torch.arange(rows) * 7 % 10)
+    return describe(lambda p: F.cross_entropy(model(p, x), torch.arange(rows) * 7 % 10), model, rows=rows, side=side, channels=channels)
+
+
+def text(model, rows, sequence, symbols):
+    x = ((uniform(rows * sequence, 1) + 1) * symbols / 2).long().reshape(rows, sequence)
+    labels = torch.arange(rows * sequence) * 7 % symbols
+    return describe(lambda p: F.cross_entropy(model(p, x, symbols).flatten(0, 1), labels), model, rows=rows, sequence=sequence, symbols=symbols)
+
+
+def describe(loss_of, model, **shape):
+    p = Parameters()
+    loss = loss_of(p)
     loss.backward()
     tensors = []
     for i, tensor in enumerate(p.tensors):
         g = tensor.grad.flatten()
         tensors.append({"count": g.numel(), "norm": g.norm().item(), "product": (g @ uniform(g.numel(), 1000 + i)).item(),
                         "first": g[:SHOWN].tolist(), "last": g[-SHOWN:].tolist()})
-    return {"model": name, "rows": rows, "side": side, "channels": channels, "loss": loss.item(), "tensors": tensors}
+    return {"model": model.__name__, **shape, "loss": loss.item(), "tensors": tensors}
 
 
 def main():
-    results = [run("lenet5", lenet5, 5, 28, 1), run("lenet5", lenet5, 3, 32, 3), run("resnet20", resnet20, 8, 32, 3)]
+    results = [image(lenet5, 5, 28, 1), image(lenet5, 3, 32, 3), image(resnet20, 8, 32, 3), text(lstm, 3, 20, 65), text(transformer, 3, 20, 65)]
     print(json.dumps(results).replace('{"count"', '\n{"count"').replace('{"model"', '\n{"model"'))
 
 
