@@ -1,10 +1,11 @@
 /* model_step.c - how long one gradient takes: a model, batch 32, one thread; the gathering of the batch included
  * (ResNet-20: crops and mirroring too).
  *
- * model_step mlp | lenet5 | resnet20    prints "starling MEDIAN MIN" in milliseconds
- * model_step peak                       prints what one core's multiply-adds reach, in GFLOP/s
+ * model_step mlp | lenet5 | resnet20 | lstm | transformer    prints "starling MEDIAN MIN" in milliseconds
+ * model_step peak    prints what one core's multiply-adds reach, in GFLOP/s
  *
- * For model_step.py, which sets PyTorch's times beside it. ResNet-20 takes images of noise, written as CIFAR-10's files.
+ * For model_step.py, which sets PyTorch's times beside it. ResNet-20 takes images of noise, written as CIFAR-10's files, and the character
+ * models text of noise, 80 of 65 characters a sample.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #define STEPS_MAX 3000
 #define RECORDS 320
 #define RECORD_BYTES 3073
+#define FILES 7
 
 static const struct {
     const char *name;
@@ -28,28 +30,35 @@ static const struct {
     {"mlp", {.kind = SL_MODEL_MLP, .hidden = {256}, .hidden_count = 1}, SL_DATA_DIGITS, STEPS_MAX},
     {"lenet5", {.kind = SL_MODEL_LENET5}, SL_DATA_DIGITS, 1000},
     {"resnet20", {.kind = SL_MODEL_RESNET20}, SL_DATA_CIFAR10, 60},
+    {"lstm", {.kind = SL_MODEL_LSTM, .embedding = 8}, SL_DATA_TEXT, 20},
+    {"transformer", {.kind = SL_MODEL_TRANSFORMER, .heads = 4}, SL_DATA_TEXT, 20},
 };
 
-/* The six files of CIFAR-10, RECORDS images of noise in each. */
+/* File `f` of the noise: the six of CIFAR-10, then a text. */
+static void name_noise(char path[SL_PATH_MAX], const char *folder, int f) {
+    snprintf(path, SL_PATH_MAX, f < 5 ? "%s/data_batch_%d.bin" : f == 5 ? "%s/test_batch.bin" : "%s/text", folder, f + 1);
+}
+
+/* RECORDS images of noise in each of CIFAR-10's files, and as many bytes of text. */
 static int write_noise(const char *folder) {
-    static uint8_t records[RECORDS * RECORD_BYTES];
+    static uint8_t bytes[RECORDS * RECORD_BYTES];
     sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_DATA);
-    for (size_t i = 0; i < sizeof records; i++)
-        records[i] = (uint8_t)(i % RECORD_BYTES == 0 ? sl_rng_below(&rng, 10) : sl_rng_below(&rng, 256));
-    for (int f = 0; f < 6; f++) {
+    for (int f = 0; f < FILES; f++) {
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)(f == FILES - 1 ? ' ' + sl_rng_below(&rng, 65) : sl_rng_below(&rng, i % RECORD_BYTES == 0 ? 10 : 256));
         char path[SL_PATH_MAX];
-        snprintf(path, sizeof path, f < 5 ? "%s/data_batch_%d.bin" : "%s/test_batch.bin", folder, f + 1);
+        name_noise(path, folder, f);
         FILE *file = fopen(path, "wb");
-        if (file == NULL || fwrite(records, 1, sizeof records, file) != sizeof records || fclose(file) != 0)
+        if (file == NULL || fwrite(bytes, 1, sizeof bytes, file) != sizeof bytes || fclose(file) != 0)
             return -1;
     }
     return 0;
 }
 
 static void remove_noise(const char *folder) {
-    for (int f = 0; f < 6; f++) {
+    for (int f = 0; f < FILES; f++) {
         char path[SL_PATH_MAX];
-        snprintf(path, sizeof path, f < 5 ? "%s/data_batch_%d.bin" : "%s/test_batch.bin", folder, f + 1);
+        name_noise(path, folder, f);
         unlink(path);
     }
     rmdir(folder);
@@ -77,12 +86,12 @@ static int time_model(int m) {
     char folder[] = "/tmp/starling-noise-XXXXXX";
     sl_error error = {0};
     sl_learner *learner = NULL;
-    sl_experiment experiment = {.seed = 1, .rounds = 1, .model = models[m].model, .data = {.kind = models[m].data, .batch = 32}};
+    sl_experiment experiment = {.seed = 1, .rounds = 1, .model = models[m].model, .data = {.kind = models[m].data, .batch = 32, .sequence = 80}};
     if (mkdtemp(folder) == NULL || write_noise(folder) != 0) {
         perror("model_step: images of noise");
         return 1;
     }
-    snprintf(experiment.data.path, sizeof experiment.data.path, "%s", folder);
+    snprintf(experiment.data.path, sizeof experiment.data.path, models[m].data == SL_DATA_TEXT ? "%s/text" : "%s", folder);
     int code = sl_topology_parse(&experiment.topology, "{\"nodes\": 2, \"family\": \"path\"}", "model_step", &error);
     if (code == 0)
         code = sl_learner_open(&learner, &experiment, &error);
@@ -138,6 +147,6 @@ int main(int argc, char **argv) {
     for (int m = 0; m < (int)(sizeof models / sizeof *models) && argc == 2; m++)
         if (strcmp(argv[1], models[m].name) == 0)
             return time_model(m);
-    fprintf(stderr, "usage: model_step mlp | lenet5 | resnet20 | peak\n");
+    fprintf(stderr, "usage: model_step mlp | lenet5 | resnet20 | lstm | transformer | peak\n");
     return 2;
 }

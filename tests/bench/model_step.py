@@ -2,7 +2,7 @@
 """Starling's training step beside PyTorch's, in turns: batch 32, forward and backward, one thread.
 
 Usage: meson compile -C BUILD model_step, then
-       tests/bench/model_step.py [--build BUILD] [--turns N] [MODEL ...]     models: mlp lenet5 resnet20 (default: all)
+       tests/bench/model_step.py [--build BUILD] [--turns N] [MODEL ...]     models: mlp lenet5 resnet20 lstm transformer (default: all)
 Needs PyTorch (Debian: python3-torch). PyTorch's batch lies ready as floats; Starling gathers its own in the time that is
 measured. Of PyTorch's two ways to clear gradients (drop them, or zero them in place) the faster one counts.
 """
@@ -17,9 +17,12 @@ from torch import nn
 from torch.nn import functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# name: multiply-adds for one image, of the forward pass and of its first layer (whose input needs no gradient); image; steps of PyTorch
+# name: multiply-adds for one sample, of the forward pass and of its first layer (whose input needs no gradient); image, or characters; steps of PyTorch
 MODELS = {"mlp": (203_264, 200_704, (784,), 1000), "lenet5": (416_520, 117_600, (1, 28, 28), 300),
-          "resnet20": (40_551_040, 442_368, (3, 32, 32), 20)}
+          "resnet20": (40_551_040, 442_368, (3, 32, 32), 20),
+          "lstm": (80 * (4 * 256 * (8 + 3 * 256) + 256 * 65), 0, (80,), 8),
+          "transformer": (80 * (4 * (12 * 128**2 + 2 * 80 * 128) + 128 * 65), 0, (80,), 8)}  # attention counted whole, though half is masked
+SYMBOLS = 65
 
 
 class Block(nn.Module):
@@ -40,7 +43,47 @@ class Block(nn.Module):
         return F.relu(y + x)
 
 
+class CharacterLSTM(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.lstm, self.out = nn.Embedding(SYMBOLS, 8), nn.LSTM(8, 256, 2, batch_first=True), nn.Linear(256, SYMBOLS)
+
+    def forward(self, x):
+        return self.out(self.lstm(self.embedding(x))[0]).flatten(0, 1)
+
+
+class Decoder(nn.Module):
+    """One block; attention as PyTorch 1.13 users write it."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.norm2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.qkv, self.mix, self.wide, self.narrow = (nn.Linear(a * width, b * width) for a, b in ((1, 3), (1, 1), (1, 4), (4, 1)))
+        self.register_buffer("hidden", torch.triu(torch.ones(80, 80, dtype=torch.bool), 1))
+
+    def forward(self, x):
+        rows, steps, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(rows, steps, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        weights = (q @ k.transpose(-2, -1) / (width // self.heads)**0.5).masked_fill(self.hidden, float("-inf")).softmax(-1)
+        x = x + self.mix((weights @ v).transpose(1, 2).reshape(rows, steps, width))
+        return x + self.narrow(F.gelu(self.wide(self.norm2(x)), approximate="tanh"))
+
+
+class Transformer(nn.Module):
+    def __init__(self, width=128):
+        super().__init__()
+        self.embedding, self.positions = nn.Embedding(SYMBOLS, width), nn.Parameter(torch.zeros(80, width))
+        self.blocks = nn.Sequential(*[Decoder(width, 4) for _ in range(4)], nn.LayerNorm(width), nn.Linear(width, SYMBOLS))
+
+    def forward(self, x):
+        return self.blocks(self.embedding(x) + self.positions).flatten(0, 1)
+
+
 def build(name):
+    if name == "lstm":
+        return CharacterLSTM()
+    if name == "transformer":
+        return Transformer()
     if name == "mlp":
         return nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
     if name == "lenet5":
@@ -57,14 +100,17 @@ def time_pytorch(name):
     _, _, shape, steps = MODELS[name]
     torch.manual_seed(1)
     model, loss = build(name), nn.CrossEntropyLoss()
-    images, labels = torch.rand(32, *shape) - 0.5, torch.randint(0, 10, (32,))
+    samples, labels = torch.rand(32, *shape) - 0.5, torch.randint(0, 10, (32,))
+    if shape == (80,):
+        samples, labels = torch.randint(0, SYMBOLS, (2, 32, 80))
+        labels = labels.flatten()
     best = None
     for drop in (True, False):
         times = []
         for _ in range(steps + steps // 10):
             model.zero_grad(set_to_none=drop)
             start = time.perf_counter()
-            loss(model(images), labels).backward()
+            loss(model(samples), labels).backward()
             times.append(1e3 * (time.perf_counter() - start))
         times = times[steps // 10:]
         best = min(best or (1e9, 0), (statistics.median(times), min(times)))
