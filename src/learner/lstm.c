@@ -99,12 +99,12 @@ KERNEL void multiply_tile(float *y, const float *x, const float *panel, uint32_t
     for (uint32_t i = 0; i < TILE; i++)
         offsets[i] = (i < height ? i : 0) * (size_t)in;
     tile_clear(sums);
-    tile_product(sums, x, offsets, panel, depth, 2);
+    tile_product(sums, x, offsets, panel, depth, TILE, 2);
     for (uint32_t i = 0; i < height; i++, y += columns)
         for (uint32_t v = 0; v < 2 && v * LANES < width; v++) {
             uint32_t part = width - v * LANES < LANES ? width - v * LANES : LANES;
             float *to = y + v * LANES;
-            store_part(to, add ? sums[i][v] + load_part(to, part) : sums[i][v], part);
+            store_part(to, add ? sums[2 * i + v] + load_part(to, part) : sums[2 * i + v], part);
         }
 }
 

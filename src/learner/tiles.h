@@ -1,4 +1,4 @@
-/* tiles.h - the two inner loops of convolutions: small matrix products whose sums stay in registers.
+/* tiles.h - the two inner loops of convolutions and LSTMs: small matrix products whose sums stay in registers.
  *
  * Per number of depth, six broadcasts of x and two vectors feed twelve multiply-adds, as many as hide their latency.
  * Inlined, so that heights and widths are constants.
