@@ -1,8 +1,9 @@
 /* emulated.c - a device that is the host itself, so that everything but cuda.cu is tested where there is no GPU.
  *
  * With STARLING_GUARD in the environment its memory cannot be touched between calls: code that takes a device's vector for memory of its own
- * crashes, as it would there. Threads of a launch run one after the other.
+ * crashes, as it would there. With STARLING_FAILS_AFTER=N everything after the first N launches and copies fails. Threads of a launch run one after the other.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *arena;
 static size_t used;
 static bool guarded;
+static unsigned long calls, calls_until_failure = ULONG_MAX;
 
 struct device_mark {
     int nothing;
@@ -23,6 +25,7 @@ struct device_mark {
 
 static void enter(void) {
     pthread_mutex_lock(&mutex);
+    calls++;
     if (guarded)
         mprotect(arena, used, PROT_READ | PROT_WRITE);
 }
@@ -48,7 +51,9 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     (void)index;
     if (arena == NULL) {
+        const char *fails = getenv("STARLING_FAILS_AFTER");
         guarded = getenv("STARLING_GUARD") != NULL;
+        calls_until_failure = fails != NULL ? strtoul(fails, NULL, 10) : ULONG_MAX;
         void *memory = mmap(NULL, arena_bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
             snprintf(text, DEVICE_TEXT_MAX, "no %zu bytes of addresses", arena_bytes);
@@ -60,8 +65,12 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
 }
 
 int device_status(char text[DEVICE_TEXT_MAX]) {
-    (void)text;
-    return 0;
+    pthread_mutex_lock(&mutex);
+    const bool failed = calls > calls_until_failure;
+    pthread_mutex_unlock(&mutex);
+    if (failed)
+        snprintf(text, DEVICE_TEXT_MAX, "call %lu failed: it was asked to", calls_until_failure + 1);
+    return failed ? -1 : 0;
 }
 
 /* Blocks have a power of two of bytes, and are used again. */

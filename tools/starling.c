@@ -15,6 +15,7 @@ static const command commands[] = {
     {"agent", cmd_agent, "be one peer of a run that spans several shells or hosts"},
     {"sim", cmd_sim, "simulate the same run in one process, with the same numbers"},
     {"compare", cmd_compare, "run several algorithms on the same data and print one table"},
+    {"devices", cmd_devices, "list the GPUs that vectors can be kept on, or say why there is none"},
     {"check", cmd_check, "validate an experiment or a topology and print what it means"},
     {"topology", cmd_topology, "make topology files"},
 };
@@ -76,6 +77,6 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return finish(commands[i].main(argc - 1, argv + 1));
-    complain("unknown command '%s'; one of run, agent, sim, compare, check, topology (starling --help)", argv[1]);
+    complain("unknown command '%s'; one of run, agent, sim, compare, devices, check, topology (starling --help)", argv[1]);
     return TOOL_USAGE;
 }

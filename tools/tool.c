@@ -216,7 +216,12 @@ int trial_open(trial *out, const options *o, sl_error *error) {
     int result = sl_experiment_load(&t.experiment, o->file, o->overrides, o->override_count, error);
     if (result != 0)
         return result;
-    result = sl_learner_open(&t.learner, t.experiment, error);
+    char note[SL_DEVICE_TEXT_MAX];
+    result = sl_device_find(t.experiment->device, note, error);
+    if (result == 0 && note[0] != '\0' && o->report_fd < 0)
+        complain("%s", note);
+    if (result == 0)
+        result = sl_learner_open(&t.learner, t.experiment, error);
     if (result == 0) {
         t.task = sl_learner_task(t.learner);
         result = sl_algorithm_fit(&t.fit, &t.experiment->algorithm, t.experiment->topology, t.experiment->optimizer.momentum > 0, t.task.dimension,

@@ -88,6 +88,7 @@ int cmd_agent(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_devices(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
 
 #endif

@@ -103,6 +103,7 @@ typedef struct sl_experiment {
     uint64_t seed;
     uint64_t rounds; /* 0: from epochs, see sl_learner_rounds */
     double epochs;
+    char device[SL_NAME_MAX]; /* where vectors live; see starling/device.h */
     double loss_limit; /* a batch loss above it ends the run; 0: a million times the first one */
     sl_algorithm_config algorithm;
     sl_optimizer_config optimizer;
@@ -128,7 +129,7 @@ void sl_experiment_close(sl_experiment **experiment);
 char *sl_experiment_json(const sl_experiment *experiment);
 
 /* What must agree between agents, hashed by section so that a refusal can say which one differs. The topology has its own hash;
- * name, record, transport and network may differ. */
+ * name, record, transport, network and device (whose results are the same) may differ. */
 #define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,

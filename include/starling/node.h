@@ -47,7 +47,7 @@ typedef struct sl_node_settings {
     uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in the last; 0 = never */
 } sl_node_settings;
 
-/* What every node of an experiment has in common; rank, inbox_parts and measure_every are the driver's. */
+/* What every node of an experiment has in common; rank, inbox_parts, measure_every and, unless it is the CPU, vec are the driver's. */
 sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_fit *fit, size_t dimension, uint64_t rounds);
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);

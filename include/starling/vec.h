@@ -53,14 +53,6 @@ typedef struct sl_vec_ops {
     const struct sl_coder *coder; /* compressors over these vectors (compress/coding.h); NULL where they are on the host */
 } sl_vec_ops;
 
-/* The vector's elements for reading on the host: themselves, or a copy in `mirror` (count). */
-static inline const float *sl_vec_view(const sl_vec_ops *vec, const float *v, float *mirror, size_t count) {
-    if (vec->on_host)
-        return v;
-    vec->copy_out(mirror, v, count * sizeof *v);
-    return mirror;
-}
-
 /* The CPU backend: the fastest kernels that this processor runs; all give the same bits. */
 const sl_vec_ops *sl_vec_cpu(void);
 

@@ -16,6 +16,7 @@
 
 #include "agent/state.h"
 #include "clock.h"
+#include "starling/device.h"
 
 /* Receive buffers of all neighbours together stay below this where two chunks a neighbour allow it. */
 static const size_t receive_bytes_max = 32u << 20;
@@ -377,6 +378,13 @@ static int open_node(sl_agent *a, sl_error *error) {
     if (result != 0)
         return result;
     sl_node_settings settings = sl_node_settings_of(e, &a->fit, task->dimension, task->rounds);
+    sl_mirror mirror;
+    result = sl_device_open(&settings.vec, e->device, error);
+    if (result == 0)
+        result = sl_mirror_open(&mirror, settings.vec, task->dimension, error);
+    if (result != 0)
+        return result;
+    a->vec = settings.vec;
     settings.rank = a->settings.rank;
     settings.inbox_parts = a->window;
     settings.tensor_ends = task->tensor_ends;
@@ -384,7 +392,8 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
     if (result == 0)
-        task->initial(task->context, a->settings.rank, sl_node_model(a->node));
+        sl_mirror_initial(&mirror, task, a->settings.rank, sl_node_model(a->node));
+    sl_mirror_close(&mirror);
     return result;
 }
 
@@ -444,7 +453,7 @@ static int open_all(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = open_fabric(a, error);
     if (result == 0)
-        result = sl_worker_open(&a->worker, &a->settings.task, &a->settings.observer, a->settings.rank, error);
+        result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer, a->settings.rank, error);
     if (result == 0)
         result = open_loop(a, error);
     return result;

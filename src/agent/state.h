@@ -46,6 +46,7 @@ struct sl_agent {
     sl_fabric *fabric;
     sl_worker *worker;
     sl_node *node;
+    const sl_vec_ops *vec; /* where its vectors are */
     sl_hello hello;
     int stop_descriptor;
     double now_s;    /* when the loop last looked */

@@ -11,6 +11,7 @@
 
 struct sl_worker {
     sl_task task;
+    sl_mirror mirror;
     sl_observer observer;
     uint32_t rank;
     int descriptor;
@@ -25,12 +26,13 @@ struct sl_worker {
 
 static int report(sl_worker *w, sl_job *job) {
     int code = 0;
+    const float *x = job->parameters || job->record ? sl_mirror_view(&w->mirror, job->x) : NULL;
     if (job->parameters && w->observer.parameters != NULL)
-        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, job->x, job->push_sum_weight);
+        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, x, job->push_sum_weight);
     if (code == 0 && job->record) {
-        job->report.evaluation = w->task.evaluate(w->task.context, job->x);
+        job->report.evaluation = w->task.evaluate(w->task.context, x);
         if (w->observer.record != NULL)
-            code = w->observer.record(w->observer.context, &job->report, job->x);
+            code = w->observer.record(w->observer.context, &job->report, x);
     }
     return code;
 }
@@ -39,7 +41,7 @@ static sl_job_result perform(sl_worker *w, sl_job *job) {
     sl_job_result result = {.code = report(w, job)};
     if (job->compute && result.code == 0) {
         double before = sl_clock_seconds();
-        result.loss = w->task.gradient(w->task.context, w->rank, job->compute_round, job->point, job->g);
+        result.loss = sl_mirror_gradient(&w->mirror, &w->task, w->rank, job->compute_round, job->point, job->g);
         result.gradient_seconds = sl_clock_seconds() - before;
         result.computed = true;
     }
@@ -66,10 +68,15 @@ static void *work(void *argument) {
     return NULL;
 }
 
-int sl_worker_open(sl_worker **out, const sl_task *task, const sl_observer *observer, uint32_t rank, sl_error *error) {
+int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task, const sl_observer *observer, uint32_t rank, sl_error *error) {
     sl_worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return sl_fail(error, SL_ENOMEM, "worker: out of memory");
+    int result = sl_mirror_open(&w->mirror, vec, task->dimension, error);
+    if (result != 0) {
+        free(w);
+        return result;
+    }
     w->task = *task;
     w->observer = *observer;
     w->rank = rank;
@@ -79,6 +86,7 @@ int sl_worker_open(sl_worker **out, const sl_task *task, const sl_observer *obse
     if (w->descriptor < 0 || pthread_create(&w->thread, NULL, work, w) != 0) {
         if (w->descriptor >= 0)
             close(w->descriptor);
+        sl_mirror_close(&w->mirror);
         free(w);
         return sl_fail(error, SL_ENOMEM, "worker: no thread could be started");
     }
@@ -134,6 +142,7 @@ bool sl_worker_close(sl_worker **worker, double patience_s) {
     close(w->descriptor);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->mutex);
+    sl_mirror_close(&w->mirror);
     free(w);
     return true;
 }

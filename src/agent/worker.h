@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "device/mirror.h"
 #include "starling/record.h"
 #include "starling/task.h"
 
@@ -31,7 +32,9 @@ typedef struct sl_job_result {
     double loss, gradient_seconds;
 } sl_job_result;
 
-int sl_worker_open(sl_worker **out, const sl_task *task, const sl_observer *observer, uint32_t rank, sl_error *error);
+/* vec: where the vectors of its jobs are. */
+int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task, const sl_observer *observer, uint32_t rank,
+                   sl_error *error);
 /* Becomes readable when a result is there. */
 int sl_worker_descriptor(const sl_worker *worker);
 /* One job at a time. */

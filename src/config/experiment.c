@@ -13,6 +13,7 @@
 #include "config/tree.h"
 #include "file.h"
 #include "starling/algorithm.h"
+#include "starling/device.h"
 #include "suggest.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 128, DEPTH_MAX = 8, DOTTED_MAX = 256 };
@@ -231,7 +232,9 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
         return sl_fail(error, SL_EINVAL, "optimizer.schedule.milestones: is empty; a step schedule needs fractions of the run, such as [0.5, 0.75]");
     if (e->transport.chunk_bytes % 4096 != 0)
         return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096", e->transport.chunk_bytes);
-    int result = check_data(e, error);
+    int result = sl_device_check_name(e->device, error);
+    if (result == 0)
+        result = check_data(e, error);
     if (result == 0)
         result = check_network(e, error);
     sl_fit fit;

@@ -35,6 +35,8 @@ const key sl_keys[] = {
 
     {"loss_limit", KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0", .help = "a batch loss above it ends the run as diverged; 0: a million times the first"},
 
+    {"device", KEY_NAME, AT(device), .fallback = "\"cpu\"", .help = "where vectors are kept, mixed and compressed: cpu, cuda:N, or auto; the same results on all"},
+
     {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
     {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants, .fallback = "\"default\"",
      .help = "of d-psgd: adapt-then-combine (default) or combine-while-adapt; of choco-sgd: compress-then-mix (default) or mix-then-compress"},

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "clock.h"
+#include "device/mirror.h"
+#include "starling/device.h"
 #include "wire/frame.h"
 
 /* A published part, alive until its last reader has let go. */
@@ -34,6 +36,8 @@ typedef struct simulator {
     uint32_t nodes;
     peer *peers;
     message *free_messages, *made_messages;
+    const sl_vec_ops *vec;
+    sl_mirror mirror;
     float *gradient; /* all nodes' in turn; NULL: each has its own */
     uint64_t published; /* messages so far */
     sl_timeline *timeline; /* NULL: nobody asks */
@@ -143,8 +147,7 @@ static int compute(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     p->pending.compute = false;
     double before = sl_clock_seconds();
-    double loss = s->task->gradient(s->task->context, rank, p->pending.round, sl_node_point(p->node),
-                                    sl_node_gradient_buffer(p->node));
+    double loss = sl_mirror_gradient(&s->mirror, s->task, rank, p->pending.round, sl_node_point(p->node), sl_node_gradient_buffer(p->node));
     p->record.times.gradient += sl_clock_seconds() - before;
     int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
@@ -183,7 +186,7 @@ static int report_parameters(simulator *s, uint64_t round) {
         return 0;
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = s->observer->parameters(s->observer->context, round, i, sl_node_model(s->peers[i].node),
+        result = s->observer->parameters(s->observer->context, round, i, sl_mirror_view(&s->mirror, sl_node_model(s->peers[i].node)),
                                          sl_node_push_sum_weight(s->peers[i].node));
     return result;
 }
@@ -194,7 +197,7 @@ static int report_round(simulator *s, uint64_t round) {
         return result;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         peer *p = &s->peers[i];
-        const float *x = sl_node_model(p->node);
+        const float *x = sl_mirror_view(&s->mirror, sl_node_model(p->node));
         p->record.evaluation = s->task->evaluate(s->task->context, x);
         p->record.times.total = sl_clock_seconds() - s->began;
         result = s->observer->record(s->observer->context, &p->record, x);
@@ -206,13 +209,14 @@ static int report_round(simulator *s, uint64_t round) {
 static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
     if (algorithm->keeps_gradient)
         return 0;
-    s->gradient = sl_vec_cpu()->allocate(s->task->dimension);
+    s->gradient = s->vec->allocate(s->task->dimension);
     return s->gradient != NULL ? 0 : sl_fail(error, SL_ENOMEM, "simulator: out of memory for a gradient");
 }
 
 static int open_nodes(simulator *s, sl_error *error) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings = sl_node_settings_of(e, &s->fit, s->task->dimension, s->task->rounds);
+    settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.tensor_ends = s->task->tensor_ends;
     settings.tensor_count = s->task->tensor_count;
@@ -226,7 +230,7 @@ static int open_nodes(simulator *s, sl_error *error) {
         result = sl_node_open(&s->peers[i].node, &settings, error);
         s->peers[i].record.rank = i;
         if (result == 0)
-            s->task->initial(s->task->context, i, sl_node_model(s->peers[i].node));
+            sl_mirror_initial(&s->mirror, s->task, i, sl_node_model(s->peers[i].node));
     }
     return result;
 }
@@ -235,7 +239,9 @@ static void close_nodes(simulator *s) {
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
         sl_node_close(&s->peers[i].node);
     free(s->peers);
-    sl_vec_cpu()->release(s->gradient);
+    if (s->gradient != NULL)
+        s->vec->release(s->gradient);
+    sl_mirror_close(&s->mirror);
     while (s->made_messages != NULL) {
         message *m = s->made_messages;
         s->made_messages = m->next_made;
@@ -274,7 +280,11 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .observer = observer,
         .nodes = sl_topology_nodes(experiment->topology),
     };
-    int result = share_gradient(&s, algorithm, error);
+    int result = sl_device_open(&s.vec, experiment->device, error);
+    if (result == 0)
+        result = sl_mirror_open(&s.mirror, s.vec, task->dimension, error);
+    if (result == 0)
+        result = share_gradient(&s, algorithm, error);
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, algorithm->publishes_old_model, error);
     if (result == 0)

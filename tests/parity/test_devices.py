@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Every algorithm with its vectors on a device: the same bits as on the CPU, in the simulator and between agents; and what goes wrong with devices.
+
+The device is the emulated one, whose memory cannot be touched but through its operations (gpu/emulated.c). The kernels are the GPU's.
+
+usage: test_devices.py [--starling] STARLING [--only TEXT]
+"""
+import concurrent.futures
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+from _simulate import QUICK, arguments, read_lines, write
+
+ROUNDS = 5
+RING, DIRECTED = {"nodes": 5, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
+
+
+def compressed(name, **settings):
+    return {"compressor": {"name": name, **settings}}
+
+
+CASES = {
+    "d-psgd adapt-then-combine": {"name": "d-psgd"},
+    "d-psgd combine-while-adapt": {"name": "d-psgd", "variant": "combine-while-adapt"},
+    "d-psgd local steps": {"name": "d-psgd", "local_steps": 2},
+    "dcd-psgd": {"name": "dcd-psgd", **compressed("qsgd", levels=127, bucket=512)},
+    "dcd-psgd plain": {"name": "dcd-psgd"},
+    "ecd-psgd": {"name": "ecd-psgd", **compressed("natural")},
+    "choco-sgd top-k": {"name": "choco-sgd", **compressed("top-k", fraction=0.01)},
+    "choco-sgd top-k dense": {"name": "choco-sgd", **compressed("top-k", fraction=0.3)},
+    "choco-sgd sign": {"name": "choco-sgd", **compressed("scaled-sign")},
+    "choco-sgd mix-then-compress": {"name": "choco-sgd", "variant": "mix-then-compress", **compressed("random-k", fraction=0.1)},
+    "choco-sgd plain": {"name": "choco-sgd", "consensus_step": 1},
+    "choco-sgd per tensor": {"name": "choco-sgd", **compressed("1-bit", per="tensor")},
+    "deep-squeeze": {"name": "deep-squeeze", **compressed("terngrad", bucket=256)},
+    "deep-squeeze plain": {"name": "deep-squeeze"},
+    "deep-squeeze float16": {"name": "deep-squeeze", **compressed("float16")},
+    "sgp": {"name": "sgp"},
+    "gradient-tracking": {"name": "gradient-tracking"},
+    "exact-diffusion": {"name": "exact-diffusion"},
+    "all-reduce": {"name": "all-reduce"},
+    "parameter-server": {"name": "parameter-server"},
+    "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
+    "local-sgd": {"name": "local-sgd", "period": 2},
+    "double-squeeze": {"name": "double-squeeze", **compressed("bfloat16")},
+    "double-squeeze sharded": {"name": "double-squeeze", "server": "sharded", **compressed("random-dropping", probability=0.3)},
+    "cd-sgd": {"name": "cd-sgd", "correction_period": 3},
+    "naive-compression": {"name": "naive-compression", **compressed("qsgd", levels=7)},
+}
+WITHOUT_MOMENTUM = ("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd")
+BETWEEN_AGENTS = ["d-psgd adapt-then-combine", "choco-sgd top-k", "all-reduce"]
+
+
+def plugin(starling, name):
+    build = os.path.dirname(os.path.dirname(starling))
+    return os.path.join(build, *{"emulated": ("gpu", "libstarling-emulated.so"), "other": ("tests", "libstarling-other.so")}[name])
+
+
+def call(starling, command, settings, folder, device="cpu", env=None):
+    experiment = {
+        "rounds": ROUNDS, "model": "softmax", "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
+        "transport": {"chunk_bytes": 4096, "timeout_s": 5}, "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
+        "topology": DIRECTED if settings["name"] == "sgp" else RING, "device": device, "algorithm": settings,
+        "optimizer": {"learning_rate": 0.05, "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9}}
+    write(folder, "experiment.json", experiment)
+    return subprocess.run([starling, command, os.path.join(folder, "experiment.json"), "--out", os.path.join(folder, "out")],
+                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+
+
+def outcome(starling, command, settings, device, env):
+    """What a run leaves that does not depend on time: parameters, losses, distances, bytes."""
+    with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
+        ended = call(starling, command, settings, folder, device, env)
+        if ended.returncode != 0:
+            raise RuntimeError(f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr.strip()}")
+        out = os.path.join(folder, "out")
+        metrics = [{key: value for key, value in row.items() if not key.endswith("seconds")}
+                   for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl"))) for row in read_lines(out, os.path.basename(node))]
+        if not metrics:
+            raise RuntimeError("no metrics")
+        with open(os.path.join(out, "parameters.jsonl")) as file:
+            return list(map(str, metrics)), file.read()
+
+
+def check(starling, name, command):
+    guarded = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_GUARD": "1"}
+    expected = outcome(starling, "sim", CASES[name], "cpu", None)
+    found = outcome(starling, command, CASES[name], "cuda:0", guarded)
+    if found[1] != expected[1]:
+        raise RuntimeError("the parameters differ from the CPU's")
+    if found[0] != expected[0]:
+        raise RuntimeError(f"the metrics differ from the CPU's: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}")
+
+
+def check_refused(starling, device, env, code, *texts):
+    with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
+        ended = call(starling, "sim", CASES["all-reduce"], folder, device, env)
+        said = [line for line in ended.stderr.splitlines() if line]
+        if ended.returncode != code or len(said) != 1 or not all(text in said[0] for text in texts):
+            raise RuntimeError(f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}")
+
+
+def check_failing(starling):
+    """A device that fails in the middle of a run: all agents end, and say what and where."""
+    env = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "60"}
+    with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
+        ended = call(starling, "run", CASES["d-psgd adapt-then-combine"], folder, "cuda:0", env)
+        if ended.returncode != 1 or "cuda:0: call 61 failed" not in ended.stderr or "round " not in ended.stderr:
+            raise RuntimeError(f"ended with {ended.returncode} and said {ended.stderr}")
+
+
+def all_tests(starling):
+    emulated, other = {"STARLING_PLUGIN": plugin(starling, "emulated")}, {"STARLING_PLUGIN": plugin(starling, "other")}
+    absent = {"STARLING_PLUGIN": "/nowhere/libstarling-cuda.so"}
+    for name in CASES:
+        yield f"sim {name}", lambda name=name: check(starling, name, "sim")
+    for name in BETWEEN_AGENTS:
+        yield f"run {name}", lambda name=name: check(starling, name, "run")
+    yield "a device that fails", lambda: check_failing(starling)
+    yield "no plug-in, demanded", lambda: check_refused(starling, "cuda:0", absent, 2, "device: cuda:0", "cannot be loaded")
+    yield "no plug-in, auto", lambda: check_refused(starling, "auto", absent, 0, "device auto is cpu", "cannot be loaded")
+    yield "plug-in of another version", lambda: check_refused(starling, "cuda:0", other, 2, "built for another Starling", "interface")
+    yield "a GPU that is not there", lambda: check_refused(starling, "cuda:3", emulated, 2, "device: cuda:3", "the only GPU here is cuda:0")
+    yield "auto takes the GPU", lambda: check_refused(starling, "auto", emulated, 0, "device auto is cuda:0")
+    yield "no device's name", lambda: check_refused(starling, "gpu", emulated, 2, '"gpu" is not allowed', '"cuda:0"')
+
+
+def attempt(test):
+    try:
+        test()
+        return None
+    except Exception as problem:  # told as the test's failure
+        return str(problem)
+
+
+def main():
+    starling, only = arguments(__doc__)
+    tests = [(name, test) for name, test in all_tests(starling) if only in name]
+    with concurrent.futures.ThreadPoolExecutor(2 if QUICK else os.cpu_count()) as pool:
+        results = list(pool.map(attempt, [test for _, test in tests]))
+    for (name, _), problem in zip(tests, results):
+        print(f"ok {name}" if problem is None else f"not ok {name}: {problem}")
+    return 1 if any(results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
