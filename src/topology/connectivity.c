@@ -109,6 +109,11 @@ static void flow(network *w, uint32_t s, uint32_t t, sl_bounds *bound, budget *b
     }
 }
 
+/* So many flows at a search of all arcs each, and more: not worth beginning. */
+static bool is_hopeless(const network *w, uint64_t flows) {
+    return flows > 2 * SL_ANALYSIS_WORK / (w->start[w->nodes] + 1);
+}
+
 /* ---- edges ---- */
 
 /* Every node is in the set or beside one that is. */
@@ -138,6 +143,8 @@ static uint64_t pair_arcs(const union_graph *g, arc *arcs) {
 
 static void cut_edges(network *w, const union_graph *g, const uint32_t *set, uint32_t count, sl_bounds *bound) {
     budget b = {SL_ANALYSIS_WORK};
+    if (is_hopeless(w, count))
+        return;
     for (uint32_t k = 1; k < count && bound->low < bound->high && b.left > 0; k++) {
         flow(w, set[0], set[k], bound, &b);
         if (g->directed)
@@ -194,6 +201,8 @@ static uint64_t around(const union_graph *g, uint32_t i) {
 static void cut_nodes(network *w, const union_graph *g, sl_bounds *bound) {
     budget b = {SL_ANALYSIS_WORK};
     uint32_t v = 0;
+    if (is_hopeless(w, g->nodes))
+        return;
     for (uint32_t i = 1; i < g->nodes; i++)
         if (around(g, i) < around(g, v))
             v = i;
