@@ -300,8 +300,10 @@ static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
 
 /* The vector in the device's memory. */
 static const float *vector_of(encoder *e, const sl_source *source) {
-    if (source->vector != NULL)
+    if (source->vector != NULL) {
+        device_expect(source->vector);
         return source->vector;
+    }
     if (e->vector == NULL)
         e->vector = take(&e->memory, e->c.dimension * sizeof *e->vector);
     if (e->vector != NULL)
@@ -470,6 +472,8 @@ static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload
 static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload payload, float weight, float *acc) {
     decoder *d = decoder_;
     const size_t from = part * d->c.part_elements;
+    device_expect(payload.data);
+    device_expect(acc);
     switch (d->c.form) {
     case CODING_PLAIN:
         add_plain(&d->c, from, payload, weight, acc);

@@ -29,6 +29,8 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]);
 /* Waits until everything is done. 0, or -1 with the first operation that failed. */
 int device_status(char text[DEVICE_TEXT_MAX]);
 
+/* Nothing, but where it is emulated: ends the program if this is no memory of the device. */
+void device_expect(const void *memory);
 void *device_allocate(size_t bytes); /* zeroed; NULL: not enough */
 void device_release(void *memory);
 void *device_allocate_host(size_t bytes); /* page-locked, aligned to 64 */

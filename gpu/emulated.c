@@ -119,6 +119,15 @@ void device_release(void *memory) {
     pthread_mutex_unlock(&mutex);
 }
 
+/* Threads here could read the host's memory, as a GPU's cannot. */
+void device_expect(const void *memory) {
+    const char *at = memory;
+    if (at >= arena && at < arena + arena_bytes)
+        return;
+    fprintf(stderr, "emulated device: %p is memory of the host\n", memory);
+    abort();
+}
+
 void *device_allocate_host(size_t bytes) {
     return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }

@@ -28,6 +28,9 @@ static int is_aligned(const void *memory) {
 }
 
 static void combine(float *out, const float *const *in, const float *weights, size_t k, size_t count) {
+    device_expect(out);
+    for (size_t j = 0; j < k; j++)
+        device_expect(in[j]);
     for (size_t done = 0; done < k && count > 0; done += INPUTS) {
         combine_four_args a = {.out = out, .k = (uint32_t)smaller(k - done, INPUTS), .adds = done > 0, .aligned = is_aligned(out), .count = count};
         for (uint32_t j = 0; j < a.k; j++) {
@@ -42,16 +45,22 @@ static void combine(float *out, const float *const *in, const float *weights, si
 static void sgd_step(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd, size_t count) {
     if (count == 0 || (m == NULL && sgd->learning_rate == 0))
         return;
+    const float *const all[] = {x, x_decay, g, m != NULL ? m : x};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        device_expect(all[i]);
     launch_step_four(&(step_four_args){x, x_decay, g, m, *sgd, count}, groups(count));
 }
 
 static void fill(float *v, float value, size_t count) {
+    device_expect(v);
     if (count > 0)
         launch_fill_four(&(fill_four_args){v, value, count}, groups(count));
 }
 
 static double distance_squared(const float *x, const float *y, size_t count) {
     double sum;
+    device_expect(x);
+    device_expect(y != NULL ? y : x);
     launch_lanes_of(&(lanes_of_args){x, y, lanes, count}, LANES);
     launch_sum_of_lanes(&(sum_of_lanes_args){lanes, lanes + LANES}, 1);
     device_copy_out(&sum, lanes + LANES, sizeof sum);
