@@ -38,14 +38,14 @@ static bool has_leaf_root(const sl_topology *t) {
 }
 
 /* Sides of length 1 are no dimension; a cube's sides are all 2. One dimension alone is a line or a circle. */
-static void take_sides(layout *l, const sl_topology_spec *d) {
+static void take_sides(layout *l, const sl_topology_spec *d, sl_family family) {
     for (uint32_t k = 0; k < d->side_count; k++)
         if (d->sides[k] > 1)
             l->sides[l->side_count++] = d->sides[k];
     for (uint32_t n = d->side_count == 0 ? d->nodes : 1; n > 1; n /= 2)
         l->sides[l->side_count++] = 2;
     if (l->side_count < 2)
-        l->kind = d->family == SL_FAMILY_TORUS ? LAYOUT_CIRCLE : LAYOUT_ARC;
+        l->kind = family == SL_FAMILY_TORUS ? LAYOUT_CIRCLE : LAYOUT_ARC;
 }
 
 /* Where a family does not stand as the rules below say. */
@@ -65,7 +65,8 @@ static const struct {
 
 layout layout_choose(const sl_topology *t) {
     const sl_topology_spec *d = sl_topology_description(t);
-    const sl_family_info *info = sl_family_describe(d->family);
+    sl_family family = d->family == SL_FAMILY_MATCHA ? d->base : d->family;
+    const sl_family_info *info = sl_family_describe(family);
     layout l = {.kind = LAYOUT_STRESS, .part = d->part};
     if (info->directed || info->schedule)
         l.kind = LAYOUT_CIRCLE;
@@ -74,10 +75,10 @@ layout layout_choose(const sl_topology *t) {
     if (is_cycle(t))
         l.kind = LAYOUT_CYCLE;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (usual[i].family == d->family)
+        if (usual[i].family == family)
             l.kind = usual[i].kind;
     if (l.kind == LAYOUT_LATTICE)
-        take_sides(&l, d);
+        take_sides(&l, d, family);
     return l;
 }
 

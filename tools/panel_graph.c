@@ -211,7 +211,7 @@ static void small_multiples(svg *s, const picture *f, box b) {
         box cell = {b.x + indent + c % columns * width, b.y + c / columns * height, width, height};
         svg_point label = {cell.x + width / 2, cell.y + 12};
         cell = (box){cell.x + 5, cell.y + LABEL_HEIGHT, width - 10, height - LABEL_HEIGHT - 4};
-        drawing d = fitted(s, f, cell, f->structure.edges);
+        drawing d = fitted(s, f, cell, f->structure.edges / period);
         if (c < shown) {
             svg_text(s, label, &font, "round %u", c + 1);
             edges(&d, c + 1);

@@ -139,7 +139,7 @@ static void circle_text(svg *s, const picture *f, svg_point at) {
     svg_font font = {.size = TEXT_SIZE, .colour = INK}, faint = {.size = TEXT_SIZE, .colour = MUTED};
     bool schedule = sl_topology_period(f->topology) > 1;
     char value[48];
-    number_text(value, p->rho);
+    number_text(value, f->exact_after > 0 ? 0 : p->rho); /* where it is exact, all others vanish; what is computed is the root of a rounding error */
     svg_text(s, at, &font, "|λ_{2}| = %s%s", value, p->multiplicity > 1 ? ", several times" : "");
     number_text(value, p->singular_2);
     svg_text(s, (svg_point){at.x, at.y + 22}, &font, "‖%s − J‖ = %s", schedule ? "product" : "W", value);

@@ -132,13 +132,9 @@ static int gather_curves(picture *f, sl_error *error) {
     return gossip_run(f, (uint32_t)fmin(shown, fmax(1, RANDOM_WORK / work)), error);
 }
 
-static uint64_t lines_of(const picture *f) {
-    return f->structure.edges * sl_topology_period(f->topology);
-}
-
 static int gather_points(picture *f, sl_error *error) {
     uint32_t n = sl_topology_nodes(f->topology);
-    if (n > LAYOUT_NODES_MAX || lines_of(f) > PANEL_LINES_MAX)
+    if (n > LAYOUT_NODES_MAX || f->structure.edges > PANEL_LINES_MAX)
         return 0;
     f->points = calloc(n, sizeof *f->points);
     if (f->points == NULL)

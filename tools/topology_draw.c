@@ -70,7 +70,8 @@ static void name_family(char *text, size_t room, const sl_topology *t, json_t *f
         return;
     }
     add(text, room, "%s", sl_family_describe(d->family)->name);
-    json_object_foreach(file, key, value) {
+    json_t *expanded = json_object_get(file, "provenance"); /* of edges that a family's file lists */
+    json_object_foreach(expanded != NULL ? expanded : file, key, value) {
         bool is_parameter = true;
         for (size_t i = 0; i < sizeof not_parameters / sizeof *not_parameters; i++)
             is_parameter = is_parameter && strcmp(key, not_parameters[i]) != 0;
@@ -80,20 +81,21 @@ static void name_family(char *text, size_t room, const sl_topology *t, json_t *f
 }
 
 /* "16 nodes, 32 edges, degree 4, diameter 4, metropolis weights, symmetric" */
-static void describe(char *text, size_t room, const picture *f, json_t *file) {
-    const char *weights = json_string_value(json_object_get(file, "weights"));
+static void describe(char *text, size_t room, const picture *f) {
+    const sl_topology_spec *d = sl_topology_description(f->topology);
     const sl_structure *r = &f->structure;
     const sl_stochasticity *s = &f->stochastic;
     text[0] = '\0';
-    add(text, room, "%u node%s · %llu edge%s · degree %u", sl_topology_nodes(f->topology), sl_topology_nodes(f->topology) == 1 ? "" : "s",
-        (unsigned long long)r->edges, r->edges == 1 ? "" : "s", r->degree_min);
+    uint32_t nodes = sl_topology_nodes(f->topology), period = sl_topology_period(f->topology);
+    add(text, room, "%u node%s · %llu edge%s", nodes, nodes == 1 ? "" : "s", (unsigned long long)r->edges, r->edges == 1 ? "" : "s");
+    if (period > 1)
+        add(text, room, " in %u rounds", period);
+    add(text, room, " · degree %u", r->degree_min);
     if (r->degree_max > r->degree_min)
         add(text, room, " to %u", r->degree_max);
-    if (sl_topology_period(f->topology) > 1)
-        add(text, room, " a round");
     if (r->diameter.low == r->diameter.high)
         add(text, room, " · diameter %llu", (unsigned long long)r->diameter.low);
-    add(text, room, " · %s weights", weights != NULL ? weights : "own");
+    add(text, room, " · %s weights", d->weighting == SL_WEIGHTING_EXPLICIT ? "own" : sl_weighting_name(d->weighting, d->lazy));
     add(text, room, " · %s", s->row && s->column ? s->symmetric ? "symmetric" : "doubly stochastic" : s->row ? "rows sum to 1" : "columns sum to 1");
 }
 
@@ -126,10 +128,11 @@ static void tiles(svg *s, const picture *f) {
 static int draw(const picture *f, const char *path, sl_error *error) {
     char name[256], facts[512];
     svg *s;
-    char *text = sl_topology_json(f->topology);
+    bool listed = sl_topology_description(f->topology)->family == SL_FAMILY_EDGES; /* nothing to name, and perhaps much to write */
+    char *text = listed ? NULL : sl_topology_json(f->topology);
     json_t *file = text != NULL ? json_loads(text, 0, NULL) : NULL;
     name_family(name, sizeof name, f->topology, file);
-    describe(facts, sizeof facts, f, file);
+    describe(facts, sizeof facts, f);
     json_decref(file);
     free(text);
     int result = svg_open(&s, path, WIDTH, HEIGHT, name, facts, error);

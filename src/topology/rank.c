@@ -83,18 +83,18 @@ static int judge_graph(sl_candidate *c, double epsilon, sl_error *error) {
     sl_spectrum spectrum;
     int result = sl_spectrum_compute(&spectrum, c->topology, NULL, error);
     if (result == 0)
-        result = sl_topology_exact_after(&c->exact_after, c->topology, 1, error);
+        result = sl_topology_exact_after(&c->exact_after, c->topology, spectrum.symmetric ? 1 : ERROR_ROUNDS, error);
     if (result != 0)
         return result;
-    c->gap = spectrum.gap;
-    c->rounds = sl_rounds_to(spectrum.gap, epsilon);
-    if (spectrum.symmetric)
+    c->gap = c->exact_after > 0 ? 1 : spectrum.gap;
+    c->rounds = c->exact_after > 0 ? c->exact_after : sl_rounds_to(spectrum.gap, epsilon);
+    if (spectrum.symmetric || c->exact_after == 1)
         return 0;
     double *errors = NULL; /* W is not symmetric: its first rounds may do less than rho says */
     uint32_t rounds = ERROR_ROUNDS;
     result = follow(&errors, &rounds, c, epsilon, error);
     if (result == 0)
-        c->rounds = sl_rounds_along(errors, rounds, spectrum.gap, epsilon);
+        c->rounds = sl_rounds_along(errors, rounds, c->gap, epsilon);
     free(errors);
     return result;
 }

@@ -17,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 MADE = ["torus --nodes 48 --sides 6,8", "torus --nodes 64 --sides 4,4,4", "grid --nodes 60 --sides 3,4,5", "hypercube --nodes 64", "k-ary-tree --nodes 121 --arity 3",
         "barbell --nodes 16", "complete-bipartite --nodes 9 --part 4", "wheel --nodes 12", "clusters --nodes 32 --clusters 4", "random-regular --nodes 1000 --degree 4",
         "static-exponential --nodes 16", "hyper-cuboid --nodes 12", "star --nodes 16 --weights uniform", "complete --nodes 128", "one-peer-exponential --nodes 12",
-        "ring --nodes 300", "path --nodes 2", "ring --nodes 1", "one-peer-hypercube --nodes 1024", "base-k --nodes 20 --peers 2", "random-geometric --nodes 60 --radius 0.3", "u-equistatic --nodes 16 --degree 4", "watts-strogatz --nodes 24 --degree 4 --probability 0.2", "grid --nodes 2500"]
+        "ring --nodes 300", "path --nodes 2", "ring --nodes 1", "one-peer-hypercube --nodes 1024", "base-k --nodes 20 --peers 2", "grid --nodes 9 --weights fmmc", "matcha --nodes 9 --base wheel --budget 0.5", "de-bruijn --nodes 8", "random-geometric --nodes 60 --radius 0.3", "u-equistatic --nodes 16 --degree 4", "watts-strogatz --nodes 24 --degree 4 --probability 0.2", "grid --nodes 2500"]
 
 
 def draw(starling, file, folder):
@@ -89,6 +89,12 @@ def check_made(starling, arguments):
         check_picture(starling, file)
 
 
+def check_readme(starling):
+    """The table of topologies/README.md is that of the files, and each file has its picture."""
+    ended = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "topologies"), starling, "--check"], capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr.strip()
+
+
 def attempt(name, check, *arguments):
     try:
         check(*arguments)
@@ -102,7 +108,8 @@ def main():
     shipped = sorted(glob.glob(os.path.join(ROOT, "topologies", "*.json")))
     tests = [(f"picture of {os.path.basename(file)}", check_picture, starling, file) for file in shipped]
     tests += [(f"picture of {arguments}", check_made, starling, arguments) for arguments in MADE]
-    tests += [("each edge of a ring is a line", check_ring, starling), ("each phase of a schedule is shown", check_schedule, starling)]
+    tests += [("each edge of a ring is a line", check_ring, starling), ("each phase of a schedule is shown", check_schedule, starling),
+              ("the table of the shipped files", check_readme, starling)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         lines = list(pool.map(lambda test: attempt(*test), tests))
     print("\n".join(lines))
