@@ -27,10 +27,12 @@ enum { TITLE_SIZE = 22, WIDTH = 1000, HEIGHT = 600, MARGIN = 30, GRAPH = 470, TO
 
 void number_text(char text[48], double value) {
     double size = fabs(value);
-    int exponent = size > 0 ? (int)floor(log10(size)) : 0;
+    int exponent = size > 0 && isfinite(size) ? (int)floor(log10(size)) : 0;
     const char *sign = value < 0 ? "−" : "";
     if (size < 1e-15)
         snprintf(text, 48, "0");
+    else if (!isfinite(size))
+        snprintf(text, 48, "%s", isnan(size) ? "unknown" : "∞");
     else if (exponent >= -2 && exponent < 4)
         snprintf(text, 48, "%s%.4g", sign, size);
     else if (exponent >= 4 && exponent < 6)
