@@ -121,7 +121,7 @@ def names(folder, pattern):
 def compare(simulated, trained, drop=TIMES):
     """The two run folders hold the same bits."""
     models, measured = names(simulated, "model*.npy"), names(simulated, "metrics-*.jsonl")
-    check(len(measured) > 1 and len(models) == len(measured) + 1, f"the simulator wrote only {models + measured}")
+    check(len(measured) > 1 and len(models) == len(measured) + 2, f"the simulator wrote only {models + measured}")
     check(models + measured == names(trained, "model*.npy") + names(trained, "metrics-*.jsonl"), "different files")
     check(content(simulated, "parameters.jsonl") == content(trained, "parameters.jsonl"), "parameters.jsonl differs")
     for name in models:
