@@ -3,6 +3,8 @@
 
 The device is the emulated one, whose memory cannot be touched but through its operations (gpu/emulated.c). The kernels are the GPU's.
 
+With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one (tools/gpu-check).
+
 usage: test_devices.py [--starling] STARLING [--only TEXT]
 """
 import concurrent.futures
@@ -56,7 +58,7 @@ BETWEEN_AGENTS = ["d-psgd adapt-then-combine", "choco-sgd top-k", "all-reduce"]
 
 def plugin(starling, name):
     build = os.path.dirname(os.path.dirname(starling))
-    return os.path.join(build, *{"emulated": ("gpu", "libstarling-emulated.so"), "other": ("tests", "libstarling-other.so")}[name])
+    return os.path.join(build, "tests" if name == "other" else "gpu", f"libstarling-{name}.so")
 
 
 def call(starling, command, settings, folder, device="cpu", env=None):
@@ -86,7 +88,7 @@ def outcome(starling, command, settings, device, env):
 
 
 def check(starling, name, command):
-    guarded = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_GUARD": "1"}
+    guarded = {"STARLING_PLUGIN": plugin(starling, os.environ.get("STARLING_TEST_PLUGIN", "emulated")), "STARLING_GUARD": "1"}
     expected = outcome(starling, "sim", CASES[name], "cpu", None)
     found = outcome(starling, command, CASES[name], "cuda:0", guarded)
     if found[1] != expected[1]:
