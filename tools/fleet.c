@@ -110,13 +110,18 @@ static bool all_train(const fleet *f) {
     return true;
 }
 
-static void member_failed(fleet *f, uint32_t rank, int code, const char *text) {
-    fleet_member *m = &f->members[rank];
+/* The run cannot succeed any more. */
+static void run_failed(fleet *f) {
     f->failed = true;
     /* Before the roster nobody waits for anybody; while connecting, everybody waits up to the
      * longer time. */
     double patience = all_train(f) ? f->timeout_s : fmax(f->timeout_s, f->connect_timeout_s);
     kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
+}
+
+static void member_failed(fleet *f, uint32_t rank, int code, const char *text) {
+    fleet_member *m = &f->members[rank];
+    run_failed(f);
     if (!m->complained && !f->interrupted)
         f->handlers->failed(f->handlers->context, rank, code, text);
     m->complained = true;
@@ -238,6 +243,8 @@ static void reap(fleet *f) {
         }
         m->status = status;
         m->pid = 0;
+        if (status != 0) /* what it said of it may wait unread behind a round that will never be whole */
+            run_failed(f);
     }
     for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];

@@ -78,6 +78,14 @@ def agent_stopped(scene):
     check_partial_results(scene)
 
 
+def agent_stopped_before_its_record(scene):
+    """The others have recorded the round that the stopped agent cannot record any more."""
+    running, agents = start_run(scene, record__every=1)
+    hit(running, agents[5], signal.SIGSTOP)
+    running.wait(TIMEOUT + 20)
+    check_survivors(running, 5, TIMEOUT + 7)
+
+
 def agent_killed_while_combining_while_adapting(scene):
     running, agents = start_run(scene, algorithm={"name": "d-psgd", "variant": "combine-while-adapt"})
     hit(running, agents[0], signal.SIGKILL)
@@ -148,6 +156,7 @@ def simulation_interrupted(scene):
 
 
 if __name__ == "__main__":
-    run_tests([agent_killed, agent_stopped, agent_killed_while_combining_while_adapting, interrupted,
+    run_tests([agent_killed, agent_stopped, agent_stopped_before_its_record,
+               agent_killed_while_combining_while_adapting, interrupted,
                interrupted_from_the_keyboard, interrupted_with_a_stopped_agent, interrupted_at_the_start, parent_killed,
                parent_killed_with_a_stopped_agent, simulation_interrupted])
