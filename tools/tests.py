@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -89,13 +90,12 @@ def build(counts, folder, options, env=None):
     return code == 0
 
 
-def run_program(counts, label, command, timeout, env):
-    """One test program of meson's list."""
-    tap = os.path.join(WORK, "tap")
-    if os.path.exists(tap):
-        os.remove(tap)
-    code, output, seconds = call(command, timeout, {**(env or {}), "CK_TAP_LOG_FILE_NAME": tap})
-    text = open(tap, errors="replace").read() if os.path.exists(tap) else output
+def run_program(label, command, timeout, env):
+    """One test program: the arguments of Counts.take."""
+    with tempfile.TemporaryDirectory() as folder:
+        tap = os.path.join(folder, "tap")
+        code, output, seconds = call(command, timeout, {**(env or {}), "CK_TAP_LOG_FILE_NAME": tap})
+        text = open(tap, errors="replace").read() if os.path.exists(tap) else output
     skips = [name for kind, name in parse(output) if kind == "skip" and name]
     results = [(kind, name) for kind, name in parse(text)
                if kind != "skip" and not any(skip.split(":")[0] in name for skip in skips)]
@@ -106,22 +106,27 @@ def run_program(counts, label, command, timeout, env):
         results = [("ok" if code == 0 else "not ok", label)]
     elif code != 0 and not any(kind == "not ok" for kind, _ in results):
         results.append(("not ok", f"{label}: ended with code {code}"))
-    counts.take(label, results, output + text if text != output else output, seconds)
+    return label, results, output + text if text != output else output, seconds
 
 
-def run_meson_tests(counts, folder, prefix, env=None):
+def run_programs(counts, programs, at_once):
+    """programs: [arguments of run_program], counted in their order."""
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for outcome in pool.map(lambda program: run_program(*program), programs):
+            counts.take(*outcome)
+
+
+def meson_tests(folder, prefix, env=None):
     listing = subprocess.run(["meson", "introspect", folder, "--tests"], capture_output=True, text=True, check=True)
-    for test in json.loads(listing.stdout):
-        run_program(counts, f"{prefix} {test['name']}", test["cmd"], test["timeout"] or 300, {**test["env"], **(env or {})})
+    return [(f"{prefix} {test['name']}", test["cmd"], test["timeout"] or 300, {**test["env"], **(env or {})})
+            for test in json.loads(listing.stdout)]
 
 
-def run_scripts(counts, folder, pattern, prefix, env=None, timeout=420):
+def scripts(folder, pattern, prefix, env=None, timeout=600):
     starling = os.path.join(folder, "tools", "starling")
-    for script in sorted(glob.glob(os.path.join(ROOT, pattern))):
-        if os.path.basename(script).startswith("_"): # shared by the others
-            continue
-        label = f"{prefix} {os.path.basename(script)}"
-        run_program(counts, label, [sys.executable, script, starling], timeout, env)
+    return [(f"{prefix} {os.path.basename(script)}", [sys.executable, script, starling], timeout, env)
+            for script in sorted(glob.glob(os.path.join(ROOT, pattern)))
+            if not os.path.basename(script).startswith("_")]  # shared by the others
 
 
 def headers(counts):
@@ -143,8 +148,8 @@ def sanitized(counts):
     if not build(counts, SANITIZED, options):
         return
     env = {**SANITIZER_ENV, "CK_FORK": "no", "STARLING_QUICK": "1"}
-    run_meson_tests(counts, SANITIZED, "sanitized unit", env)
-    run_scripts(counts, SANITIZED, "tests/parity/*.py", "sanitized parity", env)
+    run_programs(counts, meson_tests(SANITIZED, "sanitized unit", env)
+                 + scripts(SANITIZED, "tests/parity/*.py", "sanitized parity", env), os.cpu_count())
 
 
 def fuzz(counts):
@@ -182,11 +187,11 @@ def main():
         headers(counts)
     if {"unit", "parity", "chaos"} & set(wanted) and build(counts, WORK, ["-Dwerror=true"]):
         if "unit" in wanted:
-            run_meson_tests(counts, WORK, "unit")
+            run_programs(counts, meson_tests(WORK, "unit"), os.cpu_count())
         if "parity" in wanted:
-            run_scripts(counts, WORK, "tests/parity/*.py", "parity")
+            run_programs(counts, scripts(WORK, "tests/parity/*.py", "parity"), os.cpu_count())
         if "chaos" in wanted:
-            run_scripts(counts, WORK, "tests/chaos/*.py", "chaos")
+            run_programs(counts, scripts(WORK, "tests/chaos/*.py", "chaos"), 1)  # they set time limits
     if "sanitized" in wanted:
         sanitized(counts)
     if "fuzz" in wanted:
