@@ -110,7 +110,8 @@ static int transformer(sl_layers *table, const sl_model_config *config, uint32_t
     int code = sl_layers_add(table, &embedding, error);
     for (uint32_t i = 0; i < layers && code == 0; i++)
         code = add_block(table, width, config->heads, layers, error);
-    const sl_layer end[] = {{.kind = SL_LAYER_LAYER_NORM}, {.kind = SL_LAYER_DENSE, .each = true, .deviation = 1 / sqrt(width), .out = {.channels = classes}}};
+    /* The first outputs are small beside 1, so that training starts at the loss of a guess, log(classes). */
+    const sl_layer end[] = {{.kind = SL_LAYER_LAYER_NORM}, {.kind = SL_LAYER_DENSE, .each = true, .deviation = 0.1 / sqrt(width), .out = {.channels = classes}}};
     return code != 0 ? code : add_all(table, end, 2, error);
 }
 
