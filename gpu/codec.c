@@ -127,7 +127,8 @@ typedef struct encoder {
     size_t buckets;
     float *scales;
     rounding *roundings;
-    double *lanes;
+    size_t tiles, folds;  /* of a bucket's sums; 0 where there are none */
+    double *tile_lanes, *bucket_folds;
     uint32_t *marks;      /* (1 + 2 buckets) how often something was refused, then each bucket's largest and its count of negatives */
     /* sparse */
     bitmap map;
@@ -147,7 +148,13 @@ static void take_dense(encoder *e) {
     e->buckets = c->scale_floats > 0 ? ceiling(c->dimension, c->bucket) : 0;
     e->scales = take(&e->memory, e->buckets * c->scale_floats * sizeof *e->scales);
     e->roundings = take(&e->memory, e->buckets * sizeof *e->roundings);
-    e->lanes = take(&e->memory, e->buckets * 2 * LANES * sizeof *e->lanes);
+    if (c->scale == SCALE_MAX)
+        return;
+    const size_t sums = (c->scale == SCALE_SIDES ? 2 : 1) * e->buckets;
+    e->tiles = sum_tiles(c->bucket);
+    e->folds = sum_folds(e->tiles);
+    e->tile_lanes = take(&e->memory, sums * e->tiles * SUM_LANES * sizeof *e->tile_lanes);
+    e->bucket_folds = take(&e->memory, sums * e->folds * sizeof *e->bucket_folds);
 }
 
 static bool counts_vary(const sl_coding *c) {
@@ -217,17 +224,29 @@ static void *encoder_open(const sl_coding *coding) {
     return e;
 }
 
+static void find_largest_of_buckets(encoder *e, const float *v, uint32_t *largest) {
+    const sl_coding *c = &e->c;
+    const size_t wanted = ceiling(c->bucket, ELEMENTS_OF_SPLIT), splits = wanted < SPLITS_MAX ? wanted : SPLITS_MAX;
+    launch_find_largest(&(find_largest_args){v, largest, c->dimension, c->bucket, splits}, e->buckets * splits);
+}
+
+static void sum_buckets(encoder *e, const float *v, uint32_t *negatives) {
+    const sl_coding *c = &e->c;
+    const size_t sums = (c->scale == SCALE_SIDES ? 2 : 1) * e->buckets;
+    launch_bucket_lanes(&(bucket_lanes_args){v, c->scale, c->dimension, c->bucket, e->buckets, e->tiles, e->tile_lanes, negatives},
+                        e->buckets * e->tiles * SUM_LANES);
+    launch_fold_tiles(&(fold_tiles_args){e->tile_lanes, e->bucket_folds, e->tiles, e->folds}, sums * e->folds);
+}
+
 static void find_scales(encoder *e, const float *v) {
     const sl_coding *c = &e->c;
     uint32_t *largest = e->marks + 1, *negatives = largest + e->buckets;
-    const bool largest_wanted = c->scale == SCALE_MAX;
-    const size_t wanted = ceiling(c->bucket, ELEMENTS_OF_SPLIT), splits = wanted < SPLITS_MAX ? wanted : SPLITS_MAX;
-    if (largest_wanted)
-        launch_find_largest(&(find_largest_args){v, largest, c->dimension, c->bucket, splits}, e->buckets * splits);
+    if (c->scale == SCALE_MAX)
+        find_largest_of_buckets(e, v, largest);
     else
-        launch_bucket_lanes(&(bucket_lanes_args){v, c->scale, c->dimension, c->bucket, e->lanes, negatives, e->buckets}, e->buckets * LANES);
-    launch_bucket_scale(&(bucket_scale_args){c->scale, c->code, c->levels, largest, negatives, e->lanes, c->dimension, c->bucket, e->buckets,
-                                             e->scales, e->roundings, e->marks},
+        sum_buckets(e, v, negatives);
+    launch_bucket_scale(&(bucket_scale_args){c->scale, c->code, c->levels, largest, negatives, e->bucket_folds, c->dimension, c->bucket,
+                                             e->buckets, e->folds, e->scales, e->roundings, e->marks},
                         e->buckets);
     const size_t most = c->scale_floats * (c->part_elements / c->bucket + 2);
     launch_place_scales(&(place_scales_args){e->layout, e->scales, c->bucket, most, c->scale_floats}, c->parts * most);

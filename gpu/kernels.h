@@ -14,10 +14,10 @@
 #include "compress/coding.h"
 #include "element/code.h"
 #include "element/philox.h"
+#include "element/sum.h"
 #include "starling/vec.h"
 
 enum {
-    LANES = 16,     /* of sums, as in vec/cpu.c and compress/sums.c */
     INPUTS = 8,     /* of one combine; more are added in further launches */
     FOUR = 4,       /* elements of a thread in element-wise operations */
     EIGHT = 8,      /* elements, codes or indices of a thread that packs: `width` whole bytes */
@@ -27,7 +27,7 @@ enum {
 };
 
 #define SL_KERNELS(X)                                                                                                                  \
-    X(combine_four) X(step_four) X(fill_four) X(lanes_of) X(sum_of_lanes) X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales) \
+    X(combine_four) X(step_four) X(fill_four) X(lanes_of) X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales) \
     X(encode_eight) X(add_eight) X(pick_digit) X(mark_top) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry) \
     X(gather_word) X(place_indices) X(place_bitmap) X(count_parts) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)            \
     X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
@@ -136,32 +136,48 @@ SL_SHARED void fill_four(const fill_four_args *a, size_t i) {
         a->v[e] = a->value;
 }
 
-/* lanes[i] = sum of (x - y)^2 over elements i, i + 16, ...; y may be NULL. */
+/* ---- sums, in the order of element/sum.h ---- */
+
+/* Thread i sums (x - y)^2 over lane i % SUM_LANES of tile i / SUM_LANES; y may be NULL. */
 typedef struct lanes_of_args {
     const float *x, *y;
-    double *lanes; /* (LANES) */
+    double *lanes; /* (tiles, SUM_LANES) */
     size_t count;
 } lanes_of_args;
 
 SL_SHARED void lanes_of(const lanes_of_args *a, size_t i) {
+    const size_t start = i / SUM_LANES * SUM_TILE, end = smaller(start + SUM_TILE, a->count);
     double sum = 0;
-    for (size_t e = i; e < a->count; e += LANES) {
+    for (size_t e = start + i % SUM_LANES; e < end; e += SUM_LANES) {
         const double difference = a->y != NULL ? (double)a->x[e] - a->y[e] : (double)a->x[e];
         sum += difference * difference;
     }
     a->lanes[i] = sum;
 }
 
-typedef struct sum_of_lanes_args {
-    const double *lanes;
-    double *out;
-} sum_of_lanes_args;
+/* Thread i makes fold i % folds of sum i / folds. */
+typedef struct fold_tiles_args {
+    const double *lanes; /* (sums, tiles, SUM_LANES) */
+    double *out;         /* (sums, folds) */
+    size_t tiles, folds;
+} fold_tiles_args;
 
-SL_SHARED void sum_of_lanes(const sum_of_lanes_args *a, size_t i) {
+SL_SHARED void fold_tiles(const fold_tiles_args *a, size_t i) {
+    const double *lanes = a->lanes + i / a->folds * a->tiles * SUM_LANES;
     double sum = 0;
-    for (int l = 0; l < LANES; l++)
-        sum += a->lanes[l];
+    for (size_t t = i % a->folds; t < a->tiles; t += SUM_FOLDS)
+        sum += sum_in_order(lanes + t * SUM_LANES, SUM_LANES);
     a->out[i] = sum;
+}
+
+typedef struct sum_of_folds_args {
+    const double *folds;
+    double *out;
+    size_t count;
+} sum_of_folds_args;
+
+SL_SHARED void sum_of_folds(const sum_of_folds_args *a, size_t i) {
+    a->out[i] = sum_in_order(a->folds, a->count);
 }
 
 /* ---- scales of buckets ---- */
@@ -183,22 +199,22 @@ SL_SHARED void find_largest(const find_largest_args *a, size_t i) {
     ATOMIC_MAX(&a->largest[b], largest);
 }
 
-/* Thread i sums lane i % LANES of bucket i / LANES. */
+/* Thread i sums lane i % SUM_LANES of tile i / SUM_LANES, of which each bucket has as many; the last bucket's last ones may be empty. */
 typedef struct bucket_lanes_args {
     const float *v;
     coding_scale scale;
-    size_t dimension, bucket;
-    double *lanes;       /* (buckets, LANES) and, SCALE_SIDES, as many for the elements < 0 behind them */
+    size_t dimension, bucket, buckets, tiles; /* tiles: of a bucket */
+    double *lanes;       /* (buckets, tiles, SUM_LANES) and, SCALE_SIDES, as many for the elements < 0 behind them */
     uint32_t *negatives; /* (buckets) zero; SCALE_SIDES */
-    size_t buckets;
 } bucket_lanes_args;
 
 SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
-    const size_t b = i / LANES, lane = i % LANES, start = b * a->bucket, end = smaller(start + a->bucket, a->dimension);
-    const size_t first = start + (lane + LANES - start % LANES) % LANES;
+    const size_t tile = i / SUM_LANES, b = tile / a->tiles, lane = i % SUM_LANES;
+    const size_t start = b * a->bucket + tile % a->tiles * SUM_TILE, rest = smaller((b + 1) * a->bucket, a->dimension);
+    const size_t end = smaller(start + SUM_TILE, rest), first = start + (lane + SUM_LANES - start % SUM_LANES) % SUM_LANES;
     double up = 0, down = 0;
     uint32_t negatives = 0;
-    for (size_t e = first; e < end; e += LANES) {
+    for (size_t e = first; e < end; e += SUM_LANES) {
         const float v = a->v[e];
         if (a->scale == SCALE_L2) {
             up += (double)v * v;
@@ -212,7 +228,7 @@ SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
     }
     a->lanes[i] = up;
     if (a->scale == SCALE_SIDES) {
-        a->lanes[a->buckets * LANES + i] = down;
+        a->lanes[a->buckets * a->tiles * SUM_LANES + i] = down;
         ATOMIC_ADD(&a->negatives[b], negatives);
     }
 }
@@ -223,19 +239,12 @@ typedef struct bucket_scale_args {
     coding_code code;
     uint32_t levels;
     const uint32_t *largest, *negatives;
-    const double *lanes;
-    size_t dimension, bucket, buckets;
+    const double *folds; /* (1 or 2, buckets, fold_count) */
+    size_t dimension, bucket, buckets, fold_count;
     float *scales;       /* (buckets, scale_floats) */
     rounding *roundings; /* (buckets) where codes are levels */
     uint32_t *refused;
 } bucket_scale_args;
-
-SL_SHARED double lane_sum(const double *lanes) {
-    double sum = 0;
-    for (int l = 0; l < LANES; l++)
-        sum += lanes[l];
-    return sum;
-}
 
 #define FLOAT_LARGEST 3.40282346638528859811704183484516925e+38
 
@@ -248,7 +257,8 @@ SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
             ATOMIC_ADD(a->refused, 1);
     } else if (a->scale == SCALE_SIDES) {
         const uint32_t negatives = a->negatives[i];
-        const double up = lane_sum(a->lanes + LANES * i), down = lane_sum(a->lanes + LANES * (a->buckets + i));
+        const double up = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
+        const double down = sum_in_order(a->folds + a->fold_count * (a->buckets + i), a->fold_count);
         const float high = negatives < n ? (float)(up / (double)(n - negatives)) : 0;
         const float low = negatives > 0 ? (float)(down / (double)negatives) : 0;
         a->scales[2 * i] = high;
@@ -256,7 +266,7 @@ SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
         if ((float_bits(high) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY || (float_bits(low) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY)
             ATOMIC_ADD(a->refused, 1);
     } else {
-        const double sum = lane_sum(a->lanes + LANES * i);
+        const double sum = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
         scale = a->scale == SCALE_L2 ? sqrt(sum) : sum / (double)n;
         a->scales[i] = (float)scale;
         if (!(scale <= FLOAT_LARGEST))

@@ -9,7 +9,8 @@
 /* Of the open device: a process has one. Reductions come from one thread at a time. */
 static sl_vec_ops operations;
 static char name[32];
-static double *lanes; /* (LANES), then their sum; on the device */
+static double *sums;     /* on the device: lanes of all tiles, their folds, and the sum of these */
+static size_t sums_room; /* doubles */
 
 static float *allocate(size_t count) {
     return count < SIZE_MAX / sizeof(float) ? device_allocate(count > 0 ? count * sizeof(float) : 1) : NULL;
@@ -57,13 +58,29 @@ static void fill(float *v, float value, size_t count) {
         launch_fill_four(&(fill_four_args){v, value, count}, groups(count));
 }
 
+static bool make_room(size_t doubles) {
+    if (doubles <= sums_room)
+        return true;
+    if (sums != NULL)
+        device_release(sums);
+    sums = device_allocate(doubles * sizeof *sums);
+    sums_room = sums != NULL ? doubles : 0;
+    return sums != NULL;
+}
+
+/* NaN: no memory. */
 static double distance_squared(const float *x, const float *y, size_t count) {
+    const size_t tiles = sum_tiles(count), folds = sum_folds(tiles);
     double sum;
     device_expect(x);
     device_expect(y != NULL ? y : x);
-    launch_lanes_of(&(lanes_of_args){x, y, lanes, count}, LANES);
-    launch_sum_of_lanes(&(sum_of_lanes_args){lanes, lanes + LANES}, 1);
-    device_copy_out(&sum, lanes + LANES, sizeof sum);
+    if (!make_room(tiles * SUM_LANES + folds + 1))
+        return NAN;
+    double *folded = sums + tiles * SUM_LANES, *total = folded + folds;
+    launch_lanes_of(&(lanes_of_args){x, y, sums, count}, tiles * SUM_LANES);
+    launch_fold_tiles(&(fold_tiles_args){sums, folded, tiles, folds}, folds);
+    launch_sum_of_folds(&(sum_of_folds_args){folded, total, folds}, 1);
+    device_copy_out(&sum, total, sizeof sum);
     return sum;
 }
 
@@ -87,11 +104,6 @@ const sl_vec_ops *vec_open(int index, char *text) {
         return &operations;
     if (!device_open(index, text))
         return NULL;
-    lanes = device_allocate((LANES + 1) * sizeof *lanes);
-    if (lanes == NULL) {
-        snprintf(text, DEVICE_TEXT_MAX, "out of memory");
-        return NULL;
-    }
     snprintf(name, sizeof name, "cuda:%d", index);
     operations = (sl_vec_ops){
         .name = name,

@@ -3,7 +3,7 @@
  * Every vector that training touches (parameters, gradient, momentum, algorithm state) is handled through one of these
  * tables, so that a GPU backend is another table and nothing else. Operations take effect in order; the CPU's are finished on
  * return, a device's when `fence`, a copy out or a reduction returns. Element-wise arithmetic is single precision multiply, then add, each rounded (never fused), so that every
- * instruction set gives the same bits; reductions run in double over 16 fixed lanes for the same reason.
+ * instruction set gives the same bits; reductions run in double, in one fixed order, for the same reason.
  */
 #ifndef STARLING_VEC_H
 #define STARLING_VEC_H

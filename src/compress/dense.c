@@ -161,7 +161,8 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
 static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
                    uint8_t *codes, const float **last) {
     const dense_coder *coder = coder_of(&e->codec->config);
-    bucket_sums sums = {.ahead = ahead && source->vector != NULL ? AHEAD : 0};
+    bucket_sums sums;
+    sl_sum_begin(&sums, ahead && source->vector != NULL ? AHEAD : 0);
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);

@@ -30,7 +30,9 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
 
 static bool euclidean(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
-    double norm = sqrt(sl_sum_take(sums->lanes[0]));
+    double squares;
+    sl_sum_take(sums, &squares, 1);
+    const double norm = sqrt(squares);
     *scale = (float)norm;
     return norm <= FLT_MAX; /* false for NaN too */
 }

@@ -25,17 +25,20 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
 /* ---- scales ---- */
 
 static bool mean_magnitude(bucket_sums *sums, size_t n, float *scale) {
-    double mean = sl_sum_take(sums->lanes[0]) / (double)n;
+    double sum;
+    sl_sum_take(sums, &sum, 1);
+    const double mean = sum / (double)n;
     *scale = (float)mean;
     return mean <= FLT_MAX; /* false for NaN too */
 }
 
 static bool side_means(bucket_sums *sums, size_t n, float *scale) {
     const uint64_t negatives = sums->negatives;
-    const double up = sl_sum_take(sums->lanes[0]), down = sl_sum_take(sums->lanes[1]);
+    double sides[2];
+    sl_sum_take(sums, sides, 2);
     sums->negatives = 0;
-    scale[0] = negatives < n ? (float)(up / (double)(n - negatives)) : 0;
-    scale[1] = negatives > 0 ? (float)(down / (double)negatives) : 0;
+    scale[0] = negatives < n ? (float)(sides[0] / (double)(n - negatives)) : 0;
+    scale[1] = negatives > 0 ? (float)(sides[1] / (double)negatives) : 0;
     return isfinite(scale[0]) && isfinite(scale[1]);
 }
 

@@ -125,16 +125,44 @@ static void by_lanes(sum_kernel *kernel, bucket_sums *sums, const float *v, size
 #define BEST(name) name##_plain
 #endif
 
+static void end_tile(bucket_sums *sums, int count) {
+    for (int s = 0; s < count; s++) {
+        sum_fold(sums->folds[s], sums->tiles, sum_in_order(sums->lanes[s], SUM_LANES));
+        memset(sums->lanes[s], 0, sizeof sums->lanes[s]);
+    }
+    sums->tiles++;
+    sums->seen = 0;
+}
+
+static void by_tiles(sum_kernel *kernel, int count, bucket_sums *sums, const float *v, size_t at, size_t n) {
+    for (size_t step; n > 0; v += step, at += step, n -= step) {
+        const size_t rest = SUM_TILE - sums->seen;
+        step = n < rest ? n : rest;
+        by_lanes(kernel, sums, v, at, step);
+        sums->seen += step;
+        if (sums->seen == SUM_TILE)
+            end_tile(sums, count);
+    }
+}
+
+void sl_sum_begin(bucket_sums *sums, size_t ahead) {
+    memset(sums->lanes, 0, sizeof sums->lanes);
+    sums->seen = sums->tiles = 0;
+    sums->negatives = 0;
+    sums->largest = 0;
+    sums->ahead = ahead;
+}
+
 void sl_sum_squares(bucket_sums *sums, const float *v, size_t at, size_t n) {
-    by_lanes(BEST(squares), sums, v, at, n);
+    by_tiles(BEST(squares), 1, sums, v, at, n);
 }
 
 void sl_sum_magnitudes(bucket_sums *sums, const float *v, size_t at, size_t n) {
-    by_lanes(BEST(magnitudes), sums, v, at, n);
+    by_tiles(BEST(magnitudes), 1, sums, v, at, n);
 }
 
 void sl_sum_sides(bucket_sums *sums, const float *v, size_t at, size_t n) {
-    by_lanes(BEST(sides), sums, v, at, n);
+    by_tiles(BEST(sides), 2, sums, v, at, n);
 }
 
 FOR_EACH_CPU static int32_t largest_magnitude(const float *v, size_t n) {
@@ -154,11 +182,10 @@ void sl_sum_largest(bucket_sums *sums, const float *v, size_t at, size_t n) {
     sums->largest = largest > sums->largest ? largest : sums->largest;
 }
 
-double sl_sum_take(double lanes[SUM_LANES]) {
-    double sum = 0;
-    for (int l = 0; l < SUM_LANES; l++) {
-        sum += lanes[l];
-        lanes[l] = 0;
-    }
-    return sum;
+void sl_sum_take(bucket_sums *sums, double *out, int count) {
+    if (sums->seen > 0)
+        end_tile(sums, count);
+    for (int s = 0; s < count; s++)
+        out[s] = sum_in_order(sums->folds[s], sum_folds(sums->tiles));
+    sums->tiles = 0;
 }

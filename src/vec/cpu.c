@@ -1,7 +1,7 @@
 /* cpu.c - the vector operations on the CPU; see starling/vec.h.
  *
  * One plain C body per operation, compiled for three instruction sets and chosen when the program is loaded. Contraction is off
- * (-ffp-contract=off) and reductions keep their 16 lanes, so that every choice gives the same bits.
+ * (-ffp-contract=off) and reductions keep the order of element/sum.h, so that every choice gives the same bits.
  * A combine of k vectors must read 4k and write 4 bytes an element; blocks of BLOCK elements keep partial sums of
  * high-degree rows in L1, so that this holds for any k.
  */
@@ -12,14 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Sanitizers intercept before the loader's function choice can run. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define FOR_EACH_CPU
-#endif
+#include "element/sum.h"
+#include "vec/for_each_cpu.h"
 
-enum { LANES = 16, BLOCK = 2048, CACHED = 8192, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
+enum { BLOCK = 2048, CACHED = 8192, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
 
 static float *allocate(size_t count) {
     if (count > (SIZE_MAX - HUGE_PAGE) / sizeof(float))
@@ -138,29 +134,23 @@ static void fill(float *v, float value, size_t count) {
         v[i] = value;
 }
 
-static double sum_lanes(const double lanes[LANES]) {
-    double sum = 0;
-    for (int l = 0; l < LANES; l++)
-        sum += lanes[l];
-    return sum;
-}
-
-FOR_EACH_CPU static double norm2_squared(const float *x, size_t count) {
-    double lanes[LANES] = {0};
+/* Sums of one tile; see element/sum.h. */
+FOR_EACH_CPU static double tile_norm2_squared(const float *x, size_t count) {
+    double lanes[SUM_LANES] = {0};
     size_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (int l = 0; l < LANES; l++)
+    for (; i + SUM_LANES <= count; i += SUM_LANES)
+        for (int l = 0; l < SUM_LANES; l++)
             lanes[l] += (double)x[i + l] * x[i + l];
     for (int l = 0; i < count; i++, l++)
         lanes[l] += (double)x[i] * x[i];
-    return sum_lanes(lanes);
+    return sum_in_order(lanes, SUM_LANES);
 }
 
-FOR_EACH_CPU static double distance_squared(const float *x, const float *y, size_t count) {
-    double lanes[LANES] = {0};
+FOR_EACH_CPU static double tile_distance_squared(const float *x, const float *y, size_t count) {
+    double lanes[SUM_LANES] = {0};
     size_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (int l = 0; l < LANES; l++) {
+    for (; i + SUM_LANES <= count; i += SUM_LANES)
+        for (int l = 0; l < SUM_LANES; l++) {
             double difference = (double)x[i + l] - y[i + l];
             lanes[l] += difference * difference;
         }
@@ -168,7 +158,26 @@ FOR_EACH_CPU static double distance_squared(const float *x, const float *y, size
         double difference = (double)x[i] - y[i];
         lanes[l] += difference * difference;
     }
-    return sum_lanes(lanes);
+    return sum_in_order(lanes, SUM_LANES);
+}
+
+/* ||x - y||^2, ||x||^2 where y is NULL. */
+static double sum_of_squares(const float *x, const float *y, size_t count) {
+    double folds[SUM_FOLDS];
+    const size_t tiles = sum_tiles(count);
+    for (size_t t = 0; t < tiles; t++) {
+        const size_t at = t * SUM_TILE, n = count - at < SUM_TILE ? count - at : SUM_TILE;
+        sum_fold(folds, t, y != NULL ? tile_distance_squared(x + at, y + at, n) : tile_norm2_squared(x + at, n));
+    }
+    return sum_in_order(folds, sum_folds(tiles));
+}
+
+static double norm2_squared(const float *x, size_t count) {
+    return sum_of_squares(x, NULL, count);
+}
+
+static double distance_squared(const float *x, const float *y, size_t count) {
+    return sum_of_squares(x, y, count);
 }
 
 static int fence(sl_error *error) {

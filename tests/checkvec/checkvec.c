@@ -193,10 +193,10 @@ static bool check_fill(const target *t, input_kind kind, size_t n) {
     return good;
 }
 
-/* 16 lanes in double, then their sum: the order is part of what is promised. */
-static double lane_sum(const float *x, const float *y, size_t n) {
+/* In double, 16 lanes a tile of 4096, the tiles in 256 folds: the order is part of what is promised. */
+static double tile_sum(const float *x, const float *y, size_t from, size_t to) {
     volatile double lanes[16] = {0}, sum = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = from; i < to; i++) {
         volatile double difference = y != NULL ? (double)x[i] - y[i] : x[i], square = difference * difference;
         lanes[i % 16] += square;
     }
@@ -205,10 +205,19 @@ static double lane_sum(const float *x, const float *y, size_t n) {
     return sum;
 }
 
+static double sum_of_squares(const float *x, const float *y, size_t n) {
+    volatile double folds[256] = {0}, sum = 0;
+    for (size_t from = 0; from < n; from += 4096)
+        folds[from / 4096 % 256] += tile_sum(x, y, from, from + 4096 < n ? from + 4096 : n);
+    for (int f = 0; f < 256; f++)
+        sum += folds[f];
+    return sum;
+}
+
 static bool check_sums(const target *t, input_kind kind, size_t n) {
     float *x = make_input(kind, 1, n), *y = make_input(kind, 2, n), *dx = upload(t, x, n), *dy = upload(t, y, n);
     double norm = t->vec->norm2_squared(dx, n), distance = t->vec->distance_squared(dx, dy, n);
-    double norm_expected = lane_sum(x, NULL, n), distance_expected = lane_sum(x, y, n);
+    double norm_expected = sum_of_squares(x, NULL, n), distance_expected = sum_of_squares(x, y, n);
     bool good = norm == norm_expected && distance == distance_expected;
     if (!good)
         printf("# %s: %zu %s elements: norm %a, not %a; distance %a, not %a\n", t->label, n, input_names[kind], norm, norm_expected, distance,

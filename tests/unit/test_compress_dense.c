@@ -197,13 +197,22 @@ static unsigned width_of(const sl_compressor_config *c) {
     }
 }
 
-/* Element i adds to lane i % 16; the lanes are added in order. */
-static double lane_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
+/* Of a tile of 4096 elements, element i adds to lane i % 16, and the lanes are added in order; the tiles add to 256 folds. */
+static double tile_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
     double lanes[16] = {0}, sum = 0;
     for (size_t i = from; i < to; i++)
         lanes[i % 16] += term(v[i]);
     for (int l = 0; l < 16; l++)
         sum += lanes[l];
+    return sum;
+}
+
+static double bucket_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
+    double folds[256] = {0}, sum = 0;
+    for (size_t at = from; at < to; at += 4096)
+        folds[(at - from) / 4096 % 256] += tile_sum(v, at, at + 4096 < to ? at + 4096 : to, term);
+    for (int f = 0; f < 256; f++)
+        sum += folds[f];
     return sum;
 }
 
@@ -226,13 +235,13 @@ static int scales_of(const sl_compressor_config *c, const float *v, size_t from,
         negatives += v[i] < 0;
     }
     if (c->kind == SL_COMPRESSOR_QSGD && c->norm == SL_NORM_L2)
-        scale[0] = (float)sqrt(lane_sum(v, from, to, square));
+        scale[0] = (float)sqrt(bucket_sum(v, from, to, square));
     else if (c->kind == SL_COMPRESSOR_SCALED_SIGN)
-        scale[0] = (float)(lane_sum(v, from, to, fabs) / (double)(to - from));
+        scale[0] = (float)(bucket_sum(v, from, to, fabs) / (double)(to - from));
     else if (c->kind == SL_COMPRESSOR_ONE_BIT) {
         size_t others = to - from - negatives;
-        scale[0] = others > 0 ? (float)(lane_sum(v, from, to, above) / (double)others) : 0;
-        scale[1] = negatives > 0 ? (float)(lane_sum(v, from, to, below) / (double)negatives) : 0;
+        scale[0] = others > 0 ? (float)(bucket_sum(v, from, to, above) / (double)others) : 0;
+        scale[1] = negatives > 0 ? (float)(bucket_sum(v, from, to, below) / (double)negatives) : 0;
         return 2;
     } else
         scale[0] = (float)largest;

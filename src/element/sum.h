@@ -1,0 +1,36 @@
+/* sum.h - the order in which every backend sums a long vector, so that all get the same bits and many threads can share the work.
+ *
+ * Elements are taken in tiles of SUM_TILE from the first on. Within a tile element i of the vector goes to lane i % SUM_LANES, and the tile's sum
+ * is that of its lanes, in order. Tile t then goes to fold t % SUM_FOLDS, and the sum of all is that of the folds, in order. So no chain of
+ * additions is longer than a tile's elements over SUM_LANES, its lanes, the tiles over SUM_FOLDS, or the folds.
+ */
+#ifndef SL_SUM_H
+#define SL_SUM_H
+
+#include "element/shared.h"
+
+enum { SUM_LANES = 16, SUM_TILE = 4096, SUM_FOLDS = 256 };
+
+/* Tiles of n elements, and the folds that these need. */
+SL_SHARED size_t sum_tiles(size_t n) {
+    return (n + SUM_TILE - 1) / SUM_TILE;
+}
+
+SL_SHARED size_t sum_folds(size_t tiles) {
+    return tiles < SUM_FOLDS ? tiles : SUM_FOLDS;
+}
+
+SL_SHARED double sum_in_order(const double *v, size_t count) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += v[i];
+    return sum;
+}
+
+/* Tiles one after the other: `tile` is how many there were before. Folds need no first value. */
+SL_SHARED void sum_fold(double *folds, size_t tile, double sum) {
+    const size_t fold = tile % SUM_FOLDS;
+    folds[fold] = tile < SUM_FOLDS ? sum : folds[fold] + sum;
+}
+
+#endif
