@@ -50,7 +50,7 @@ typedef struct sl_spectrum {
 typedef struct sl_spectrum_settings {
     sl_spectrum_method method;
     double tolerance;    /* on `residual`; default 1e-9 */
-    double work_max;     /* multiplications and additions after which a search ends with the bounds reached so far; default 2e12, some minutes */
+    double work_max;     /* multiplications and additions after which a search ends with the bounds reached so far; default 3e11, a minute or two */
 } sl_spectrum_settings;
 
 void sl_spectrum_defaults(sl_spectrum_settings *settings);

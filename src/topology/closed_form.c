@@ -1,6 +1,6 @@
 /* closed_form.c - spectra by formula: W = I - L/q for graphs whose Laplacian L is known.
  *
- * Laplacian eigenvalues of ring, path, star and complete graph are classical (Chung, "Spectral Graph Theory", 1997), and those of a Cartesian
+ * Laplacian eigenvalues of ring, path, complete and complete bipartite graph are classical (Chung, "Spectral Graph Theory", 1997), and those of a Cartesian
  * product (torus, grid, hypercube) are the sums of its factors'. Differences such as 1 - cos x are written as 2 sin^2(x/2), and the largest
  * eigenvalue is kept as its distance from 2 D, D the largest degree, so that a gap of 1e-18 has as many digits as one of 0.1.
  */
@@ -43,8 +43,11 @@ static laplacian of_complete(uint32_t n) {
     return n == 1 ? single() : (laplacian){n, n - 1, n - 2.0, n - 1, true};
 }
 
-static laplacian of_star(uint32_t n) {
-    return n <= 2 ? of_path(n) : (laplacian){1, n - 2, n - 2.0, n - 1, false};
+static laplacian of_bipartite(uint32_t part, uint32_t n) {
+    uint32_t other = n - part, small = part < other ? part : other, large = n - small;
+    if (n == 2)
+        return of_path(2);
+    return (laplacian){small, small == large ? n - 2 : large - 1, large - (double)small, large, small == large};
 }
 
 /* lambda_2 of a product is the smallest of its factors'; largest eigenvalues and degrees add up. */
@@ -78,6 +81,20 @@ static bool of_hypercube(laplacian *out, uint32_t n) {
     return (n & (n - 1)) == 0;
 }
 
+static bool of_circulant(laplacian *out, const uint32_t *offsets, uint32_t count, uint32_t n) {
+    *out = n == 1 ? single() : (laplacian){.regular = true};
+    for (uint32_t k = 0; k < count; k++)
+        out->degree += 2 * (uint64_t)offsets[k] == n ? 1 : 2;
+    return n == 1 || circulant_extremes(offsets, count, n, &out->lambda_2, &out->multiplicity, &out->lack);
+}
+
+static bool of_symmetric_exponential(laplacian *out, uint32_t n) {
+    uint32_t offsets[32], count = 0;
+    for (uint32_t offset = 1; offset <= n / 2; offset *= 2)
+        offsets[count++] = offset;
+    return of_circulant(out, offsets, count, n);
+}
+
 static bool find_laplacian(laplacian *out, const sl_topology_spec *spec) {
     switch ((int)spec->family) { /* all others have no formula */
     case SL_FAMILY_RING:
@@ -87,7 +104,7 @@ static bool find_laplacian(laplacian *out, const sl_topology_spec *spec) {
         *out = of_path(spec->nodes);
         return true;
     case SL_FAMILY_STAR:
-        *out = of_star(spec->nodes);
+        *out = spec->nodes == 1 ? single() : of_bipartite(1, spec->nodes);
         return true;
     case SL_FAMILY_COMPLETE:
         *out = of_complete(spec->nodes);
@@ -96,6 +113,13 @@ static bool find_laplacian(laplacian *out, const sl_topology_spec *spec) {
         return of_sides(out, spec, of_ring);
     case SL_FAMILY_GRID:
         return of_sides(out, spec, of_path);
+    case SL_FAMILY_CIRCULANT:
+        return of_circulant(out, spec->offsets, spec->offset_count, spec->nodes);
+    case SL_FAMILY_SYMMETRIC_EXPONENTIAL:
+        return of_symmetric_exponential(out, spec->nodes);
+    case SL_FAMILY_COMPLETE_BIPARTITE:
+        *out = of_bipartite(spec->part, spec->nodes);
+        return spec->part > 0 && spec->part < spec->nodes;
     case SL_FAMILY_HYPERCUBE:
         return of_hypercube(out, spec->nodes);
     }
@@ -105,7 +129,7 @@ static bool find_laplacian(laplacian *out, const sl_topology_spec *spec) {
 /* W = I - L/q, if the weights are of that form: on regular graphs all local schemes are; Metropolis also where every edge has an end of the largest
  * degree. *excess is q - degree, without the rounding of a difference. */
 static bool find_excess(double *excess, const sl_topology_spec *spec, const laplacian *l) {
-    bool even = l->regular || spec->family == SL_FAMILY_PATH || spec->family == SL_FAMILY_STAR;
+    bool even = l->regular || spec->family == SL_FAMILY_PATH || spec->family == SL_FAMILY_STAR || spec->family == SL_FAMILY_COMPLETE_BIPARTITE;
     *excess = 1;
     switch (spec->weighting) {
     case SL_WEIGHTING_METROPOLIS:
@@ -133,20 +157,35 @@ static bool find_excess(double *excess, const sl_topology_spec *spec, const lapl
     return false;
 }
 
-bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec) {
+static bool of_symmetric(sl_spectrum *out, const sl_topology_spec *spec) {
     laplacian l;
     double excess;
-    if (spec->nodes == 0 || !find_laplacian(&l, spec) || !find_excess(&excess, spec, &l))
+    if (!find_laplacian(&l, spec) || !find_excess(&excess, spec, &l))
         return false;
     if (spec->lazy)
         excess = 2 * excess + l.degree;
-    sl_spectrum s = {0};
     double q = l.degree + excess;
-    if (spec->nodes == 1)
-        s = spectrum_from_gaps(1, 1, 1);
-    else
-        s = spectrum_from_gaps(spec->nodes, l.lambda_2 / q, (2 * excess + l.lack) / q);
-    s.multiplicity = l.multiplicity;
+    *out = spec->nodes == 1 ? spectrum_from_gaps(1, 1, 1) : spectrum_from_gaps(spec->nodes, l.lambda_2 / q, (2 * excess + l.lack) / q);
+    out->multiplicity = l.multiplicity;
+    return true;
+}
+
+/* W = (1 - a) I + a P, P a cyclic shift: 1 - rho^2 = 4 a (1 - a) sin^2(pi/n), and W is normal. */
+static bool of_directed_ring(sl_spectrum *out, const sl_topology_spec *spec) {
+    if (spec->family != SL_FAMILY_DIRECTED_RING || spec->nodes < 3 ||
+        (spec->weighting != SL_WEIGHTING_UNIFORM && spec->weighting != SL_WEIGHTING_PUSH_SUM))
+        return false;
+    double moved = spec->lazy ? 0.25 : 0.5, lost = moved * (1 - moved) * squared_sine(1, spec->nodes), rho = sqrt(1 - lost);
+    *out = spectrum_of_modulus(spec->nodes, rho, rho);
+    out->gap = lost / (1 + rho);
+    out->multiplicity = 2;
+    return true;
+}
+
+bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec) {
+    sl_spectrum s;
+    if (spec->nodes == 0 || (!of_symmetric(&s, spec) && !of_directed_ring(&s, spec)))
+        return false;
     s.method = SL_SPECTRUM_CLOSED_FORM;
     s.residual = s.gap_error = 0x1p-50; /* a few roundings and a sine */
     *out = s;

@@ -13,9 +13,6 @@
 void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w, double *work, const int *lwork, int *info);
 void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda, double *wr, double *wi, double *vl,
             const int *ldvl, double *vr, const int *ldvr, double *work, const int *lwork, int *info);
-void dgesdd_(const char *jobz, const int *m, const int *n, double *a, const int *lda, double *s, double *u, const int *ldu, double *vt,
-             const int *ldvt, double *work, const int *lwork, int *iwork, int *info);
-
 /* next = W_k product, column by column (both column-major, n x n). */
 static void multiply_phase(const sl_topology *t, uint32_t k, const double *product, double *next) {
     size_t n = t->nodes;
@@ -75,19 +72,6 @@ static int general_eigenvalues(double *matrix, double *real, double *imaginary, 
     return info;
 }
 
-static int largest_singular_value(double *matrix, double *value, int n) {
-    double *work = NULL, *values = malloc((size_t)n * sizeof *values);
-    int lwork, one = 1, info = -1, *iwork = malloc(8 * (size_t)n * sizeof *iwork);
-    if (values != NULL && iwork != NULL && allocate_work(&work, &lwork, n))
-        dgesdd_("N", &n, &n, matrix, &n, values, NULL, &one, NULL, &one, work, &lwork, iwork, &info);
-    if (info == 0)
-        *value = values[0];
-    free(work);
-    free(iwork);
-    free(values);
-    return info;
-}
-
 typedef struct eigenvalue {
     double real, imaginary, modulus;
 } eigenvalue;
@@ -127,19 +111,20 @@ bool topology_is_symmetric(const sl_topology *t) {
     return t->period == 1 && t->stochastic.symmetric;
 }
 
-int dense_eigenvalues(const sl_topology *t, double *real, double *imaginary, double *singular_2, sl_error *error) {
+int dense_eigenvalues(const sl_topology *t, double *real, double *imaginary, sl_error *error) {
     int n = (int)t->nodes, info = -1;
-    double *matrix = densify(t), *copy = NULL;
+    double *matrix = densify(t);
     if (matrix != NULL && topology_is_symmetric(t)) {
         info = symmetric_eigenvalues(matrix, real, n);
         drop_zero(real, t->nodes);
-    } else if (matrix != NULL && (copy = malloc((size_t)n * (size_t)n * sizeof *copy)) != NULL) {
-        memcpy(copy, matrix, (size_t)n * (size_t)n * sizeof *copy);
-        info = largest_singular_value(copy, singular_2, n);
-        info = info == 0 ? general_eigenvalues(matrix, real, imaginary, n) : info;
+    } else if (matrix != NULL && averages_exactly(t)) {
+        memset(real, 0, t->nodes * sizeof *real);
+        memset(imaginary, 0, t->nodes * sizeof *imaginary);
+        info = 0;
+    } else if (matrix != NULL) {
+        info = general_eigenvalues(matrix, real, imaginary, n);
         info = info == 0 ? sort_by_modulus(real, imaginary, t->nodes) : info; /* the last is the constant vector's 0 */
     }
-    free(copy);
     free(matrix);
     if (info == 0)
         return 0;
@@ -165,18 +150,8 @@ static void report_symmetric(sl_spectrum *out, const double *values, uint32_t no
 static void report_general(sl_spectrum *out, double *real, const double *imaginary, double singular_2, uint32_t nodes) {
     for (uint32_t i = 0; i + 1 < nodes; i++)
         real[i] = hypot(real[i], imaginary[i]);
-    *out = (sl_spectrum){
-        .nodes = nodes,
-        .lambda_2 = NAN,
-        .lambda_n = NAN,
-        .gap_lambda2 = NAN,
-        .gap_lambda_n = NAN,
-        .rho = real[0],
-        .gap = 1 - real[0],
-        .singular_2 = singular_2,
-        .residual = 4 * DBL_EPSILON * sqrt(nodes) * fmax(1, singular_2),
-        .converged = true,
-    };
+    *out = spectrum_of_modulus(nodes, real[0], singular_2);
+    out->residual = 4 * DBL_EPSILON * sqrt(nodes) * fmax(1, singular_2);
     out->multiplicity = count_equal(real, nodes - 1, 1, 1e-10);
     out->gap_error = out->residual / fabs(out->gap);
 }
@@ -184,11 +159,13 @@ static void report_general(sl_spectrum *out, double *real, const double *imagina
 int dense_spectrum(sl_spectrum *out, const sl_topology *t, sl_error *error) {
     double *real = malloc(t->nodes * sizeof *real), *imaginary = malloc(t->nodes * sizeof *imaginary), singular_2 = 0;
     int result = real == NULL || imaginary == NULL ? sl_fail(error, SL_ENOMEM, "out of memory for %u eigenvalues", t->nodes)
-                                                   : dense_eigenvalues(t, real, imaginary, &singular_2, error);
+                                                   : dense_eigenvalues(t, real, imaginary, error);
     if (result == 0 && topology_is_symmetric(t))
         report_symmetric(out, real, t->nodes);
-    else if (result == 0)
+    else if (result == 0 && largest_singular_value(&singular_2, t, INFINITY) == 0)
         report_general(out, real, imaginary, singular_2, t->nodes);
+    else if (result == 0)
+        result = sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes", t->nodes);
     if (result == 0)
         out->method = SL_SPECTRUM_DENSE;
     free(real);

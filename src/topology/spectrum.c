@@ -28,7 +28,7 @@ const char *sl_spectrum_method_name(sl_spectrum_method method) {
 }
 
 void sl_spectrum_defaults(sl_spectrum_settings *settings) {
-    *settings = (sl_spectrum_settings){.tolerance = 1e-9, .work_max = 2e12};
+    *settings = (sl_spectrum_settings){.tolerance = 1e-9, .work_max = 3e11};
 }
 
 sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n) {
@@ -46,6 +46,20 @@ sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_la
     return s;
 }
 
+sl_spectrum spectrum_of_modulus(uint32_t nodes, double rho, double singular_2) {
+    return (sl_spectrum){
+        .nodes = nodes,
+        .lambda_2 = NAN,
+        .lambda_n = NAN,
+        .gap_lambda2 = NAN,
+        .gap_lambda_n = NAN,
+        .rho = rho,
+        .gap = 1 - rho,
+        .singular_2 = singular_2,
+        .converged = true,
+    };
+}
+
 /* LAPACK's errors are absolute: a small gap deserves better. */
 static int refine(sl_spectrum *s, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error) {
     sl_spectrum better;
@@ -59,17 +73,24 @@ static int refine(sl_spectrum *s, const sl_topology *t, const sl_spectrum_settin
 }
 
 static int compute(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error) {
-    bool symmetric = topology_is_symmetric(t), few = t->nodes <= SL_SPECTRUM_DENSE_NODES_MAX;
-    if (settings->method == SL_SPECTRUM_DENSE || (settings->method == SL_SPECTRUM_AUTO && few)) {
+    if (settings->method == SL_SPECTRUM_CLOSED_FORM || settings->method == SL_SPECTRUM_AUTO) {
+        if (sl_spectrum_closed_form(out, &t->spec))
+            return 0;
+        if (settings->method == SL_SPECTRUM_CLOSED_FORM)
+            return sl_fail(error, SL_EINVAL, "spectrum: there is no formula for this family with these parameters and weights");
+    }
+    bool symmetric = topology_is_symmetric(t), few = t->nodes <= (settings->method == SL_SPECTRUM_AUTO ? SL_SPECTRUM_DENSE_NODES_MAX : 4); /* ARPACK needs more */
+    if (settings->method == SL_SPECTRUM_DENSE || ((settings->method == SL_SPECTRUM_AUTO || settings->method == SL_SPECTRUM_ARNOLDI) && few)) {
         int result = dense_spectrum(out, t, error);
         if (result == 0 && symmetric && settings->method == SL_SPECTRUM_AUTO && out->gap_error > refined_above)
             result = refine(out, t, settings, error);
         return result;
     }
-    if (symmetric)
+    if (symmetric && settings->method != SL_SPECTRUM_ARNOLDI)
         return symmetric_spectrum(out, t, settings, error);
-    return sl_fail(error, SL_EINVAL, "spectrum: %u nodes are too many for a matrix that is not symmetric; at most %u", t->nodes,
-                   SL_SPECTRUM_DENSE_NODES_MAX);
+    if (settings->method == SL_SPECTRUM_LANCZOS || settings->method == SL_SPECTRUM_INVERSE)
+        return sl_fail(error, SL_EINVAL, "spectrum: the method '%s' is for one symmetric matrix", sl_spectrum_method_name(settings->method));
+    return arnoldi_spectrum(out, t, settings, error);
 }
 
 int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology, const sl_spectrum_settings *settings, sl_error *error) {
@@ -79,6 +100,8 @@ int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology, const sl_
         *out = spectrum_from_gaps(1, 1, 1);
         return 0;
     }
+    if (!topology->stochastic.row && !topology->stochastic.column)
+        return sl_fail(error, SL_EINVAL, "spectrum: rows sum to 1 in some phases and columns in others, so that no average is kept; weigh all phases alike");
     int threads = openblas_get_num_threads(); /* sums in one order */
     openblas_set_num_threads(1);
     int result = compute(out, topology, settings != NULL ? settings : &defaults, error);
@@ -93,8 +116,7 @@ int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *i
     bool symmetric = topology_is_symmetric(topology);
     if (!symmetric && imaginary == NULL)
         return sl_fail(error, SL_EINVAL, "spectrum: the matrix is not symmetric; its eigenvalues have imaginary parts");
-    double singular_2;
-    int result = n == 1 ? 0 : dense_eigenvalues(topology, real, imaginary, &singular_2, error);
+    int result = n == 1 ? 0 : dense_eigenvalues(topology, real, imaginary, error);
     if (result != 0)
         return result;
     for (uint32_t i = 0; symmetric && i < (n - 1) / 2; i++) { /* falling */

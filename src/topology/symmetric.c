@@ -13,7 +13,6 @@
 enum { PATIENCE = 200, GUESS_STEPS = 60 };
 static const double factor_entries_max = 1.5e8; /* 1.2 GB */
 static const double operations_a_factor = 0.1;  /* a factor's operations run in cache */
-static const double gap_error_max = 1e-3;        /* relative: a gap beyond it counts as not found */
 static const double rounding = 0x1p-48;         /* of a gap that is written over the edges, relative */
 
 typedef struct search {
@@ -121,7 +120,7 @@ static void report(sl_spectrum *out, const search *s) {
     *out = spectrum_from_gaps(s->w.nodes, upper->value, lower->value);
     out->residual = fmax(upper->residual, lower->residual);
     out->gap_error = narrow->value == 0 ? 0 : ritz_error(narrow) / fabs(narrow->value) + rounding;
-    out->converged = out->residual <= s->settings->tolerance && out->gap_error <= gap_error_max;
+    out->converged = out->residual <= s->settings->tolerance && out->gap_error <= GAP_ERROR_MAX;
     out->multiplicity = s->w.pieces - 1; /* of 1 where there is more than one piece; else not known */
     out->method = s->inverted[UPPER] || s->inverted[LOWER] ? SL_SPECTRUM_INVERSE : SL_SPECTRUM_LANCZOS;
     out->products = s->products;

@@ -6,7 +6,9 @@
 
 #include "../reference/small_gaps.h"
 #include "harness.h"
+#include "starling/rng.h"
 #include "starling/spectrum.h"
+#include "topology/spectral.h"
 
 static sl_error error;
 
@@ -14,6 +16,15 @@ static sl_topology *parse(const char *json) {
     sl_topology *t = NULL;
     ck_assert_msg(sl_topology_parse(&t, json, "test", &error) == 0, "%s: %s", json, error.text);
     return t;
+}
+
+/* By what AUTO takes where there is no formula and the graph is large. */
+static sl_spectrum iterate(const sl_topology *t) {
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    sl_spectrum s;
+    ck_assert_msg(symmetric_spectrum(&s, t, &settings, &error) == 0, "%s", error.text);
+    return s;
 }
 
 static sl_spectrum compute(const sl_topology *t, sl_spectrum_method method) {
@@ -37,41 +48,96 @@ static sl_spectrum formula(sl_topology_spec *spec, sl_family family, sl_weightin
     return s;
 }
 
-static void expect_dense(const sl_topology_spec *spec) {
+/* NaN equals NaN. */
+static bool is_near(double a, double b, double near) {
+    return (isnan(a) && isnan(b)) || fabs(a - b) < near;
+}
+
+/* Returns 1 if there is a formula. */
+static int expect_dense(const sl_topology_spec *spec) {
     sl_spectrum known, computed;
     if (!sl_spectrum_closed_form(&known, spec))
-        return;
+        return 0;
     sl_topology *t = NULL;
     ck_assert_msg(sl_topology_open(&t, spec, &error) == 0, "%s", error.text);
     computed = compute(t, SL_SPECTRUM_DENSE);
     sl_topology_close(&t);
     double near = spec->weighting == SL_WEIGHTING_BEST_CONSTANT ? 1e-9 : 1e-13; /* that constant is rounded */
-    ck_assert_msg(fabs(known.lambda_2 - computed.lambda_2) < near && fabs(known.lambda_n - computed.lambda_n) < near &&
-                      fabs(known.gap - computed.gap) < near && fabs(known.rho - computed.rho) < near &&
-                      known.multiplicity == computed.multiplicity,
-                  "family %d, weights %d, %u nodes: %.17g %.17g x%u, by LAPACK %.17g %.17g x%u", spec->family, spec->weighting, spec->nodes,
-                  known.lambda_2, known.lambda_n, known.multiplicity, computed.lambda_2, computed.lambda_n, computed.multiplicity);
+    ck_assert_msg(is_near(known.lambda_2, computed.lambda_2, near) && is_near(known.lambda_n, computed.lambda_n, near) &&
+                      is_near(known.gap, computed.gap, near) && is_near(known.rho, computed.rho, near) &&
+                      is_near(known.singular_2, computed.singular_2, near) && known.multiplicity == computed.multiplicity,
+                  "family %d, weights %d, %u nodes: %.17g %.17g %.17g x%u, by LAPACK %.17g %.17g %.17g x%u", spec->family, spec->weighting, spec->nodes,
+                  known.lambda_2, known.lambda_n, known.rho, known.multiplicity, computed.lambda_2, computed.lambda_n, computed.rho,
+                  computed.multiplicity);
+    return 1;
+}
+
+/* Under all weights, lazy and not; returns for how many there is a formula. */
+static int expect_dense_weighted(sl_topology_spec *spec) {
+    int formulas = 0;
+    for (int lazy = 0; lazy <= 1; lazy++)
+        for (spec->weighting = SL_WEIGHTING_METROPOLIS; spec->weighting < SL_WEIGHTING_EXPLICIT; spec->weighting++) {
+            spec->lazy = lazy;
+            formulas += expect_dense(spec);
+        }
+    return formulas;
 }
 
 START_TEST(formulas_are_lapacks_eigenvalues) {
-    static const sl_family families[] = {SL_FAMILY_RING, SL_FAMILY_PATH, SL_FAMILY_STAR, SL_FAMILY_COMPLETE, SL_FAMILY_HYPERCUBE};
+    static const sl_family families[] = {SL_FAMILY_RING, SL_FAMILY_PATH, SL_FAMILY_STAR, SL_FAMILY_COMPLETE, SL_FAMILY_HYPERCUBE,
+                                         SL_FAMILY_SYMMETRIC_EXPONENTIAL, SL_FAMILY_DIRECTED_RING};
     sl_topology_spec spec;
     sl_topology_spec_defaults(&spec);
+    int formulas = 0;
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-        for (spec.weighting = SL_WEIGHTING_METROPOLIS; spec.weighting < SL_WEIGHTING_EXPLICIT; spec.weighting++)
-            for (spec.nodes = 2; spec.nodes <= 40; spec.nodes++) {
-                spec.family = families[f];
-                expect_dense(&spec);
-            }
+        for (spec.nodes = 2; spec.nodes <= 34; spec.nodes++) {
+            spec.family = families[f];
+            formulas += expect_dense_weighted(&spec);
+        }
+    ck_assert_int_gt(formulas, 1000);
     static const uint32_t sides[][4] = {{2, 3}, {2, 2}, {4, 2}, {1, 7}, {5, 4}, {3, 3, 3}, {2, 4, 5}, {6, 6}, {2, 2, 2, 4}, {2, 3, 4, 5}};
-    for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
-        spec.family = SL_FAMILY_TORUS;
+    for (size_t k = 0; k < 2 * sizeof sides / sizeof *sides; k++) {
+        spec.family = k % 2 ? SL_FAMILY_TORUS : SL_FAMILY_GRID;
         spec.nodes = 1;
-        for (spec.side_count = 0; spec.side_count < 4 && sides[k][spec.side_count] > 0; spec.side_count++)
-            spec.nodes *= spec.sides[spec.side_count] = sides[k][spec.side_count];
-        for (spec.weighting = SL_WEIGHTING_METROPOLIS; spec.weighting < SL_WEIGHTING_EXPLICIT; spec.weighting++)
-            expect_dense(&spec);
+        for (spec.side_count = 0; spec.side_count < 4 && sides[k / 2][spec.side_count] > 0; spec.side_count++)
+            spec.nodes *= spec.sides[spec.side_count] = sides[k / 2][spec.side_count];
+        ck_assert_int_ge(expect_dense_weighted(&spec), 6);
     }
+    spec.side_count = 0;
+    spec.family = SL_FAMILY_COMPLETE_BIPARTITE;
+    for (spec.nodes = 2; spec.nodes <= 12; spec.nodes++)
+        for (spec.part = 1; spec.part < spec.nodes; spec.part++)
+            ck_assert_int_ge(expect_dense_weighted(&spec), 8);
+}
+END_TEST
+
+START_TEST(circulants_are_searched_to_the_end) {
+    sl_rng rng = sl_rng_open(5, 0, 0, SL_PURPOSE_INIT);
+    sl_topology_spec spec;
+    sl_topology_spec_defaults(&spec);
+    spec.family = SL_FAMILY_CIRCULANT;
+    for (int i = 0; i < 150; i++) {
+        spec.nodes = 5 + sl_rng_below(&rng, 120);
+        spec.offsets[0] = 1;
+        spec.offset_count = 1 + sl_rng_below(&rng, 6);
+        for (uint32_t k = 1; k < spec.offset_count; k++) { /* without repetition */
+            uint32_t step = 1 + sl_rng_below(&rng, 9);
+            spec.offsets[k] = spec.offsets[k - 1] + step;
+            if (spec.offsets[k] > spec.nodes / 2)
+                spec.offset_count = k;
+        }
+        ck_assert_int_ge(expect_dense_weighted(&spec), 10);
+    }
+    spec.lazy = false;
+    sl_spectrum s = formula(&spec, SL_FAMILY_SYMMETRIC_EXPONENTIAL, SL_WEIGHTING_METROPOLIS, 1u << 20);
+    ck_assert_double_eq_tol(s.gap_lambda2, 4. / 40, 1e-15);
+    /* All k tried by numpy, the smallest evaluated by mpmath */
+    static const uint32_t offsets[] = {1, 1000, 1000000};
+    memcpy(spec.offsets, offsets, sizeof offsets);
+    spec.offset_count = 3;
+    s = formula(&spec, SL_FAMILY_CIRCULANT, SL_WEIGHTING_METROPOLIS, 10000019);
+    ck_assert_double_eq_tol(s.gap_lambda2 / 5.6397599577116574e-6, 1, 1e-13);
+    ck_assert_double_eq_tol(s.gap_lambda_n / 0.28877083086340242, 1, 1e-13);
 }
 END_TEST
 
@@ -128,6 +194,56 @@ START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say
 }
 END_TEST
 
+START_TEST(without_symmetry_iterations_find_what_lapack_finds) {
+    static const char *const graphs[] = {
+        "{\"nodes\": 3, \"family\": \"directed-ring\"}", "{\"nodes\": 30, \"family\": \"directed-ring\"}",
+        "{\"nodes\": 100, \"family\": \"static-exponential\"}", "{\"nodes\": 101, \"family\": \"d-equistatic\", \"degree\": 4}",
+        "{\"nodes\": 37, \"family\": \"one-peer-exponential\"}", "{\"nodes\": 40, \"family\": \"star\", \"weights\": \"uniform\"}",
+        "{\"nodes\": 60, \"family\": \"erdos-renyi\", \"probability\": 0.2, \"weights\": \"push-sum\"}",
+        "{\"nodes\": 36, \"family\": \"grid\", \"weights\": \"uniform\"}", "{\"nodes\": 24, \"family\": \"alternating-matchings\"}",
+    };
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        sl_topology *t = parse(graphs[i]);
+        sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE), arnoldi = compute(t, SL_SPECTRUM_ARNOLDI);
+        ck_assert_msg(fabs(dense.rho - arnoldi.rho) < 1e-10 && fabs(dense.singular_2 - arnoldi.singular_2) < 1e-10 && arnoldi.converged, "%s: %.17g, by LAPACK %.17g",
+                      graphs[i], arnoldi.rho, dense.rho);
+        sl_topology_close(&t);
+    }
+}
+END_TEST
+
+START_TEST(what_averages_exactly_has_no_second_eigenvalue) {
+    static const struct {
+        const char *json;
+        bool exact;
+    } schedules[] = {
+        {"{\"nodes\": 64, \"family\": \"one-peer-exponential\"}", true}, {"{\"nodes\": 48, \"family\": \"one-peer-exponential\"}", false},
+        {"{\"nodes\": 30, \"family\": \"base-k\"}", true},               {"{\"nodes\": 8192, \"family\": \"one-peer-hypercube\"}", true},
+        {"{\"nodes\": 30, \"family\": \"hyper-cuboid\"}", true},
+    };
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+        sl_topology *t = parse(schedules[i].json);
+        sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
+        ck_assert_msg((s.rho == 0) == schedules[i].exact && s.converged, "%s: %g", schedules[i].json, s.rho);
+        sl_topology_close(&t);
+    }
+    /* De Bruijn: i takes the mean of 2i and 2i + 1 mod n. Nilpotent, but not in one round. */
+    char json[4000] = "{\"nodes\": 64, \"directed\": true, \"edges\": [[0,0,0.5],[63,63,0.5]";
+    for (int i = 0; i < 64; i++)
+        for (int j = 2 * i; j <= 2 * i + 1; j++)
+            if (j % 64 != i)
+                sprintf(json + strlen(json), ",[%d,%d,0.5]", j % 64, i);
+    for (int i = 1; i < 63; i++)
+        sprintf(json + strlen(json), ",[%d,%d,0]", i, i);
+    strcat(json, "]}");
+    sl_topology *t = parse(json);
+    sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
+    ck_assert_double_eq(s.rho, 0);
+    ck_assert_double_eq_tol(s.singular_2, 1, 1e-9);
+    sl_topology_close(&t);
+}
+END_TEST
+
 /* ---- iterations ---- */
 
 static void expect_equal(const char *json, const sl_spectrum *a, const sl_spectrum *b, double tolerance) {
@@ -172,7 +288,7 @@ START_TEST(small_gaps_keep_their_digits) {
     };
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         sl_topology *t = parse(graphs[i]);
-        sl_spectrum known, s = compute(t, SL_SPECTRUM_AUTO);
+        sl_spectrum known, s = iterate(t);
         ck_assert_msg(sl_spectrum_closed_form(&known, sl_topology_description(t)), "%s", graphs[i]);
         sl_topology_close(&t);
         ck_assert_msg(fabs(s.gap_lambda2 / known.gap_lambda2 - 1) < 1e-12 && fabs(s.gap_lambda_n - known.gap_lambda_n) <= 1e-12 * known.gap_lambda_n &&
@@ -236,8 +352,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("spectrum");
-    ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues, gaps_keep_their_digits_up_to_a_billion_nodes);
+    ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues, circulants_are_searched_to_the_end, gaps_keep_their_digits_up_to_a_billion_nodes);
     ADD_TESTS(suite, "dense", all_eigenvalues_come_in_order, a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say);
+    ADD_TESTS(suite, "without symmetry", without_symmetry_iterations_find_what_lapack_finds, what_averages_exactly_has_no_second_eigenvalue);
     ADD_TESTS(suite, "iterations", iterations_find_what_lapack_finds, small_gaps_keep_their_digits, slow_graphs_have_numpys_gaps,
               a_search_that_is_cut_short_says_how_far_it_came, a_large_random_graph_converges_and_repeats_itself);
     return run_suite(suite);
