@@ -12,13 +12,14 @@
 #include "topology.h"
 
 static const char help[] =
-    "usage: starling topology make FAMILY --nodes N [--PARAMETER VALUE ...] [--weights SCHEME] [--expand] [-o FILE]\n"
+    "usage: starling topology make FAMILY --nodes N [--PARAMETER VALUE ...] [--weights SCHEME [--links FILE]] [--expand] [-o FILE]\n"
     "\n"
     "Draws the graph, checks it and writes its topology file. Lists are written with commas, as in --sides 4,4. Above 1000000 nodes the graph\n"
     "is described without being drawn.\n"
     "\n"
     "  --nodes N         how many nodes\n"
     "  --weights SCHEME  the weights (default: the family's own)\n"
+    "  --links FILE      bandwidths between nodes, from which --weights bandwidth follow; they are copied into the topology file\n"
     "  --expand          list all edges with their weights instead of naming the family\n"
     "  -o, --out FILE    where to (default: standard output)\n"
     "  --help            this text and all families\n"

@@ -26,7 +26,7 @@ enum {
     OLD_VECTORS = 12,  /* that are kept when a better rho is to be confirmed, */
     CONFIRM = 3        /* and polynomials for it */
 };
-static const double fading = 0.9; /* of earlier slopes in the mean from which bounds are made */
+static const double memory_power = 3; /* the mean from which bounds are made weighs iteration k by k^this, and by its step */
 
 typedef struct descent {
     const graph_problem *g;
@@ -222,11 +222,14 @@ static void find_slopes(descent *d) {
     }
 }
 
-static void fade_in(descent *d) {
-    d->mean_share = fading * d->mean_share + 1 - fading;
-    d->mean_trace = fading * d->mean_trace + (1 - fading) * d->trace;
+/* A mean of Y by the size of the steps: the sum of steps times slopes is how far w has moved, so that the mean's slopes fade as the steps add up, and with them what
+ * the bound loses. */
+static void remember(descent *d, uint32_t k, double step) {
+    double fading = k / (k + memory_power);
+    d->mean_share = fading * d->mean_share + step;
+    d->mean_trace = fading * d->mean_trace + step * d->trace;
     for (size_t l = 0; l < d->m; l++)
-        d->mean_slopes[l] = fading * d->mean_slopes[l] + (1 - fading) * d->slopes[l];
+        d->mean_slopes[l] = fading * d->mean_slopes[l] + step * d->slopes[l];
 }
 
 /* Prices that each edge's ends share evenly, and then as low as the neighbours' allow. */
@@ -271,12 +274,14 @@ static void project(descent *d) {
 }
 
 /* Where the linear function below rho reaches the level. */
-static void step_to(descent *d, double level) {
+static void step_to(descent *d, uint32_t k, double level) {
     double norm = 0;
     for (size_t l = 0; l < d->m; l++)
         norm += d->slopes[l] * d->slopes[l];
+    double step = (d->rho - level) / norm;
+    remember(d, k, step);
     for (size_t l = 0; l < d->m; l++)
-        d->w[l] += (d->rho - level) / norm * d->slopes[l];
+        d->w[l] += step * d->slopes[l];
     if (d->g->sign == SL_SIGN_NONNEGATIVE)
         project(d);
 }
@@ -299,10 +304,10 @@ static void descend(descent *d, sl_optimum *out) {
             memcpy(d->best, d->w, d->m * sizeof *d->w);
         }
         find_slopes(d);
-        fade_in(d);
         if (k % BOUND_EVERY == 0) {
             bound_from(d, d->trace, d->slopes, 1);
-            bound_from(d, d->mean_trace, d->mean_slopes, 1 / d->mean_share);
+            if (d->mean_share > 0)
+                bound_from(d, d->mean_trace, d->mean_slopes, 1 / d->mean_share);
         }
         if (d->best_rho - d->bound <= d->g->tolerance || hope < 1e-6)
             break;
@@ -311,7 +316,7 @@ static void descend(descent *d, sl_optimum *out) {
             idle = 0;
             memcpy(d->w, d->best, d->m * sizeof *d->w);
         } else {
-            step_to(d, fmax(d->bound, d->best_rho - hope * (1 - d->best_rho)));
+            step_to(d, k, fmax(d->bound, d->best_rho - hope * (1 - d->best_rho)));
         }
         if (!improve_vectors(d))
             break;

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "starling/optimal.h"
 #include "topology/links.h"
 #include "topology/parameters.h"
 
@@ -123,17 +124,31 @@ char *sl_topology_spec_json(const sl_topology_spec *spec) {
     return text;
 }
 
-static char *edges_text(const sl_topology *t, bool weighted) {
-    json_t *root = new_root(&t->spec), *provenance = NULL;
-    if (t->provenance != NULL) {
-        provenance = json_loads(t->provenance, 0, NULL);
-    } else if (t->spec.family != SL_FAMILY_EDGES) {
-        provenance = json_object();
+/* How near weights that were found are to the best. */
+static void set_optimum(json_t *provenance, const sl_topology *t) {
+    sl_optimum optimum;
+    if (sl_topology_optimum(&optimum, t))
+        json_object_set_new(provenance, "optimum", json_pack("{sf sf}", "rho", optimum.rho, "lower_bound", optimum.lower_bound));
+}
+
+/* Where listed edges come from; NULL: from nowhere else. */
+static json_t *provenance_of(const sl_topology *t, bool weighted) {
+    bool named = t->spec.family != SL_FAMILY_EDGES, weighed = weighted && t->spec.weighting != SL_WEIGHTING_EXPLICIT;
+    if (t->provenance != NULL)
+        return json_loads(t->provenance, 0, NULL);
+    if (!named && !weighed)
+        return NULL;
+    json_t *provenance = json_object();
+    if (named)
         set_family(provenance, &t->spec);
-    } else if (weighted && t->spec.weighting != SL_WEIGHTING_EXPLICIT) {
-        provenance = json_object();
+    else
         set_weights(provenance, &t->spec);
-    }
+    set_optimum(provenance, t);
+    return provenance;
+}
+
+static char *edges_text(const sl_topology *t, bool weighted) {
+    json_t *root = new_root(&t->spec), *provenance = provenance_of(t, weighted);
     if (!weighted)
         set_weights(root, &t->spec);
     if (!weighted && t->spec.directed)

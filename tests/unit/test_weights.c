@@ -186,15 +186,43 @@ START_TEST(an_optimisation_ends_and_says_how_far_it_came) {
 }
 END_TEST
 
-/* 1,500 edges are beyond the interior-point method. The optimum of a torus is a constant, as every edge can be mapped to every other. */
+/* Graphs whose every edge can be mapped to every other have a constant as the optimum; 1,568 and 2,304 edges are beyond the interior-point method. */
 START_TEST(large_graphs_come_near_the_optimum_under_an_honest_bound) {
-    sl_topology *t = parse("{\"nodes\": 784, \"family\": \"torus\", \"weights\": \"%s\"}", "fmmc");
-    double lambda_2 = 2 - 2 * cos(2 * M_PI / 28), optimum = (8 - lambda_2) / (8 + lambda_2), metropolis = 1 - lambda_2 / 5;
-    sl_optimum o;
-    ck_assert(sl_topology_optimum(&o, t));
-    ck_assert_double_ge(smallest_weight(t), 0);
-    ck_assert_msg(o.lower_bound <= optimum && optimum <= o.rho && o.rho < optimum + 0.2 * (metropolis - optimum) && o.lower_bound > 2 * optimum - 1,
-                  "%.9g <= %.9g <= %.9g", o.lower_bound, optimum, o.rho);
+    static const char torus[] = "{\"nodes\": 784, \"family\": \"torus\", \"weights\": \"%s\"}", cube[] = "{\"nodes\": 512, \"family\": \"hypercube\", \"weights\": \"%s\"}";
+    double lambda_2 = 2 - 2 * cos(2 * M_PI / 28), best = (8 - lambda_2) / (8 + lambda_2), metropolis = 1 - lambda_2 / 5;
+    const struct {
+        const char *graph, *weights;
+        double best, most, least; /* rho and its bound lie between */
+    } cases[] = {{torus, "fmmc", best, best + 0.2 * (metropolis - best), best - 0.05 * (1 - best)},
+                 {torus, "fdla", best, best + 0.2 * (metropolis - best), best - 0.5 * (1 - best)},
+                 {cube, "fmmc", 0.8, 0.8 + 1e-9, 0.8 - 1e-4},
+                 {cube, "fdla", 0.8, 0.8 + 1e-9, 0.8 - 1e-4}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        sl_topology *t = parse(cases[k].graph, cases[k].weights);
+        sl_optimum o;
+        ck_assert(sl_topology_optimum(&o, t));
+        ck_assert(strcmp(cases[k].weights, "fdla") == 0 || smallest_weight(t) >= 0);
+        ck_assert_msg(cases[k].least < o.lower_bound && o.lower_bound <= cases[k].best && cases[k].best - 1e-12 <= o.rho && o.rho < cases[k].most,
+                      "%s: %.9g <= %.9g <= %.9g", cases[k].weights, o.lower_bound, cases[k].best, o.rho);
+        sl_topology_close(&t);
+    }
+}
+END_TEST
+
+/* Whoever reads the file can see how good its weights are. */
+START_TEST(files_of_optimal_weights_say_how_near_they_are) {
+    sl_topology *t = parse("{\"nodes\": 9, \"family\": \"path\", \"weights\": \"%s\"}", "fmmc"), *again = NULL;
+    char *text = sl_topology_json(t), *twice = NULL;
+    double rho, bound;
+    const char *at = strstr(text, "\"optimum\":");
+    ck_assert_msg(at != NULL && sscanf(at, "\"optimum\":{\"rho\":%lf,\"lower_bound\":%lf}", &rho, &bound) == 2, "%s", text);
+    ck_assert(fabs(rho - cos(M_PI / 9)) < 1e-8 && bound <= rho && bound > rho - 1e-8);
+    ck_assert_msg(sl_topology_parse(&again, text, "again", &error) == 0, "%s", error.text);
+    twice = sl_topology_json(again);
+    ck_assert_str_eq(twice, text);
+    free(text);
+    free(twice);
+    sl_topology_close(&again);
     sl_topology_close(&t);
 }
 END_TEST
@@ -334,7 +362,8 @@ int main(void) {
     Suite *suite = suite_create("weights");
     ADD_TESTS(suite, "published", eight_nodes_have_the_published_rho, optimal_weights_are_the_closed_forms, optima_are_those_of_linear_programming);
     ADD_TESTS(suite, "properties", on_every_graph_the_optima_are_below_the_others, an_optimisation_ends_and_says_how_far_it_came,
-              large_graphs_come_near_the_optimum_under_an_honest_bound, phases_that_are_not_connected_are_weighed_in_parts);
+              large_graphs_come_near_the_optimum_under_an_honest_bound, files_of_optimal_weights_say_how_near_they_are,
+              phases_that_are_not_connected_are_weighed_in_parts);
     ADD_TESTS(suite, "links", weights_follow_bandwidth, on_equal_links_they_are_metropolis, mistakes_with_links_are_told);
     ADD_TESTS(suite, "schemes", every_scheme_and_its_lazy_form_has_a_name, a_lazy_form_is_half_the_identity,
               without_own_weights_a_bipartite_graph_alternates);
