@@ -105,7 +105,7 @@ static void derive(findings *f) {
     bool exact = f->exact_after > 0;
     f->gap_per_round = exact ? 1 : f->report.period == 1 ? s->gap : -expm1(log1p(-s->gap) / f->report.period);
     f->effective_rho = 1 - f->gap_per_round;
-    f->rounds = sl_rounds_along(f->errors, f->error_count, f->gap_per_round, f->asked.epsilon);
+    f->rounds = sl_rounds_along(f->errors, f->error_count, f->report.period, f->gap_per_round, f->asked.epsilon);
     f->consensus_rate = s->symmetric ? s->gap * (1 + s->rho) : (1 - s->singular_2) * (1 + s->singular_2);
     sl_topology_report *r = &f->report;
     r->edges = f->structure.edges;

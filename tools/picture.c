@@ -127,7 +127,7 @@ static int gather_curves(picture *f, sl_error *error) {
         return result;
     if (f->exact_after > 0)
         f->rho_round = 0;
-    f->rounds = sl_rounds_along(f->worst, f->worst_count, gap_round, CURVE_FLOOR);
+    f->rounds = sl_rounds_along(f->worst, f->worst_count, period, gap_round, CURVE_FLOOR);
     double work = (f->traffic.messages + sl_topology_nodes(f->topology)) * STARTS, shown = isfinite(f->rounds) ? fmax(f->rounds + 1, 4) : 100;
     return gossip_run(f, (uint32_t)fmin(shown, fmax(1, RANDOM_WORK / work)), error);
 }

@@ -66,8 +66,9 @@ int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topolog
 int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t rounds, sl_error *error);
 /* Smallest k with (1 - gap)^k <= epsilon; infinite for gap <= 0. */
 double sl_rounds_to(double gap, double epsilon);
-/* The same where the first rounds' errors are known: read off there, continued with gap beyond them. errors may be NULL. */
-double sl_rounds_along(const double *errors, uint32_t rounds, double gap, double epsilon);
+/* The same where the first rounds' errors are known: read off there, and beyond them the last period again and again, smaller by (1 - gap)^period each time. gap: of a
+ * round. errors may be NULL. */
+double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, double gap, double epsilon);
 
 /* Rounds until the random walk with transition matrix W (where only columns sum to 1: its transpose) is within 1/4 of its stationary distribution in total
  * variation from wherever it begins (Levin, Peres, Wilmer, "Markov chains and mixing times"). Known for up to SL_MIXING_NODES_MAX nodes, and otherwise, if W is

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DIMENSIONS_MAX = 3, PEERS_MAX = 4 };
+enum { DIMENSIONS_MAX = 3, PEERS_MAX = 4, SELDOM = 4 /* rounds from one use of the bridges between clusters to the next */ };
 
 static sl_topology_spec *add(candidates *c, uint32_t nodes, sl_family family, uint64_t seed) {
     sl_topology_spec *spec = &c->specs[c->count++];
@@ -79,7 +79,32 @@ static void add_cuboids(candidates *c, uint32_t nodes, bool numbered) {
     }
 }
 
-void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, bool numbered) {
+/* Inside the clusters in fast rounds, between them in few. */
+static void add_clusters(candidates *c, uint32_t nodes, uint32_t clusters) {
+    uint32_t sides[SL_SIDES_MAX] = {clusters, nodes / clusters}, count;
+    for (uint32_t every = 1; every <= SELDOM; every += SELDOM - 1) {
+        sl_topology_spec *spec = add(c, nodes, SL_FAMILY_CLUSTERS, 0);
+        spec->clusters = clusters;
+        spec->bridge_every = every;
+    }
+    add_sides(c, nodes, SL_FAMILY_HYPER_CUBOID, sides, 2);
+    count = prime_sides(sides, clusters);
+    count += prime_sides(sides + count, nodes / clusters);
+    add_sides(c, nodes, SL_FAMILY_HYPER_CUBOID, sides, count);
+}
+
+static void add_matcha(candidates *c, uint32_t nodes, uint64_t seed) {
+    static const sl_family bases[] = {SL_FAMILY_RING, SL_FAMILY_TORUS, SL_FAMILY_RANDOM_REGULAR};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        sl_topology_spec *spec = add(c, nodes, SL_FAMILY_MATCHA, seed);
+        spec->base = bases[i];
+        spec->degree = bases[i] == SL_FAMILY_RANDOM_REGULAR ? 4 : 0;
+        if (bases[i] == SL_FAMILY_TORUS && equal_sides(spec->sides, 2, nodes))
+            spec->side_count = 2;
+    }
+}
+
+void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks) {
     static const sl_family plain[] = {
         SL_FAMILY_RING, SL_FAMILY_STAR, SL_FAMILY_COMPLETE, SL_FAMILY_HYPERCUBE, SL_FAMILY_K_ARY_TREE, SL_FAMILY_SYMMETRIC_EXPONENTIAL,
         SL_FAMILY_DIRECTED_RING, SL_FAMILY_STATIC_EXPONENTIAL, SL_FAMILY_DE_BRUIJN, SL_FAMILY_ONE_PEER_EXPONENTIAL, SL_FAMILY_ONE_PEER_HYPERCUBE,
@@ -92,13 +117,16 @@ void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, bool number
     out->count = 0;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         add(out, nodes, plain[i], seed);
-    add_cuboids(out, nodes, numbered);
+    add_cuboids(out, nodes, racks != NULL);
     for (size_t i = 0; i < sizeof regular / sizeof *regular; i++)
         for (size_t d = 0; d < sizeof degrees / sizeof *degrees; d++)
             if (degrees[d] > 0)
                 add(out, nodes, regular[i], seed)->degree = degrees[d];
     for (uint32_t peers = 1; peers <= PEERS_MAX && peers < nodes; peers++)
         add(out, nodes, SL_FAMILY_BASE_K, seed)->peers = peers;
+    add_matcha(out, nodes, seed);
+    for (size_t i = 0; racks != NULL && i < racks->count; i++)
+        add_clusters(out, nodes, racks->clusters[i]);
 }
 
 static void append(char *text, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -112,6 +140,14 @@ static void append(char *text, size_t room, const char *format, ...) {
 
 void candidate_name(char *text, size_t room, const sl_topology_spec *spec) {
     snprintf(text, room, "%s", sl_family_describe(spec->family)->name);
+    if (spec->base != SL_FAMILY_EDGES)
+        append(text, room, " %s", sl_family_describe(spec->base)->name);
+    if (spec->clusters > 0) {
+        append(text, room, " %u of %u", spec->clusters, spec->nodes / spec->clusters);
+        if (spec->bridge_every > 1)
+            append(text, room, ", every %u", spec->bridge_every);
+        return;
+    }
     for (uint32_t d = 0; d < spec->side_count; d++)
         append(text, room, "%s%u", d == 0 ? " " : "x", spec->sides[d]);
     if (spec->degree > 0)

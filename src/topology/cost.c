@@ -55,12 +55,18 @@ double sl_rounds_to(double gap, double epsilon) {
     return ceil(rounds * (1 - 1e-12)); /* 0.1^3 is 1e-3, whatever rounding made of it */
 }
 
-double sl_rounds_along(const double *errors, uint32_t rounds, double gap, double epsilon) {
+double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, double gap, double epsilon) {
     uint32_t known = 0;
     for (; errors != NULL && known < rounds && !isnan(errors[known]); known++)
         if (errors[known] <= epsilon)
             return known + 1;
-    return known > 0 ? known + sl_rounds_to(gap, fmin(1, epsilon / errors[known - 1])) : sl_rounds_to(gap, epsilon);
+    if (known == 0 || isnan(gap))
+        return sl_rounds_to(gap, epsilon);
+    uint32_t step = known < period ? 1 : period; /* rounds after which the errors are the same again but for a factor */
+    double step_gap = -expm1(step * log1p(-gap)), least = INFINITY;
+    for (uint32_t k = known - step; k < known; k++)
+        least = fmin(least, k + 1 + step * sl_rounds_to(step_gap, epsilon / errors[k]));
+    return least;
 }
 
 double sl_transient_rounds(uint64_t nodes, double gap, bool same_data) {

@@ -183,6 +183,11 @@ sl_link sl_links_get(const sl_links *links, uint32_t i, uint32_t j) {
     return found != NULL ? found->link : links->otherwise;
 }
 
+double links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes) {
+    sl_link link = sl_links_get(links, i, j);
+    return 1e-3 * link.latency_ms + (link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0);
+}
+
 json_t *links_value(const sl_links *links) {
     json_t *list = json_array();
     for (size_t k = 0; k < links->count; k++) {

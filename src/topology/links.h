@@ -1,4 +1,4 @@
-/* links.h - what the topology file needs of links beside the public reading: from and to a JSON value, and a copy to keep. */
+/* links.h - what the topology file needs of links beside the public reading: from and to a JSON value, a copy to keep, and how long a message takes. */
 #ifndef SL_TOPOLOGY_LINKS_H
 #define SL_TOPOLOGY_LINKS_H
 
@@ -9,5 +9,7 @@
 int links_read(sl_links **out, json_t *root, sl_error *error);
 json_t *links_value(const sl_links *links);
 sl_links *links_copy(const sl_links *links); /* NULL without memory */
+/* Of one message of so many bytes from i to j: latency and travel. */
+double links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes);
 
 #endif

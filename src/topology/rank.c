@@ -9,8 +9,9 @@
 
 #include "starling/spectrum.h"
 #include "topology/candidates.h"
+#include "topology/links.h"
 
-enum { FIRST_ROUNDS = 8, ERROR_ROUNDS = 64, NOTES_MAX = 16, OPTIMAL_NODES_MAX = 32 };
+enum { FIRST_ROUNDS = 8, ERROR_ROUNDS = 64, NOTES_MAX = 16, OPTIMAL_NODES_MAX = 128 };
 #define ROUNDING 1e-11 /* errors below tell nothing of the rate any more */
 #define BUSY 4         /* times the mean that a node sends, from where on it is worth a word */
 #define SLOW 2         /* times the fastest link's time, likewise */
@@ -72,7 +73,7 @@ static int judge_schedule(sl_candidate *c, double epsilon, sl_error *error) {
     if (result != 0)
         return result;
     c->gap = c->exact_after > 0 ? 1 : gap_along(errors, rounds, period);
-    c->rounds = isnan(errors[0]) ? NAN : sl_rounds_along(errors, rounds, c->gap, epsilon);
+    c->rounds = isnan(errors[0]) ? NAN : sl_rounds_along(errors, rounds, period, c->gap, epsilon);
     if (c->exact_after > 0) /* gap 1: the round after those that are known, or sooner */
         c->rounds = isnan(c->rounds) ? c->exact_after : fmin(c->rounds, c->exact_after);
     free(errors);
@@ -94,7 +95,7 @@ static int judge_graph(sl_candidate *c, double epsilon, sl_error *error) {
     uint32_t rounds = ERROR_ROUNDS;
     result = follow(&errors, &rounds, c, epsilon, error);
     if (result == 0)
-        c->rounds = sl_rounds_along(errors, rounds, c->gap, epsilon);
+        c->rounds = sl_rounds_along(errors, rounds, 1, c->gap, epsilon);
     free(errors);
     return result;
 }
@@ -211,18 +212,13 @@ static int try_order(sl_candidate *c, const uint32_t *order, const sl_rank_setti
 
 /* ---- why ---- */
 
-static double link_seconds(const sl_rank_settings *s, uint32_t i, uint32_t j) {
-    sl_link link = sl_links_get(s->links, i, j);
-    return 1e-3 * link.latency_ms + (link.bandwidth_mbit > 0 ? s->message_bytes * 8e-6 / link.bandwidth_mbit : 0);
-}
-
 typedef struct span {
     double fastest, slowest; /* seconds of one message */
     uint32_t a, b;           /* between which it takes longest */
 } span;
 
 static void widen(span *w, const sl_rank_settings *s, uint32_t i, uint32_t j) {
-    double seconds = link_seconds(s, i, j);
+    double seconds = links_seconds(s->links, i, j, s->message_bytes);
     w->fastest = fmin(w->fastest, seconds);
     if (seconds > w->slowest)
         *w = (span){w->fastest, seconds, i < j ? i : j, i < j ? j : i};
@@ -314,7 +310,7 @@ static bool is_prime(uint32_t n) {
 
 static void note_links(sl_ranking *r, const sl_rank_settings *s, const span *all) {
     sl_link link = sl_links_get(s->links, 0, 1);
-    double latency = 1e-3 * link.latency_ms, travel = link_seconds(s, 0, 1) - latency;
+    double latency = 1e-3 * link.latency_ms, travel = links_seconds(s->links, 0, 1, s->message_bytes) - latency;
     if (all->slowest > all->fastest * (1 + 1e-9))
         note(r, "links differ: a message takes from %.3g s to %.3g s (between %u and %u)", all->fastest, all->slowest, all->a, all->b);
     else if (latency > travel)
@@ -323,8 +319,10 @@ static void note_links(sl_ranking *r, const sl_rank_settings *s, const span *all
         note(r, "bandwidth decides: a message travels %.3g s and waits %.3g s, so that each model sent counts", travel, latency);
 }
 
-static void note_everything(sl_ranking *r, const sl_rank_settings *s, const span *all) {
+static void note_everything(sl_ranking *r, const sl_rank_settings *s, const span *all, const clusterings *racks) {
     note_links(r, s, all);
+    for (size_t i = 0; i < racks->count; i++)
+        note(r, "by their links the nodes form %u clusters of %u, which clusters and hyper-cuboids follow", racks->clusters[i], s->nodes / racks->clusters[i]);
     if (!is_power_of_two(s->nodes))
         note_exactness(r, s->nodes);
     if (s->nodes > 3 && is_prime(s->nodes))
@@ -368,25 +366,39 @@ static int consider(sl_ranking *r, const sl_topology_spec *spec, const sl_rank_s
     return 0;
 }
 
+/* What is known of links that differ. */
+typedef struct layout {
+    uint32_t *order; /* (nodes) along fast links */
+    clusterings racks;
+} layout;
+
+static int find_layout(layout *out, const sl_rank_settings *s, sl_error *error) {
+    out->order = malloc(s->nodes * sizeof *out->order);
+    if (out->order == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for the order of %u nodes", s->nodes);
+    int result = sl_links_order(out->order, s->links, s->message_bytes, error);
+    return result == 0 ? links_clusterings(&out->racks, out->order, s->links, s->message_bytes, error) : result;
+}
+
 static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
     candidates *list = malloc(sizeof *list);
-    uint32_t *order = malloc(s->nodes * sizeof *order);
+    layout found = {0};
     span all = all_links(s);
     bool alike = !(all.slowest > all.fastest * (1 + 1e-9));
     r->items = calloc(CANDIDATES_MAX, sizeof *r->items);
-    int result = list && order && r->items ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the candidates of %u nodes", s->nodes);
+    int result = list && r->items ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the candidates of %u nodes", s->nodes);
+    if (result == 0 && !alike)
+        result = find_layout(&found, s, error);
     if (result == 0)
-        result = sl_links_order(order, s->links, s->message_bytes, error);
-    if (result == 0)
-        candidates_list(list, s->nodes, s->seed, !alike);
+        candidates_list(list, s->nodes, s->seed, alike ? NULL : &found.racks);
     for (size_t i = 0; result == 0 && i < list->count; i++)
-        result = consider(r, &list->specs[i], s, alike ? NULL : order, &all, error);
+        result = consider(r, &list->specs[i], s, found.order, &all, error);
     if (result == 0) {
         qsort(r->items, r->count, sizeof *r->items, by_merit);
-        note_everything(r, s, &all);
+        note_everything(r, s, &all, &found.racks);
     }
     free(list);
-    free(order);
+    free(found.order);
     return result;
 }
 

@@ -1,7 +1,10 @@
-/* ring_order.c - the nodes of a cluster in an order along its fast links; see starling/rank.h. */
+/* ring_order.c - the nodes of a cluster in an order along its fast links, and the clusters that they form there; see starling/rank.h. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "starling/rank.h"
+#include "topology/candidates.h"
+#include "topology/links.h"
 
 typedef struct pair {
     double seconds;
@@ -27,11 +30,8 @@ static pair *sorted_pairs(const sl_links *links, double bytes, size_t count) {
     pair *pairs = malloc(count * sizeof *pairs);
     size_t at = 0;
     for (uint32_t a = 0; pairs != NULL && a < n; a++)
-        for (uint32_t b = a + 1; b < n; b++) {
-            sl_link link = sl_links_get(links, a, b);
-            double travel = link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0;
-            pairs[at++] = (pair){1e-3 * link.latency_ms + travel, a, b};
-        }
+        for (uint32_t b = a + 1; b < n; b++)
+            pairs[at++] = (pair){links_seconds(links, a, b, bytes), a, b};
     if (pairs != NULL)
         qsort(pairs, count, sizeof *pairs, by_seconds);
     return pairs;
@@ -83,4 +83,30 @@ int sl_links_order(uint32_t *order, const sl_links *links, double message_bytes,
     free(c.next);
     free(c.part);
     return result;
+}
+
+/* Is every step between clusters of `size` nodes slower than all within them by the factor? */
+static bool are_apart(const double *steps, uint32_t nodes, uint32_t size) {
+    double within = 0, between = INFINITY;
+    for (uint32_t k = 1; k < nodes; k++)
+        if (k % size == 0)
+            between = fmin(between, steps[k]);
+        else
+            within = fmax(within, steps[k]);
+    return between > CLUSTERS_APART * within;
+}
+
+int links_clusterings(clusterings *out, const uint32_t *order, const sl_links *links, double message_bytes, sl_error *error) {
+    uint32_t n = sl_links_nodes(links);
+    double *steps = malloc(n * sizeof *steps); /* from the node before, in that order */
+    if (steps == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for the steps of %u nodes", n);
+    for (uint32_t k = 1; k < n; k++)
+        steps[k] = links_seconds(links, order[k - 1], order[k], message_bytes);
+    out->count = 0;
+    for (uint32_t c = 2; c <= n / 2 && out->count < CLUSTERINGS_MAX; c++)
+        if (n % c == 0 && are_apart(steps, n, n / c))
+            out->clusters[out->count++] = c;
+    free(steps);
+    return 0;
 }

@@ -88,6 +88,30 @@ def check_links(starling):
         raise AssertionError(f"a round takes {ring['round_seconds']}, not {slow + quick}")
 
 
+def check_racks(starling):
+    """Three racks of four: clusters are found, follow the racks, and a bridge that is used every fourth round costs a quarter."""
+    n = 12
+    fast = [[i, j, 1000, 0.1] for i in range(n) for j in range(i + 1, n) if i % 3 == j % 3]
+    with tempfile.TemporaryDirectory(prefix="starling-links-") as folder:
+        write(folder, "links.json", {"nodes": n, "bandwidth_mbit": 10, "latency_ms": 5, "links": fast})
+        said = rank(starling, "--nodes", str(n), "--links", os.path.join(folder, "links.json"))
+    if not any("3 clusters of 4" in note for note in said["notes"]):
+        raise AssertionError(f"no clusters are named: {said['notes']}")
+    always, seldom = (next(c for c in said["candidates"] if c["name"] == name) for name in ("clusters 3 of 4", "clusters 3 of 4, every 4"))
+    crossing = [(a, b) for a, b, _ in always["topology"]["edges"] if a % 3 != b % 3]
+    if len(crossing) != 6:
+        raise AssertionError(f"edges between racks: {crossing}")
+    slow, quick = PARAMETERS * 32 / 10e6, PARAMETERS * 32 / 1000e6
+    inside, bridged = 1e-4 + 3 * quick, 5e-3 + slow + 3 * quick
+    for candidate, seconds in ((always, bridged), (seldom, (3 * inside + bridged) / 4)):
+        if abs(candidate["round_seconds"] - seconds) > 1e-9:
+            raise AssertionError(f"a round of {candidate['name']} takes {candidate['round_seconds']}, not {seconds}")
+    if seldom["rounds"] <= ROUNDS_MAX:
+        before, after, _ = averaged(starling, seldom["topology"], int(seldom["rounds"]), 100, 0.1)
+        if not after <= EPSILON * (1 + 1e-3) < before * (1 + 2e-3):
+            raise AssertionError(f"{seldom['rounds']} rounds, but {before} and {after} are left before and after the last")
+
+
 def check_notes(starling):
     said = rank(starling, "--nodes", "12", "--link", "100:0.01")
     one_peer = next(c for c in said["candidates"] if c["name"] == "one-peer-exponential")
@@ -102,7 +126,7 @@ def main():
     starling, only = arguments(__doc__)
     tests = [(f"{nodes} nodes at {mbit} Mbit/s and {latency} ms", check_ranking, (nodes, mbit, latency))
              for nodes, mbit, latency in ((8, 100, 0.1), (12, 100, 0.1), (12, 1000, 20), (15, 10, 1), (16, 100, 0.1))[:3 if QUICK else 5]]
-    tests += [("links that differ", check_links, ()), ("reasons and ways out", check_notes, ())]
+    tests += [("links that differ", check_links, ()), ("racks", check_racks, ()), ("reasons and ways out", check_notes, ())]
     failed = 0
     for name, check, parameters in tests:
         if only not in name:

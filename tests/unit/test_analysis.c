@@ -204,9 +204,13 @@ START_TEST(rounds_follow_from_the_gap) {
     ck_assert_double_eq(sl_rounds_to(0, 1e-9), INFINITY);
     EXPECT_CLOSE("ring of 10^9", sl_rounds_to(1.3e-17, 1e-3), log(1e3) / 1.3e-17, 1e7);
     double errors[] = {0.9, 0.5, 0.2};
-    ck_assert_double_eq(sl_rounds_along(errors, 3, 0.5, 0.5), 2);
-    ck_assert_double_eq(sl_rounds_along(errors, 3, 0.5, 0.1), 4);
-    ck_assert_double_eq(sl_rounds_along(errors, 3, 0.5, 0.04), 6);
+    ck_assert_double_eq(sl_rounds_along(errors, 3, 1, 0.5, 0.5), 2);
+    ck_assert_double_eq(sl_rounds_along(errors, 3, 1, 0.5, 0.1), 4);
+    ck_assert_double_eq(sl_rounds_along(errors, 3, 1, 0.5, 0.04), 6);
+    double uneven[] = {0.9, 0.4, 0.36, 0.16}; /* every second round does most: 0.4 a period */
+    ck_assert_double_eq(sl_rounds_along(uneven, 4, 2, 1 - sqrt(0.4), 0.1), 6);
+    ck_assert_double_eq(sl_rounds_along(uneven, 4, 2, 1 - sqrt(0.4), 0.15), 5);
+    ck_assert_double_eq(sl_rounds_along(uneven, 1, 2, 1 - sqrt(0.4), 0.36), 3); /* less than a period is known */
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, true), 409600, 1e-6);
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, false), 40960000, 1e-3);
 }

@@ -146,6 +146,51 @@ START_TEST(the_order_leaves_each_rack_once) {
 }
 END_TEST
 
+/* Nodes that take turns are found in their racks, racks of racks too, and equal links form none. */
+START_TEST(racks_are_found) {
+    for (uint32_t racks = 1; racks <= 4; racks++) {
+        uint32_t n = 6 * racks, order[24];
+        clusterings found;
+        sl_links *links = racked(n, racks);
+        ck_assert_int_eq(sl_links_order(order, links, 1e6, &error), 0);
+        ck_assert_int_eq(links_clusterings(&found, order, links, 1e6, &error), 0);
+        ck_assert_uint_eq(found.count, racks > 1);
+        ck_assert(racks == 1 || found.clusters[0] == racks);
+        sl_links_close(&links);
+    }
+    sl_links *sites = NULL;
+    uint32_t order[8];
+    clusterings found;
+    ck_assert_int_eq(sl_links_parse(&sites, "{\"nodes\": 8, \"latency_ms\": 100, \"links\": [[0,2,0,1], [4,6,0,1], [1,3,0,1], [5,7,0,1], [0,4,0,10], [0,6,0,10],"
+                                            "[2,4,0,10], [2,6,0,10], [1,5,0,10], [1,7,0,10], [3,5,0,10], [3,7,0,10]]}", "test", &error), 0);
+    ck_assert_int_eq(sl_links_order(order, sites, 1e6, &error), 0);
+    ck_assert_int_eq(links_clusterings(&found, order, sites, 1e6, &error), 0);
+    ck_assert_uint_eq(found.count, 2);
+    ck_assert(found.clusters[0] == 2 && found.clusters[1] == 4);
+    sl_links_close(&sites);
+}
+END_TEST
+
+/* Sixteen nodes in four racks that far links join: each cluster of the candidate is one rack. */
+START_TEST(clusters_are_the_racks) {
+    sl_links *links = racked(16, 4);
+    sl_ranking *r = rank(16, links);
+    const sl_candidate *c = find(r, "clusters 4 of 4");
+    ck_assert_ptr_nonnull(c);
+    ck_assert_ptr_nonnull(find(r, "clusters 4 of 4, every 4"));
+    ck_assert_ptr_nonnull(find(r, "matcha torus 4x4"));
+    uint32_t within = 0, between = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        sl_row row = sl_topology_in(c->topology, 1, i);
+        for (uint32_t e = 0; e < row.count; e++)
+            *(row.peers[e] % 4 == i % 4 ? &within : &between) += 1;
+    }
+    ck_assert(c->relabelled && within == 16 * 3 && between == 2 * 4);
+    sl_ranking_close(&r);
+    sl_links_close(&links);
+}
+END_TEST
+
 START_TEST(small_orders) {
     for (uint32_t n = 1; n <= 3; n++) {
         uint32_t order[3] = {9, 9, 9}, sum = 0;
@@ -222,6 +267,7 @@ int main(void) {
     Suite *suite = suite_create("rank");
     ADD_TESTS(suite, "ranking", every_number_of_nodes_has_a_ranking, latency_and_bandwidth_choose_differently, gaps_are_those_of_the_spectrum, the_same_again,
               sides_are_as_equal_as_possible, settings_that_are_not_allowed);
-    ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, small_orders, numbering_along_links_keeps_the_rounds);
+    ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, racks_are_found, clusters_are_the_racks, small_orders,
+              numbering_along_links_keeps_the_rounds);
     return run_suite(suite);
 }
