@@ -99,12 +99,12 @@ static void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
     if (s->ready && is_same_key(&s->key, key))
         return;
     const bool others = c->k > c->dimension / 2;
-    const draw_state start = {.missing = (uint32_t)(others ? c->dimension - c->k : c->k)};
+    const size_t wanted = others ? c->dimension - c->k : c->k;
     const draw_word_args draw = {s->state, s->map.bits, *key, (uint32_t)c->dimension};
     device_clear(s->map.bits, s->map.words * sizeof *s->map.bits);
-    device_copy_in(s->state, &start, sizeof start);
+    launch_begin_draw(&(begin_draw_args){s->state, (uint32_t)wanted}, 1);
     /* Less than half of what is drawn is there already, so that about half as many are missing after each pass. */
-    for (size_t threads = start.missing; threads > DRAWN_BY_ONE; threads /= 2) {
+    for (size_t threads = wanted; threads > DRAWN_BY_ONE; threads /= 2) {
         launch_draw_word(&draw, threads);
         launch_advance_draw(&(advance_draw_args){s->state, (uint32_t)threads}, 1);
     }
@@ -139,7 +139,7 @@ typedef struct encoder {
     /* the way out */
     uint8_t *host;
     uint32_t *report;     /* on the host: marks[0], then counts */
-    device_mark *reported, **copied; /* (copies) */
+    sl_mark *reported, **copied; /* (copies) */
     size_t copies, parts_of_copy;
 } encoder;
 
@@ -182,7 +182,7 @@ static bool take_way_out(encoder *e) {
     e->copies = ceiling(e->c.parts, e->parts_of_copy);
     e->report = device_allocate_host((1 + (size_t)e->c.parts) * sizeof *e->report);
     e->reported = device_mark_open();
-    e->copied = calloc(e->copies, sizeof(device_mark *));
+    e->copied = calloc(e->copies, sizeof(sl_mark *));
     bool complete = e->report != NULL && e->reported != NULL && e->copied != NULL;
     for (size_t i = 0; i < e->copies && complete; i++)
         complete = (e->copied[i] = device_mark_open()) != NULL;
@@ -266,8 +266,7 @@ static void mark_largest(encoder *e, const float *v) {
     static const struct {
         uint32_t shift, width;
     } digits[] = {{20, 11}, {10, 10}, {0, 10}};
-    const selection start = {.left = (uint32_t)e->c.k};
-    device_copy_in(e->chosen, &start, sizeof start);
+    launch_begin_selection(&(begin_selection_args){e->chosen, (uint32_t)e->c.k}, 1);
     for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
         launch_count_digits(&(count_digits_args){v, e->c.dimension, e->chosen, digits[i].shift, digits[i].width, e->classes}, e->c.dimension);
         launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width}, 1);
@@ -335,14 +334,14 @@ static void begin_copies(encoder *e) {
     device_begin_copy_out(e->report, e->marks, sizeof *e->marks);
     if (e->counts != NULL)
         device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
-    device_mark_set(e->reported);
+    device_mark_set_out(e->reported);
     for (size_t i = 0; i < e->copies; i++) {
         const size_t first = i * e->parts_of_copy, parts = smaller(e->parts_of_copy, e->c.parts - first);
         size_t bytes = parts * stride;
         if (e->c.form == CODING_PLAIN)
             bytes = smaller(bytes, e->c.dimension * sizeof(float) - first * stride);
         device_begin_copy_out(e->host + first * stride, e->layout.parts + first * stride, bytes);
-        device_mark_set(e->copied[i]);
+        device_mark_set_out(e->copied[i]);
     }
 }
 
@@ -350,6 +349,7 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
     e->host = host;
+    device_mark_follow(e->copied[e->copies - 1]); /* the last message's parts leave before they are written over */
     if (v == NULL) /* out of memory: the first part says so */
         return;
     device_clear(e->marks, (1 + 2 * e->buckets) * sizeof *e->marks);
@@ -389,6 +389,11 @@ static size_t part_bytes(const encoder *e, uint32_t part) {
         return e->report[1 + part] * sizeof(float);
     }
     return 0;
+}
+
+static bool ready(void *encoder_, uint32_t part, int bell) {
+    const encoder *e = encoder_;
+    return e->memory.failed || ((part > 0 || device_mark_passed(e->reported, bell)) && device_mark_passed(e->copied[part / e->parts_of_copy], bell));
 }
 
 static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *local) {
@@ -516,7 +521,7 @@ static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload
 }
 
 const sl_coder *codec_table(void) {
-    static const sl_coder table = {.encoder_open = encoder_open, .encoder_close = encoder_close, .begin = begin, .part = part,
+    static const sl_coder table = {.encoder_open = encoder_open, .encoder_close = encoder_close, .begin = begin, .ready = ready, .part = part,
                                    .decoder_open = decoder_open, .decoder_close = decoder_close, .add = add};
     return &table;
 }

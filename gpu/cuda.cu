@@ -1,13 +1,16 @@
 /* cuda.cu - an NVIDIA GPU: memory, streams, and the kernels of kernels.h.
  *
- * Everything runs on one stream, in order; copies to the host that go on in the background run on a second one, behind what the first had been
- * given when they were asked for. The runtime is linked into the plug-in, so that only the driver has to be there.
+ * A thread's lane is three streams: operations, copies in, copies out. Bells are rung from streams of their own, one for each of the three kinds (marks of one
+ * kind pass in the order in which they were set), so that what calls the host back holds up neither copies nor kernels. Waiting sleeps, it does not spin.
+ * The runtime is linked into the plug-in, so that only the driver has to be there.
  */
 #include <cuda_runtime.h>
 
 #include <mutex>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 
 #include "gpu/device.h"
 
@@ -15,9 +18,20 @@ enum { THREADS_OF_BLOCK = 256, COUNTING_BLOCKS = 1024, CAPABILITY_MAJOR_MIN = 8 
 
 namespace {
 
+enum way { WORK, IN, OUT, WAYS };
+
+struct lane {
+    bool entered;
+    cudaStream_t streams[WAYS];
+    cudaEvent_t ready; /* what `work` had been given when the last background copy out was asked for */
+    void *scratch;
+    size_t scratch_bytes;
+};
+
 int chosen; /* device; a thread's own choice begins at 0 */
-cudaStream_t work, way_out;
-cudaEvent_t ready; /* what `work` had been given when the last background copy was asked for */
+pthread_key_t leaving;
+cudaStream_t notices[WAYS];
+thread_local lane mine;
 std::mutex failure_mutex;
 cudaError_t failure = cudaSuccess;
 const char *failed_operation;
@@ -34,10 +48,45 @@ bool check(cudaError_t result, const char *operation) {
     return false;
 }
 
+/* A thread that ends leaves nothing behind. The program's first thread, which ends with it, does not come here. */
+void leave_lane(void *) {
+    check(cudaFree(mine.scratch), "releasing memory");
+    for (cudaStream_t stream : mine.streams)
+        check(cudaStreamDestroy(stream), "closing a stream");
+    check(cudaEventDestroy(mine.ready), "closing an event");
+    mine = lane();
+}
+
+bool open_streams(cudaStream_t streams[WAYS]) {
+    bool opened = true;
+    for (int way = 0; way < WAYS && opened; way++)
+        opened = check(cudaStreamCreateWithFlags(&streams[way], cudaStreamNonBlocking), "creating a stream");
+    return opened;
+}
+
+bool open_event(cudaEvent_t *event) {
+    return check(cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync), "creating an event");
+}
+
+lane *lane_of_thread() {
+    if (!mine.entered) {
+        mine.entered = true;
+        if (check(cudaSetDevice(chosen), "choosing the device") && open_streams(mine.streams) && open_event(&mine.ready))
+            pthread_setspecific(leaving, &mine);
+    }
+    return &mine;
+}
+
+cudaStream_t stream_of(way way) {
+    return lane_of_thread()->streams[way];
+}
+
 } // namespace
 
-struct device_mark {
+struct sl_mark {
     cudaEvent_t event;
+    way way;      /* where it was set last */
+    bool is_rung; /* a bell was hung to it since */
 };
 
 /* ---- devices ---- */
@@ -76,22 +125,32 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;
-    bool opened = check(cudaSetDevice(index), "choosing the device") &&
-                  check(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking), "creating a stream") &&
-                  check(cudaStreamCreateWithFlags(&way_out, cudaStreamNonBlocking), "creating a stream") &&
-                  check(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming), "creating an event");
+    const bool opened = check(cudaSetDevice(index), "choosing the device") &&
+                        check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "setting the device's flags") &&
+                        open_streams(notices) && pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL;
     if (!opened)
-        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index, failed_operation, cudaGetErrorString(failure));
+        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index, failed_operation ? failed_operation : "creating a key", cudaGetErrorString(failure));
     return opened;
 }
 
+/* What has failed on a stream is told by the next call. */
 int device_status(char text[DEVICE_TEXT_MAX]) {
-    check(cudaStreamSynchronize(work), "a kernel or copy");
+    const cudaError_t now = cudaStreamQuery(stream_of(WORK));
+    cudaGetLastError(); /* cudaErrorNotReady would stay */
+    check(now == cudaErrorNotReady ? cudaSuccess : now, "a kernel or copy");
     std::lock_guard<std::mutex> lock(failure_mutex);
     if (failure == cudaSuccess)
         return 0;
     snprintf(text, DEVICE_TEXT_MAX, "%s failed: %s", failed_operation, cudaGetErrorString(failure));
     return -1;
+}
+
+int device_fence(char text[DEVICE_TEXT_MAX]) {
+    const lane *l = lane_of_thread();
+    check(cudaStreamSynchronize(l->streams[WORK]), "a kernel or copy");
+    check(cudaStreamSynchronize(l->streams[IN]), "a background copy to the device");
+    check(cudaStreamSynchronize(l->streams[OUT]), "a background copy from the device");
+    return device_status(text);
 }
 
 /* ---- memory ---- */
@@ -127,52 +186,111 @@ void device_release_host(void *memory) {
     check(cudaFreeHost(memory), "releasing host memory");
 }
 
+void *device_scratch(size_t bytes) {
+    lane *l = lane_of_thread();
+    if (bytes <= l->scratch_bytes)
+        return l->scratch;
+    if (l->scratch != NULL)
+        device_release(l->scratch);
+    l->scratch = device_allocate(bytes);
+    l->scratch_bytes = l->scratch != NULL ? bytes : 0;
+    return l->scratch;
+}
+
 void device_clear(void *memory, size_t bytes) {
-    check(cudaMemsetAsync(memory, 0, bytes, work), "clearing memory");
+    check(cudaMemsetAsync(memory, 0, bytes, stream_of(WORK)), "clearing memory");
 }
 
 /* From pageable memory the call returns when the bytes have been taken; page-locked memory is read later, and waited for. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
+    const lane *l = lane_of_thread();
     cudaPointerAttributes attributes;
-    check(cudaSetDevice(chosen), "choosing the device");
-    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, work), "a copy to the device");
+    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, l->streams[WORK]), "a copy to the device");
     if (check(cudaPointerGetAttributes(&attributes, host), "looking at host memory") && attributes.type != cudaMemoryTypeUnregistered)
-        check(cudaStreamSynchronize(work), "a copy to the device");
+        check(cudaStreamSynchronize(l->streams[WORK]), "a copy to the device");
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
-    check(cudaSetDevice(chosen), "choosing the device");
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, work), "a copy from the device");
-    check(cudaStreamSynchronize(work), "a copy from the device");
+    const lane *l = lane_of_thread();
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, l->streams[WORK]), "a copy from the device");
+    check(cudaStreamSynchronize(l->streams[WORK]), "a copy from the device");
 }
+
+/* ---- background copies and marks ---- */
 
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
-    check(cudaEventRecord(ready, work), "recording an event");
-    check(cudaStreamWaitEvent(way_out, ready, 0), "waiting for an event");
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, way_out), "a background copy from the device");
+    const lane *l = lane_of_thread();
+    check(cudaEventRecord(l->ready, l->streams[WORK]), "recording an event");
+    check(cudaStreamWaitEvent(l->streams[OUT], l->ready, 0), "waiting for an event");
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, l->streams[OUT]), "a background copy from the device");
 }
 
-device_mark *device_mark_open(void) {
-    device_mark *mark = (device_mark *)calloc(1, sizeof *mark);
-    if (mark != NULL && !check(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming), "creating an event")) {
+static void set_mark(sl_mark *mark, way way) {
+    mark->way = way;
+    mark->is_rung = false;
+    check(cudaEventRecord(mark->event, stream_of(way)), "recording an event");
+}
+
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied) {
+    const lane *l = lane_of_thread();
+    check(cudaStreamWaitEvent(l->streams[IN], after->event, 0), "waiting for an event");
+    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, l->streams[IN]), "a background copy to the device");
+    set_mark(copied, IN);
+}
+
+sl_mark *device_mark_open(void) {
+    lane_of_thread();
+    sl_mark *mark = (sl_mark *)calloc(1, sizeof *mark);
+    if (mark != NULL && !open_event(&mark->event)) {
         free(mark);
         return NULL;
     }
     return mark;
 }
 
-void device_mark_close(device_mark *mark) {
-    if (mark != NULL)
-        check(cudaEventDestroy(mark->event), "closing an event");
+void device_mark_close(sl_mark *mark) {
+    if (mark == NULL)
+        return;
+    device_mark_wait(mark);
+    if (mark->is_rung)
+        check(cudaStreamSynchronize(notices[mark->way]), "a notice");
+    check(cudaEventDestroy(mark->event), "closing an event");
     free(mark);
 }
 
-void device_mark_set(device_mark *mark) {
-    check(cudaEventRecord(mark->event, way_out), "recording an event");
+void device_mark_set(sl_mark *mark) {
+    set_mark(mark, WORK);
 }
 
-void device_mark_wait(device_mark *mark) {
-    check(cudaEventSynchronize(mark->event), "a background copy from the device");
+void device_mark_set_out(sl_mark *mark) {
+    set_mark(mark, OUT);
+}
+
+void device_mark_follow(sl_mark *mark) {
+    check(cudaStreamWaitEvent(stream_of(WORK), mark->event, 0), "waiting for an event");
+}
+
+void device_mark_wait(sl_mark *mark) {
+    check(cudaEventSynchronize(mark->event), "a kernel or copy");
+}
+
+static void CUDART_CB ring(void *bell) {
+    eventfd_write((int)(intptr_t)bell, 1);
+}
+
+bool device_mark_passed(sl_mark *mark, int bell) {
+    const cudaError_t now = cudaEventQuery(mark->event);
+    if (now != cudaErrorNotReady) {
+        check(now, "a kernel or copy");
+        return true;
+    }
+    cudaGetLastError(); /* cudaErrorNotReady would stay */
+    if (bell > 0 && !mark->is_rung) {
+        mark->is_rung = true;
+        check(cudaStreamWaitEvent(notices[mark->way], mark->event, 0), "waiting for an event");
+        check(cudaLaunchHostFunc(notices[mark->way], ring, (void *)(intptr_t)bell), "asking for a notice");
+    }
+    return false;
 }
 
 /* ---- kernels ---- */
@@ -210,13 +328,13 @@ static unsigned blocks_for(size_t threads) {
     void launch_##name(const name##_args *arguments, size_t threads) {                               \
         if (threads == 0)                                                                            \
             return;                                                                                  \
-        kernel_##name<<<blocks_for(threads), THREADS_OF_BLOCK, 0, work>>>(*arguments, threads);       \
+        kernel_##name<<<blocks_for(threads), THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, threads);       \
         check(cudaGetLastError(), "launching " #name);                                               \
     }
 SL_KERNELS(DEFINE_LAUNCH)
 
 void launch_count_digits(const count_digits_args *arguments, size_t threads) {
     const unsigned blocks = blocks_for(threads);
-    kernel_count_digits<<<blocks < COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS, THREADS_OF_BLOCK, 0, work>>>(*arguments);
+    kernel_count_digits<<<blocks < COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments);
     check(cudaGetLastError(), "launching count_digits");
 }

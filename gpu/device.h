@@ -1,7 +1,8 @@
 /* device.h - what a device offers to vec.c and codec.c: memory, copies, launches; implemented by cuda.cu, and by emulated.c on the host.
  *
- * Everything takes effect in the order of the calls. Calls may come from the agent's loop and from its worker. An operation that fails is
- * remembered, with its name, until device_status asks; what follows it does nothing useful.
+ * Every calling thread has a lane of its own: operations (launches, copies, clearing), which take effect in the order of its calls, and beside them copies
+ * in the background, one way in and one way out. Between threads, and between background copies and operations, only marks make an order, and what waits on
+ * the host. An operation that fails is remembered, with its name, until device_status asks; what follows it does nothing useful.
  */
 #ifndef SL_DEVICE_H
 #define SL_DEVICE_H
@@ -26,13 +27,16 @@ int device_count(char text[DEVICE_TEXT_MAX]);
 /* False: text says why this one cannot be used. */
 bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MAX]);
 bool device_open(int index, char text[DEVICE_TEXT_MAX]);
-/* Waits until everything is done. 0, or -1 with the first operation that failed. */
+/* Waits for nothing. 0, or -1 with the first operation that is known to have failed. */
 int device_status(char text[DEVICE_TEXT_MAX]);
+/* The same once all is done that the calling thread has begun. */
+int device_fence(char text[DEVICE_TEXT_MAX]);
 
 /* Nothing, but where it is emulated: ends the program if this is no memory of the device. */
 void device_expect(const void *memory);
-void *device_allocate(size_t bytes); /* zeroed; NULL: not enough */
-void device_release(void *memory);
+void *device_allocate(size_t bytes); /* zeroed, in the order of the thread's operations; NULL: not enough */
+void device_release(void *memory);   /* when nothing is under way on any lane */
+void *device_scratch(size_t bytes);  /* on the device, the calling thread's own, until it asks for more; NULL: not enough memory */
 void *device_allocate_host(size_t bytes); /* page-locked, aligned to 64 */
 void device_release_host(void *memory);
 void device_clear(void *memory, size_t bytes);
@@ -41,13 +45,18 @@ void device_copy_in(void *to, const void *host, size_t bytes);
 /* Done on return. */
 void device_copy_out(void *host, const void *from, size_t bytes);
 
-/* Copies out in the background; `host` is page-locked. What is copied must not change before a mark that was set after this call is waited for. */
+/* Marks: see sl_flight_ops in starling/vec.h. */
+sl_mark *device_mark_open(void);
+void device_mark_close(sl_mark *mark);
+void device_mark_set(sl_mark *mark);     /* behind the thread's operations so far */
+void device_mark_set_out(sl_mark *mark); /* behind its background copies out so far */
+void device_mark_follow(sl_mark *mark);
+void device_mark_wait(sl_mark *mark);
+bool device_mark_passed(sl_mark *mark, int bell);
+
+/* Copies in the background; `host` is page-locked. Out: behind the thread's operations so far. In: behind `after`; `copied` is set behind it. */
 void device_begin_copy_out(void *host, const void *from, size_t bytes);
-typedef struct device_mark device_mark;
-device_mark *device_mark_open(void);
-void device_mark_close(device_mark *mark);
-void device_mark_set(device_mark *mark); /* behind the background copies so far */
-void device_mark_wait(device_mark *mark);
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied);
 
 #define DECLARE_LAUNCH(name) void launch_##name(const name##_args *arguments, size_t threads);
 SL_ALL_KERNELS(DECLARE_LAUNCH)

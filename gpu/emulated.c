@@ -1,40 +1,202 @@
 /* emulated.c - a device that is the host itself, so that everything but cuda.cu is tested where there is no GPU.
  *
- * With STARLING_GUARD in the environment its memory cannot be touched between calls: code that takes a device's vector for memory of its own
- * crashes, as it would there. With STARLING_FAILS_AFTER=N everything after the first N launches and copies fails. Threads of a launch run one after the other.
+ * Each calling thread has streams as it has on a GPU (emulated_stream.h); threads of a launch run one after the other. In the environment:
+ *   STARLING_GUARD           its memory cannot be touched while no operation is under way: code that takes a device's vector for memory of its own crashes
+ *   STARLING_FAILS_AFTER=N   of each thread's operations, the first after N fails, and nothing that follows on any stream is done
+ *   STARLING_COPY_MB_S=N     copies take the time that they would on a bus of N MB/s in each direction
  */
+#include <assert.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "gpu/device.h"
+#include "gpu/emulated_stream.h"
 
 static const size_t arena_bytes = (size_t)1 << 34; /* of addresses */
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Set at open, read by all. */
 static char *arena;
-static size_t used;
 static bool guarded;
-static unsigned long calls, calls_until_failure = ULONG_MAX;
+static unsigned long calls_until_failure = ULONG_MAX;
+static double copy_seconds_per_byte;
 
-struct device_mark {
-    int nothing;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static size_t used;
+static unsigned under_way; /* operations that may touch the arena */
+
+static _Atomic(const char *) failed; /* the first operation that did */
+
+typedef enum way { WORK, IN, OUT, WAYS } way;
+
+struct sl_mark {
+    counter passed;
+    unsigned set;  /* how often; by one thread at a time */
+    unsigned rung; /* the last time that a bell was hung to it */
+    way way;       /* where it was set last */
 };
 
-static void enter(void) {
+/* What a thread has. */
+typedef struct lane {
+    struct lane *next;
+    stream streams[WAYS];
+    unsigned long calls;
+    void *scratch;
+    size_t scratch_bytes;
+    bool entered;
+} lane;
+
+static _Thread_local lane mine;
+static lane *lanes;
+static pthread_mutex_t lanes_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t leaving;
+
+/* That ring bells. */
+static stream notices[WAYS];
+static pthread_mutex_t notice_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- lanes ---- */
+
+static void leave_lane(void *lane_) {
+    lane *l = lane_;
+    pthread_mutex_lock(&lanes_mutex);
+    lane **at = &lanes;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+    pthread_mutex_unlock(&lanes_mutex);
+    for (int i = 0; i < WAYS; i++)
+        stream_close(&l->streams[i]);
+    if (l->scratch != NULL)
+        device_release(l->scratch);
+}
+
+static lane *lane_of_thread(void) {
+    if (!mine.entered) {
+        mine.entered = true;
+        pthread_mutex_lock(&lanes_mutex);
+        mine.next = lanes;
+        lanes = &mine;
+        pthread_mutex_unlock(&lanes_mutex);
+        pthread_setspecific(leaving, &mine);
+    }
+    return &mine;
+}
+
+static void await_lane(lane *l) {
+    for (int i = 0; i < WAYS; i++)
+        stream_await(&l->streams[i]);
+}
+
+/* As freeing memory does on a GPU. */
+static void await_all(void) {
+    pthread_mutex_lock(&lanes_mutex);
+    for (lane *l = lanes; l != NULL; l = l->next)
+        await_lane(l);
+    pthread_mutex_unlock(&lanes_mutex);
+}
+
+/* ---- operations ---- */
+
+static void guard(int protection, int change) {
+    if (!guarded)
+        return;
     pthread_mutex_lock(&mutex);
-    calls++;
-    if (guarded)
-        mprotect(arena, used, PROT_READ | PROT_WRITE);
+    under_way += (unsigned)change;
+    if (under_way == 0 || protection != PROT_NONE)
+        mprotect(arena, used, protection);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* True: go on, and leave() afterwards. */
+static bool enter(const char *name, bool fails) {
+    const char *none = NULL;
+    if (fails)
+        atomic_compare_exchange_strong_explicit(&failed, &none, name, memory_order_relaxed, memory_order_relaxed);
+    if (atomic_load_explicit(&failed, memory_order_relaxed) != NULL)
+        return false;
+    guard(PROT_READ | PROT_WRITE, 1);
+    return true;
 }
 
 static void leave(void) {
-    if (guarded)
-        mprotect(arena, used, PROT_NONE);
-    pthread_mutex_unlock(&mutex);
+    guard(PROT_NONE, -1);
 }
+
+/* Is it this thread's turn to fail? */
+static bool counts_out(lane *l) {
+    return ++l->calls > calls_until_failure;
+}
+
+static void sleep_for(double seconds) {
+    const time_t whole = (time_t)seconds;
+    struct timespec left = {whole, (long)(1e9 * (seconds - (double)whole))};
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+typedef struct copy_task {
+    void *to;
+    const void *from;
+    void *staged; /* a copy of the host's memory, to be freed */
+    size_t bytes;
+    const char *name;
+    bool fails;
+} copy_task;
+
+static void do_copy(void *arguments) {
+    copy_task *c = arguments;
+    if (copy_seconds_per_byte > 0)
+        sleep_for((double)c->bytes * copy_seconds_per_byte);
+    if (enter(c->name, c->fails)) {
+        memcpy(c->to, c->from, c->bytes);
+        leave();
+    }
+    free(c->staged);
+}
+
+typedef struct clear_task {
+    void *memory;
+    size_t bytes;
+    bool fails;
+} clear_task;
+
+static void do_clear(void *arguments) {
+    const clear_task *c = arguments;
+    if (!enter("clearing memory", c->fails))
+        return;
+    memset(c->memory, 0, c->bytes);
+    leave();
+}
+
+typedef struct mark_task {
+    sl_mark *mark;
+    unsigned time;
+    int bell;
+} mark_task;
+
+static void do_raise(void *arguments) {
+    const mark_task *m = arguments;
+    counter_raise(&m->mark->passed, m->time);
+}
+
+static void do_await(void *arguments) {
+    const mark_task *m = arguments;
+    counter_await(&m->mark->passed, m->time);
+}
+
+/* A GPU that has failed calls nobody back. */
+static void do_ring(void *arguments) {
+    const mark_task *m = arguments;
+    if (atomic_load_explicit(&failed, memory_order_relaxed) == NULL)
+        eventfd_write(m->bell, 1);
+}
+
+/* ---- the device ---- */
 
 int device_count(char text[DEVICE_TEXT_MAX]) {
     (void)text;
@@ -50,28 +212,34 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     (void)index;
-    if (arena == NULL) {
-        const char *fails = getenv("STARLING_FAILS_AFTER");
-        guarded = getenv("STARLING_GUARD") != NULL;
-        calls_until_failure = fails != NULL ? strtoul(fails, NULL, 10) : ULONG_MAX;
-        void *memory = mmap(NULL, arena_bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) {
-            snprintf(text, DEVICE_TEXT_MAX, "no %zu bytes of addresses", arena_bytes);
-            return false;
-        }
-        arena = memory;
+    const char *fails = getenv("STARLING_FAILS_AFTER"), *rate = getenv("STARLING_COPY_MB_S");
+#ifndef __SANITIZE_THREAD__ /* which would take the guard's lock for an order between the streams */
+    guarded = getenv("STARLING_GUARD") != NULL;
+#endif
+    calls_until_failure = fails != NULL ? strtoul(fails, NULL, 10) : ULONG_MAX;
+    copy_seconds_per_byte = rate != NULL ? 1e-6 / strtod(rate, NULL) : 0;
+    void *memory = mmap(NULL, arena_bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || pthread_key_create(&leaving, leave_lane) != 0) {
+        snprintf(text, DEVICE_TEXT_MAX, "no %zu bytes of addresses", arena_bytes);
+        return false;
     }
+    arena = memory;
     return true;
 }
 
 int device_status(char text[DEVICE_TEXT_MAX]) {
-    pthread_mutex_lock(&mutex);
-    const bool failed = calls > calls_until_failure;
-    pthread_mutex_unlock(&mutex);
-    if (failed)
-        snprintf(text, DEVICE_TEXT_MAX, "call %lu failed: it was asked to", calls_until_failure + 1);
-    return failed ? -1 : 0;
+    const char *name = atomic_load_explicit(&failed, memory_order_relaxed);
+    if (name != NULL)
+        snprintf(text, DEVICE_TEXT_MAX, "%s failed: it was asked to, after %lu operations", name, calls_until_failure);
+    return name != NULL ? -1 : 0;
 }
+
+int device_fence(char text[DEVICE_TEXT_MAX]) {
+    await_lane(lane_of_thread());
+    return device_status(text);
+}
+
+/* ---- memory ---- */
 
 /* Blocks have a power of two of bytes, and are used again. */
 static struct {
@@ -112,11 +280,23 @@ void *device_allocate(size_t bytes) {
 }
 
 void device_release(void *memory) {
+    await_all();
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < block_count; i++)
         if (blocks[i].memory == memory)
             blocks[i].taken = false;
     pthread_mutex_unlock(&mutex);
+}
+
+void *device_scratch(size_t bytes) {
+    lane *l = lane_of_thread();
+    if (bytes <= l->scratch_bytes)
+        return l->scratch;
+    if (l->scratch != NULL)
+        device_release(l->scratch);
+    l->scratch = device_allocate(bytes);
+    l->scratch_bytes = l->scratch != NULL ? bytes : 0;
+    return l->scratch;
 }
 
 /* Threads here could read the host's memory, as a GPU's cannot. */
@@ -133,52 +313,119 @@ void *device_allocate_host(size_t bytes) {
 }
 
 void device_release_host(void *memory) {
+    if (memory != NULL)
+        await_all();
     free(memory);
 }
 
 void device_clear(void *memory, size_t bytes) {
-    enter();
-    memset(memory, 0, bytes);
-    leave();
+    lane *l = lane_of_thread();
+    stream_give(&l->streams[WORK], do_clear, &(clear_task){memory, bytes, counts_out(l)}, sizeof(clear_task));
 }
 
+/* The host's memory is taken at once, and nothing is waited for, so that nothing seems to be in order that is so on a GPU only by luck. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
-    enter();
-    memcpy(to, host, bytes);
-    leave();
+    lane *l = lane_of_thread();
+    void *staged = malloc(bytes > 0 ? bytes : 1);
+    if (staged == NULL) {
+        fputs("emulated device: out of memory for a copy\n", stderr);
+        abort();
+    }
+    memcpy(staged, host, bytes);
+    stream_give(&l->streams[WORK], do_copy, &(copy_task){to, staged, staged, bytes, "a copy to the device", counts_out(l)}, sizeof(copy_task));
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
-    enter();
-    memcpy(host, from, bytes);
-    leave();
+    lane *l = lane_of_thread();
+    stream_give(&l->streams[WORK], do_copy, &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)}, sizeof(copy_task));
+    stream_await(&l->streams[WORK]);
+}
+
+/* ---- background copies and marks ---- */
+
+static void give_mark(stream *s, task_function *function, sl_mark *mark, int bell) {
+    stream_give(s, function, &(mark_task){mark, mark->set, bell}, sizeof(mark_task));
+}
+
+static void set_mark(way on, sl_mark *mark) {
+    mark->set++;
+    mark->way = on;
+    give_mark(&lane_of_thread()->streams[on], do_raise, mark, 0);
 }
 
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
-    device_copy_out(host, from, bytes);
+    lane *l = lane_of_thread();
+    stream_follow(&l->streams[OUT], &l->streams[WORK]);
+    stream_give(&l->streams[OUT], do_copy, &(copy_task){host, from, NULL, bytes, "a background copy from the device", counts_out(l)}, sizeof(copy_task));
 }
 
-device_mark *device_mark_open(void) {
-    return calloc(1, sizeof(device_mark));
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied) {
+    lane *l = lane_of_thread();
+    give_mark(&l->streams[IN], do_await, after, 0);
+    stream_give(&l->streams[IN], do_copy, &(copy_task){to, host, NULL, bytes, "a background copy to the device", counts_out(l)}, sizeof(copy_task));
+    set_mark(IN, copied);
 }
 
-void device_mark_close(device_mark *mark) {
+sl_mark *device_mark_open(void) {
+    return calloc(1, sizeof(sl_mark));
+}
+
+void device_mark_close(sl_mark *mark) {
+    if (mark == NULL)
+        return;
+    await_all(); /* nobody looks at it any more */
+    stream_await(&notices[mark->way]);
     free(mark);
 }
 
-void device_mark_set(device_mark *mark) {
-    (void)mark;
+void device_mark_set(sl_mark *mark) {
+    set_mark(WORK, mark);
 }
 
-void device_mark_wait(device_mark *mark) {
-    (void)mark;
+void device_mark_set_out(sl_mark *mark) {
+    set_mark(OUT, mark);
 }
 
-#define DEFINE_LAUNCH(name)                                             \
-    void launch_##name(const name##_args *arguments, size_t threads) { \
-        enter();                                                        \
-        for (size_t i = 0; i < threads; i++)                            \
-            name(arguments, i);                                         \
-        leave();                                                        \
+void device_mark_follow(sl_mark *mark) {
+    give_mark(&lane_of_thread()->streams[WORK], do_await, mark, 0);
+}
+
+void device_mark_wait(sl_mark *mark) {
+    counter_await(&mark->passed, mark->set);
+}
+
+bool device_mark_passed(sl_mark *mark, int bell) {
+    if (counter_has(&mark->passed, mark->set))
+        return true;
+    if (bell > 0 && mark->rung != mark->set) {
+        mark->rung = mark->set;
+        pthread_mutex_lock(&notice_mutex);
+        give_mark(&notices[mark->way], do_await, mark, 0);
+        give_mark(&notices[mark->way], do_ring, mark, bell);
+        pthread_mutex_unlock(&notice_mutex);
+    }
+    return false;
+}
+
+/* ---- kernels ---- */
+
+#define DEFINE_LAUNCH(name)                                                                                       \
+    typedef struct name##_task {                                                                                  \
+        name##_args arguments;                                                                                    \
+        size_t threads;                                                                                           \
+        bool fails;                                                                                               \
+    } name##_task;                                                                                                \
+    static_assert(sizeof(name##_task) <= STREAM_BYTES_MAX, "a task's arguments fit");                             \
+    static void do_##name(void *arguments) {                                                                      \
+        const name##_task *t = arguments;                                                                         \
+        if (!enter(#name, t->fails))                                                                              \
+            return;                                                                                               \
+        for (size_t i = 0; i < t->threads; i++)                                                                   \
+            name(&t->arguments, i);                                                                               \
+        leave();                                                                                                  \
+    }                                                                                                             \
+    void launch_##name(const name##_args *arguments, size_t threads) {                                            \
+        lane *l = lane_of_thread();                                                                               \
+        stream_give(&l->streams[WORK], do_##name, &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task)); \
     }
 SL_ALL_KERNELS(DEFINE_LAUNCH)

@@ -28,8 +28,8 @@ enum {
 
 #define SL_KERNELS(X)                                                                                                                  \
     X(combine_four) X(step_four) X(fill_four) X(lanes_of) X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales) \
-    X(encode_eight) X(add_eight) X(pick_digit) X(mark_top) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry) \
-    X(gather_word) X(place_indices) X(place_bitmap) X(count_parts) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)            \
+    X(encode_eight) X(add_eight) X(begin_selection) X(pick_digit) X(mark_top) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry) \
+    X(gather_word) X(place_indices) X(place_bitmap) X(count_parts) X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)            \
     X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
 
 /* A device may have a way of its own to count. */
@@ -481,6 +481,17 @@ typedef struct selection {
     uint32_t left;   /* of the class `prefix`, so many are kept */
 } selection;
 
+/* One thread. */
+typedef struct begin_selection_args {
+    selection *chosen;
+    uint32_t k;
+} begin_selection_args;
+
+SL_SHARED void begin_selection(const begin_selection_args *a, size_t i) {
+    a->chosen[i].prefix = 0;
+    a->chosen[i].left = a->k;
+}
+
 typedef struct count_digits_args {
     const float *v;
     size_t count;
@@ -701,6 +712,18 @@ typedef struct draw_state {
     uint64_t next; /* word of the stream */
     uint32_t missing, found;
 } draw_state;
+
+/* One thread. */
+typedef struct begin_draw_args {
+    draw_state *state;
+    uint32_t missing;
+} begin_draw_args;
+
+SL_SHARED void begin_draw(const begin_draw_args *a, size_t i) {
+    a->state[i].next = 0;
+    a->state[i].missing = a->missing;
+    a->state[i].found = 0;
+}
 
 typedef struct draw_word_args {
     draw_state *state;

@@ -6,11 +6,9 @@
 #include "gpu/codec.h"
 #include "gpu/device.h"
 
-/* Of the open device: a process has one. Reductions come from one thread at a time. */
+/* Of the open device: a process has one. */
 static sl_vec_ops operations;
 static char name[32];
-static double *sums;     /* on the device: lanes of all tiles, their folds, and the sum of these */
-static size_t sums_room; /* doubles */
 
 static float *allocate(size_t count) {
     return count < SIZE_MAX / sizeof(float) ? device_allocate(count > 0 ? count * sizeof(float) : 1) : NULL;
@@ -58,23 +56,13 @@ static void fill(float *v, float value, size_t count) {
         launch_fill_four(&(fill_four_args){v, value, count}, groups(count));
 }
 
-static bool make_room(size_t doubles) {
-    if (doubles <= sums_room)
-        return true;
-    if (sums != NULL)
-        device_release(sums);
-    sums = device_allocate(doubles * sizeof *sums);
-    sums_room = sums != NULL ? doubles : 0;
-    return sums != NULL;
-}
-
 /* NaN: no memory. */
 static double distance_squared(const float *x, const float *y, size_t count) {
     const size_t tiles = sum_tiles(count), folds = sum_folds(tiles);
-    double sum;
+    double sum, *sums = device_scratch((tiles * SUM_LANES + folds + 1) * sizeof *sums); /* lanes of all tiles, their folds, and the sum of these */
     device_expect(x);
     device_expect(y != NULL ? y : x);
-    if (!make_room(tiles * SUM_LANES + folds + 1))
+    if (sums == NULL)
         return NAN;
     double *folded = sums + tiles * SUM_LANES, *total = folded + folds;
     launch_lanes_of(&(lanes_of_args){x, y, sums, count}, tiles * SUM_LANES);
@@ -88,16 +76,34 @@ static double norm2_squared(const float *x, size_t count) {
     return distance_squared(x, NULL, count);
 }
 
-static int fence(sl_error *error) {
-    char text[DEVICE_TEXT_MAX];
-    if (device_status(text) == 0)
-        return 0;
+static int fail(sl_error *error, const char *text) {
     if (error != NULL) {
         error->code = SL_EDEVICE;
         snprintf(error->text, sizeof error->text, "%s: %s", name, text);
     }
     return SL_EDEVICE;
 }
+
+static int fence(sl_error *error) {
+    char text[DEVICE_TEXT_MAX];
+    return device_fence(text) != 0 ? fail(error, text) : 0;
+}
+
+static int status(sl_error *error) {
+    char text[DEVICE_TEXT_MAX];
+    return device_status(text) != 0 ? fail(error, text) : 0;
+}
+
+static const sl_flight_ops flight = {
+    .mark_open = device_mark_open,
+    .mark_close = device_mark_close,
+    .mark_set = device_mark_set,
+    .mark_follow = device_mark_follow,
+    .mark_wait = device_mark_wait,
+    .mark_passed = device_mark_passed,
+    .begin_copy_in = device_begin_copy_in,
+    .status = status,
+};
 
 const sl_vec_ops *vec_open(int index, char *text) {
     if (operations.name != NULL)
@@ -120,6 +126,7 @@ const sl_vec_ops *vec_open(int index, char *text) {
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,
         .fence = fence,
+        .flight = &flight,
         .coder = codec_table(),
     };
     return &operations;

@@ -6,7 +6,7 @@ and print "skip NAME: why" for a test that cannot be made here. Scripts are call
 path of the `starling` command and print a line "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test; a script that
 ends badly without a "not ok" counts as one failed test.
 
-groups: headers unit parity chaos sanitized fuzz
+groups: headers unit parity chaos sanitized threads fuzz
 """
 import concurrent.futures
 import glob
@@ -22,6 +22,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(ROOT, "build-test")
 SANITIZED = os.path.join(ROOT, "build-sanitized")
+THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
 FUZZ_SECONDS = 10
 SANITIZER_ENV = {
@@ -152,6 +153,16 @@ def sanitized(counts):
                  + scripts(SANITIZED, "tests/parity/*.py", "sanitized parity", env), os.cpu_count())
 
 
+def threads(counts):
+    """The emulated device's streams are threads (gpu/emulated_stream.h): operations without an order between them are a race that ThreadSanitizer reports."""
+    options = ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbuildtype=debugoptimized", "-Dwerror=true", "-Dcuda=disabled"]
+    if not build(counts, THREADS, options, None, ["tools/starling", "checkvec", "starling-emulated", "starling-other"]):
+        return
+    env = {"TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "STARLING_QUICK": "1"}
+    run_programs(counts, [program for program in meson_tests(THREADS, "threads unit", env) if program[0].endswith(" checkvec")]
+                 + scripts(THREADS, "tests/parity/test_devices.py", "threads parity", env), 1)
+
+
 def fuzz(counts):
     targets = sorted(glob.glob(os.path.join(ROOT, "tests", "fuzz", "fuzz_*.c")))
     names = [os.path.basename(path)[:-2] for path in targets]
@@ -177,7 +188,7 @@ def fuzz_one(name):
 
 
 def main():
-    groups = ["headers", "unit", "parity", "chaos", "sanitized", "fuzz"]
+    groups = ["headers", "unit", "parity", "chaos", "sanitized", "threads", "fuzz"]
     wanted = sys.argv[1:] or groups
     if any(name not in groups for name in wanted):
         print(__doc__)
@@ -194,6 +205,8 @@ def main():
             run_programs(counts, scripts(WORK, "tests/chaos/*.py", "chaos"), 1)  # they set time limits
     if "sanitized" in wanted:
         sanitized(counts)
+    if "threads" in wanted:
+        threads(counts)
     if "fuzz" in wanted:
         fuzz(counts)
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")

@@ -111,6 +111,8 @@ int sl_encoder_begin(sl_encoder *encoder, const sl_message *message, const sl_so
 /* Parts in order 0, 1, ... buffer: sl_codec_part_bytes_max() bytes, aligned to 64 (NULL where it borrows a vector). The vector must be as it was in
  * begin. SL_EDIVERGED as above, SL_ENOMEM or SL_EDEVICE: the device's memory is full, or it has failed (vec->fence says how). */
 int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer, sl_payload *out);
+/* Would that call, for the next part, return without waiting for a device? If not, the bell, an eventfd or 0, rings when it would (sl_flight_ops.mark_passed). */
+bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int bell);
 
 /* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each.
  * To be said once, before the first message; buffers given to sl_encoder_part then do not matter. */

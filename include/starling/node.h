@@ -11,6 +11,8 @@
  * A round with local steps only has no exchange. A payload handed out by sl_node_payload() is immutable until SENT of its part is delivered
  * (once, when it has left for all peers).
  * A payload delivered by RECEIVED must stay readable until its token comes back in `released`.
+ * Where vectors are on a device, operations that the node has begun may be under way when a call returns; they are ordered behind what the calling thread began
+ * before (starling/vec.h), and a failed one ends a later step with SL_EDEVICE.
  */
 #ifndef STARLING_NODE_H
 #define STARLING_NODE_H
@@ -42,6 +44,7 @@ typedef struct sl_node_settings {
     const sl_topology *topology; /* borrowed for the node's life, like all below */
     const sl_fit *fit;           /* sl_algorithm_fit's, for this dimension */
     const sl_vec_ops *vec;
+    int bell;                    /* an eventfd: where vectors are on a device, nothing is waited for, and it rings for SL_EVENT_LANDED and sl_node_ready; 0: none */
     float *gradient;             /* (dimension) shared with other nodes, where driver and algorithm allow it; NULL: the node's own */
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in the last; 0 = never */
@@ -58,6 +61,7 @@ typedef enum sl_event_type {
     SL_EVENT_GRADIENT,  /* g is filled */
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,      /* part has left for every out-neighbour */
+    SL_EVENT_LANDED,    /* the bell has rung */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
 } sl_event_type;
@@ -119,6 +123,8 @@ sl_row sl_node_out(const sl_node *node); /* whom its parts go to */
 uint32_t sl_node_parts(const sl_node *node);
 uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 size_t sl_node_part_bytes_max(const sl_node *node);
+/* Would that call below return without waiting for a device? If not, the bell rings when it would. */
+bool sl_node_ready(const sl_node *node);
 /* The next part of the message, 0, 1, 2, ... in order: adapts and encodes it. Call exactly sl_node_parts() times after `publish`.
  * SL_EDIVERGED: there is a number in it that is not finite. */
 int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);

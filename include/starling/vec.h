@@ -1,8 +1,9 @@
 /* vec.h - operations on flat float vectors: the backend table.
  *
  * Every vector that training touches (parameters, gradient, momentum, algorithm state) is handled through one of these
- * tables, so that a GPU backend is another table and nothing else. Operations take effect in order; the CPU's are finished on
- * return, a device's when `fence`, a copy out or a reduction returns. Element-wise arithmetic is single precision multiply, then add, each rounded (never fused), so that every
+ * tables, so that a GPU backend is another table and nothing else. The CPU's operations are finished on return. A device's take effect in the order in
+ * which a thread calls them, and those of different threads in none: a vector is handed from one thread to another behind a mark (sl_flight_ops), or a
+ * fence. They are finished when `fence`, a copy out or a reduction returns, or when a mark behind them has passed. Element-wise arithmetic is single precision multiply, then add, each rounded (never fused), so that every
  * instruction set gives the same bits; reductions run in double, in one fixed order, for the same reason.
  */
 #ifndef STARLING_VEC_H
@@ -27,6 +28,28 @@ typedef struct sl_sgd {
     bool nesterov;
 } sl_sgd;
 
+/* A point among a device's operations. */
+typedef struct sl_mark sl_mark;
+
+/* Operations that end later than their calls: what orders them, and how to hear of their end without waiting. A mark that was never set has passed; a mark is
+ * used by one thread at a time. */
+typedef struct sl_flight_ops {
+    sl_mark *(*mark_open)(void); /* NULL: memory is short */
+    void (*mark_close)(sl_mark *mark); /* waits until it has passed */
+    /* Behind the calling thread's operations so far. A mark may be set again and again. */
+    void (*mark_set)(sl_mark *mark);
+    /* The calling thread's operations from now on come behind it. */
+    void (*mark_follow)(sl_mark *mark);
+    void (*mark_wait)(sl_mark *mark);
+    /* Waits for nothing. If it has not passed yet, the bell, an eventfd (0: none), rings when it has: 1 is added to it. Not so once an operation has failed,
+     * which `status` says. The bell stays open until the mark has been closed. */
+    bool (*mark_passed)(sl_mark *mark, int bell);
+    /* A copy beside the operations: behind `after`, with `copied` set behind it. host, from allocate_host, is free again, and v filled, once that has passed. */
+    void (*begin_copy_in)(void *v, const void *host, size_t bytes, sl_mark *after, sl_mark *copied);
+    /* Waits for nothing. 0, or SL_EDEVICE with the first operation that is known to have failed. */
+    int (*status)(sl_error *error);
+} sl_flight_ops;
+
 typedef struct sl_vec_ops {
     const char *name; /* "cpu", "cuda:0" */
     bool on_host;     /* vectors are memory like any other; else only these operations may touch them */
@@ -48,8 +71,9 @@ typedef struct sl_vec_ops {
     void (*fill)(float *v, float value, size_t count);
     double (*norm2_squared)(const float *x, size_t count);
     double (*distance_squared)(const float *x, const float *y, size_t count);
-    /* Waits until everything is done. 0, or SL_EDEVICE with the first operation that failed. */
+    /* Waits until all is done that the calling thread has begun. 0, or SL_EDEVICE with the first operation, of any thread, that failed. */
     int (*fence)(sl_error *error);
+    const sl_flight_ops *flight; /* NULL: operations are finished on return */
     const struct sl_coder *coder; /* compressors over these vectors (compress/coding.h); NULL where they are on the host */
 } sl_vec_ops;
 

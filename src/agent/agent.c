@@ -68,6 +68,8 @@ static void spend(sl_agent *a, double *time, double since_s) {
 }
 
 bool sl_agent_encode_next(sl_agent *a) {
+    if (!sl_node_ready(a->node))
+        return false;
     double before = sl_clock_seconds();
     uint32_t part = a->encoded++;
     sl_error error;
@@ -102,9 +104,8 @@ static bool send_parts(sl_agent *a) {
 
 /* Nobody to send to in this phase: the parts are adapted, and have left, at once. */
 static void publish_to_nobody(sl_agent *a) {
-    uint32_t parts = a->parts;
-    for (uint32_t part = 0; part < parts && a->phase == PHASE_TRAINING && sl_agent_encode_next(a); part++)
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part});
+    while (a->publishing && a->receiver_count == 0 && a->encoded < a->parts && a->phase == PHASE_TRAINING && sl_agent_encode_next(a))
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = a->encoded - 1});
 }
 
 static void account_round(sl_agent *a, const sl_round *round, double now_s) {
@@ -194,6 +195,22 @@ static void on_worker(void *context) {
     }
 }
 
+static void on_bell(void *context) {
+    sl_agent *a = context;
+    eventfd_t ignored;
+    eventfd_read(a->bell, &ignored);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LANDED});
+}
+
+/* A device that has failed rings no bells. */
+static void check_device(sl_agent *a) {
+    sl_error error;
+    if (a->vec->flight == NULL || a->vec->flight->status(&error) == 0)
+        return;
+    sl_fail_prefix(&error, SL_EDEVICE, "node %u, round %" PRIu64, a->settings.rank, sl_node_round(a->node));
+    sl_agent_fail(a, SL_EDEVICE, error.text, error.text);
+}
+
 /* ---- phases ---- */
 
 static void begin_training(sl_agent *a) {
@@ -255,6 +272,7 @@ static void tick(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && a->phase != PHASE_OVER; i++)
         sl_neighbour_tick(&a->neighbours[i]);
     check_deadlines(a);
+    check_device(a);
 }
 
 static void advance(sl_agent *a) {
@@ -272,8 +290,7 @@ static bool move(sl_agent *a) {
     if (a->tick_due)
         tick(a);
     advance(a);
-    if (a->publishing && a->receiver_count == 0 && a->encoded == 0)
-        publish_to_nobody(a);
+    publish_to_nobody(a);
     return send_parts(a) || happened > 0;
 }
 
@@ -387,12 +404,15 @@ static int open_node(sl_agent *a, sl_error *error) {
     a->vec = settings.vec;
     settings.rank = a->settings.rank;
     settings.inbox_parts = a->window;
+    settings.bell = a->bell;
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
     if (result == 0)
         sl_mirror_initial(&mirror, task, a->settings.rank, sl_node_model(a->node));
+    if (result == 0)
+        result = a->vec->fence(error); /* it may run on another thread */
     sl_mirror_close(&mirror);
     return result;
 }
@@ -439,13 +459,16 @@ static int open_loop(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = sl_loop_watch(a->loop, a->stop_descriptor, on_stop, a, error);
     if (result == 0)
+        result = sl_loop_watch(a->loop, a->bell, on_bell, a, error);
+    if (result == 0)
         result = sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
     return result;
 }
 
 static int open_all(sl_agent *a, sl_error *error) {
     a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (a->stop_descriptor < 0)
+    a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (a->stop_descriptor < 0 || a->bell < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
     int result = open_node(a, error);
     if (result == 0)
@@ -464,7 +487,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     if (a == NULL)
         return sl_fail(error, SL_ENOMEM, "agent: out of memory");
     a->settings = *settings;
-    a->stop_descriptor = -1;
+    a->stop_descriptor = a->bell = -1;
     a->record.rank = settings->rank;
     a->window = choose_window(a);
     fill_hello(a);
@@ -493,6 +516,8 @@ void sl_agent_close(sl_agent **agent) {
     sl_node_close(&a->node);
     if (a->stop_descriptor >= 0)
         close(a->stop_descriptor);
+    if (a->bell >= 0)
+        close(a->bell);
     free(a->neighbours);
     free(a->receivers);
     free(a->payloads);

@@ -49,6 +49,7 @@ struct sl_agent {
     const sl_vec_ops *vec; /* where its vectors are */
     sl_hello hello;
     int stop_descriptor;
+    int bell; /* rings when a device has done what the node waits for */
     double now_s;    /* when the loop last looked */
     bool tick_due;
     bool retry_soon; /* a send found no room: nothing will wake us, so look again in a millisecond */
@@ -95,7 +96,7 @@ void sl_agent_fail(sl_agent *agent, int code, const char *text, const char *caus
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 /* `part` has left for one more neighbour. */
 void sl_agent_part_left(sl_agent *agent, uint32_t part);
-/* False: it cannot be encoded, and the run is over. */
+/* False: a device is still at it, and the bell will ring; or it cannot be encoded, and the run is over. */
 bool sl_agent_encode_next(sl_agent *agent);
 
 #endif

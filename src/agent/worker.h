@@ -1,6 +1,7 @@
 /* worker.h - the thread on which an agent evaluates and computes gradients, so that its loop goes on moving data.
  *
- * The two threads share nothing but the vectors that a job hands over and its result hands back.
+ * The two threads share nothing but the vectors that a job hands over and its result hands back; where these are on a device, marks order the one thread's
+ * operations behind the other's at both points.
  */
 #ifndef SL_WORKER_H
 #define SL_WORKER_H

@@ -180,6 +180,12 @@ int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void 
     return result;
 }
 
+bool sl_encoder_ready(sl_encoder *e, uint32_t part, int bell) {
+    if (e->codec->split != NULL)
+        return sl_split_encoders_ready(e->memory, e->codec, part, bell);
+    return e->device == NULL || e->coder->ready(e->device, part, bell);
+}
+
 sl_payload sl_encoder_local(const sl_encoder *e) {
     return e->local;
 }

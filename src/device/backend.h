@@ -9,7 +9,7 @@
 #include "compress/coding.h"
 #include "starling/device.h"
 
-#define SL_BACKEND_ABI 1u
+#define SL_BACKEND_ABI 2u
 #define SL_BACKEND_ENTRY "sl_backend_entry"
 #define SL_BACKEND_SIZES (sizeof(sl_vec_ops) << 32 | sizeof(sl_coding) << 16 | sizeof(sl_coder) << 8 | sizeof(sl_source))
 

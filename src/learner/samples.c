@@ -9,7 +9,7 @@
 
 /* Sanitizers intercept before the loader chooses a function. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define FOR_EACH_CPU

@@ -77,9 +77,7 @@ int sl_inbox_release(sl_inbox *inbox, void *token) {
     return 0;
 }
 
-int sl_queue_drop_first(sl_inbox *inbox, sl_queue *q) {
-    int result = sl_inbox_release(inbox, q->entries[q->head].token);
+void sl_queue_drop_first(sl_queue *q) {
     q->head = (q->head + 1) % q->room;
     q->count--;
-    return result;
 }

@@ -34,8 +34,8 @@ bool sl_queue_is_full(const sl_inbox *inbox, const sl_queue *queue);
 int sl_queue_put(sl_queue *queue, const sl_arrival *arrival);
 const sl_arrival *sl_queue_first(const sl_queue *queue); /* NULL: empty */
 const sl_arrival *sl_queue_last(const sl_queue *queue);
-/* Its token is released. */
-int sl_queue_drop_first(sl_inbox *inbox, sl_queue *queue);
+/* Its token is the caller's. */
+void sl_queue_drop_first(sl_queue *queue);
 int sl_inbox_release(sl_inbox *inbox, void *token);
 
 #endif

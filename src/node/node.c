@@ -19,6 +19,7 @@
 
 #include "node/codecs.h"
 #include "node/inbox.h"
+#include "node/landing.h"
 #include "node/route.h"
 
 static const double divergence_factor = 1e6;
@@ -48,7 +49,7 @@ struct sl_node {
     sl_round statistics;
 
     void *buffer; /* parts_max encoded parts, where one message cannot be sent from where it stands */
-    float *arrived; /* (width) parts at hand, where the vectors are, if that is not the host; else NULL */
+    sl_landing landing;
     size_t buffer_stride;
     uint64_t dropped;
 };
@@ -106,20 +107,14 @@ static bool allocate_buffer(sl_node *n) {
     return !needed || n->buffer != NULL;
 }
 
-static bool allocate_arrived(sl_node *n, uint32_t width) {
-    const sl_vec_ops *vec = n->settings.vec;
-    if (!vec->on_host)
-        n->arrived = vec->allocate(width * (n->buffer_stride / sizeof(float)));
-    return vec->on_host || n->arrived != NULL;
-}
-
 static bool allocate_all(sl_node *n) {
     const uint32_t *peers;
     uint32_t count = sl_route_peers(&n->route, &peers), width = sl_route_width(&n->route);
     n->combined = calloc(width + 1u, sizeof *n->combined);
     n->parts = calloc(width + 1u, sizeof *n->parts);
     return n->combined != NULL && n->parts != NULL && sl_inbox_open(&n->inbox, peers, count, n->settings.inbox_parts) == 0 &&
-           allocate_vectors(n) && allocate_buffer(n) && allocate_arrived(n, width);
+           allocate_vectors(n) && allocate_buffer(n) &&
+           sl_landing_open(&n->landing, n->settings.vec, width, n->part_bytes_max, n->settings.bell) == 0;
 }
 
 static int check_settings(const sl_node_settings *s, sl_error *error) {
@@ -191,9 +186,9 @@ void sl_node_close(sl_node **node) {
         vec->release(n->state.g);
     vec->release(n->state.m);
     vec->release(n->state.scratch);
-    vec->release(n->arrived);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
+    sl_landing_close(&n->landing);
     sl_codecs_close(&n->codecs);
     sl_inbox_close(&n->inbox);
     sl_route_close(&n->route);
@@ -288,6 +283,10 @@ static sl_message message_of(const sl_node *n, uint32_t sender, uint64_t exchang
     return (sl_message){.seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = phase};
 }
 
+static int lack_memory(const sl_node *n, sl_error *error) {
+    return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
+}
+
 static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_codec_set *set = codec_of(n, e);
     sl_message message = message_of(n, e->peer, e->exchange, e->phase);
@@ -296,9 +295,7 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
                        n->settings.rank, n->state.round, e->part, e->phase, e->payload.bytes,
                        sl_compressor_name(n->settings.fit->config.compressor.kind));
     sl_arrival arrival = {e->exchange, e->phase, e->part, e->scalar, e->payload, e->token};
-    if (sl_queue_put(&n->inbox.queues[slot], &arrival) != 0)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
-    return 0;
+    return sl_queue_put(&n->inbox.queues[slot], &arrival) != 0 ? lack_memory(n, error) : 0;
 }
 
 static int receive(sl_node *n, const sl_event *e, sl_error *error) {
@@ -339,37 +336,46 @@ static int has_come(const sl_node *n, uint32_t i, uint32_t part, sl_error *error
                    peer, n->settings.rank, n->state.round, part, n->number, a->part, a->phase, a->exchange);
 }
 
-/* The payload where the vectors are, until place `at` is used again. */
-static sl_payload bring(sl_node *n, uint32_t at, sl_payload payload) {
-    if (n->arrived == NULL)
-        return payload;
-    float *to = n->arrived + at * (n->buffer_stride / sizeof(float));
-    n->settings.vec->copy_in(to, payload.data, payload.bytes);
-    return (sl_payload){to, payload.bytes};
-}
-
 static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range message, sl_part *out) {
     uint32_t peer = n->phase.in.peers[i], slot = sl_inbox_find(&n->inbox, peer);
     const sl_arrival *a = sl_queue_first(&n->inbox.queues[slot]);
     *out = (sl_part){.decoder = set->decoders[slot], .message = message_of(n, peer, a->exchange, a->phase), .index = a->part,
                      .weight = (float)n->phase.in.weights[i], .scalar = a->scalar, .base = message.from};
-    out->payload = bring(n, (uint32_t)(out - n->parts), a->payload);
+    out->payload = n->settings.vec->on_host ? a->payload : sl_landing_bring(&n->landing, a->payload, a->token);
     n->statistics.payload_bytes_received += a->payload.bytes;
     n->statistics.frames_received++;
+}
+
+/* The part's buffer may go, if it was not lent to the landing. */
+static int drop_part(sl_node *n, uint32_t i) {
+    sl_queue *queue = &n->inbox.queues[sl_inbox_find(&n->inbox, n->phase.in.peers[i])];
+    int result = n->settings.vec->on_host ? sl_inbox_release(&n->inbox, sl_queue_first(queue)->token) : 0;
+    sl_queue_drop_first(queue);
+    return result;
+}
+
+/* The buffers that have been copied to the device may go. */
+static int collect_landed(sl_node *n, sl_error *error) {
+    for (void *token; (token = sl_landing_token(&n->landing)) != NULL;)
+        if (sl_inbox_release(&n->inbox, token) != 0)
+            return lack_memory(n, error);
+    return 0;
 }
 
 /* The same part of in-neighbours [first, first + count). */
 static int combine(sl_node *n, uint32_t first, uint32_t count, const sl_codec_set *set, sl_range message, uint32_t part) {
     for (uint32_t i = 0; i < count; i++)
         take_part(n, first + i, set, message, &n->parts[i]);
+    sl_landing_follow(&n->landing);
     sl_range range = range_of_part(set, message, part);
     if (n->measure)
         measure_part(n, range, count);
     sl_mix mix = {n->phase.self_weight, n->parts, count};
     stage_of(n)->combine(&n->state, &mix, range.from, range.count);
+    sl_landing_leave(&n->landing);
     int result = 0;
     for (uint32_t i = 0; i < count && result == 0; i++)
-        result = sl_queue_drop_first(&n->inbox, &n->inbox.queues[sl_inbox_find(&n->inbox, n->phase.in.peers[first + i])]);
+        result = drop_part(n, first + i);
     return result;
 }
 
@@ -384,15 +390,16 @@ static uint32_t parts_free(const sl_node *n) {
 static int combine_jointly(sl_node *n, sl_error *error) {
     uint32_t in = n->phase.in.count, parts = n->incoming != NULL ? sl_codec_parts(n->incoming->codec) : 0;
     for (; n->combined[0] < parts; n->combined[0]++) {
-        if (parts_free(n) <= n->combined[0])
-            return 0;
+        int landed = collect_landed(n, error);
+        if (landed != 0 || !sl_landing_has_room(&n->landing) || parts_free(n) <= n->combined[0])
+            return landed;
         for (uint32_t i = 0; i < in; i++) {
             int come = has_come(n, i, n->combined[0], error);
             if (come <= 0)
                 return come;
         }
         if (combine(n, 0, in, n->incoming, n->phase.coming, n->combined[0]) != 0)
-            return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
+            return lack_memory(n, error);
     }
     return 0;
 }
@@ -411,8 +418,11 @@ static int combine_separately(sl_node *n, sl_error *error) {
                 return come;
             if (come == 0)
                 break;
+            int landed = collect_landed(n, error);
+            if (landed != 0 || !sl_landing_has_room(&n->landing))
+                return landed;
             if (combine(n, i, 1, codec_from(n, &n->phase, stage_of(n)->plain, peer), range_from(n, &n->phase, peer), n->combined[i]) != 0)
-                return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
+                return lack_memory(n, error);
         }
     }
     return 0;
@@ -563,10 +573,17 @@ static void finish_exchange(sl_node *n) {
         n->algorithm->finish(&n->state);
 }
 
+/* Has an operation failed? Nothing is waited for but the end of the last round. */
+static int ask_device(const sl_node *n, bool last, sl_error *error) {
+    const sl_vec_ops *vec = n->settings.vec;
+    int result = vec->flight != NULL && !last ? vec->flight->status(error) : vec->fence(error);
+    return result != 0 && error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64, n->settings.rank, n->state.round) : result;
+}
+
 static int end_round(sl_node *n, sl_update *update, sl_error *error) {
-    int result = n->settings.vec->fence(error);
+    int result = ask_device(n, n->state.round == n->settings.rounds, error);
     if (result != 0)
-        return error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64, n->settings.rank, n->state.round) : result;
+        return result;
     bool measured = n->settings.measure_every != 0 && n->measure && n->exchanged;
     n->statistics.neighbour_distance = measured ? sqrt(n->distance_squared) : NAN;
     n->statistics.push_sum_weight = n->state.push_sum_weight;
@@ -599,6 +616,9 @@ static int advance(sl_node *n, sl_update *update, sl_error *error) {
 }
 
 static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
+    int asked = ask_device(n, false, error);
+    if (asked != 0)
+        return asked; /* and the loss means nothing */
     if (n->loss_limit <= 0 && isfinite(loss))
         n->loss_limit = divergence_factor * (1 + fabs(loss));
     char what[96];
@@ -654,6 +674,8 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         assert(event->part == n->sent && n->sent < n->encoded);
         n->sent++;
         break;
+    case SL_EVENT_LANDED: /* see below */
+        break;
     case SL_EVENT_PEER_DOWN:
         result = name_peer_down(n, event->peer, error);
         break;
@@ -663,9 +685,15 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
     }
     if (result == 0 && n->state.round > 0 && !n->finished)
         result = advance(n, update, error);
+    if (result == 0)
+        result = collect_landed(n, error);
     update->released = n->inbox.released;
     update->released_count = n->inbox.released_count;
     return result;
+}
+
+bool sl_node_ready(const sl_node *n) {
+    return sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.bell);
 }
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
