@@ -233,6 +233,8 @@ static void close_peer(peer *p) {
 static int prepare(peer *p, sl_error *error) {
     int result = trial_open(&p->trial, p->o, error);
     if (result == 0)
+        result = trial_find_path(&p->trial, p->o, error);
+    if (result == 0)
         result = check_place(p, error);
     if (result == 0)
         result = open_agent(p, error);

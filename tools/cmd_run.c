@@ -66,6 +66,8 @@ int cmd_run(int argc, char **argv) {
         int result = trial_open(&t, &o, &error);
         if (result == 0)
             result = check_nodes(&o, &t, &error);
+        if (result == 0)
+            result = trial_find_path(&t, &o, &error);
         if (result == 0) {
             choose_folder(&o, t.experiment, "", path);
             code = run_in(&t, path);

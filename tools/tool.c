@@ -211,6 +211,14 @@ void options_close(options *o) {
     o->overrides = NULL;
 }
 
+int trial_find_path(const trial *t, const options *o, sl_error *error) {
+    char note[SL_PATH_NOTE_MAX];
+    int result = sl_agent_find_path(t->experiment, note, error);
+    if (result == 0 && note[0] != '\0' && o->report_fd < 0)
+        complain("%s", note);
+    return result;
+}
+
 int trial_open(trial *out, const options *o, sl_error *error) {
     trial t = {0};
     int result = sl_experiment_load(&t.experiment, o->file, o->overrides, o->override_count, error);

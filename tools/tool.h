@@ -69,6 +69,8 @@ typedef struct trial {
 } trial;
 int trial_open(trial *out, const options *o, sl_error *error);
 void trial_close(trial *t);
+/* sl_agent_find_path, its note to standard error. */
+int trial_find_path(const trial *t, const options *o, sl_error *error);
 /* What sl_algorithm_fit warns of, to standard error. */
 void trial_warn(const trial *t);
 

@@ -34,6 +34,11 @@ typedef struct sl_agent_settings {
 
 typedef struct sl_agent sl_agent;
 
+/* How will payloads travel under transport.gpu_direct? SL_EINVAL: not as "on" demands, and why. note: what "auto" stands for, and why; else empty. This version
+ * sends and receives through page-locked host memory whatever the provider offers. */
+#define SL_PATH_NOTE_MAX 512
+int sl_agent_find_path(const sl_experiment *experiment, char note[SL_PATH_NOTE_MAX], sl_error *error);
+
 /* Opens the provider, registers memory, listens. */
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error);
 /* The port that it listens on. */

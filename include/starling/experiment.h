@@ -79,8 +79,12 @@ typedef struct sl_record_config {
     size_t parameters_at_count;
 } sl_record_config;
 
+/* Payloads straight between a GPU's memory and the network. */
+typedef enum sl_gpu_direct { SL_GPU_DIRECT_OFF, SL_GPU_DIRECT_AUTO, SL_GPU_DIRECT_ON } sl_gpu_direct;
+
 typedef struct sl_transport_config {
     char provider[SL_NAME_MAX]; /* libfabric provider: "tcp", "verbs" */
+    sl_gpu_direct gpu_direct;   /* see sl_agent_find_path */
     uint32_t chunk_bytes;       /* payload of one frame */
     uint32_t window_chunks;     /* receive buffers granted to each neighbour */
     double timeout_s;           /* silence after which a neighbour counts as dead */

@@ -356,6 +356,20 @@ int sl_agent_run(sl_agent *a, const sl_roster *roster, sl_error *error) {
 
 /* ---- opening and closing ---- */
 
+int sl_agent_find_path(const sl_experiment *e, char note[SL_PATH_NOTE_MAX], sl_error *error) {
+    const sl_transport_config *t = &e->transport;
+    char reason[SL_PATH_NOTE_MAX / 2];
+    note[0] = '\0';
+    if (t->gpu_direct == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
+        return 0;
+    if (sl_fabric_offers_gpu(t->provider, reason, sizeof reason))
+        snprintf(reason, sizeof reason, "provider '%s' offers GPU memory, but this version of Starling does not send from it", t->provider);
+    if (t->gpu_direct == SL_GPU_DIRECT_ON)
+        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" is refused: %s; \"auto\" or \"off\" goes through host memory", reason);
+    snprintf(note, SL_PATH_NOTE_MAX, "transport.gpu_direct auto is off: payloads go through host memory: %s", reason);
+    return 0;
+}
+
 static void fill_hello(sl_agent *a) {
     const sl_experiment *e = a->settings.experiment;
     a->hello = (sl_hello){
@@ -466,11 +480,15 @@ static int open_loop(sl_agent *a, sl_error *error) {
 }
 
 static int open_all(sl_agent *a, sl_error *error) {
+    char note[SL_PATH_NOTE_MAX];
+    int result = sl_agent_find_path(a->settings.experiment, note, error);
+    if (result != 0)
+        return result;
     a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->stop_descriptor < 0 || a->bell < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
-    int result = open_node(a, error);
+    result = open_node(a, error);
     if (result == 0)
         result = open_neighbours(a, error);
     if (result == 0)

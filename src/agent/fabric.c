@@ -83,6 +83,22 @@ static struct fi_info *make_hints(const char *provider) {
     return hints;
 }
 
+bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
+    struct fi_info *hints = make_hints(provider), *info = NULL;
+    int result = -FI_ENOMEM;
+    if (hints != NULL) {
+        hints->caps |= FI_HMEM;
+        hints->domain_attr->mr_mode |= FI_MR_HMEM;
+        result = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+        fi_freeinfo(hints);
+    }
+    if (result == 0)
+        fi_freeinfo(info);
+    else
+        snprintf(reason, bytes, "provider '%s' offers no GPU memory (FI_HMEM) on connection-oriented endpoints here: %s", provider, fi_strerror(-result));
+    return result == 0;
+}
+
 static int fail(sl_error *error, int code, const char *what, int fi_code) {
     return sl_fail(error, code, "fabric: %s failed: %s", what, fi_strerror(-fi_code));
 }

@@ -31,6 +31,8 @@ typedef struct sl_fabric_handlers {
     void (*down)(void *context, void *owner, bool established, const char *reason);
 } sl_fabric_handlers;
 
+/* Does the provider take a GPU's memory (FI_HMEM) on connection-oriented endpoints here? If not, why, in one line. */
+bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes);
 /* Listens on host:port (0: any). */
 int sl_fabric_open(sl_fabric **out, const char *provider, const char *host, uint16_t port,
                    const sl_fabric_handlers *handlers, sl_error *error);

@@ -230,6 +230,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     const sl_schedule *s = &e->optimizer.schedule;
     if (s->kind == SL_SCHEDULE_STEP && s->milestone_count == 0)
         return sl_fail(error, SL_EINVAL, "optimizer.schedule.milestones: is empty; a step schedule needs fractions of the run, such as [0.5, 0.75]");
+    if (e->transport.gpu_direct == SL_GPU_DIRECT_ON && strcmp(e->device, "cpu") == 0)
+        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" needs vectors on a GPU, and device is \"cpu\": set device, or leave it \"off\"");
     if (e->transport.chunk_bytes % 4096 != 0)
         return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096", e->transport.chunk_bytes);
     int result = sl_device_check_name(e->device, error);

@@ -20,6 +20,7 @@ static const char *const compressors[] = {
 static const char *const schedules[] = {"constant", "step", "cosine", NULL};
 static const char *const models[] = {"softmax", "mlp", "quadratic", "lenet5", "resnet20", "lstm", "transformer", NULL};
 static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", "text", NULL};
+static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {"iid", "shards", "dirichlet", "speakers", NULL};
 
 #define AT(field) .offset = offsetof(sl_experiment, field)
@@ -114,6 +115,8 @@ const key sl_keys[] = {
      .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]", .help = "rounds whose parameters are kept; 0 is before the first"},
 
     {"transport.provider", KEY_NAME, AT(transport.provider), .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
+    {"transport.gpu_direct", KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs, .fallback = "\"off\"",
+     .help = "payloads straight from a GPU's memory: on is refused and auto goes through host memory, each with the reason, where that cannot be"},
     {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 4194304), .fallback = "114688",
      .help = "payload of one frame, a multiple of 4096"},
     {"transport.window_chunks", KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64), .fallback = "8", .help = "receive buffers for one neighbour"},

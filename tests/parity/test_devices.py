@@ -110,9 +110,9 @@ def check(starling, name, command):
         raise RuntimeError(f"the metrics differ from the CPU's: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}")
 
 
-def check_refused(starling, device, env, code, *texts):
+def check_refused(starling, device, env, code, *texts, command="sim", otherwise=None):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, "sim", CASES["all-reduce"], folder, device, env)
+        ended = call(starling, command, CASES["all-reduce"], folder, device, env, otherwise)
         said = [line for line in ended.stderr.splitlines() if line]
         if ended.returncode != code or len(said) != 1 or not all(text in said[0] for text in texts):
             raise RuntimeError(f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}")
@@ -170,6 +170,12 @@ def all_tests(starling):
     yield "plug-in of another version", lambda: check_refused(starling, "cuda:0", other, 2, "built for another Starling", "interface")
     yield "a GPU that is not there", lambda: check_refused(starling, "cuda:3", emulated, 2, "device: cuda:3", "the only GPU here is cuda:0")
     yield "auto takes the GPU", lambda: check_refused(starling, "auto", emulated, 0, "device auto is cuda:0")
+    # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
+    direct = {gpu_direct: {"command": "run", "otherwise": {"transport": {"gpu_direct": gpu_direct, "chunk_bytes": 4096}}} for gpu_direct in ("auto", "on")}
+    yield "GPU-direct demanded", lambda: check_refused(starling, "cuda:0", emulated, 2, 'gpu_direct: "on" is refused: provider \'tcp\' offers', "through host memory",
+                                                       **direct["on"])
+    yield "GPU-direct auto", lambda: check_refused(starling, "cuda:0", emulated, 0, "gpu_direct auto is off", "through host memory: provider 'tcp' offers", **direct["auto"])
+    yield "GPU-direct without a GPU", lambda: check_refused(starling, "cpu", {}, 2, 'gpu_direct: "on" needs vectors on a GPU', **direct["on"])
     yield "no device's name", lambda: check_refused(starling, "gpu", emulated, 2, '"gpu" is not allowed', '"cuda:0"')
 
 
