@@ -102,11 +102,21 @@ double sl_rng_normal(sl_rng *rng) {
     return radius * cos(6.283185307179586 * sl_rng_uniform(rng));
 }
 
+/* Places are drawn some steps ahead of their use, so that items far away in memory are on their way. */
 void sl_rng_shuffle(sl_rng *rng, uint32_t *items, uint32_t count) {
-    for (uint32_t i = count; i > 1; i--) {
-        uint32_t j = sl_rng_below(rng, i);
-        uint32_t swap = items[i - 1];
-        items[i - 1] = items[j];
-        items[j] = swap;
+    enum { AHEAD = 32 };
+    uint32_t places[AHEAD];
+    for (uint32_t last = count; last > 1;) {
+        uint32_t steps = last - 1 < AHEAD ? last - 1 : AHEAD;
+        for (uint32_t k = 0; k < steps; k++) {
+            places[k] = sl_rng_below(rng, last - k);
+            __builtin_prefetch(&items[places[k]], 1);
+        }
+        for (uint32_t k = 0; k < steps; k++) {
+            last--;
+            uint32_t swap = items[last];
+            items[last] = items[places[k]];
+            items[places[k]] = swap;
+        }
     }
 }

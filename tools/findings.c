@@ -65,14 +65,6 @@ static int take_eigenvalues(findings *f, sl_error *error) {
     return sl_spectrum_eigenvalues(f->asked.topology, f->real, f->imaginary, error);
 }
 
-/* By formula where a search would have to be made. */
-static int take_spectrum(findings *f, sl_error *error) {
-    const sl_topology *t = f->asked.topology;
-    if (f->report.nodes > SL_SPECTRUM_DENSE_NODES_MAX && sl_spectrum_closed_form(&f->spectrum, sl_topology_description(t)))
-        return 0;
-    return sl_spectrum_compute(&f->spectrum, t, NULL, error);
-}
-
 static int take_topology(findings *f, sl_error *error) {
     static const double decays[] = FINDINGS_DECAYS;
     const sl_topology *t = f->asked.topology;
@@ -83,7 +75,7 @@ static int take_topology(findings *f, sl_error *error) {
     f->optimized = sl_topology_optimum(&f->optimum, t);
     int result = sl_topology_structure(&f->structure, t, error);
     if (result == 0)
-        result = take_spectrum(f, error);
+        result = sl_spectrum_compute(&f->spectrum, t, NULL, error);
     if (result == 0)
         result = take_errors(f, error);
     if (result == 0)

@@ -13,9 +13,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+/* Only the modules that are under the LGPL. */
+#define NSUPERNODAL
+#define NMODIFY
+#define NMATRIXOPS
 #include <suitesparse/cholmod.h>
 
-enum { BASIS = 24, RESTARTS = 12 };
+enum { BASIS = 32, RESTARTS = 12 };
 static const double relative_tolerance = 1e-11; /* of the gap */
 
 struct factor {
@@ -60,6 +64,7 @@ factor *factor_open(const sparse *w, end which, factor_cost *cost) {
     *f = (factor){.w = w, .which = which, .size = (int)w->nodes - (which == UPPER)};
     cholmod_start(&f->common);
     f->common.print = 0;
+    f->common.supernodal = CHOLMOD_SIMPLICIAL;
     f->common.final_ll = 1; /* fails where the matrix is not positive definite */
     size_t n = (size_t)f->size;
     f->matrix = cholmod_allocate_sparse(n, n, n + w->edges / 2, 0, 1, 1, CHOLMOD_REAL, &f->common);
@@ -210,12 +215,12 @@ static bool is_good(const ritz *r, double tolerance) {
     return r->residual <= tolerance && ritz_error(r) <= relative_tolerance * r->value;
 }
 
-/* Moves the shift to just below the value sought, of which `guess` is an upper bound: its error goes with the square of the residual, and where the
- * factor finds that this was not enough, further away, but not below a shift that has served. */
-static bool choose_shift(factor *f, double guess, double residual) {
+/* Moves the shift to below the value sought, of which `guess` is an upper bound with about that error; where the factor finds that this was not
+ * enough, further away, but not below a shift that has served. */
+static bool choose_shift(factor *f, double guess, double about) {
     double served = f->shift;
     if (f->which == LOWER && guess > SMALL_GAP)
-        for (double distance = 4 * residual * residual + 1e-15; guess - distance > served; distance *= 8)
+        for (double distance = about + 1e-15; guess - distance > served; distance *= 8)
             if (factor_shifted(f, guess - distance))
                 return true;
     return factor_shifted(f, served);
@@ -236,7 +241,8 @@ int inverse_lanczos(factor *f, double guess, double guess_residual, double toler
         if (result != 0 || is_good(out, tolerance) || out->residual > 0.5 * before)
             break;
         before = out->residual;
-        shifted = choose_shift(f, out->value, out->residual);
+        if (f->which == LOWER)
+            shifted = choose_shift(f, out->value, 10 * ritz_error(out)); /* an estimate, and a factor too many would cost more than what it overestimates */
     }
     krylov_close(&k);
     return result;

@@ -33,18 +33,28 @@ static void recurrence_close(recurrence *r) {
 /* What the second run knows of a step beforehand. */
 typedef struct replay {
     double alpha, mean;
-    double coefficients[2]; /* of q_k in the two eigenvectors */
+    double now[2], before[2]; /* by `end`: of q_k and of q_(k-1) in the eigenvectors */
+    bool adds;                /* both, to the eigenvectors: every other step, so that these are read and written half as often */
     double **vectors;
 } replay;
 
-/* last = W q_k - beta q_(k-1); returns its product with q_k, and its sum over nodes in *total. In the second run: last = beta_(k+1) q_(k+1), and q_k is
- * added to the eigenvectors, all in one sweep. Most of a step goes by in this loop, which is bound by how many reads of v it has under way: hence the
+/* last = W q_k - beta q_(k-1); returns its product with q_k, and its sum over nodes in *total. In the second run: last = beta_(k+1) q_(k+1), and the
+ * eigenvectors grow, all in one sweep. Most of a step goes by in this loop, which is bound by how many reads of v it has under way: hence the
  * prefetch. It is compiled once for each degree that regular graphs commonly have (0: any), and for equal weights. */
-__attribute__((always_inline)) static inline double multiply_rows(recurrence *r, uint32_t degree, bool even, const replay *again, double *total) {
+__attribute__((always_inline)) static inline double multiply_rows(recurrence *r, uint32_t degree, bool even, const replay *again, bool adds, double *total) {
     const sparse *w = r->w;
     const uint32_t *peer = w->peers;
     const double *v = r->v, *weight = w->weights, *self = w->self, scale = 1 / r->norm, back = r->norm / r->last_norm;
-    double *last = r->last, dot = 0, added = 0;
+    const double edge = w->even, kept = w->self[0]; /* by every node, where degrees and weights are equal */
+    double *last = r->last, dot = 0, added = 0, *upper = NULL, *lower = NULL, now[2] = {0}, before[2] = {0};
+    if (adds) {
+        upper = again->vectors[UPPER];
+        lower = again->vectors[LOWER];
+        for (end which = UPPER; which <= LOWER; which++) {
+            now[which] = again->now[which] * scale;
+            before[which] = again->before[which] / r->last_norm;
+        }
+    }
     for (uint32_t i = 0; i < w->nodes; i++) {
         const uint32_t *stop = degree > 0 ? peer + degree : w->peers + w->start[i + 1];
         double sum = 0;
@@ -52,11 +62,13 @@ __attribute__((always_inline)) static inline double multiply_rows(recurrence *r,
             __builtin_prefetch(&v[peer[SPARSE_AHEAD]], 0, 2);
             sum += even ? v[*peer] : *weight++ * v[*peer];
         }
-        double y = scale * ((even ? w->even * sum : sum) + self[i] * v[i]) - back * last[i];
+        double y = scale * ((even ? edge * sum : sum) + (even && degree > 0 ? kept : self[i]) * v[i]) - back * last[i];
+        if (adds) {
+            upper[i] += now[UPPER] * v[i] + before[UPPER] * last[i];
+            lower[i] += now[LOWER] * v[i] + before[LOWER] * last[i];
+        }
         if (again != NULL) {
             last[i] = y - again->alpha * scale * v[i] - again->mean;
-            again->vectors[UPPER][i] += again->coefficients[UPPER] * scale * v[i];
-            again->vectors[LOWER][i] += again->coefficients[LOWER] * scale * v[i];
         } else {
             last[i] = y;
             dot += y * v[i];
@@ -67,18 +79,25 @@ __attribute__((always_inline)) static inline double multiply_rows(recurrence *r,
     return scale * dot;
 }
 
+/* The three kinds of step. */
+__attribute__((always_inline)) static inline double multiply_kind(recurrence *r, uint32_t degree, bool even, const replay *again, double *total) {
+    if (again == NULL)
+        return multiply_rows(r, degree, even, NULL, false, total);
+    return again->adds ? multiply_rows(r, degree, even, again, true, total) : multiply_rows(r, degree, even, again, false, total);
+}
+
 static double multiply(recurrence *r, const replay *again, double *total) {
     if (isnan(r->w->even))
-        return multiply_rows(r, 0, false, again, total);
+        return multiply_kind(r, 0, false, again, total);
     switch (r->w->degree) {
     case 3:
-        return multiply_rows(r, 3, true, again, total);
+        return multiply_kind(r, 3, true, again, total);
     case 4:
-        return multiply_rows(r, 4, true, again, total);
+        return multiply_kind(r, 4, true, again, total);
     case 6:
-        return multiply_rows(r, 6, true, again, total);
+        return multiply_kind(r, 6, true, again, total);
     default:
-        return multiply_rows(r, 0, true, again, total);
+        return multiply_kind(r, 0, true, again, total);
     }
 }
 
@@ -213,8 +232,12 @@ int lanczos_vectors(const lanczos *l, double *vectors[2]) {
     for (end which = UPPER; which <= LOWER; which++)
         memset(vectors[which], 0, l->now.w->nodes * sizeof(double));
     for (uint32_t k = 0; result == 0 && k < l->steps; k++) {
-        replay again = {l->alpha[k], l->means[k], {coefficient(&l->ends[UPPER], k), coefficient(&l->ends[LOWER], k)}, vectors};
+        replay again = {.alpha = l->alpha[k], .mean = l->means[k], .adds = k % 2 == 1 || k + 1 == l->steps, .vectors = vectors};
         double none;
+        for (end which = UPPER; which <= LOWER; which++) {
+            again.now[which] = coefficient(&l->ends[which], k);
+            again.before[which] = k % 2 == 1 ? coefficient(&l->ends[which], k - 1) : 0; /* else in it already */
+        }
         multiply(&r, &again, &none);
         advance(&r, l->beta[k]);
     }

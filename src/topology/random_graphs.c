@@ -10,7 +10,7 @@
 
 #define RANDOM(label, text) .info = {.name = label, .meaning = text, .random = true, .weighting = SL_WEIGHTING_METROPOLIS}
 
-enum { SWAPS_A_STUB = 200 };
+enum { SWAPS_A_STUB = 200, AHEAD = 16 };
 
 /* ---- random-regular ---- */
 
@@ -55,6 +55,13 @@ static bool swap_pairs(matching *m, uint32_t p, uint32_t q) {
     return true;
 }
 
+/* Pairs are all over memory: a later one's rows are called for while this one is at work. */
+static void call_ahead(const matching *m, uint32_t pair) {
+    if (pair + AHEAD < m->n * m->d / 2)
+        for (uint32_t k = 0; k < 2; k++)
+            __builtin_prefetch(&m->joined[(size_t)m->stubs[2 * (pair + AHEAD) + k] * m->d], 1);
+}
+
 /* The pairing model, its loops and double edges removed by random swaps (McKay, Wormald 1990 in spirit). */
 static bool pair_stubs(matching *m, sl_rng *rng) {
     uint32_t pairs = m->n * m->d / 2, fill = 0;
@@ -63,15 +70,18 @@ static bool pair_stubs(matching *m, sl_rng *rng) {
     sl_rng_shuffle(rng, m->stubs, m->n * m->d);
     memset(m->joined, 0xFF, (size_t)m->n * m->d * sizeof *m->joined);
     for (uint32_t p = 0; p < pairs; p++) {
+        call_ahead(m, p);
         replace(m, m->stubs[2 * p], UINT32_MAX, m->stubs[2 * p + 1]);
         replace(m, m->stubs[2 * p + 1], UINT32_MAX, m->stubs[2 * p]);
     }
-    for (uint32_t p = 0; p < pairs; p++)
+    for (uint32_t p = 0; p < pairs; p++) {
+        call_ahead(m, p);
         for (fill = 0; is_bad(m, p); fill++) {
             if (fill == SWAPS_A_STUB * m->d)
                 return false;
             swap_pairs(m, p, sl_rng_below(rng, pairs));
         }
+    }
     return true;
 }
 
@@ -103,8 +113,8 @@ static int generate_random_regular(const sl_topology_spec *spec, uint64_t attemp
                                            "choose a smaller degree or family 'complete'", d, n, (unsigned long long)spec->seed);
     edge_list *list = edge_lists_add(out);
     edge_list_reserve(list, stubs);
-    for (size_t p = 0; result == 0 && p < stubs / 2; p++)
-        edge_list_push_both(list, m.stubs[2 * p], m.stubs[2 * p + 1]);
+    for (size_t s = 0; result == 0 && s < stubs; s++) /* in order of receivers, in which rows are filled soonest */
+        edge_list_push_half(list, m.joined[s], (uint32_t)(s / d));
     free(m.stubs);
     free(m.joined);
     return result;

@@ -12,7 +12,8 @@
 
 enum { PATIENCE = 200, GUESS_STEPS = 60 };
 static const double factor_entries_max = 1.5e8; /* 1.2 GB */
-static const double operations_a_factor = 0.1;  /* a factor's operations run in cache */
+static const double factor_weight = 3;          /* an operation of a factor counts as so many: they wait for one another */
+static const double recurrence_share = 0.9;     /* of the tolerance: what the recurrence promises, its vectors keep to a few digits */
 static const double rounding = 0x1p-48;         /* of a gap that is written over the edges, relative */
 
 typedef struct search {
@@ -63,7 +64,7 @@ static int invert(search *s, end which) {
     factor_cost cost;
     factor *f = factor_open(&s->w, which, &cost);
     int result = 0;
-    if (f != NULL && cost.entries <= factor_entries_max && operations_a_factor * cost.operations <= s->settings->work_max) {
+    if (f != NULL && cost.entries <= factor_entries_max && factor_weight * cost.operations <= s->settings->work_max) {
         result = inverse_lanczos(f, guess->gap, guess->estimate, s->settings->tolerance, &s->ends[which], s->vectors[which], &s->products);
         s->inverted[which] = result == 0;
     }
@@ -92,7 +93,7 @@ static bool is_for_factor(const search *s, end which) {
 
 static int run(search *s) {
     lanczos *l = &s->recurrence;
-    double tolerance = s->settings->tolerance / 2;
+    double tolerance = recurrence_share * s->settings->tolerance;
     sl_spectrum_method method = s->settings->method;
     uint32_t steps_max = affordable_steps(&s->w, s->settings->work_max);
     int result = lanczos_open(l, &s->w);

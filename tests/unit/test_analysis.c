@@ -142,6 +142,42 @@ START_TEST(large_graphs_are_bounded) {
 }
 END_TEST
 
+/* How many hops it takes from `source` to all. */
+static uint32_t eccentricity(const sl_topology *t, uint32_t source, uint32_t *queue, uint32_t *seen) {
+    uint32_t head = 0, tail = 1, hops = 0;
+    queue[0] = source;
+    seen[source] = source + 1;
+    for (; head < tail; hops++)
+        for (uint32_t end = tail; head < end; head++) {
+            const uint32_t *peers;
+            uint32_t count = sl_topology_peers(t, queue[head], &peers);
+            for (uint32_t k = 0; k < count; k++)
+                if (seen[peers[k]] != source + 1) {
+                    seen[peers[k]] = source + 1;
+                    queue[tail++] = peers[k];
+                }
+        }
+    return hops - 1;
+}
+
+/* Too many nodes for a search from each within the limit of work, which is made here. */
+START_TEST(a_diameter_is_within_its_bounds) {
+    enum { NODES = 6000 };
+    static uint32_t queue[NODES], seen[NODES];
+    sl_topology *t = parse("{\"nodes\": 6000, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 3}");
+    sl_structure s;
+    ck_assert_int_eq(sl_topology_structure(&s, t, &error), 0);
+    uint32_t diameter = 0;
+    for (uint32_t i = 0; i < NODES; i++) {
+        uint32_t hops = eccentricity(t, i, queue, seen);
+        diameter = hops > diameter ? hops : diameter;
+    }
+    sl_topology_close(&t);
+    ck_assert_msg(s.diameter.low < s.diameter.high && s.diameter.low <= diameter && diameter <= s.diameter.high, "%u is not within %llu .. %llu", diameter,
+                  (unsigned long long)s.diameter.low, (unsigned long long)s.diameter.high);
+}
+END_TEST
+
 /* ---- agreement ---- */
 
 START_TEST(agreement_is_numpys) {
@@ -250,7 +286,7 @@ int main(void) {
     tcase_add_loop_test(references, agreement_is_numpys, 0, ANALYSES);
     tcase_add_loop_test(references, the_worst_loss_is_numpys, 0, ANALYSES);
     suite_add_tcase(suite, references);
-    ADD_TESTS(suite, "structure", structure_of_families_is_known, formulas_are_what_is_found, large_graphs_are_bounded);
+    ADD_TESTS(suite, "structure", structure_of_families_is_known, formulas_are_what_is_found, a_diameter_is_within_its_bounds, large_graphs_are_bounded);
     ADD_TESTS(suite, "agreement", exact_schedules_are_recognised, rounds_follow_from_the_gap, mixing_times_lie_between_their_bounds);
     ADD_TESTS(suite, "cost", rounds_cost_what_their_slowest_edge_or_port_does);
     return run_suite(suite);

@@ -76,9 +76,28 @@ START_TEST(shuffle_is_a_permutation) {
 }
 END_TEST
 
+/* Whatever is drawn ahead: from the last item on, each is exchanged with one at or before it. */
+START_TEST(shuffle_is_that_of_fisher_and_yates) {
+    uint32_t items[100], plain[100];
+    for (uint32_t count = 0; count <= 100; count++) {
+        for (uint32_t i = 0; i < count; i++)
+            items[i] = plain[i] = i;
+        sl_rng rng = sl_rng_open(3, 0, count, SL_PURPOSE_SHUFFLE), again = rng;
+        sl_rng_shuffle(&rng, items, count);
+        for (uint32_t last = count; last-- > 1;) {
+            uint32_t j = sl_rng_below(&again, last + 1), swap = plain[last];
+            plain[last] = plain[j];
+            plain[j] = swap;
+        }
+        ck_assert_mem_eq(items, plain, count * sizeof *items);
+        ck_assert_uint_eq(sl_rng_u32(&rng), sl_rng_u32(&again));
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("rng");
     ADD_TESTS(suite, "philox", philox_gives_the_published_answers, a_cursor_reads_the_stream_in_order);
-    ADD_TESTS(suite, "draws", below_is_uniform_and_in_range, normal_has_mean_0_and_variance_1, shuffle_is_a_permutation);
+    ADD_TESTS(suite, "draws", below_is_uniform_and_in_range, normal_has_mean_0_and_variance_1, shuffle_is_a_permutation, shuffle_is_that_of_fisher_and_yates);
     return run_suite(suite);
 }
