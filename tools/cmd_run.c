@@ -70,6 +70,7 @@ int cmd_run(int argc, char **argv) {
             result = trial_find_path(&t, &o, &error);
         if (result == 0) {
             choose_folder(&o, t.experiment, "", path);
+            trial_warn(&t);
             code = run_in(&t, path);
         } else {
             complain("%s", error.text);

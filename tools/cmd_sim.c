@@ -51,6 +51,7 @@ int cmd_sim(int argc, char **argv) {
         char path[SL_PATH_MAX];
         if (trial_open(&t, &o, &error) == 0) {
             choose_folder(&o, t.experiment, "", path);
+            trial_warn(&t);
             code = run_in(&t, path);
         } else {
             complain("%s", error.text);

@@ -148,6 +148,7 @@ void findings_close(findings *f) {
 
 /* Weights that were meant to sum to 1, and were rounded. */
 #define ALMOST 1e-3
+#define ROUNDING 1e-12
 
 static bool is_almost(bool holds, double residual) {
     return !holds && residual < ALMOST;
@@ -187,7 +188,9 @@ size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]) {
         NOTE("Only columns sum to 1: averages need push-sum, whose weights settle between %.4g and %.4g of 1.", f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
     if (f->exact_after > 0 && f->report.nodes > 1)
         NOTE("The average is exact after %u round%s.", f->exact_after, f->exact_after == 1 ? "" : "s");
-    if (f->spectrum.singular_2 > 1 + 1e-12)
+    if (f->spectrum.gap < -ROUNDING)
+        NOTE("rho is above 1: averaging drives nodes further apart for ever. Make the weights of the edges smaller, or their signs positive.");
+    else if (f->spectrum.singular_2 > 1 + ROUNDING)
         NOTE("||W - J|| is above 1: %s can take nodes further apart before they agree.", f->report.period > 1 ? "a period" : "a round");
     if (!f->spectrum.converged)
         NOTE("The eigenvalues did not settle within the limit of work: rho is at least what is given, the gap at most.");

@@ -108,8 +108,8 @@ static void print_agreement(const findings *f) {
         printf("  shares              %.4g to %.4g of an even one\n", f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
     if (!f->structure.connected)
         return;
-    printf("  transient rounds    about %s with the same data everywhere", name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, true), 2));
-    printf(", %s otherwise\n", name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, false), 2));
+    printf("  transient rounds    %s with the same data everywhere", name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, true), 2));
+    printf(", %s otherwise (in order of magnitude)\n", name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, false), 2));
     print_loss(f);
 }
 

@@ -188,6 +188,20 @@ static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *to
     return result;
 }
 
+/* Averages that swing between the two sides of a bipartite graph. A step below 1 leaves the models something of their own, and so does exact diffusion with (I + W)/2. */
+static void warn_of_swinging(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology) {
+    bool keeps = a->route != SL_ROUTE_TOPOLOGY || a == &sl_exact_diffusion || (fit->step > 0 && fit->step < 1);
+    if (keeps || fit->warning[0] != '\0' || !sl_topology_alternates(topology))
+        return;
+    const sl_topology_spec *spec = sl_topology_description(topology);
+    bool listed = spec->weighting == SL_WEIGHTING_EXPLICIT;
+    snprintf(fit->warning, sizeof fit->warning,
+             "the graph is bipartite and no node keeps a weight for itself (lambda_n = -1), so that models of its two sides change places for ever and never agree; take %s",
+             listed ? "(I + W)/2 in place of the listed W" : "the lazy form of the weights, ");
+    if (!listed)
+        snprintf(fit->warning + strlen(fit->warning), sizeof fit->warning - strlen(fit->warning), "\"%s\"", sl_weighting_name(spec->weighting, true));
+}
+
 int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology, bool momentum, size_t dimension,
                      sl_error *error) {
     const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
@@ -203,5 +217,7 @@ int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_to
         result = fit_compressor(a, out, dimension, error);
     if (result == 0 && dimension > 0)
         result = derive_step(a, out, topology, error);
+    if (result == 0)
+        warn_of_swinging(a, out, topology);
     return result;
 }

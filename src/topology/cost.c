@@ -70,5 +70,5 @@ double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, d
 }
 
 double sl_transient_rounds(uint64_t nodes, double gap, bool same_data) {
-    return pow((double)nodes, 3) / pow(gap, same_data ? 2 : 4);
+    return gap <= 0 ? INFINITY : pow((double)nodes, 3) / pow(gap, same_data ? 2 : 4);
 }

@@ -398,6 +398,21 @@ def averages_that_swing_for_ever(scene):
     check(ended.code == 0 and "bipartite and no node keeps" in ended.out and "lazy-max-degree0" in ended.out, f"code {ended.code}, {ended.out!r}")
     ended = analyse(scene, '{"nodes": 4, "family": "ring", "weights": "lazy-max-degree0"}')
     check(ended.code == 0 and "note" not in ended.out, f"code {ended.code}, {ended.out!r}")
+    ring = {"nodes": 4, "family": "ring", "weights": "metropolis0"}
+    for algorithm, warned in (("d-psgd", True), ("exact-diffusion", False), ("all-reduce", False)):
+        ended = scene.call("check", scene.experiment(**SHORT, topology=ring, algorithm=algorithm))
+        check(ended.code == 0 and ('"lazy-metropolis0"' in ended.out) == warned == ("warning" in ended.out), f"{algorithm}: code {ended.code}, {ended.out!r}")
+    ended = scene.call("sim", scene.experiment(**SHORT, topology=ring), "--out", scene.path("swinging"))
+    check(ended.code == 0 and "lambda_n = -1" in ended.err and len(ended.err.splitlines()) == 1, f"code {ended.code}, {ended.err!r}")
+
+
+def averages_that_run_away(scene):
+    """Weights that sum to 1 and all the same drive nodes apart."""
+    weights = '{"nodes": 3, "edges": [[0,0,-1.8], [1,1,-1.8], [2,2,-1.8], [0,1,1.4], [1,0,1.4], [1,2,1.4], [2,1,1.4], [0,2,1.4], [2,0,1.4]]}'
+    ended = analyse(scene, weights)
+    check(ended.code == 0 and "rho is above 1" in ended.out and "infinite with the same data" in ended.out, f"code {ended.code}, {ended.out!r}")
+    ended = scene.call("check", scene.write("apart.json", weights))
+    check(ended.code == 0 and "never agree" in ended.out, f"code {ended.code}, {ended.out!r}")
 
 
 def help_and_version(scene):
@@ -419,4 +434,4 @@ if __name__ == "__main__":
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
                roster_of_another_size, roster_malformed, rank_beyond_the_topology, topologies_that_cannot_be_made,
                topology_that_is_not_what_its_hash_says, pictures_that_cannot_be_drawn, rankings_of_what_cannot_be_ranked,
-               topologies_that_cannot_be_analysed, topologies_that_are_not_good_enough, averages_that_swing_for_ever, bad_usage, help_and_version])
+               topologies_that_cannot_be_analysed, topologies_that_are_not_good_enough, averages_that_swing_for_ever, averages_that_run_away, bad_usage, help_and_version])
