@@ -15,7 +15,7 @@ static const char help[] =
     "Opens every family that fits N nodes, with suitable parameters and the weights that agree soonest, and ranks them by the time that gossip averaging takes\n"
     "until the distance to agreement has shrunk to E, from the worst start: rounds times the time of a round (computing not counted).\n"
     "\n"
-    "  --nodes N        2 to 2000\n"
+    "  --nodes N        2 to 10000\n"
     "  --links FILE     bandwidth and latency of each pair of nodes; also tries to number the nodes along fast links\n"
     "  --link MBIT:MS   all links alike: bandwidth in Mbit/s and latency in ms (default 10000:0.1)\n"
     "  --parameters D   of the model, 4 bytes each (default 1000000)\n"
@@ -120,9 +120,22 @@ static const char *weights_of(const sl_candidate *c) {
     return c->weighting == SL_WEIGHTING_EXPLICIT ? "its own" : sl_weighting_name(c->weighting, false);
 }
 
+/* "-" where it is not known. */
+static void print_number(int width, int digits, double value) {
+    if (isnan(value))
+        printf(" %*s", width, "-");
+    else
+        printf(" %*.*g", width, digits, value);
+}
+
 static void print_candidate(size_t place, const sl_candidate *c) {
-    printf("%3zu.  %-25s %-15s %8.6g %10.4g %10.4g %12.4g %10.4g %6u%s%s\n", place + 1, c->name, weights_of(c), c->rounds, 1e-6 * c->bytes, c->round_seconds,
-           c->seconds, c->gap, c->degree_max, c->why[0] != '\0' ? "  " : "", c->why);
+    printf("%3zu.  %-25s %-15s", place + 1, c->name, weights_of(c));
+    print_number(8, 6, c->rounds);
+    print_number(10, 4, 1e-6 * c->bytes);
+    print_number(10, 4, c->round_seconds);
+    print_number(12, 4, c->seconds);
+    print_number(10, 4, c->gap);
+    printf(" %6u%s%s\n", c->degree_max, c->why[0] != '\0' ? "  " : "", c->why);
 }
 
 static void print_ranking(const sl_ranking *ranking, size_t count) {

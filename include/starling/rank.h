@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define SL_RANK_NODES_MAX 2000u
+#define SL_RANK_NODES_MAX 10000u
 #define SL_RANK_NAME_MAX 64
 #define SL_RANK_WHY_MAX 256
 

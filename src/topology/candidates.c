@@ -104,6 +104,23 @@ static void add_matcha(candidates *c, uint32_t nodes, uint64_t seed) {
     }
 }
 
+/* Of the families whose degree grows with the number of nodes; one each way. */
+static uint64_t edges_of(const sl_topology_spec *spec) {
+    uint64_t degree = spec->family == SL_FAMILY_COMPLETE ? spec->nodes - 1 : spec->family == SL_FAMILY_CLUSTERS ? spec->nodes / spec->clusters : 0;
+    for (uint32_t d = 0; spec->family == SL_FAMILY_HYPER_CUBOID && d < spec->side_count; d++)
+        degree += spec->sides[d] - 1;
+    return degree * spec->nodes * (spec->bridge_every > 1 ? spec->bridge_every : 1);
+}
+
+static void leave_out_large(candidates *c) {
+    size_t kept = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (edges_of(&c->specs[i]) <= CANDIDATE_EDGES_MAX)
+            c->specs[kept++] = c->specs[i];
+    c->some_too_large = kept < c->count;
+    c->count = kept;
+}
+
 void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks) {
     static const sl_family plain[] = {
         SL_FAMILY_RING, SL_FAMILY_STAR, SL_FAMILY_COMPLETE, SL_FAMILY_HYPERCUBE, SL_FAMILY_K_ARY_TREE, SL_FAMILY_SYMMETRIC_EXPONENTIAL,
@@ -127,6 +144,7 @@ void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clust
     add_matcha(out, nodes, seed);
     for (size_t i = 0; racks != NULL && i < racks->count; i++)
         add_clusters(out, nodes, racks->clusters[i]);
+    leave_out_large(out);
 }
 
 static void append(char *text, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));

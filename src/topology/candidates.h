@@ -19,7 +19,9 @@ int links_clusterings(clusterings *out, const uint32_t *order, const sl_links *l
 typedef struct candidates {
     sl_topology_spec specs[CANDIDATES_MAX];
     size_t count;
+    bool some_too_large; /* graphs of more than CANDIDATE_EDGES_MAX edges, one each way, are left out */
 } candidates;
+#define CANDIDATE_EDGES_MAX 20000000u
 
 /* Each family with suitable parameters; whether a family fits the number of nodes at all is for sl_topology_open() to say. racks: where links differ, so that it matters
  * which node has which number; NULL where they do not. */

@@ -13,6 +13,7 @@
 
 enum { FIRST_ROUNDS = 8, ERROR_ROUNDS = 64, NOTES_MAX = 16, OPTIMAL_NODES_MAX = 128 };
 #define ROUNDING 1e-11 /* errors below tell nothing of the rate any more */
+#define SPECTRUM_WORK 5e9 /* multiplications and additions: some seconds */
 #define BUSY 4         /* times the mean that a node sends, from where on it is worth a word */
 #define SLOW 2         /* times the fastest link's time, likewise */
 
@@ -30,7 +31,7 @@ void sl_rank_defaults(sl_rank_settings *settings) {
 
 /* ---- how many rounds ---- */
 
-/* What a round takes off, from the errors of the first rounds: over the last whole period before rounding rules. */
+/* What a round takes off, from the errors of the first rounds: over the last whole period before rounding rules, of which `rounds` hold one at least. */
 static double gap_along(const double *errors, uint32_t rounds, uint32_t period) {
     uint32_t last = 0;
     while (last < rounds && errors[last] > ROUNDING)
@@ -39,6 +40,18 @@ static double gap_along(const double *errors, uint32_t rounds, uint32_t period) 
         return 1;
     double ratio = last > period ? errors[last - 1] / errors[last - 1 - period] : errors[last - 1];
     return -expm1(log(ratio) / (last > period ? period : last));
+}
+
+/* Of W or of a period; NaN: not found within the limit. */
+static int find_gap(double *gap, const sl_topology *t, sl_error *error) {
+    sl_spectrum spectrum;
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.work_max = SPECTRUM_WORK;
+    int result = sl_spectrum_compute(&spectrum, t, &settings, error);
+    if (result == 0)
+        *gap = spectrum.converged ? spectrum.gap : NAN;
+    return result;
 }
 
 /* Errors of as many rounds as it takes to come to epsilon, or else of *rounds and the limits that there are; malloc'ed. Not of the rounds after which nothing is left
@@ -63,7 +76,14 @@ static int follow(double **errors, uint32_t *rounds, const sl_candidate *c, doub
     return 0;
 }
 
-/* A schedule is followed round by round. */
+static uint32_t count_known(const double *errors, uint32_t rounds) {
+    uint32_t known = 0;
+    while (known < rounds && !isnan(errors[known]))
+        known++;
+    return known;
+}
+
+/* A schedule is followed round by round, for two periods at least; where that is too much work, a period's spectrum has to do. */
 static int judge_schedule(sl_candidate *c, double epsilon, sl_error *error) {
     uint32_t period = sl_topology_period(c->topology), rounds = 2 * period > ERROR_ROUNDS ? 2 * period : ERROR_ROUNDS;
     double *errors = NULL;
@@ -72,32 +92,45 @@ static int judge_schedule(sl_candidate *c, double epsilon, sl_error *error) {
         result = follow(&errors, &rounds, c, epsilon, error);
     if (result != 0)
         return result;
-    c->gap = c->exact_after > 0 ? 1 : gap_along(errors, rounds, period);
-    c->rounds = isnan(errors[0]) ? NAN : sl_rounds_along(errors, rounds, period, c->gap, epsilon);
+    uint32_t known = count_known(errors, rounds);
+    if (c->exact_after > 0) {
+        c->gap = 1;
+    } else if (known > period || (known > 0 && errors[known - 1] <= epsilon)) {
+        c->gap = gap_along(errors, known, period);
+    } else {
+        result = find_gap(&c->gap, c->topology, error);
+        c->gap = -expm1(log1p(-c->gap) / period);
+    }
+    c->rounds = sl_rounds_along(errors, known, period, c->gap, epsilon);
     if (c->exact_after > 0) /* gap 1: the round after those that are known, or sooner */
-        c->rounds = isnan(c->rounds) ? c->exact_after : fmin(c->rounds, c->exact_after);
+        c->rounds = fmin(c->rounds, c->exact_after);
+    free(errors);
+    return result;
+}
+
+/* W is not symmetric: its first rounds may do less than rho says. */
+static int judge_directed(sl_candidate *c, double epsilon, sl_error *error) {
+    double *errors = NULL;
+    uint32_t rounds = ERROR_ROUNDS;
+    int result = follow(&errors, &rounds, c, epsilon, error);
+    if (result != 0)
+        return result;
+    uint32_t known = count_known(errors, rounds);
+    if (isnan(c->gap) && known == rounds)
+        c->gap = gap_along(errors, known, 1);
+    c->rounds = sl_rounds_along(errors, known, 1, c->gap, epsilon);
     free(errors);
     return 0;
 }
 
 static int judge_graph(sl_candidate *c, double epsilon, sl_error *error) {
-    sl_spectrum spectrum;
-    int result = sl_spectrum_compute(&spectrum, c->topology, NULL, error);
-    if (result == 0)
-        result = sl_topology_exact_after(&c->exact_after, c->topology, spectrum.symmetric ? 1 : ERROR_ROUNDS, error);
-    if (result != 0)
-        return result;
-    c->gap = c->exact_after > 0 ? 1 : spectrum.gap;
-    c->rounds = c->exact_after > 0 ? c->exact_after : sl_rounds_to(spectrum.gap, epsilon);
-    if (spectrum.symmetric || c->exact_after == 1)
-        return 0;
-    double *errors = NULL; /* W is not symmetric: its first rounds may do less than rho says */
-    uint32_t rounds = ERROR_ROUNDS;
-    result = follow(&errors, &rounds, c, epsilon, error);
-    if (result == 0)
-        c->rounds = sl_rounds_along(errors, rounds, 1, c->gap, epsilon);
-    free(errors);
-    return result;
+    bool symmetric = sl_topology_stochasticity(c->topology).symmetric;
+    int result = sl_topology_exact_after(&c->exact_after, c->topology, symmetric ? 1 : ERROR_ROUNDS, error);
+    c->gap = 1;
+    if (result == 0 && c->exact_after == 0)
+        result = find_gap(&c->gap, c->topology, error);
+    c->rounds = c->exact_after > 0 ? c->exact_after : sl_rounds_to(c->gap, epsilon);
+    return result != 0 || symmetric || c->exact_after == 1 ? result : judge_directed(c, epsilon, error);
 }
 
 static int judge(sl_candidate *c, const sl_rank_settings *s, sl_error *error) {
@@ -266,6 +299,8 @@ static void explain(sl_candidate *c, const sl_rank_settings *s, const span *all)
         because(c, "exact after %u round%s", c->exact_after, c->exact_after == 1 ? "" : "s");
     else if (c->family == SL_FAMILY_ONE_PEER_EXPONENTIAL)
         because(c, "not exact: %u is not a power of two", s->nodes);
+    if (isnan(c->rounds))
+        because(c, "rounds not found within the limit of work");
     if (traffic.sent_max > BUSY * traffic.sent_mean)
         because(c, "one node sends %.4g models a round", traffic.sent_max);
     if (c->relabelled)
@@ -396,6 +431,8 @@ static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
     if (result == 0) {
         qsort(r->items, r->count, sizeof *r->items, by_merit);
         note_everything(r, s, &all, &found.racks);
+        if (list->some_too_large)
+            note(r, "graphs of more than %u edges are left out", CANDIDATE_EDGES_MAX);
     }
     free(list);
     free(found.order);

@@ -252,7 +252,7 @@ START_TEST(settings_that_are_not_allowed) {
     bad[2].nodes = 9;
     bad[3].epsilon = 1;
     bad[4].message_bytes = NAN;
-    static const char *const words[] = {"nodes: 1", "2000", "links", "epsilon", "message_bytes"};
+    static const char *const words[] = {"nodes: 1", "10000", "links", "epsilon", "message_bytes"};
     for (int i = 0; i < 5; i++) {
         sl_ranking *r = NULL;
         ck_assert_int_eq(sl_ranking_open(&r, &bad[i], &error), SL_EINVAL);
