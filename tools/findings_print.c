@@ -124,9 +124,11 @@ static void print_cost(const findings *f) {
     bool timed = f->asked.links != NULL;
     printf("\ncost of a round, %llu parameters\n", (unsigned long long)f->asked.parameters);
     printf("  messages            %.6g, %.4g of a node, %.4g of the busiest\n", f->traffic.messages, f->traffic.sent_mean, f->traffic.sent_max);
+    if (timed)
+        printf("  %-22s %13s %13s %23s %23s\n", "", "", "", "seconds of a round", "seconds to consensus");
     printf("  %-22s %13s %13s", "compressor", "message bytes", "MB per node");
     if (timed)
-        printf(" %11s %11s %11s %11s", "serial s", "parallel s", "consensus s", "parallel s");
+        printf(" %11s %11s %11s %11s", "serial", "parallel", "serial", "parallel");
     putchar('\n');
     for (int k = 0; k < SL_COMPRESSOR_COUNT; k++) {
         const message_cost *m = &f->messages[k];

@@ -28,6 +28,7 @@ static const char help[] =
     "conditions:\n";
 
 enum { REQUIREMENTS_MAX = 32 };
+#define PARAMETERS_MAX 1000000000000000
 
 typedef struct request {
     const char *file, *links;
@@ -47,14 +48,6 @@ static int take_number(double *out, const char *name, const char *text, double m
     }
     complain("--%s %s: expected a number from %g to %g", name, text, min, max);
     return TOOL_USAGE;
-}
-
-static int take_parameters(request *r, const char *text) {
-    double value;
-    if (take_number(&value, "parameters", text, 1, 1e15) != TOOL_OK)
-        return TOOL_USAGE;
-    r->parameters = (uint64_t)value;
-    return TOOL_OK;
 }
 
 static int take_requirement(request *r, const char *text) {
@@ -77,7 +70,7 @@ static int take_option(request *r, int which) {
     case 'r':
         return take_requirement(r, optarg);
     case 'p':
-        return take_parameters(r, optarg);
+        return take_whole(&r->parameters, "parameters", optarg, 1, PARAMETERS_MAX);
     case 'l':
         r->links = optarg;
         return TOOL_OK;
@@ -196,8 +189,8 @@ static int analyse(const request *r) {
     sl_error error = {0};
     int result = open_subject(&s, r, &error), code = TOOL_USAGE;
     inquiry asked = {.topology = s.topology, .spec = &s.spec, .links = s.links, .parameters = r->parameters, .epsilon = r->epsilon, .eigenvalues = r->spectrum};
-    if (result == 0)
-        result = findings_open(&f, &asked, &error);
+    if (result == 0 && (result = findings_open(&f, &asked, &error)) != 0)
+        sl_fail_prefix(&error, result, "%s", r->file);
     if (result == 0 && r->json)
         result = findings_print_json(&f, &error);
     else if (result == 0)

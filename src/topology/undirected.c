@@ -272,7 +272,7 @@ static int settle_clusters(sl_topology_spec *spec, sl_error *error) {
     spec->bridges = spec->bridges == 0 ? 1 : spec->bridges;
     spec->bridge_every = spec->bridge_every == 0 ? 1 : spec->bridge_every;
     if (spec->clusters < 2 || spec->nodes % spec->clusters != 0)
-        return sl_fail(error, SL_EINVAL, "clusters: %u do not divide %u nodes; there must be 2 or more, all of the same size", spec->clusters, spec->nodes);
+        return sl_fail(error, SL_EINVAL, "clusters: %u is not allowed for %u nodes; it must be 2 or more, and divide them", spec->clusters, spec->nodes);
     uint32_t size = spec->nodes / spec->clusters, most = size - 1;
     if (spec->degree == 0)
         spec->degree = most;

@@ -348,7 +348,7 @@ START_TEST(what_cannot_be_is_refused_by_name) {
         {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [2, 4]", "are multiples of 2, so that the graph falls into 2 parts"},
         {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [1, 7]", "offsets[1]: 7 is not allowed for 12 nodes; it must be from 1 to 6"},
         {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [5, 5]", "offsets[1]: 5 stands twice"},
-        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 5", "clusters: 5 do not divide 12 nodes"},
+        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 5", "clusters: 5 is not allowed for 12 nodes"},
         {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"rung\"", "joined: \"rung\" is not known; did you mean \"ring\"?"},
         {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"hypercube\"", "joined: nodes: 3 is not a power of two"},
         {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"torus\"", "joined: \"torus\" is not allowed"},
