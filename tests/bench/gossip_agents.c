@@ -6,7 +6,7 @@
  * gradient is where rounds begin and end: it stamps the end of the last round, waits for all, and stamps the start of the next. KEY=VALUE
  * overrides keys of the experiment: transport.chunk_bytes=1048576, or another algorithm: algorithm.name=local-sgd algorithm.period=1 is an
  * all-reduce. With GOSSIP_NETNS=PREFIX in the environment, agent i moves into network namespace PREFIXi and has address 10.80.0.(i + 1)
- * there (slow_links.sh). What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
+ * there (slow_links.sh). With GOSSIP_GRADIENT_MS=T each gradient takes T ms, without using a processor (device_overlap.sh). What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +38,7 @@ typedef struct process {
     int nodes;
     size_t dimension;
     const char *algorithm;
+    double gradient_ms;
 } process;
 
 static void initial(void *context, uint32_t rank, float *x) {
@@ -62,6 +63,8 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
         p->shared->wrong[rank] = count_wrong(p, rank, x);
     pthread_barrier_wait(&p->shared->barrier);
     p->shared->start[round][rank] = bench_now_ms();
+    if (p->gradient_ms > 0)
+        usleep((useconds_t)(1e3 * p->gradient_ms));
     return 0;
 }
 
@@ -190,6 +193,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     process p = {.nodes = atoi(argv[1]), .dimension = strtoull(argv[2], NULL, 10)};
+    const char *gradient_ms = getenv("GOSSIP_GRADIENT_MS");
+    p.gradient_ms = gradient_ms != NULL ? strtod(gradient_ms, NULL) : 0;
     size_t rounds = strtoull(argv[3], NULL, 10);
     if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension == 0 || rounds == 0 || rounds + WARMUP_ROUNDS + 1 >= ROUNDS_MAX) {
         fprintf(stderr, "gossip_agents: N is 2..%d, D and ROUNDS are positive, ROUNDS below %d\n", NODES_MAX,
