@@ -1,9 +1,10 @@
-/* cuda.cu - an NVIDIA GPU: memory, streams, and the kernels of kernels.h.
+/* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h, and matrix products by cuBLAS.
  *
  * A thread's lane is three streams: operations, copies in, copies out. Bells are rung from streams of their own, one for each of the three kinds (marks of one
  * kind pass in the order in which they were set), so that what calls the host back holds up neither copies nor kernels. Waiting sleeps, it does not spin.
  * The runtime is linked into the plug-in, so that only the driver has to be there.
  */
+#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 #include <mutex>
@@ -13,6 +14,9 @@
 #include <sys/eventfd.h>
 
 #include "gpu/device.h"
+
+/* What cuBLAS works in on these GPUs by default; given to it, so that its results do not depend on what else runs. */
+#define PRODUCT_BYTES ((size_t)32 << 20)
 
 enum { THREADS_OF_BLOCK = 256, COUNTING_BLOCKS = 1024, CAPABILITY_MAJOR_MIN = 8 };
 
@@ -32,20 +36,47 @@ int chosen; /* device; a thread's own choice begins at 0 */
 pthread_key_t leaving;
 cudaStream_t notices[WAYS];
 thread_local lane mine;
+cublasHandle_t products;
+cudaStream_t products_on; /* the stream that it was given last */
+void *products_space;
 std::mutex failure_mutex;
-cudaError_t failure = cudaSuccess;
-const char *failed_operation;
+const char *failure, *failed_operation; /* NULL: none */
 
 /* The first failure is kept. */
-bool check(cudaError_t result, const char *operation) {
-    if (result == cudaSuccess)
-        return true;
+void remember(const char *what, const char *operation) {
     std::lock_guard<std::mutex> lock(failure_mutex);
-    if (failure == cudaSuccess) {
-        failure = result;
+    if (failure == NULL) {
+        failure = what;
         failed_operation = operation;
     }
-    return false;
+}
+
+bool check(cudaError_t result, const char *operation) {
+    if (result != cudaSuccess)
+        remember(cudaGetErrorString(result), operation);
+    return result == cudaSuccess;
+}
+
+bool check(cublasStatus_t result, const char *operation) {
+    if (result != CUBLAS_STATUS_SUCCESS)
+        remember(cublasGetStatusString(result), operation);
+    return result == CUBLAS_STATUS_SUCCESS;
+}
+
+/* Products in single precision throughout (no TF32), each in the order that cuBLAS fixes for its shapes. */
+bool open_products(void) {
+    return check(cublasCreate(&products), "opening cuBLAS") && check(cublasSetMathMode(products, CUBLAS_DEFAULT_MATH), "opening cuBLAS") &&
+           check(cublasSetAtomicsMode(products, CUBLAS_ATOMICS_NOT_ALLOWED), "opening cuBLAS") &&
+           check(cudaMalloc(&products_space, PRODUCT_BYTES), "taking cuBLAS's memory");
+}
+
+/* Another stream makes cuBLAS forget the memory that it was given. */
+void put_products_on(cudaStream_t stream) {
+    if (stream == products_on)
+        return;
+    products_on = stream;
+    check(cublasSetStream(products, stream), "choosing cuBLAS's stream");
+    check(cublasSetWorkspace(products, products_space, PRODUCT_BYTES), "choosing cuBLAS's memory");
 }
 
 /* A thread that ends leaves nothing behind. The program's first thread, which ends with it, does not come here. */
@@ -127,9 +158,10 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;
     const bool opened = check(cudaSetDevice(index), "choosing the device") &&
                         check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "setting the device's flags") &&
-                        open_streams(notices) && pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL;
+                        open_streams(notices) && pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL &&
+                        open_products();
     if (!opened)
-        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index, failed_operation ? failed_operation : "creating a key", cudaGetErrorString(failure));
+        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index, failed_operation ? failed_operation : "creating a key", failure ? failure : "no key is left");
     return opened;
 }
 
@@ -139,9 +171,9 @@ int device_status(char text[DEVICE_TEXT_MAX]) {
     cudaGetLastError(); /* cudaErrorNotReady would stay */
     check(now == cudaErrorNotReady ? cudaSuccess : now, "a kernel or copy");
     std::lock_guard<std::mutex> lock(failure_mutex);
-    if (failure == cudaSuccess)
+    if (failure == NULL)
         return 0;
-    snprintf(text, DEVICE_TEXT_MAX, "%s failed: %s", failed_operation, cudaGetErrorString(failure));
+    snprintf(text, DEVICE_TEXT_MAX, "%s failed: %s", failed_operation, failure);
     return -1;
 }
 
@@ -208,6 +240,10 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
     check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, l->streams[WORK]), "a copy to the device");
     if (check(cudaPointerGetAttributes(&attributes, host), "looking at host memory") && attributes.type != cudaMemoryTypeUnregistered)
         check(cudaStreamSynchronize(l->streams[WORK]), "a copy to the device");
+}
+
+void device_copy_in_later(void *to, const void *host, size_t bytes) {
+    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, stream_of(WORK)), "a copy to the device");
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
@@ -302,6 +338,7 @@ bool device_mark_passed(sl_mark *mark, int bell) {
             name(&arguments, i);                                                                               \
     }
 SL_KERNELS(DEFINE_KERNEL)
+SL_LAYER_KERNELS(DEFINE_KERNEL)
 
 /* The histogram of one digit: a block counts in its own memory first, for most elements share a few classes. */
 static __global__ void kernel_count_digits(const __grid_constant__ count_digits_args a) {
@@ -332,9 +369,23 @@ static unsigned blocks_for(size_t threads) {
         check(cudaGetLastError(), "launching " #name);                                               \
     }
 SL_KERNELS(DEFINE_LAUNCH)
+SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
 void launch_count_digits(const count_digits_args *arguments, size_t threads) {
     const unsigned blocks = blocks_for(threads);
     kernel_count_digits<<<blocks < COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments);
     check(cudaGetLastError(), "launching count_digits");
+}
+
+/* ---- matrix products ---- */
+
+/* cuBLAS takes matrices column by column. Row by row that is the transpose, and c^T = b^T a^T. */
+void device_multiply(const device_product *p) {
+    static const float zero = 0, one = 1;
+    const cublasOperation_t b = p->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, a = p->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    put_products_on(stream_of(WORK));
+    check(cublasSgemmStridedBatched(products, b, a, (int)p->n, (int)p->m, (int)p->k, &p->scale, p->b.at, (int)p->b.line, (long long)p->b.step, p->a.at,
+                                    (int)p->a.line, (long long)p->a.step, p->add ? &one : &zero, p->c, (int)p->c_line, (long long)p->c_step,
+                                    (int)p->count),
+          "a matrix product");
 }

@@ -1,4 +1,4 @@
-/* device.h - what a device offers to vec.c and codec.c: memory, copies, launches; implemented by cuda.cu, and by emulated.c on the host.
+/* device.h - what a device offers to vec.c, codec.c and the layers: memory, copies, launches, matrix products; implemented by cuda.cu, and by emulated.c on the host.
  *
  * Every calling thread has a lane of its own: operations (launches, copies, clearing), which take effect in the order of its calls, and beside them copies
  * in the background, one way in and one way out. Between threads, and between background copies and operations, only marks make an order, and what waits on
@@ -8,6 +8,7 @@
 #define SL_DEVICE_H
 
 #include "gpu/kernels.h"
+#include "gpu/layer_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +43,8 @@ void device_release_host(void *memory);
 void device_clear(void *memory, size_t bytes);
 /* `host` may be used again on return. */
 void device_copy_in(void *to, const void *host, size_t bytes);
+/* `host` is page-locked, and stays as it is until a copy out or device_fence returns. */
+void device_copy_in_later(void *to, const void *host, size_t bytes);
 /* Done on return. */
 void device_copy_out(void *host, const void *from, size_t bytes);
 
@@ -58,8 +61,27 @@ bool device_mark_passed(sl_mark *mark, int bell);
 void device_begin_copy_out(void *host, const void *from, size_t bytes);
 void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied);
 
+/* `count` products c = scale a b, or c += scale a b, of matrices that lie row by row: a (m, k), b (k, n), c (m, n). The order of each sum
+ * depends on the shapes alone. Calls come from one thread at a time. */
+typedef struct device_matrix {
+    const float *at;
+    size_t line; /* numbers from one row to the next */
+    size_t step; /* from one product's matrix to the next one's */
+    bool turned; /* what lies there is the transpose */
+} device_matrix;
+typedef struct device_product {
+    device_matrix a, b;
+    float *c;
+    size_t c_line, c_step;
+    uint32_t m, n, k, count;
+    float scale;
+    bool add;
+} device_product;
+void device_multiply(const device_product *product);
+
 #define DECLARE_LAUNCH(name) void launch_##name(const name##_args *arguments, size_t threads);
 SL_ALL_KERNELS(DECLARE_LAUNCH)
+SL_LAYER_KERNELS(DECLARE_LAUNCH)
 #undef DECLARE_LAUNCH
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
  *   STARLING_COPY_MB_S=N     copies take the time that they would on a bus of N MB/s in each direction
  */
 #include <assert.h>
+#include <cblas.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -335,6 +336,11 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
     stream_give(&l->streams[WORK], do_copy, &(copy_task){to, staged, staged, bytes, "a copy to the device", counts_out(l)}, sizeof(copy_task));
 }
 
+void device_copy_in_later(void *to, const void *host, size_t bytes) {
+    lane *l = lane_of_thread();
+    stream_give(&l->streams[WORK], do_copy, &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)}, sizeof(copy_task));
+}
+
 void device_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
     stream_give(&l->streams[WORK], do_copy, &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)}, sizeof(copy_task));
@@ -429,3 +435,31 @@ bool device_mark_passed(sl_mark *mark, int bell) {
         stream_give(&l->streams[WORK], do_##name, &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task)); \
     }
 SL_ALL_KERNELS(DEFINE_LAUNCH)
+SL_LAYER_KERNELS(DEFINE_LAUNCH)
+
+/* ---- matrix products ---- */
+
+typedef struct product_task {
+    device_product product;
+    bool fails;
+} product_task;
+
+static void do_multiply(void *arguments) {
+    const product_task *t = arguments;
+    const device_product *p = &t->product;
+    const CBLAS_TRANSPOSE a = p->a.turned ? CblasTrans : CblasNoTrans, b = p->b.turned ? CblasTrans : CblasNoTrans;
+    if (!enter("a matrix product", t->fails))
+        return;
+    for (size_t i = 0; i < p->count; i++)
+        cblas_sgemm(CblasRowMajor, a, b, (int)p->m, (int)p->n, (int)p->k, p->scale, p->a.at + i * p->a.step, (int)p->a.line, p->b.at + i * p->b.step,
+                    (int)p->b.line, p->add ? 1 : 0, p->c + i * p->c_step, (int)p->c_line);
+    leave();
+}
+
+void device_multiply(const device_product *p) {
+    lane *l = lane_of_thread();
+    device_expect(p->a.at);
+    device_expect(p->b.at);
+    device_expect(p->c);
+    stream_give(&l->streams[WORK], do_multiply, &(product_task){*p, counts_out(l)}, sizeof(product_task));
+}

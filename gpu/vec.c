@@ -5,6 +5,7 @@
 
 #include "gpu/codec.h"
 #include "gpu/device.h"
+#include "gpu/layers.h"
 
 /* Of the open device: a process has one. */
 static sl_vec_ops operations;
@@ -119,6 +120,7 @@ const sl_vec_ops *vec_open(int index, char *text) {
         .allocate_host = device_allocate_host,
         .release_host = device_release_host,
         .copy_in = device_copy_in,
+        .copy_in_later = device_copy_in_later,
         .copy_out = device_copy_out,
         .combine = combine,
         .sgd_step = sgd_step,
@@ -128,6 +130,7 @@ const sl_vec_ops *vec_open(int index, char *text) {
         .fence = fence,
         .flight = &flight,
         .coder = codec_table(),
+        .layers = layers_backend(),
     };
     return &operations;
 }

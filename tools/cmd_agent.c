@@ -83,12 +83,18 @@ static sl_evaluation inner_evaluate(void *context, const float *x) {
     return p->trial.task.evaluate(p->trial.task.context, x);
 }
 
+static int inner_attach(void *context, const sl_vec_ops *vec, sl_error *error) {
+    peer *p = context;
+    return p->trial.task.attach(p->trial.task.context, vec, error);
+}
+
 static sl_task watched_task(peer *p) {
     sl_task task = p->trial.task;
     task.context = p;
     task.initial = inner_initial;
     task.gradient = watched_gradient;
     task.evaluate = inner_evaluate;
+    task.attach = task.attach != NULL ? inner_attach : NULL;
     return task;
 }
 

@@ -41,6 +41,11 @@ static sl_evaluation inner_evaluate(void *context, const float *x) {
     return s->inner.evaluate(s->inner.context, x);
 }
 
+static int inner_attach(void *context, const sl_vec_ops *vec, sl_error *error) {
+    simulation *s = context;
+    return s->inner.attach(s->inner.context, vec, error);
+}
+
 static sl_task watched_task(simulation *s, const sl_task *inner) {
     s->inner = *inner;
     sl_task task = *inner;
@@ -48,6 +53,7 @@ static sl_task watched_task(simulation *s, const sl_task *inner) {
     task.initial = inner_initial;
     task.gradient = watched_gradient;
     task.evaluate = inner_evaluate;
+    task.attach = inner->attach != NULL ? inner_attach : NULL;
     return task;
 }
 

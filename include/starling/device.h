@@ -2,7 +2,8 @@
  *
  * `device` in an experiment: "cpu", "cuda:N", or "auto" (the first GPU that can be used, else the CPU). The program itself is linked to no GPU
  * library. The plug-in is the file that the environment's STARLING_PLUGIN names, or libstarling-cuda.so: in gpu/ or lib/starling/ beside the
- * program's own folder, or where it was installed. Results do not depend on the device.
+ * program's own folder, or where it was installed. Mixing and compressing give the CPU's bits on any
+ * device; gradients of networks differ from the CPU's by rounding.
  */
 #ifndef STARLING_DEVICE_H
 #define STARLING_DEVICE_H

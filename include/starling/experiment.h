@@ -133,7 +133,7 @@ void sl_experiment_close(sl_experiment **experiment);
 char *sl_experiment_json(const sl_experiment *experiment);
 
 /* What must agree between agents, hashed by section so that a refusal can say which one differs. The topology has its own hash;
- * name, record, transport, network and device (whose results are the same) may differ. */
+ * name, record, transport, network and device may differ. */
 #define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,

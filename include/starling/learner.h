@@ -7,6 +7,7 @@
 #ifndef STARLING_LEARNER_H
 #define STARLING_LEARNER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,10 +38,17 @@ const char *sl_learner_describe(const sl_learner *learner);
 
 /* x0 of `rank` into x (d). Networks start identically on every rank; the quadratic takes its file's x0. */
 void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
-/* Mean loss of rank's batch in `round`, its gradient at x into g (d). A full gradient for the quadratic. */
+/* Mean loss of rank's batch in `round`, its gradient at x into g (d), on the host or where attach has put it. A full gradient for the quadratic. */
 double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x, float *g);
 
+/* x is on the host, always. */
 sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
+
+/* A network of layers, which a device can compute; false: the quadratic. */
+bool sl_learner_has_layers(const sl_learner *learner);
+/* Networks: from here on gradients are computed, and models evaluated, where the vectors of `vec` are; at first on the host. Not needed for a task that is
+ * handed to an agent or the simulator, which do it. */
+int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *error);
 
 /* The learner as the task of an agent or the simulator; good until the learner is closed. */
 sl_task sl_learner_task(sl_learner *learner);

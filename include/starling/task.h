@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/error.h"
+#include "starling/vec.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,9 +31,12 @@ typedef struct sl_task {
     uint64_t data_hash;   /* equal: trained on the same data set */
     /* x0 of `rank` into x (dimension). */
     void (*initial)(void *context, uint32_t rank, float *x);
-    /* Loss of rank's batch in `round` (from 1) at x; its gradient into g. */
+    /* Loss of rank's batch in `round` (from 1) at x; its gradient into g. On the host, or where attach has put it. */
     double (*gradient)(void *context, uint32_t rank, uint64_t round, const float *x, float *g);
-    sl_evaluation (*evaluate)(void *context, const float *x);
+    sl_evaluation (*evaluate)(void *context, const float *x); /* x on the host, always */
+    /* From here on `gradient` gets vectors of `vec`, which outlives the task. A driver asks once or several times, before its first gradient. NULL: the
+     * task works on the host, and where vectors are elsewhere they are copied to and fro. */
+    int (*attach)(void *context, const sl_vec_ops *vec, sl_error *error);
 } sl_task;
 
 #ifdef __cplusplus

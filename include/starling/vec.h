@@ -63,6 +63,8 @@ typedef struct sl_vec_ops {
     /* To a vector from host memory, which may be used again on return; and back, done on return. */
     void (*copy_in)(void *v, const void *host, size_t bytes);
     void (*copy_out)(void *host, const void *v, size_t bytes);
+    /* The same as copy_in from memory of allocate_host, which must stay as it is until a copy out, a reduction or `fence` returns. */
+    void (*copy_in_later)(void *v, const void *host, size_t bytes);
     /* out = weights[0]*in[0] + weights[1]*in[1] + ... summed in that order, one pass; out may be in[0]. k >= 1. */
     void (*combine)(float *out, const float *const *in, const float *weights, size_t k, size_t count);
     /* x -= learning_rate * direction(x_decay, g, m); m (momentum buffer) may be NULL when momentum is 0.
@@ -75,6 +77,7 @@ typedef struct sl_vec_ops {
     int (*fence)(sl_error *error);
     const sl_flight_ops *flight; /* NULL: operations are finished on return */
     const struct sl_coder *coder; /* compressors over these vectors (compress/coding.h); NULL where they are on the host */
+    const struct sl_layer_backend *layers; /* layers over these vectors (learner/layer.h); NULL where they are on the host */
 } sl_vec_ops;
 
 /* The CPU backend: the fastest kernels that this processor runs; all give the same bits. */

@@ -95,7 +95,7 @@ static bool send_parts(sl_agent *a) {
     bool any = false, progress = a->publishing && a->phase == PHASE_TRAINING;
     while (progress) {
         progress = false;
-        for (uint32_t i = 0; i < a->receiver_count && a->publishing; i++)
+        for (uint32_t i = 0; i < a->receiver_count && a->publishing && a->phase == PHASE_TRAINING; i++)
             progress = sl_neighbour_send_part(a->receivers[i]) || progress;
         any = any || progress;
     }
@@ -412,7 +412,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     sl_mirror mirror;
     result = sl_device_open(&settings.vec, e->device, error);
     if (result == 0)
-        result = sl_mirror_open(&mirror, settings.vec, task->dimension, error);
+        result = sl_mirror_open(&mirror, settings.vec, task, error);
     if (result != 0)
         return result;
     a->vec = settings.vec;
@@ -424,7 +424,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
     if (result == 0)
-        sl_mirror_initial(&mirror, task, a->settings.rank, sl_node_model(a->node));
+        sl_mirror_initial(&mirror, a->settings.rank, sl_node_model(a->node));
     if (result == 0)
         result = a->vec->fence(error); /* it may run on another thread */
     sl_mirror_close(&mirror);

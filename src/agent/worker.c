@@ -73,7 +73,7 @@ static sl_job_result perform(sl_worker *w, sl_job *job) {
     sl_job_result result = {.code = report(w, job)};
     if (job->compute && result.code == 0) {
         double before = sl_clock_seconds();
-        result.loss = sl_mirror_gradient(&w->mirror, &w->task, w->rank, job->compute_round, job->point, job->g);
+        result.loss = sl_mirror_gradient(&w->mirror, w->rank, job->compute_round, job->point, job->g);
         result.gradient_seconds = sl_clock_seconds() - before;
         result.computed = true;
     }
@@ -108,12 +108,12 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task, 
     sl_worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return sl_fail(error, SL_ENOMEM, "worker: out of memory");
-    int result = sl_mirror_open(&w->mirror, vec, task->dimension, error);
+    w->task = *task;
+    int result = sl_mirror_open(&w->mirror, vec, &w->task, error);
     if (result != 0) {
         free(w);
         return result;
     }
-    w->task = *task;
     w->observer = *observer;
     w->rank = rank;
     pthread_mutex_init(&w->mutex, NULL);

@@ -36,7 +36,7 @@ const key sl_keys[] = {
 
     {"loss_limit", KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0", .help = "a batch loss above it ends the run as diverged; 0: a million times the first"},
 
-    {"device", KEY_NAME, AT(device), .fallback = "\"cpu\"", .help = "where vectors are kept, mixed and compressed: cpu, cuda:N, or auto; the same results on all"},
+    {"device", KEY_NAME, AT(device), .fallback = "\"cpu\"", .help = "where models are kept, trained, mixed and compressed: cpu, cuda:N, or auto"},
 
     {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
     {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants, .fallback = "\"default\"",

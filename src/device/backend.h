@@ -1,17 +1,19 @@
 /* backend.h - what a GPU plug-in offers: one function, SL_BACKEND_ENTRY, that returns this table.
  *
  * Plug-in and program share only headers. What they must agree on is SL_BACKEND_ABI, to be raised with any change of sl_vec_ops, sl_coding,
- * sl_coder or their meaning, and the sizes of these, which catch it if that was forgotten.
+ * sl_coder, sl_layer_call or what they hold or mean, and the sizes of these, which catch it if that was forgotten.
  */
 #ifndef SL_BACKEND_H
 #define SL_BACKEND_H
 
 #include "compress/coding.h"
+#include "learner/layer.h"
 #include "starling/device.h"
 
-#define SL_BACKEND_ABI 2u
+#define SL_BACKEND_ABI 3u
 #define SL_BACKEND_ENTRY "sl_backend_entry"
-#define SL_BACKEND_SIZES (sizeof(sl_vec_ops) << 32 | sizeof(sl_coding) << 16 | sizeof(sl_coder) << 8 | sizeof(sl_source))
+#define SL_BACKEND_SIZES \
+    ((sizeof(sl_layer_call) + sizeof(sl_layer) + sizeof(sl_loss_call)) << 48 | sizeof(sl_vec_ops) << 32 | sizeof(sl_coding) << 16 | sizeof(sl_coder) << 8 | sizeof(sl_source))
 
 typedef struct sl_backend {
     uint32_t abi;     /* first in every version */

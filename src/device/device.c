@@ -132,7 +132,7 @@ static const sl_backend *find_gpu(int *index, char reason[SL_DEVICE_TEXT_MAX]) {
 }
 
 static int refuse(const char *name, const char *reason, sl_error *error) {
-    return sl_fail(error, SL_EDEVICE, "device: %s cannot be used: %s; \"auto\" or \"cpu\" gives the same results on the CPU", name, reason);
+    return sl_fail(error, SL_EDEVICE, "device: %s cannot be used: %s; \"auto\" or \"cpu\" computes on the CPU", name, reason);
 }
 
 int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error) {

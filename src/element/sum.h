@@ -17,7 +17,7 @@ SL_SHARED size_t sum_tiles(size_t n) {
 }
 
 SL_SHARED size_t sum_folds(size_t tiles) {
-    return tiles < SUM_FOLDS ? tiles : SUM_FOLDS;
+    return tiles < SUM_FOLDS ? tiles : (size_t)SUM_FOLDS;
 }
 
 SL_SHARED double sum_in_order(const double *v, size_t count) {

@@ -1,8 +1,8 @@
 /* layer.h - a model as data: a table of layers over one flat parameter vector.
  *
  * Here stands what a layer is (kind, shapes, where its parameters lie, how they start), and nothing of how it is
- * computed: a backend brings a table of functions, one row a kind (sl_layer_ops; the CPU's is sl_layer_ops_cpu), and
- * network.c runs any table over any such functions.
+ * computed: a backend brings a table of functions, one row a kind, and the loss (sl_layer_backend; the CPU's is sl_layer_backend_cpu,
+ * a device's comes with its vectors), and network.c runs any table over any backend.
  *
  * Activation 0 is the network's input; activation i + 1 is the output of layer i. Each sample's activation lies
  * (height, width, channels), channels fastest, samples one after the other; a plain vector is (1, 1, n), so that
@@ -131,8 +131,25 @@ typedef struct sl_layer_ops {
     void (*backward)(const sl_layer_call *call);
 } sl_layer_ops;
 
-/* By kind: (SL_LAYER_KINDS). The fastest for this processor, and the one for any, which tests take too. */
-const sl_layer_ops *const *sl_layer_ops_cpu(void);
-const sl_layer_ops *const *sl_layer_ops_plain(void);
+/* Softmax and cross-entropy over the last activation. */
+typedef struct sl_loss_call {
+    float *z; /* (rows, classes) outputs, overwritten; `gradient`: by (softmax - onehot) / rows */
+    const uint16_t *labels; /* (rows) */
+    uint32_t rows, classes;
+    bool gradient;
+    double *result; /* (2) sum of losses; how many rows' largest output is their label's */
+    float *scratch; /* (loss_scratch(rows)) */
+} sl_loss_call;
+
+/* All that computes on one kind of memory; sl_vec_ops gives that memory. Calls take effect in order with its operations. */
+typedef struct sl_layer_backend {
+    const sl_layer_ops *const *kinds; /* (SL_LAYER_KINDS) */
+    size_t (*loss_scratch)(uint32_t rows);
+    void (*loss)(const sl_loss_call *call);
+} sl_layer_backend;
+
+/* The fastest for this processor, and the one for any, which tests take too. */
+const sl_layer_backend *sl_layer_backend_cpu(void);
+const sl_layer_backend *sl_layer_backend_plain(void);
 
 #endif

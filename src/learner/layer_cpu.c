@@ -13,18 +13,20 @@
      [SL_LAYER_ATTENTION] = &sl_attention_##level,                                                                     \
      [SL_LAYER_GELU] = &sl_gelu_##level}
 
-const sl_layer_ops *const *sl_layer_ops_plain(void) {
+const sl_layer_backend *sl_layer_backend_plain(void) {
     static const sl_layer_ops *const table[SL_LAYER_KINDS] = TABLE(plain);
-    return table;
+    static const sl_layer_backend backend = {table, sl_loss_scratch_cpu, sl_loss_cpu};
+    return &backend;
 }
 
 #if defined(SL_HAS_V3)
-const sl_layer_ops *const *sl_layer_ops_cpu(void) {
+const sl_layer_backend *sl_layer_backend_cpu(void) {
     static const sl_layer_ops *const table[SL_LAYER_KINDS] = TABLE(v3);
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? table : sl_layer_ops_plain();
+    static const sl_layer_backend backend = {table, sl_loss_scratch_cpu, sl_loss_cpu};
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &backend : sl_layer_backend_plain();
 }
 #else
-const sl_layer_ops *const *sl_layer_ops_cpu(void) {
-    return sl_layer_ops_plain();
+const sl_layer_backend *sl_layer_backend_cpu(void) {
+    return sl_layer_backend_plain();
 }
 #endif

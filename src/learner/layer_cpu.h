@@ -15,6 +15,9 @@
 extern const sl_layer_ops sl_dense_cpu;     /* dense.c */
 extern const sl_layer_ops sl_embedding_cpu; /* embedding.c */
 
+void sl_loss_cpu(const sl_loss_call *call); /* loss.c */
+size_t sl_loss_scratch_cpu(uint32_t rows);
+
 /* conv2d.c, batch_norm.c, pool.c; lstm.c, layer_norm.c, attention.c, gelu.c */
 #define SL_KERNELS(X) X(conv2d) X(batch_norm) X(max_pool) X(average_pool) X(lstm) X(layer_norm) X(attention) X(gelu)
 #define SL_DECLARE_KERNEL(kind) extern const sl_layer_ops sl_##kind##_plain, sl_##kind##_v3;

@@ -37,6 +37,7 @@ struct sl_learner {
     sl_data data;
     sl_partition partition;
     sl_network network;
+    float *evaluated; /* (dimension) a model that is evaluated, on the device; NULL: the network is on the host */
     uint32_t batch, evaluation_rows; /* samples of a training batch, and of a pass over held-out ones, at most */
     bool augments;
     float *planes; /* (features) a sample before its pixels are arranged; NULL: they lie as the network takes them */
@@ -124,7 +125,7 @@ static int open_network(sl_learner *learner, sl_error *error) {
         return code;
     learner->batch = experiment->data.batch < train->count ? experiment->data.batch : train->count; /* no node has more */
     learner->evaluation_rows = evaluation_rows(&table);
-    return sl_network_open(&learner->network, &table, learner->batch > learner->evaluation_rows ? learner->batch : learner->evaluation_rows, error);
+    return sl_network_open(&learner->network, &table, sl_vec_cpu(), learner->batch > learner->evaluation_rows ? learner->batch : learner->evaluation_rows, error);
 }
 
 static bool is_on(sl_switch wanted, bool fallback) {
@@ -197,10 +198,43 @@ int sl_learner_open(sl_learner **out, const sl_experiment *experiment, sl_error 
     return code;
 }
 
+static void release_evaluated(sl_learner *learner) {
+    if (learner->evaluated != NULL)
+        learner->network.vec->release(learner->evaluated);
+    learner->evaluated = NULL;
+}
+
+bool sl_learner_has_layers(const sl_learner *learner) {
+    return !learner->is_quadratic;
+}
+
+int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *error) {
+    assert(!learner->is_quadratic);
+    if (learner->network.vec == vec)
+        return 0;
+    const sl_layers *table = &learner->network.table;
+    float *evaluated = vec->on_host ? NULL : vec->allocate(table->dimension);
+    if (!vec->on_host && evaluated == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory for a model of %zu parameters", vec->name, table->dimension);
+    sl_network network;
+    int code = sl_network_open(&network, table, vec, learner->network.rows_max, error);
+    if (code != 0) {
+        if (evaluated != NULL)
+            vec->release(evaluated);
+        return code;
+    }
+    release_evaluated(learner);
+    sl_network_close(&learner->network);
+    learner->network = network;
+    learner->evaluated = evaluated;
+    return vec->fence(error); /* another thread may use it */
+}
+
 void sl_learner_close(sl_learner **learner) {
     if (*learner == NULL)
         return;
     sl_quadratic_close(&(*learner)->quadratic);
+    release_evaluated(*learner);
     sl_network_close(&(*learner)->network);
     sl_partition_close(&(*learner)->partition);
     sl_data_free(&(*learner)->data);
@@ -258,7 +292,7 @@ void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
 /* Sample `index` into row `row` of the network's input, and its labels. */
 static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t index, uint32_t row, sl_crop crop) {
     sl_network *net = &learner->network;
-    float *x = net->activations[0] + (size_t)row * samples->features;
+    float *x = net->input + (size_t)row * samples->features;
     bool as_it_lies = learner->planes == NULL;
     const uint16_t *labels = sl_samples_get(samples, index, as_it_lies ? x : learner->planes);
     memcpy(net->labels + (size_t)row * net->positions, labels, net->positions * sizeof *labels);
@@ -303,6 +337,10 @@ sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
     const sl_samples *test = &learner->data.test;
     double loss = 0;
     uint64_t correct = 0;
+    if (learner->evaluated != NULL) {
+        net->vec->copy_in(learner->evaluated, x, net->table.dimension * sizeof *x);
+        x = learner->evaluated;
+    }
     if (net->statistics_count > 0)
         collect_statistics(learner, x);
     for (uint32_t first = 0; first < test->count; first += learner->evaluation_rows) {

@@ -3,10 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "starling/vec.h"
 
 #define ALIGNED(count) (((count) + 15) / 16 * 16) /* floats, to SL_VEC_ALIGNMENT */
 
@@ -47,30 +43,57 @@ static void plan_deltas(delta_plan *plan, const sl_network *net) {
     }
 }
 
-/* Where everything lies: offsets from `work` while its size is being counted, pointers when it is there. */
+/* The next `floats` of `work`; NULL while they are only counted. */
+static float *take(float *work, size_t *used, size_t floats) {
+    float *at = work == NULL ? NULL : work + *used;
+    *used += ALIGNED(floats);
+    return at;
+}
+
+static double *take_doubles(float *work, size_t *used, size_t count) {
+    return (double *)(void *)take(work, used, 2 * count);
+}
+
+static sl_layer_memory memory_of(const sl_network *net, size_t l) {
+    return net->backend->kinds[net->table.items[l].kind]->memory(&net->table.items[l], net->rows_max);
+}
+
+/* Where everything lies, and how many floats that is; work NULL: counted only. */
 static size_t lay_out(sl_network *net, const delta_plan *plan, float *work) {
-    size_t total = 0, kept = 0, scratch = 0, offsets[SL_LAYERS_MAX + 1];
-    for (uint32_t i = 0; i <= net->table.count; i++) {
-        net->activations[i] = work == NULL ? NULL : work + total;
-        total += ALIGNED(net->rows_max * sl_shape_size(sl_layers_shape(&net->table, i)));
-    }
-    for (size_t b = 0; b < plan->count; b++) {
-        offsets[b] = total;
-        total += plan->sizes[b];
-    }
-    for (size_t i = 0; i <= net->table.count && work != NULL; i++)
-        net->deltas[i] = plan->buffers[i] == NO_BUFFER ? NULL : work + offsets[plan->buffers[i]];
+    float *deltas[SL_LAYERS_MAX + 1];
+    size_t used = 0, scratch = net->backend->loss_scratch(net->rows_max * net->positions);
+    for (uint32_t i = 0; i <= net->table.count; i++)
+        net->activations[i] = take(work, &used, net->rows_max * sl_shape_size(sl_layers_shape(&net->table, i)));
+    for (size_t b = 0; b < plan->count; b++)
+        deltas[b] = take(work, &used, plan->sizes[b]);
+    for (size_t i = 0; i <= net->table.count; i++)
+        net->deltas[i] = plan->buffers[i] == NO_BUFFER ? NULL : deltas[plan->buffers[i]];
     for (size_t l = 0; l < net->table.count; l++) {
-        sl_layer_memory m = net->ops[net->table.items[l].kind]->memory(&net->table.items[l], net->rows_max);
-        net->saved[l] = work == NULL ? NULL : work + total;
-        net->kept[l] = net->statistics == NULL ? NULL : net->statistics + kept;
-        total += ALIGNED(m.saved);
-        kept += m.kept;
+        sl_layer_memory m = memory_of(net, l);
+        net->saved[l] = take(work, &used, m.saved);
         scratch = m.scratch > scratch ? m.scratch : scratch;
     }
-    net->scratch = work == NULL ? NULL : work + total;
-    net->statistics_count = kept;
-    return total + ALIGNED(scratch);
+    net->scratch = take(work, &used, scratch);
+    net->result = take_doubles(work, &used, 2);
+    net->labels_there = (uint16_t *)(void *)take(work, &used, ((size_t)net->rows_max * net->positions + 1) / 2);
+    net->statistics = work + used;
+    const size_t before = used;
+    for (size_t l = 0; l < net->table.count; l++)
+        net->kept[l] = take_doubles(work, &used, memory_of(net, l).kept);
+    net->statistics_count = used - before;
+    return used;
+}
+
+/* Where the caller fills a batch in: at its place, or where a device can fetch it from. */
+static bool open_input(sl_network *net) {
+    if (net->vec->on_host) {
+        net->input = net->activations[0];
+        net->labels = net->labels_there;
+        return true;
+    }
+    net->input = net->vec->allocate_host(net->rows_max * sl_shape_size(net->table.input) * sizeof *net->input);
+    net->labels = net->vec->allocate_host((size_t)net->rows_max * net->positions * sizeof *net->labels);
+    return net->input != NULL && net->labels != NULL;
 }
 
 static int allocate_work(sl_network *net, sl_error *error) {
@@ -80,26 +103,24 @@ static int allocate_work(sl_network *net, sl_error *error) {
     if (floats > SL_NETWORK_WORK_MAX)
         return sl_fail(error, SL_EINVAL, "model: a batch of %u needs %zu floats of working memory; at most %zu are allowed, use a smaller batch",
                        net->rows_max, floats, SL_NETWORK_WORK_MAX);
-    net->work = aligned_alloc(SL_VEC_ALIGNMENT, floats * sizeof(float));
-    net->labels = malloc((size_t)net->rows_max * net->positions * sizeof *net->labels);
-    net->statistics = calloc(net->statistics_count + 1, sizeof *net->statistics);
-    if (net->work == NULL || net->labels == NULL || net->statistics == NULL)
+    net->work = net->vec->allocate(floats);
+    if (net->work == NULL)
         return sl_fail(error, SL_ENOMEM, "model: out of memory for %zu floats of working memory", floats);
     lay_out(net, &plan, net->work);
-    return 0;
+    return open_input(net) ? 0 : sl_fail(error, SL_ENOMEM, "model: out of host memory for a batch of %u", net->rows_max);
 }
 
 size_t sl_network_row_floats(const sl_layers *table) {
     size_t floats = sl_shape_size(table->input);
     for (size_t l = 0; l < table->count; l++)
-        floats += sl_shape_size(table->items[l].out) + sl_layer_ops_cpu()[table->items[l].kind]->memory(&table->items[l], 1).saved;
+        floats += sl_shape_size(table->items[l].out) + sl_layer_backend_cpu()->kinds[table->items[l].kind]->memory(&table->items[l], 1).saved;
     return floats;
 }
 
-int sl_network_open(sl_network *out, const sl_layers *table, uint32_t rows_max, sl_error *error) {
+int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *vec, uint32_t rows_max, sl_error *error) {
     assert(table->count > 0 && rows_max > 0);
     sl_shape end = sl_layers_shape(table, sl_layers_last(table));
-    sl_network net = {.table = *table, .ops = sl_layer_ops_cpu(), .rows_max = rows_max};
+    sl_network net = {.table = *table, .vec = vec, .backend = vec->on_host ? sl_layer_backend_cpu() : vec->layers, .rows_max = rows_max};
     net.positions = end.height * end.width;
     net.classes = end.channels;
     int code = allocate_work(&net, error);
@@ -111,45 +132,13 @@ int sl_network_open(sl_network *out, const sl_layers *table, uint32_t rows_max, 
 }
 
 void sl_network_close(sl_network *network) {
-    free(network->work);
-    free(network->labels);
-    free(network->statistics);
+    if (network->vec != NULL && !network->vec->on_host) {
+        network->vec->release_host(network->input);
+        network->vec->release_host(network->labels);
+    }
+    if (network->work != NULL)
+        network->vec->release(network->work);
     *network = (sl_network){0};
-}
-
-/* ---- the loss ---- */
-
-static uint32_t largest(const float *z, uint32_t count) {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < count; i++)
-        if (z[i] > z[best])
-            best = i;
-    return best;
-}
-
-/* -log softmax(z)[label]; exp(z - max) is left in z and its sum in *sum: no overflow whatever z is. */
-static double cross_entropy(float *z, uint32_t count, uint16_t label, float *sum) {
-    float top = z[largest(z, count)], at_label = z[label], total = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        z[i] = expf(z[i] - top);
-        total += z[i];
-    }
-    *sum = total;
-    return log((double)total) - ((double)at_label - (double)top);
-}
-
-/* Outputs z become (softmax - onehot)/n; the mean loss is returned. n rows, counting positions. */
-static double output_delta(sl_network *net, float *z, uint32_t n) {
-    float sum;
-    double loss = 0;
-    for (uint32_t row = 0; row < n; row++, z += net->classes) {
-        loss += cross_entropy(z, net->classes, net->labels[row], &sum);
-        float scale = 1.0f / (sum * (float)n);
-        for (uint32_t i = 0; i < net->classes; i++)
-            z[i] *= scale;
-        z[net->labels[row]] -= 1.0f / (float)n;
-    }
-    return loss / n;
 }
 
 /* ---- passes ---- */
@@ -172,46 +161,68 @@ static sl_layer_call call_of(const sl_network *net, size_t l, sl_pass pass, uint
 /* The last activation is returned. */
 static float *forward(sl_network *net, sl_pass pass, uint32_t rows, const float *x) {
     assert(rows > 0 && rows <= net->rows_max);
+    if (!net->vec->on_host)
+        net->vec->copy_in_later(net->activations[0], net->input, rows * sl_shape_size(net->table.input) * sizeof *net->input);
     for (size_t l = 0; l < net->table.count; l++) {
         sl_layer_call call = call_of(net, l, pass, rows, x);
-        net->ops[call.layer->kind]->forward(&call);
+        net->backend->kinds[call.layer->kind]->forward(&call);
     }
     return net->activations[net->table.count];
 }
 
-double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, float *g) {
+/* Into net->result, from the outputs z. */
+static void find_loss(sl_network *net, float *z, uint32_t rows, bool gradient) {
+    const uint32_t n = rows * net->positions;
+    if (!net->vec->on_host)
+        net->vec->copy_in_later(net->labels_there, net->labels, n * sizeof *net->labels);
+    net->backend->loss(&(sl_loss_call){.z = z, .labels = net->labels_there, .rows = n, .classes = net->classes, .gradient = gradient,
+                                       .result = net->result, .scratch = net->scratch});
+}
+
+/* A device that has failed leaves NaN. */
+static void read_result(const sl_network *net, double result[2]) {
+    result[0] = result[1] = NAN;
+    net->vec->copy_out(result, net->result, 2 * sizeof *result);
+}
+
+static void backward(sl_network *net, uint32_t rows, const float *x, float *g, float *z) {
     bool written[SL_LAYERS_MAX + 1] = {false}; /* activations whose gradient has a first part */
-    float *z = forward(network, SL_PASS_TRAIN, rows, x);
-    double loss = output_delta(network, z, rows * network->positions);
-    for (size_t l = network->table.count; l > 0; l--) {
-        sl_layer_call call = call_of(network, l - 1, SL_PASS_TRAIN, rows, x);
+    for (size_t l = net->table.count; l > 0; l--) {
+        sl_layer_call call = call_of(net, l - 1, SL_PASS_TRAIN, rows, x);
         const sl_layer *layer = call.layer;
         call.g = g + layer->offset;
-        call.d_out = l == network->table.count ? z : network->deltas[l];
-        call.d_in = network->deltas[layer->input];
-        call.d_shortcut = network->deltas[layer->shortcut];
+        call.d_out = l == net->table.count ? z : net->deltas[l];
+        call.d_in = net->deltas[layer->input];
+        call.d_shortcut = net->deltas[layer->shortcut];
         call.add_in = written[layer->input] || layer->input == layer->shortcut;
         call.add_shortcut = written[layer->shortcut];
-        network->ops[layer->kind]->backward(&call);
+        net->backend->kinds[layer->kind]->backward(&call);
         written[layer->input] = written[layer->shortcut] = true;
     }
-    return loss;
+}
+
+double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, float *g) {
+    double result[2];
+    float *z = forward(network, SL_PASS_TRAIN, rows, x);
+    find_loss(network, z, rows, true);
+    backward(network, rows, x, g, z);
+    read_result(network, result); /* last, so that a device is not waited for in between */
+    return result[0] / (rows * network->positions);
 }
 
 void sl_network_forget(sl_network *network) {
-    memset(network->statistics, 0, network->statistics_count * sizeof *network->statistics);
+    network->vec->fill(network->statistics, 0, network->statistics_count);
 }
 
 void sl_network_collect(sl_network *network, uint32_t rows, const float *x) {
     forward(network, SL_PASS_COLLECT, rows, x);
+    network->vec->fence(NULL); /* the caller may fill in the next batch */
 }
 
 double sl_network_score(sl_network *network, uint32_t rows, const float *x, uint64_t *correct) {
-    float *z = forward(network, SL_PASS_EVALUATE, rows, x), sum;
-    double loss = 0;
-    for (uint32_t row = 0; row < rows * network->positions; row++, z += network->classes) {
-        *correct += largest(z, network->classes) == network->labels[row];
-        loss += cross_entropy(z, network->classes, network->labels[row], &sum);
-    }
-    return loss;
+    double result[2];
+    find_loss(network, forward(network, SL_PASS_EVALUATE, rows, x), rows, false);
+    read_result(network, result);
+    *correct += result[1] > 0 ? (uint64_t)result[1] : 0;
+    return result[0];
 }

@@ -13,6 +13,10 @@ static sl_evaluation evaluate(void *learner, const float *x) {
     return sl_learner_evaluate(learner, x);
 }
 
+static int attach(void *learner, const sl_vec_ops *vec, sl_error *error) {
+    return sl_learner_attach(learner, vec, error);
+}
+
 sl_task sl_learner_task(sl_learner *learner) {
     size_t tensor_count;
     const size_t *tensor_ends = sl_learner_tensors(learner, &tensor_count);
@@ -27,5 +31,6 @@ sl_task sl_learner_task(sl_learner *learner) {
         .initial = initial,
         .gradient = gradient,
         .evaluate = evaluate,
+        .attach = sl_learner_has_layers(learner) ? attach : NULL,
     };
 }

@@ -147,7 +147,7 @@ static int compute(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     p->pending.compute = false;
     double before = sl_clock_seconds();
-    double loss = sl_mirror_gradient(&s->mirror, s->task, rank, p->pending.round, sl_node_point(p->node), sl_node_gradient_buffer(p->node));
+    double loss = sl_mirror_gradient(&s->mirror, rank, p->pending.round, sl_node_point(p->node), sl_node_gradient_buffer(p->node));
     p->record.times.gradient += sl_clock_seconds() - before;
     int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
@@ -230,7 +230,7 @@ static int open_nodes(simulator *s, sl_error *error) {
         result = sl_node_open(&s->peers[i].node, &settings, error);
         s->peers[i].record.rank = i;
         if (result == 0)
-            sl_mirror_initial(&s->mirror, s->task, i, sl_node_model(s->peers[i].node));
+            sl_mirror_initial(&s->mirror, i, sl_node_model(s->peers[i].node));
     }
     return result;
 }
@@ -282,7 +282,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     };
     int result = sl_device_open(&s.vec, experiment->device, error);
     if (result == 0)
-        result = sl_mirror_open(&s.mirror, s.vec, task->dimension, error);
+        result = sl_mirror_open(&s.mirror, s.vec, task, error);
     if (result == 0)
         result = share_gradient(&s, algorithm, error);
     if (result == 0 && timeline != NULL)

@@ -196,6 +196,7 @@ const sl_vec_ops *sl_vec_cpu(void) {
         .release_host = free,
         .copy_in = copy,
         .copy_out = copy,
+        .copy_in_later = copy,
         .combine = combine,
         .sgd_step = sgd_step,
         .fill = fill,

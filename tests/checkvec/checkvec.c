@@ -1,9 +1,11 @@
-/* checkvec.c - every vector operation and every compressor, on every device found, against plain C or the CPU, to the bit; and how fast they are.
+/* checkvec.c - every vector operation and every compressor, on every device found, against plain C or the CPU, to the bit; every layer, within
+ * a tolerance (layers.c); and how fast they are.
  *
  *   checkvec                  sizes 0, 1, odd, 2^20 + 3 (with STARLING_QUICK in the environment up to 4099); random, extreme, equal and zero elements; a line a check: "ok", "not ok" with what differs
- *   checkvec --bench [D]      GB/s of each operation on vectors of D elements (default 25 500 000) beside those of a copy
+ *   checkvec --bench [D]      GB/s of each operation on vectors of D elements (default 25 500 000) beside those of a copy; milliseconds of
+ *                             each model's gradient
  *
- * Devices are the CPU and those of the plug-in (starling/device.h). No operation is allowed a tolerance: all backends must agree in every bit.
+ * Devices are the CPU and those of the plug-in (starling/device.h). No vector operation is allowed a tolerance: all backends must agree in every bit.
  */
 #include <float.h>
 #include <math.h>
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "layers.h"
 #include "starling/starling.h"
 
 enum { INPUTS = 11, DEVICES_MAX = 16, PART_BYTES = 8192, BENCH_PART_BYTES = 114688 };
@@ -433,10 +436,16 @@ static void check_compressors(const target *t) {
     }
 }
 
+static void tell_layer(void *context, const char *name, bool good) {
+    tell(context, name, good);
+}
+
 static void check_target(const target *t) {
     check_operations(t);
-    if (!t->vec->on_host)
+    if (!t->vec->on_host) {
         check_compressors(t);
+        check_layers(t->vec, t->label, tell_layer, (void *)t);
+    }
     sl_error error = {0};
     int result = t->vec->fence(&error);
     if (result != 0)
@@ -534,6 +543,7 @@ static void bench_target(const target *t, size_t n) {
         bench_compressor(&b, c, rate);
     for (int i = 0; i < 4; i++)
         t->vec->release(b.v[i]);
+    bench_models(t->vec, t->label);
 }
 
 /* ---- devices ---- */

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Every algorithm with its vectors on a device: the same bits as on the CPU, in the simulator and between agents; and what goes wrong with devices.
+"""Every algorithm with its vectors on a device: the same bits as on the CPU, in the simulator and between agents; the learner on a device: the
+same bits in the simulator and between agents (test_training compares with the CPU); and what goes wrong with devices.
+
+The quadratic's gradient is computed on the host whatever the device, and copied, as that of a user's own task is. A network's is the device's.
 
 The device is the emulated one, whose memory cannot be touched but through its operations (gpu/emulated.c). The kernels are the GPU's.
 
@@ -9,6 +12,7 @@ usage: test_devices.py [--starling] STARLING [--only TEXT]
 """
 import concurrent.futures
 import glob
+import math
 import os
 import re
 import socket
@@ -61,8 +65,9 @@ OTHERWISE = {"d-psgd long messages": LONG, "choco-sgd long messages": LONG}
 CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
 WITHOUT_MOMENTUM = ("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd")
-BETWEEN_AGENTS = ["d-psgd adapt-then-combine", "d-psgd combine-while-adapt", "d-psgd long messages", "choco-sgd top-k", "choco-sgd mix-then-compress",
-                  "choco-sgd long messages", "all-reduce"]
+LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
+DIMENSION, EQUATIONS = 3000, 2
+BETWEEN_AGENTS = ["d-psgd adapt-then-combine", "d-psgd combine-while-adapt", "choco-sgd top-k", "choco-sgd mix-then-compress", "all-reduce"]
 
 
 def plugin(starling, name):
@@ -70,22 +75,36 @@ def plugin(starling, name):
     return os.path.join(build, "tests" if name == "other" else "gpu", f"libstarling-{name}.so")
 
 
-def call(starling, command, settings, folder, device="cpu", env=None, otherwise=None):
+def write_quadratic(folder, nodes):
+    """1/2 |A x - b|^2 of each node, of numbers that a formula gives; returns the model."""
+    def number(*place):
+        return math.sin(sum(factor * i for factor, i in zip((12.9898, 78.233, 37.719), place)) + 1)
+    write(folder, "quadratic.json", {
+        "A": [[[0.05 * number(n, m, d) for d in range(DIMENSION)] for m in range(EQUATIONS)] for n in range(nodes)],
+        "b": [[number(n, m, -1) for m in range(EQUATIONS)] for n in range(nodes)],
+        "x0": [[number(-1, 0, d) for d in range(DIMENSION)]] * nodes})
+    return {"name": "quadratic", "path": "quadratic.json"}
+
+
+def call(starling, command, settings, folder, device="cpu", env=None, model="softmax", otherwise=None):
+    topology = DIRECTED if settings["name"] == "sgp" else RING
     experiment = {
-        "rounds": ROUNDS, "model": "softmax", "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
+        "rounds": ROUNDS, "model": write_quadratic(folder, topology["nodes"]) if model == "quadratic" else model,
         "transport": {"chunk_bytes": 4096, "timeout_s": 5}, "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
-        "topology": DIRECTED if settings["name"] == "sgp" else RING, "device": device, "algorithm": settings,
+        "topology": topology, "device": device, "algorithm": settings,
         "optimizer": {"learning_rate": 0.05, "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9},
         **(otherwise or {})}
+    if model != "quadratic":
+        experiment["data"] = {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8}
     write(folder, "experiment.json", experiment)
     return subprocess.run([starling, command, os.path.join(folder, "experiment.json"), "--out", os.path.join(folder, "out")],
                           capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
 
 
-def outcome(starling, command, name, device, env):
+def outcome(starling, command, name, device, env, model):
     """What a run leaves that does not depend on time: parameters, losses, distances, bytes."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, CASES[name], folder, device, env, OTHERWISE.get(name))
+        ended = call(starling, command, CASES[name], folder, device, env, model, OTHERWISE.get(name))
         if ended.returncode != 0:
             raise RuntimeError(f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr.strip()}")
         out = os.path.join(folder, "out")
@@ -100,19 +119,33 @@ def outcome(starling, command, name, device, env):
         return list(map(str, metrics)), parameters
 
 
-def check(starling, name, command):
-    guarded = {"STARLING_PLUGIN": plugin(starling, os.environ.get("STARLING_TEST_PLUGIN", "emulated")), "STARLING_GUARD": "1"}
-    expected = outcome(starling, "sim", name, "cpu", None)
-    found = outcome(starling, command, name, "cuda:0", guarded)
+def compare(found, expected):
     if found[1] != expected[1]:
-        raise RuntimeError("the parameters differ from the CPU's")
+        raise RuntimeError("the parameters differ")
     if found[0] != expected[0]:
-        raise RuntimeError(f"the metrics differ from the CPU's: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}")
+        raise RuntimeError(f"the metrics differ: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}")
+
+
+def guarded(starling):
+    return {"STARLING_PLUGIN": plugin(starling, os.environ.get("STARLING_TEST_PLUGIN", "emulated")), "STARLING_GUARD": "1"}
+
+
+def check(starling, name, command):
+    compare(outcome(starling, command, name, "cuda:0", guarded(starling), "quadratic"),
+            outcome(starling, "sim", name, "cpu", None, "quadratic"))
+
+
+def check_learning(starling, name):
+    """Agents and the simulator, both with a network on the device; and that the device did compute: its rounding is not the CPU's."""
+    expected = outcome(starling, "sim", name, "cuda:0", guarded(starling), "softmax")
+    compare(outcome(starling, "run", name, "cuda:0", guarded(starling), "softmax"), expected)
+    if expected == outcome(starling, "sim", name, "cpu", None, "softmax"):
+        raise RuntimeError("the CPU's bits, of a gradient that is summed in another order")
 
 
 def check_refused(starling, device, env, code, *texts, command="sim", otherwise=None):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, CASES["all-reduce"], folder, device, env, otherwise)
+        ended = call(starling, command, CASES["all-reduce"], folder, device, env, otherwise=otherwise)
         said = [line for line in ended.stderr.splitlines() if line]
         if ended.returncode != code or len(said) != 1 or not all(text in said[0] for text in texts):
             raise RuntimeError(f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}")
@@ -159,9 +192,13 @@ def all_tests(starling):
     emulated, other = {"STARLING_PLUGIN": plugin(starling, "emulated")}, {"STARLING_PLUGIN": plugin(starling, "other")}
     absent = {"STARLING_PLUGIN": "/nowhere/libstarling-cuda.so"}
     for name in CASES:
+        if name in OTHERWISE:
+            continue
         yield f"sim {name}", lambda name=name: check(starling, name, "sim")
     for name in BETWEEN_AGENTS:
         yield f"run {name}", lambda name=name: check(starling, name, "run")
+    for name in LEARNING:
+        yield f"learning {name}", lambda name=name: check_learning(starling, name)
     for after in (60, 90, 120):
         yield f"a device that fails after {after} operations", lambda after=after: check_failing(starling, after)
     yield "a device that fails, and the neighbour", lambda: check_told(starling)

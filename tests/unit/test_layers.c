@@ -8,6 +8,7 @@
 #include "learner/image.h"
 #include "learner/model.h"
 #include "learner/network.h"
+#include "starling/device.h"
 #include "starling/learner.h"
 #include "starling/rng.h"
 
@@ -176,7 +177,7 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
     for (uint32_t i = 0; i <= t->count; i++)
         activations[i] = malloc(rows * sl_shape_size(sl_layers_shape(t, i)) * sizeof(double));
     for (size_t i = 0; i < rows * sl_shape_size(t->input); i++)
-        activations[0][i] = net->activations[0][i];
+        activations[0][i] = net->input[i];
     for (size_t l = 0; l < t->count; l++) {
         const sl_layer *layer = &t->items[l];
         reference_layer(layer, activations[layer->input], layer->shortcut ? activations[layer->shortcut] : NULL,
@@ -247,52 +248,83 @@ static const struct {
     {"transformer block", {1, 6, 1}, 2, {EMBED(5, 12, true), LAYER_NORM, EACH(36, 0), ATTEND(3), EACH(12, 1), LAYER_NORM, EACH(5, 0), END}},
 };
 
+/* What computes: this processor's fastest kernels, those of any, or a device: the emulated one, unless STARLING_PLUGIN names another. */
+typedef enum machine { FASTEST, PLAIN, DEVICE, MACHINES } machine;
+
+static int open_on(sl_network *net, const sl_layers *table, machine where, uint32_t rows) {
+    const sl_vec_ops *vec = sl_vec_cpu();
+    if (where == DEVICE)
+        ck_assert_msg(sl_device_open(&vec, "cuda:0", &error) == 0, "%s", error.text);
+    int code = sl_network_open(net, table, vec, rows, &error);
+    if (where == PLAIN && code == 0)
+        net->backend = sl_layer_backend_plain();
+    return code;
+}
+
+/* sl_network_gradient with x and g on the host. */
+static double find_gradient(sl_network *net, uint32_t rows, const float *x, float *g) {
+    const sl_vec_ops *vec = net->vec;
+    size_t count = net->table.dimension;
+    if (vec->on_host)
+        return sl_network_gradient(net, rows, x, g);
+    float *there = vec->allocate(count), *gradient = vec->allocate(count);
+    vec->copy_in(there, x, count * sizeof *x);
+    double loss = sl_network_gradient(net, rows, there, gradient);
+    vec->copy_out(g, gradient, count * sizeof *g);
+    ck_assert_msg(vec->fence(&error) == 0, "%s", error.text);
+    vec->release(there);
+    vec->release(gradient);
+    return loss;
+}
+
 /* A network of the table with random parameters (*x), inputs and labels. */
-static sl_network open_table(int i, bool plain, float **x) {
+static sl_network open_table(int i, machine where, float **x) {
     sl_network net;
     sl_layers table = {.input = tables[i].input};
     for (size_t l = 0; tables[i].layers[l].window != 99; l++)
         ck_assert_msg(sl_layers_add(&table, &tables[i].layers[l], &error) == 0, "%s: %s", tables[i].name, error.text);
-    ck_assert_msg(sl_network_open(&net, &table, tables[i].rows, &error) == 0, "%s", error.text);
-    if (plain) /* what processors without AVX2 take */
-        net.ops = sl_layer_ops_plain();
+    ck_assert_msg(open_on(&net, &table, where, tables[i].rows) == 0, "%s", error.text);
     *x = malloc(table.dimension * sizeof **x);
     fill(*x, table.dimension, 1, 0.3);
-    fill(net.activations[0], tables[i].rows * sl_shape_size(table.input), 2, 1.5);
+    fill(net.input, tables[i].rows * sl_shape_size(table.input), 2, 1.5);
     for (size_t p = 0; p < tables[i].rows * sl_shape_size(table.input) && table.items[0].kind == SL_LAYER_EMBEDDING; p++)
-        net.activations[0][p] = (float)(p * 11 % 17 % table.items[0].symbols);
+        net.input[p] = (float)(p * 11 % 17 % table.items[0].symbols);
     for (uint32_t row = 0; row < tables[i].rows * net.positions; row++)
         net.labels[row] = (uint16_t)(row * 7 % net.classes);
     return net;
 }
 
-START_TEST(gradients_agree_with_finite_differences_in_float64) {
-    float *x;
-    int i_table = _i / 2;
-    sl_network net = open_table(i_table, _i % 2 == 1, &x);
-    size_t dimension = net.table.dimension;
-    uint32_t rows = tables[i_table].rows;
+static void check_gradient(sl_network *net, const char *name, uint32_t rows, const float *x) {
+    size_t dimension = net->table.dimension;
     float *g = malloc(dimension * sizeof *g);
     double *point = malloc(dimension * sizeof *point), largest = 0;
     for (size_t i = 0; i < dimension; i++)
         point[i] = x[i];
-    double loss = sl_network_gradient(&net, rows, x, g), loss_again = sl_network_gradient(&net, rows, x, g);
-    ck_assert_double_eq_tol(loss, reference_loss(&net, rows, point), 5e-6 * (1 + fabs(loss)));
+    double loss = find_gradient(net, rows, x, g), loss_again = find_gradient(net, rows, x, g);
+    ck_assert_double_eq_tol(loss, reference_loss(net, rows, point), 5e-6 * (1 + fabs(loss)));
     ck_assert(loss == loss_again);
     for (size_t i = 0; i < dimension; i++)
         largest = fmax(largest, fabs(g[i]));
     for (size_t i = 0; i < dimension; i += 1 + dimension / 150) {
         const double h = 1e-6;
         point[i] = x[i] + h;
-        double above = reference_loss(&net, rows, point);
+        double above = reference_loss(net, rows, point);
         point[i] = x[i] - h;
-        double slope = (above - reference_loss(&net, rows, point)) / (2 * h);
+        double slope = (above - reference_loss(net, rows, point)) / (2 * h);
         point[i] = x[i];
-        ck_assert_msg(fabs(g[i] - slope) <= 1e-5 * (1 + largest), "%s: parameter %zu: %.9g, but in float64 %.9g", tables[i_table].name, i, g[i], slope);
+        ck_assert_msg(fabs(g[i] - slope) <= 1e-5 * (1 + largest), "%s, %u rows: parameter %zu: %.9g, but in float64 %.9g", name, rows, i, g[i], slope);
     }
-    free(x);
     free(g);
     free(point);
+}
+
+START_TEST(gradients_agree_with_finite_differences_in_float64) {
+    float *x;
+    int i = _i / MACHINES;
+    sl_network net = open_table(i, _i % MACHINES, &x);
+    check_gradient(&net, tables[i].name, tables[i].rows, x);
+    check_gradient(&net, tables[i].name, 1, x);
+    free(x);
     sl_network_close(&net);
 }
 END_TEST
@@ -370,7 +402,7 @@ static const struct {
 };
 
 /* The model that the reference describes, its input and labels as there. */
-static sl_network open_reference(const json_t *expected, sl_model_kind kind) {
+static sl_network open_reference(const json_t *expected, sl_model_kind kind, machine where) {
     sl_model_config config = {.kind = kind, .embedding = 8, .heads = 4};
     bool text = sl_model_takes_text(kind);
     uint32_t rows = (uint32_t)number(expected, "rows"), side = (uint32_t)number(expected, "side"), classes = text ? (uint32_t)number(expected, "symbols") : 10;
@@ -378,10 +410,10 @@ static sl_network open_reference(const json_t *expected, sl_model_kind kind) {
     sl_layers table;
     sl_network net;
     ck_assert_int_eq(sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error), 0);
-    ck_assert_int_eq(sl_network_open(&net, &table, rows, &error), 0);
+    ck_assert_int_eq(open_on(&net, &table, where, rows), 0);
     for (size_t i = 0; i < rows * sl_shape_size(table.input); i++) {
         float u = uniform_at(i, 1);
-        net.activations[0][i] = text ? (float)floor((u + 1.0) * classes / 2) : u;
+        net.input[i] = text ? (float)floor((u + 1.0) * classes / 2) : u;
     }
     for (uint32_t i = 0; i < rows * net.positions; i++)
         net.labels[i] = (uint16_t)(i * 7 % classes);
@@ -389,17 +421,15 @@ static sl_network open_reference(const json_t *expected, sl_model_kind kind) {
 }
 
 START_TEST(models_agree_with_pytorch) {
-    json_t *all = json_load_file("tests/reference/models.json", 0, NULL), *expected = json_array_get(all, (size_t)_i / 2);
+    json_t *all = json_load_file("tests/reference/models.json", 0, NULL), *expected = json_array_get(all, (size_t)_i / MACHINES);
     ck_assert_ptr_nonnull(expected);
-    ck_assert_str_eq(json_string_value(json_object_get(expected, "model")), references[_i / 2].name);
-    sl_network net = open_reference(expected, references[_i / 2].kind);
-    if (_i % 2 == 1)
-        net.ops = sl_layer_ops_plain();
+    ck_assert_str_eq(json_string_value(json_object_get(expected, "model")), references[_i / MACHINES].name);
+    sl_network net = open_reference(expected, references[_i / MACHINES].kind, _i % MACHINES);
     size_t dimension = net.table.dimension;
     float *x = malloc(dimension * sizeof *x), *g = malloc(dimension * sizeof *g);
     reference_parameters(&net.table, x);
-    ck_assert_double_eq_tol(sl_network_gradient(&net, net.rows_max, x, g), number(expected, "loss"), references[_i / 2].loss_error);
-    ck_assert_double_lt(compare_tensors(&net.table, g, json_object_get(expected, "tensors")), references[_i / 2].gradient_error);
+    ck_assert_double_eq_tol(find_gradient(&net, net.rows_max, x, g), number(expected, "loss"), references[_i / MACHINES].loss_error);
+    ck_assert_double_lt(compare_tensors(&net.table, g, json_object_get(expected, "tensors")), references[_i / MACHINES].gradient_error);
     free(x);
     free(g);
     sl_network_close(&net);
@@ -589,11 +619,11 @@ int main(void) {
     Suite *suite = suite_create("layers");
     TCase *gradients = tcase_create("gradients");
     tcase_set_timeout(gradients, 120);
-    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0, 2 * sizeof tables / sizeof *tables);
+    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0, MACHINES * sizeof tables / sizeof *tables);
     suite_add_tcase(suite, gradients);
     TCase *models = tcase_create("models");
     tcase_set_timeout(models, 120);
-    tcase_add_loop_test(models, models_agree_with_pytorch, 0, 2 * sizeof references / sizeof *references);
+    tcase_add_loop_test(models, models_agree_with_pytorch, 0, MACHINES * sizeof references / sizeof *references);
     suite_add_tcase(suite, models);
     TCase *refusals = tcase_create("refusals");
     tcase_add_loop_test(refusals, models_that_do_not_fit_the_data_are_refused, 0, sizeof misfits / sizeof *misfits);

@@ -55,7 +55,7 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
         sizes[l + 1] = net->table.items[l].out.channels;
     for (uint32_t row = 0; row < rows; row++)
         loss += reference_row(sizes, net->table.count + 1, x,
-                              net->activations[0] + row * sizes[0], net->labels[row]);
+                              net->input + row * sizes[0], net->labels[row]);
     return loss / rows;
 }
 
@@ -74,7 +74,7 @@ static void open_perceptron(sl_network *net, const uint32_t *sizes, size_t size_
         sl_layer dense = {.kind = SL_LAYER_DENSE, .relu = i + 1 < size_count, .out = {.channels = sizes[i]}};
         ck_assert_int_eq(sl_layers_add(&table, &dense, &error), 0);
     }
-    ck_assert_int_eq(sl_network_open(net, &table, rows, &error), 0);
+    ck_assert_int_eq(sl_network_open(net, &table, sl_vec_cpu(), rows, &error), 0);
 }
 
 /* A network of the shape with random parameters (*x), inputs and labels. */
@@ -84,7 +84,7 @@ static sl_network open_shape(int shape, float **x) {
     open_perceptron(&net, shapes[shape].sizes, shapes[shape].size_count, rows);
     *x = malloc(net.table.dimension * sizeof **x);
     fill(*x, net.table.dimension, 1, 0.8);
-    fill(net.activations[0], (size_t)rows * net.table.input.channels, 2, 1.5);
+    fill(net.input, (size_t)rows * net.table.input.channels, 2, 1.5);
     for (uint32_t row = 0; row < rows; row++)
         net.labels[row] = (uint16_t)(row * 7 % net.classes);
     return net;
@@ -137,7 +137,7 @@ START_TEST(huge_outputs_do_not_overflow) {
     sl_network net;
     open_perceptron(&net, (uint32_t[]){3, 2}, 2, 1);
     x[6] = 3e30f;
-    net.activations[0][0] = net.activations[0][1] = net.activations[0][2] = 0;
+    net.input[0] = net.input[1] = net.input[2] = 0;
     net.labels[0] = 1;
     ck_assert_double_eq_tol(sl_network_gradient(&net, 1, x, g), 3e30, 1e25);
     ck_assert_float_eq(g[6], 1);
@@ -217,7 +217,7 @@ START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
           *h = aligned_alloc(64, ((d + 32) * 4 + 63) / 64 * 64);
     sl_layers_initial(&net.table, 1, x);
     for (size_t offset = 0; offset < 9; offset += 3) {
-        fill(net.activations[0], 32 * 784, 5, 1);
+        fill(net.input, 32 * 784, 5, 1);
         memset(net.labels, 0, 32 * sizeof *net.labels);
         memcpy(moved + offset, x, d * sizeof *x);
         double loss = sl_network_gradient(&net, 32, x, g);

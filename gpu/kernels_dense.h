@@ -1,0 +1,109 @@
+/* kernels_dense.h - kernels that most layers share: sums over rows, biases, ReLU, shortcuts; and the loss. See layer_kernels.h. */
+#ifndef SL_KERNELS_DENSE_H
+#define SL_KERNELS_DENSE_H
+
+#include <math.h>
+
+#include "element/shared.h"
+
+enum { SLICE = 64 };
+
+SL_SHARED uint32_t least(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* max(0, v); a NaN stays, so that divergence shows. */
+SL_SHARED float rectified(float v) {
+    return v < 0 ? 0 : v;
+}
+
+/* Thread (g, k) sums rows [SLICE g, SLICE (g + 1)) of column k. */
+typedef struct add_rows_args {
+    const double *in; /* (rows, columns) */
+    double *out;      /* (ceil(rows / SLICE), columns) */
+    float *rounded;   /* the same in single precision; or NULL */
+    uint32_t rows, columns;
+} add_rows_args;
+
+SL_SHARED void add_rows(const add_rows_args *a, size_t i) {
+    const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns, end = least(a->rows, (g + 1) * SLICE);
+    double sum = 0;
+    for (uint32_t row = g * SLICE; row < end; row++)
+        sum += a->in[(size_t)row * columns + k];
+    a->out[i] = sum;
+    if (a->rounded != NULL)
+        a->rounded[i] = (float)sum;
+}
+
+/* y = relu?(y + shortcut? + bias?), element by element. */
+typedef struct finish_rows_args {
+    float *y;
+    const float *shortcut, *bias; /* or NULL; bias (columns) */
+    uint32_t columns;
+    int relu;
+} finish_rows_args;
+
+SL_SHARED void finish_rows(const finish_rows_args *a, size_t i) {
+    float v = a->y[i];
+    if (a->shortcut != NULL)
+        v += a->shortcut[i];
+    if (a->bias != NULL)
+        v += a->bias[(uint32_t)i % a->columns];
+    a->y[i] = a->relu ? rectified(v) : v;
+}
+
+/* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums a slice of column k. */
+typedef struct take_rows_args {
+    float *d;         /* (rows, columns) */
+    const float *y;   /* NULL: no relu */
+    float *d_shortcut; /* or NULL */
+    int add_shortcut;
+    double *sums; /* (ceil(rows / SLICE), columns), or NULL */
+    uint32_t rows, columns;
+} take_rows_args;
+
+SL_SHARED void take_rows(const take_rows_args *a, size_t i) {
+    const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns, end = least(a->rows, (g + 1) * SLICE);
+    float sum = 0;
+    for (uint32_t row = g * SLICE; row < end; row++) {
+        const size_t at = (size_t)row * columns + k;
+        float d = a->d[at];
+        if (a->y != NULL)
+            a->d[at] = d = a->y[at] > 0 ? d : 0;
+        if (a->d_shortcut != NULL)
+            a->d_shortcut[at] = a->add_shortcut ? a->d_shortcut[at] + d : d;
+        sum += d;
+    }
+    if (a->sums != NULL)
+        a->sums[i] = (double)sum;
+}
+
+/* Softmax and cross-entropy of row i: its loss, and whether its largest output is its label's. No overflow, whatever z is. */
+typedef struct find_loss_args {
+    float *z; /* (rows, classes); with `gradient` becomes (softmax - onehot) / rows */
+    const uint16_t *labels;
+    double *found; /* (rows, 2) */
+    uint32_t rows, classes;
+    int gradient;
+} find_loss_args;
+
+SL_SHARED void find_loss(const find_loss_args *a, size_t i) {
+    float *z = a->z + i * a->classes;
+    const uint32_t label = a->labels[i];
+    uint32_t best = 0;
+    for (uint32_t k = 1; k < a->classes; k++)
+        best = z[k] > z[best] ? k : best;
+    const float top = z[best], at_label = z[label];
+    float sum = 0;
+    for (uint32_t k = 0; k < a->classes; k++)
+        sum += expf(z[k] - top);
+    a->found[2 * i] = log((double)sum) - ((double)at_label - (double)top);
+    a->found[2 * i + 1] = best == label;
+    if (!a->gradient)
+        return;
+    const float scale = 1.0f / (sum * (float)a->rows);
+    for (uint32_t k = 0; k < a->classes; k++)
+        z[k] = expf(z[k] - top) * scale - (k == label ? 1.0f / (float)a->rows : 0);
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* layers.c - the table of layers over a device's memory, the loss, and the sums that all of them use; see learner/layer.h. */
+#include "gpu/layers.h"
+
+static const sl_layer_ops *const kinds[SL_LAYER_KINDS] = {
+    [SL_LAYER_DENSE] = &dense_layer,
+    [SL_LAYER_CONV2D] = &conv2d_layer,
+    [SL_LAYER_BATCH_NORM] = &batch_norm_layer,
+    [SL_LAYER_MAX_POOL] = &max_pool_layer,
+    [SL_LAYER_AVERAGE_POOL] = &average_pool_layer,
+    [SL_LAYER_EMBEDDING] = &embedding_layer,
+    [SL_LAYER_LSTM] = &lstm_layer,
+    [SL_LAYER_LAYER_NORM] = &layer_norm_layer,
+    [SL_LAYER_ATTENTION] = &attention_layer,
+    [SL_LAYER_GELU] = &gelu_layer,
+};
+
+/* ---- sums over rows ---- */
+
+size_t sums_floats(size_t groups, size_t columns) {
+    size_t rows = groups;
+    while (groups > 1)
+        rows += groups = slices_of(groups);
+    return 2 * (rows + 1) * columns;
+}
+
+double *finish_sums(double *parts, size_t groups, size_t columns, double *total, float *rounded) {
+    for (;;) {
+        const size_t left = slices_of(groups);
+        double *out = left == 1 && total != NULL ? total : parts + groups * columns;
+        launch_add_rows(&(add_rows_args){parts, out, left == 1 ? rounded : NULL, (uint32_t)groups, (uint32_t)columns}, left * columns);
+        if (left == 1)
+            return out;
+        parts = out;
+        groups = left;
+    }
+}
+
+/* ---- the loss ---- */
+
+static size_t loss_scratch(uint32_t rows) {
+    return sums_floats(rows, 2);
+}
+
+static void find_all_losses(const sl_loss_call *c) {
+    double *found = as_doubles(c->scratch);
+    device_expect(c->z);
+    device_expect(c->labels);
+    launch_find_loss(&(find_loss_args){c->z, c->labels, found, c->rows, c->classes, c->gradient}, c->rows);
+    finish_sums(found, c->rows, 2, c->result, NULL);
+}
+
+/* ---- the table: what is handed to a kind is first looked at ---- */
+
+static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
+    return kinds[layer->kind]->memory(layer, rows);
+}
+
+static void expect(const void *const *all, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (all[i] != NULL)
+            device_expect(all[i]);
+}
+
+static void forward(const sl_layer_call *c) {
+    expect((const void *const[]){c->w, c->in, c->shortcut, c->out, c->saved, c->kept, c->scratch}, 7);
+    kinds[c->layer->kind]->forward(c);
+}
+
+static void backward(const sl_layer_call *c) {
+    expect((const void *const[]){c->w, c->in, c->out, c->saved, c->scratch, c->g, c->d_out, c->d_in, c->d_shortcut}, 9);
+    kinds[c->layer->kind]->backward(c);
+}
+
+const sl_layer_backend *layers_backend(void) {
+    static const sl_layer_ops any = {memory, forward, backward};
+    static const sl_layer_ops *const table[SL_LAYER_KINDS] = {&any, &any, &any, &any, &any, &any, &any, &any, &any, &any};
+    static const sl_layer_backend backend = {table, loss_scratch, find_all_losses};
+    return &backend;
+}

@@ -1,0 +1,193 @@
+/* layers_image.c - convolution, pools and batch normalisation on the device.
+ *
+ * Convolution multiplies matrices: unfold makes each output's window a row, so that y = windows W; backward dW = windows^T d and d windows = d W^T, of
+ * which fold adds up what each number of x went into. Windows are many times larger than x, so a batch is taken in pieces of a few rows whose windows stay in
+ * the GPU's second-level cache.
+ */
+#include "gpu/layers.h"
+
+#define WINDOWS_MAX ((size_t)1 << 23) /* floats of windows at a time, unless one row has more */
+
+static sliding sliding_of(const sl_layer *l) {
+    const bool whole = l->kind == SL_LAYER_AVERAGE_POOL && l->window == 0;
+    return (sliding){.in_height = l->in.height, .in_width = l->in.width, .out_height = l->out.height, .out_width = l->out.width,
+                     .channels = l->in.channels, .window_height = whole ? l->in.height : l->window, .window_width = whole ? l->in.width : l->window,
+                     .stride = whole ? 1 : l->stride, .padding = l->padding};
+}
+
+/* ---- convolution ---- */
+
+static size_t pixels_of(const sl_layer *l) {
+    return (size_t)l->out.height * l->out.width;
+}
+
+static size_t depth_of(const sl_layer *l) {
+    return (size_t)l->window * l->window * l->in.channels;
+}
+
+/* Rows of a piece. */
+static uint32_t piece_of(const sl_layer *l, uint32_t rows) {
+    const size_t fit = WINDOWS_MAX / (pixels_of(l) * depth_of(l));
+    return fit < 1 ? 1 : fit < rows ? (uint32_t)fit : rows;
+}
+
+static sl_layer_memory conv2d_memory(const sl_layer *l, uint32_t rows) {
+    const size_t windows = piece_of(l, rows) * pixels_of(l) * depth_of(l), sums = sums_floats(slices_of(rows * pixels_of(l)), l->out.channels);
+    return (sl_layer_memory){.scratch = larger(windows, sums)};
+}
+
+/* Channels that one thread moves. */
+static uint32_t span_of(const sl_layer *l) {
+    return l->in.channels % FOUR == 0 ? (uint32_t)FOUR : 1;
+}
+
+static void find_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
+    const sl_layer *l = c->layer;
+    launch_unfold(&(unfold_args){c->in + first * sl_shape_size(l->in), c->scratch, sliding_of(l), span_of(l)},
+                  rows * pixels_of(l) * depth_of(l) / span_of(l));
+}
+
+static void conv2d_forward(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    const uint32_t piece = piece_of(l, c->rows), depth = (uint32_t)depth_of(l), pixels = (uint32_t)pixels_of(l), channels = l->out.channels;
+    for (uint32_t first = 0; first < c->rows; first += piece) {
+        const uint32_t rows = least(piece, c->rows - first);
+        find_windows(c, first, rows);
+        device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth}, .b = {.at = c->w, .line = channels},
+                                          .c = c->out + first * sl_shape_size(l->out), .c_line = channels,
+                                          .m = rows * pixels, .n = channels, .k = depth, .count = 1, .scale = 1});
+    }
+    if (l->bias || l->relu)
+        launch_finish_rows(&(finish_rows_args){.y = c->out, .bias = l->bias ? c->w + l->tensors[0] : NULL, .columns = channels, .relu = l->relu},
+                           (size_t)c->rows * pixels * channels);
+}
+
+/* d counts only where y > 0 if there is a relu; the bias gets its sums. */
+static void take_outputs(const sl_layer_call *c) {
+    const sl_layer *l = c->layer;
+    const size_t positions = c->rows * pixels_of(l), slices = slices_of(positions);
+    double *sums = l->bias ? as_doubles(c->scratch) : NULL;
+    launch_take_rows(&(take_rows_args){.d = c->d_out, .y = l->relu ? c->out : NULL, .sums = sums, .rows = (uint32_t)positions, .columns = l->out.channels},
+                     slices * l->out.channels);
+    if (l->bias)
+        finish_sums(sums, slices, l->out.channels, NULL, c->g + l->tensors[0]);
+}
+
+/* Rows [first, first + rows): their part of dW, and their d_in. */
+static void conv2d_backward_piece(const sl_layer_call *c, uint32_t first, uint32_t rows) {
+    const sl_layer *l = c->layer;
+    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels, positions = rows * (uint32_t)pixels_of(l);
+    const float *d = c->d_out + first * sl_shape_size(l->out);
+    find_windows(c, first, rows);
+    device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth, .turned = true}, .b = {.at = d, .line = channels}, .c = c->g, .c_line = channels,
+                                      .m = depth, .n = channels, .k = positions, .count = 1, .scale = 1, .add = first > 0});
+    if (c->d_in == NULL)
+        return;
+    device_multiply(&(device_product){.a = {.at = d, .line = channels}, .b = {.at = c->w, .line = channels, .turned = true}, .c = c->scratch, .c_line = depth,
+                                      .m = positions, .n = depth, .k = channels, .count = 1, .scale = 1});
+    launch_fold(&(fold_args){c->d_in + first * sl_shape_size(l->in), c->scratch, sliding_of(l), span_of(l), c->add_in},
+                rows * sl_shape_size(l->in) / span_of(l));
+}
+
+static void conv2d_backward(const sl_layer_call *c) {
+    const uint32_t piece = piece_of(c->layer, c->rows);
+    if (c->layer->bias || c->layer->relu)
+        take_outputs(c);
+    for (uint32_t first = 0; first < c->rows; first += piece)
+        conv2d_backward_piece(c, first, least(piece, c->rows - first));
+}
+
+/* ---- pools ---- */
+
+static sl_layer_memory pool_memory(const sl_layer *layer, uint32_t rows) {
+    (void)layer, (void)rows;
+    return (sl_layer_memory){0};
+}
+
+static pool_args pool_of(const sl_layer_call *c) {
+    return (pool_args){c->in, c->out, c->d_out, c->d_in, sliding_of(c->layer), c->add_in};
+}
+
+static void max_forward(const sl_layer_call *c) {
+    const pool_args a = pool_of(c);
+    launch_pool_largest(&a, c->rows * sl_shape_size(c->layer->out));
+}
+
+static void average_forward(const sl_layer_call *c) {
+    const pool_args a = pool_of(c);
+    launch_pool_mean(&a, c->rows * sl_shape_size(c->layer->out));
+}
+
+static void max_backward(const sl_layer_call *c) {
+    const pool_args a = pool_of(c);
+    if (c->d_in != NULL)
+        launch_give_to_largest(&a, c->rows * sl_shape_size(c->layer->in));
+}
+
+static void average_backward(const sl_layer_call *c) {
+    const pool_args a = pool_of(c);
+    if (c->d_in != NULL)
+        launch_give_to_all(&a, c->rows * sl_shape_size(c->layer->in));
+}
+
+/* ---- batch normalisation ---- */
+
+static uint32_t positions_of(const sl_layer *l, uint32_t rows) {
+    return rows * l->out.height * l->out.width;
+}
+
+/* saved and kept as on the CPU. scratch: three factors of each channel, then sums. */
+static sl_layer_memory norm_memory(const sl_layer *l, uint32_t rows) {
+    const size_t channels = l->out.channels, factors = (3 * channels + 15) / 16 * 16;
+    return (sl_layer_memory){.saved = 2 * channels, .kept = 1 + 2 * channels,
+                             .scratch = factors + sums_floats(slices_of(positions_of(l, rows)), 2 * channels)};
+}
+
+static double *norm_sums(const sl_layer_call *c) {
+    return as_doubles(c->scratch + (3 * (size_t)c->layer->out.channels + 15) / 16 * 16);
+}
+
+static detour detour_from(const sl_layer_call *c) {
+    const sl_shape from = c->shortcut_shape, out = c->layer->out;
+    return (detour){out.height, out.width, from.height, from.width, from.channels, from.height == out.height ? 1 : 2};
+}
+
+static void norm_statistics(const sl_layer_call *c) {
+    const uint32_t channels = c->layer->out.channels, positions = positions_of(c->layer, c->rows);
+    const size_t slices = slices_of(positions);
+    double *sums = norm_sums(c);
+    launch_add_moments(&(add_moments_args){c->in, sums, positions, channels}, slices * channels);
+    sums = finish_sums(sums, slices, 2 * (size_t)channels, NULL, NULL);
+    launch_settle_moments(&(settle_moments_args){c->in, sums, c->saved, c->pass == SL_PASS_COLLECT ? c->kept : NULL, positions, channels}, channels);
+}
+
+static void norm_forward(const sl_layer_call *c) {
+    const uint32_t channels = c->layer->out.channels;
+    if (c->pass == SL_PASS_EVALUATE)
+        launch_recall_moments(&(recall_moments_args){c->kept, c->saved, channels}, channels);
+    else
+        norm_statistics(c);
+    launch_normalise(&(normalise_args){c->in, c->w, c->w + channels, c->saved, c->shortcut, c->out, channels, detour_from(c), c->layer->relu},
+                     (size_t)positions_of(c->layer, c->rows) * channels);
+}
+
+static void norm_backward(const sl_layer_call *c) {
+    const uint32_t channels = c->layer->out.channels, positions = positions_of(c->layer, c->rows);
+    const size_t slices = slices_of(positions), shortcut = c->rows * sl_shape_size(c->shortcut_shape);
+    const bool spread = c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(c->layer->out);
+    double *sums = norm_sums(c);
+    if (spread && !c->add_shortcut) /* it has positions that nothing is written to */
+        launch_fill_four(&(fill_four_args){c->d_shortcut, 0, shortcut}, (shortcut + FOUR - 1) / FOUR);
+    launch_take_normalised(&(take_normalised_args){c->in, c->layer->relu ? c->out : NULL, c->saved, c->d_out, c->d_shortcut, sums, positions, channels,
+                                                   detour_from(c), c->add_shortcut || spread},
+                           slices * channels);
+    sums = finish_sums(sums, slices, 2 * (size_t)channels, NULL, NULL);
+    launch_settle_factors(&(settle_factors_args){sums, c->w, c->saved, c->g, c->scratch, positions, channels}, channels);
+    if (c->d_in != NULL)
+        launch_give_normalised(&(give_normalised_args){c->in, c->d_out, c->scratch, c->d_in, channels, c->add_in}, (size_t)positions * channels);
+}
+
+const sl_layer_ops conv2d_layer = {conv2d_memory, conv2d_forward, conv2d_backward};
+const sl_layer_ops max_pool_layer = {pool_memory, max_forward, max_backward};
+const sl_layer_ops average_pool_layer = {pool_memory, average_forward, average_backward};
+const sl_layer_ops batch_norm_layer = {norm_memory, norm_forward, norm_backward};

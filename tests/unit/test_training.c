@@ -1,0 +1,175 @@
+/* test_training.c - each model trained on a device follows the CPU's losses: the device is the emulated one, unless STARLING_PLUGIN names another.
+ *
+ * Both take the same steps from the same start on the same batches, each with its own gradients. These differ by rounding, and training carries the difference on,
+ * so that losses drift apart slowly: by no more than LOSS_ERROR of the first loss within 100 steps (20 with STARLING_QUICK).
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "harness.h"
+#include "starling/device.h"
+#include "starling/learner.h"
+#include "starling/rng.h"
+
+#define RECORDS 40
+#define RECORD_BYTES 3073
+#define FILES 7
+
+static sl_error error;
+
+static const struct {
+    const char *name;
+    sl_model_config model;
+    sl_data_config data;
+    float learning_rate;
+    double loss_error; /* of the first loss */
+} models[] = {
+    {"softmax", {.kind = SL_MODEL_SOFTMAX}, {.kind = SL_DATA_DIGITS, .batch = 16}, 0.02f, 1e-5},
+    {"mlp", {.kind = SL_MODEL_MLP, .hidden = {50, 31}, .hidden_count = 2}, {.kind = SL_DATA_DIGITS, .batch = 16}, 0.02f, 1e-5},
+    {"lenet5", {.kind = SL_MODEL_LENET5}, {.kind = SL_DATA_DIGITS, .batch = 16}, 0.01f, 1e-5},
+    {"resnet20", {.kind = SL_MODEL_RESNET20}, {.kind = SL_DATA_CIFAR10, .batch = 4}, 0.0002f, 5e-3},
+    {"lstm", {.kind = SL_MODEL_LSTM, .embedding = 8, .units = 33, .layers = 2}, {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20}, 0.1f, 1e-5},
+    {"transformer", {.kind = SL_MODEL_TRANSFORMER, .units = 32, .layers = 2, .heads = 4}, {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20}, 0.05f, 1e-5},
+};
+
+/* The six files of CIFAR-10, then a text: of noise, in which each letter calls for the next. */
+static void name_noise(char path[SL_PATH_MAX], const char *folder, int f) {
+    snprintf(path, SL_PATH_MAX, f < 5 ? "%s/data_batch_%d.bin" : f == 5 ? "%s/test_batch.bin" : "%s/text", folder, f + 1);
+}
+
+static void write_noise(const char *folder) {
+    static uint8_t bytes[RECORDS * RECORD_BYTES];
+    sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_DATA);
+    for (int f = 0; f < FILES; f++) {
+        char path[SL_PATH_MAX];
+        name_noise(path, folder, f);
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)(f == FILES - 1 ? 'a' + (i + sl_rng_below(&rng, 3)) % 20 : sl_rng_below(&rng, i % RECORD_BYTES == 0 ? 10 : 256));
+        FILE *file = fopen(path, "wb");
+        ck_assert_ptr_nonnull(file);
+        ck_assert_uint_eq(fwrite(bytes, 1, f == FILES - 1 ? 4000 : sizeof bytes, file), f == FILES - 1 ? 4000 : sizeof bytes);
+        ck_assert_int_eq(fclose(file), 0);
+    }
+}
+
+static void remove_noise(const char *folder) {
+    for (int f = 0; f < FILES; f++) {
+        char path[SL_PATH_MAX];
+        name_noise(path, folder, f);
+        ck_assert_int_eq(remove(path), 0);
+    }
+    ck_assert_int_eq(remove(folder), 0);
+}
+
+/* One trainer: a learner with its vectors. */
+typedef struct trainer {
+    sl_learner *learner;
+    const sl_vec_ops *vec;
+    float *x, *g, *m;
+} trainer;
+
+static sl_experiment experiment_of(int i, const char *folder) {
+    sl_experiment e = {.seed = 1, .rounds = 100, .model = models[i].model, .data = models[i].data};
+    snprintf(e.data.path, sizeof e.data.path, e.data.kind == SL_DATA_TEXT ? "%s/text" : "%s", folder);
+    e.data.train_samples = e.data.kind == SL_DATA_DIGITS ? 400 : 0;
+    e.data.test_samples = e.data.kind == SL_DATA_DIGITS ? 50 : 0;
+    ck_assert_int_eq(sl_topology_parse(&e.topology, "{\"nodes\": 2, \"family\": \"path\"}", "test", &error), 0);
+    return e;
+}
+
+static trainer open_trainer(const sl_experiment *e, const sl_vec_ops *vec) {
+    trainer t = {.vec = vec};
+    ck_assert_msg(sl_learner_open(&t.learner, e, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_learner_attach(t.learner, vec, &error) == 0, "%s", error.text);
+    size_t d = sl_learner_dimension(t.learner);
+    t.x = vec->allocate(d);
+    t.g = vec->allocate(d);
+    t.m = vec->allocate(d);
+    float *start = malloc(d * sizeof *start);
+    sl_learner_initial(t.learner, 0, start);
+    vec->copy_in(t.x, start, d * sizeof *start);
+    free(start);
+    return t;
+}
+
+static double step(trainer *t, uint64_t round, float learning_rate) {
+    double loss = sl_learner_gradient(t->learner, round % 2, round, t->x, t->g);
+    t->vec->sgd_step(t->x, t->x, t->g, t->m, &(sl_sgd){.learning_rate = learning_rate, .momentum = 0.9f}, sl_learner_dimension(t->learner));
+    return loss;
+}
+
+static sl_evaluation evaluate(trainer *t) {
+    size_t d = sl_learner_dimension(t->learner);
+    float *x = malloc(d * sizeof *x);
+    t->vec->copy_out(x, t->x, d * sizeof *x);
+    sl_evaluation e = sl_learner_evaluate(t->learner, x);
+    free(x);
+    return e;
+}
+
+static void close_trainer(trainer *t) {
+    ck_assert_msg(t->vec->fence(&error) == 0, "%s", error.text);
+    sl_learner_close(&t->learner);
+    t->vec->release(t->x);
+    t->vec->release(t->g);
+    t->vec->release(t->m);
+}
+
+static const sl_vec_ops *device(void) {
+    const sl_vec_ops *vec;
+    ck_assert_msg(sl_device_open(&vec, "cuda:0", &error) == 0, "%s", error.text);
+    ck_assert(!vec->on_host);
+    return vec;
+}
+
+START_TEST(training_on_a_device_follows_the_cpu) {
+    char folder[] = "/tmp/starling-training-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    write_noise(folder);
+    sl_experiment e = experiment_of(_i, folder);
+    trainer cpu = open_trainer(&e, sl_vec_cpu()), there = open_trainer(&e, device());
+    const uint64_t steps = getenv("STARLING_QUICK") != NULL ? 20 : 100;
+    double first = 0, last = 0, worst = 0;
+    for (uint64_t round = 1; round <= steps; round++) {
+        double expected = step(&cpu, round, models[_i].learning_rate), found = step(&there, round, models[_i].learning_rate);
+        first = round == 1 ? expected : first;
+        last = expected;
+        worst = fmax(worst, fabs(found - expected) / first);
+        ck_assert_msg(fabs(found - expected) <= models[_i].loss_error * first, "%s, step %d: loss %.9g, on the CPU %.9g", models[_i].name, (int)round, found, expected);
+    }
+    sl_evaluation expected = evaluate(&cpu), found = evaluate(&there);
+    printf("%s: loss %.6f to %.6f, held out %.6f, accuracy %.4f; apart by %.2e of the first at most, held out by %.2e, accuracy by %g\n", models[_i].name, first,
+           last, expected.loss, expected.accuracy, worst, fabs(found.loss - expected.loss) / first, fabs(found.accuracy - expected.accuracy));
+    ck_assert_double_le(fabs(found.loss - expected.loss), 10 * models[_i].loss_error * first);
+    ck_assert_double_le(fabs(found.accuracy - expected.accuracy), 0.05);
+    close_trainer(&cpu);
+    close_trainer(&there);
+    sl_topology_close(&e.topology);
+    remove_noise(folder);
+}
+END_TEST
+
+/* Back on the host, a learner has the host's bits, and again there the device's. */
+START_TEST(a_learner_moves_between_devices) {
+    sl_experiment e = experiment_of(1, "/nowhere");
+    trainer cpu = open_trainer(&e, sl_vec_cpu()), there = open_trainer(&e, device());
+    double on_cpu = step(&cpu, 1, 0), on_device = step(&there, 1, 0);
+    ck_assert_int_eq(sl_learner_attach(cpu.learner, there.vec, &error), 0);
+    ck_assert_int_eq(sl_learner_attach(there.learner, cpu.vec, &error), 0);
+    ck_assert(sl_learner_gradient(cpu.learner, 1, 1, there.x, there.g) == on_device);
+    ck_assert(sl_learner_gradient(there.learner, 1, 1, cpu.x, cpu.g) == on_cpu);
+    close_trainer(&cpu);
+    close_trainer(&there);
+    sl_topology_close(&e.topology);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("training");
+    TCase *training = tcase_create("training");
+    tcase_set_timeout(training, 240);
+    tcase_add_loop_test(training, training_on_a_device_follows_the_cpu, 0, sizeof models / sizeof *models);
+    suite_add_tcase(suite, training);
+    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices);
+    return run_suite(suite);
+}
