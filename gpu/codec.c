@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "gpu/device.h"
+#include "gpu/memory.h"
 
 enum {
     COPY_BYTES = 1 << 20,        /* of one background copy, or one part */
@@ -30,7 +31,7 @@ typedef struct memory {
 } memory;
 
 static void *take(memory *m, size_t bytes) {
-    void *block = m->failed ? NULL : device_allocate(bytes > 0 ? bytes : 1);
+    void *block = m->failed ? NULL : memory_take(bytes > 0 ? bytes : 1);
     m->failed = block == NULL;
     if (block != NULL)
         m->blocks[m->count++] = block;
@@ -39,7 +40,7 @@ static void *take(memory *m, size_t bytes) {
 
 static void give_back(memory *m) {
     while (m->count > 0)
-        device_release(m->blocks[--m->count]);
+        memory_give_back(m->blocks[--m->count]);
 }
 
 /* ---- bitmaps and their ranks ---- */

@@ -201,6 +201,13 @@ void *device_allocate(size_t bytes) {
     return memory;
 }
 
+size_t device_free_bytes(void) {
+    size_t left = 0, total = 0;
+    lane_of_thread();
+    check(cudaMemGetInfo(&left, &total), "asking for free memory");
+    return left;
+}
+
 void device_release(void *memory) {
     check(cudaFree(memory), "releasing memory");
 }

@@ -38,6 +38,7 @@ void device_expect(const void *memory);
 void *device_allocate(size_t bytes); /* zeroed, in the order of the thread's operations; NULL: not enough */
 void device_release(void *memory);   /* when nothing is under way on any lane */
 void *device_scratch(size_t bytes);  /* on the device, the calling thread's own, until it asks for more; NULL: not enough memory */
+size_t device_free_bytes(void);      /* for anybody */
 void *device_allocate_host(size_t bytes); /* page-locked, aligned to 64 */
 void device_release_host(void *memory);
 void device_clear(void *memory, size_t bytes);

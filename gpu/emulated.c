@@ -289,6 +289,15 @@ void device_release(void *memory) {
     pthread_mutex_unlock(&mutex);
 }
 
+size_t device_free_bytes(void) {
+    pthread_mutex_lock(&mutex);
+    size_t left = arena_bytes - used;
+    for (size_t i = 0; i < block_count; i++)
+        left += blocks[i].taken ? 0 : (size_t)1 << blocks[i].order;
+    pthread_mutex_unlock(&mutex);
+    return left;
+}
+
 void *device_scratch(size_t bytes) {
     lane *l = lane_of_thread();
     if (bytes <= l->scratch_bytes)

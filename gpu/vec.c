@@ -6,17 +6,18 @@
 #include "gpu/codec.h"
 #include "gpu/device.h"
 #include "gpu/layers.h"
+#include "gpu/memory.h"
 
 /* Of the open device: a process has one. */
 static sl_vec_ops operations;
 static char name[32];
 
 static float *allocate(size_t count) {
-    return count < SIZE_MAX / sizeof(float) ? device_allocate(count > 0 ? count * sizeof(float) : 1) : NULL;
+    return count < SIZE_MAX / sizeof(float) ? memory_take(count > 0 ? count * sizeof(float) : 1) : NULL;
 }
 
 static void release(float *v) {
-    device_release(v);
+    memory_give_back(v);
 }
 
 static size_t groups(size_t count) {
@@ -106,7 +107,8 @@ static const sl_flight_ops flight = {
     .status = status,
 };
 
-const sl_vec_ops *vec_open(int index, char *text) {
+const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
+    memory_bound(memory_limit);
     if (operations.name != NULL)
         return &operations;
     if (!device_open(index, text))
@@ -117,6 +119,7 @@ const sl_vec_ops *vec_open(int index, char *text) {
         .block = SIZE_MAX,
         .allocate = allocate,
         .release = release,
+        .memory = memory_describe,
         .allocate_host = device_allocate_host,
         .release_host = device_release_host,
         .copy_in = device_copy_in,

@@ -108,6 +108,7 @@ typedef struct sl_experiment {
     uint64_t rounds; /* 0: from epochs, see sl_learner_rounds */
     double epochs;
     char device[SL_NAME_MAX]; /* where vectors live; see starling/device.h */
+    double device_memory_gb; /* 10^9 bytes that one agent may take there; 0: no bound */
     double loss_limit; /* a batch loss above it ends the run; 0: a million times the first one */
     sl_algorithm_config algorithm;
     sl_optimizer_config optimizer;
@@ -126,6 +127,8 @@ int sl_experiment_load(sl_experiment **out, const char *path, const char *const 
 /* The same from text; relative paths are taken from `folder`. `where` names the source in errors. */
 int sl_experiment_parse(sl_experiment **out, const char *json, const char *where, const char *folder,
                         const char *const *overrides, size_t override_count, sl_error *error);
+/* device_memory_gb in bytes. */
+size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 void sl_experiment_close(sl_experiment **experiment);
 
 /* The resolved configuration, every key present, topology inline: sl_experiment_parse takes it back to an equal experiment.

@@ -50,6 +50,14 @@ typedef struct sl_flight_ops {
     int (*status)(sl_error *error);
 } sl_flight_ops;
 
+/* Memory that vectors are in, in bytes. */
+typedef struct sl_vec_memory {
+    size_t free;    /* of the device, for anybody */
+    size_t limit;   /* on what this program may take there; 0: none */
+    size_t taken;   /* of that */
+    size_t refused; /* what was asked for last and not given; 0: nothing */
+} sl_vec_memory;
+
 typedef struct sl_vec_ops {
     const char *name; /* "cpu", "cuda:0" */
     bool on_host;     /* vectors are memory like any other; else only these operations may touch them */
@@ -57,6 +65,7 @@ typedef struct sl_vec_ops {
     /* count floats, zeroed, aligned; NULL when memory is short. Freed with `release`. */
     float *(*allocate)(size_t count);
     void (*release)(float *v);
+    void (*memory)(sl_vec_memory *out); /* all 0 where nobody counts */
     /* Host memory that copies are fastest from and to, aligned to SL_VEC_ALIGNMENT; NULL when memory is short. Freed with `release_host`. */
     void *(*allocate_host)(size_t bytes);
     void (*release_host)(void *memory);
@@ -79,6 +88,13 @@ typedef struct sl_vec_ops {
     const struct sl_coder *coder; /* compressors over these vectors (compress/coding.h); NULL where they are on the host */
     const struct sl_layer_backend *layers; /* layers over these vectors (learner/layer.h); NULL where they are on the host */
 } sl_vec_ops;
+
+/* SL_ENOMEM, after `allocate` or a compressor's opening got no memory: the sentence, then what was asked for and how much there is. */
+int sl_vec_no_memory(const sl_vec_ops *vec, sl_error *error, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
 
 /* The CPU backend: the fastest kernels that this processor runs; all give the same bits. */
 const sl_vec_ops *sl_vec_cpu(void);

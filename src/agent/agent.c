@@ -410,7 +410,7 @@ static int open_node(sl_agent *a, sl_error *error) {
         return result;
     sl_node_settings settings = sl_node_settings_of(e, &a->fit, task->dimension, task->rounds);
     sl_mirror mirror;
-    result = sl_device_open(&settings.vec, e->device, error);
+    result = sl_device_open(&settings.vec, e->device, sl_experiment_device_bytes(e), error);
     if (result == 0)
         result = sl_mirror_open(&mirror, settings.vec, task, error);
     if (result != 0)

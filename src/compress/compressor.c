@@ -131,7 +131,7 @@ int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *v
         *e = (sl_encoder){.codec = codec, .coder = vec->coder, .scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float))};
     int result = 0;
     if (e == NULL || e->scratch == NULL || !allocate_encoder(e))
-        result = sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
+        result = sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
     else if (codec->split != NULL)
         result = sl_split_encoders_open(&e->memory, codec, vec, error);
     if (result != 0)
@@ -211,7 +211,7 @@ int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *v
         *d = (sl_decoder){.codec = codec, .coder = vec->coder};
     int result = 0;
     if (d == NULL || !allocate_decoder(d))
-        result = sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(codec->config.kind));
+        result = sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
     else if (codec->split != NULL)
         result = sl_split_decoders_open(&d->memory, codec, vec, error);
     if (result != 0)

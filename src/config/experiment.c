@@ -301,6 +301,10 @@ int sl_experiment_load(sl_experiment **out, const char *path, const char *const 
     return result;
 }
 
+size_t sl_experiment_device_bytes(const sl_experiment *experiment) {
+    return (size_t)(1e9 * experiment->device_memory_gb);
+}
+
 void sl_experiment_close(sl_experiment **experiment) {
     if (*experiment != NULL)
         sl_topology_close(&(*experiment)->topology);

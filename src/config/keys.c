@@ -37,6 +37,7 @@ const key sl_keys[] = {
     {"loss_limit", KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0", .help = "a batch loss above it ends the run as diverged; 0: a million times the first"},
 
     {"device", KEY_NAME, AT(device), .fallback = "\"cpu\"", .help = "where models are kept, trained, mixed and compressed: cpu, cuda:N, or auto"},
+    {"device_memory_gb", KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0", .help = "10^9 bytes that one agent may take on a GPU, so that several share it; 0: no bound"},
 
     {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
     {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants, .fallback = "\"default\"",

@@ -10,7 +10,7 @@
 #include "learner/layer.h"
 #include "starling/device.h"
 
-#define SL_BACKEND_ABI 3u
+#define SL_BACKEND_ABI 4u
 #define SL_BACKEND_ENTRY "sl_backend_entry"
 #define SL_BACKEND_SIZES \
     ((sizeof(sl_layer_call) + sizeof(sl_layer) + sizeof(sl_loss_call)) << 48 | sizeof(sl_vec_ops) << 32 | sizeof(sl_coding) << 16 | sizeof(sl_coder) << 8 | sizeof(sl_source))
@@ -24,7 +24,7 @@ typedef struct sl_backend {
     /* Fills what it can; usable false with the reason. Opens nothing. */
     void (*describe)(int index, sl_device_info *out);
     /* NULL: text says why. */
-    const sl_vec_ops *(*open)(int index, char *text);
+    const sl_vec_ops *(*open)(int index, size_t memory_limit, char *text);
 } sl_backend;
 
 typedef const sl_backend *sl_backend_entry_function(void);

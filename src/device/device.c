@@ -152,7 +152,7 @@ int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *er
     return backend != NULL || is_auto ? 0 : refuse(name, reason, error);
 }
 
-int sl_device_open(const sl_vec_ops **out, const char *name, sl_error *error) {
+int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit, sl_error *error) {
     char reason[SL_DEVICE_TEXT_MAX];
     int index = index_of(name);
     if (index == UNKNOWN)
@@ -163,7 +163,7 @@ int sl_device_open(const sl_vec_ops **out, const char *name, sl_error *error) {
         *out = sl_vec_cpu();
         return 0;
     }
-    const sl_vec_ops *vec = backend != NULL ? backend->open(index, reason) : NULL;
+    const sl_vec_ops *vec = backend != NULL ? backend->open(index, memory_limit, reason) : NULL;
     if (vec == NULL)
         return refuse(name, reason, error);
     *out = vec;

@@ -215,7 +215,7 @@ int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *erro
     const sl_layers *table = &learner->network.table;
     float *evaluated = vec->on_host ? NULL : vec->allocate(table->dimension);
     if (!vec->on_host && evaluated == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory for a model of %zu parameters", vec->name, table->dimension);
+        return sl_vec_no_memory(vec, error, "model: %zu parameters", table->dimension);
     sl_network network;
     int code = sl_network_open(&network, table, vec, learner->network.rows_max, error);
     if (code != 0) {

@@ -105,7 +105,7 @@ static int allocate_work(sl_network *net, sl_error *error) {
                        net->rows_max, floats, SL_NETWORK_WORK_MAX);
     net->work = net->vec->allocate(floats);
     if (net->work == NULL)
-        return sl_fail(error, SL_ENOMEM, "model: out of memory for %zu floats of working memory", floats);
+        return sl_vec_no_memory(net->vec, error, "model: working memory for %u samples at a time", net->rows_max);
     lay_out(net, &plan, net->work);
     return open_input(net) ? 0 : sl_fail(error, SL_ENOMEM, "model: out of host memory for a batch of %u", net->rows_max);
 }

@@ -136,7 +136,7 @@ static int open_parts(sl_node *n, sl_error *error) {
         result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route, s->tensor_ends, s->tensor_count, s->part_bytes,
                                 s->vec, error);
     if (result == 0 && !allocate_all(n))
-        result = sl_fail(error, SL_ENOMEM, "node %u: out of memory for %zu parameters", s->rank, s->dimension);
+        result = sl_vec_no_memory(s->vec, error, "node %u: vectors of %zu parameters", s->rank, s->dimension);
     return result;
 }
 

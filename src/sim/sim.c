@@ -210,7 +210,7 @@ static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error 
     if (algorithm->keeps_gradient)
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
-    return s->gradient != NULL ? 0 : sl_fail(error, SL_ENOMEM, "simulator: out of memory for a gradient");
+    return s->gradient != NULL ? 0 : sl_vec_no_memory(s->vec, error, "simulator: a gradient of %zu parameters", s->task->dimension);
 }
 
 static int open_nodes(simulator *s, sl_error *error) {
@@ -280,7 +280,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .observer = observer,
         .nodes = sl_topology_nodes(experiment->topology),
     };
-    int result = sl_device_open(&s.vec, experiment->device, error);
+    int result = sl_device_open(&s.vec, experiment->device, sl_experiment_device_bytes(experiment), error);
     if (result == 0)
         result = sl_mirror_open(&s.mirror, s.vec, task, error);
     if (result == 0)

@@ -36,6 +36,10 @@ static void release(float *v) {
     free(v);
 }
 
+static void memory(sl_vec_memory *out) {
+    *out = (sl_vec_memory){0};
+}
+
 static void *allocate_host(size_t bytes) {
     size_t rounded = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
     return rounded >= bytes ? aligned_alloc(SL_VEC_ALIGNMENT, rounded) : NULL;
@@ -192,6 +196,7 @@ const sl_vec_ops *sl_vec_cpu(void) {
         .block = CACHED,
         .allocate = allocate,
         .release = release,
+        .memory = memory,
         .allocate_host = allocate_host,
         .release_host = free,
         .copy_in = copy,

@@ -561,7 +561,7 @@ static void each_device(void (*act)(const target *t, size_t n), size_t n) {
         snprintf(name, sizeof name, "cuda:%d", devices[i].index);
         if (!devices[i].usable) {
             printf("# %s: %s\n", name, devices[i].reason);
-        } else if (sl_device_open(&vec, name, &error) != 0) {
+        } else if (sl_device_open(&vec, name, 0, &error) != 0) {
             printf("not ok %s: %s\n", name, error.text);
             failed++;
         } else {

@@ -254,7 +254,7 @@ typedef enum machine { FASTEST, PLAIN, DEVICE, MACHINES } machine;
 static int open_on(sl_network *net, const sl_layers *table, machine where, uint32_t rows) {
     const sl_vec_ops *vec = sl_vec_cpu();
     if (where == DEVICE)
-        ck_assert_msg(sl_device_open(&vec, "cuda:0", &error) == 0, "%s", error.text);
+        ck_assert_msg(sl_device_open(&vec, "cuda:0", 0, &error) == 0, "%s", error.text);
     int code = sl_network_open(net, table, vec, rows, &error);
     if (where == PLAIN && code == 0)
         net->backend = sl_layer_backend_plain();

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness.h"
 #include "starling/device.h"
@@ -117,7 +118,7 @@ static void close_trainer(trainer *t) {
 
 static const sl_vec_ops *device(void) {
     const sl_vec_ops *vec;
-    ck_assert_msg(sl_device_open(&vec, "cuda:0", &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_device_open(&vec, "cuda:0", 0, &error) == 0, "%s", error.text);
     ck_assert(!vec->on_host);
     return vec;
 }
@@ -164,12 +165,50 @@ START_TEST(a_learner_moves_between_devices) {
 }
 END_TEST
 
+/* What was asked for, and how much there is. */
+START_TEST(a_shortage_of_memory_is_told) {
+    const sl_vec_ops *vec;
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 1000000, &error), 0);
+    float *some = vec->allocate(100000);
+    ck_assert_ptr_nonnull(some);
+    ck_assert_ptr_null(vec->allocate(150001));
+    ck_assert_int_eq(sl_vec_no_memory(vec, &error, "node %u", 3), SL_ENOMEM);
+    ck_assert_str_eq(error.text, "node 3: cuda:0: 0.6 MB are needed, and of the 1.0 MB that device_memory_gb allows 0.6 MB are left");
+    float *rest = vec->allocate(150000);
+    ck_assert_ptr_nonnull(rest);
+    vec->release(some);
+    vec->release(rest);
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    ck_assert_ptr_null(vec->allocate((size_t)1 << 40));
+    sl_vec_no_memory(vec, &error, "node %u", 3);
+    ck_assert_msg(strstr(error.text, "node 3: cuda:0 is out of memory: 4398046.5 MB are needed and ") == error.text, "%s", error.text);
+    sl_vec_no_memory(sl_vec_cpu(), &error, "node %u", 3);
+    ck_assert_str_eq(error.text, "node 3: out of memory");
+}
+END_TEST
+
+/* A learner over its bound opens nothing, and stays where it was. */
+START_TEST(a_learner_keeps_to_the_bound) {
+    const sl_vec_ops *vec;
+    sl_experiment e = experiment_of(1, "/nowhere");
+    trainer cpu = open_trainer(&e, sl_vec_cpu());
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 300000, &error), 0);
+    ck_assert_int_eq(sl_learner_attach(cpu.learner, vec, &error), SL_ENOMEM);
+    ck_assert_msg(strstr(error.text, "model: working memory for 256 samples at a time: cuda:0: ") == error.text && strstr(error.text, "device_memory_gb allows") != NULL, "%s",
+                  error.text);
+    ck_assert(isfinite(step(&cpu, 1, 0.1f)));
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    close_trainer(&cpu);
+    sl_topology_close(&e.topology);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("training");
     TCase *training = tcase_create("training");
     tcase_set_timeout(training, 240);
     tcase_add_loop_test(training, training_on_a_device_follows_the_cpu, 0, sizeof models / sizeof *models);
     suite_add_tcase(suite, training);
-    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices);
+    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices, a_shortage_of_memory_is_told, a_learner_keeps_to_the_bound);
     return run_suite(suite);
 }

@@ -1,0 +1,75 @@
+/* memory.c - see memory.h. Blocks and their sizes are kept in a tree by address. */
+#include "gpu/memory.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
+
+#include "gpu/device.h"
+
+typedef struct block {
+    uintptr_t at;
+    size_t bytes;
+} block;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void *blocks; /* of tsearch */
+static size_t limit, taken, refused;
+
+static int by_address(const void *a, const void *b) {
+    const uintptr_t x = ((const block *)a)->at, y = ((const block *)b)->at;
+    return x < y ? -1 : x > y;
+}
+
+void memory_bound(size_t bytes) {
+    pthread_mutex_lock(&mutex);
+    limit = bytes;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Under the mutex. */
+static void *take(size_t bytes) {
+    block *b = malloc(sizeof *b);
+    void *memory = b != NULL && (limit == 0 || (taken <= limit && bytes <= limit - taken)) ? device_allocate(bytes) : NULL;
+    if (b == NULL || memory == NULL) {
+        free(b);
+        return NULL;
+    }
+    *b = (block){(uintptr_t)memory, bytes};
+    if (tsearch(b, &blocks, by_address) == NULL) {
+        device_release(memory);
+        free(b);
+        return NULL;
+    }
+    taken += bytes;
+    return memory;
+}
+
+void *memory_take(size_t bytes) {
+    pthread_mutex_lock(&mutex);
+    void *memory = take(bytes);
+    if (memory == NULL)
+        refused = bytes;
+    pthread_mutex_unlock(&mutex);
+    return memory;
+}
+
+void memory_give_back(void *memory) {
+    if (memory == NULL)
+        return;
+    pthread_mutex_lock(&mutex);
+    block **found = tfind(&(block){.at = (uintptr_t)memory}, &blocks, by_address);
+    block *b = *found;
+    taken -= b->bytes;
+    tdelete(b, &blocks, by_address);
+    free(b);
+    device_release(memory);
+    pthread_mutex_unlock(&mutex);
+}
+
+void memory_describe(sl_vec_memory *out) {
+    pthread_mutex_lock(&mutex);
+    const size_t left = limit > taken ? limit - taken : 0;
+    *out = (sl_vec_memory){.free = device_free_bytes(), .limit = limit, .taken = limit > 0 ? limit - left : taken, .refused = refused};
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,14 @@
+/* memory.h - what this program takes of the device, and how much it may. */
+#ifndef SL_GPU_MEMORY_H
+#define SL_GPU_MEMORY_H
+
+#include "starling/vec.h"
+
+/* 0: no bound. */
+void memory_bound(size_t bytes);
+/* Zeroed memory of the device; NULL: beyond the bound, or not there. */
+void *memory_take(size_t bytes);
+void memory_give_back(void *memory); /* or NULL */
+void memory_describe(sl_vec_memory *out);
+
+#endif
