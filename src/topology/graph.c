@@ -34,10 +34,6 @@ void edge_list_push(edge_list *list, uint32_t from, uint32_t to) {
     append(list, from, to, NAN);
 }
 
-void edge_list_push_half(edge_list *list, uint32_t from, uint32_t to) {
-    append(list, from, to, NAN);
-}
-
 void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b) {
     append(list, a, b, NAN);
     append(list, b, a, NAN);

@@ -17,7 +17,6 @@ typedef struct edge_list {
 void edge_list_reserve(edge_list *list, size_t room); /* for that many edges in all */
 void edge_list_push(edge_list *list, uint32_t from, uint32_t to); /* without a weight */
 void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight);
-void edge_list_push_half(edge_list *list, uint32_t from, uint32_t to); /* one direction of an undirected edge; the caller pushes the other as well */
 void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b);
 void edge_list_free(edge_list *list);
 

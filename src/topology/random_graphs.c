@@ -113,8 +113,8 @@ static int generate_random_regular(const sl_topology_spec *spec, uint64_t attemp
                                            "choose a smaller degree or family 'complete'", d, n, (unsigned long long)spec->seed);
     edge_list *list = edge_lists_add(out);
     edge_list_reserve(list, stubs);
-    for (size_t s = 0; result == 0 && s < stubs; s++) /* in order of receivers, in which rows are filled soonest */
-        edge_list_push_half(list, m.joined[s], (uint32_t)(s / d));
+    for (size_t p = 0; result == 0 && p < stubs / 2; p++)
+        edge_list_push_both(list, m.stubs[2 * p], m.stubs[2 * p + 1]);
     free(m.stubs);
     free(m.joined);
     return result;
