@@ -1,12 +1,10 @@
 /* board.c - where the records of all nodes come together; see board.h.
  *
  * Records of one round arrive in any order, but never those of two rounds of one node: whoever
- * calls waits (`waiting`) until the round is complete. So one model a node is all that has to be
- * kept.
+ * calls waits (`waiting`) until the round is complete. So no model has to be copied.
  */
 #include "board.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +17,12 @@ int board_open(board *out, const trial *t, const char *driver, const char *path,
     board b = {.trial = t, .progress = view, .driver = driver, .began = now_seconds()};
     b.records = calloc(nodes, sizeof *b.records);
     b.waiting = calloc(nodes, sizeof *b.waiting);
-    b.rows = calloc(nodes, sizeof *b.rows);
-    b.models = calloc((size_t)nodes * dimension, sizeof *b.models);
+    b.models = calloc(nodes, sizeof *b.models);
     b.mean = calloc(dimension, sizeof *b.mean);
     int result = 0;
-    if (b.records == NULL || b.waiting == NULL || b.rows == NULL || b.models == NULL ||
-        b.mean == NULL)
-        result = sl_fail(error, SL_ENOMEM,
-                         "out of memory for the models of %u nodes with %zu parameters each", nodes,
+    if (b.records == NULL || b.waiting == NULL || b.models == NULL || b.mean == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for the records of %u nodes and a model of %zu parameters", nodes,
                          dimension);
-    for (uint32_t i = 0; result == 0 && i < nodes; i++)
-        b.rows[i] = b.models + (size_t)i * dimension;
     if (result == 0)
         result = sl_folder_open(&b.folder, path, t->experiment, true, error);
     if (result != 0) {
@@ -45,19 +38,14 @@ void board_close(board *b) {
     sl_timeline_close(&b->timeline);
     free(b->records);
     free(b->waiting);
-    free(b->rows);
     free(b->models);
     free(b->mean);
     free(b->milestones);
     b->milestones = NULL;
     b->records = NULL;
     b->waiting = NULL;
-    b->rows = NULL;
-    b->models = b->mean = NULL;
-}
-
-float *board_model(board *b, uint32_t rank) {
-    return b->models + (size_t)rank * b->trial->task.dimension;
+    b->models = NULL;
+    b->mean = NULL;
 }
 
 static int remember(board *b, double bytes_per_node, sl_error *error) {
@@ -88,10 +76,17 @@ static int show(board *b, sl_error *error) {
     return remember(b, m.bytes_per_node, error);
 }
 
+static int write_models(const board *b, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < b->trial->nodes && result == 0; i++)
+        result = sl_folder_model(b->folder, i, "", b->models[i], b->trial->task.dimension, error);
+    return result;
+}
+
 static int complete_round(board *b, sl_error *error) {
     const sl_task *task = &b->trial->task;
     b->consensus.distance =
-        sl_consensus_distance(b->rows, b->trial->nodes, task->dimension, b->mean);
+        sl_consensus_distance(b->models, b->trial->nodes, task->dimension, b->mean);
     b->consensus.mean_model = task->evaluate(task->context, b->mean);
     b->has_consensus = true;
     memset(b->waiting, 0, b->trial->nodes * sizeof *b->waiting);
@@ -101,7 +96,11 @@ static int complete_round(board *b, sl_error *error) {
     if (result == 0)
         result = sl_folder_consensus(b->folder, round, &b->consensus, error);
     if (result == 0)
+        result = sl_folder_remember(b->folder, round, &b->consensus.mean_model, b->mean, task->dimension, error);
+    if (result == 0)
         result = sl_folder_best(b->folder, -1, round, &b->consensus.mean_model, b->mean, task->dimension, error);
+    if (result == 0 && round == task->rounds)
+        result = write_models(b, error);
     return result;
 }
 
@@ -110,32 +109,11 @@ int board_record(board *b, const sl_record *record, const float *x, sl_error *er
     if (result != 0)
         return result;
     b->records[record->rank] = *record;
-    float *model = board_model(b, record->rank);
-    if (x != model)
-        memcpy(model, x, b->trial->task.dimension * sizeof *model);
+    b->models[record->rank] = x;
     if (b->incomplete)
         return 0;
     b->waiting[record->rank] = true;
     return ++b->waiting_count == b->trial->nodes ? complete_round(b, error) : 0;
-}
-
-static int write_models(board *b, sl_error *error) {
-    size_t dimension = b->trial->task.dimension;
-    int result = 0;
-    for (uint32_t i = 0; i < b->trial->nodes && result == 0; i++)
-        result = sl_folder_model(b->folder, i, b->rows[i], dimension, error);
-    if (result == 0)
-        result = sl_folder_model(b->folder, -1, b->mean, dimension, error);
-    return result;
-}
-
-void board_keep(board *b) {
-    sl_error error;
-    bool finite = b->has_consensus && isfinite(b->consensus.distance);
-    for (uint32_t i = 0; i < b->trial->nodes; i++)
-        finite = finite && isfinite(b->records[i].evaluation.loss);
-    if (finite && write_models(b, &error) == 0)
-        complain("the models that were recorded last are kept as model*.npy");
 }
 
 static int predict(const board *b, double *seconds, sl_error *error) {
@@ -159,7 +137,7 @@ int board_finish(board *b, sl_summary *out, sl_error *error) {
     };
     int result = predict(b, &summary.predicted_seconds, error);
     if (result == 0)
-        result = write_models(b, error);
+        result = sl_folder_model(b->folder, -1, "", b->mean, b->trial->task.dimension, error);
     if (result == 0)
         result = sl_folder_summary(b->folder, &summary, error);
     if (result == 0)

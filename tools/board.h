@@ -22,9 +22,8 @@ typedef struct board {
     bool *waiting;      /* (nodes) its record of the round under way is here */
     uint32_t waiting_count;
     bool incomplete;    /* a node is gone: rounds are not waited for any more */
-    float *models;      /* (nodes, d) */
-    const float **rows; /* (nodes) into models */
-    float *mean;        /* (d) */
+    const float **models; /* (nodes) of d each, as they came with the records; borrowed */
+    float *mean;        /* (d) of the last round that all nodes have recorded */
     bool has_consensus;
     sl_consensus consensus; /* of the last round that all nodes have recorded */
     milestone *milestones; /* (milestone_count) */
@@ -36,13 +35,10 @@ typedef struct board {
 /* Creates the run folder at `path`. */
 int board_open(board *out, const trial *t, const char *driver, const char *path, progress *view,
                sl_error *error);
-/* Where rank's model may be put before board_record, to save the copy. */
-float *board_model(board *b, uint32_t rank);
+/* x (d) stays as it is until all nodes have recorded this round. The last round's models are written. */
 int board_record(board *b, const sl_record *record, const float *x, sl_error *error);
-/* Writes the models and the summary and closes the folder. The summary is good until board_close. */
+/* Writes the averaged model and the summary and closes the folder. The summary is good until board_close. */
 int board_finish(board *b, sl_summary *summary, sl_error *error);
-/* After a run that failed: writes the models that were recorded last, if they are finite, and says so. */
-void board_keep(board *b);
 /* Closes whatever is open; what was written stays. */
 void board_close(board *b);
 

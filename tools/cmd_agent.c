@@ -36,6 +36,7 @@ typedef struct peer {
     sl_roster *roster;
     sl_roster *place;  /* --listen, as a roster of one */
     sl_folder *folder; /* by hand */
+    char path[SL_PATH_MAX]; /* of the folder */
     sl_record last;    /* by hand: for the summary */
     progress progress; /* by hand */
     double reported;   /* when a round was reported last */
@@ -102,9 +103,11 @@ static int record_by_hand(peer *p, const sl_record *record, const float *x) {
     p->last = *record;
     int result = sl_folder_metrics(p->folder, record, &p->error);
     if (result == 0)
+        result = sl_folder_remember(p->folder, record->round.round, &record->evaluation, x, p->trial.task.dimension, &p->error);
+    if (result == 0)
         result = sl_folder_best(p->folder, record->rank, record->round.round, &record->evaluation, x, p->trial.task.dimension, &p->error);
     if (result == 0 && record->round.round == p->trial.task.rounds)
-        result = sl_folder_model(p->folder, record->rank, x, p->trial.task.dimension, &p->error);
+        result = sl_folder_model(p->folder, record->rank, "", x, p->trial.task.dimension, &p->error);
     measured m = {
         .round = record->round.round,
         .loss = record->round.loss,
@@ -175,17 +178,17 @@ static int open_agent(peer *p, sl_error *error) {
 }
 
 static int open_folder(peer *p, sl_error *error) {
-    char suffix[32], path[SL_PATH_MAX];
+    char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->o->rank);
-    choose_folder(p->o, p->trial.experiment, suffix, path);
-    int result = sl_folder_open(&p->folder, path, p->trial.experiment, false, error);
+    choose_folder(p->o, p->trial.experiment, suffix, p->path);
+    int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
     if (result != 0)
         return result;
     progress_open(&p->progress, p->trial.task.rounds);
     printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
            p->trial.experiment->name, p->o->rank, p->trial.nodes,
            sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
-           sl_agent_port(p->agent), path);
+           sl_agent_port(p->agent), p->path);
     fflush(stdout);
     return 0;
 }
@@ -240,6 +243,8 @@ static int prepare(peer *p, sl_error *error) {
     int result = trial_open(&p->trial, p->o, error);
     if (result == 0)
         result = trial_find_path(&p->trial, p->o, error);
+    if (result == 0 && !reports(p))
+        trial_warn(&p->trial);
     if (result == 0)
         result = check_place(p, error);
     if (result == 0)
@@ -280,7 +285,10 @@ static int be_peer(const options *o) {
         report r = {.type = result == 0 ? REPORT_FINISHED : REPORT_FAILED, .error = error};
         report_send(o->report_fd, &r, NULL, 0);
     } else if (result != 0) {
-        complain("%s", error.text);
+        if (p.folder != NULL)
+            complain_of_run(error.text, p.folder, o->rank, p.path);
+        else
+            complain("%s", error.text);
     }
     close_peer(&p);
     return exit_code(result, started);

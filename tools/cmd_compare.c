@@ -49,7 +49,10 @@ static uint64_t round_in(const char *text) {
     return at != NULL ? strtoull(at + strlen("round "), NULL, 10) : 0;
 }
 
-static void note_failure(contender *r, const sl_error *error) {
+static void note_failure(contender *r, board *here, const sl_error *error) {
+    uint64_t kept;
+    if (here->folder != NULL)
+        sl_folder_rescue(here->folder, -1, &kept, &(sl_error){0});
     r->outcome = error->code == SL_EDIVERGED  ? OUTCOME_DIVERGED
                  : error->code == SL_ESTOPPED ? OUTCOME_STOPPED
                                               : OUTCOME_FAILED;
@@ -111,7 +114,7 @@ static void run_variant(const bench *b, contender *r) {
     if (code == 0)
         take_results(r, &here);
     else
-        note_failure(r, &error);
+        note_failure(r, &here, &error);
     board_close(&here);
 }
 

@@ -26,21 +26,20 @@ static int run_in(const trial *t, const char *path) {
     sl_error error = {0};
     sl_summary summary;
     progress_open(&view, t->task.rounds);
-    int result = board_open(&b, t, "run", path, &view, &error);
-    bool started = result == 0;
-    if (started) {
-        printf("%s on %u agents, %s\n%llu rounds; run folder %s\n", t->experiment->name, t->nodes,
-               sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, path);
-        fflush(stdout);
-        result = live_run_agents(&b, path, false, &summary, &error);
-        if (result == 0)
-            table_print(&summary);
-        board_close(&b);
+    if (board_open(&b, t, "run", path, &view, &error) != 0) {
+        complain("%s", error.text);
+        return TOOL_USAGE;
     }
+    printf("%s on %u agents, %s\n%llu rounds; run folder %s\n", t->experiment->name, t->nodes,
+           sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, path);
+    fflush(stdout);
+    int result = live_run_agents(&b, path, false, &summary, &error);
     if (result == 0)
-        return TOOL_OK;
-    complain("%s; what was recorded is in %s", error.text, path);
-    return result == SL_ESTOPPED ? TOOL_INTERRUPTED : started ? TOOL_FAILED : TOOL_USAGE;
+        table_print(&summary);
+    else
+        complain_of_run(error.text, b.folder, -1, path);
+    board_close(&b);
+    return result == 0 ? TOOL_OK : result == SL_ESTOPPED ? TOOL_INTERRUPTED : TOOL_FAILED;
 }
 
 static int check_nodes(const options *o, const trial *t, sl_error *error) {

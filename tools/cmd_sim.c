@@ -32,11 +32,10 @@ static int run_in(const trial *t, const char *path) {
         simulation_run(&b, forecast_is_wanted(&t->experiment->network), &summary, &error);
     if (result == 0)
         table_print(&summary);
+    else
+        complain_of_run(error.text, b.folder, -1, path);
     board_close(&b);
-    if (result == 0)
-        return TOOL_OK;
-    complain("%s", error.text);
-    return result == SL_ESTOPPED ? TOOL_INTERRUPTED : TOOL_FAILED;
+    return result == 0 ? TOOL_OK : result == SL_ESTOPPED ? TOOL_INTERRUPTED : TOOL_FAILED;
 }
 
 int cmd_sim(int argc, char **argv) {

@@ -10,6 +10,7 @@ typedef struct live_run {
     board *board;
     fleet fleet;
     const trial *trial;
+    float *models; /* (nodes, d) recorded last */
     bool quiet;
     uint64_t rounds[FLEET_MAX]; /* under way, by rank */
     sl_error error; /* of the board */
@@ -27,11 +28,10 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
         progress_round(r->board->progress, least - 1);
 }
 
-/* Straight to its place on the board: `on_ready` has waited until the board has done with what was
- * there. */
+/* `on_ready` has waited until the board has done with what was there. */
 static float *on_model(void *context, uint32_t rank) {
     live_run *r = context;
-    return board_model(r->board, rank);
+    return r->models + rank * r->trial->task.dimension;
 }
 
 static int on_report(void *context, uint32_t rank, const report *told) {
@@ -96,7 +96,13 @@ int live_run_agents(board *b, const char *path, bool quiet, sl_summary *summary,
     r->board = b;
     r->trial = b->trial;
     r->quiet = quiet;
-    int result = run_fleet(r, path, summary, error);
+    r->models = calloc((size_t)b->trial->nodes * b->trial->task.dimension, sizeof *r->models);
+    int result = r->models != NULL ? 0
+                                   : sl_fail(error, SL_ENOMEM, "out of memory for the models of %u nodes with %zu parameters each", b->trial->nodes,
+                                             b->trial->task.dimension);
+    if (result == 0)
+        result = run_fleet(r, path, summary, error);
+    free(r->models);
     free(r);
     return result;
 }

@@ -254,6 +254,19 @@ void trial_close(trial *t) {
     sl_experiment_close(&t->experiment);
 }
 
+void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const char *path) {
+    char kept[96] = "";
+    sl_error error = {0};
+    uint64_t round;
+    if (sl_folder_rescue(folder, rank, &round, &error) != 0)
+        complain("%s", error.text);
+    else if (round > 0 && rank < 0)
+        snprintf(kept, sizeof kept, ", the averaged model of round %llu as model-last.npy", (unsigned long long)round);
+    else if (round > 0)
+        snprintf(kept, sizeof kept, ", the model of round %llu as model-%lld-last.npy", (unsigned long long)round, (long long)rank);
+    complain("%s; what was recorded is in %s%s", why, path, kept);
+}
+
 void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
                    char path[SL_PATH_MAX]) {
     if (o->out != NULL) {

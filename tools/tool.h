@@ -74,6 +74,10 @@ int trial_find_path(const trial *t, const options *o, sl_error *error);
 /* What sl_algorithm_fit warns of, to standard error. */
 void trial_warn(const trial *t);
 
+/* After a run that failed: writes the model that its folder, at `path`, remembers as the last finite one (rank -1: the averaged one), and says in one line why the
+ * run failed and what there is of it. */
+void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const char *path);
+
 /* --out, or runs/NAME-YYYYmmdd-HHMMSS[SUFFIX], into path. */
 void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
                    char path[SL_PATH_MAX]);

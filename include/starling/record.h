@@ -5,6 +5,7 @@
  *   consensus.jsonl      one line per recorded round: consensus distance, and the averaged model's loss and accuracy
  *   parameters.jsonl     {"round", "node", "parameters": [...], "push_sum_weight"} at record.parameters_at, by round, then node
  *   model-<rank>.npy     final parameters of each node, float32 (d); model.npy their mean
+ *   model-best.npy       the best mean, or agent's model, so far; model-last.npy the last recorded mean of a run that failed
  *   summary.json         the final table
  */
 #ifndef STARLING_RECORD_H
@@ -78,12 +79,18 @@ int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *erro
 int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus, sl_error *error);
 int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x, size_t dimension,
                          double push_sum_weight, sl_error *error);
-int sl_folder_model(sl_folder *folder, int64_t rank /* -1: model.npy */, const float *x, size_t dimension, sl_error *error);
+/* Writes x (dimension) as model-RANK<which>.npy, or for rank -1 as model<which>.npy. */
+int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x, size_t dimension, sl_error *error);
 
 /* Keeps x (dimension) as model-best.npy (rank -1) or model-RANK-best.npy if it is this folder's best so far: by accuracy, then by loss; by loss alone
  * where accuracy means nothing. One rank a folder. The summary names the round. */
 int sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension,
                    sl_error *error);
+
+/* Keeps a copy of x (dimension), unless its loss is not finite, for sl_folder_rescue. */
+int sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension, sl_error *error);
+/* After a run that failed: writes what was remembered last as model-last.npy (rank -1) or model-RANK-last.npy. *round: whose it is; 0: there is none. */
+int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl_error *error);
 
 /* The final table as data: printed by the tool, written to summary.json. */
 typedef struct sl_summary {

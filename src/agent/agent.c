@@ -21,6 +21,7 @@
 /* Receive buffers of all neighbours together stay below this where two chunks a neighbour allow it. */
 static const size_t receive_bytes_max = 32u << 20;
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
+static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */
 enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4, REGIONS_MAX = 16 };
 
 /* ---- ending ---- */
@@ -320,21 +321,23 @@ static int run_loop(sl_agent *a) {
     return a->error.code;
 }
 
-/* Tells every neighbour why, and lingers so that what is on the way arrives before the connections are cut. */
+/* Tells every neighbour why, and lingers so that what is on the way arrives before the connections are cut. Whoever is not connected yet would otherwise
+ * look for this agent until its time is over: a little longer, it is still connected, to be told. */
 static void tell_everyone(sl_agent *a) {
-    size_t bytes = strnlen(a->cause, SL_FRAME_TEXT_MAX);
-    uint32_t told = 0;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        told += sl_neighbour_send_control(&a->neighbours[i], SL_FRAME_ABORT, a->cause, bytes);
     double until_s = sl_clock_seconds() + farewell_s;
-    while (told > 0 && sl_clock_seconds() < until_s) {
+    bool waiting = true;
+    a->parting = true;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!a->neighbours[i].agreed)
+            until_s = sl_clock_seconds() + farewell_connecting_s;
+    while (waiting && a->now_s < until_s) {
+        a->now_s = sl_clock_seconds();
         sl_fabric_poll(a->fabric);
-        bool gone = true;
+        waiting = false;
         for (uint32_t i = 0; i < a->neighbour_count; i++)
-            gone = gone && a->neighbours[i].link == NULL;
-        if (gone)
-            return;
-        usleep(2000);
+            waiting = sl_neighbour_part(&a->neighbours[i], a->cause) || waiting;
+        if (waiting)
+            usleep(2000);
     }
 }
 

@@ -264,6 +264,12 @@ static void greet(const neighbour *n, uint8_t greeting[SL_FABRIC_GREETING_BYTES]
     memcpy(greeting + sizeof greeting_magic, &n->agent->settings.rank, sizeof(uint32_t));
 }
 
+/* Is there no connection yet, and still one to be made? */
+static bool is_awaited(const neighbour *n) {
+    const sl_agent *a = n->agent;
+    return a->phase == PHASE_CONNECTING || (a->parting && !n->agreed && !n->told);
+}
+
 static void try_to_connect(neighbour *n) {
     uint8_t greeting[SL_FABRIC_GREETING_BYTES];
     greet(n, greeting);
@@ -275,13 +281,19 @@ static void try_to_connect(neighbour *n) {
         sl_link_close(&n->link);
 }
 
+static void connect_if_due(neighbour *n) {
+    sl_agent *a = n->agent;
+    if (n->link == NULL && is_awaited(n) && n->rank < a->settings.rank && a->now_s >= n->next_attempt_s)
+        try_to_connect(n);
+}
+
 static sl_link *on_requested(void *context, const uint8_t greeting[SL_FABRIC_GREETING_BYTES]) {
     sl_agent *a = context;
     uint32_t rank;
     memcpy(&rank, greeting + sizeof greeting_magic, sizeof rank);
     neighbour *n = sl_neighbour_find(a, rank);
     if (memcmp(greeting, greeting_magic, sizeof greeting_magic) != 0 || n == NULL || rank < a->settings.rank ||
-        n->link != NULL || a->phase != PHASE_CONNECTING)
+        n->link != NULL || !is_awaited(n))
         return NULL;
     n->link = open_link(n);
     return n->link;
@@ -325,8 +337,7 @@ void sl_neighbour_tick(neighbour *n) {
     sl_agent *a = n->agent;
     double now_s = a->now_s;
     double timeout_s = a->settings.experiment->transport.timeout_s;
-    if (n->link == NULL && a->phase == PHASE_CONNECTING && n->rank < a->settings.rank && now_s >= n->next_attempt_s)
-        try_to_connect(n);
+    connect_if_due(n);
     if (!n->connected)
         return;
     if (!n->bye_received && now_s - n->heard_s > silence_share * timeout_s) {
@@ -337,4 +348,11 @@ void sl_neighbour_tick(neighbour *n) {
     } else if (!n->bye_sent && now_s - n->sent_s > timeout_s / 5) {
         sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, NULL, 0);
     }
+}
+
+bool sl_neighbour_part(neighbour *n, const char *cause) {
+    connect_if_due(n);
+    if (!n->told)
+        n->told = sl_neighbour_send_control(n, SL_FRAME_ABORT, cause, strnlen(cause, SL_FRAME_TEXT_MAX));
+    return n->link != NULL || is_awaited(n);
 }

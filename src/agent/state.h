@@ -21,6 +21,7 @@ typedef struct neighbour {
     bool connected;
     bool agreed;            /* its HELLO came and equals ours */
     bool bye_sent, bye_received;
+    bool told;              /* ABORT has been sent */
     double next_attempt_s, heard_s, sent_s;
     uint32_t next_part;     /* of this message's parts, the next one to send */
     uint64_t data_sent;     /* frames since the start */
@@ -40,6 +41,7 @@ struct sl_agent {
     sl_agent_settings settings;
     const sl_roster *roster;
     agent_phase phase;
+    bool parting;   /* over, and telling the neighbours why */
     sl_error error; /* why the run ends early */
     char cause[SL_FRAME_TEXT_MAX]; /* the same for the neighbours: names the edge where it began */
     sl_loop *loop;
@@ -87,6 +89,8 @@ void sl_neighbour_tick(neighbour *n);
 bool sl_neighbour_send_part(neighbour *n);
 /* A receive buffer of its data is free again. */
 void sl_neighbour_digested(neighbour *n, uint8_t *buffer);
+/* Tells it why this agent ends, if need be once it is connected. False: it is gone, and there is nothing left to do. */
+bool sl_neighbour_part(neighbour *n, const char *cause);
 /* True when the frame is on its way. */
 bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *payload, size_t bytes);
 

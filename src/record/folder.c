@@ -38,6 +38,9 @@ struct sl_folder {
     bool in_order;
     uint64_t best_round; /* 0: none yet */
     sl_evaluation best;
+    uint64_t last_round; /* 0: none yet */
+    float *last;         /* (last_dimension) that round's model */
+    size_t last_dimension;
 };
 
 static void path_of(const sl_folder *f, const char *name, char out[SL_PATH_MAX + NAME_MAX_BYTES]) {
@@ -319,9 +322,9 @@ static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *whic
         snprintf(name, NAME_MAX_BYTES, "model-%lld%s.npy", (long long)rank, which);
 }
 
-int sl_folder_model(sl_folder *f, int64_t rank, const float *x, size_t dimension, sl_error *error) {
+int sl_folder_model(sl_folder *f, int64_t rank, const char *which, const float *x, size_t dimension, sl_error *error) {
     char name[NAME_MAX_BYTES];
-    model_name(name, rank, "");
+    model_name(name, rank, which);
     return write_npy(f, name, x, dimension, error);
 }
 
@@ -335,14 +338,28 @@ int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluati
                    sl_error *error) {
     if (!isfinite(evaluation->loss) || (f->best_round > 0 && !is_better(evaluation, &f->best)))
         return 0;
-    char name[NAME_MAX_BYTES];
-    model_name(name, rank, "-best");
-    int result = write_npy(f, name, x, dimension, error);
+    int result = sl_folder_model(f, rank, "-best", x, dimension, error);
     if (result != 0)
         return result;
     f->best_round = round;
     f->best = *evaluation;
     return 0;
+}
+
+int sl_folder_remember(sl_folder *f, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension, sl_error *error) {
+    if (!isfinite(evaluation->loss))
+        return 0;
+    if (f->last == NULL && (f->last = malloc(dimension * sizeof *f->last)) == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for a copy of %zu parameters", dimension);
+    memcpy(f->last, x, dimension * sizeof *x);
+    f->last_dimension = dimension;
+    f->last_round = round;
+    return 0;
+}
+
+int sl_folder_rescue(sl_folder *f, int64_t rank, uint64_t *round, sl_error *error) {
+    *round = f->last_round;
+    return *round > 0 ? sl_folder_model(f, rank, "-last", f->last, f->last_dimension, error) : 0;
 }
 
 /* One sync for all of a run's files: ten thousand single ones would take longer than the run. */
@@ -424,6 +441,7 @@ int sl_folder_close(sl_folder **folder, sl_error *error) {
     int result = f->in_order ? 0 : sort_lines(f, error);
     free(f->metrics_begun);
     free(f->lines);
+    free(f->last);
     free(f);
     return result;
 }

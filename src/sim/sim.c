@@ -2,7 +2,8 @@
  *
  * In each round every node computes in rank order; what it publishes is copied once into a message that all its out-neighbours read in
  * place, as payloads on the wire would be. Nodes, algorithms and sums are the agents' own, so the numbers are the agents' too.
- * Memory: the nodes' vectors and one message a node: for adapt-then-combine x, gradient and message, 3 n d floats.
+ * Memory: the nodes' vectors and one message a node: for adapt-then-combine x, gradient and message, 3 n d floats. Vectors of a device are copied to the host
+ * where they are recorded.
  */
 #include "starling/sim.h"
 
@@ -39,6 +40,7 @@ typedef struct simulator {
     const sl_vec_ops *vec;
     sl_mirror mirror;
     float *gradient; /* all nodes' in turn; NULL: each has its own */
+    float *copies;   /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they lie on the host */
     uint64_t published; /* messages so far */
     sl_timeline *timeline; /* NULL: nobody asks */
     double began;
@@ -191,13 +193,20 @@ static int report_parameters(simulator *s, uint64_t round) {
     return result;
 }
 
+static const float *recorded_model(const simulator *s, uint32_t rank) {
+    const float *x = sl_mirror_view(&s->mirror, sl_node_model(s->peers[rank].node));
+    if (s->copies == NULL)
+        return x;
+    return memcpy(s->copies + rank * s->task->dimension, x, s->task->dimension * sizeof *x);
+}
+
 static int report_round(simulator *s, uint64_t round) {
     int result = report_parameters(s, round);
     if (!s->observer->record || !sl_record_due(&s->experiment->record, round, s->task->rounds))
         return result;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         peer *p = &s->peers[i];
-        const float *x = sl_mirror_view(&s->mirror, sl_node_model(p->node));
+        const float *x = recorded_model(s, i);
         p->record.evaluation = s->task->evaluate(s->task->context, x);
         p->record.times.total = sl_clock_seconds() - s->began;
         result = s->observer->record(s->observer->context, &p->record, x);
@@ -211,6 +220,14 @@ static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error 
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
     return s->gradient != NULL ? 0 : sl_vec_no_memory(s->vec, error, "simulator: a gradient of %zu parameters", s->task->dimension);
+}
+
+static int open_copies(simulator *s, sl_error *error) {
+    if (s->vec->on_host || !s->observer->record)
+        return 0;
+    s->copies = malloc(s->nodes * s->task->dimension * sizeof *s->copies);
+    return s->copies != NULL ? 0 : sl_fail(error, SL_ENOMEM, "simulator: out of host memory for the models of %u nodes with %zu parameters each",
+                                           s->nodes, s->task->dimension);
 }
 
 static int open_nodes(simulator *s, sl_error *error) {
@@ -241,6 +258,7 @@ static void close_nodes(simulator *s) {
     free(s->peers);
     if (s->gradient != NULL)
         s->vec->release(s->gradient);
+    free(s->copies);
     sl_mirror_close(&s->mirror);
     while (s->made_messages != NULL) {
         message *m = s->made_messages;
@@ -285,6 +303,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         result = sl_mirror_open(&s.mirror, s.vec, task, error);
     if (result == 0)
         result = share_gradient(&s, algorithm, error);
+    if (result == 0)
+        result = open_copies(&s, error);
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, algorithm->publishes_old_model, error);
     if (result == 0)

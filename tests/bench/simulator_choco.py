@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The simulator with 1,000 nodes on a random 4-regular graph: CHOCO-SGD top-1 % on softmax with 101,000 parameters, 20 rounds.
 
-Generates its data (LIBSVM text, sparse, from a fixed seed). To reach: 60 s on two cores, at most 4 vectors of d floats a node (x, x^, the sum of
-the neighbours', and the table's copy of the recorded model; one gradient serves all). usage: simulator_choco.py [STARLING]
+Generates its data (LIBSVM text, sparse, from a fixed seed). To reach: 60 s on two cores, at most 4 vectors of d floats a node (x, x^ and the sum of
+the neighbours'; one gradient serves all). usage: simulator_choco.py [STARLING]
 """
 import json
 import os

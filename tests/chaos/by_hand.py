@@ -4,6 +4,7 @@
 usage: by_hand.py STARLING [TEST ...]
 """
 import os
+import signal
 import socket
 
 from _scene import check, run_tests
@@ -39,6 +40,18 @@ def two_shells(scene):
         with open(scene.path(f"out{rank}/model-{rank}.npy"), "rb") as real, open(scene.path(f"sim/model-{rank}.npy"), "rb") as sim:
             check(real.read() == sim.read(), f"the model of rank {rank} differs from the simulator's")
         check(os.path.exists(scene.path(f"out{rank}/summary.json")), f"rank {rank} wrote no summary")
+
+
+def one_shell_is_killed(scene):
+    """The other keeps the model that it recorded last, and no final one."""
+    long = {"rounds": 2000000}
+    survivor, victim = start_pair(scene, long, long)
+    survivor.wait_for("round 20/")
+    os.kill(victim.process.pid, signal.SIGKILL)
+    victim.wait(10)
+    survivor.wait(20)
+    check(survivor.code == 1 and "model-0-last.npy" in survivor.err, f"exit code {survivor.code}: {survivor.err!r}")
+    check(os.path.exists(scene.path("out0/model-0-last.npy")) and not os.path.exists(scene.path("out0/model-0.npy")), "its folder")
 
 
 def one_shell_only(scene):
@@ -85,5 +98,5 @@ def name_and_record_may_differ(scene):
 
 
 if __name__ == "__main__":
-    run_tests([two_shells, one_shell_only, optimizer_differs, topology_differs, model_differs, data_differs, run_id_differs,
+    run_tests([two_shells, one_shell_is_killed, one_shell_only, optimizer_differs, topology_differs, model_differs, data_differs, run_id_differs,
                name_and_record_may_differ])

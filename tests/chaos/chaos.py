@@ -58,6 +58,7 @@ def check_partial_results(scene):
         path = scene.path(f"run/metrics-{rank}.jsonl")
         check(os.path.getsize(path) > 0, f"{path} is empty")
     check(not os.path.exists(scene.path("run/model.npy")), "a run that failed has written a final model")
+    check(os.path.exists(scene.path("run/model-last.npy")), "a run that failed has not kept the model that it recorded last")
 
 
 def agent_killed(scene):

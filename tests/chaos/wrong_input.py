@@ -160,11 +160,24 @@ def momentum_where_there_is_none(scene):
 
 
 def divergence_ends_the_run_on_all_nodes(scene):
+    """And the model that was recorded last is kept. The rate grows, so that there are such rounds."""
     for command in ("sim", "run"):
-        path = scene.experiment(rounds=200, optimizer__learning_rate=1e5)
+        path = scene.experiment(rounds=400, optimizer__learning_rate=1e3, loss_limit=25, record__every=1,
+                                optimizer__schedule={"name": "constant", "warmup_rounds": 400})
         ended = scene.call(command, path, "--out", scene.path("diverged-" + command))
-        check(ended.code != 0 and "diverged" in ended.err and "round" in ended.err and "node" in ended.err,
+        check(ended.code == 1 and "diverged" in ended.err and "round" in ended.err and "node" in ended.err,
               f"{command}: exit code {ended.code}: {ended.err!r}")
+        check("model-last.npy" in ended.err, f"{command}: does not say what was kept: {ended.err!r}")
+        check(os.path.exists(scene.path(f"diverged-{command}/model-last.npy")), f"{command}: nothing was kept")
+        check(not os.path.exists(scene.path(f"diverged-{command}/model.npy")), f"{command}: a final model of a run that diverged")
+
+
+def divergence_before_all_have_met(scene):
+    """Who is not connected yet hears of it too, and does not wait for those who are gone."""
+    path = scene.experiment(rounds=200, optimizer__learning_rate=1e5, transport__connect_timeout_s=30)
+    ended = scene.call("run", path, "--out", scene.path("early"), timeout=60)
+    check(ended.code == 1 and ended.err.count("diverged") >= 8 and "did not come up" not in ended.err, f"exit code {ended.code}: {ended.err!r}")
+    check(ended.seconds < 10, f"took {ended.seconds:.1f} s")
 
 
 def idx(magic, shape, body):
@@ -429,7 +442,7 @@ if __name__ == "__main__":
                unknown_algorithm, unknown_compressor, unknown_parameter_of_a_compressor, variant_of_another_algorithm, k_beyond_the_vector, fraction_above_one,
                no_levels, compressor_where_none_is_taken, compressor_that_does_not_contract, directed_graph_where_symmetry_is_needed,
                schedule_where_sums_are_kept, rows_only_under_push_sum, server_that_does_not_exist, local_steps_where_messages_follow_the_model,
-               momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
+               momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, divergence_before_all_have_met, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
                data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes, model_that_does_not_fit_the_data, augmentation_of_what_is_no_image,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
                roster_of_another_size, roster_malformed, rank_beyond_the_topology, topologies_that_cannot_be_made,

@@ -270,8 +270,8 @@ END_TEST
 START_TEST(a_model_is_a_valid_npy_file) {
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
-    ck_assert_int_eq(sl_folder_model(folder, 3, awkward, AWKWARD, NULL), 0);
-    ck_assert_int_eq(sl_folder_model(folder, -1, awkward, AWKWARD, NULL), 0);
+    ck_assert_int_eq(sl_folder_model(folder, 3, "", awkward, AWKWARD, NULL), 0);
+    ck_assert_int_eq(sl_folder_model(folder, -1, "", awkward, AWKWARD, NULL), 0);
     close_folder(folder);
     const char *const names[] = {"run/model-3.npy", "run/model.npy"};
     for (int i = 0; i < 2; i++) {
@@ -287,6 +287,35 @@ START_TEST(a_model_is_a_valid_npy_file) {
         ck_assert_mem_eq(file + head, awkward, sizeof awkward);
         free(file);
     }
+    sl_experiment_close(&e);
+}
+END_TEST
+
+/* Of a run that fails, the last model whose loss is finite; nothing where there was none. */
+START_TEST(the_last_finite_model_is_rescued) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    const double losses[] = {NAN, 2, 3, INFINITY};
+    uint64_t round = 9;
+    ck_assert_int_eq(sl_folder_rescue(folder, -1, &round, NULL), 0);
+    ck_assert_uint_eq(round, 0);
+    ck_assert_int_ne(access(at("run/model-last.npy"), F_OK), 0);
+    for (uint64_t r = 1; r <= 4; r++) {
+        float x = (float)r;
+        ck_assert_int_eq(sl_folder_remember(folder, r, &(sl_evaluation){.loss = losses[r - 1]}, &x, 1, NULL), 0);
+    }
+    ck_assert_int_eq(sl_folder_rescue(folder, -1, &round, NULL), 0);
+    ck_assert_uint_eq(round, 3);
+    ck_assert_int_eq(sl_folder_rescue(folder, 7, &round, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        size_t bytes;
+        float kept;
+        char *file = contents(at(i ? "run/model-7-last.npy" : "run/model-last.npy"), &bytes);
+        memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
+        ck_assert_float_eq(kept, 3);
+        free(file);
+    }
+    close_folder(folder);
     sl_experiment_close(&e);
 }
 END_TEST
@@ -504,13 +533,13 @@ START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
     sl_folder *folder = open_folder(at("disk/run"), e, true);
     static float x[4000];
     sl_error error = {0};
-    ck_assert_int_eq(sl_folder_model(folder, 0, x, 4000, &error), 0); /* 16 KB fit */
+    ck_assert_int_eq(sl_folder_model(folder, 0, "", x, 4000, &error), 0); /* 16 KB fit */
     int lines = 0, result;
     while ((result = sl_folder_parameters(folder, (uint64_t)lines, 0, x, 4000, 1, &error)) == 0)
         lines++;
     expect_full(result, &error, "parameters.jsonl");
     ck_assert_int_gt(lines, 0);
-    expect_full(sl_folder_model(folder, 1, x, 4000, &error), &error, "model-1.npy");
+    expect_full(sl_folder_model(folder, 1, "", x, 4000, &error), &error, "model-1.npy");
     ck_assert_int_ne(access(at("disk/run/model-1.npy"), F_OK), 0);
     ck_assert_int_ne(WEXITSTATUS(system("ls /tmp/starling-record-*/disk/run | grep -q new")), 0);
     close_folder(folder);
@@ -540,7 +569,7 @@ int main(void) {
               parameters_are_due_where_named, the_consensus_distance_is_the_naive_one,
               equal_models_have_distance_0_and_themselves_as_mean);
     const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given, consensus_goes_line_by_line, what_is_no_number_is_null, parameters_come_back_bit_for_bit_and_in_order,
-                              a_model_is_a_valid_npy_file, the_best_model_is_kept, a_quadratic_folder_stands_alone, parents_are_made_and_nothing_else_is_left_behind,
+                              a_model_is_a_valid_npy_file, the_last_finite_model_is_rescued, the_best_model_is_kept, a_quadratic_folder_stands_alone, parents_are_made_and_nothing_else_is_left_behind,
                               a_folder_that_holds_a_run_is_refused, agents_join_a_folder_of_the_same_configuration_only,
                               two_writers_of_one_rank_do_not_mix, agents_that_come_at_once_all_join, a_file_in_the_way_is_named,
                               a_folder_without_write_permission_is_named, a_full_disk_is_said_and_leaves_whole_lines};
