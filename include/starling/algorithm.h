@@ -102,7 +102,7 @@ typedef struct sl_stage {
     bool in_place;  /* combine overwrites what is being sent: a part waits until it has left */
     /* Is there such a stage in this exchange? NULL: in every one. */
     bool (*wanted)(const sl_state *s);
-    /* Before anything of the range is published. */
+    /* Before anything of the range is published: of all elements, in a gather stage of those whose sums are here. */
     void (*prepare)(sl_state *s, size_t from, size_t count);
     /* The whole vector to publish (elements of the phase's range are read). Exactly one of the two. */
     const float *(*vector)(const sl_state *s);

@@ -22,14 +22,18 @@ static void copy_gradient(sl_state *s, const sl_mix *mix, size_t from, size_t co
     copy_into(s, s->g, mix, from, count);
 }
 
-static void descend_mean(sl_state *s, size_t from, size_t count) {
-    s->vec->combine(s->g + from, (const float *const[]){s->g + from}, (const float[]){1 / (float)s->nodes}, 1, count);
-    sl_local_step(s, from, count);
+/* A sum becomes the mean where it is, before everybody gets it. */
+static void divide(const sl_state *s, float *v, size_t count) {
+    s->vec->combine(v, (const float *const[]){v}, (const float[]){1 / (float)s->nodes}, 1, count);
+}
+
+static void average_gradient(sl_state *s, size_t from, size_t count) {
+    divide(s, s->g + from, count);
 }
 
 static const sl_stage gradients[] = {
     {.plain = true, .vector = sl_publish_gradient, .combine = add_gradients},
-    {.plain = true, .gather = true, .vector = sl_publish_gradient, .combine = copy_gradient},
+    {.plain = true, .gather = true, .prepare = average_gradient, .vector = sl_publish_gradient, .combine = copy_gradient},
 };
 
 const sl_algorithm sl_all_reduce = {
@@ -39,7 +43,7 @@ const sl_algorithm sl_all_reduce = {
     .takes_momentum = true,
     .stages = gradients,
     .stage_count = 2,
-    .settle = descend_mean,
+    .settle = sl_local_step,
 };
 
 const sl_algorithm sl_parameter_server = {
@@ -49,7 +53,7 @@ const sl_algorithm sl_parameter_server = {
     .takes_momentum = true,
     .stages = gradients,
     .stage_count = 2,
-    .settle = descend_mean,
+    .settle = sl_local_step,
 };
 
 static void add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
@@ -60,13 +64,13 @@ static void copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count
     copy_into(s, s->x, mix, from, count);
 }
 
-static void average(sl_state *s, size_t from, size_t count) {
-    s->vec->combine(s->x + from, (const float *const[]){s->x + from}, (const float[]){1 / (float)s->nodes}, 1, count);
+static void average_model(sl_state *s, size_t from, size_t count) {
+    divide(s, s->x + from, count);
 }
 
 static const sl_stage models[] = {
     {.plain = true, .prepare = sl_local_step, .vector = sl_publish_model, .combine = add_models},
-    {.plain = true, .gather = true, .vector = sl_publish_model, .combine = copy_model},
+    {.plain = true, .gather = true, .prepare = average_model, .vector = sl_publish_model, .combine = copy_model},
 };
 
 const sl_algorithm sl_local_sgd = {
@@ -77,5 +81,4 @@ const sl_algorithm sl_local_sgd = {
     .stages = models,
     .stage_count = 2,
     .local = sl_local_step,
-    .settle = average,
 };

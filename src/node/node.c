@@ -512,7 +512,7 @@ static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
     memset(n->combined, 0, (n->phase.in.count + 1u) * sizeof *n->combined);
     n->measure = is_measured(n);
     if (n->index == 0 && !adapts_as_it_goes(n))
-        sweep_all(n, stage->prepare);
+        sweep(n, stage->prepare, stage->gather ? n->phase.published : (sl_range){0, n->settings.dimension});
     return n->outgoing != NULL ? begin_message(n, update, error) : 0;
 }
 
