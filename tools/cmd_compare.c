@@ -178,7 +178,9 @@ static int prepare(bench *b, sl_error *error) {
     c->link_count = b->o->link_count > 0 ? b->o->link_count : sizeof default_links / sizeof *default_links;
     choose_folder(b->o, b->variants.items[0].experiment, "-compare", b->folder);
     result = check_folders(b, error);
-    return result != 0 ? result : fit_all(b, error);
+    if (result == 0)
+        result = fit_all(b, error);
+    return result != 0 ? result : sl_folder_make(b->folder, error);
 }
 
 static void run_all(bench *b) {

@@ -75,9 +75,9 @@ typedef struct sl_payload {
 /* Whose random numbers: the same at the sender and at its receivers. */
 typedef struct sl_message {
     uint64_t seed;
-    uint64_t exchange; /* counts exchanges from 1 */
+    uint64_t exchange; /* counts exchanges from 1; < 2^40 */
     uint32_t sender;
-    uint32_t stage;    /* of several messages in one exchange, < 256 */
+    uint32_t stage;    /* of several messages in one exchange, < 65536 */
 } sl_message;
 
 typedef struct sl_codec sl_codec;

@@ -71,6 +71,8 @@ double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t 
 
 typedef struct sl_folder sl_folder;
 
+/* Creates a folder, with its parents. */
+int sl_folder_make(const char *path, sl_error *error);
 /* Creates the folder (parents too) and config.json, and proves that it can be written. all_nodes: this writer is the whole run's (sim, run) and
  * refuses a folder that already holds a run; otherwise it is one agent's, which may join a folder with the same config.json, and whose
  * parameters go to parameters-<rank>.jsonl. */

@@ -101,8 +101,9 @@ void sl_codec_coding(const sl_codec *c, sl_coding *out) {
     c->ops->describe(c, out);
 }
 
+/* The purpose has room for eight bits of the stage; exchanges, which are rounds at most, leave the upper ones of the round. */
 sl_rng_key sl_message_key(const sl_message *m) {
-    return (sl_rng_key){m->seed, m->exchange, m->sender, SL_PURPOSE_COMPRESS | m->stage << 8};
+    return (sl_rng_key){m->seed, m->exchange | (uint64_t)(m->stage >> 8) << 40, m->sender, SL_PURPOSE_COMPRESS | (m->stage & 0xFF) << 8};
 }
 
 /* ---- encoding ---- */

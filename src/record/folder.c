@@ -102,7 +102,11 @@ static int append(const char *path, const char *mode, const char *text, size_t b
 
 /* ---- opening ---- */
 
-static int make_folders(char *path, sl_error *error) {
+int sl_folder_make(const char *whole, sl_error *error) {
+    char path[SL_PATH_MAX];
+    if (strlen(whole) == 0 || strlen(whole) >= sizeof path)
+        return sl_fail(error, SL_EINVAL, "output folder: the path must have 1 to %d bytes", SL_PATH_MAX - 1);
+    memcpy(path, whole, strlen(whole) + 1);
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash != NULL)
             *slash = '\0';
@@ -172,8 +176,9 @@ static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error 
 }
 
 int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes, sl_error *error) {
-    if (strlen(path) == 0 || strlen(path) >= SL_PATH_MAX)
-        return sl_fail(error, SL_EINVAL, "output folder: the path must have 1 to %d bytes", SL_PATH_MAX - 1);
+    int result = sl_folder_make(path, error);
+    if (result != 0)
+        return result;
     sl_folder *f = calloc(1, sizeof *f);
     if (f != NULL)
         f->metrics_begun = calloc(sl_topology_nodes(experiment->topology), sizeof(bool));
@@ -185,9 +190,7 @@ int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *exper
     f->all_nodes = all_nodes;
     f->nodes = sl_topology_nodes(experiment->topology);
     f->in_order = true;
-    int result = make_folders(f->path, error);
-    if (result == 0)
-        result = write_config(f, experiment, error);
+    result = write_config(f, experiment, error);
     if (result != 0) {
         sl_folder_close(&f, NULL);
         return result;

@@ -220,6 +220,7 @@ def test_wrong_variants_are_refused(scene):
                              ((path, "--link", "5:-1"), "MBIT:MS"), ((path, "--target-loss", "low"), "--target-loss low"),
                              ((scene.path("none.json"),), "none.json")]:
         scene.call("compare", *arguments).check_refused(words)
+    scene.call("compare", path, "--out", "/proc/nowhere").check_refused("/proc/nowhere", "cannot be made")
     scene.call("sim", path).check_refused("variants", "starling compare")
     compare(scene, path)
     scene.call("compare", path, "--out", scene.path("out")).check_refused("already holds")

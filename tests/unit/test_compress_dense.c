@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compress/codec.h"
 #include "starling/compressor.h"
 #include "starling/rng.h"
 
@@ -415,6 +416,22 @@ START_TEST(test_random_blocks) {
             sl_rng_block(&key, first + (uint32_t)i, one);
             ck_assert_mem_eq(one, many + 4 * i, sizeof one);
         }
+    }
+}
+END_TEST
+
+/* Every message of an exchange has random numbers of its own, however many there are. */
+START_TEST(test_messages_have_streams_of_their_own) {
+    static const uint32_t stages[] = {0, 1, 255, 256, 257, 511, 512, 65535};
+    enum { STAGES = sizeof stages / sizeof *stages, EXCHANGES = 3 };
+    static const uint64_t exchanges[EXCHANGES] = {1, 2, (UINT64_C(1) << 40) - 1};
+    uint32_t blocks[STAGES * EXCHANGES][4];
+    for (size_t i = 0; i < STAGES * EXCHANGES; i++) {
+        const sl_message m = {.seed = 1, .exchange = exchanges[i / STAGES], .sender = 3, .stage = stages[i % STAGES]};
+        const sl_rng_key key = sl_message_key(&m);
+        sl_rng_block(&key, 0, blocks[i]);
+        for (size_t j = 0; j < i; j++)
+            ck_assert_int_ne(memcmp(blocks[i], blocks[j], sizeof blocks[i]), 0);
     }
 }
 END_TEST
@@ -954,7 +971,7 @@ int main(void) {
     tcase_add_loop_test(loops, test_wrong_lengths_and_scales, 0, KINDS);
     tcase_add_loop_test(loops, test_wrong_codes, 0, 9);
     suite_add_tcase(suite, loops);
-    ADD_TESTS(suite, "examples", test_random_blocks, test_small_examples, test_halves, test_sign_errors, test_quality, test_out_of_range_is_refused,
+    ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own, test_small_examples, test_halves, test_sign_errors, test_quality, test_out_of_range_is_refused,
               test_settings);
     return run_suite(suite);
 }
