@@ -336,7 +336,7 @@ static void begin_copies(encoder *e) {
     if (e->counts != NULL)
         device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
     device_mark_set_out(e->reported);
-    for (size_t i = 0; i < e->copies; i++) {
+    for (size_t i = 0; e->host != NULL && i < e->copies; i++) {
         const size_t first = i * e->parts_of_copy, parts = smaller(e->parts_of_copy, e->c.parts - first);
         size_t bytes = parts * stride;
         if (e->c.form == CODING_PLAIN)
@@ -412,8 +412,8 @@ static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *loca
     if (part % e->parts_of_copy == 0)
         device_mark_wait(e->copied[part / e->parts_of_copy]);
     const size_t bytes = part_bytes(e, part), at = part * e->layout.stride;
-    *out = (sl_payload){e->host + at, bytes};
     *local = (sl_payload){e->layout.parts + at, bytes};
+    *out = e->host != NULL ? (sl_payload){e->host + at, bytes} : *local;
     return 0;
 }
 

@@ -3,6 +3,7 @@
  * Each calling thread has streams as it has on a GPU (emulated_stream.h); threads of a launch run one after the other. In the environment:
  *   STARLING_GUARD           its memory cannot be touched while no operation is under way: code that takes a device's vector for memory of its own crashes
  *   STARLING_FAILS_AFTER=N   of each thread's operations, the first after N fails, and nothing that follows on any stream is done
+ *   STARLING_AS_GPU          it says that its memory is a GPU's, which a network's library then takes or refuses as such
  *   STARLING_COPY_MB_S=N     copies take the time that they would on a bus of N MB/s in each direction
  */
 #include <assert.h>
@@ -207,7 +208,7 @@ int device_count(char text[DEVICE_TEXT_MAX]) {
 bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MAX]) {
     (void)index;
     (void)text;
-    *out = (device_properties){.name = "emulated on the host", .major = 9, .bytes = arena_bytes, .emulated = true};
+    *out = (device_properties){.name = "emulated on the host", .major = 9, .bytes = arena_bytes, .emulated = getenv("STARLING_AS_GPU") == NULL};
     return true;
 }
 

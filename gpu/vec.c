@@ -111,12 +111,14 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
     memory_bound(memory_limit);
     if (operations.name != NULL)
         return &operations;
-    if (!device_open(index, text))
+    device_properties properties;
+    if (!device_describe(index, &properties, text) || !device_open(index, text))
         return NULL;
     snprintf(name, sizeof name, "cuda:%d", index);
     operations = (sl_vec_ops){
         .name = name,
         .block = SIZE_MAX,
+        .cuda_index = properties.emulated ? -1 : index,
         .allocate = allocate,
         .release = release,
         .memory = memory_describe,

@@ -213,7 +213,8 @@ void options_close(options *o) {
 
 int trial_find_path(const trial *t, const options *o, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
-    int result = sl_agent_find_path(t->experiment, note, error);
+    bool direct;
+    int result = sl_agent_find_path(t->experiment, &direct, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)
         complain("%s", note);
     return result;

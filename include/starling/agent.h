@@ -2,6 +2,7 @@
 #ifndef STARLING_AGENT_H
 #define STARLING_AGENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "starling/experiment.h"
@@ -34,10 +35,10 @@ typedef struct sl_agent_settings {
 
 typedef struct sl_agent sl_agent;
 
-/* How will payloads travel under transport.gpu_direct? SL_EINVAL: not as "on" demands, and why. note: what "auto" stands for, and why; else empty. This version
- * sends and receives through page-locked host memory whatever the provider offers. */
+/* Will payloads travel straight from GPU memory to GPU memory (transport.gpu_direct)? Else they go through page-locked host memory. SL_EINVAL: "on" demands what
+ * cannot be, and why. note: what "auto" stands for, and why; else empty. Opens no device. */
 #define SL_PATH_NOTE_MAX 512
-int sl_agent_find_path(const sl_experiment *experiment, char note[SL_PATH_NOTE_MAX], sl_error *error);
+int sl_agent_find_path(const sl_experiment *experiment, bool *direct, char note[SL_PATH_NOTE_MAX], sl_error *error);
 
 /* Opens the provider, registers memory, listens. */
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error);

@@ -115,7 +115,7 @@ int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source,
 bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int bell);
 
 /* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each.
- * To be said once, before the first message; buffers given to sl_encoder_part then do not matter. */
+ * To be said once, before the first message; buffers given to sl_encoder_part then do not matter. Not said: payloads stay where the vectors are. */
 void sl_encoder_stage(sl_encoder *encoder, void *host);
 /* The last part where the vectors are, for a decoder here; until the next one. */
 sl_payload sl_encoder_local(const sl_encoder *encoder);

@@ -34,6 +34,8 @@ size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DEVICE_TE
 int sl_device_check_name(const char *name, sl_error *error);
 /* Can it be had? Opens nothing. SL_EDEVICE: why not. `note`: what "auto" stands for, and why; else empty. */
 int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error);
+/* The GPU that `name` stands for here; false: it stands for the CPU, or cannot be had. Opens nothing. */
+bool sl_device_describe(const char *name, sl_device_info *out);
 /* Its vector operations, which stay valid until the program ends. A program opens one GPU. memory_limit: bytes that this program may take there; 0: as many as
  * there are; the latest call's holds. */
 int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit, sl_error *error);

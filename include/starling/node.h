@@ -11,6 +11,7 @@
  * A round with local steps only has no exchange. A payload handed out by sl_node_payload() is immutable until SENT of its part is delivered
  * (once, when it has left for all peers).
  * A payload delivered by RECEIVED must stay readable until its token comes back in `released`.
+ * With settings.direct both are where the vectors are, on a device.
  * Where vectors are on a device, operations that the node has begun may be under way when a call returns; they are ordered behind what the calling thread began
  * before (starling/vec.h), and a failed one ends a later step with SL_EDEVICE.
  */
@@ -45,6 +46,7 @@ typedef struct sl_node_settings {
     const sl_fit *fit;           /* sl_algorithm_fit's, for this dimension */
     const sl_vec_ops *vec;
     int bell;                    /* an eventfd: where vectors are on a device, nothing is waited for, and it rings for SL_EVENT_LANDED and sl_node_ready; 0: none */
+    bool direct;                 /* payloads, which are ranges of vectors then (identity), leave from and come to the device that vectors are on; else the host */
     float *gradient;             /* (dimension) shared with other nodes, where driver and algorithm allow it; NULL: the node's own */
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in the last; 0 = never */
@@ -132,7 +134,7 @@ int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *err
 uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */
 size_t sl_node_memory(const sl_node *node);
-/* The host memory that payloads may point into (for registering it): fills up to `max` (base, bytes) pairs, returns how many. */
+/* The memory that payloads may point into, of the host or, if settings.direct, the device (for registering it): fills up to `max` (base, bytes) pairs, returns how many. */
 size_t sl_node_regions(const sl_node *node, void **bases, size_t *bytes, size_t max);
 
 #ifdef __cplusplus

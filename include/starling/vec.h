@@ -62,6 +62,7 @@ typedef struct sl_vec_ops {
     const char *name; /* "cpu", "cuda:0" */
     bool on_host;     /* vectors are memory like any other; else only these operations may touch them */
     size_t block;     /* elements that an operation is best given at a time: what a cache holds, or any number */
+    int cuda_index;   /* the CUDA device whose memory vectors are in, for the network's library; -1: memory that the host's threads reach */
     /* count floats, zeroed, aligned; NULL when memory is short. Freed with `release`. */
     float *(*allocate)(size_t count);
     void (*release)(float *v);

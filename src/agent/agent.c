@@ -22,7 +22,7 @@
 static const size_t receive_bytes_max = 32u << 20;
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */
-enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4, REGIONS_MAX = 16 };
+enum { TICK_MS = 50, CONTROL_BUFFERS = 8 /* receive buffers for what is not data */, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4, REGIONS_MAX = 16 };
 
 /* ---- ending ---- */
 
@@ -79,7 +79,7 @@ bool sl_agent_encode_next(sl_agent *a) {
         sl_agent_fail(a, result, error.text, error.text);
         return false;
     }
-    a->payload_sums[part] = sl_checksum(a->payloads[part].data, a->payloads[part].bytes);
+    a->payload_sums[part] = a->direct ? 0 : sl_checksum(a->payloads[part].data, a->payloads[part].bytes);
     a->payload_users[part] = a->receiver_count;
     spend(a, &a->record.times.encode, before);
     return true;
@@ -115,7 +115,7 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     t->wait += waited > 0 ? waited : 0;
     t->exchange += a->exchange_ended_s - a->publish_s;
     t->total = now_s - a->began_s;
-    sl_record_take_round(&a->record, round, SL_FRAME_HEADER_BYTES);
+    sl_record_take_round(&a->record, round, a->header_bytes);
 }
 
 static void give_job(sl_agent *a, const sl_update *update) {
@@ -359,17 +359,35 @@ int sl_agent_run(sl_agent *a, const sl_roster *roster, sl_error *error) {
 
 /* ---- opening and closing ---- */
 
-int sl_agent_find_path(const sl_experiment *e, char note[SL_PATH_NOTE_MAX], sl_error *error) {
-    const sl_transport_config *t = &e->transport;
+/* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated device's memory is the host's, which any provider takes. */
+static bool can_be_direct(const sl_experiment *e, const sl_fit *fit, char *reason, size_t bytes) {
+    const sl_compressor_kind kind = fit->config.compressor.kind;
+    sl_device_info gpu;
+    if (!sl_device_describe(e->device, &gpu))
+        snprintf(reason, bytes, "device %s is no GPU here", e->device);
+    else if (kind != SL_COMPRESSOR_IDENTITY)
+        snprintf(reason, bytes, "payloads of compressor \"%s\" are checked on the host", sl_compressor_name(kind));
+    else
+        return gpu.emulated || sl_fabric_offers_gpu(e->transport.provider, reason, bytes);
+    return false;
+}
+
+int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_NOTE_MAX], sl_error *error) {
+    const sl_gpu_direct wanted = e->transport.gpu_direct;
     char reason[SL_PATH_NOTE_MAX / 2];
+    sl_fit fit;
     note[0] = '\0';
-    if (t->gpu_direct == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
+    *direct = false;
+    if (wanted == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
         return 0;
-    if (sl_fabric_offers_gpu(t->provider, reason, sizeof reason))
-        snprintf(reason, sizeof reason, "provider '%s' offers GPU memory, but this version of Starling does not send from it", t->provider);
-    if (t->gpu_direct == SL_GPU_DIRECT_ON)
+    int result = sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
+    if (result != 0)
+        return result;
+    *direct = can_be_direct(e, &fit, reason, sizeof reason);
+    if (!*direct && wanted == SL_GPU_DIRECT_ON)
         return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" is refused: %s; \"auto\" or \"off\" goes through host memory", reason);
-    snprintf(note, SL_PATH_NOTE_MAX, "transport.gpu_direct auto is off: payloads go through host memory: %s", reason);
+    if (wanted == SL_GPU_DIRECT_AUTO)
+        snprintf(note, SL_PATH_NOTE_MAX, "transport.gpu_direct auto is %s%s", *direct ? "on" : "off: payloads go through host memory: ", *direct ? "" : reason);
     return 0;
 }
 
@@ -385,6 +403,7 @@ static void fill_hello(sl_agent *a) {
         .chunk_bytes = e->transport.chunk_bytes,
         .nodes = sl_topology_nodes(e->topology),
         .section_count = SL_SECTION_COUNT,
+        .direct = a->direct,
     };
     for (int i = 0; i < SL_SECTION_COUNT; i++)
         a->hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
@@ -422,6 +441,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.rank = a->settings.rank;
     settings.inbox_parts = a->window;
     settings.bell = a->bell;
+    settings.direct = a->direct;
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
@@ -452,17 +472,35 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     return 0;
 }
 
+/* The CUDA device that payloads leave from and come to; -1: the host, or what is its memory. */
+static int memory_of_payloads(const sl_agent *a) {
+    return a->direct ? a->vec->cuda_index : -1;
+}
+
 static int open_fabric(sl_agent *a, sl_error *error) {
     sl_fabric_handlers handlers = *sl_neighbour_handlers();
     handlers.context = a;
     int result = sl_fabric_open(&a->fabric, a->settings.experiment->transport.provider, a->settings.host, a->settings.port,
-                                &handlers, error);
+                                memory_of_payloads(a) >= 0, &handlers, error);
     void *bases[REGIONS_MAX];
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = sl_fabric_register(a->fabric, bases[i], bytes[i], error);
+        result = sl_fabric_register(a->fabric, bases[i], bytes[i], memory_of_payloads(a), error);
     return result;
+}
+
+/* For all receive buffers, where payloads come straight to the device. */
+static int open_payload_memory(sl_agent *a, sl_error *error) {
+    a->payload_stride = (sl_node_part_bytes_max(a->node) + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    size_t bytes = (size_t)a->neighbour_count * a->receive_buffers * a->payload_stride;
+    if (!a->direct || bytes == 0)
+        return 0;
+    a->payload_memory = (uint8_t *)a->vec->allocate(bytes / sizeof(float));
+    if (a->payload_memory == NULL)
+        return sl_vec_no_memory(a->vec, error, "agent %u: receive buffers of %u neighbours", a->settings.rank, a->neighbour_count);
+    int result = a->vec->fence(error); /* it is cleared before anything comes */
+    return result != 0 ? result : sl_fabric_register(a->fabric, a->payload_memory, bytes, memory_of_payloads(a), error);
 }
 
 static int open_loop(sl_agent *a, sl_error *error) {
@@ -484,9 +522,11 @@ static int open_loop(sl_agent *a, sl_error *error) {
 
 static int open_all(sl_agent *a, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
-    int result = sl_agent_find_path(a->settings.experiment, note, error);
+    int result = sl_agent_find_path(a->settings.experiment, &a->direct, note, error);
     if (result != 0)
         return result;
+    a->header_bytes = a->direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+    fill_hello(a);
     a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->stop_descriptor < 0 || a->bell < 0)
@@ -496,6 +536,8 @@ static int open_all(sl_agent *a, sl_error *error) {
         result = open_neighbours(a, error);
     if (result == 0)
         result = open_fabric(a, error);
+    if (result == 0)
+        result = open_payload_memory(a, error);
     if (result == 0)
         result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer, a->settings.rank, error);
     if (result == 0)
@@ -511,7 +553,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->stop_descriptor = a->bell = -1;
     a->record.rank = settings->rank;
     a->window = choose_window(a);
-    fill_hello(a);
+    a->receive_buffers = a->window + CONTROL_BUFFERS;
     int result = open_all(a, error);
     if (result != 0)
         sl_agent_close(&a);
@@ -533,6 +575,8 @@ void sl_agent_close(sl_agent **agent) {
     if (a->fabric != NULL)
         sl_fabric_poll(a->fabric);
     sl_fabric_close(&a->fabric);
+    if (a->payload_memory != NULL)
+        a->vec->release((float *)a->payload_memory);
     sl_loop_close(&a->loop);
     sl_node_close(&a->node);
     if (a->stop_descriptor >= 0)

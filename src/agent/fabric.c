@@ -50,6 +50,8 @@ struct sl_link {
     uint32_t receive_count, send_count, next_send, sending;
     size_t buffer_bytes;
     uint8_t *buffers, *headers;
+    uint8_t *rest; /* (receive_count, rest_bytes) borrowed; NULL: messages end in their buffers */
+    size_t rest_bytes;
     struct fid_mr *buffers_mr, *headers_mr;
 };
 
@@ -63,6 +65,7 @@ struct sl_fabric {
     struct fid_pep *listener;
     uint16_t port;
     bool registers; /* the provider wants memory registered */
+    uint64_t next_key; /* of registered memory, for providers that do not choose keys themselves */
     region regions[REGIONS_MAX];
     size_t region_count;
     sl_link *graveyard;
@@ -70,25 +73,23 @@ struct sl_fabric {
 
 /* ---- opening ---- */
 
-static struct fi_info *make_hints(const char *provider) {
+static struct fi_info *make_hints(const char *provider, bool gpu) {
     struct fi_info *hints = fi_allocinfo();
     if (hints == NULL)
         return NULL;
-    hints->caps = FI_MSG;
+    hints->caps = gpu ? FI_MSG | FI_HMEM : FI_MSG;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_MSG;
-    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | (gpu ? FI_MR_HMEM : 0);
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = strdup(provider);
     return hints;
 }
 
 bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
-    struct fi_info *hints = make_hints(provider), *info = NULL;
+    struct fi_info *hints = make_hints(provider, true), *info = NULL;
     int result = -FI_ENOMEM;
     if (hints != NULL) {
-        hints->caps |= FI_HMEM;
-        hints->domain_attr->mr_mode |= FI_MR_HMEM;
         result = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
         fi_freeinfo(hints);
     }
@@ -112,9 +113,9 @@ static int resolve(sl_fabric *f, const char *provider, const char *host, uint16_
                        "transport.provider '%s' cannot listen on %s: %s; connection-oriented (MSG) endpoints of 'tcp' work "
                        "everywhere, 'verbs' needs an RDMA device; `fi_info -t FI_EP_MSG` lists what this host has",
                        provider, host, fi_strerror(-result));
-    if (f->info->tx_attr->iov_limit < IOV_COUNT)
-        return sl_fail(error, SL_ENET, "transport.provider '%s' sends fewer than %d pieces at once", provider, IOV_COUNT);
-    f->registers = (f->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0;
+    if (f->info->tx_attr->iov_limit < IOV_COUNT || f->info->rx_attr->iov_limit < IOV_COUNT)
+        return sl_fail(error, SL_ENET, "transport.provider '%s' sends or receives fewer than %d pieces at once", provider, IOV_COUNT);
+    f->registers = (f->info->domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_HMEM)) != 0;
     return 0;
 }
 
@@ -153,11 +154,11 @@ static int listen_on(sl_fabric *f, const char *host, uint16_t port, sl_error *er
     return 0;
 }
 
-int sl_fabric_open(sl_fabric **out, const char *provider, const char *host, uint16_t port,
+int sl_fabric_open(sl_fabric **out, const char *provider, const char *host, uint16_t port, bool gpu,
                    const sl_fabric_handlers *handlers, sl_error *error) {
     sl_fabric *f = calloc(1, sizeof *f);
     if (f != NULL)
-        f->hints = make_hints(provider);
+        f->hints = make_hints(provider, gpu);
     if (f == NULL || f->hints == NULL) {
         free(f);
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory");
@@ -224,21 +225,30 @@ void sl_fabric_descriptors(const sl_fabric *f, int descriptors[2]) {
     fi_control(&f->cq->fid, FI_GETWAIT, &descriptors[1]);
 }
 
-static int register_memory(sl_fabric *f, void *base, size_t bytes, uint64_t access, struct fid_mr **mr, sl_error *error) {
+static int register_memory(sl_fabric *f, void *base, size_t bytes, int cuda_index, uint64_t access, struct fid_mr **mr, sl_error *error) {
     if (!f->registers)
         return 0;
-    int result = fi_mr_reg(f->domain, base, bytes, access, 0, 0, 0, mr, NULL);
+    const struct iovec whole = {base, bytes};
+    struct fi_mr_attr attr = {.mr_iov = &whole, .iov_count = 1, .access = access, .requested_key = f->next_key++, .iface = FI_HMEM_SYSTEM};
+    if (cuda_index >= 0) {
+        attr.iface = FI_HMEM_CUDA;
+        attr.device.cuda = cuda_index;
+    }
+    int result = fi_mr_regattr(f->domain, &attr, 0, mr);
+    if (result != 0 && cuda_index >= 0)
+        return sl_fail(error, SL_ENET, "fabric: registering %zu bytes of cuda:%d's memory failed: %s; transport.gpu_direct \"off\" does without", bytes, cuda_index,
+                       fi_strerror(-result));
     return result != 0 ? sl_fail(error, SL_ENET, "fabric: registering %zu bytes failed: %s; is the locked-memory limit "
                                                  "(ulimit -l) high enough?", bytes, fi_strerror(-result))
                        : 0;
 }
 
-int sl_fabric_register(sl_fabric *f, void *base, size_t bytes, sl_error *error) {
+int sl_fabric_register(sl_fabric *f, void *base, size_t bytes, int cuda_index, sl_error *error) {
     if (f->region_count == REGIONS_MAX)
         return sl_fail(error, SL_EINVAL, "fabric: more than %d memory regions", REGIONS_MAX);
     region *r = &f->regions[f->region_count];
     *r = (region){base, bytes, NULL};
-    int result = register_memory(f, base, bytes, FI_SEND | FI_RECV, &r->mr, error);
+    int result = register_memory(f, base, bytes, cuda_index, FI_SEND | FI_RECV, &r->mr, error);
     if (result == 0)
         f->region_count++;
     return result;
@@ -269,24 +279,25 @@ static bool allocate_operations(sl_link *l) {
     return true;
 }
 
-int sl_link_open(sl_link **out, sl_fabric *fabric, void *owner, uint32_t buffer_count, size_t buffer_bytes,
-                 uint32_t send_count, sl_error *error) {
+int sl_link_open(sl_link **out, sl_fabric *fabric, const sl_link_settings *s, sl_error *error) {
     sl_link *l = calloc(1, sizeof *l);
     if (l == NULL)
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory for a connection");
     l->fabric = fabric;
-    l->owner = owner;
-    l->receive_count = buffer_count;
-    l->buffer_bytes = (buffer_bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
-    l->send_count = send_count;
+    l->owner = s->owner;
+    l->receive_count = s->buffer_count;
+    l->buffer_bytes = (s->buffer_bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    l->rest = s->rest;
+    l->rest_bytes = s->rest_bytes;
+    l->send_count = s->send_count;
     int result = 0;
     if (!allocate_operations(l))
-        result = sl_fail(error, SL_ENOMEM, "fabric: out of memory for %u receive buffers of %zu bytes", buffer_count,
-                         buffer_bytes);
+        result = sl_fail(error, SL_ENOMEM, "fabric: out of memory for %u receive buffers of %zu bytes", s->buffer_count,
+                         s->buffer_bytes);
     if (result == 0)
-        result = register_memory(fabric, l->buffers, l->receive_count * l->buffer_bytes, FI_RECV, &l->buffers_mr, error);
+        result = register_memory(fabric, l->buffers, l->receive_count * l->buffer_bytes, -1, FI_RECV, &l->buffers_mr, error);
     if (result == 0)
-        result = register_memory(fabric, l->headers, (size_t)send_count * HEADER_BYTES_MAX, FI_SEND, &l->headers_mr, error);
+        result = register_memory(fabric, l->headers, (size_t)s->send_count * HEADER_BYTES_MAX, -1, FI_SEND, &l->headers_mr, error);
     if (result != 0)
         sl_link_close(&l);
     else
@@ -306,9 +317,20 @@ void sl_link_close(sl_link **link) {
     l->fabric->graveyard = l;
 }
 
+uint8_t *sl_link_rest(const sl_link *l, const uint8_t *buffer) {
+    return l->rest + (size_t)(buffer - l->buffers) / l->buffer_bytes * l->rest_bytes;
+}
+
 static int post(sl_link *l, operation *o) {
-    void *desc = l->buffers_mr ? fi_mr_desc(l->buffers_mr) : NULL;
-    return (int)fi_recv(l->endpoint, o->memory, l->buffer_bytes, desc, 0, &o->context);
+    struct iovec iov[IOV_COUNT] = {{o->memory, l->buffer_bytes}};
+    void *desc[IOV_COUNT] = {l->buffers_mr ? fi_mr_desc(l->buffers_mr) : NULL};
+    struct fi_msg message = {.msg_iov = iov, .desc = desc, .iov_count = 1, .context = &o->context};
+    if (l->rest != NULL) {
+        iov[1] = (struct iovec){sl_link_rest(l, o->memory), l->rest_bytes};
+        desc[1] = descriptor_of(l->fabric, iov[1].iov_base);
+        message.iov_count = IOV_COUNT;
+    }
+    return (int)fi_recvmsg(l->endpoint, &message, FI_COMPLETION);
 }
 
 static int open_endpoint(sl_link *l, struct fi_info *info) {

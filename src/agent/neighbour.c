@@ -14,7 +14,7 @@ static const double retry_connect_s = 0.1;
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
 static const double silence_share = 0.9;
 static const uint8_t greeting_magic[8] = "starling";
-enum { CONTROL_BUFFERS = 8, CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
+enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
 
 static uint64_t round_of(const neighbour *n) {
     return sl_node_round(n->agent->node);
@@ -80,7 +80,7 @@ bool sl_neighbour_send_part(neighbour *n) {
         return false;
     uint32_t part = n->next_part;
     sl_frame frame = {
-        .type = SL_FRAME_DATA,
+        .type = a->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
         .exchange = a->place.exchange,
         .phase = a->place.phase,
         .part = part,
@@ -88,9 +88,9 @@ bool sl_neighbour_send_part(neighbour *n) {
         .payload_bytes = (uint32_t)a->payloads[part].bytes,
         .payload_sum = a->payload_sums[part],
     };
-    uint8_t header[SL_FRAME_HEADER_BYTES];
+    uint8_t header[SL_FRAME_DIRECT_AT] = {0};
     complete_header(n, &frame, header);
-    int result = sl_link_send(n->link, header, sizeof header, a->payloads[part].data, frame.payload_bytes, true, part);
+    int result = sl_link_send(n->link, header, a->header_bytes, a->payloads[part].data, frame.payload_bytes, true, part);
     if (!note_sent(n, &frame, result))
         return false;
     n->next_part++;
@@ -127,6 +127,8 @@ static const char *difference(const sl_hello *ours, const sl_hello *theirs) {
         return "rounds";
     if (ours->chunk_bytes != theirs->chunk_bytes)
         return "transport.chunk_bytes";
+    if (ours->direct != theirs->direct)
+        return "way of payloads (transport.gpu_direct; \"off\" for all suits any pair)";
     return ours->data_hash != theirs->data_hash ? "data set content" : NULL;
 }
 
@@ -162,6 +164,7 @@ static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
         fail_edge(n, SL_EPROTO, "data came before agreement");
         return;
     }
+    const uint8_t *payload = n->agent->direct ? sl_link_rest(n->link, buffer) : buffer + SL_FRAME_HEADER_BYTES;
     sl_event event = {
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
@@ -169,7 +172,7 @@ static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
         .phase = frame->phase,
         .part = frame->part,
         .scalar = frame->scalar,
-        .payload = {buffer + SL_FRAME_HEADER_BYTES, frame->payload_bytes},
+        .payload = {payload, frame->payload_bytes},
         .token = buffer,
     };
     /* The header has been read: its place remembers whose buffer this is until the token comes back. */
@@ -204,6 +207,7 @@ static void handle_control(neighbour *n, const sl_frame *frame, uint8_t *buffer)
     case SL_FRAME_CREDIT:
     case SL_FRAME_HEARTBEAT:
     case SL_FRAME_DATA:
+    case SL_FRAME_DIRECT:
     case SL_FRAME_TYPE_END:
         break;
     }
@@ -215,7 +219,7 @@ static void on_received(void *context, void *owner, uint8_t *buffer, size_t byte
     sl_agent *a = context;
     neighbour *n = owner;
     sl_frame frame;
-    const char *wrong = sl_frame_decode(&frame, buffer, bytes, sl_node_part_bytes_max(a->node));
+    const char *wrong = sl_frame_decode(&frame, buffer, bytes, sl_node_part_bytes_max(a->node), a->direct);
     if (wrong == NULL && frame.sender != n->rank)
         wrong = "the frame names another sender";
     if (wrong == NULL && frame.credit > n->data_sent + CREDIT_AHEAD_MAX)
@@ -230,7 +234,7 @@ static void on_received(void *context, void *owner, uint8_t *buffer, size_t byte
     n->heard_s = a->now_s;
     if (frame.credit > n->credit)
         n->credit = frame.credit;
-    if (frame.type == SL_FRAME_DATA)
+    if (frame.type == SL_FRAME_DATA || frame.type == SL_FRAME_DIRECT)
         handle_data(n, &frame, buffer);
     else
         handle_control(n, &frame, buffer);
@@ -245,12 +249,17 @@ static void on_sent(void *context, void *owner, uint32_t cookie) {
 
 static sl_link *open_link(neighbour *n) {
     sl_agent *a = n->agent;
-    size_t buffer_bytes = SL_FRAME_HEADER_BYTES + sl_node_part_bytes_max(a->node);
+    size_t frame_bytes = SL_FRAME_HEADER_BYTES + sl_node_part_bytes_max(a->node);
+    sl_link_settings settings = {.owner = n, .buffer_count = a->receive_buffers, .send_count = a->window + CONTROL_SENDS};
+    settings.buffer_bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes;
+    if (a->direct) {
+        settings.buffer_bytes = SL_FRAME_DIRECT_AT;
+        settings.rest = a->payload_memory + (size_t)(n - a->neighbours) * a->receive_buffers * a->payload_stride;
+        settings.rest_bytes = a->payload_stride;
+    }
     sl_error error;
     sl_link *link;
-    int result = sl_link_open(&link, a->fabric, n, a->window + CONTROL_BUFFERS,
-                              buffer_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : buffer_bytes,
-                              a->window + CONTROL_SENDS, &error);
+    int result = sl_link_open(&link, a->fabric, &settings, &error);
     if (result != 0) {
         sl_agent_fail(a, result, error.text, error.text);
         return NULL;

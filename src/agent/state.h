@@ -56,6 +56,11 @@ struct sl_agent {
     bool tick_due;
     bool retry_soon; /* a send found no room: nothing will wake us, so look again in a millisecond */
     uint32_t window; /* receive buffers for data, per neighbour */
+    uint32_t receive_buffers; /* for control frames too */
+    bool direct;     /* payloads leave from and come to the device's memory */
+    size_t header_bytes;     /* of a data frame, before its payload */
+    uint8_t *payload_memory; /* (neighbour_count, receive_buffers, payload_stride) on the device; NULL: payloads come to the host */
+    size_t payload_stride;
     sl_fit fit;
 
     neighbour *neighbours; /* (neighbour_count) sorted by rank */
@@ -69,7 +74,7 @@ struct sl_agent {
     uint32_t receiver_count;
     uint32_t encoded;
     sl_payload *payloads;    /* (parts) */
-    uint64_t *payload_sums;  /* (parts) */
+    uint64_t *payload_sums;  /* (parts) 0 where they are direct */
     uint32_t *payload_users; /* (parts) neighbours that it has not left for yet */
 
     double began_s, publish_s, exchange_ended_s, gradient_ended_s;

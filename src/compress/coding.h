@@ -55,12 +55,12 @@ void sl_codec_coding(const sl_codec *codec, sl_coding *out);
 typedef struct sl_coder {
     void *(*encoder_open)(const sl_coding *coding); /* NULL: no memory */
     void (*encoder_close)(void *encoder);
-    /* Encodes the whole message and starts copying its parts to `host`, page-locked memory, part p at p times its rounded size. source->read is asked once,
-     * for the whole vector, into the device's memory. */
+    /* Encodes the whole message and starts copying its parts to `host`, page-locked memory, part p at p times its rounded size; NULL: they stay on the device.
+     * source->read is asked once, for the whole vector, into the device's memory. */
     void (*begin)(void *encoder, const sl_rng_key *key, const sl_source *source, void *host);
-    /* Is this part, the next one, on the host? If not, the bell rings when it is (sl_flight_ops.mark_passed). */
+    /* Is this part, the next one, encoded, and on the host if it goes there? If not, the bell rings when it is (sl_flight_ops.mark_passed). */
     bool (*ready)(void *encoder, uint32_t part, int bell);
-    /* Parts in order. Waits until this one is on the host. local: the same bytes on the device. 0, SL_EDIVERGED, SL_ENOMEM or SL_EDEVICE. */
+    /* Parts in order. Waits until this one is ready. local: the same bytes on the device. 0, SL_EDIVERGED, SL_ENOMEM or SL_EDEVICE. */
     int (*part)(void *encoder, uint32_t part, sl_payload *out, sl_payload *local);
     void *(*decoder_open)(const sl_coding *coding);
     void (*decoder_close)(void *decoder);

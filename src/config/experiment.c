@@ -220,6 +220,18 @@ static int check_network(const sl_experiment *e, sl_error *error) {
     return sl_fail(error, SL_EINVAL, "network.speeds: has %zu speeds, the topology %zu nodes; give one for each, or none", given, nodes);
 }
 
+static int check_gpu_direct(const sl_experiment *e, const sl_fit *fit, sl_error *error) {
+    const sl_compressor_kind kind = fit->config.compressor.kind;
+    if (e->transport.gpu_direct != SL_GPU_DIRECT_ON)
+        return 0;
+    if (strcmp(e->device, "cpu") == 0)
+        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" needs vectors on a GPU, and device is \"cpu\": set device, or leave it \"off\"");
+    if (kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" is for compressor identity only: payloads of \"%s\" are checked on the host; leave it \"off\"",
+                       sl_compressor_name(kind));
+    return 0;
+}
+
 static int check_fit(const sl_experiment *e, sl_error *error) {
     if ((e->rounds > 0) == (e->epochs > 0))
         return sl_fail(error, SL_EINVAL, "rounds, epochs: exactly one of them says how long to train, and must be above 0");
@@ -230,8 +242,6 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     const sl_schedule *s = &e->optimizer.schedule;
     if (s->kind == SL_SCHEDULE_STEP && s->milestone_count == 0)
         return sl_fail(error, SL_EINVAL, "optimizer.schedule.milestones: is empty; a step schedule needs fractions of the run, such as [0.5, 0.75]");
-    if (e->transport.gpu_direct == SL_GPU_DIRECT_ON && strcmp(e->device, "cpu") == 0)
-        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" needs vectors on a GPU, and device is \"cpu\": set device, or leave it \"off\"");
     if (e->transport.chunk_bytes % 4096 != 0)
         return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096", e->transport.chunk_bytes);
     int result = sl_device_check_name(e->device, error);
@@ -240,7 +250,9 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (result == 0)
         result = check_network(e, error);
     sl_fit fit;
-    return result != 0 ? result : sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
+    if (result == 0)
+        result = sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
+    return result != 0 ? result : check_gpu_direct(e, &fit, error);
 }
 
 /* ---- opening ---- */

@@ -117,7 +117,7 @@ const key sl_keys[] = {
 
     {"transport.provider", KEY_NAME, AT(transport.provider), .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
     {"transport.gpu_direct", KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs, .fallback = "\"off\"",
-     .help = "payloads straight from a GPU's memory: on is refused and auto goes through host memory, each with the reason, where that cannot be"},
+     .help = "payloads straight from GPU memory to GPU memory: on is refused and auto goes through host memory, each with the reason, where that cannot be"},
     {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 4194304), .fallback = "114688",
      .help = "payload of one frame, a multiple of 4096"},
     {"transport.window_chunks", KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64), .fallback = "8", .help = "receive buffers for one neighbour"},

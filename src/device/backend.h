@@ -10,7 +10,7 @@
 #include "learner/layer.h"
 #include "starling/device.h"
 
-#define SL_BACKEND_ABI 4u
+#define SL_BACKEND_ABI 5u
 #define SL_BACKEND_ENTRY "sl_backend_entry"
 #define SL_BACKEND_SIZES \
     ((sizeof(sl_layer_call) + sizeof(sl_layer) + sizeof(sl_loss_call)) << 48 | sizeof(sl_vec_ops) << 32 | sizeof(sl_coding) << 16 | sizeof(sl_coder) << 8 | sizeof(sl_source))

@@ -105,30 +105,27 @@ int sl_device_check_name(const char *name, sl_error *error) {
                    name);
 }
 
-/* The backend, with *index the GPU to use; NULL: `reason`. */
-static const sl_backend *find_gpu(int *index, char reason[SL_DEVICE_TEXT_MAX]) {
+/* The backend, with *info the GPU to use of which the name says `index`; NULL: `reason`. */
+static const sl_backend *find_gpu(int index, sl_device_info *info, char reason[SL_DEVICE_TEXT_MAX]) {
     const sl_backend *backend = open_plugin(reason);
     int count = backend != NULL ? backend->count(reason) : 0;
     if (count == 0)
         return NULL;
-    if (*index >= count) {
+    if (index >= count) {
         if (count == 1)
             snprintf(reason, SL_DEVICE_TEXT_MAX, "the only GPU here is cuda:0");
         else
             snprintf(reason, SL_DEVICE_TEXT_MAX, "the GPUs here are cuda:0 to cuda:%d", count - 1);
         return NULL;
     }
-    sl_device_info info = {0};
-    for (int i = *index == AUTO ? 0 : *index; i < count; i++) {
-        info = (sl_device_info){.index = i};
-        backend->describe(i, &info);
-        if (info.usable || *index != AUTO) {
-            *index = i;
+    for (int i = index == AUTO ? 0 : index; i < count; i++) {
+        *info = (sl_device_info){.index = i};
+        backend->describe(i, info);
+        if (info->usable || index != AUTO)
             break;
-        }
     }
-    snprintf(reason, SL_DEVICE_TEXT_MAX, "%.500s", info.reason);
-    return info.usable ? backend : NULL;
+    snprintf(reason, SL_DEVICE_TEXT_MAX, "%.500s", info->reason);
+    return info->usable ? backend : NULL;
 }
 
 static int refuse(const char *name, const char *reason, sl_error *error) {
@@ -144,12 +141,23 @@ int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *er
     if (index == CPU)
         return 0;
     const bool is_auto = index == AUTO;
-    const sl_backend *backend = find_gpu(&index, reason);
+    sl_device_info info;
+    const sl_backend *backend = find_gpu(index, &info, reason);
     if (is_auto && backend == NULL)
         snprintf(note, SL_DEVICE_TEXT_MAX, "device auto is cpu: %.480s", reason);
     else if (is_auto)
-        snprintf(note, SL_DEVICE_TEXT_MAX, "device auto is cuda:%d", index);
+        snprintf(note, SL_DEVICE_TEXT_MAX, "device auto is cuda:%d", info.index);
     return backend != NULL || is_auto ? 0 : refuse(name, reason, error);
+}
+
+bool sl_device_describe(const char *name, sl_device_info *out) {
+    char reason[SL_DEVICE_TEXT_MAX];
+    sl_device_info info;
+    int index = index_of(name);
+    if (index == UNKNOWN || index == CPU || find_gpu(index, &info, reason) == NULL)
+        return false;
+    *out = info;
+    return true;
 }
 
 int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit, sl_error *error) {
@@ -158,12 +166,13 @@ int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit
     if (index == UNKNOWN)
         return sl_device_check_name(name, error);
     const bool is_auto = index == AUTO;
-    const sl_backend *backend = index != CPU ? find_gpu(&index, reason) : NULL;
+    sl_device_info info;
+    const sl_backend *backend = index != CPU ? find_gpu(index, &info, reason) : NULL;
     if (index == CPU || (is_auto && backend == NULL)) {
         *out = sl_vec_cpu();
         return 0;
     }
-    const sl_vec_ops *vec = backend != NULL ? backend->open(index, memory_limit, reason) : NULL;
+    const sl_vec_ops *vec = backend != NULL ? backend->open(info.index, memory_limit, reason) : NULL;
     if (vec == NULL)
         return refuse(name, reason, error);
     *out = vec;

@@ -13,21 +13,21 @@ static size_t choose_count(size_t load_bytes) {
 
 /* What memory was before it was allocated must not be copied over later. */
 static bool open_load(sl_landing *l, sl_load *load) {
-    load->memory = l->vec->allocate(l->width * (l->stride / sizeof(float)));
+    load->memory = l->direct ? NULL : l->vec->allocate(l->width * (l->stride / sizeof(float)));
     load->copied = l->vec->flight->mark_open();
     load->used = l->vec->flight->mark_open();
     load->tokens = calloc(l->width, sizeof *load->tokens);
-    if (load->memory == NULL || load->copied == NULL || load->used == NULL || load->tokens == NULL)
+    if ((load->memory == NULL && !l->direct) || load->copied == NULL || load->used == NULL || load->tokens == NULL)
         return false;
     l->vec->flight->mark_set(load->used);
     return true;
 }
 
-int sl_landing_open(sl_landing *l, const sl_vec_ops *vec, size_t width, size_t bytes, int bell) {
+int sl_landing_open(sl_landing *l, const sl_vec_ops *vec, size_t width, size_t bytes, int bell, bool direct) {
     *l = (sl_landing){0};
     if (vec->flight == NULL || width == 0)
         return 0;
-    *l = (sl_landing){.vec = vec, .width = width, .bell = bell, .stride = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT};
+    *l = (sl_landing){.vec = vec, .width = width, .bell = bell, .direct = direct, .stride = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT};
     l->count = choose_count(width * l->stride);
     l->loads = calloc(l->count, sizeof *l->loads);
     bool complete = l->loads != NULL;
@@ -51,16 +51,24 @@ static sl_load *load_at(const sl_landing *l, size_t number) {
     return &l->loads[number % l->count];
 }
 
+/* Behind it, nobody reads the load's receive buffers any more. */
+static sl_mark *mark_of_buffers(const sl_landing *l, const sl_load *load) {
+    return l->direct ? load->used : load->copied;
+}
+
 bool sl_landing_has_room(const sl_landing *l) {
     return l->vec == NULL || l->begun - l->over < l->count;
 }
 
 sl_payload sl_landing_bring(sl_landing *l, sl_payload payload, void *token) {
     sl_load *load = load_at(l, l->begun);
-    float *to = load->memory + load->parts * (l->stride / sizeof(float));
-    l->vec->flight->begin_copy_in(to, payload.data, payload.bytes, load->used, load->copied);
-    load->tokens[load->parts++] = token;
+    const size_t at = load->parts++;
+    load->tokens[at] = token;
     load->waiting = load->parts;
+    if (l->direct)
+        return payload;
+    float *to = load->memory + at * (l->stride / sizeof(float));
+    l->vec->flight->begin_copy_in(to, payload.data, payload.bytes, load->used, load->copied);
     return (sl_payload){to, payload.bytes};
 }
 
@@ -75,14 +83,14 @@ void sl_landing_leave(sl_landing *l) {
     sl_load *load = load_at(l, l->begun++);
     l->vec->flight->mark_set(load->used);
     if (l->bell == 0)
-        l->vec->flight->mark_wait(load->copied);
+        l->vec->flight->mark_wait(mark_of_buffers(l, load));
     load->parts = 0;
 }
 
 void *sl_landing_token(sl_landing *l) {
     for (; l->over < l->begun; l->over++) {
         sl_load *load = load_at(l, l->over);
-        if (!l->vec->flight->mark_passed(load->copied, l->bell))
+        if (!l->vec->flight->mark_passed(mark_of_buffers(l, load), l->bell))
             return NULL;
         if (load->waiting > 0)
             return load->tokens[--load->waiting];

@@ -82,9 +82,19 @@ static bool is_vector(const sl_stage *stage, const sl_codec *codec) {
     return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
 }
 
-/* Then nothing is copied, if the vector is where messages leave from. */
+static bool sends_from_vectors(const sl_node *n) {
+    return n->settings.vec->on_host || n->settings.direct;
+}
+
+/* Then nothing is copied. */
 static bool borrows(const sl_node *n, const sl_stage *stage, const sl_codec *codec) {
-    return n->settings.vec->on_host && is_vector(stage, codec);
+    return sends_from_vectors(n) && is_vector(stage, codec);
+}
+
+/* For encoded parts, where messages leave from. */
+static void *take_buffer(const sl_node *n, size_t bytes) {
+    const sl_vec_ops *vec = n->settings.vec;
+    return n->settings.direct ? (void *)vec->allocate(bytes / sizeof(float)) : vec->allocate_host(bytes);
 }
 
 static bool allocate_buffer(sl_node *n) {
@@ -101,8 +111,8 @@ static bool allocate_buffer(sl_node *n) {
             needed = needed || !borrows(n, &n->algorithm->stages[i], set->codec);
         }
     n->buffer_stride = (n->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
-    n->buffer = needed ? n->settings.vec->allocate_host(n->buffer_stride * n->parts_max) : NULL;
-    for (size_t c = 0; n->buffer != NULL && c < n->codecs.set_count; c++)
+    n->buffer = needed ? take_buffer(n, n->buffer_stride * n->parts_max) : NULL;
+    for (size_t c = 0; n->buffer != NULL && !n->settings.direct && c < n->codecs.set_count; c++)
         sl_encoder_stage(n->codecs.sets[c].encoder, n->buffer);
     return !needed || n->buffer != NULL;
 }
@@ -114,7 +124,7 @@ static bool allocate_all(sl_node *n) {
     n->parts = calloc(width + 1u, sizeof *n->parts);
     return n->combined != NULL && n->parts != NULL && sl_inbox_open(&n->inbox, peers, count, n->settings.inbox_parts) == 0 &&
            allocate_vectors(n) && allocate_buffer(n) &&
-           sl_landing_open(&n->landing, n->settings.vec, width, n->part_bytes_max, n->settings.bell) == 0;
+           sl_landing_open(&n->landing, n->settings.vec, width, n->part_bytes_max, n->settings.bell, n->settings.direct) == 0;
 }
 
 static int check_settings(const sl_node_settings *s, sl_error *error) {
@@ -194,7 +204,10 @@ void sl_node_close(sl_node **node) {
     sl_route_close(&n->route);
     free(n->combined);
     free(n->parts);
-    vec->release_host(n->buffer);
+    if (n->settings.direct)
+        vec->release(n->buffer);
+    else
+        vec->release_host(n->buffer);
     free(n);
     *node = NULL;
 }
@@ -493,9 +506,16 @@ static int name_encoding(const sl_node *n, int result, sl_error *error) {
                    sl_error_meaning(result));
 }
 
+/* A message that is not the vector itself, or changes before it has left, is put together where it leaves from. */
+static sl_source gather(sl_node *n) {
+    (stage_of(n)->vector != NULL ? read_vector : read_formula)(n, 0, n->phase.published.count, n->buffer);
+    return (sl_source){.vector = n->buffer};
+}
+
 static int begin_message(sl_node *n, sl_update *update, sl_error *error) {
     sl_message message = message_of(n, n->settings.rank, n->state.exchange, n->number);
-    sl_source source = source_of(n);
+    const bool gathers = n->settings.direct && !is_vector(stage_of(n), n->outgoing->codec);
+    sl_source source = gathers ? gather(n) : source_of(n);
     update->publish = true;
     n->out_parts = sl_codec_parts(n->outgoing->codec);
     int result = sl_encoder_begin(n->outgoing->encoder, &message, &source);
@@ -780,7 +800,7 @@ static size_t list_vectors(const sl_node *n, const void *out[VECTORS_MAX]) {
 
 size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max) {
     const void *all[VECTORS_MAX];
-    size_t count = 0, vectors = n->settings.vec->on_host ? list_vectors(n, all) : 0;
+    size_t count = 0, vectors = sends_from_vectors(n) ? list_vectors(n, all) : 0;
     for (; count < vectors && count < max; count++) {
         bases[count] = (void *)(uintptr_t)all[count];
         bytes[count] = n->settings.dimension * sizeof(float);

@@ -193,6 +193,7 @@ const sl_vec_ops *sl_vec_cpu(void) {
     static const sl_vec_ops ops = {
         .name = "cpu",
         .on_host = true,
+        .cuda_index = -1,
         .block = CACHED,
         .allocate = allocate,
         .release = release,

@@ -86,6 +86,7 @@ static size_t payload_limit(uint16_t type, size_t data_max) {
     case SL_FRAME_HELLO:
         return SL_HELLO_BYTES;
     case SL_FRAME_DATA:
+    case SL_FRAME_DIRECT:
         return data_max;
     case SL_FRAME_ABORT:
         return SL_FRAME_TEXT_MAX;
@@ -98,7 +99,7 @@ static size_t payload_limit(uint16_t type, size_t data_max) {
     return 0;
 }
 
-const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max) {
+const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max, bool direct) {
     if (bytes < SL_FRAME_HEADER_BYTES)
         return "frame shorter than its header";
     if (get32(data) != magic)
@@ -112,13 +113,16 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
     uint16_t type = get16(data + 6);
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
         return "unknown frame type";
+    if (type == (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT))
+        return direct ? "data through the host's memory, where GPUs exchange theirs" : "data between GPUs, where it goes through the host's memory";
     uint32_t payload_bytes = get32(data + 32);
+    const size_t payload_at = type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     if (payload_bytes > payload_limit(type, payload_max))
         return "payload longer than its type allows";
-    if (payload_bytes != bytes - SL_FRAME_HEADER_BYTES)
+    if (payload_at + payload_bytes != bytes)
         return "payload length is not what came";
     uint64_t payload_sum = get64(data + 40);
-    if (payload_bytes > 0 && payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes))
+    if (payload_bytes > 0 && type != SL_FRAME_DIRECT && payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes))
         return "payload checksum differs";
     double scalar = double_of(get64(data + 48));
     if (!isfinite(scalar))
@@ -147,7 +151,7 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put32(p, hello->chunk_bytes);
     p = put32(p, hello->nodes);
     p = put32(p, hello->section_count);
-    p = put32(p, 0);
+    p = put32(p, hello->direct);
     for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
         p = put64(p, hello->sections[i]);
     assert(p == out + SL_HELLO_BYTES);
@@ -166,6 +170,7 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .chunk_bytes = get32(data + 48),
         .nodes = get32(data + 52),
         .section_count = get32(data + 56),
+        .direct = get32(data + 60),
     };
     if (h.section_count > SL_HELLO_SECTIONS_MAX)
         return "HELLO with too many sections";

@@ -66,6 +66,7 @@ class Scene:
         self.folder = tempfile.mkdtemp(prefix="starling-chaos-")
         self.temporary = os.path.join(self.folder, "tmp")
         os.mkdir(self.temporary)
+        self.environment = {}  # beside this process's own
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -93,7 +94,7 @@ class Scene:
         """A running command; its outputs go to files, so that no pipe can fill up."""
         self.count = getattr(self, "count", 0) + 1
         out, err = self.path(f"stdout{self.count}"), self.path(f"stderr{self.count}")
-        environment = {**os.environ, "TMPDIR": self.temporary}
+        environment = {**os.environ, **self.environment, "TMPDIR": self.temporary}
         with open(out, "w") as stdout, open(err, "w") as stderr:
             process = subprocess.Popen([*wrapper, self.starling, *arguments], cwd=self.folder, env=environment, text=True,
                                        stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True)

@@ -94,6 +94,17 @@ def agent_killed_while_combining_while_adapting(scene):
     check_survivors(running, 0, TIMEOUT + 2)
 
 
+def agent_killed_with_payloads_on_a_device(scene):
+    """Frames in the middle of being sent from, and received into, memory of the (emulated) device."""
+    build = os.path.dirname(os.path.dirname(scene.starling))
+    scene.environment["STARLING_PLUGIN"] = os.path.join(build, "gpu", "libstarling-emulated.so")
+    running, agents = start_run(scene, device="cuda:0", transport__gpu_direct="on")
+    hit(running, agents[3], signal.SIGKILL)
+    running.wait(TIMEOUT + 10)
+    check_survivors(running, 3, TIMEOUT + 2)
+    check_partial_results(scene)
+
+
 def interrupted(scene):
     running, _ = start_run(scene)
     hit(running, running.process.pid, signal.SIGINT)
@@ -158,6 +169,6 @@ def simulation_interrupted(scene):
 
 if __name__ == "__main__":
     run_tests([agent_killed, agent_stopped, agent_stopped_before_its_record,
-               agent_killed_while_combining_while_adapting, interrupted,
+               agent_killed_while_combining_while_adapting, agent_killed_with_payloads_on_a_device, interrupted,
                interrupted_from_the_keyboard, interrupted_with_a_stopped_agent, interrupted_at_the_start, parent_killed,
                parent_killed_with_a_stopped_agent, simulation_interrupted])

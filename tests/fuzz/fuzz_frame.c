@@ -9,18 +9,24 @@
 
 enum { PAYLOAD_SUM_AT = 40, HEADER_SUM_AT = 60, PAYLOAD_MAX = 4096 };
 
-static void decode(const uint8_t *data, size_t size) {
+static void decode_as(const uint8_t *data, size_t size, bool direct) {
     sl_frame frame;
-    if (sl_frame_decode(&frame, data, size, PAYLOAD_MAX) != NULL)
+    if (sl_frame_decode(&frame, data, size, PAYLOAD_MAX, direct) != NULL)
         return;
     assert(frame.type >= SL_FRAME_HELLO && frame.type < SL_FRAME_TYPE_END);
-    assert(frame.payload_bytes == size - SL_FRAME_HEADER_BYTES);
+    assert(frame.type != (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT));
+    assert(frame.payload_bytes == size - (frame.type == SL_FRAME_DIRECT ? (size_t)SL_FRAME_DIRECT_AT : (size_t)SL_FRAME_HEADER_BYTES));
     uint8_t header[SL_FRAME_HEADER_BYTES];
     sl_frame_encode(&frame, header);
     assert(memcmp(header, data, sizeof header) == 0);
     sl_hello hello;
     if (frame.type == SL_FRAME_HELLO)
         sl_hello_decode(&hello, data + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
+}
+
+static void decode(const uint8_t *data, size_t size) {
+    decode_as(data, size, false);
+    decode_as(data, size, true);
 }
 
 static void put(uint8_t *at, uint64_t value, int bytes) {

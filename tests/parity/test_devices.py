@@ -4,9 +4,11 @@ same bits in the simulator and between agents (test_training compares with the C
 
 The quadratic's gradient is computed on the host whatever the device, and copied, as that of a user's own task is. A network's is the device's.
 
-The device is the emulated one, whose memory cannot be touched but through its operations (gpu/emulated.c). The kernels are the GPU's.
+The device is the emulated one, whose memory cannot be touched but through its operations (gpu/emulated.c); where payloads leave from and come to it
+(transport.gpu_direct), that is the host's memory to the network. The kernels are the GPU's.
 
-With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one (tools/gpu-check).
+With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one (tools/gpu-check), and payloads go straight
+between GPUs' memory only where libfabric's tcp takes it.
 
 usage: test_devices.py [--starling] STARLING [--only TEXT]
 """
@@ -42,6 +44,7 @@ CASES = {
     "choco-sgd sign": {"name": "choco-sgd", **compressed("scaled-sign")},
     "choco-sgd mix-then-compress": {"name": "choco-sgd", "variant": "mix-then-compress", **compressed("random-k", fraction=0.1)},
     "choco-sgd plain": {"name": "choco-sgd", "consensus_step": 1},
+    "choco-sgd plain per tensor": {"name": "choco-sgd", "consensus_step": 1, **compressed("identity", per="tensor")},
     "choco-sgd per tensor": {"name": "choco-sgd", **compressed("1-bit", per="tensor")},
     "deep-squeeze": {"name": "deep-squeeze", **compressed("terngrad", bucket=256)},
     "deep-squeeze plain": {"name": "deep-squeeze"},
@@ -67,7 +70,15 @@ CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")
 WITHOUT_MOMENTUM = ("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd")
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 3000, 2
+# Payloads between GPUs' memory: vectors as they are, and messages that are put together first.
+DIRECT = [name for name, settings in CASES.items() if settings.get("compressor", {"name": "identity"})["name"] == "identity" and settings["name"] != "cd-sgd"]
+LEARNING_DIRECT = ["d-psgd combine-while-adapt", "choco-sgd plain per tensor", "all-reduce", "d-psgd long messages"]
+HEADER, DIRECT_HEADER = 64, 576  # bytes of a frame before its payload
 BETWEEN_AGENTS = ["d-psgd adapt-then-combine", "d-psgd combine-while-adapt", "choco-sgd top-k", "choco-sgd mix-then-compress", "all-reduce"]
+
+
+class Skipped(Exception):
+    """The text is why."""
 
 
 def plugin(starling, name):
@@ -101,10 +112,19 @@ def call(starling, command, settings, folder, device="cpu", env=None, model="sof
                           capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
 
 
-def outcome(starling, command, name, device, env, model):
+def directly(name):
+    """The changes of a case whose payloads go straight between GPUs' memory."""
+    otherwise = OTHERWISE.get(name, {})
+    transport = otherwise.get("transport", {"chunk_bytes": 4096, "timeout_s": 5})
+    return {**otherwise, "transport": {**transport, "gpu_direct": "on"}}
+
+
+def outcome(starling, command, name, device, env, model, otherwise=None):
     """What a run leaves that does not depend on time: parameters, losses, distances, bytes."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, CASES[name], folder, device, env, model, OTHERWISE.get(name))
+        ended = call(starling, command, CASES[name], folder, device, env, model, otherwise or OTHERWISE.get(name))
+        if ended.returncode == 2 and "offers no GPU memory" in ended.stderr:
+            raise Skipped(ended.stderr.strip())
         if ended.returncode != 0:
             raise RuntimeError(f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr.strip()}")
         out = os.path.join(folder, "out")
@@ -116,7 +136,7 @@ def outcome(starling, command, name, device, env, model):
         if name not in OTHERWISE:
             with open(os.path.join(out, "parameters.jsonl")) as file:
                 parameters = file.read()
-        return list(map(str, metrics)), parameters
+        return metrics, parameters
 
 
 def compare(found, expected):
@@ -126,8 +146,22 @@ def compare(found, expected):
         raise RuntimeError(f"the metrics differ: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}")
 
 
+def compare_direct(found, expected):
+    """The same but for the bytes: a frame between GPUs is longer by as much before its payload, which also shows that it was one."""
+    for key in ("bytes_sent", "bytes_received"):
+        for row, through_host in zip(found[0], expected[0]):
+            longer, bytes_through_host = row.pop(key) - through_host[key], through_host.pop(key)
+            if longer % (DIRECT_HEADER - HEADER) != 0 or (longer > 0) != (bytes_through_host > 0):
+                raise RuntimeError(f"{key} is {longer} more than through the host's memory, {bytes_through_host}")
+    compare(found, expected)
+
+
+def plugin_tested(starling):
+    return {"STARLING_PLUGIN": plugin(starling, os.environ.get("STARLING_TEST_PLUGIN", "emulated"))}
+
+
 def guarded(starling):
-    return {"STARLING_PLUGIN": plugin(starling, os.environ.get("STARLING_TEST_PLUGIN", "emulated")), "STARLING_GUARD": "1"}
+    return {**plugin_tested(starling), "STARLING_GUARD": "1"}
 
 
 def check(starling, name, command):
@@ -143,19 +177,29 @@ def check_learning(starling, name):
         raise RuntimeError("the CPU's bits, of a gradient that is summed in another order")
 
 
-def check_refused(starling, device, env, code, *texts, command="sim", otherwise=None):
+def check_direct(starling, name):
+    compare_direct(outcome(starling, "run", name, "cuda:0", plugin_tested(starling), "quadratic", directly(name)),
+                   outcome(starling, "sim", name, "cpu", None, "quadratic"))
+
+
+def check_learning_direct(starling, name):
+    compare_direct(outcome(starling, "run", name, "cuda:0", plugin_tested(starling), "softmax", directly(name)),
+                   outcome(starling, "sim", name, "cuda:0", plugin_tested(starling), "softmax"))
+
+
+def check_refused(starling, device, env, code, *texts, command="sim", case="all-reduce", lines=1, otherwise=None):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, CASES["all-reduce"], folder, device, env, otherwise=otherwise)
+        ended = call(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
         said = [line for line in ended.stderr.splitlines() if line]
-        if ended.returncode != code or len(said) != 1 or not all(text in said[0] for text in texts):
+        if ended.returncode != code or len(said) != lines or not all(text in "\n".join(said) for text in texts):
             raise RuntimeError(f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}")
 
 
-def check_failing(starling, after):
+def check_failing(starling, after, otherwise=None):
     """A device that fails in the middle of a run: all agents end, and say what and where."""
     env = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": str(after)}
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, "run", CASES["d-psgd combine-while-adapt"], folder, "cuda:0", env)
+        ended = call(starling, "run", CASES["d-psgd combine-while-adapt"], folder, "cuda:0", env, otherwise=otherwise)
         if ended.returncode != 1 or not re.search(r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to", ended.stderr):
             raise RuntimeError(f"ended with {ended.returncode} and said {ended.stderr}")
 
@@ -168,24 +212,37 @@ def free_ports(count):
     return ports
 
 
-def check_told(starling):
-    """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long before its time-out."""
+def run_pair(starling, env, *settings):
+    """Two agents by hand, the first with its vectors on a GPU, the second on the CPU: their exit codes, and what they said."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         experiment = {"rounds": 100000, "model": "softmax", "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
                       "topology": {"nodes": 2, "family": "complete"}, "transport": {"timeout_s": 60}, "record": {"every": 100000}}
         write(folder, "experiment.json", experiment)
         with open(os.path.join(folder, "roster"), "w") as roster:
             roster.writelines(f"127.0.0.1:{port}\n" for port in free_ports(2))
-        env = {**os.environ, "STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"}
         agents = [subprocess.Popen([starling, "agent", os.path.join(folder, "experiment.json"), "--rank", str(rank), "--roster",
-                                    os.path.join(folder, "roster"), "--out", os.path.join(folder, f"out-{rank}"), "--set", f"device={device}"],
-                                   env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                    os.path.join(folder, "roster"), "--out", os.path.join(folder, f"out-{rank}"), "--set", f"device={device}",
+                                    *(argument for setting in settings for argument in ("--set", setting))],
+                                   env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                   for rank, device in enumerate(("cuda:0", "cpu"))]
         said = [agent.communicate(timeout=50)[1] for agent in agents]
-        if [agent.returncode for agent in agents] != [1, 1] or "failed: it was asked to" not in said[0]:
-            raise RuntimeError(f"ended with {[agent.returncode for agent in agents]} and said {said}")
-        if "agent 0 ended: node 0, round " not in said[1] or "cuda:0: " not in said[1] or "failed: it was asked to" not in said[1]:
-            raise RuntimeError(f"the other agent said {said[1]}")
+        return [agent.returncode for agent in agents], said
+
+
+def check_told(starling):
+    """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long before its time-out."""
+    codes, said = run_pair(starling, {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"})
+    if codes != [1, 1] or "failed: it was asked to" not in said[0]:
+        raise RuntimeError(f"ended with {codes} and said {said}")
+    if "agent 0 ended: node 0, round " not in said[1] or "cuda:0: " not in said[1] or "failed: it was asked to" not in said[1]:
+        raise RuntimeError(f"the other agent said {said[1]}")
+
+
+def check_mixed_pair(starling):
+    """Payloads from GPU memory and a neighbour on the CPU: nobody trains, and both say why."""
+    codes, said = run_pair(starling, {"STARLING_PLUGIN": plugin(starling, "emulated")}, "transport.gpu_direct=auto")
+    if codes != [1, 1] or not all("transport.gpu_direct" in text and "agents 0 and 1 differs" in text.replace("1 and 0", "0 and 1") for text in said):
+        raise RuntimeError(f"ended with {codes} and said {said}")
 
 
 def all_tests(starling):
@@ -199,8 +256,14 @@ def all_tests(starling):
         yield f"run {name}", lambda name=name: check(starling, name, "run")
     for name in LEARNING:
         yield f"learning {name}", lambda name=name: check_learning(starling, name)
+    for name in BETWEEN_AGENTS[:2] if QUICK else DIRECT:
+        if name not in OTHERWISE:
+            yield f"direct {name}", lambda name=name: check_direct(starling, name)
+    for name in LEARNING_DIRECT:
+        yield f"learning direct {name}", lambda name=name: check_learning_direct(starling, name)
     for after in (60, 90, 120):
         yield f"a device that fails after {after} operations", lambda after=after: check_failing(starling, after)
+        yield f"a device that fails after {after} operations, direct", lambda after=after: check_failing(starling, after, directly("d-psgd combine-while-adapt"))
     yield "a device that fails, and the neighbour", lambda: check_told(starling)
     yield "no plug-in, demanded", lambda: check_refused(starling, "cuda:0", absent, 2, "device: cuda:0", "cannot be loaded")
     yield "no plug-in, auto", lambda: check_refused(starling, "auto", absent, 0, "device auto is cpu", "cannot be loaded")
@@ -208,30 +271,38 @@ def all_tests(starling):
     yield "a GPU that is not there", lambda: check_refused(starling, "cuda:3", emulated, 2, "device: cuda:3", "the only GPU here is cuda:0")
     yield "auto takes the GPU", lambda: check_refused(starling, "auto", emulated, 0, "device auto is cuda:0")
     # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
-    direct = {gpu_direct: {"command": "run", "otherwise": {"transport": {"gpu_direct": gpu_direct, "chunk_bytes": 4096}}} for gpu_direct in ("auto", "on")}
-    yield "GPU-direct demanded", lambda: check_refused(starling, "cuda:0", emulated, 2, 'gpu_direct: "on" is refused: provider \'tcp\' offers', "through host memory",
-                                                       **direct["on"])
-    yield "GPU-direct auto", lambda: check_refused(starling, "cuda:0", emulated, 0, "gpu_direct auto is off", "through host memory: provider 'tcp' offers", **direct["auto"])
-    yield "GPU-direct without a GPU", lambda: check_refused(starling, "cpu", {}, 2, 'gpu_direct: "on" needs vectors on a GPU', **direct["on"])
+    as_gpu = {**emulated, "STARLING_AS_GPU": "1"}
+    on, auto = ({"command": "run", "otherwise": {"transport": {"gpu_direct": value, "chunk_bytes": 4096}}} for value in ("on", "auto"))
+    compressed_on, compressed_auto = ({**how, "case": "deep-squeeze float16"} for how in (on, auto))
+    yield "GPU-direct demanded", lambda: check_refused(starling, "cuda:0", as_gpu, 2, 'gpu_direct: "on" is refused: provider \'tcp\' offers', "through host memory", **on)
+    yield "GPU-direct auto", lambda: check_refused(starling, "cuda:0", as_gpu, 0, "gpu_direct auto is off", "through host memory: provider 'tcp' offers", **auto)
+    yield "GPU-direct auto, offered", lambda: check_refused(starling, "cuda:0", emulated, 0, "gpu_direct auto is on", **auto)
+    yield "GPU-direct without a GPU", lambda: check_refused(starling, "cpu", {}, 2, 'gpu_direct: "on" needs vectors on a GPU', **on)
+    yield "GPU-direct, and auto is the CPU", lambda: check_refused(starling, "auto", absent, 2, "device auto is cpu", "on\" is refused: device auto is no GPU here", lines=2, **on)
+    yield "GPU-direct of a compressor", lambda: check_refused(starling, "cuda:0", emulated, 2, 'gpu_direct: "on" is for compressor identity only', '"float16"', **compressed_on)
+    yield "GPU-direct of a compressor, auto", lambda: check_refused(starling, "cuda:0", emulated, 0, "gpu_direct auto is off", 'compressor "float16"', **compressed_auto)
+    yield "GPU-direct and a neighbour without a GPU", lambda: check_mixed_pair(starling)
     yield "no device's name", lambda: check_refused(starling, "gpu", emulated, 2, '"gpu" is not allowed', '"cuda:0"')
 
 
-def attempt(test):
+def attempt(name, test):
+    """The test's line."""
     try:
         test()
-        return None
+        return f"ok {name}"
+    except Skipped as why:
+        return f"skip {name}: {why}"
     except Exception as problem:  # told as the test's failure
-        return str(problem)
+        return f"not ok {name}: {problem}"
 
 
 def main():
     starling, only = arguments(__doc__)
     tests = [(name, test) for name, test in all_tests(starling) if only in name]
     with concurrent.futures.ThreadPoolExecutor(2 if QUICK else os.cpu_count()) as pool:
-        results = list(pool.map(attempt, [test for _, test in tests]))
-    for (name, _), problem in zip(tests, results):
-        print(f"ok {name}" if problem is None else f"not ok {name}: {problem}")
-    return 1 if any(results) else 0
+        lines = list(pool.map(attempt, *zip(*tests)))
+    print("\n".join(lines))
+    return 1 if any(line.startswith("not ok") for line in lines) else 0
 
 
 if __name__ == "__main__":

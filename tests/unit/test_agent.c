@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,20 +113,25 @@ static bool poll_until(peer *p, const bool *flag, size_t frames) {
 
 static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {
     sl_fabric_handlers handlers = {p, on_requested, on_connected, on_received, on_sent, on_down};
-    ck_assert_msg(sl_fabric_open(&p->fabric, "tcp", "127.0.0.1", 0, &handlers, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(sl_link_open(&p->link, p->fabric, p, 8, sizeof p->last, 16, &error), 0);
+    ck_assert_msg(sl_fabric_open(&p->fabric, "tcp", "127.0.0.1", 0, false, &handlers, &error) == 0, "%s", error.text);
+    sl_link_settings settings = {.owner = p, .buffer_count = 8, .buffer_bytes = sizeof p->last, .send_count = 16};
+    ck_assert_int_eq(sl_link_open(&p->link, p->fabric, &settings, &error), 0);
     uint8_t greeting[SL_FABRIC_GREETING_BYTES] = {0};
     memcpy(greeting, magic, 8);
     memcpy(greeting + 8, &rank, sizeof rank);
     ck_assert_int_eq(sl_link_connect(p->link, "127.0.0.1", port, greeting, &error), 0);
 }
 
-static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
-    ck_assert_int_eq(sl_link_send(p->link, frame, bytes, NULL, 0, false, 0), 0);
+static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const void *payload, size_t payload_bytes) {
+    ck_assert_int_eq(sl_link_send(p->link, frame, bytes, payload, payload_bytes, false, 0), 0);
     for (int i = 0; i < 20; i++) {
         sl_fabric_poll(p->fabric);
         usleep(1000);
     }
+}
+
+static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
+    peer_send_both(p, frame, bytes, NULL, 0);
 }
 
 static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t chunk, const void *payload, uint32_t bytes) {
@@ -157,10 +163,13 @@ static void peer_close(peer *p) {
 
 typedef void (*meeting)(peer *p);
 
-static void meet(meeting behave) {
+/* With the agent's vectors on `device`, and payloads straight from its memory and to it if `direct`. */
+static void meet_on(const char *device, bool direct, meeting behave) {
     static const char json[] = "{\"rounds\": 3, \"topology\": {\"nodes\": 2, \"family\": \"path\"}, \"optimizer\": {\"learning_rate\": 0}}";
-    const char *patience[] = {"transport.timeout_s=2", "transport.connect_timeout_s=3"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", patience, 2, &error) == 0, "%s", error.text);
+    char on[32];
+    snprintf(on, sizeof on, "device=%s", device);
+    const char *overrides[] = {"transport.timeout_s=2", "transport.connect_timeout_s=3", on, direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 4, &error) == 0, "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.task = (sl_task){.dimension = D, .rounds = ROUNDS, .initial = initial, .gradient = gradient, .evaluate = evaluate};
     ck_assert_msg(sl_agent_open(&agent, &settings, &error) == 0, "%s", error.text);
@@ -177,6 +186,16 @@ static void meet(meeting behave) {
     sl_agent_close(&agent);
     sl_roster_close(&roster);
     sl_experiment_close(&experiment);
+}
+
+static void meet(meeting behave) {
+    meet_on("cpu", false, behave);
+}
+
+/* The network reads and writes the device's memory beside its operations, which its guard would not let it do. */
+static void meet_direct(meeting behave) {
+    unsetenv("STARLING_GUARD");
+    meet_on("cuda:0", true, behave);
 }
 
 static void greet_properly(peer *p) {
@@ -232,6 +251,82 @@ START_TEST(a_payload_longer_than_the_layout_allows_is_refused) {
     meet(send_too_much);
     ck_assert_int_eq(agent_result, SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(agent_text, "payload longer than its type allows"));
+}
+END_TEST
+
+static void send_direct(peer *p, uint64_t round, const float values[D]) {
+    uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT, .sender = 1, .exchange = round, .credit = 8, .payload_bytes = D * sizeof *values}, frame);
+    peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
+}
+
+static void behave_well_from_a_gpu(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    uint8_t bye[1024];
+    static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3}, agents[ROUNDS] = {1, 2, 2.5f};
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        sl_frame frame;
+        ck_assert(poll_until(p, NULL, 1 + round));
+        ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof values, true));
+        ck_assert_int_eq(frame.type, SL_FRAME_DIRECT);
+        for (int i = 0; i < D; i++)
+            ck_assert_mem_eq(p->last + SL_FRAME_DIRECT_AT + i * sizeof(float), &agents[round - 1], sizeof(float));
+        send_direct(p, round, values);
+    }
+    peer_send(p, bye, make_frame(bye, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
+}
+
+START_TEST(a_peer_that_sends_from_gpu_to_gpu_is_averaged_with) {
+    meet_direct(behave_well_from_a_gpu);
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f);
+}
+END_TEST
+
+static void send_direct_to_the_host(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    send_direct(p, 1, (const float[D]){0});
+}
+
+static void give_up_before_a_gpu(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 0, 0);
+    uint8_t frame[SL_FRAME_DIRECT_AT];
+    static char longest[SL_FRAME_TEXT_MAX]; /* fills the host's piece of a buffer to its end */
+    memset(longest, 'x', sizeof longest);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_ABORT, 1, 0, longest, sizeof longest));
+}
+
+START_TEST(payloads_come_the_agreed_way_only) {
+    meet(send_direct_to_the_host);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
+    ck_assert_ptr_nonnull(strstr(agent_text, "corrupted frame dropped with its connection: data between GPUs, where it goes through the host's memory"));
+    meet_direct(behave_well);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
+    ck_assert_ptr_nonnull(strstr(agent_text, "corrupted frame dropped with its connection: data through the host's memory, where GPUs exchange theirs"));
+    meet_direct(send_too_much);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
+    meet_direct(give_up_before_a_gpu);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 ended: xxxx"));
+}
+END_TEST
+
+static void differ_in_way(peer *p) {
+    greet_properly(p);
+    peer_say_hello(p, 60, 1);
+}
+
+START_TEST(a_gpu_is_not_paired_with_a_host) {
+    static const char refusal[] = "refused: the way of payloads (transport.gpu_direct; \"off\" for all suits any pair) of agents 1 and 0 differs";
+    meet(differ_in_way);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, refusal));
+    meet_direct(differ_in_way);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_ptr_nonnull(strstr(agent_text, refusal));
 }
 END_TEST
 
@@ -373,10 +468,10 @@ END_TEST
 START_TEST(a_port_in_use_is_named) {
     sl_fabric *first, *second;
     sl_fabric_handlers handlers = {NULL, on_requested, on_connected, on_received, on_sent, on_down};
-    ck_assert_int_eq(sl_fabric_open(&first, "tcp", "127.0.0.1", 0, &handlers, &error), 0);
-    ck_assert_int_ne(sl_fabric_open(&second, "tcp", "127.0.0.1", sl_fabric_port(first), &handlers, &error), 0);
+    ck_assert_int_eq(sl_fabric_open(&first, "tcp", "127.0.0.1", 0, false, &handlers, &error), 0);
+    ck_assert_int_ne(sl_fabric_open(&second, "tcp", "127.0.0.1", sl_fabric_port(first), false, &handlers, &error), 0);
     ck_assert_msg(strstr(error.text, "cannot listen on 127.0.0.1 port") != NULL, "%s", error.text);
-    ck_assert_int_ne(sl_fabric_open(&second, "carrier-pigeon", "127.0.0.1", 0, &handlers, &error), 0);
+    ck_assert_int_ne(sl_fabric_open(&second, "carrier-pigeon", "127.0.0.1", 0, false, &handlers, &error), 0);
     ck_assert_msg(strstr(error.text, "transport.provider 'carrier-pigeon'") != NULL, "%s", error.text);
     sl_fabric_close(&first);
 }
@@ -388,6 +483,7 @@ int main(void) {
               a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
               a_payload_longer_than_the_layout_allows_is_refused, a_difference_is_refused_with_its_name,
               data_before_agreement_is_refused, a_stranger_is_rejected_and_the_missing_neighbour_named,
+              a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only, a_gpu_is_not_paired_with_a_host,
               a_silent_peer_is_dead_within_the_timeout, an_abort_passes_on_the_edge_where_it_began,
               a_closed_connection_names_edge_and_round, an_agent_stops_on_request);
     ADD_TESTS(suite, "places", a_roster_is_read_and_its_mistakes_are_named, a_port_in_use_is_named);

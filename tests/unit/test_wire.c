@@ -36,7 +36,7 @@ START_TEST(a_frame_comes_back_as_it_was) {
     uint8_t bytes[SL_FRAME_HEADER_BYTES + PAYLOAD];
     size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
     sl_frame frame;
-    ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD));
+    ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD, false));
     ck_assert_int_eq(frame.type, SL_FRAME_DATA);
     ck_assert_uint_eq(frame.sender, 3);
     ck_assert_uint_eq(frame.part, 5);
@@ -54,7 +54,7 @@ START_TEST(every_flipped_bit_is_noticed) {
     for (size_t bit = 0; bit < size * 8; bit++) {
         sl_frame frame;
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        ck_assert_msg(sl_frame_decode(&frame, bytes, size, PAYLOAD) != NULL, "bit %zu", bit);
+        ck_assert_msg(sl_frame_decode(&frame, bytes, size, PAYLOAD, false) != NULL, "bit %zu", bit);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
 }
@@ -65,7 +65,7 @@ START_TEST(every_truncation_is_noticed) {
     size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
     sl_frame frame;
     for (size_t shorter = 0; shorter < size; shorter++)
-        ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, shorter, PAYLOAD));
+        ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, shorter, PAYLOAD, false));
 }
 END_TEST
 
@@ -73,19 +73,44 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
     uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
     sl_frame frame;
     size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
-    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, PAYLOAD - 1), "payload longer than its type allows");
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, PAYLOAD - 1, false), "payload longer than its type allows");
     size = make_frame(bytes, SL_FRAME_HEARTBEAT, 1);
-    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096), "payload longer than its type allows");
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false), "payload longer than its type allows");
     size = make_frame(bytes, SL_FRAME_ABORT, SL_FRAME_TEXT_MAX + 1);
-    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096), "payload longer than its type allows");
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false), "payload longer than its type allows");
     size = make_frame(bytes, SL_FRAME_TYPE_END, 0);
-    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096), "unknown frame type");
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false), "unknown frame type");
+}
+END_TEST
+
+START_TEST(a_direct_payload_is_neither_read_nor_taken_for_another) {
+    uint8_t bytes[SL_FRAME_DIRECT_AT]; /* its payload is elsewhere */
+    sl_frame frame = {.type = SL_FRAME_DIRECT, .sender = 3, .part = 5, .exchange = 7, .scalar = 1, .payload_bytes = PAYLOAD};
+    sl_frame_encode(&frame, bytes);
+    sl_frame back;
+    ck_assert_ptr_null(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, true));
+    ck_assert_int_eq(back.type, SL_FRAME_DIRECT);
+    ck_assert_uint_eq(back.payload_bytes, PAYLOAD);
+    ck_assert_ptr_nonnull(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, false));
+    ck_assert_str_eq(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD - 1, true), "payload longer than its type allows");
+    for (size_t shorter = 0; shorter < SL_FRAME_DIRECT_AT + PAYLOAD; shorter++)
+        ck_assert_ptr_nonnull(sl_frame_decode(&back, bytes, shorter, PAYLOAD, true));
+    for (size_t bit = 0; bit < SL_FRAME_HEADER_BYTES * 8; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        ck_assert_msg(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, true) != NULL, "bit %zu", bit);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    uint8_t through_host[SL_FRAME_HEADER_BYTES + PAYLOAD];
+    size_t size = make_frame(through_host, SL_FRAME_DATA, PAYLOAD);
+    ck_assert_ptr_nonnull(sl_frame_decode(&back, through_host, size, PAYLOAD, true));
+    size = make_frame(through_host, SL_FRAME_ABORT, PAYLOAD);
+    ck_assert_ptr_null(sl_frame_decode(&back, through_host, size, PAYLOAD, true));
 }
 END_TEST
 
 START_TEST(a_hello_comes_back_as_it_was) {
     sl_hello hello = {.run_id = 1, .topology_hash = 2, .layout_hash = 3, .data_hash = 4, .dimension = 5, .rounds = 6,
-                      .chunk_bytes = 7, .nodes = 8, .section_count = 5, .sections = {9, 10, 11, 12, 13}};
+                      .chunk_bytes = 7, .nodes = 8, .section_count = 5, .direct = 1, .sections = {9, 10, 11, 12, 13}};
     uint8_t bytes[SL_HELLO_BYTES];
     sl_hello back;
     memset(&back, 0, sizeof back);
@@ -93,6 +118,7 @@ START_TEST(a_hello_comes_back_as_it_was) {
     ck_assert_ptr_null(sl_hello_decode(&back, bytes, sizeof bytes));
     ck_assert_uint_eq(back.run_id, 1);
     ck_assert_uint_eq(back.rounds, 6);
+    ck_assert_uint_eq(back.direct, 1);
     ck_assert_uint_eq(back.nodes, 8);
     ck_assert_uint_eq(back.sections[4], 13);
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes - 1));
@@ -105,6 +131,6 @@ int main(void) {
     Suite *suite = suite_create("wire");
     ADD_TESTS(suite, "frames", the_checksum_is_xxh3_whatever_the_length, a_frame_comes_back_as_it_was, every_flipped_bit_is_noticed,
               every_truncation_is_noticed, a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
-              a_hello_comes_back_as_it_was);
+              a_direct_payload_is_neither_read_nor_taken_for_another, a_hello_comes_back_as_it_was);
     return run_suite(suite);
 }
