@@ -6,9 +6,9 @@
  */
 #include <stdio.h>
 
+#include "conduct.h"
 #include "fleet.h"
 #include "live.h"
-#include "table.h"
 
 static const char help[] =
     "usage: starling run EXPERIMENT [--set KEY=VALUE ...] [--out DIR]\n"
@@ -20,26 +20,8 @@ static const char help[] =
     "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
     "  --help           this text\n";
 
-static int run_in(const trial *t, const char *path) {
-    board b = {0};
-    progress view;
-    sl_error error = {0};
-    sl_summary summary;
-    progress_open(&view, t->task.rounds);
-    if (board_open(&b, t, "run", path, &view, &error) != 0) {
-        complain("%s", error.text);
-        return TOOL_USAGE;
-    }
-    printf("%s on %u agents, %s\n%llu rounds; run folder %s\n", t->experiment->name, t->nodes,
-           sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, path);
-    fflush(stdout);
-    int result = live_run_agents(&b, path, false, &summary, &error);
-    if (result == 0)
-        table_print(&summary);
-    else
-        complain_of_run(error.text, b.folder, -1, path);
-    board_close(&b);
-    return result == 0 ? TOOL_OK : result == SL_ESTOPPED ? TOOL_INTERRUPTED : TOOL_FAILED;
+static int run_agents(board *b, const char *path, sl_summary *summary, sl_error *error) {
+    return live_run_agents(b, path, false, summary, error);
 }
 
 static int check_nodes(const options *o, const trial *t, sl_error *error) {
@@ -70,7 +52,7 @@ int cmd_run(int argc, char **argv) {
         if (result == 0) {
             choose_folder(&o, t.experiment, "", path);
             trial_warn(&t);
-            code = run_in(&t, path);
+            code = conduct(&(conducted){"run", "agents", "", run_agents}, &t, path);
         } else {
             complain("%s", error.text);
             code = TOOL_USAGE;

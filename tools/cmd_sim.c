@@ -1,9 +1,9 @@
 /* cmd_sim.c - `starling sim`: the experiment in one process, with the outputs of `starling run`. */
 #include <stdio.h>
 
+#include "conduct.h"
 #include "forecast.h"
 #include "simulation.h"
-#include "table.h"
 
 static const char help[] =
     "usage: starling sim EXPERIMENT [--set KEY=VALUE ...] [--out DIR]\n"
@@ -16,26 +16,9 @@ static const char help[] =
     "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
     "  --help           this text\n";
 
-static int run_in(const trial *t, const char *path) {
-    board b = {0};
-    progress view;
-    sl_error error = {0};
-    sl_summary summary;
-    progress_open(&view, t->task.rounds);
-    if (board_open(&b, t, "sim", path, &view, &error) != 0) {
-        complain("%s", error.text);
-        return TOOL_USAGE;
-    }
-    printf("%s on %u nodes, %s\n%llu rounds, simulated; run folder %s\n", t->experiment->name,
-           t->nodes, sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, path);
-    int result =
-        simulation_run(&b, forecast_is_wanted(&t->experiment->network), &summary, &error);
-    if (result == 0)
-        table_print(&summary);
-    else
-        complain_of_run(error.text, b.folder, -1, path);
-    board_close(&b);
-    return result == 0 ? TOOL_OK : result == SL_ESTOPPED ? TOOL_INTERRUPTED : TOOL_FAILED;
+static int simulate(board *b, const char *path, sl_summary *summary, sl_error *error) {
+    (void)path;
+    return simulation_run(b, forecast_is_wanted(&b->trial->experiment->network), summary, error);
 }
 
 int cmd_sim(int argc, char **argv) {
@@ -51,7 +34,7 @@ int cmd_sim(int argc, char **argv) {
         if (trial_open(&t, &o, &error) == 0) {
             choose_folder(&o, t.experiment, "", path);
             trial_warn(&t);
-            code = run_in(&t, path);
+            code = conduct(&(conducted){"sim", "nodes", ", simulated", simulate}, &t, path);
         } else {
             complain("%s", error.text);
             code = TOOL_USAGE;
