@@ -371,7 +371,7 @@ SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
     size_t b = from / a->bucket, left = (b + 1) * a->bucket - from;
     rounding r = {1, 0, 1, 16};
     if (is_random(a->code))
-        philox_block(&a->key, (uint32_t)i, random);
+        philox_block(&a->key, (uint32_t)i, PHILOX_ROUNDS_QUICK, random);
     if (is_scaled_rounding(a->code))
         r = a->roundings[b];
     for (size_t e = 0; e < n; e++, left--) {
@@ -735,7 +735,7 @@ typedef struct draw_word_args {
 /* Draws word `at`; 1: a new element. */
 SL_SHARED uint32_t draw_one(const draw_word_args *a, uint64_t at) {
     uint32_t block[4], index;
-    philox_block(&a->key, (uint32_t)(at / 4), block);
+    philox_block(&a->key, (uint32_t)(at / 4), PHILOX_ROUNDS, block);
     if (!philox_below(block[at % 4], a->dimension, &index))
         return 0;
     const uint64_t bit = (uint64_t)1 << index % WORD_BITS;
@@ -799,7 +799,7 @@ SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
     uint64_t word = 0;
     for (size_t e = 0; e < n; e += EIGHT) {
         uint32_t block[4];
-        philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT), block);
+        philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT), PHILOX_ROUNDS_QUICK, block);
         for (size_t h = 0; h < smaller(EIGHT, n - e); h++)
             word |= (uint64_t)(philox_half(block, (unsigned)h) < a->draws) << (e + h);
     }

@@ -116,7 +116,7 @@ void sl_dense_describe(const sl_codec *c, sl_coding *out) {
 
 /* ---- encoding ---- */
 
-enum { AHEAD = SL_BLOCK / 2, STRIDE = 256, LINE = 16 };
+enum { AHEAD = SL_BLOCK / 2, STRIDE = SL_BLOCK / 2, LINE = 16 };
 
 /* Asks for STRIDE elements, which lie AHEAD: the processor does so itself, but not over the end of a page, and a page is a block. All of a
  * block would be more lines than a core can wait for at once. */
@@ -136,7 +136,7 @@ static void draw(const sl_encoder *e, const float *memory, size_t at, size_t n, 
     for (size_t o = 0; o < n; o += STRIDE) {
         if (memory != NULL)
             look_ahead(memory + AHEAD + o);
-        sl_rng_blocks(&key, (uint32_t)((at + o) / 8), (smallest(n - o, STRIDE) + 7) / 8, out->words + o / 2);
+        sl_rng_quick_blocks(&key, (uint32_t)((at + o) / 8), (smallest(n - o, STRIDE) + 7) / 8, out->words + o / 2);
     }
 }
 

@@ -8,7 +8,7 @@
  * is longer than a part, each of its parts repeats the scale, which a first pass over the vector (begin) has found.
  *
  * A compressor of this kind is a dense_coder: its scales, its codes, and what a code adds. Everything else is in dense.c.
- * Random rounding: element i takes half-word i & 7 of the message's block i >> 3 (starling/rng.h; the low half of a word first), so that
+ * Random rounding: element i takes half-word i & 7 of the message's quick block i >> 3 (starling/rng.h; the low half of a word first), so that
  * neither the parts nor the order in which they are encoded matter.
  */
 #ifndef SL_DENSE_H

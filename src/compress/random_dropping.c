@@ -1,8 +1,8 @@
 /* random_dropping.c - random dropping: each element is kept with probability p, as it is, or divided by p.
  *
  * Divided: unbiased with omega = 1/p - 1; as it is: E||C(v) - v||^2 = (1 - p) ||v||^2. The mask follows from the message's random numbers
- * and is not sent: element i takes the 16 bits i mod 8 of block i / 8 of the stream of the message's key, and is kept where they
- * are below 65536 p. p is rounded to a multiple of 1/65536, at least one, and the rounded p is what scaling divides by.
+ * and is not sent: element i takes half-word i & 7 of the message's quick block i >> 3 (starling/rng.h; the low half of a word first), and is
+ * kept where that is below 65536 p. p is rounded to a multiple of 1/65536, at least one, and the rounded p is what scaling divides by.
  * A message is the kept values, 32 bits each; a part is a range of elements.
  *
  * A part is longer than its buffer could hold if everything in it were kept: it has room for PART_DEVIATIONS standard deviations more than
@@ -149,7 +149,7 @@ static void draw(uint64_t *words, size_t count, size_t from, const sl_message *m
     uint32_t numbers[WORDS_AT_ONCE][BLOCKS_PER_WORD * 4];
     for (size_t w = 0; w < count; w += WORDS_AT_ONCE) {
         size_t n = count - w < WORDS_AT_ONCE ? count - w : WORDS_AT_ONCE;
-        sl_rng_blocks(&key, (uint32_t)(from / PER_BLOCK + w * BLOCKS_PER_WORD), n * BLOCKS_PER_WORD, numbers[0]);
+        sl_rng_quick_blocks(&key, (uint32_t)(from / PER_BLOCK + w * BLOCKS_PER_WORD), n * BLOCKS_PER_WORD, numbers[0]);
         for (size_t i = 0; i < n; i++)
             words[w + i] = below(numbers[i], draws);
     }

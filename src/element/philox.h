@@ -1,4 +1,4 @@
-/* philox.h - one block of Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011); see starling/rng.h. */
+/* philox.h - one block of Philox4x32 (Salmon, Moraes, Dror, Shaw, SC 2011); see starling/rng.h. */
 #ifndef SL_PHILOX_H
 #define SL_PHILOX_H
 
@@ -10,6 +10,8 @@
 #define PHILOX_BUMP_0 0x9E3779B9u
 #define PHILOX_BUMP_1 0xBB67AE85u
 
+enum { PHILOX_ROUNDS = 10, PHILOX_ROUNDS_QUICK = 7 };
+
 /* index | rank | low round | high round (16) and purpose (16) */
 SL_SHARED void philox_counter(const sl_rng_key *key, uint32_t index, uint32_t c[4]) {
     c[0] = index;
@@ -18,11 +20,11 @@ SL_SHARED void philox_counter(const sl_rng_key *key, uint32_t index, uint32_t c[
     c[3] = ((uint32_t)(key->round >> 32) & 0xFFFFu) << 16 | (key->purpose & 0xFFFFu);
 }
 
-/* Four uniform words: block `index` of the stream. */
-SL_SHARED void philox_block(const sl_rng_key *key, uint32_t index, uint32_t c[4]) {
+/* Four uniform words: block `index` of the stream that so many rounds make. */
+SL_SHARED void philox_block(const sl_rng_key *key, uint32_t index, int rounds, uint32_t c[4]) {
     uint32_t k0 = (uint32_t)key->seed, k1 = (uint32_t)(key->seed >> 32);
     philox_counter(key, index, c);
-    for (int i = 0; i < 10; i++, k0 += PHILOX_BUMP_0, k1 += PHILOX_BUMP_1) {
+    for (int i = 0; i < rounds; i++, k0 += PHILOX_BUMP_0, k1 += PHILOX_BUMP_1) {
         const uint64_t p0 = (uint64_t)PHILOX_MULTIPLIER_0 * c[0], p1 = (uint64_t)PHILOX_MULTIPLIER_1 * c[2];
         const uint32_t c1 = c[1], c3 = c[3];
         c[0] = (uint32_t)(p1 >> 32) ^ c1 ^ k0;

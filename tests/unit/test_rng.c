@@ -5,21 +5,30 @@
 #include "harness.h"
 #include "starling/rng.h"
 
-static void expect_block(sl_rng_key key, uint32_t index, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+typedef void block_function(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
+
+static void expect_block(block_function *draw, sl_rng_key key, uint32_t index, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     uint32_t out[4];
-    sl_rng_block(&key, index, out);
+    draw(&key, index, out);
     ck_assert_uint_eq(out[0], a);
     ck_assert_uint_eq(out[1], b);
     ck_assert_uint_eq(out[2], c);
     ck_assert_uint_eq(out[3], d);
 }
 
+static const sl_rng_key ones = {~0ull, 0xFFFFFFFFFFFFull, 0xFFFFFFFFu, 0xFFFFu}, pi = {0x299f31d0a4093822ull, 0x037013198a2eull, 0x85a308d3, 0x7344};
+
 START_TEST(philox_gives_the_published_answers) {
-    expect_block((sl_rng_key){0}, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8);
-    expect_block((sl_rng_key){~0ull, 0xFFFFFFFFFFFFull, 0xFFFFFFFFu, 0xFFFFu}, 0xFFFFFFFFu, 0x408f276d, 0x41c83b0e, 0xa20bc7c6,
-                 0x6d5451fd);
-    expect_block((sl_rng_key){0x299f31d0a4093822ull, 0x037013198a2eull, 0x85a308d3, 0x7344}, 0x243f6a88, 0xd16cfe09, 0x94fdcceb,
-                 0x5001e420, 0x24126ea1);
+    expect_block(sl_rng_block, (sl_rng_key){0}, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8);
+    expect_block(sl_rng_block, ones, 0xFFFFFFFFu, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd);
+    expect_block(sl_rng_block, pi, 0x243f6a88, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1);
+}
+END_TEST
+
+START_TEST(philox_of_seven_rounds_gives_the_published_answers) {
+    expect_block(sl_rng_quick_block, (sl_rng_key){0}, 0, 0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48);
+    expect_block(sl_rng_quick_block, ones, 0xFFFFFFFFu, 0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662);
+    expect_block(sl_rng_quick_block, pi, 0x243f6a88, 0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a);
 }
 END_TEST
 
@@ -30,6 +39,96 @@ START_TEST(a_cursor_reads_the_stream_in_order) {
         sl_rng_block(&rng.key, block, expected);
         for (int i = 0; i < 4; i++)
             ck_assert_uint_eq(sl_rng_u32(&rng), expected[i]);
+    }
+}
+END_TEST
+
+/* ---- seven rounds: what compressors round and drop by; blocks by counting, as these take them ---- */
+
+enum { QUICK_BLOCKS = 1 << 16, HALVES = 8, HALF_BITS = 16, BLOCK_BITS = 128 };
+
+static double deviations(double count, double draws, double probability) {
+    return fabs(count - draws * probability) / sqrt(draws * probability * (1 - probability));
+}
+
+START_TEST(quick_bits_are_uniform_and_do_not_depend_on_those_next_to_them) {
+    const sl_rng_key key = {1, 17, 3, SL_PURPOSE_COMPRESS};
+    static uint32_t set[BLOCK_BITS], equal_in_block[BLOCK_BITS], equal_in_next[BLOCK_BITS];
+    uint32_t block[4], next[4];
+    sl_rng_quick_block(&key, 0, block);
+    for (uint32_t i = 0; i < QUICK_BLOCKS; i++, memcpy(block, next, sizeof block)) {
+        sl_rng_quick_block(&key, i + 1, next);
+        for (uint32_t b = 0; b < BLOCK_BITS; b++) {
+            const uint32_t other = (b + HALF_BITS) % BLOCK_BITS, bit = block[b / 32] >> b % 32 & 1;
+            set[b] += bit;
+            equal_in_block[b] += bit == (block[other / 32] >> other % 32 & 1);
+            equal_in_next[b] += bit == (next[b / 32] >> b % 32 & 1);
+        }
+    }
+    for (uint32_t b = 0; b < BLOCK_BITS; b++) {
+        ck_assert_double_lt(deviations(set[b], QUICK_BLOCKS, 0.5), 5);
+        ck_assert_double_lt(deviations(equal_in_block[b], QUICK_BLOCKS, 0.5), 5);
+        ck_assert_double_lt(deviations(equal_in_next[b], QUICK_BLOCKS, 0.5), 5);
+    }
+}
+END_TEST
+
+/* Chi-squared of `cells` counts that all expect the same, in standard deviations from its mean. */
+static double unevenness(const uint32_t *counts, uint32_t cells, double expected) {
+    double sum = 0;
+    for (uint32_t c = 0; c < cells; c++)
+        sum += (counts[c] - expected) * (counts[c] - expected) / expected;
+    return (sum - (cells - 1)) / sqrt(2.0 * (cells - 1));
+}
+
+START_TEST(quick_half_words_fill_the_square_evenly) {
+    enum { SIDE = 64, PAIRS = QUICK_BLOCKS * HALVES };
+    static uint32_t upper[SIDE * SIDE], lower[SIDE * SIDE], words[4 * (QUICK_BLOCKS + 1)];
+    const sl_rng_key key = {0xFFFFFFFFull << 32, 2, 9, SL_PURPOSE_COMPRESS};
+    sl_rng_quick_blocks(&key, 0, QUICK_BLOCKS + 1, words);
+    for (size_t i = 0; i < PAIRS; i++) {
+        const uint32_t a = words[i / 2] >> i % 2 * 16 & 0xFFFF, b = words[(i + 1) / 2] >> (i + 1) % 2 * 16 & 0xFFFF;
+        upper[a / 1024 * SIDE + b / 1024]++;
+        lower[a % SIDE * SIDE + b % SIDE]++;
+    }
+    ck_assert_double_lt(fabs(unevenness(upper, SIDE * SIDE, (double)PAIRS / (SIDE * SIDE))), 5);
+    ck_assert_double_lt(fabs(unevenness(lower, SIDE * SIDE, (double)PAIRS / (SIDE * SIDE))), 5);
+}
+END_TEST
+
+/* Input bit i: of the seed, the round, the rank, the purpose, the index. */
+static void flip(sl_rng_key *key, uint32_t *index, uint32_t i) {
+    if (i < 64)
+        key->seed ^= UINT64_C(1) << i;
+    else if (i < 112)
+        key->round ^= UINT64_C(1) << (i - 64);
+    else if (i < 144)
+        key->rank ^= 1u << (i - 112);
+    else if (i < 160)
+        key->purpose ^= 1u << (i - 144);
+    else
+        *index ^= 1u << (i - 160);
+}
+
+/* Messages differ in a bit or two of their keys: each input bit changes each output bit half of the time. */
+START_TEST(quick_blocks_of_neighbouring_keys_have_nothing_in_common) {
+    enum { INPUT_BITS = 192, TRIALS = 2000 };
+    static uint32_t changed[BLOCK_BITS];
+    uint32_t before[4], after[4];
+    for (uint32_t i = 0; i < INPUT_BITS; i++) {
+        memset(changed, 0, sizeof changed);
+        for (uint32_t t = 0; t < TRIALS; t++) {
+            sl_rng_key key = {t % 5, t / 50, t % 7, SL_PURPOSE_COMPRESS};
+            uint32_t index = t;
+            sl_rng_quick_block(&key, index, before);
+            flip(&key, &index, i);
+            sl_rng_quick_block(&key, index, after);
+            for (uint32_t b = 0; b < BLOCK_BITS; b++)
+                changed[b] += (before[b / 32] ^ after[b / 32]) >> b % 32 & 1;
+        }
+        for (uint32_t b = 0; b < BLOCK_BITS; b++)
+            if (deviations(changed[b], TRIALS, 0.5) >= 6) /* of 24,576, one beyond 4.1 is expected */
+                ck_abort_msg("input bit %u changes output bit %u in %u of %d", i, b, changed[b], TRIALS);
     }
 }
 END_TEST
@@ -97,7 +196,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("rng");
-    ADD_TESTS(suite, "philox", philox_gives_the_published_answers, a_cursor_reads_the_stream_in_order);
+    ADD_TESTS(suite, "philox", philox_gives_the_published_answers, philox_of_seven_rounds_gives_the_published_answers, a_cursor_reads_the_stream_in_order);
+    ADD_TESTS(suite, "seven rounds", quick_bits_are_uniform_and_do_not_depend_on_those_next_to_them, quick_half_words_fill_the_square_evenly,
+              quick_blocks_of_neighbouring_keys_have_nothing_in_common);
     ADD_TESTS(suite, "draws", below_is_uniform_and_in_range, normal_has_mean_0_and_variance_1, shuffle_is_a_permutation, shuffle_is_that_of_fisher_and_yates);
     return run_suite(suite);
 }
