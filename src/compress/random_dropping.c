@@ -22,6 +22,7 @@ enum {
     PER_BLOCK = 8,                          /* elements that a block of random numbers serves */
     BLOCKS_PER_WORD = SL_WORD / PER_BLOCK,
     WORDS_AT_ONCE = 16,
+    CACHE_LINE = 64,
     DRAWS = 65536,
     DENSE_DRAWS = DRAWS / 8,                /* kept from so many draws on, elements are moved by eights, kept or not */
     PART_DEVIATIONS = 10,
@@ -142,13 +143,21 @@ static uint64_t (*fastest_below(void))(const uint32_t *, uint32_t) {
     return below_plain;
 }
 
-/* The words for elements from `from` on. */
-static void draw(uint64_t *words, size_t count, size_t from, const sl_message *message, uint32_t draws) {
+/* Asks for WORDS_AT_ONCE of `count` equal shares of some memory, from the w-th on. */
+static void ask_for(sl_payload memory, size_t w, size_t count) {
+    const uint8_t *bytes = memory.data;
+    for (size_t at = memory.bytes / count * w; at < memory.bytes / count * (w + WORDS_AT_ONCE) && at < memory.bytes; at += CACHE_LINE)
+        __builtin_prefetch(bytes + at, 0, 2);
+}
+
+/* The words for elements from `from` on. soon: what is read next; it comes while numbers are drawn. */
+static void draw(uint64_t *words, size_t count, size_t from, const sl_message *message, uint32_t draws, sl_payload soon) {
     const sl_rng_key key = sl_message_key(message);
     uint64_t (*below)(const uint32_t *, uint32_t) = fastest_below();
     uint32_t numbers[WORDS_AT_ONCE][BLOCKS_PER_WORD * 4];
     for (size_t w = 0; w < count; w += WORDS_AT_ONCE) {
         size_t n = count - w < WORDS_AT_ONCE ? count - w : WORDS_AT_ONCE;
+        ask_for(soon, w, count);
         sl_rng_quick_blocks(&key, (uint32_t)(from / PER_BLOCK + w * BLOCKS_PER_WORD), n * BLOCKS_PER_WORD, numbers[0]);
         for (size_t i = 0; i < n; i++)
             words[w + i] = below(numbers[i], draws);
@@ -166,13 +175,13 @@ FOR_EACH_CPU static size_t limit(uint64_t *words, size_t count, size_t room_for)
     return kept;
 }
 
-static const mask *prepare(void *memory, const sl_codec *c, const sl_message *message, uint32_t part) {
+static const mask *prepare(void *memory, const sl_codec *c, const sl_message *message, uint32_t part, sl_payload soon) {
     mask *m = memory;
     if (m->ready && m->part == part && sl_message_same(&m->message, message))
         return m;
     size_t from, count;
     sl_codec_part_range(c, part, &from, &count);
-    draw(m->words, sl_words(count), from, message, kept_draws(&c->config));
+    draw(m->words, sl_words(count), from, message, kept_draws(&c->config), soon);
     m->words[sl_words(count) - 1] &= sl_low_bits((count - 1) % SL_WORD + 1);
     m->kept = limit(m->words, sl_words(count), room(&c->config, count));
     m->message = *message;
@@ -223,16 +232,26 @@ WITH_BMI2 static float *pack_bmi2(const uint64_t *words, size_t count, const flo
     return pack_plain(words, i, count, block, out);
 }
 
+/* For each byte of a mask: which of the next values each element gets, or NOT_KEPT. */
+#define NOT_KEPT 0x80u
+#define SOURCE(kept, i) (uint64_t)((kept) >> (i) & 1 ? (unsigned)__builtin_popcount((kept) & ((1u << (i)) - 1)) : NOT_KEPT) << 8 * (i)
+#define SOURCES(kept)                                                                                                                        \
+    SOURCE(kept, 0) | SOURCE(kept, 1) | SOURCE(kept, 2) | SOURCE(kept, 3) | SOURCE(kept, 4) | SOURCE(kept, 5) | SOURCE(kept, 6) | SOURCE(kept, 7)
+#define SOURCES_4(kept) SOURCES(kept), SOURCES(kept + 1u), SOURCES(kept + 2u), SOURCES(kept + 3u)
+#define SOURCES_16(kept) SOURCES_4(kept), SOURCES_4(kept + 4u), SOURCES_4(kept + 8u), SOURCES_4(kept + 12u)
+#define SOURCES_64(kept) SOURCES_16(kept), SOURCES_16(kept + 16u), SOURCES_16(kept + 32u), SOURCES_16(kept + 48u)
+static const uint64_t sources[256] = {SOURCES_64(0u), SOURCES_64(64u), SOURCES_64(128u), SOURCES_64(192u)};
+
+/* A lane's sign says that its element is not kept; the lowest bits are its value's place. */
 WITH_BMI2 static void unpack_bmi2(const uint64_t *words, size_t count, const float *values, const float *end, float weight, float *acc) {
     const __m256 weights = _mm256_set1_ps(weight);
     size_t i = 0;
     for (; i + 8 <= count && end - values >= 8; i += 8) {
-        uint64_t kept = words[i / SL_WORD] >> i % SL_WORD & 0xff, bytes = bytes_of(kept);
-        __m256i lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)_pdep_u64(lane_numbers, bytes)));
-        __m256 chosen = _mm256_castsi256_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128((long long)bytes)));
-        __m256 before = _mm256_loadu_ps(acc + i), value = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values), lanes);
-        __m256 after = _mm256_add_ps(before, _mm256_mul_ps(weights, value));
-        _mm256_storeu_ps(acc + i, _mm256_blendv_ps(before, after, chosen));
+        const uint64_t kept = words[i / SL_WORD] >> i % SL_WORD & 0xff;
+        const __m256i lanes = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(sources + kept)));
+        const __m256 before = _mm256_loadu_ps(acc + i), value = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values), lanes);
+        const __m256 after = _mm256_add_ps(before, _mm256_mul_ps(weights, value));
+        _mm256_storeu_ps(acc + i, _mm256_blendv_ps(after, before, _mm256_castsi256_ps(lanes)));
         values += __builtin_popcountll(kept);
     }
     unpack_plain(words, i, count, values, weight, acc);
@@ -277,8 +296,15 @@ static void gather(sl_encoder *e, const sl_source *source, uint32_t part, const 
     }
 }
 
+/* The part's elements, where they are in memory and all of them are read. */
+static sl_payload in_memory(const sl_codec *c, const sl_source *source, uint32_t part) {
+    size_t from, count;
+    sl_codec_part_range(c, part, &from, &count);
+    return source->vector != NULL && is_dense(c) ? (sl_payload){source->vector + from, count * sizeof(float)} : (sl_payload){0};
+}
+
 static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
-    const mask *m = prepare(e->memory, e->codec, &e->message, part);
+    const mask *m = prepare(e->memory, e->codec, &e->message, part, in_memory(e->codec, source, part));
     gather(e, source, part, m, buffer);
     if (!sl_entries_finite(buffer, m->kept))
         return SL_EDIVERGED;
@@ -287,13 +313,13 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
 }
 
 static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
-    const mask *m = prepare(d->memory, d->codec, &d->message, part);
+    const mask *m = prepare(d->memory, d->codec, &d->message, part, payload);
     return payload.bytes == m->kept * sizeof(float) && sl_entries_finite(payload.data, m->kept) ? 0 : SL_EPROTO;
 }
 
 static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
     const sl_codec *c = d->codec;
-    const mask *m = prepare(d->memory, c, &d->message, part);
+    const mask *m = prepare(d->memory, c, &d->message, part, payload);
     const float *values = payload.data;
     float scaled = weight * value_factor(c);
     size_t from, count;
