@@ -6,7 +6,6 @@
 #include "compress/pack.h"
 #include "element/code.h"
 #include "starling/rng.h"
-#include "vec/for_each_cpu.h"
 
 /* ---- which compressor, in which form ---- */
 
@@ -116,7 +115,7 @@ void sl_dense_describe(const sl_codec *c, sl_coding *out) {
 
 /* ---- encoding ---- */
 
-enum { AHEAD = SL_BLOCK / 2, STRIDE = SL_BLOCK / 2, LINE = 16 };
+enum { AHEAD = SL_BLOCK / 2, STRIDE = SL_BLOCK / 2, LINE = 16, STRETCHES = 4, RUN = 256 };
 
 /* Asks for STRIDE elements, which lie AHEAD: the processor does so itself, but not over the end of a page, and a page is a block. All of a
  * block would be more lines than a core can wait for at once. */
@@ -156,13 +155,22 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
     sl_pack(codes, n, f->width, out);
 }
 
+/* Looks at [at, at + n), which is at v. codes: of these elements. */
+static void look_at(const sl_encoder *e, const dense_form *f, bucket_sums *sums, const float *v, size_t at, size_t n, uint8_t *codes) {
+    const dense_coder *coder = coder_of(&e->codec->config);
+    f->scale->see(sums, v, at, n);
+    if (coder->pack != NULL)
+        coder->pack(&e->codec->config, v, n, codes);
+}
+
 /* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
  * codes. *last: the last block that was read. ahead: is the block that follows not in the cache? */
 static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
                    uint8_t *codes, const float **last) {
     const dense_coder *coder = coder_of(&e->codec->config);
+    sum_folds_2 folds;
     bucket_sums sums;
-    sl_sum_begin(&sums, ahead && source->vector != NULL ? AHEAD : 0);
+    sl_sum_begin(&sums, &folds, ahead && source->vector != NULL ? AHEAD : 0);
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
@@ -182,6 +190,34 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
             coder->pack(&e->codec->config, v, n, codes + packed_bytes(at - from, f->width));
     }
     return 0;
+}
+
+/* The same of a whole vector that is one bucket and lies in memory, which a core reads faster from several places in turn than from one end to
+ * the other: of the tiles before the folds begin anew, in STRETCHES stretches side by side. Each fold gets its tiles in order all the same. */
+static int measure_whole(sl_encoder *e, const dense_form *f, const float *v, float *scales, uint8_t *codes) {
+    const size_t d = e->codec->dimension, tiles = d / SUM_TILE;
+    sum_folds_2 folds;
+    bucket_sums sums[STRETCHES];
+    for (int s = 0; s < STRETCHES; s++)
+        sl_sum_begin(&sums[s], &folds, 0);
+    for (size_t tile = 0; tile < tiles; tile += SUM_FOLDS) {
+        const size_t stretch = smallest(tiles - tile, SUM_FOLDS) / STRETCHES;
+        for (size_t s = 0; s < STRETCHES; s++)
+            sums[s].tiles = tile + s * stretch;
+        for (size_t o = 0; o < stretch * SUM_TILE; o += RUN)
+            for (size_t s = 0; s < STRETCHES; s++) {
+                const size_t at = (tile + s * stretch) * SUM_TILE + o;
+                look_at(e, f, &sums[s], v + at, at, RUN, codes + packed_bytes(at, f->width));
+            }
+    }
+    bucket_sums *last = &sums[STRETCHES - 1]; /* what is left follows on its tiles */
+    for (size_t at = last->tiles * SUM_TILE, n; at < d; at += n) {
+        n = smallest(d - at, RUN);
+        look_at(e, f, last, v + at, at, n, codes + packed_bytes(at, f->width));
+    }
+    for (int s = 0; s < STRETCHES - 1; s++)
+        sl_sum_join(last, &sums[s]);
+    return f->scale->result(last, d, scales) ? 0 : SL_EDIVERGED;
 }
 
 /* Scales, and codes that do not depend on them, of the whole vector, where buckets go over parts. */
@@ -205,6 +241,8 @@ int sl_dense_begin(sl_encoder *e, const sl_source *source) {
     const float *last;
     if (is_local(e->codec, &f))
         return 0;
+    if (f.bucket == e->codec->dimension && source->vector != NULL)
+        return measure_whole(e, &f, source->vector, e->memory, shared_codes(e, &f));
     return measure(e, &f, source, 0, e->codec->dimension, true, e->memory, shared_codes(e, &f), &last);
 }
 
@@ -271,58 +309,69 @@ static bool scales_allowed(const dense_form *f, const float *scales, size_t coun
     return true;
 }
 
-FOR_EACH_CPU static uint32_t largest_code(const uint16_t *codes, size_t n, uint32_t mask) {
-    uint16_t largest = 0, part = (uint16_t)mask;
-    for (size_t i = 0; i < n; i++) {
-        uint16_t code = codes[i] & part;
-        largest = code > largest ? code : largest;
-    }
-    return largest;
-}
-
 static bool codes_allowed(const dense_form *f, const uint8_t *packed, size_t count) {
-    uint16_t codes[SL_BLOCK];
     unsigned used = count * f->width % 8;
     if (used != 0 && packed[packed_bytes(count, f->width) - 1] >> used != 0)
         return false;
-    for (size_t at = 0, n; f->max < f->mask && at < count; at += n) {
-        n = smallest(count - at, SL_BLOCK);
-        sl_unpack(packed + packed_bytes(at, f->width), n, f->width, codes);
-        if (largest_code(codes, n, f->mask) > f->max)
-            return false;
-    }
-    return true;
+    return f->max >= f->mask || sl_packed_largest(packed, count, f->width, f->mask) <= f->max;
+}
+
+/* A part's elements, and what its payload says of them. */
+typedef struct part_view {
+    size_t from, count, floats;
+    const float *scales; /* (floats), from the bucket of the first element on */
+    const uint8_t *packed;
+} part_view;
+
+static part_view view_of(const sl_codec *c, const dense_form *f, uint32_t part, const void *payload) {
+    part_view v = {.scales = payload};
+    sl_codec_part_range(c, part, &v.from, &v.count);
+    v.floats = scales_of(f, v.from, v.count);
+    v.packed = (const uint8_t *)(v.scales + v.floats);
+    return v;
 }
 
 int sl_dense_check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
     dense_form f = form_of(d->codec);
-    size_t from, count;
-    sl_codec_part_range(d->codec, part, &from, &count);
-    size_t floats = scales_of(&f, from, count);
-    if (payload.bytes != sizeof(float) * floats + packed_bytes(count, f.width))
+    const part_view v = view_of(d->codec, &f, part, payload.data);
+    if (payload.bytes != sizeof(float) * v.floats + packed_bytes(v.count, f.width))
         return SL_EPROTO;
-    const float *scales = payload.data;
-    return scales_allowed(&f, scales, floats) && codes_allowed(&f, (const uint8_t *)(scales + floats), count) ? 0 : SL_EPROTO;
+    return scales_allowed(&f, v.scales, v.floats) && codes_allowed(&f, v.packed, v.count) ? 0 : SL_EPROTO;
+}
+
+/* Bucket by bucket, straight from the packed codes. */
+static void add_by_table(const sl_codec *c, const dense_form *f, const part_view *v, float weight, float *acc) {
+    const float *scale = v->scales;
+    float table[TABLE_CODES];
+    for (size_t o = 0, run; o < v->count; o += run, scale += f->scale->floats) {
+        run = smallest(f->bucket - (v->from + o) % f->bucket, v->count - o);
+        coder_of(&c->config)->table(&c->config, scale, weight, table);
+        sl_table_add(table, f->width, v->packed, o, run, acc + v->from + o);
+    }
+}
+
+/* Block by block, by way of codes of 16 bits. */
+static void add_by_codes(const sl_codec *c, const dense_form *f, const part_view *v, float weight, float *acc) {
+    uint16_t codes[SL_BLOCK];
+    for (size_t at = v->from, n; at < v->from + v->count; at += n) {
+        n = smallest(v->from + v->count - at, SL_BLOCK);
+        sl_unpack(v->packed + packed_bytes(at - v->from, f->width), n, f->width, codes);
+        const float *scale = v->scales + f->scale->floats * (at / f->bucket - v->from / f->bucket);
+        size_t left = f->bucket - at % f->bucket;
+        for (size_t o = 0, run; o < n; o += run, left = f->bucket, scale += f->scale->floats) {
+            run = smallest(left, n - o);
+            coder_of(&c->config)->add(&c->config, scale, weight, codes + o, run, acc + at + o);
+        }
+    }
 }
 
 void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
     dense_form f = form_of(d->codec);
-    const dense_coder *coder = coder_of(&d->codec->config);
-    size_t from, count;
-    sl_codec_part_range(d->codec, part, &from, &count);
-    const float *scales = payload.data;
-    const uint8_t *packed = (const uint8_t *)(scales + scales_of(&f, from, count));
-    uint16_t codes[SL_BLOCK];
-    for (size_t at = from, n; at < from + count; at += n) {
-        n = smallest(from + count - at, SL_BLOCK);
-        sl_unpack(packed + packed_bytes(at - from, f.width), n, f.width, codes);
-        const float *scale = scales + f.scale->floats * (at / f.bucket - from / f.bucket);
-        size_t left = f.bucket - at % f.bucket;
-        for (size_t o = 0, run; o < n; o += run, left = f.bucket, scale += f.scale->floats) {
-            run = smallest(left, n - o);
-            coder->add(&d->codec->config, scale, weight, codes + o, run, acc + at + o);
-        }
-    }
+    const part_view v = view_of(d->codec, &f, part, payload.data);
+    if (coder_of(&d->codec->config)->table != NULL)
+        add_by_table(d->codec, &f, &v, weight, acc);
+    else
+        add_by_codes(d->codec, &f, &v, weight, acc);
 }
 
 /* ---- bricks ---- */
@@ -336,11 +385,7 @@ static bool max_norm(bucket_sums *sums, size_t n, float *scale) {
 
 const dense_scale sl_dense_max_norm = {.kind = SCALE_MAX, .floats = 1, .see = sl_sum_largest, .result = max_norm};
 
-FOR_EACH_CPU static void add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {
-    for (size_t i = 0; i < n; i++)
-        acc[i] += unit * ternary_value(codes[i]);
-}
-
-void sl_dense_add_ternary(float unit, const uint16_t *codes, size_t n, float *acc) {
-    add_ternary(unit, codes, n, acc);
+void sl_dense_ternary_table(float unit, float table[TABLE_CODES]) {
+    for (uint32_t code = 0; code < TABLE_CODES; code++)
+        table[code] = unit * ternary_value(code);
 }

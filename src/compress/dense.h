@@ -16,6 +16,7 @@
 
 #include "compress/codec.h"
 #include "compress/sums.h"
+#include "compress/table.h"
 
 enum { DENSE_PART_ELEMENTS = 65536, DENSE_BUCKET_MIN = 4 };
 
@@ -45,6 +46,8 @@ typedef struct dense_coder {
     /* Codes of n elements of one bucket, with a random half-word each */
     void (*encode)(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
                    uint16_t *codes);
+    /* Codes of one or two bits: table[c] = weight * what code c of one bucket stands for. Else NULL, and: */
+    void (*table)(const sl_compressor_config *config, const float *scale, float weight, float table[TABLE_CODES]);
     /* acc += weight * what n codes of one bucket stand for */
     void (*add)(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc);
 } dense_coder;
@@ -70,7 +73,7 @@ void sl_dense_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float 
 /* Bricks. */
 size_t sl_dense_bucket(const sl_compressor_config *config, size_t dimension); /* config->bucket, at most the whole */
 extern const dense_scale sl_dense_max_norm;                                  /* the largest magnitude */
-/* acc += {0, unit, -unit} for the codes 0, 1 and 2 of the ternary compressors. */
-void sl_dense_add_ternary(float unit, const uint16_t *codes, size_t n, float *acc);
+/* {0, unit, -unit} for the codes 0, 1 and 2 of the ternary compressors. */
+void sl_dense_ternary_table(float unit, float table[TABLE_CODES]);
 
 #endif

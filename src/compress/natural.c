@@ -13,6 +13,10 @@
 #include "element/code.h"
 #include "vec/for_each_cpu.h"
 
+#ifdef SL_AVX2
+#include <immintrin.h>
+#endif
+
 #define LIMIT (0x7F000000u + 1) /* above 2^127 */
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
@@ -52,10 +56,31 @@ FOR_EACH_CPU static void add_powers(float weight, const uint16_t *codes, size_t 
         acc[i] += weight * natural_value(codes[i]);
 }
 
+#ifdef SL_AVX2
+/* Sixteen at a time; returns how many it did. A code is the upper nine bits of a float. */
+SL_AVX2 static size_t add_powers_avx2(float weight, const uint16_t *codes, size_t n, float *acc) {
+    const __m256 weights = _mm256_set1_ps(weight);
+    const __m256i zero = _mm256_setzero_si256();
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        /* Quarters 0, 2, 1, 3: interleaving with zeros, half by half, then leaves the elements in order. */
+        const __m256i c = _mm256_slli_epi16(_mm256_permute4x64_epi64(_mm256_loadu_si256((const __m256i *)(codes + i)), 0xD8), 7);
+        const __m256 low = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, c)), high = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, c));
+        _mm256_storeu_ps(acc + i, _mm256_add_ps(_mm256_loadu_ps(acc + i), _mm256_mul_ps(weights, low)));
+        _mm256_storeu_ps(acc + i + 8, _mm256_add_ps(_mm256_loadu_ps(acc + i + 8), _mm256_mul_ps(weights, high)));
+    }
+    return i;
+}
+#endif
+
 static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+    size_t done = 0;
     (void)config;
     (void)scale;
-    add_powers(weight, codes, n, acc);
+#ifdef SL_AVX2
+    done = sl_has_avx2() ? add_powers_avx2(weight, codes, n, acc) : 0;
+#endif
+    add_powers(weight, codes + done, n - done, acc + done);
 }
 
 const dense_coder sl_natural_coder = {.form = form, .encode = encode, .add = add};

@@ -43,6 +43,8 @@ static void put_pairs(const uint64_t *words, size_t pairs, unsigned width, uint8
 }
 
 #ifdef SL_AVX2
+enum { JOINING_WIDTH_MAX = 14, JOINING_BYTES = 16 };
+
 /* 64 codes of 2, 4 or 8 bits at a time; returns how many it did. Neighbours are joined by multiplications with 1 and 2^width, which add them;
  * each packing to half the width interleaves the halves of its registers, and the last step puts that right. */
 SL_AVX2 static size_t pack_avx2(const uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
@@ -73,6 +75,29 @@ SL_AVX2 static size_t pack_avx2(const uint16_t *codes, size_t n, unsigned width,
     }
     return i;
 }
+
+/* Sixteen codes of at most JOINING_WIDTH_MAX bits at a time, as long as what follows them has room for what is written over their end; returns how
+ * many it did. Two codes are joined by a multiplication with 1 and 2^width, which adds them, four by shifts, and eight, as four are not always
+ * whole bytes, by another shift and a move of bytes. */
+SL_AVX2 static size_t pack_joining(const uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
+    const int gap = 32 - 2 * (int)width, shift = 4 * (int)width % 8, behind = 4 * (int)width / 8;
+    uint8_t second[JOINING_BYTES];
+    for (int b = 0; b < JOINING_BYTES; b++)
+        second[b] = (uint8_t)(b >= behind && b < behind + 8 ? 8 + b - behind : 0x80);
+    const __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)second));
+    const __m256i join = _mm256_set1_epi32((int)(1u << width << 16 | 1)), even = _mm256_set1_epi64x(gap), odd = _mm256_set_epi64x(shift, 0, shift, 0);
+    size_t i = 0;
+    for (; (i + 8) * width / 8 + JOINING_BYTES <= n * width / 8; i += 16, out += 2 * width) {
+        const __m256i twos = _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(codes + i)), join);
+        const __m256i fours = _mm256_srl_epi64(_mm256_sllv_epi32(twos, even), _mm_cvtsi32_si128(gap));
+        const __m256i placed = _mm256_sllv_epi64(fours, odd);
+        const __m256i first = _mm256_blend_epi32(placed, _mm256_setzero_si256(), 0xCC);
+        const __m256i eights = _mm256_or_si256(first, _mm256_shuffle_epi8(placed, bytes));
+        _mm_storeu_si128((__m128i *)out, _mm256_castsi256_si128(eights));
+        _mm_storeu_si128((__m128i *)(out + width), _mm256_extracti128_si256(eights, 1));
+    }
+    return i;
+}
 #endif
 
 void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
@@ -84,15 +109,17 @@ void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
         memcpy(out, codes, exact);
         return;
     }
+#ifdef SL_AVX2
+    if (sl_has_avx2() && (width == 2 || width == 4 || width == 8))
+        done = pack_avx2(codes, n, width, out);
+    else if (sl_has_avx2() && width <= JOINING_WIDTH_MAX)
+        done = pack_joining(codes, n, width, out);
+#endif
     for (; n % 8 != 0; n++)
         codes[n] = 0;
-#ifdef SL_AVX2
-    if ((width == 2 || width == 4 || width == 8) && sl_has_avx2())
-        done = pack_avx2(codes, n, width, bytes);
-#endif
     close_up(codes + done, (n - done) / 4, width, words);
-    put_pairs(words, (n - done) / 8, width, bytes + done * width / 8);
-    memcpy(out, bytes, exact);
+    put_pairs(words, (n - done) / 8, width, bytes);
+    memcpy(out + done * width / 8, bytes, exact - done * width / 8);
 }
 
 /* ---- unpacking ---- */
@@ -135,9 +162,15 @@ static void get_pairs(const uint8_t *in, size_t pairs, unsigned width, uint64_t 
 }
 
 #ifdef SL_AVX2
-/* Sixteen codes of at most nine bits at a time, each of which lies in two neighbouring bytes: these go to a half-word, a multiplication moves
- * the code to its upper end, a shift back down. Reads up to SLACK bytes over the end. */
-SL_AVX2 static void unpack_avx2(const uint8_t *in, size_t n, unsigned width, uint16_t *codes) {
+/* Sixteen codes of at most nine bits at a time, each of which lies in two neighbouring bytes: these go to a half-word, and a multiplication
+ * moves the code to its upper end. Reads SPREAD_BYTES + width bytes. */
+enum { SPREAD_WIDTH_MAX = 9, SPREAD_BYTES = 16 };
+
+typedef struct spreading {
+    __m256i from, factor; /* each code's two bytes, and 2 to the power of what it lacks to the upper end */
+} spreading;
+
+SL_AVX2 static spreading spreading_of(unsigned width) {
     uint8_t bytes[16];
     uint16_t factors[8];
     for (unsigned k = 0; k < 8; k++) {
@@ -145,15 +178,38 @@ SL_AVX2 static void unpack_avx2(const uint8_t *in, size_t n, unsigned width, uin
         bytes[2 * k + 1] = (uint8_t)(bytes[2 * k] + 1);
         factors[k] = (uint16_t)(1u << (16 - width - k * width % 8));
     }
-    const __m256i from = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)bytes));
-    const __m256i factor = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)factors));
+    return (spreading){_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)bytes)),
+                       _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)factors))};
+}
+
+SL_AVX2 static inline __m256i spread_16(const spreading *s, const uint8_t *in, unsigned width) {
+    const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)in)),
+                                              _mm_loadu_si128((const __m128i *)(in + width)), 1);
+    return _mm256_mullo_epi16(_mm256_shuffle_epi8(w, s->from), s->factor);
+}
+
+/* n: a multiple of 16 */
+SL_AVX2 static void unpack_avx2(const uint8_t *in, size_t n, unsigned width, uint16_t *codes) {
+    const spreading s = spreading_of(width);
     const __m128i down = _mm_cvtsi32_si128((int)(16 - width));
-    for (size_t i = 0; i < n; i += 16, in += 2 * width) {
-        __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)in)),
-                                            _mm_loadu_si128((const __m128i *)(in + width)), 1);
-        w = _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(w, from), factor), down);
-        _mm256_storeu_si256((__m256i *)(codes + i), w);
-    }
+    for (size_t i = 0; i < n; i += 16, in += 2 * width)
+        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_srl_epi16(spread_16(&s, in, width), down));
+}
+
+/* The largest of so many codes as can be read within `bytes`, a multiple of 16, each & mask; *done: how many. */
+SL_AVX2 static uint32_t largest_avx2(const uint8_t *in, size_t bytes, unsigned width, uint32_t mask, size_t *done) {
+    const spreading s = spreading_of(width);
+    const __m256i masks = _mm256_set1_epi16((short)(mask << (16 - width)));
+    __m256i largest = _mm256_setzero_si256();
+    size_t at = 0;
+    for (; at + SPREAD_BYTES + width <= bytes; at += 2 * width)
+        largest = _mm256_max_epu16(largest, _mm256_and_si256(spread_16(&s, in + at, width), masks));
+    *done = at / width * 8;
+    uint16_t lanes[16], most = 0;
+    _mm256_storeu_si256((__m256i *)lanes, largest);
+    for (int l = 0; l < 16; l++)
+        most = lanes[l] > most ? lanes[l] : most;
+    return (uint32_t)most >> (16 - width);
 }
 #endif
 
@@ -180,10 +236,36 @@ void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes)
     memcpy(bytes, packed, exact);
     memset(bytes + exact, 0, groups * width + SLACK - exact);
 #ifdef SL_AVX2
-    if (width <= 9 && n % 16 == 0 && sl_has_avx2()) {
+    if (width <= SPREAD_WIDTH_MAX && n % 16 == 0 && sl_has_avx2()) {
         unpack_avx2(bytes, n, width, codes);
         return;
     }
 #endif
     unpack_plain(bytes, groups, width, codes);
+}
+
+FOR_EACH_CPU static uint32_t largest_code(const uint16_t *codes, size_t n, uint32_t mask) {
+    uint16_t largest = 0, part = (uint16_t)mask;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t code = codes[i] & part;
+        largest = code > largest ? code : largest;
+    }
+    return largest;
+}
+
+uint32_t sl_packed_largest(const uint8_t *packed, size_t n, unsigned width, uint32_t mask) {
+    uint16_t codes[SL_BLOCK];
+    uint32_t largest = 0;
+    size_t at = 0;
+#ifdef SL_AVX2
+    if (width <= SPREAD_WIDTH_MAX && sl_has_avx2())
+        largest = largest_avx2(packed, (n * width + 7) / 8, width, mask, &at);
+#endif
+    for (size_t some; at < n; at += some) {
+        some = n - at < SL_BLOCK ? n - at : SL_BLOCK;
+        sl_unpack(packed + at * width / 8, some, width, codes);
+        const uint32_t code = largest_code(codes, some, mask);
+        largest = code > largest ? code : largest;
+    }
+    return largest;
 }

@@ -12,5 +12,7 @@
 void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out);
 /* The other way; fills up to a multiple of 8 codes. */
 void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes);
+/* The largest of any number of packed codes, each & mask. */
+uint32_t sl_packed_largest(const uint8_t *packed, size_t n, unsigned width, uint32_t mask);
 
 #endif

@@ -90,22 +90,19 @@ static void pack(const sl_compressor_config *config, const float *v, size_t n, u
     }
 }
 
-FOR_EACH_CPU static void add_either(float up, float down, const uint16_t *codes, size_t n, float *acc) {
-    for (size_t i = 0; i < n; i++)
-        acc[i] += codes[i] ? down : up;
-}
-
-static void add_one(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+static void table_one(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
     (void)config;
-    add_either(weight * scale[0], -(weight * scale[0]), codes, n, acc);
+    out[0] = weight * scale[0];
+    out[1] = -out[0];
 }
 
-static void add_two(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+static void table_two(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
     (void)config;
-    add_either(weight * scale[0], weight * scale[1], codes, n, acc);
+    out[0] = weight * scale[0];
+    out[1] = weight * scale[1];
 }
 
-const dense_coder sl_scaled_sign_coder = {.form = form_one, .pack = pack, .add = add_one};
-const dense_coder sl_one_bit_coder = {.form = form_two, .pack = pack, .add = add_two};
+const dense_coder sl_scaled_sign_coder = {.form = form_one, .pack = pack, .table = table_one};
+const dense_coder sl_one_bit_coder = {.form = form_two, .pack = pack, .table = table_two};
 const codec_ops sl_scaled_sign_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
 const codec_ops sl_one_bit_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};

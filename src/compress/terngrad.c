@@ -32,10 +32,10 @@ static void encode(const sl_compressor_config *config, const float *scale, const
     to_ternary(codes, n);
 }
 
-static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+static void table(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
     (void)config;
-    sl_dense_add_ternary(weight * *scale, codes, n, acc);
+    sl_dense_ternary_table(weight * *scale, out);
 }
 
-const dense_coder sl_terngrad_coder = {.form = form, .encode = encode, .add = add};
+const dense_coder sl_terngrad_coder = {.form = form, .encode = encode, .table = table};
 const codec_ops sl_terngrad_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};

@@ -52,10 +52,10 @@ static void pack(const sl_compressor_config *config, const float *v, size_t n, u
     sl_pack(codes, n, 2, out);
 }
 
-static void add(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+static void table(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
     (void)scale;
-    sl_dense_add_ternary(weight * (float)config->threshold, codes, n, acc);
+    sl_dense_ternary_table(weight * (float)config->threshold, out);
 }
 
-const dense_coder sl_threshold_coder = {.form = form, .pack = pack, .add = add};
+const dense_coder sl_threshold_coder = {.form = form, .pack = pack, .table = table};
 const codec_ops sl_threshold_codec = {.quality = quality, .check = check, DENSE_OPERATIONS};

@@ -64,9 +64,9 @@ SL_SHARED uint32_t threshold_code(float tau, float v) {
 
 /* ---- natural: half-word u stands for (u + 1/2) / 2^16 of the mantissa's range, so that a power of two never carries ---- */
 
+/* The sum cannot carry into the sign: |v| <= 2^127. */
 SL_SHARED uint32_t natural_code(float v, uint32_t random) {
-    const uint32_t bits = float_bits(v);
-    return ((bits & FLOAT_MAGNITUDE) + (random << 7) + 64) >> 23 | bits >> 31 << 8;
+    return (float_bits(v) + (random << 7) + 64) >> 23;
 }
 
 SL_SHARED float natural_value(uint32_t code) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compress/codec.h"
+#include "compress/pack.h"
 #include "starling/compressor.h"
 #include "starling/rng.h"
 
@@ -403,6 +404,8 @@ END_TEST
 
 START_TEST(test_same_bytes_large) {
     compare(kinds + _i, (1u << 20) + 3, PART_USUAL);
+    if (has_buckets(kinds + _i) && kinds[_i].bucket == 0) /* its sums go through the folds more than once */
+        compare(kinds + _i, (5u << 19) + 9999, PART_USUAL);
 }
 END_TEST
 
@@ -438,6 +441,54 @@ START_TEST(test_messages_have_streams_of_their_own) {
         for (size_t j = 0; j < i; j++)
             ck_assert_int_ne(memcmp(blocks[i], blocks[j], sizeof blocks[i]), 0);
     }
+}
+END_TEST
+
+/* ---- packing ---- */
+
+/* Packed in a block of its own, so that what reads or writes behind it is found. */
+static void pack_and_look(unsigned width, size_t n) {
+    uint16_t codes[SL_BLOCK], back[SL_BLOCK];
+    const size_t bytes = (n * width + 7) / 8;
+    uint8_t *expected = calloc(bytes, 1), *packed = malloc(bytes);
+    sl_rng rng = sl_rng_open(5, width, n, SL_PURPOSE_DATA);
+    const uint32_t mask = sl_rng_u32(&rng) & ((1u << width) - 1);
+    uint32_t largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        codes[i] = (uint16_t)(sl_rng_u32(&rng) & ((1u << width) - 1));
+        largest = (codes[i] & mask) > largest ? codes[i] & mask : largest;
+        for (unsigned b = 0; b < width; b++)
+            put_bit(expected, i * width + b, codes[i] >> b & 1);
+    }
+    sl_pack(memcpy(back, codes, n * sizeof *codes), n, width, packed);
+    ENSURE(memcmp(packed, expected, bytes) == 0, "%zu codes of %u bits are packed wrongly", n, width);
+    sl_unpack(packed, n, width, back);
+    ENSURE(memcmp(back, codes, n * sizeof *codes) == 0, "%zu codes of %u bits are unpacked wrongly", n, width);
+    ENSURE(sl_packed_largest(packed, n, width, mask) == largest, "the largest of %zu codes of %u bits & %u is not %u", n, width, mask, largest);
+    free(expected);
+    free(packed);
+}
+
+START_TEST(test_packing) {
+    for (unsigned width = 1; width <= 16; width++)
+        for (size_t n = 1; n <= SL_BLOCK; n += n < 200 || n + 2 > SL_BLOCK ? 1 : 103)
+            pack_and_look(width, n);
+}
+END_TEST
+
+/* Of more than a block: one code is the largest, wherever it stands. */
+START_TEST(test_largest_of_many) {
+    enum { MANY = 3 * SL_BLOCK + 5, PLACES = 7 };
+    static const size_t places[PLACES] = {0, 1, 500, SL_BLOCK, 2 * SL_BLOCK + 17, MANY - 9, MANY - 1};
+    static uint8_t packed[2 * MANY];
+    for (unsigned width = 2; width <= 16; width++)
+        for (int p = 0; p < PLACES; p++) {
+            const uint32_t most = (1u << width) - 2;
+            memset(packed, 0, sizeof packed);
+            for (unsigned b = 0; b < width; b++)
+                put_bit(packed, places[p] * width + b, most >> b & 1);
+            ck_assert_uint_eq(sl_packed_largest(packed, MANY, width, (1u << width) - 1), most);
+        }
 }
 END_TEST
 
@@ -976,7 +1027,8 @@ int main(void) {
     tcase_add_loop_test(loops, test_wrong_lengths_and_scales, 0, KINDS);
     tcase_add_loop_test(loops, test_wrong_codes, 0, 9);
     suite_add_tcase(suite, loops);
-    ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own, test_small_examples, test_halves, test_sign_errors, test_quality, test_out_of_range_is_refused,
+    ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own, test_packing, test_largest_of_many, test_small_examples, test_halves,
+              test_sign_errors, test_quality, test_out_of_range_is_refused,
               test_settings);
     return run_suite(suite);
 }
