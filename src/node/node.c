@@ -1,10 +1,7 @@
 /* node.c - the round machine; see starling/node.h.
  *
  * A round is a gradient and, unless it is a local one, an exchange: the algorithm's stages, each cut into phases by the route (route.h). A phase is
- * four counters over parts: encoded >= sent of the message that goes out, and combined of those that come in. Each in-neighbour has a queue of parts
- * that came and are not yet combined; a connection keeps order, so the head of every queue is the part that is needed next, or belongs to a later
- * phase. Parts are combined in order 0, 1, ... and within a part in neighbour order, whatever the order of arrival: the sums are the same bits in
- * every run.
+ * four counters over parts: encoded >= sent of the message that goes out (outgoing.c), and combined of those that come in (incoming.c).
  *
  * Invariants: encoded >= sent; no queue holds a part of a past phase; the model changes only between GRADIENT and the end of the round.
  */
@@ -17,46 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/codecs.h"
-#include "node/inbox.h"
-#include "node/landing.h"
-#include "node/route.h"
+#include "node/state.h"
 
 static const double divergence_factor = 1e6;
-
-struct sl_node {
-    sl_node_settings settings;
-    const sl_algorithm *algorithm;
-    sl_state state;
-    sl_route route;
-    sl_codecs codecs;
-    sl_inbox inbox;
-    uint32_t parts_max;
-    size_t part_bytes_max;
-
-    bool gradient_ready, exchanging, exchanged, finished;
-    double loss_limit;
-    size_t stage;         /* of the exchange under way */
-    uint32_t index;       /* of the phase in its stage */
-    uint32_t number;      /* of the phase in its exchange */
-    sl_phase phase;
-    const sl_codec_set *outgoing, *incoming; /* NULL: nothing goes out, nothing (joint) comes */
-    uint32_t out_parts, encoded, sent;
-    uint32_t *combined;   /* (width) parts done of each in-neighbour; joint phases use the first for all */
-    sl_part *parts;       /* (width) of the part at hand */
-    bool measure;
-    double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
-    sl_round statistics;
-
-    void *buffer; /* parts_max encoded parts, where one message cannot be sent from where it stands */
-    sl_landing landing;
-    size_t buffer_stride;
-    uint64_t dropped;
-};
-
-static const sl_stage *stage_of(const sl_node *n) {
-    return &n->algorithm->stages[n->stage];
-}
 
 /* ---- opening and closing ---- */
 
@@ -77,18 +37,13 @@ static bool allocate_vectors(sl_node *n) {
     return complete;
 }
 
-/* The message is the vector itself, which stays as it is until it has left. */
-static bool is_vector(const sl_stage *stage, const sl_codec *codec) {
-    return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
-}
-
 static bool sends_from_vectors(const sl_node *n) {
     return n->settings.vec->on_host || n->settings.direct;
 }
 
 /* Then nothing is copied. */
 static bool borrows(const sl_node *n, const sl_stage *stage, const sl_codec *codec) {
-    return sends_from_vectors(n) && is_vector(stage, codec);
+    return sends_from_vectors(n) && sl_outgoing_is_vector(stage, codec);
 }
 
 /* For encoded parts, where messages leave from. */
@@ -212,11 +167,9 @@ void sl_node_close(sl_node **node) {
     *node = NULL;
 }
 
-/* ---- over a vector, while a block is in cache ---- */
+/* ---- phases ---- */
 
-typedef void range_hook(sl_state *s, size_t from, size_t count);
-
-static void sweep(sl_node *n, range_hook *hook, sl_range range) {
+void sl_node_sweep(sl_node *n, sl_range_hook *hook, sl_range range) {
     const size_t block = n->settings.vec->block;
     for (size_t done = 0, count; hook != NULL && done < range.count; done += count) {
         count = range.count - done < block ? range.count - done : block;
@@ -224,306 +177,17 @@ static void sweep(sl_node *n, range_hook *hook, sl_range range) {
     }
 }
 
-static void sweep_all(sl_node *n, range_hook *hook) {
-    sweep(n, hook, (sl_range){0, n->settings.dimension});
-}
-
-/* ---- the inbox ---- */
-
-/* The phase of that number in any exchange; false: there is none. */
-static bool find_phase(const sl_node *n, uint64_t exchange, uint32_t number, sl_phase *out, bool *plain) {
-    for (size_t s = 0; s < n->algorithm->stage_count; s++) {
-        const sl_stage *stage = &n->algorithm->stages[s];
-        uint32_t phases = sl_route_phases(&n->route, stage->gather);
-        if (number < phases) {
-            *out = sl_route_phase(&n->route, stage->gather, exchange, number);
-            *plain = stage->plain;
-            return true;
-        }
-        number -= phases;
-    }
-    return false;
-}
-
-static sl_range range_from(const sl_node *n, const sl_phase *phase, uint32_t peer) {
-    return phase->separate ? sl_route_shard(&n->route, peer) : phase->coming;
-}
-
-static const sl_codec_set *codec_from(const sl_node *n, const sl_phase *phase, bool plain, uint32_t peer) {
-    return sl_codecs_find(&n->codecs, range_from(n, phase, peer).count, plain);
-}
-
-/* What a frame's message is encoded with; NULL: this peer sends nothing such. */
-static const sl_codec_set *codec_of(const sl_node *n, const sl_event *e) {
-    sl_phase phase;
-    bool plain;
-    if (!find_phase(n, e->exchange, e->phase, &phase, &plain))
-        return NULL;
-    for (uint32_t i = 0; i < phase.in.count; i++)
-        if (phase.in.peers[i] == e->peer)
-            return codec_from(n, &phase, plain, e->peer);
-    return NULL;
-}
-
-static bool is_after(const sl_event *e, uint64_t exchange, uint32_t phase, uint32_t part) {
-    if (e->exchange != exchange)
-        return e->exchange > exchange;
-    return e->phase != phase ? e->phase > phase : e->part >= part;
-}
-
-/* A part of the phase under way that is done already. */
-static bool is_combined(const sl_node *n, const sl_event *e) {
-    if (e->exchange != n->state.exchange || e->phase != n->number)
-        return false;
-    for (uint32_t i = 0; i < n->phase.in.count; i++)
-        if (n->phase.in.peers[i] == e->peer)
-            return e->part < n->combined[n->phase.separate ? i : 0];
-    return false;
-}
-
-/* Late, duplicate, beyond the window or the credit: not wanted. */
-static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
-    uint64_t next = n->state.exchange + !n->exchanging; /* between exchanges the next one may have begun elsewhere */
-    if (e->exchange < next || e->exchange >= next + sl_route_window(&n->route) || sl_queue_is_full(&n->inbox, q))
-        return false;
-    if (n->exchanging && (!is_after(e, next, n->number, 0) || is_combined(n, e)))
-        return false;
-    const sl_arrival *last = sl_queue_last(q);
-    return last == NULL || is_after(e, last->exchange, last->phase, last->part + 1);
-}
-
-static sl_message message_of(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t phase) {
-    return (sl_message){.seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = phase};
-}
-
-static int lack_memory(const sl_node *n, sl_error *error) {
-    return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came", n->settings.rank);
-}
-
-static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
-    const sl_codec_set *set = codec_of(n, e);
-    sl_message message = message_of(n, e->peer, e->exchange, e->phase);
-    if (set == NULL || sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) != 0)
-        return sl_fail(error, SL_EPROTO, "edge %u->%u, round %" PRIu64 ": part %u of phase %u with %zu bytes is no %s payload", e->peer,
-                       n->settings.rank, n->state.round, e->part, e->phase, e->payload.bytes,
-                       sl_compressor_name(n->settings.fit->config.compressor.kind));
-    sl_arrival arrival = {e->exchange, e->phase, e->part, e->scalar, e->payload, e->token};
-    return sl_queue_put(&n->inbox.queues[slot], &arrival) != 0 ? lack_memory(n, error) : 0;
-}
-
-static int receive(sl_node *n, const sl_event *e, sl_error *error) {
-    uint32_t slot = sl_inbox_find(&n->inbox, e->peer);
-    int result = 0;
-    if (slot == n->inbox.peer_count || !is_wanted(n, &n->inbox.queues[slot], e))
-        n->dropped++;
-    else if ((result = put(n, slot, e, error)) == 0)
-        return 0;
-    sl_inbox_release(&n->inbox, e->token);
-    return result;
-}
-
-/* ---- combining ---- */
-
-static void measure_part(sl_node *n, sl_range range, uint32_t count) {
-    const float *own = stage_of(n)->vector(&n->state) + range.from;
-    for (uint32_t i = 0; i < count; i++)
-        n->distance_squared += n->phase.in.weights[i] * n->settings.vec->distance_squared(n->parts[i].payload.data, own, range.count);
-}
-
-static sl_range range_of_part(const sl_codec_set *set, sl_range message, uint32_t part) {
-    sl_range range;
-    sl_codec_part_range(set->codec, part, &range.from, &range.count);
-    range.from += message.from;
-    return range;
-}
-
-/* 1: the part is there from that in-neighbour; 0: not yet; negative: it has skipped it. */
-static int has_come(const sl_node *n, uint32_t i, uint32_t part, sl_error *error) {
-    uint32_t peer = n->phase.in.peers[i];
-    const sl_arrival *a = sl_queue_first(&n->inbox.queues[sl_inbox_find(&n->inbox, peer)]);
-    if (a == NULL)
-        return 0;
-    if (a->exchange == n->state.exchange && a->phase == n->number && a->part == part)
-        return 1;
-    return sl_fail(error, SL_EPROTO, "edge %u->%u, round %" PRIu64 ": part %u of phase %u never came, part %u of phase %u of exchange %" PRIu64 " did",
-                   peer, n->settings.rank, n->state.round, part, n->number, a->part, a->phase, a->exchange);
-}
-
-static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range message, sl_part *out) {
-    uint32_t peer = n->phase.in.peers[i], slot = sl_inbox_find(&n->inbox, peer);
-    const sl_arrival *a = sl_queue_first(&n->inbox.queues[slot]);
-    *out = (sl_part){.decoder = set->decoders[slot], .message = message_of(n, peer, a->exchange, a->phase), .index = a->part,
-                     .weight = (float)n->phase.in.weights[i], .scalar = a->scalar, .base = message.from};
-    out->payload = n->settings.vec->on_host ? a->payload : sl_landing_bring(&n->landing, a->payload, a->token);
-    n->statistics.payload_bytes_received += a->payload.bytes;
-    n->statistics.frames_received++;
-}
-
-/* The part's buffer may go, if it was not lent to the landing. */
-static int drop_part(sl_node *n, uint32_t i) {
-    sl_queue *queue = &n->inbox.queues[sl_inbox_find(&n->inbox, n->phase.in.peers[i])];
-    int result = n->settings.vec->on_host ? sl_inbox_release(&n->inbox, sl_queue_first(queue)->token) : 0;
-    sl_queue_drop_first(queue);
-    return result;
-}
-
-/* The buffers that have been copied to the device may go. */
-static int collect_landed(sl_node *n, sl_error *error) {
-    for (void *token; (token = sl_landing_token(&n->landing)) != NULL;)
-        if (sl_inbox_release(&n->inbox, token) != 0)
-            return lack_memory(n, error);
-    return 0;
-}
-
-/* The same part of in-neighbours [first, first + count). */
-static int combine(sl_node *n, uint32_t first, uint32_t count, const sl_codec_set *set, sl_range message, uint32_t part) {
-    for (uint32_t i = 0; i < count; i++)
-        take_part(n, first + i, set, message, &n->parts[i]);
-    sl_landing_follow(&n->landing);
-    sl_range range = range_of_part(set, message, part);
-    if (n->measure)
-        measure_part(n, range, count);
-    sl_mix mix = {n->phase.self_weight, n->parts, count};
-    stage_of(n)->combine(&n->state, &mix, range.from, range.count);
-    sl_landing_leave(&n->landing);
-    int result = 0;
-    for (uint32_t i = 0; i < count && result == 0; i++)
-        result = drop_part(n, first + i);
-    return result;
-}
-
-/* Where a node combines what it also sends, its own part has to be ready, or to have left, first. */
-static uint32_t parts_free(const sl_node *n) {
-    bool same = n->phase.published.count > 0 && n->phase.published.from == n->phase.coming.from;
-    if (!same)
-        return UINT32_MAX;
-    return stage_of(n)->in_place ? n->sent : n->encoded;
-}
-
-static int combine_jointly(sl_node *n, sl_error *error) {
-    uint32_t in = n->phase.in.count, parts = n->incoming != NULL ? sl_codec_parts(n->incoming->codec) : 0;
-    for (; n->combined[0] < parts; n->combined[0]++) {
-        int landed = collect_landed(n, error);
-        if (landed != 0 || !sl_landing_has_room(&n->landing) || parts_free(n) <= n->combined[0])
-            return landed;
-        for (uint32_t i = 0; i < in; i++) {
-            int come = has_come(n, i, n->combined[0], error);
-            if (come <= 0)
-                return come;
-        }
-        if (combine(n, 0, in, n->incoming, n->phase.coming, n->combined[0]) != 0)
-            return lack_memory(n, error);
-    }
-    return 0;
-}
-
-static uint32_t parts_from(const sl_node *n, uint32_t i) {
-    const sl_codec_set *set = codec_from(n, &n->phase, stage_of(n)->plain, n->phase.in.peers[i]);
-    return set != NULL ? sl_codec_parts(set->codec) : 0;
-}
-
-static int combine_separately(sl_node *n, sl_error *error) {
-    for (uint32_t i = 0; i < n->phase.in.count; i++) {
-        uint32_t peer = n->phase.in.peers[i], parts = parts_from(n, i);
-        for (; n->combined[i] < parts; n->combined[i]++) {
-            int come = has_come(n, i, n->combined[i], error);
-            if (come < 0)
-                return come;
-            if (come == 0)
-                break;
-            int landed = collect_landed(n, error);
-            if (landed != 0 || !sl_landing_has_room(&n->landing))
-                return landed;
-            if (combine(n, i, 1, codec_from(n, &n->phase, stage_of(n)->plain, peer), range_from(n, &n->phase, peer), n->combined[i]) != 0)
-                return lack_memory(n, error);
-        }
-    }
-    return 0;
-}
-
-static bool has_combined_all(const sl_node *n) {
-    if (!n->phase.separate)
-        return n->incoming == NULL || n->combined[0] == sl_codec_parts(n->incoming->codec);
-    for (uint32_t i = 0; i < n->phase.in.count; i++)
-        if (n->combined[i] < parts_from(n, i))
-            return false;
-    return true;
-}
-
-/* ---- phases ---- */
-
-static void read_vector(void *node, size_t from, size_t count, float *out) {
-    const sl_node *n = node;
-    const float *vector = stage_of(n)->vector(&n->state) + n->phase.published.from + from;
-    n->settings.vec->combine(out, &vector, (const float[]){1}, 1, count);
-}
-
-static void read_formula(void *node, size_t from, size_t count, float *out) {
-    sl_node *n = node;
-    stage_of(n)->read(&n->state, n->phase.published.from + from, count, out);
-}
-
-static sl_source source_of(sl_node *n) {
-    const sl_stage *stage = stage_of(n);
-    if (stage->vector == NULL)
-        return (sl_source){.read = read_formula, .context = n};
-    bool aliased = sl_codec_borrows(n->outgoing->codec) && !is_vector(stage, n->outgoing->codec);
-    if (aliased)
-        return (sl_source){.read = read_vector, .context = n};
-    return (sl_source){.vector = stage->vector(&n->state) + n->phase.published.from};
-}
-
-static bool exchanges_vectors(const sl_node *n) {
-    return n->route.kind == SL_ROUTE_TOPOLOGY && n->outgoing != NULL && is_vector(stage_of(n), n->outgoing->codec);
-}
-
-/* A vector that goes out as it is can be adapted part by part as it leaves; otherwise all of it is, before the encoder looks at it. */
-static bool adapts_as_it_goes(const sl_node *n) {
-    return n->settings.vec->on_host && exchanges_vectors(n);
+static void sweep_all(sl_node *n, sl_range_hook *hook) {
+    sl_node_sweep(n, hook, (sl_range){0, n->settings.dimension});
 }
 
 static bool is_measured(const sl_node *n) {
     uint64_t every = n->settings.measure_every;
-    return every != 0 && n->number == 0 && exchanges_vectors(n) && (n->state.round % every == 0 || n->state.round == n->settings.rounds);
-}
-
-static int diverged(const sl_node *n, const char *what, sl_error *error) {
-    return sl_fail(error, SL_EDIVERGED,
-                   "node %u, round %" PRIu64 ": %s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
-                   "optimizer.schedule.warmup_rounds%s",
-                   n->settings.rank, n->state.round, what, (double)n->state.sgd.learning_rate,
-                   n->state.step > 0 ? ", and a consensus step" : "",
-                   n->settings.fit->config.compressor.kind != SL_COMPRESSOR_IDENTITY ? ", lower consensus_step or eta, or compress less" : "");
-}
-
-/* Why the encoder has stopped. */
-static int name_encoding(const sl_node *n, int result, sl_error *error) {
-    if (result == SL_EDIVERGED)
-        return diverged(n, "a number to be sent is not finite", error);
-    if (result == SL_EDEVICE && n->settings.vec->fence(error) != 0)
-        return error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64, n->settings.rank, n->state.round) : result;
-    return sl_fail(error, result, "node %u, round %" PRIu64 ": a message could not be encoded: %s", n->settings.rank, n->state.round,
-                   sl_error_meaning(result));
-}
-
-/* A message that is not the vector itself, or changes before it has left, is put together where it leaves from. */
-static sl_source gather(sl_node *n) {
-    (stage_of(n)->vector != NULL ? read_vector : read_formula)(n, 0, n->phase.published.count, n->buffer);
-    return (sl_source){.vector = n->buffer};
-}
-
-static int begin_message(sl_node *n, sl_update *update, sl_error *error) {
-    sl_message message = message_of(n, n->settings.rank, n->state.exchange, n->number);
-    const bool gathers = n->settings.direct && !is_vector(stage_of(n), n->outgoing->codec);
-    sl_source source = gathers ? gather(n) : source_of(n);
-    update->publish = true;
-    n->out_parts = sl_codec_parts(n->outgoing->codec);
-    int result = sl_encoder_begin(n->outgoing->encoder, &message, &source);
-    return result != 0 ? name_encoding(n, result, error) : 0;
+    return every != 0 && n->number == 0 && sl_outgoing_is_plain_gossip(n) && (n->state.round % every == 0 || n->state.round == n->settings.rounds);
 }
 
 static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
-    const sl_stage *stage = stage_of(n);
+    const sl_stage *stage = sl_node_stage(n);
     n->phase = sl_route_phase(&n->route, stage->gather, n->state.exchange, n->index);
     n->outgoing = sl_codecs_find(&n->codecs, n->phase.published.count, stage->plain);
     bool joint = !n->phase.separate && (n->phase.in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY);
@@ -531,16 +195,16 @@ static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
     n->out_parts = n->encoded = n->sent = 0;
     memset(n->combined, 0, (n->phase.in.count + 1u) * sizeof *n->combined);
     n->measure = is_measured(n);
-    if (n->index == 0 && !adapts_as_it_goes(n))
-        sweep(n, stage->prepare, stage->gather ? n->phase.published : (sl_range){0, n->settings.dimension});
-    return n->outgoing != NULL ? begin_message(n, update, error) : 0;
+    if (n->index == 0 && !sl_outgoing_adapts(n))
+        sl_node_sweep(n, stage->prepare, stage->gather ? n->phase.published : (sl_range){0, n->settings.dimension});
+    return n->outgoing != NULL ? sl_outgoing_begin(n, update, error) : 0;
 }
 
 /* The first phase of the next stage that there is, from `stage` on; the exchange is over when there is none. */
 static int begin_stage(sl_node *n, size_t stage, sl_update *update, sl_error *error) {
     n->index = 0;
     for (n->stage = stage; n->stage < n->algorithm->stage_count; n->stage++) {
-        const sl_stage *next = stage_of(n);
+        const sl_stage *next = sl_node_stage(n);
         uint32_t phases = sl_route_phases(&n->route, next->gather);
         if (phases > 0 && (next->wanted == NULL || next->wanted(&n->state)))
             return begin_phase(n, update, error);
@@ -563,12 +227,21 @@ static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
 
 static int next_phase(sl_node *n, sl_update *update, sl_error *error) {
     n->number++;
-    if (++n->index < sl_route_phases(&n->route, stage_of(n)->gather))
+    if (++n->index < sl_route_phases(&n->route, sl_node_stage(n)->gather))
         return begin_phase(n, update, error);
     return begin_stage(n, n->stage + 1, update, error);
 }
 
 /* ---- rounds ---- */
+
+int sl_node_diverged(const sl_node *n, const char *what, sl_error *error) {
+    return sl_fail(error, SL_EDIVERGED,
+                   "node %u, round %" PRIu64 ": %s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
+                   "optimizer.schedule.warmup_rounds%s",
+                   n->settings.rank, n->state.round, what, (double)n->state.sgd.learning_rate,
+                   n->state.step > 0 ? ", and a consensus step" : "",
+                   n->settings.fit->config.compressor.kind != SL_COMPRESSOR_IDENTITY ? ", lower consensus_step or eta, or compress less" : "");
+}
 
 static bool has_exchange(const sl_node *n) {
     const sl_algorithm_config *c = n->state.config;
@@ -621,8 +294,8 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
 static int advance(sl_node *n, sl_update *update, sl_error *error) {
     int result = 0;
     while (result == 0 && n->exchanging) {
-        result = n->phase.separate ? combine_separately(n, error) : combine_jointly(n, error);
-        if (result != 0 || !has_combined_all(n) || n->sent < n->out_parts)
+        result = sl_incoming_combine(n, error);
+        if (result != 0 || !sl_incoming_is_complete(n) || n->sent < n->out_parts)
             break;
         result = next_phase(n, update, error);
     }
@@ -644,7 +317,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
     char what[96];
     snprintf(what, sizeof what, "the loss is %g", loss);
     if (!(loss <= n->loss_limit))
-        return diverged(n, what, error);
+        return sl_node_diverged(n, what, error);
     n->gradient_ready = true;
     n->statistics.loss = loss;
     bool due = has_exchange(n) && !n->algorithm->publishes_old_model;
@@ -657,15 +330,11 @@ static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
     return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": the neighbour is gone", peer, n->settings.rank, n->state.round);
 }
 
-static int name_missing(const sl_node *n, sl_error *error) {
-    for (uint32_t i = 0; n->exchanging && i < n->phase.in.count; i++) {
-        uint32_t peer = n->phase.in.peers[i], done = n->combined[n->phase.separate ? i : 0], parts = parts_from(n, i);
-        if (done < parts && sl_queue_first(&n->inbox.queues[sl_inbox_find(&n->inbox, peer)]) == NULL)
-            return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": part %u of %u did not come in time", peer, n->settings.rank,
-                           n->state.round, done, parts);
-    }
-    return sl_fail(error, SL_EPEER, "node %u, round %" PRIu64 ": %u of %u parts left in time", n->settings.rank, n->state.round, n->sent,
-                   n->out_parts);
+static int name_late(const sl_node *n, sl_error *error) {
+    int result = sl_incoming_name_missing(n, error);
+    return result != 0 ? result
+                       : sl_fail(error, SL_EPEER, "node %u, round %" PRIu64 ": %u of %u parts left in time", n->settings.rank, n->state.round, n->sent,
+                                 n->out_parts);
 }
 
 static int start(sl_node *n, sl_update *update, sl_error *error) {
@@ -688,7 +357,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = accept_gradient(n, event->loss, update, error);
         break;
     case SL_EVENT_RECEIVED:
-        result = receive(n, event, error);
+        result = sl_incoming_receive(n, event, error);
         break;
     case SL_EVENT_SENT:
         assert(event->part == n->sent && n->sent < n->encoded);
@@ -700,40 +369,16 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = name_peer_down(n, event->peer, error);
         break;
     case SL_EVENT_DEADLINE:
-        result = name_missing(n, error);
+        result = name_late(n, error);
         break;
     }
     if (result == 0 && n->state.round > 0 && !n->finished)
         result = advance(n, update, error);
     if (result == 0)
-        result = collect_landed(n, error);
+        result = sl_incoming_collect(n, error);
     update->released = n->inbox.released;
     update->released_count = n->inbox.released_count;
     return result;
-}
-
-bool sl_node_ready(const sl_node *n) {
-    return sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.bell);
-}
-
-int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
-    assert(n->exchanging && part == n->encoded && part < n->out_parts);
-    const sl_stage *stage = stage_of(n);
-    if (adapts_as_it_goes(n))
-        sweep(n, stage->prepare, range_of_part(n->outgoing, n->phase.published, part));
-    sl_source source = source_of(n);
-    void *buffer = n->buffer ? (char *)n->buffer + part * n->buffer_stride : NULL;
-    int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
-    if (result != 0)
-        return name_encoding(n, result, error);
-    sl_part mine = {.decoder = n->outgoing->own, .message = message_of(n, n->settings.rank, n->state.exchange, n->number), .index = part,
-                    .payload = sl_encoder_local(n->outgoing->encoder), .weight = n->phase.self_weight, .base = n->phase.published.from};
-    if (stage->own != NULL)
-        stage->own(&n->state, &mine);
-    n->encoded++;
-    n->statistics.payload_bytes_sent += out->bytes * n->phase.out.count;
-    n->statistics.frames_sent += n->phase.out.count;
-    return 0;
 }
 
 float *sl_node_model(sl_node *n) {
