@@ -28,8 +28,6 @@ struct lane {
     bool entered;
     cudaStream_t streams[WAYS];
     cudaEvent_t ready; /* what `work` had been given when the last background copy out was asked for */
-    void *scratch;
-    size_t scratch_bytes;
 };
 
 int chosen; /* device; a thread's own choice begins at 0 */
@@ -66,8 +64,7 @@ bool check(cublasStatus_t result, const char *operation) {
 /* Products in single precision throughout (no TF32), each in the order that cuBLAS fixes for its shapes. */
 bool open_products(void) {
     return check(cublasCreate(&products), "opening cuBLAS") && check(cublasSetMathMode(products, CUBLAS_DEFAULT_MATH), "opening cuBLAS") &&
-           check(cublasSetAtomicsMode(products, CUBLAS_ATOMICS_NOT_ALLOWED), "opening cuBLAS") &&
-           check(cudaMalloc(&products_space, PRODUCT_BYTES), "taking cuBLAS's memory");
+           check(cublasSetAtomicsMode(products, CUBLAS_ATOMICS_NOT_ALLOWED), "opening cuBLAS");
 }
 
 /* Another stream makes cuBLAS forget the memory that it was given. */
@@ -81,7 +78,6 @@ void put_products_on(cudaStream_t stream) {
 
 /* A thread that ends leaves nothing behind. The program's first thread, which ends with it, does not come here. */
 void leave_lane(void *) {
-    check(cudaFree(mine.scratch), "releasing memory");
     for (cudaStream_t stream : mine.streams)
         check(cudaStreamDestroy(stream), "closing a stream");
     check(cudaEventDestroy(mine.ready), "closing an event");
@@ -223,17 +219,6 @@ void *device_allocate_host(size_t bytes) {
 
 void device_release_host(void *memory) {
     check(cudaFreeHost(memory), "releasing host memory");
-}
-
-void *device_scratch(size_t bytes) {
-    lane *l = lane_of_thread();
-    if (bytes <= l->scratch_bytes)
-        return l->scratch;
-    if (l->scratch != NULL)
-        device_release(l->scratch);
-    l->scratch = device_allocate(bytes);
-    l->scratch_bytes = l->scratch != NULL ? bytes : 0;
-    return l->scratch;
 }
 
 void device_clear(void *memory, size_t bytes) {
@@ -385,6 +370,14 @@ void launch_count_digits(const count_digits_args *arguments, size_t threads) {
 }
 
 /* ---- matrix products ---- */
+
+size_t device_product_bytes(void) {
+    return PRODUCT_BYTES;
+}
+
+void device_place_products(void *memory) {
+    products_space = memory;
+}
 
 /* cuBLAS takes matrices column by column. Row by row that is the transpose, and c^T = b^T a^T. */
 void device_multiply(const device_product *p) {

@@ -37,7 +37,6 @@ int device_fence(char text[DEVICE_TEXT_MAX]);
 void device_expect(const void *memory);
 void *device_allocate(size_t bytes); /* zeroed, in the order of the thread's operations; NULL: not enough */
 void device_release(void *memory);   /* when nothing is under way on any lane */
-void *device_scratch(size_t bytes);  /* on the device, the calling thread's own, until it asks for more; NULL: not enough memory */
 size_t device_free_bytes(void);      /* for anybody */
 void *device_allocate_host(size_t bytes); /* page-locked, aligned to 64 */
 void device_release_host(void *memory);
@@ -63,7 +62,9 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes);
 void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied);
 
 /* `count` products c = scale a b, or c += scale a b, of matrices that lie row by row: a (m, k), b (k, n), c (m, n). The order of each sum
- * depends on the shapes alone. Calls come from one thread at a time. */
+ * depends on the shapes alone. Calls come from one thread at a time, once there is memory to work in. */
+size_t device_product_bytes(void);
+void device_place_products(void *memory); /* device_product_bytes() of the device's, for good */
 typedef struct device_matrix {
     const float *at;
     size_t line; /* numbers from one row to the next */

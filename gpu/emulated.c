@@ -20,6 +20,7 @@
 #include "gpu/emulated_stream.h"
 
 static const size_t arena_bytes = (size_t)1 << 34; /* of addresses */
+enum { PRODUCT_BYTES = 1 << 16 };
 
 /* Set at open, read by all. */
 static char *arena;
@@ -47,8 +48,6 @@ typedef struct lane {
     struct lane *next;
     stream streams[WAYS];
     unsigned long calls;
-    void *scratch;
-    size_t scratch_bytes;
     bool entered;
 } lane;
 
@@ -73,8 +72,6 @@ static void leave_lane(void *lane_) {
     pthread_mutex_unlock(&lanes_mutex);
     for (int i = 0; i < WAYS; i++)
         stream_close(&l->streams[i]);
-    if (l->scratch != NULL)
-        device_release(l->scratch);
 }
 
 static lane *lane_of_thread(void) {
@@ -299,17 +296,6 @@ size_t device_free_bytes(void) {
     return left;
 }
 
-void *device_scratch(size_t bytes) {
-    lane *l = lane_of_thread();
-    if (bytes <= l->scratch_bytes)
-        return l->scratch;
-    if (l->scratch != NULL)
-        device_release(l->scratch);
-    l->scratch = device_allocate(bytes);
-    l->scratch_bytes = l->scratch != NULL ? bytes : 0;
-    return l->scratch;
-}
-
 /* Threads here could read the host's memory, as a GPU's cannot. */
 void device_expect(const void *memory) {
     const char *at = memory;
@@ -448,6 +434,15 @@ SL_ALL_KERNELS(DEFINE_LAUNCH)
 SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
 /* ---- matrix products ---- */
+
+/* OpenBLAS has memory of its own, but this is counted as a GPU's is. */
+size_t device_product_bytes(void) {
+    return PRODUCT_BYTES;
+}
+
+void device_place_products(void *memory) {
+    device_expect(memory);
+}
 
 typedef struct product_task {
     device_product product;

@@ -16,6 +16,15 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *blocks; /* of tsearch */
 static size_t limit, taken, refused;
 
+/* What a thread works in. */
+typedef struct scratch {
+    void *memory;
+    size_t bytes;
+} scratch;
+static _Thread_local scratch mine;
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
 static int by_address(const void *a, const void *b) {
     const uintptr_t x = ((const block *)a)->at, y = ((const block *)b)->at;
     return x < y ? -1 : x > y;
@@ -65,6 +74,28 @@ void memory_give_back(void *memory) {
     free(b);
     device_release(memory);
     pthread_mutex_unlock(&mutex);
+}
+
+static void leave(void *scratch_) {
+    scratch *s = scratch_;
+    memory_give_back(s->memory);
+    *s = (scratch){0};
+}
+
+/* Without a key, what threads leave behind stays taken. */
+static void create_key(void) {
+    pthread_key_create(&leaving, leave);
+}
+
+void *memory_scratch(size_t bytes) {
+    if (bytes <= mine.bytes)
+        return mine.memory;
+    leave(&mine);
+    mine.memory = memory_take(bytes);
+    mine.bytes = mine.memory != NULL ? bytes : 0;
+    pthread_once(&leaving_once, create_key);
+    pthread_setspecific(leaving, &mine);
+    return mine.memory;
 }
 
 void memory_describe(sl_vec_memory *out) {

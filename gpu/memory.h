@@ -9,6 +9,8 @@ void memory_bound(size_t bytes);
 /* Zeroed memory of the device; NULL: beyond the bound, or not there. */
 void *memory_take(size_t bytes);
 void memory_give_back(void *memory); /* or NULL */
+/* The calling thread's own, until it asks for more or ends; NULL as above. */
+void *memory_scratch(size_t bytes);
 void memory_describe(sl_vec_memory *out);
 
 #endif

@@ -61,7 +61,7 @@ static void fill(float *v, float value, size_t count) {
 /* NaN: no memory. */
 static double distance_squared(const float *x, const float *y, size_t count) {
     const size_t tiles = sum_tiles(count), folds = sum_folds(tiles);
-    double sum, *sums = device_scratch((tiles * SUM_LANES + folds + 1) * sizeof *sums); /* lanes of all tiles, their folds, and the sum of these */
+    double sum, *sums = memory_scratch((tiles * SUM_LANES + folds + 1) * sizeof *sums); /* lanes of all tiles, their folds, and the sum of these */
     device_expect(x);
     device_expect(y != NULL ? y : x);
     if (sums == NULL)
@@ -107,12 +107,31 @@ static const sl_flight_ops flight = {
     .status = status,
 };
 
+/* What products work in is taken, and counted, as vectors are. */
+static bool open_products(char *text) {
+    const size_t bytes = device_product_bytes();
+    void *space = memory_take(bytes);
+    sl_vec_memory m;
+    if (space != NULL) {
+        device_place_products(space);
+        return true;
+    }
+    memory_describe(&m);
+    snprintf(text, DEVICE_TEXT_MAX, "matrix products work in %.1f MB, and %.1f MB are free, of which device_memory_gb allows %.1f MB", 1e-6 * (double)bytes,
+             1e-6 * (double)m.free, 1e-6 * (double)(m.limit > 0 ? m.limit : m.free));
+    return false;
+}
+
 const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
+    static bool opened;
     memory_bound(memory_limit);
     if (operations.name != NULL)
         return &operations;
     device_properties properties;
-    if (!device_describe(index, &properties, text) || !device_open(index, text))
+    if (!device_describe(index, &properties, text))
+        return NULL;
+    opened = opened || device_open(index, text);
+    if (!opened || !open_products(text))
         return NULL;
     snprintf(name, sizeof name, "cuda:%d", index);
     operations = (sl_vec_ops){

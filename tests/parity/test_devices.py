@@ -269,6 +269,8 @@ def all_tests(starling):
     yield "no plug-in, auto", lambda: check_refused(starling, "auto", absent, 0, "device auto is cpu", "cannot be loaded")
     yield "plug-in of another version", lambda: check_refused(starling, "cuda:0", other, 2, "built for another Starling", "interface")
     yield "a GPU that is not there", lambda: check_refused(starling, "cuda:3", emulated, 2, "device: cuda:3", "the only GPU here is cuda:0")
+    yield "a bound that products do not fit", lambda: check_refused(starling, "cuda:0", emulated, 1, "device: cuda:0 cannot be used: matrix products work in 0.1 MB",
+                                                                    "device_memory_gb allows 0.0 MB", otherwise={"device_memory_gb": 0.00001})
     yield "auto takes the GPU", lambda: check_refused(starling, "auto", emulated, 0, "device auto is cuda:0")
     # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
     as_gpu = {**emulated, "STARLING_AS_GPU": "1"}

@@ -4,9 +4,11 @@
  * so that losses drift apart slowly: by no more than LOSS_ERROR of the first loss within 100 steps (20 with STARLING_QUICK).
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "element/sum.h"
 #include "harness.h"
 #include "starling/device.h"
 #include "starling/learner.h"
@@ -168,12 +170,18 @@ END_TEST
 /* What was asked for, and how much there is. */
 START_TEST(a_shortage_of_memory_is_told) {
     const sl_vec_ops *vec;
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 1000000, &error), 0);
+    sl_vec_memory before;
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    vec->memory(&before);
+    ck_assert_uint_gt(before.taken, 0); /* by products */
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", before.taken + 1000000, &error), 0);
     float *some = vec->allocate(100000);
     ck_assert_ptr_nonnull(some);
     ck_assert_ptr_null(vec->allocate(150001));
     ck_assert_int_eq(sl_vec_no_memory(vec, &error, "node %u", 3), SL_ENOMEM);
-    ck_assert_str_eq(error.text, "node 3: cuda:0: 0.6 MB are needed, and of the 1.0 MB that device_memory_gb allows 0.6 MB are left");
+    char expected[160];
+    snprintf(expected, sizeof expected, "node 3: cuda:0: 0.6 MB are needed, and of the %.1f MB that device_memory_gb allows 0.6 MB are left", 1 + 1e-6 * (double)before.taken);
+    ck_assert_str_eq(error.text, expected);
     float *rest = vec->allocate(150000);
     ck_assert_ptr_nonnull(rest);
     vec->release(some);
@@ -184,6 +192,38 @@ START_TEST(a_shortage_of_memory_is_told) {
     ck_assert_msg(strstr(error.text, "node 3: cuda:0 is out of memory: 4398046.5 MB are needed and ") == error.text, "%s", error.text);
     sl_vec_no_memory(sl_vec_cpu(), &error, "node %u", 3);
     ck_assert_str_eq(error.text, "node 3: out of memory");
+}
+END_TEST
+
+static void *measure(void *vec_) {
+    const sl_vec_ops *vec = vec_;
+    enum { N = 1 << 20, SUMS = (N / SUM_TILE) * SUM_LANES };
+    sl_vec_memory before, while_thread, after;
+    float *v = vec->allocate(N);
+    ck_assert_ptr_nonnull(v);
+    vec->fill(v, 2, N);
+    vec->memory(&before);
+    ck_assert_double_eq(vec->norm2_squared(v, N), 4.0 * N);
+    vec->memory(&while_thread);
+    ck_assert_uint_ge(while_thread.taken, before.taken + SUMS * sizeof(double));
+    ck_assert_double_eq(vec->norm2_squared(v, N / 2), 2.0 * N);
+    vec->memory(&after);
+    ck_assert_uint_eq(after.taken, while_thread.taken);
+    vec->release(v);
+    return NULL;
+}
+
+/* It counts while its thread lives. */
+START_TEST(working_memory_counts) {
+    const sl_vec_ops *vec;
+    sl_vec_memory before, after;
+    pthread_t thread;
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    vec->memory(&before);
+    ck_assert_int_eq(pthread_create(&thread, NULL, measure, (void *)(uintptr_t)vec), 0);
+    pthread_join(thread, NULL);
+    vec->memory(&after);
+    ck_assert_uint_eq(after.taken, before.taken);
 }
 END_TEST
 
@@ -209,6 +249,6 @@ int main(void) {
     tcase_set_timeout(training, 240);
     tcase_add_loop_test(training, training_on_a_device_follows_the_cpu, 0, sizeof models / sizeof *models);
     suite_add_tcase(suite, training);
-    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices, a_shortage_of_memory_is_told, a_learner_keeps_to_the_bound);
+    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices, a_shortage_of_memory_is_told, working_memory_counts, a_learner_keeps_to_the_bound);
     return run_suite(suite);
 }
