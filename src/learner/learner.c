@@ -29,6 +29,12 @@
 #define ROWS_AHEAD 4u        /* samples of a batch that are fetched before their turn */
 #define DESCRIPTION_MAX (SL_PATH_MAX + 512)
 
+/* A node's samples of a round. */
+typedef struct node_batch {
+    uint32_t rank, rows;
+    uint64_t round;
+} node_batch;
+
 struct sl_learner {
     const sl_experiment *experiment;
     uint32_t nodes;
@@ -39,6 +45,9 @@ struct sl_learner {
     sl_network network;
     float *evaluated; /* (dimension) a model that is evaluated, on the device; NULL: the network is on the host */
     uint32_t batch, evaluation_rows; /* samples of a training batch, and of a pass over held-out ones, at most */
+    node_batch gathered;  /* which one stands in the network's input; rows 0: none that training will ask for */
+    uint32_t last_rank; /* whose gradient was asked for last, */
+    uint64_t last_round; /* and of which round; 0: none yet */
     bool augments;
     float *planes; /* (features) a sample before its pixels are arranged; NULL: they lie as the network takes them */
     uint64_t data_hash;
@@ -226,6 +235,7 @@ int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *erro
     release_evaluated(learner);
     sl_network_close(&learner->network);
     learner->network = network;
+    learner->gathered = (node_batch){0};
     learner->evaluated = evaluated;
     return vec->fence(error); /* another thread may use it */
 }
@@ -300,11 +310,7 @@ static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t in
         sl_image_arrange(x, learner->planes, net->table.input, crop);
 }
 
-double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x,
-                           float *g) {
-    if (learner->is_quadratic)
-        return sl_quadratic_gradient(&learner->quadratic, rank, x, g);
-    sl_network *net = &learner->network;
+static void gather(sl_learner *learner, uint32_t rank, uint64_t round) {
     const uint32_t *indices;
     uint32_t rows = sl_partition_batch(&learner->partition, rank, round,
                                        learner->experiment->data.batch, &indices);
@@ -314,7 +320,25 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
         sl_crop crop = learner->augments ? sl_crop_draw(learner->experiment->seed, rank, round, i) : (sl_crop){0};
         fill_row(learner, &learner->data.train, indices[i], i, crop);
     }
-    return sl_network_gradient(net, rows, x, g);
+    learner->gathered = (node_batch){.rank = rank, .rows = rows, .round = round};
+}
+
+double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x,
+                           float *g) {
+    if (learner->is_quadratic)
+        return sl_quadratic_gradient(&learner->quadratic, rank, x, g);
+    const bool goes_on = rank == learner->last_rank && learner->last_round > 0 && round == learner->last_round + 1;
+    learner->last_rank = rank;
+    learner->last_round = round;
+    if (learner->gathered.rows == 0 || learner->gathered.rank != rank || learner->gathered.round != round)
+        gather(learner, rank, round);
+    const uint32_t rows = learner->gathered.rows;
+    sl_network_begin_gradient(&learner->network, rows, x, g);
+    learner->gathered = (node_batch){0};
+    /* Where one node asks round by round, a device need not wait for its next batch. */
+    if (goes_on && !learner->network.vec->on_host)
+        gather(learner, rank, round + 1);
+    return sl_network_end_gradient(&learner->network, rows);
 }
 
 /* Statistics of x for normalisation, from training samples spread evenly over all of them: the same for every agent. */
@@ -337,6 +361,7 @@ sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
     const sl_samples *test = &learner->data.test;
     double loss = 0;
     uint64_t correct = 0;
+    learner->gathered = (node_batch){0}; /* overwritten below */
     if (learner->evaluated != NULL) {
         net->vec->copy_in(learner->evaluated, x, net->table.dimension * sizeof *x);
         x = learner->evaluated;

@@ -93,7 +93,8 @@ static bool open_input(sl_network *net) {
     }
     net->input = net->vec->allocate_host(net->rows_max * sl_shape_size(net->table.input) * sizeof *net->input);
     net->labels = net->vec->allocate_host((size_t)net->rows_max * net->positions * sizeof *net->labels);
-    return net->input != NULL && net->labels != NULL;
+    net->taken = net->vec->flight->mark_open();
+    return net->input != NULL && net->labels != NULL && net->taken != NULL;
 }
 
 static int allocate_work(sl_network *net, sl_error *error) {
@@ -135,6 +136,7 @@ void sl_network_close(sl_network *network) {
     if (network->vec != NULL && !network->vec->on_host) {
         network->vec->release_host(network->input);
         network->vec->release_host(network->labels);
+        network->vec->flight->mark_close(network->taken);
     }
     if (network->work != NULL)
         network->vec->release(network->work);
@@ -158,11 +160,18 @@ static sl_layer_call call_of(const sl_network *net, size_t l, sl_pass pass, uint
                            .scratch = net->scratch};
 }
 
+/* To the device. */
+static void send_batch(sl_network *net, uint32_t rows) {
+    net->vec->copy_in_later(net->activations[0], net->input, rows * sl_shape_size(net->table.input) * sizeof *net->input);
+    net->vec->copy_in_later(net->labels_there, net->labels, (size_t)rows * net->positions * sizeof *net->labels);
+    net->vec->flight->mark_set(net->taken);
+}
+
 /* The last activation is returned. */
 static float *forward(sl_network *net, sl_pass pass, uint32_t rows, const float *x) {
     assert(rows > 0 && rows <= net->rows_max);
     if (!net->vec->on_host)
-        net->vec->copy_in_later(net->activations[0], net->input, rows * sl_shape_size(net->table.input) * sizeof *net->input);
+        send_batch(net, rows);
     for (size_t l = 0; l < net->table.count; l++) {
         sl_layer_call call = call_of(net, l, pass, rows, x);
         net->backend->kinds[call.layer->kind]->forward(&call);
@@ -172,10 +181,7 @@ static float *forward(sl_network *net, sl_pass pass, uint32_t rows, const float 
 
 /* Into net->result, from the outputs z. */
 static void find_loss(sl_network *net, float *z, uint32_t rows, bool gradient) {
-    const uint32_t n = rows * net->positions;
-    if (!net->vec->on_host)
-        net->vec->copy_in_later(net->labels_there, net->labels, n * sizeof *net->labels);
-    net->backend->loss(&(sl_loss_call){.z = z, .labels = net->labels_there, .rows = n, .classes = net->classes, .gradient = gradient,
+    net->backend->loss(&(sl_loss_call){.z = z, .labels = net->labels_there, .rows = rows * net->positions, .classes = net->classes, .gradient = gradient,
                                        .result = net->result, .scratch = net->scratch});
 }
 
@@ -201,13 +207,23 @@ static void backward(sl_network *net, uint32_t rows, const float *x, float *g, f
     }
 }
 
-double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, float *g) {
-    double result[2];
+void sl_network_begin_gradient(sl_network *network, uint32_t rows, const float *x, float *g) {
     float *z = forward(network, SL_PASS_TRAIN, rows, x);
     find_loss(network, z, rows, true);
     backward(network, rows, x, g, z);
-    read_result(network, result); /* last, so that a device is not waited for in between */
+    if (network->taken != NULL)
+        network->vec->flight->mark_wait(network->taken);
+}
+
+double sl_network_end_gradient(sl_network *network, uint32_t rows) {
+    double result[2];
+    read_result(network, result);
     return result[0] / (rows * network->positions);
+}
+
+double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, float *g) {
+    sl_network_begin_gradient(network, rows, x, g);
+    return sl_network_end_gradient(network, rows);
 }
 
 void sl_network_forget(sl_network *network) {
@@ -216,7 +232,8 @@ void sl_network_forget(sl_network *network) {
 
 void sl_network_collect(sl_network *network, uint32_t rows, const float *x) {
     forward(network, SL_PASS_COLLECT, rows, x);
-    network->vec->fence(NULL); /* the caller may fill in the next batch */
+    if (network->taken != NULL)
+        network->vec->flight->mark_wait(network->taken); /* the caller may fill in the next batch */
 }
 
 double sl_network_score(sl_network *network, uint32_t rows, const float *x, uint64_t *correct) {

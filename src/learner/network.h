@@ -28,6 +28,7 @@ typedef struct sl_network {
     uint32_t rows_max, positions, classes;
     float *input;     /* (rows_max, size) on the host, filled by the caller */
     uint16_t *labels; /* (rows_max, positions) likewise */
+    sl_mark *taken;   /* behind the copies of both to a device; NULL on the host */
     float *work;                           /* one allocation behind the pointers below */
     float *activations[SL_LAYERS_MAX + 1]; /* (rows_max, size); [0]: the input; on the host the one above */
     float *deltas[SL_LAYERS_MAX + 1];      /* d loss / d activation, likewise, sharing buffers; [0] NULL */
@@ -49,6 +50,9 @@ void sl_network_close(sl_network *network);
 
 /* Mean loss over the first `rows` of the input; its gradient into g (dimension). */
 double sl_network_gradient(sl_network *network, uint32_t rows, const float *x, float *g);
+/* The same in two: the first returns when the input may be filled again, which on a device is long before the second knows the loss. */
+void sl_network_begin_gradient(sl_network *network, uint32_t rows, const float *x, float *g);
+double sl_network_end_gradient(sl_network *network, uint32_t rows);
 
 /* Before scoring: forgets what was collected, then adds the input's first `rows` as one batch to the statistics that
  * scoring uses. Not needed where statistics_count is 0. */

@@ -167,6 +167,35 @@ START_TEST(a_learner_moves_between_devices) {
 }
 END_TEST
 
+/* A node that asks round by round has its next batch gathered beside the gradient; one that takes turns with another has not. Evaluating is in between. */
+START_TEST(batches_gathered_ahead_are_the_same) {
+    char folder[] = "/tmp/starling-training-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    write_noise(folder);
+    sl_experiment e = experiment_of(_i, folder);
+    trainer alone = open_trainer(&e, device()), turns = open_trainer(&e, device());
+    size_t bytes = sl_learner_dimension(alone.learner) * sizeof(float);
+    float *found = malloc(bytes), *expected = malloc(bytes);
+    for (uint64_t round = 1; round <= 8; round++) {
+        sl_learner_gradient(turns.learner, 1, round, turns.x, turns.g);
+        ck_assert(sl_learner_gradient(alone.learner, 0, round, alone.x, alone.g) == sl_learner_gradient(turns.learner, 0, round, turns.x, turns.g));
+        alone.vec->copy_out(found, alone.g, bytes);
+        turns.vec->copy_out(expected, turns.g, bytes);
+        ck_assert_mem_eq(found, expected, bytes);
+        if (round == 4)
+            evaluate(&alone);
+        if (round == 6)
+            sl_learner_gradient(alone.learner, 0, 2, alone.x, alone.g);
+    }
+    free(found);
+    free(expected);
+    close_trainer(&alone);
+    close_trainer(&turns);
+    sl_topology_close(&e.topology);
+    remove_noise(folder);
+}
+END_TEST
+
 /* What was asked for, and how much there is. */
 START_TEST(a_shortage_of_memory_is_told) {
     const sl_vec_ops *vec;
@@ -248,6 +277,7 @@ int main(void) {
     TCase *training = tcase_create("training");
     tcase_set_timeout(training, 240);
     tcase_add_loop_test(training, training_on_a_device_follows_the_cpu, 0, sizeof models / sizeof *models);
+    tcase_add_loop_test(training, batches_gathered_ahead_are_the_same, 0, sizeof models / sizeof *models);
     suite_add_tcase(suite, training);
     ADD_TESTS(suite, "attaching", a_learner_moves_between_devices, a_shortage_of_memory_is_told, working_memory_counts, a_learner_keeps_to_the_bound);
     return run_suite(suite);
