@@ -2,14 +2,16 @@
  *
  * Each codec runs on one thread, and on two, each with one half of the vector and its own encoder and decoder. Beside them, as the limits
  * of this machine: how long it takes to read the vector (a sum), and to add a multiple of another to it (an axpy). All take turns, so that
- * whatever else the machine does meets them alike. Prints one line of JSON for each, medians in milliseconds; compressors.py makes
- * the table.
+ * whatever else the machine does meets them alike. Prints one line of JSON for each, medians in milliseconds: of one thread its processor's
+ * time, in which waiting for a core does not count, and ("_1", "_2") how long one thread and two take by the clock. compressors.py makes the
+ * table.
  *
  *     compressors [DIMENSION [REPETITIONS]]
  */
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
 #include "starling/compressor.h"
@@ -162,15 +164,25 @@ static double time_of(void *(*work)(void *), void *items, size_t item_bytes, int
     return bench_now_ms() - start;
 }
 
-/* Two kinds of work, each on one thread and on two. */
+static double processor_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+/* Two kinds of work: processor's time of one thread, then by the clock on one thread and on two. */
 typedef struct timing {
     double first[1 + THREADS][REPETITIONS_MAX], second[1 + THREADS][REPETITIONS_MAX];
 } timing;
 
 static void take_turn(timing *times, size_t repetition, void *(*first)(void *), void *(*second)(void *), void *one, void *two,
                       size_t bytes) {
+    const double start = processor_ms();
     times->first[1][repetition] = time_of(first, one, bytes, 1);
+    const double between = processor_ms();
     times->second[1][repetition] = time_of(second, one, bytes, 1);
+    times->first[0][repetition] = between - start;
+    times->second[0][repetition] = processor_ms() - between;
     times->first[THREADS][repetition] = time_of(first, two, bytes, THREADS);
     times->second[THREADS][repetition] = time_of(second, two, bytes, THREADS);
 }
@@ -180,10 +192,14 @@ static double median(double *times, size_t count) {
     return (times[(count - 1) / 2] + times[count / 2]) / 2;
 }
 
+static void report_one(double times[1 + THREADS][REPETITIONS_MAX], size_t repetitions, const char *name, const char *end) {
+    printf("\"%s\": %.3f, \"%s_1\": %.3f, \"%s_2\": %.3f%s", name, median(times[0], repetitions), name, median(times[1], repetitions), name,
+           median(times[THREADS], repetitions), end);
+}
+
 static void report(timing *times, size_t repetitions, const char *first, const char *second) {
-    printf("\"%s\": %.3f, \"%s\": %.3f, ", first, median(times->first[1], repetitions), second, median(times->second[1], repetitions));
-    printf("\"%s_2\": %.3f, \"%s_2\": %.3f}\n", first, median(times->first[THREADS], repetitions), second,
-           median(times->second[THREADS], repetitions));
+    report_one(times->first, repetitions, first, ", ");
+    report_one(times->second, repetitions, second, "}\n");
 }
 
 static void fill(float *vector, size_t dimension) {
