@@ -115,7 +115,7 @@ void sl_dense_describe(const sl_codec *c, sl_coding *out) {
 
 /* ---- encoding ---- */
 
-enum { AHEAD = SL_BLOCK / 2, STRIDE = SL_BLOCK / 2, LINE = 16, STRETCHES = 4, RUN = 256 };
+enum { AHEAD = SL_BLOCK / 2, STRIDE = SL_BLOCK / 2, LINE = 16 };
 
 /* Asks for STRIDE elements, which lie AHEAD: the processor does so itself, but not over the end of a page, and a page is a block. All of a
  * block would be more lines than a core can wait for at once. */
@@ -155,22 +155,13 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
     sl_pack(codes, n, f->width, out);
 }
 
-/* Looks at [at, at + n), which is at v. codes: of these elements. */
-static void look_at(const sl_encoder *e, const dense_form *f, bucket_sums *sums, const float *v, size_t at, size_t n, uint8_t *codes) {
-    const dense_coder *coder = coder_of(&e->codec->config);
-    f->scale->see(sums, v, at, n);
-    if (coder->pack != NULL)
-        coder->pack(&e->codec->config, v, n, codes);
-}
-
 /* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
  * codes. *last: the last block that was read. ahead: is the block that follows not in the cache? */
 static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
                    uint8_t *codes, const float **last) {
     const dense_coder *coder = coder_of(&e->codec->config);
-    sum_folds_2 folds;
     bucket_sums sums;
-    sl_sum_begin(&sums, &folds, ahead && source->vector != NULL ? AHEAD : 0);
+    sl_sum_begin(&sums, ahead && source->vector != NULL ? AHEAD : 0);
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
@@ -190,34 +181,6 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
             coder->pack(&e->codec->config, v, n, codes + packed_bytes(at - from, f->width));
     }
     return 0;
-}
-
-/* The same of a whole vector that is one bucket and lies in memory, which a core reads faster from several places in turn than from one end to
- * the other: of the tiles before the folds begin anew, in STRETCHES stretches side by side. Each fold gets its tiles in order all the same. */
-static int measure_whole(sl_encoder *e, const dense_form *f, const float *v, float *scales, uint8_t *codes) {
-    const size_t d = e->codec->dimension, tiles = d / SUM_TILE;
-    sum_folds_2 folds;
-    bucket_sums sums[STRETCHES];
-    for (int s = 0; s < STRETCHES; s++)
-        sl_sum_begin(&sums[s], &folds, 0);
-    for (size_t tile = 0; tile < tiles; tile += SUM_FOLDS) {
-        const size_t stretch = smallest(tiles - tile, SUM_FOLDS) / STRETCHES;
-        for (size_t s = 0; s < STRETCHES; s++)
-            sums[s].tiles = tile + s * stretch;
-        for (size_t o = 0; o < stretch * SUM_TILE; o += RUN)
-            for (size_t s = 0; s < STRETCHES; s++) {
-                const size_t at = (tile + s * stretch) * SUM_TILE + o;
-                look_at(e, f, &sums[s], v + at, at, RUN, codes + packed_bytes(at, f->width));
-            }
-    }
-    bucket_sums *last = &sums[STRETCHES - 1]; /* what is left follows on its tiles */
-    for (size_t at = last->tiles * SUM_TILE, n; at < d; at += n) {
-        n = smallest(d - at, RUN);
-        look_at(e, f, last, v + at, at, n, codes + packed_bytes(at, f->width));
-    }
-    for (int s = 0; s < STRETCHES - 1; s++)
-        sl_sum_join(last, &sums[s]);
-    return f->scale->result(last, d, scales) ? 0 : SL_EDIVERGED;
 }
 
 /* Scales, and codes that do not depend on them, of the whole vector, where buckets go over parts. */
@@ -241,8 +204,6 @@ int sl_dense_begin(sl_encoder *e, const sl_source *source) {
     const float *last;
     if (is_local(e->codec, &f))
         return 0;
-    if (f.bucket == e->codec->dimension && source->vector != NULL)
-        return measure_whole(e, &f, source->vector, e->memory, shared_codes(e, &f));
     return measure(e, &f, source, 0, e->codec->dimension, true, e->memory, shared_codes(e, &f), &last);
 }
 

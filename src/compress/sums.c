@@ -127,7 +127,7 @@ static void by_lanes(sum_kernel *kernel, bucket_sums *sums, const float *v, size
 
 static void end_tile(bucket_sums *sums, int count) {
     for (int s = 0; s < count; s++) {
-        sum_fold((*sums->folds)[s], sums->tiles, sum_in_order(sums->lanes[s], SUM_LANES));
+        sum_fold(sums->folds[s], sums->tiles, sum_in_order(sums->lanes[s], SUM_LANES));
         memset(sums->lanes[s], 0, sizeof sums->lanes[s]);
     }
     sums->tiles++;
@@ -145,9 +145,8 @@ static void by_tiles(sum_kernel *kernel, int count, bucket_sums *sums, const flo
     }
 }
 
-void sl_sum_begin(bucket_sums *sums, sum_folds_2 *folds, size_t ahead) {
+void sl_sum_begin(bucket_sums *sums, size_t ahead) {
     memset(sums->lanes, 0, sizeof sums->lanes);
-    sums->folds = folds;
     sums->seen = sums->tiles = 0;
     sums->negatives = 0;
     sums->largest = 0;
@@ -183,15 +182,10 @@ void sl_sum_largest(bucket_sums *sums, const float *v, size_t at, size_t n) {
     sums->largest = largest > sums->largest ? largest : sums->largest;
 }
 
-void sl_sum_join(bucket_sums *sums, const bucket_sums *others) {
-    sums->negatives += others->negatives;
-    sums->largest = others->largest > sums->largest ? others->largest : sums->largest;
-}
-
 void sl_sum_take(bucket_sums *sums, double *out, int count) {
     if (sums->seen > 0)
         end_tile(sums, count);
     for (int s = 0; s < count; s++)
-        out[s] = sum_in_order((*sums->folds)[s], sum_folds(sums->tiles));
+        out[s] = sum_in_order(sums->folds[s], sum_folds(sums->tiles));
     sums->tiles = 0;
 }

@@ -7,12 +7,10 @@
 
 #include "element/sum.h"
 
-typedef double sum_folds_2[2][SUM_FOLDS];
-
 /* One or two sums of one bucket, in the order of element/sum.h. */
 typedef struct bucket_sums {
     double lanes[2][SUM_LANES]; /* of the tile under way */
-    sum_folds_2 *folds;         /* of the tiles before it; borrowed, and shared by all that see tiles of this bucket */
+    double folds[2][SUM_FOLDS]; /* of the tiles before it */
     size_t seen, tiles;         /* elements of the tile under way; tiles before it */
     uint64_t negatives;
     uint32_t largest; /* magnitude, as bits */
@@ -20,7 +18,7 @@ typedef struct bucket_sums {
 } bucket_sums;
 
 /* Nothing seen yet. */
-void sl_sum_begin(bucket_sums *sums, sum_folds_2 *folds, size_t ahead);
+void sl_sum_begin(bucket_sums *sums, size_t ahead);
 
 /* Elements [at, at + n) of the vector, which are at v; one of these sums per bucket. */
 void sl_sum_squares(bucket_sums *sums, const float *v, size_t at, size_t n);
@@ -29,8 +27,6 @@ void sl_sum_magnitudes(bucket_sums *sums, const float *v, size_t at, size_t n);
 void sl_sum_sides(bucket_sums *sums, const float *v, size_t at, size_t n);
 void sl_sum_largest(bucket_sums *sums, const float *v, size_t at, size_t n); /* largest */
 
-/* What others saw of the same bucket beside its sums, whose folds are shared: how many are negative, and which is the largest. */
-void sl_sum_join(bucket_sums *sums, const bucket_sums *others);
 /* The first `count` sums of the bucket, those that were gathered; then nothing is seen. */
 void sl_sum_take(bucket_sums *sums, double *out, int count);
 static inline uint32_t sl_sum_take_largest(bucket_sums *sums) {
