@@ -81,17 +81,22 @@ SL_AVX2 static size_t quick_blocks_avx2(const sl_rng_key *key, uint32_t first, s
 }
 #endif
 
+static void fill(const sl_rng_key *key, int rounds, uint32_t first, size_t count, uint32_t *out) {
+    size_t done = 0;
+#ifdef SL_AVX2
+    if (sl_has_avx2())
+        done = rounds == PHILOX_ROUNDS ? blocks_avx2(key, first, count, out) : quick_blocks_avx2(key, first, count, out);
+#endif
+    for (; done < count; done++)
+        philox_block(key, first + (uint32_t)done, rounds, out + 4 * done);
+}
+
 void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]) {
     philox_block(key, index, PHILOX_ROUNDS, out);
 }
 
 void sl_rng_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out) {
-    size_t done = 0;
-#ifdef SL_AVX2
-    done = sl_has_avx2() ? blocks_avx2(key, first, count, out) : 0;
-#endif
-    for (; done < count; done++)
-        sl_rng_block(key, first + (uint32_t)done, out + 4 * done);
+    fill(key, PHILOX_ROUNDS, first, count, out);
 }
 
 void sl_rng_quick_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]) {
@@ -99,12 +104,7 @@ void sl_rng_quick_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]) 
 }
 
 void sl_rng_quick_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out) {
-    size_t done = 0;
-#ifdef SL_AVX2
-    done = sl_has_avx2() ? quick_blocks_avx2(key, first, count, out) : 0;
-#endif
-    for (; done < count; done++)
-        sl_rng_quick_block(key, first + (uint32_t)done, out + 4 * done);
+    fill(key, PHILOX_ROUNDS_QUICK, first, count, out);
 }
 
 sl_rng sl_rng_open(uint64_t seed, uint32_t rank, uint64_t round, sl_purpose purpose) {
