@@ -55,7 +55,7 @@ void sl_agent_close(sl_agent **agent);
 typedef struct sl_agent_counters {
     uint64_t control_frames_sent, control_frames_received;
     uint64_t frames_corrupted, frames_dropped;
-    size_t receive_buffer_bytes, vector_bytes;
+    size_t receive_buffer_bytes /* of all neighbours, for control frames too */, vector_bytes;
 } sl_agent_counters;
 sl_agent_counters sl_agent_counters_read(const sl_agent *agent);
 

@@ -18,7 +18,7 @@
 #include "clock.h"
 #include "starling/device.h"
 
-/* Receive buffers of all neighbours together stay below this where two chunks a neighbour allow it. */
+/* Receive buffers for data of all neighbours together stay below this where two chunks a neighbour allow it. */
 static const size_t receive_bytes_max = 32u << 20;
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */
@@ -598,7 +598,7 @@ uint16_t sl_agent_port(const sl_agent *agent) {
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     sl_agent_counters counters = a->counters;
     counters.frames_dropped = sl_node_dropped(a->node);
-    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->window * sl_node_part_bytes_max(a->node);
+    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->receive_buffers * sl_node_part_bytes_max(a->node);
     counters.vector_bytes = sl_node_memory(a->node);
     return counters;
 }
