@@ -350,7 +350,8 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
     e->host = host;
-    device_mark_follow(e->copied[e->copies - 1]); /* the last message's parts leave before they are written over */
+    device_mark_follow(e->reported); /* the last message's report and parts leave before they are written over */
+    device_mark_follow(e->copied[e->copies - 1]);
     if (v == NULL) /* out of memory: the first part says so */
         return;
     device_clear(e->marks, (1 + 2 * e->buckets) * sizeof *e->marks);

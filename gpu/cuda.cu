@@ -189,6 +189,7 @@ void device_expect(const void *memory) {
 
 void *device_allocate(size_t bytes) {
     void *memory = NULL;
+    lane_of_thread(); /* a new thread's memory would be the first device's */
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
         cudaGetLastError(); /* the caller says that memory is short */
         return NULL;
@@ -210,6 +211,7 @@ void device_release(void *memory) {
 
 void *device_allocate_host(size_t bytes) {
     void *memory = NULL;
+    lane_of_thread();
     if (cudaMallocHost(&memory, bytes) != cudaSuccess) {
         cudaGetLastError();
         return NULL;
@@ -225,13 +227,11 @@ void device_clear(void *memory, size_t bytes) {
     check(cudaMemsetAsync(memory, 0, bytes, stream_of(WORK)), "clearing memory");
 }
 
-/* From pageable memory the call returns when the bytes have been taken; page-locked memory is read later, and waited for. */
+/* Waits, whatever memory `host` is: that pageable memory has been read on return is likely, but not promised. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
     const lane *l = lane_of_thread();
-    cudaPointerAttributes attributes;
     check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, l->streams[WORK]), "a copy to the device");
-    if (check(cudaPointerGetAttributes(&attributes, host), "looking at host memory") && attributes.type != cudaMemoryTypeUnregistered)
-        check(cudaStreamSynchronize(l->streams[WORK]), "a copy to the device");
+    check(cudaStreamSynchronize(l->streams[WORK]), "a copy to the device");
 }
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
@@ -379,13 +379,17 @@ void device_place_products(void *memory) {
     products_space = memory;
 }
 
-/* cuBLAS takes matrices column by column. Row by row that is the transpose, and c^T = b^T a^T. */
+/* cuBLAS takes matrices column by column. Row by row that is the transpose, and c^T = b^T a^T. Of one product alone it may also split a long sum. */
 void device_multiply(const device_product *p) {
     static const float zero = 0, one = 1;
     const cublasOperation_t b = p->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, a = p->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int n = (int)p->n, m = (int)p->m, k = (int)p->k, b_line = (int)p->b.line, a_line = (int)p->a.line, c_line = (int)p->c_line;
+    const float *kept = p->add ? &one : &zero;
     put_products_on(stream_of(WORK));
-    check(cublasSgemmStridedBatched(products, b, a, (int)p->n, (int)p->m, (int)p->k, &p->scale, p->b.at, (int)p->b.line, (long long)p->b.step, p->a.at,
-                                    (int)p->a.line, (long long)p->a.step, p->add ? &one : &zero, p->c, (int)p->c_line, (long long)p->c_step,
-                                    (int)p->count),
-          "a matrix product");
+    if (p->count == 1)
+        check(cublasSgemm(products, b, a, n, m, k, &p->scale, p->b.at, b_line, p->a.at, a_line, kept, p->c, c_line), "a matrix product");
+    else
+        check(cublasSgemmStridedBatched(products, b, a, n, m, k, &p->scale, p->b.at, b_line, (long long)p->b.step, p->a.at, a_line, (long long)p->a.step,
+                                        kept, p->c, c_line, (long long)p->c_step, (int)p->count),
+              "a matrix product");
 }
