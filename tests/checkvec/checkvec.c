@@ -3,7 +3,9 @@
  *
  *   checkvec                  sizes 0, 1, odd, 2^20 + 3 (with STARLING_QUICK in the environment up to 4099); random, extreme, equal and zero elements; a line a check: "ok", "not ok" with what differs
  *   checkvec --bench [D]      GB/s of each operation on vectors of D elements (default 25 500 000) beside those of a copy; milliseconds of
- *                             each model's gradient
+ *                             each model's gradient. Bytes are those that must move: vectors and payload, the vector twice where a scale of all of it
+ *                             goes before the codes. On a device, which is measured alone where there is one, payloads stay; "add" is a launch or
+ *                             more for each part, as agents do it
  *
  * Devices are the CPU and those of the plug-in (starling/device.h). No vector operation is allowed a tolerance: all backends must agree in every bit.
  */
@@ -154,11 +156,12 @@ static bool check_shifted(const target *t, input_kind kind, size_t n) {
     return good;
 }
 
-static bool check_step_of(const target *t, input_kind kind, size_t n, sl_sgd s) {
+/* From element `from` on. */
+static bool check_step_of(const target *t, input_kind kind, size_t n, size_t from, sl_sgd s) {
     float *x = make_input(kind, 1, n), *decay = make_input(kind, 2, n), *g = make_input(kind, 3, n), *m = make_input(kind, 4, n);
     float *dx = upload(t, x, n), *dd = upload(t, decay, n), *dg = upload(t, g, n), *dm = upload(t, m, n);
-    t->vec->sgd_step(dx, dd, dg, s.momentum > 0 ? dm : NULL, &s, n);
-    for (size_t i = 0; i < n; i++) {
+    t->vec->sgd_step(dx + from, dd + from, dg + from, s.momentum > 0 ? dm + from : NULL, &s, n - from);
+    for (size_t i = from; i < n; i++) {
         float d = g[i] + times(s.weight_decay, decay[i]);
         if (s.momentum > 0) {
             m[i] = times(s.momentum, m[i]) + d;
@@ -182,7 +185,8 @@ static bool check_step(const target *t, input_kind kind, size_t n) {
                                       {.learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f, .nesterov = true}};
     bool good = true;
     for (int i = 0; i < 4; i++)
-        good = check_step_of(t, kind, n, settings[i]) && good;
+        for (size_t from = 0; from < 2 && from <= n; from++)
+            good = check_step_of(t, kind, n, from, settings[i]) && good;
     return good;
 }
 
@@ -455,7 +459,7 @@ static void check_target(const target *t) {
 
 /* ---- speed ---- */
 
-enum { REPEATS = 10 };
+enum { REPEATS = 10, BENCH_SECONDS = 1 };
 
 typedef struct bench {
     target t;
@@ -463,7 +467,7 @@ typedef struct bench {
     float *v[4];
     side side;
     const sl_codec *codec;
-    void *host;
+    sl_payload *parts; /* of a message, where the vectors are */
 } bench;
 
 static void bench_copy(bench *b) {
@@ -478,19 +482,31 @@ static void bench_step(bench *b) {
     b->t.vec->sgd_step(b->v[0], b->v[0], b->v[1], b->v[2], &(sl_sgd){.learning_rate = 1e-6f, .momentum = 0.9f}, b->n);
 }
 
+static const sl_message bench_message = {.seed = 1, .exchange = 1};
+
+/* A device begins the whole message, and leaves it where it is. */
 static void bench_encode(bench *b) {
-    const sl_message message = {.seed = 1, .exchange = 1};
     const sl_source source = {.vector = b->v[1]};
-    sl_payload out;
-    sl_encoder_begin(b->side.encoder, &message, &source);
+    sl_encoder_begin(b->side.encoder, &bench_message, &source);
     for (uint32_t part = 0; b->t.vec->on_host && part < sl_codec_parts(b->codec); part++)
-        sl_encoder_part(b->side.encoder, part, &source, (char *)b->side.host + part * stride_of(b->codec), &out);
+        sl_encoder_part(b->side.encoder, part, &source, (char *)b->side.host + part * stride_of(b->codec), &b->parts[part]);
 }
 
-/* Fastest of some. A device is waited for once for all. */
+static void find_parts(bench *b) {
+    const sl_source source = {.vector = b->v[1]};
+    for (uint32_t part = 0; !b->t.vec->on_host && part < sl_codec_parts(b->codec); part++)
+        sl_encoder_part(b->side.encoder, part, &source, NULL, &b->parts[part]);
+}
+
+static void bench_decode(bench *b) {
+    for (uint32_t part = 0; part < sl_codec_parts(b->codec); part++)
+        sl_decoder_add(b->side.decoder, &bench_message, part, b->parts[part], 1e-6f, b->v[0]);
+}
+
+/* Fastest of some, or of what BENCH_SECONDS leave time for. A device is waited for once for all. */
 static double seconds_of(bench *b, void (*run)(bench *)) {
-    double best = INFINITY;
-    for (int r = 0; r < 5; r++) {
+    double best = INFINITY, first = sl_clock_seconds();
+    for (int r = 0; r < 5 && (r == 0 || sl_clock_seconds() - first < BENCH_SECONDS); r++) {
         b->t.vec->fence(NULL);
         double began = sl_clock_seconds();
         for (int i = 0; i < REPEATS; i++)
@@ -503,27 +519,54 @@ static double seconds_of(bench *b, void (*run)(bench *)) {
 }
 
 static void print_speed(const bench *b, const char *name, double bytes, double seconds, double copy_rate) {
-    printf("%-10s %-28s %10zu %10.1f us %9.1f GB/s %6.1f %% of a copy\n", b->t.label, name, b->n, 1e6 * seconds, 1e-9 * bytes / seconds,
+    printf("%-10s %-32s %10zu %10.1f us %9.1f GB/s %6.1f %% of a copy\n", b->t.label, name, b->n, 1e6 * seconds, 1e-9 * bytes / seconds,
            100 * bytes / seconds / copy_rate);
     fflush(stdout);
 }
 
+/* Of the vector's elements, those that a message changes. */
+static double share_of(const sl_compressor_config *c) {
+    return c->kind == SL_COMPRESSOR_TOP_K || c->kind == SL_COMPRESSOR_RANDOM_K ? c->fraction : c->kind == SL_COMPRESSOR_RANDOM_DROPPING ? c->probability : 1;
+}
+
+/* How often an encoder reads what it looks at: a scale of the whole vector goes before the codes. */
+static int reads_of(const sl_compressor_config *c) {
+    const bool is_scaled = c->kind == SL_COMPRESSOR_QSGD || c->kind == SL_COMPRESSOR_SCALED_SIGN || c->kind == SL_COMPRESSOR_ONE_BIT ||
+                           c->kind == SL_COMPRESSOR_TERNGRAD;
+    return is_scaled && c->bucket == 0 ? 2 : 1;
+}
+
+static void open_bench(bench *b, const sl_codec *codec) {
+    sl_error error;
+    b->codec = codec;
+    b->parts = need(calloc(sl_codec_parts(codec), sizeof *b->parts));
+    b->side = (side){.t = b->t, .host = b->t.vec->on_host ? need(b->t.vec->allocate_host(stride_of(codec) * sl_codec_parts(codec))) : NULL};
+    if (sl_encoder_open(&b->side.encoder, codec, b->t.vec, &error) != 0 || sl_decoder_open(&b->side.decoder, codec, b->t.vec, &error) != 0)
+        need(NULL);
+}
+
+static void close_bench(bench *b) {
+    sl_encoder_close(&b->side.encoder);
+    sl_decoder_close(&b->side.decoder);
+    b->t.vec->release_host(b->side.host);
+    free(b->parts);
+}
+
 static void bench_compressor(bench *b, int c, double copy_rate) {
+    const sl_compressor_config *config = &compressors[c].config;
+    const double payload = sl_compressor_bits(config, b->n) / 8, bytes = 4.0 * (double)b->n;
     sl_codec *codec;
     sl_error error;
     char name[64];
-    if (sl_codec_open(&codec, &compressors[c].config, b->n, BENCH_PART_BYTES, &error) != 0)
+    if (sl_codec_open(&codec, config, b->n, BENCH_PART_BYTES, &error) != 0)
         return;
-    b->codec = codec;
-    b->side = (side){.t = b->t, .host = need(b->t.vec->allocate_host(stride_of(codec) * sl_codec_parts(codec)))};
-    if (sl_encoder_open(&b->side.encoder, codec, b->t.vec, &error) != 0)
-        need(NULL);
-    sl_encoder_stage(b->side.encoder, b->side.host);
-    const double payload = sl_compressor_bits(&compressors[c].config, b->n) / 8;
+    open_bench(b, codec);
     snprintf(name, sizeof name, "encode %s", compressors[c].name);
-    print_speed(b, name, 4.0 * (double)b->n + payload, seconds_of(b, bench_encode), copy_rate);
-    sl_encoder_close(&b->side.encoder);
-    b->t.vec->release_host(b->side.host);
+    print_speed(b, name, reads_of(config) * bytes + payload, seconds_of(b, bench_encode), copy_rate);
+    find_parts(b);
+    snprintf(name, sizeof name, "add %s", compressors[c].name);
+    print_speed(b, name, 2 * bytes * share_of(config) + payload, seconds_of(b, bench_decode), copy_rate);
+    close_bench(b);
     sl_codec_close(&codec);
 }
 
@@ -548,11 +591,13 @@ static void bench_target(const target *t, size_t n) {
 
 /* ---- devices ---- */
 
-static void each_device(void (*act)(const target *t, size_t n), size_t n) {
+/* with_cpu: on the CPU also where there is another. */
+static void each_device(void (*act)(const target *t, size_t n), size_t n, bool with_cpu) {
     static sl_device_info devices[DEVICES_MAX];
     char reason[SL_DEVICE_TEXT_MAX], name[32];
-    act(&(target){sl_vec_cpu(), "cpu"}, n);
     size_t count = sl_devices_list(devices, DEVICES_MAX, reason);
+    if (count == 0 || with_cpu)
+        act(&(target){sl_vec_cpu(), "cpu"}, n);
     if (count == 0)
         printf("# no GPU: %s\n", reason);
     for (size_t i = 0; i < count && i < 1; i++) { /* a process opens one */
@@ -584,12 +629,12 @@ int main(int argc, char **argv) {
             fputs("usage: checkvec [--bench [ELEMENTS]]\n", stderr);
             return 2;
         }
-        each_device(bench_target, (size_t)n);
+        each_device(bench_target, (size_t)n, false);
         return 0;
     }
     while (getenv("STARLING_QUICK") != NULL && sizes[sizes_checked - 1] > 4099)
         sizes_checked--;
-    each_device(check_one, 0);
+    each_device(check_one, 0, true);
     printf("%u passed, %u failed\n", passed, failed);
     return failed == 0 ? 0 : 1;
 }

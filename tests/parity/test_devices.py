@@ -24,6 +24,8 @@ import tempfile
 
 from _simulate import QUICK, arguments, read_lines, write
 
+ON_GPU = os.environ.get("STARLING_TEST_PLUGIN") == "cuda"
+TIMEOUT_S = 30 if ON_GPU else 5  # a GPU's driver takes seconds to begin, and longer when many programs do
 ROUNDS = 5
 RING, DIRECTED = {"nodes": 5, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
 
@@ -63,7 +65,7 @@ CASES = {
 }
 # Messages that leave the device in several copies, and come in more loads than there are places for; not measured, which would wait for each.
 LONG = {"topology": {"nodes": 2, "family": "complete"}, "model": {"name": "mlp", "hidden": [512]}, "record": {"every": ROUNDS},
-        "transport": {"chunk_bytes": 65536, "timeout_s": 5}}
+        "transport": {"chunk_bytes": 65536, "timeout_s": TIMEOUT_S}}
 OTHERWISE = {"d-psgd long messages": LONG, "choco-sgd long messages": LONG}
 CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
@@ -101,7 +103,7 @@ def call(starling, command, settings, folder, device="cpu", env=None, model="sof
     topology = DIRECTED if settings["name"] == "sgp" else RING
     experiment = {
         "rounds": ROUNDS, "model": write_quadratic(folder, topology["nodes"]) if model == "quadratic" else model,
-        "transport": {"chunk_bytes": 4096, "timeout_s": 5}, "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
+        "transport": {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S}, "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
         "topology": topology, "device": device, "algorithm": settings,
         "optimizer": {"learning_rate": 0.05, "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9},
         **(otherwise or {})}
@@ -115,7 +117,7 @@ def call(starling, command, settings, folder, device="cpu", env=None, model="sof
 def directly(name):
     """The changes of a case whose payloads go straight between GPUs' memory."""
     otherwise = OTHERWISE.get(name, {})
-    transport = otherwise.get("transport", {"chunk_bytes": 4096, "timeout_s": 5})
+    transport = otherwise.get("transport", {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S})
     return {**otherwise, "transport": {**transport, "gpu_direct": "on"}}
 
 
@@ -301,7 +303,7 @@ def attempt(name, test):
 def main():
     starling, only = arguments(__doc__)
     tests = [(name, test) for name, test in all_tests(starling) if only in name]
-    with concurrent.futures.ThreadPoolExecutor(2 if QUICK else os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(2 if QUICK else 4 if ON_GPU else os.cpu_count()) as pool:
         lines = list(pool.map(attempt, *zip(*tests)))
     print("\n".join(lines))
     return 1 if any(line.startswith("not ok") for line in lines) else 0

@@ -259,9 +259,12 @@ END_TEST
 /* A learner over its bound opens nothing, and stays where it was. */
 START_TEST(a_learner_keeps_to_the_bound) {
     const sl_vec_ops *vec;
+    sl_vec_memory before;
     sl_experiment e = experiment_of(1, "/nowhere");
     trainer cpu = open_trainer(&e, sl_vec_cpu());
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 300000, &error), 0);
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    vec->memory(&before);
+    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", before.taken + 200000, &error), 0);
     ck_assert_int_eq(sl_learner_attach(cpu.learner, vec, &error), SL_ENOMEM);
     ck_assert_msg(strstr(error.text, "model: working memory for 256 samples at a time: cuda:0: ") == error.text && strstr(error.text, "device_memory_gb allows") != NULL, "%s",
                   error.text);
