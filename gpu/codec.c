@@ -257,22 +257,28 @@ static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
     const sl_coding *c = &e->c;
     if (c->scale_floats > 0)
         find_scales(e, v);
-    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->scale_floats, c->magnitude_limit, c->tau, c->bucket,
-                                             e->roundings, *key, e->marks},
+    const bool whole_buckets = c->scale_floats > 0 && c->part_elements % c->bucket == 0;
+    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->scale_floats, c->magnitude_limit, c->tau, c->bucket, e->buckets,
+                                             whole_buckets ? c->part_elements / c->bucket : 0, e->roundings, *key, e->marks, device_is_aligned(v)},
                         ceiling(c->dimension, EIGHT));
 }
 
-/* Three digits, of 11, 10 and 10 bits. */
+/* Of three digits, of 11, 10 and 10 bits, the first is looked at in all of v, the others only where it is the one chosen. */
 static void mark_largest(encoder *e, const float *v) {
     static const struct {
         uint32_t shift, width;
     } digits[] = {{20, 11}, {10, 10}, {0, 10}};
+    const int aligned = device_is_aligned(v);
     launch_begin_selection(&(begin_selection_args){e->chosen, (uint32_t)e->c.k}, 1);
     for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
-        launch_count_digits(&(count_digits_args){v, e->c.dimension, e->chosen, digits[i].shift, digits[i].width, e->classes}, e->c.dimension);
+        launch_count_digits(&(count_digits_args){v, e->c.dimension, i > 0 ? e->equal : NULL, digits[i].shift, digits[i].width, e->classes, aligned},
+                            e->map.words);
         launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width}, 1);
+        if (i == 0)
+            launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, digits[0].shift, e->map.bits, e->equal, aligned}, e->map.words);
+        else /* of what has the prefix */
+            launch_keep_digit(&(keep_digit_args){v, e->chosen, digits[i].shift, e->map.bits, e->equal, e->map.ranks}, e->map.words);
     }
-    launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, e->map.bits, e->equal, e->map.ranks}, e->map.words);
     scan(&e->map);
     launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks}, e->map.words);
     scan(&e->map);
@@ -454,13 +460,16 @@ static void *decoder_open(const sl_coding *coding) {
 static void add_plain(const sl_coding *c, size_t from, sl_payload payload, float weight, float *acc) {
     const size_t n = smaller(c->part_elements, c->dimension - from);
     combine_four_args a = {.out = acc + from, .in = {payload.data}, .weights = {weight}, .k = 1, .adds = 1, .count = n};
-    a.aligned = ((uintptr_t)a.out | (uintptr_t)payload.data) % sizeof(four) == 0;
+    a.aligned = device_is_aligned(a.out) && device_is_aligned(payload.data);
     launch_combine_four(&a, ceiling(n, FOUR));
 }
 
 static void add_dense(const sl_coding *c, size_t from, sl_payload payload, float weight, float *acc) {
-    const size_t n = smaller(c->part_elements, c->dimension - from);
-    launch_add_eight(&(add_eight_args){payload.data, acc, c->code, c->width, c->scale_floats, c->levels, weight, c->tau, c->bucket, from, n},
+    const size_t n = smaller(c->part_elements, c->dimension - from), bucket = c->scale_floats > 0 ? c->bucket : SIZE_MAX;
+    const size_t scales = c->scale_floats > 0 ? c->scale_floats * buckets_touched(bucket, from, n) : 0;
+    const float *floats = payload.data;
+    launch_add_eight(&(add_eight_args){floats, (const uint8_t *)(floats + scales), acc + from, c->code, c->width, c->scale_floats, c->levels, weight, c->tau,
+                                       bucket, from % bucket, n, device_is_aligned(acc + from)},
                      ceiling(n, EIGHT));
 }
 

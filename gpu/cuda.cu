@@ -333,20 +333,55 @@ SL_KERNELS(DEFINE_KERNEL)
 SL_LAYER_KERNELS(DEFINE_KERNEL)
 
 /* The histogram of one digit: a block counts in its own memory first, for most elements share a few classes. */
-static __global__ void kernel_count_digits(const __grid_constant__ count_digits_args a) {
+static __global__ void kernel_count_digits(const __grid_constant__ count_digits_args a, size_t words) {
     __shared__ uint32_t classes[DIGIT_CLASSES];
+    const size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x, step = (size_t)gridDim.x * blockDim.x;
+    const size_t fours = a.equal == NULL && a.aligned ? a.count / FOUR : 0;
     for (uint32_t c = threadIdx.x; c < DIGIT_CLASSES; c += blockDim.x)
         classes[c] = 0;
     __syncthreads();
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += (size_t)gridDim.x * blockDim.x) {
-        const uint32_t c = class_of(&a, i);
-        if (c < DIGIT_CLASSES)
-            atomicAdd(&classes[c], 1);
+    for (size_t i = first; i < fours; i += step) {
+        const four v = ((const four *)a.v)[i];
+        for (int e = 0; e < FOUR; e++)
+            atomicAdd(&classes[class_of(&a, v.v[e])], 1);
     }
+    for (size_t i = FOUR * fours + first; a.equal == NULL && i < a.count; i += step)
+        atomicAdd(&classes[class_of(&a, a.v[i])], 1);
+    for (size_t i = first; a.equal != NULL && i < words; i += step)
+        for (uint64_t word = a.equal[i]; word != 0; word &= word - 1)
+            atomicAdd(&classes[class_of(&a, a.v[WORD_BITS * i + LOWEST_BIT(word)])], 1);
     __syncthreads();
     for (uint32_t c = threadIdx.x; c < DIGIT_CLASSES; c += blockDim.x)
         if (classes[c] > 0)
             atomicAdd(&a.classes[c], classes[c]);
+}
+
+/* One block: the sums of FAN classes each are gone through first, then the classes of one. */
+static __global__ void kernel_pick_digit(const __grid_constant__ pick_digit_args a) {
+    __shared__ uint32_t classes[DIGIT_CLASSES], sums[DIGIT_CLASSES / FAN];
+    const uint32_t count = 1u << a.width;
+    for (uint32_t c = threadIdx.x; c < count; c += blockDim.x) {
+        classes[c] = a.classes[c];
+        a.classes[c] = 0;
+    }
+    __syncthreads();
+    for (uint32_t g = threadIdx.x; g < count / FAN; g += blockDim.x) {
+        uint32_t sum = 0;
+        for (uint32_t c = 0; c < FAN; c++)
+            sum += classes[g * FAN + c];
+        sums[g] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    uint32_t group = count / FAN - 1, left = a.chosen->left;
+    for (; sums[group] < left; group--)
+        left -= sums[group];
+    uint32_t digit = group * FAN + FAN - 1;
+    for (; classes[digit] < left; digit--)
+        left -= classes[digit];
+    a.chosen->prefix = a.chosen->prefix << a.width | digit;
+    a.chosen->left = left;
 }
 
 static unsigned blocks_for(size_t threads) {
@@ -363,10 +398,15 @@ static unsigned blocks_for(size_t threads) {
 SL_KERNELS(DEFINE_LAUNCH)
 SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
-void launch_count_digits(const count_digits_args *arguments, size_t threads) {
-    const unsigned blocks = blocks_for(threads);
-    kernel_count_digits<<<blocks < COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments);
+void launch_count_digits(const count_digits_args *arguments, size_t words) {
+    const unsigned blocks = blocks_for(words * (WORD_BITS / FOUR));
+    kernel_count_digits<<<blocks < COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, words);
     check(cudaGetLastError(), "launching count_digits");
+}
+
+void launch_pick_digit(const pick_digit_args *arguments, size_t) {
+    kernel_pick_digit<<<1, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments);
+    check(cudaGetLastError(), "launching pick_digit");
 }
 
 /* ---- matrix products ---- */

@@ -33,6 +33,11 @@ int device_status(char text[DEVICE_TEXT_MAX]);
 /* The same once all is done that the calling thread has begun. */
 int device_fence(char text[DEVICE_TEXT_MAX]);
 
+/* Do `four` floats at a time lie right there? */
+static inline int device_is_aligned(const void *memory) {
+    return (uintptr_t)memory % sizeof(four) == 0;
+}
+
 /* Nothing, but where it is emulated: ends the program if this is no memory of the device. */
 void device_expect(const void *memory);
 void *device_allocate(size_t bytes); /* zeroed, in the order of the thread's operations; NULL: not enough */

@@ -28,12 +28,12 @@ enum {
 
 #define SL_KERNELS(X)                                                                                                                  \
     X(combine_four) X(step_four) X(fill_four) X(lanes_of) X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales) \
-    X(encode_eight) X(add_eight) X(begin_selection) X(pick_digit) X(mark_top) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry) \
+    X(encode_eight) X(add_eight) X(begin_selection) X(mark_top) X(keep_digit) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry) \
     X(gather_word) X(place_indices) X(place_bitmap) X(count_parts) X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)            \
     X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
 
-/* A device may have a way of its own to count. */
-#define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits)
+/* A device may have ways of its own to count. */
+#define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits) X(pick_digit)
 
 #ifdef __CUDA_ARCH__
 #define ATOMIC_ADD(at, value) atomicAdd((unsigned int *)(at), (unsigned int)(value))
@@ -66,6 +66,11 @@ typedef struct four {
 
 SL_SHARED size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
+}
+
+/* a / b: a GPU divides 64 bits several times slower than 32. */
+SL_SHARED size_t quotient(size_t a, size_t b) {
+    return (a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b;
 }
 
 /* ---- vectors ---- */
@@ -109,18 +114,37 @@ typedef struct step_four_args {
     float *m;
     sl_sgd sgd;
     size_t count;
+    int aligned;
 } step_four_args;
+
+/* x and m of one element; m counts with momentum only. */
+SL_SHARED void step_one(const sl_sgd *s, int has_momentum, float *x, float x_decay, float g, float *m) {
+    float direction = g + s->weight_decay * x_decay;
+    if (has_momentum) {
+        *m = s->momentum * *m + direction;
+        direction = s->nesterov ? direction + s->momentum * *m : *m;
+    }
+    *x -= s->learning_rate * direction;
+}
 
 SL_SHARED void step_four(const step_four_args *a, size_t i) {
     const size_t from = FOUR * i, end = from + smaller(a->count - from, FOUR);
-    const sl_sgd s = a->sgd;
+    const int has_momentum = a->m != NULL;
+    if (a->aligned && end - from == FOUR) {
+        const four decay = *(const four *)(a->x_decay + from), g = *(const four *)(a->g + from);
+        four x = *(const four *)(a->x + from), m = has_momentum ? *(const four *)(a->m + from) : x;
+        for (int e = 0; e < FOUR; e++)
+            step_one(&a->sgd, has_momentum, &x.v[e], decay.v[e], g.v[e], &m.v[e]);
+        *(four *)(a->x + from) = x;
+        if (has_momentum)
+            *(four *)(a->m + from) = m;
+        return;
+    }
     for (size_t e = from; e < end; e++) {
-        float direction = a->g[e] + s.weight_decay * a->x_decay[e];
-        if (a->m != NULL) {
-            const float m = a->m[e] = s.momentum * a->m[e] + direction;
-            direction = s.nesterov ? direction + s.momentum * m : m;
-        }
-        a->x[e] -= s.learning_rate * direction;
+        float m = has_momentum ? a->m[e] : 0;
+        step_one(&a->sgd, has_momentum, &a->x[e], a->x_decay[e], a->g[e], &m);
+        if (has_momentum)
+            a->m[e] = m;
     }
 }
 
@@ -128,10 +152,16 @@ typedef struct fill_four_args {
     float *v;
     float value;
     size_t count;
+    int aligned;
 } fill_four_args;
 
 SL_SHARED void fill_four(const fill_four_args *a, size_t i) {
     const size_t from = FOUR * i, end = from + smaller(a->count - from, FOUR);
+    if (a->aligned && end - from == FOUR) {
+        const four all = {{a->value, a->value, a->value, a->value}};
+        *(four *)(a->v + from) = all;
+        return;
+    }
     for (size_t e = from; e < end; e++)
         a->v[e] = a->value;
 }
@@ -148,6 +178,7 @@ typedef struct lanes_of_args {
 SL_SHARED void lanes_of(const lanes_of_args *a, size_t i) {
     const size_t start = i / SUM_LANES * SUM_TILE, end = smaller(start + SUM_TILE, a->count);
     double sum = 0;
+    SL_UNROLL(16)
     for (size_t e = start + i % SUM_LANES; e < end; e += SUM_LANES) {
         const double difference = a->y != NULL ? (double)a->x[e] - a->y[e] : (double)a->x[e];
         sum += difference * difference;
@@ -165,6 +196,7 @@ typedef struct fold_tiles_args {
 SL_SHARED void fold_tiles(const fold_tiles_args *a, size_t i) {
     const double *lanes = a->lanes + i / a->folds * a->tiles * SUM_LANES;
     double sum = 0;
+    SL_UNROLL(4)
     for (size_t t = i % a->folds; t < a->tiles; t += SUM_FOLDS)
         sum += sum_in_order(lanes + t * SUM_LANES, SUM_LANES);
     a->out[i] = sum;
@@ -192,6 +224,7 @@ typedef struct find_largest_args {
 SL_SHARED void find_largest(const find_largest_args *a, size_t i) {
     const size_t b = i / a->splits, end = smaller((b + 1) * a->bucket, a->dimension);
     uint32_t largest = 0;
+    SL_UNROLL(8)
     for (size_t e = b * a->bucket + i % a->splits; e < end; e += a->splits) {
         const uint32_t magnitude = float_bits(a->v[e]) & FLOAT_MAGNITUDE;
         largest = magnitude > largest ? magnitude : largest;
@@ -214,6 +247,7 @@ SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
     const size_t end = smaller(start + SUM_TILE, rest), first = start + (lane + SUM_LANES - start % SUM_LANES) % SUM_LANES;
     double up = 0, down = 0;
     uint32_t negatives = 0;
+    SL_UNROLL(16)
     for (size_t e = first; e < end; e += SUM_LANES) {
         const float v = a->v[e];
         if (a->scale == SCALE_L2) {
@@ -304,6 +338,85 @@ SL_SHARED void place_scales(const place_scales_args *a, size_t i) {
         ((float *)(a->layout.parts + p * a->layout.stride))[j] = a->scales[a->scale_floats * (from / a->bucket) + j];
 }
 
+/* Eight elements, read at once where `aligned` says that v lies on 16 bytes; of fewer the rest is 0. */
+SL_SHARED void read_eight(const float *v, size_t n, int aligned, float out[EIGHT]) {
+    if (aligned && n == EIGHT) {
+        const four low = ((const four *)v)[0], high = ((const four *)v)[1];
+        for (int e = 0; e < FOUR; e++) {
+            out[e] = low.v[e];
+            out[FOUR + e] = high.v[e];
+        }
+        return;
+    }
+    SL_UNROLL(8)
+    for (size_t e = 0; e < EIGHT; e++)
+        out[e] = e < n ? v[e] : 0;
+}
+
+/* Four codes of at most 16 bits, the first one lowest. */
+SL_SHARED uint64_t pack_four(const uint32_t c[FOUR], uint32_t width) {
+    return (c[0] | c[1] << width) | (uint64_t)(c[2] | c[3] << width) << 2 * width;
+}
+
+/* Eight codes as low | high << 64. */
+SL_SHARED void pack_eight(const uint32_t c[EIGHT], uint32_t width, uint64_t *low, uint64_t *high) {
+    const uint64_t first = pack_four(c, width), second = pack_four(c + FOUR, width);
+    *low = width < 16 ? first | second << 4 * width : first;
+    *high = second >> (WORD_BITS - 4 * width);
+}
+
+SL_SHARED void unpack_eight(uint64_t low, uint64_t high, uint32_t width, uint32_t c[EIGHT]) {
+    const uint64_t second = width < 16 ? low >> 4 * width | high << (WORD_BITS - 4 * width) : high;
+    const uint32_t mask = (1u << width) - 1;
+    for (uint32_t e = 0; e < FOUR; e++) {
+        c[e] = (uint32_t)(low >> e * width) & mask;
+        c[FOUR + e] = (uint32_t)(second >> e * width) & mask;
+    }
+}
+
+/* The lowest `bytes` of low | high << 64. */
+SL_SHARED void put_bytes(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
+    for (size_t b = 0; b < bytes; b++)
+        out[b] = (uint8_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+}
+
+/* The same in words of 32 or 16 bits, on which `out` then lies, where whole ones of them make up the bytes. */
+SL_SHARED void put_words(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
+    if (bytes % 4 == 0)
+        for (size_t b = 0; b < bytes; b += 4)
+            *(uint32_t *)(void *)(out + b) = (uint32_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+    else if (bytes % 2 == 0)
+        for (size_t b = 0; b < bytes; b += 2)
+            *(uint16_t *)(void *)(out + b) = (uint16_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+    else
+        put_bytes(out, low, high, bytes);
+}
+
+SL_SHARED void get_bytes(const uint8_t *in, size_t bytes, uint64_t *low, uint64_t *high) {
+    *low = *high = 0;
+    for (size_t b = 0; b < bytes; b++) {
+        if (b < 8)
+            *low |= (uint64_t)in[b] << 8 * b;
+        else
+            *high |= (uint64_t)in[b] << 8 * (b - 8);
+    }
+}
+
+SL_SHARED void get_words(const uint8_t *in, size_t bytes, uint64_t *low, uint64_t *high) {
+    if (bytes % 4 != 0) {
+        get_bytes(in, bytes, low, high);
+        return;
+    }
+    *low = *high = 0;
+    for (size_t b = 0; b < bytes; b += 4) {
+        const uint64_t word = *(const uint32_t *)(const void *)(in + b);
+        if (b < 8)
+            *low |= word << 8 * b;
+        else
+            *high |= word << 8 * (b - 8);
+    }
+}
+
 /* Thread i codes elements [8 i, 8 i + 8), into `width` bytes. */
 typedef struct encode_eight_args {
     part_layout layout;
@@ -311,20 +424,22 @@ typedef struct encode_eight_args {
     coding_code code;
     uint32_t width, scale_floats, magnitude_limit;
     float tau;
-    size_t bucket;
+    size_t bucket, buckets;
+    size_t buckets_of_part; /* 0: a part may hold pieces of some */
     const rounding *roundings;
     sl_rng_key key;
     uint32_t *refused;
+    int aligned; /* v */
 } encode_eight_args;
 
-SL_SHARED uint32_t code_of(const encode_eight_args *a, rounding r, float v, uint32_t random) {
-    switch (a->code) {
+SL_SHARED uint32_t code_of(coding_code code, float tau, uint32_t width, rounding r, float v, uint32_t random) {
+    switch (code) {
     case CODE_FLOAT16:
         return float16_code(v);
     case CODE_BFLOAT16:
         return bfloat16_code(v);
     case CODE_LEVELS:
-        return level_code(r, a->width - 1, v, random);
+        return level_code(r, width - 1, v, random);
     case CODE_SIGN:
         return v < 0;
     case CODE_TERNARY:
@@ -332,7 +447,7 @@ SL_SHARED uint32_t code_of(const encode_eight_args *a, rounding r, float v, uint
     case CODE_NATURAL:
         return natural_code(v, random);
     case CODE_THRESHOLD:
-        return threshold_code(a->tau, v);
+        return threshold_code(tau, v);
     }
     return 0;
 }
@@ -345,91 +460,102 @@ SL_SHARED int is_scaled_rounding(coding_code code) {
     return code == CODE_LEVELS || code == CODE_TERNARY;
 }
 
-/* The lowest `bytes` of low | high << 64. */
-SL_SHARED void put_bytes(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
-    for (size_t b = 0; b < bytes; b++)
-        out[b] = (uint8_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+/* Scales before the codes of a part that begins at element `start`. */
+SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t start) {
+    if (a->scale_floats == 0 || a->buckets == 1)
+        return a->scale_floats;
+    if (a->buckets_of_part > 0)
+        return a->scale_floats * smaller(a->buckets - part * a->buckets_of_part, a->buckets_of_part);
+    return a->scale_floats * buckets_touched(a->bucket, start, smaller(a->layout.dimension - start, a->layout.part_elements));
 }
 
-/* Code c at bit `at` of low | high << 64. */
-SL_SHARED void put_code(uint64_t *low, uint64_t *high, uint32_t at, uint32_t c) {
-    if (at < 64)
-        *low |= (uint64_t)c << at;
-    if (at >= 64)
-        *high |= (uint64_t)c << (at - 64);
-    else if (at > 48)
-        *high |= (uint64_t)c >> (64 - at);
-}
+/* Each code is compiled on its own, and has nothing to choose between from element to element. */
+#define SL_CODES(X) X(CODE_FLOAT16) X(CODE_BFLOAT16) X(CODE_LEVELS) X(CODE_SIGN) X(CODE_TERNARY) X(CODE_NATURAL) X(CODE_THRESHOLD)
 
-SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
+SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t i, coding_code code) {
     const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
-    const size_t part = from / a->layout.part_elements, start = part * a->layout.part_elements;
-    const size_t count = smaller(a->layout.dimension - start, a->layout.part_elements);
-    uint32_t random[4] = {0, 0, 0, 0};
-    uint64_t low = 0, high = 0;
-    uint32_t largest = 0;
-    size_t b = from / a->bucket, left = (b + 1) * a->bucket - from;
+    const size_t part = quotient(from, a->layout.part_elements), start = part * a->layout.part_elements;
+    size_t b = a->buckets > 1 ? quotient(from, a->bucket) : 0;
+    uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT); /* where another bucket begins */
+    float v[EIGHT];
+    uint32_t random[4] = {0, 0, 0, 0}, codes[EIGHT], largest = 0;
+    uint64_t low, high;
     rounding r = {1, 0, 1, 16};
-    if (is_random(a->code))
-        philox_block(&a->key, (uint32_t)i, PHILOX_ROUNDS_QUICK, random);
-    if (is_scaled_rounding(a->code))
+    read_eight(a->v + from, n, a->aligned, v);
+    if (is_scaled_rounding(code))
         r = a->roundings[b];
-    for (size_t e = 0; e < n; e++, left--) {
-        if (left == 0) {
-            left = a->bucket;
-            b++;
-            if (is_scaled_rounding(a->code))
-                r = a->roundings[b];
+    if (is_random(code))
+        philox_block(&a->key, (uint32_t)i, PHILOX_ROUNDS_QUICK, random);
+    SL_UNROLL(8)
+    for (uint32_t e = 0; e < EIGHT; e++) {
+        if (is_scaled_rounding(code) && e == next && e < n) {
+            next = (uint32_t)smaller(next + a->bucket, EIGHT);
+            r = a->roundings[++b];
         }
-        const float v = a->v[from + e];
-        const uint32_t magnitude = float_bits(v) & FLOAT_MAGNITUDE;
+        const uint32_t magnitude = float_bits(v[e]) & FLOAT_MAGNITUDE;
         largest = magnitude > largest ? magnitude : largest;
-        put_code(&low, &high, (uint32_t)e * a->width, code_of(a, r, v, philox_half(random, (unsigned)e)));
+        codes[e] = e < n ? code_of(code, a->tau, a->width, r, v[e], philox_half(random, e)) : 0;
     }
     if (a->scale_floats == 0 && largest >= a->magnitude_limit)
         ATOMIC_ADD(a->refused, 1);
-    const size_t scales = a->scale_floats > 0 ? a->scale_floats * buckets_touched(a->bucket, start, count) : 0;
-    put_bytes(a->layout.parts + part * a->layout.stride + sizeof(float) * scales + (from - start) / EIGHT * a->width, low, high,
-              (n * a->width + 7) / 8);
+    pack_eight(codes, a->width, &low, &high);
+    uint8_t *out = a->layout.parts + part * a->layout.stride + sizeof(float) * scales_of_part(a, part, start) + (from - start) / EIGHT * a->width;
+    if (n == EIGHT)
+        put_words(out, low, high, a->width);
+    else
+        put_bytes(out, low, high, (n * a->width + 7) / 8);
+}
+
+SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
+    switch (a->code) {
+#define ENCODE_AS(code)                                                                                                                \
+    case code:                                                                                                                         \
+        encode_eight_as(a, i, code);                                                                                                   \
+        break;
+        SL_CODES(ENCODE_AS)
+    }
 }
 
 /* Thread i adds codes [8 i, 8 i + 8) of one part, whose elements are [from, from + count), to acc. */
 typedef struct add_eight_args {
-    const uint8_t *payload;
-    float *acc;
+    const float *scales;    /* of the buckets that the part touches */
+    const uint8_t *packed;  /* codes */
+    float *acc;             /* of the part's first element */
     coding_code code;
     uint32_t width, scale_floats, levels;
     float weight, tau;
-    size_t bucket, from, count;
+    size_t bucket, first;   /* where in its bucket the part's first element is */
+    size_t count;
+    int aligned;            /* acc */
 } add_eight_args;
 
 typedef struct code_units {
     float plus, minus; /* of codes 0 and 1 of signs; the first of others */
 } code_units;
 
-SL_SHARED code_units units_of(const add_eight_args *a, const float *scale) {
+SL_SHARED code_units units_of(const add_eight_args *a, coding_code code, const float *scale) {
     code_units u = {a->weight, 0};
-    if (a->code == CODE_LEVELS)
+    if (code == CODE_LEVELS)
         u.plus = a->weight * (scale[0] / (float)a->levels);
-    else if (a->code == CODE_TERNARY)
+    else if (code == CODE_TERNARY)
         u.plus = a->weight * scale[0];
-    else if (a->code == CODE_THRESHOLD)
+    else if (code == CODE_THRESHOLD)
         u.plus = a->weight * a->tau;
-    else if (a->code == CODE_SIGN) {
+    else if (code == CODE_SIGN) {
         u.plus = a->weight * scale[0];
         u.minus = a->scale_floats == 2 ? a->weight * scale[1] : -u.plus;
     }
     return u;
 }
 
-SL_SHARED float increment_of(const add_eight_args *a, code_units u, uint32_t c) {
-    switch (a->code) {
+SL_SHARED float increment_of(coding_code code, uint32_t width, code_units u, uint32_t c) {
+    switch (code) {
     case CODE_FLOAT16:
         return u.plus * float16_value(c);
     case CODE_BFLOAT16:
         return u.plus * bfloat16_value(c);
     case CODE_LEVELS:
-        return u.plus * level_value(c, a->width - 1);
+        return u.plus * level_value(c, width - 1);
     case CODE_SIGN:
         return c ? u.minus : u.plus;
     case CODE_TERNARY:
@@ -441,36 +567,48 @@ SL_SHARED float increment_of(const add_eight_args *a, code_units u, uint32_t c) 
     return 0;
 }
 
-/* `width` bits at bit `at` of low | high << 64. */
-SL_SHARED uint32_t get_code(uint64_t low, uint64_t high, uint32_t at, uint32_t width) {
-    uint64_t c = at < 64 ? low >> at : high >> (at - 64);
-    if (at < 64 && at > 48)
-        c |= high << (64 - at);
-    return (uint32_t)(c & ((1u << width) - 1));
+SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code) {
+    const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT), b = a->first + a->count > a->bucket ? quotient(a->first + at, a->bucket) : 0;
+    uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - (a->first + at), EIGHT); /* where another bucket begins */
+    const float *scale = a->scales + a->scale_floats * b;
+    const uint8_t *packed = a->packed + i * a->width;
+    float sums[EIGHT];
+    uint32_t codes[EIGHT];
+    uint64_t low, high;
+    read_eight(a->acc + at, n, a->aligned, sums);
+    if (n == EIGHT)
+        get_words(packed, a->width, &low, &high);
+    else
+        get_bytes(packed, (n * a->width + 7) / 8, &low, &high);
+    code_units u = units_of(a, code, scale);
+    unpack_eight(low, high, a->width, codes);
+    SL_UNROLL(8)
+    for (uint32_t e = 0; e < EIGHT; e++) {
+        if (e == next && e < n) {
+            next = (uint32_t)smaller(next + a->bucket, EIGHT);
+            scale += a->scale_floats;
+            u = units_of(a, code, scale);
+        }
+        sums[e] += increment_of(code, a->width, u, codes[e]);
+    }
+    if (a->aligned && n == EIGHT) {
+        four *to = (four *)(a->acc + at);
+        const four first = {{sums[0], sums[1], sums[2], sums[3]}}, second = {{sums[4], sums[5], sums[6], sums[7]}};
+        to[0] = first;
+        to[1] = second;
+        return;
+    }
+    for (size_t e = 0; e < n; e++)
+        a->acc[at + e] = sums[e];
 }
 
 SL_SHARED void add_eight(const add_eight_args *a, size_t i) {
-    const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT), bytes = (n * a->width + 7) / 8;
-    const float *scales = (const float *)a->payload;
-    const size_t before = a->scale_floats > 0 ? a->scale_floats * buckets_touched(a->bucket, a->from, a->count) : 0;
-    const uint8_t *packed = a->payload + sizeof(float) * before + i * a->width;
-    uint64_t low = 0, high = 0;
-    for (size_t b = 0; b < bytes; b++) {
-        if (b < 8)
-            low |= (uint64_t)packed[b] << 8 * b;
-        else
-            high |= (uint64_t)packed[b] << 8 * (b - 8);
-    }
-    size_t b = (a->from + at) / a->bucket, left = (b + 1) * a->bucket - (a->from + at);
-    const float *scale = scales + a->scale_floats * (b - a->from / a->bucket);
-    code_units u = units_of(a, scale);
-    for (size_t e = 0; e < n; e++, left--) {
-        if (left == 0) {
-            left = a->bucket;
-            scale += a->scale_floats;
-            u = units_of(a, scale);
-        }
-        a->acc[a->from + at + e] += increment_of(a, u, get_code(low, high, (uint32_t)e * a->width, a->width));
+    switch (a->code) {
+#define ADD_AS(code)                                                                                                                   \
+    case code:                                                                                                                         \
+        add_eight_as(a, i, code);                                                                                                      \
+        break;
+        SL_CODES(ADD_AS)
     }
 }
 
@@ -492,24 +630,28 @@ SL_SHARED void begin_selection(const begin_selection_args *a, size_t i) {
     a->chosen[i].left = a->k;
 }
 
+/* Thread i counts the classes of elements [64 i, 64 i + 64): of all of them, or of those in `equal`, which have the prefix. */
 typedef struct count_digits_args {
     const float *v;
     size_t count;
-    const selection *chosen;
+    const uint64_t *equal; /* (words); NULL: all */
     uint32_t shift, width;
     uint32_t *classes; /* (DIGIT_CLASSES) zero */
+    int aligned;       /* v */
 } count_digits_args;
 
-/* The element's class; DIGIT_CLASSES: another prefix. */
-SL_SHARED uint32_t class_of(const count_digits_args *a, size_t i) {
-    const uint32_t m = float_bits(a->v[i]) & FLOAT_MAGNITUDE;
-    return m >> a->shift >> a->width == a->chosen->prefix ? m >> a->shift & ((1u << a->width) - 1) : (uint32_t)DIGIT_CLASSES;
+SL_SHARED uint32_t magnitude_of(float v) {
+    return float_bits(v) & FLOAT_MAGNITUDE;
+}
+
+SL_SHARED uint32_t class_of(const count_digits_args *a, float v) {
+    return magnitude_of(v) >> a->shift & ((1u << a->width) - 1);
 }
 
 SL_SHARED void count_digits(const count_digits_args *a, size_t i) {
-    const uint32_t c = class_of(a, i);
-    if (c < DIGIT_CLASSES)
-        ATOMIC_ADD(&a->classes[c], 1);
+    const size_t n = smaller(a->count - WORD_BITS * i, WORD_BITS);
+    for (uint64_t word = a->equal != NULL ? a->equal[i] : ~(uint64_t)0 >> (WORD_BITS - n); word != 0; word &= word - 1)
+        ATOMIC_ADD(&a->classes[class_of(a, a->v[WORD_BITS * i + LOWEST_BIT(word)])], 1);
 }
 
 /* One thread. Leaves the classes zero. */
@@ -531,24 +673,57 @@ SL_SHARED void pick_digit(const pick_digit_args *a, size_t i) {
 
 /* ---- bitmaps: thread i has elements [64 i, 64 i + 64) ---- */
 
+/* By the first digit: above the prefix, and equal to it. */
 typedef struct mark_top_args {
     const float *v;
     size_t dimension;
     const selection *chosen;
+    uint32_t shift;
     uint64_t *above, *equal; /* (words) */
-    uint32_t *counts;        /* (words) of `equal` */
+    int aligned;             /* v */
 } mark_top_args;
 
 SL_SHARED void mark_top(const mark_top_args *a, size_t i) {
-    const size_t n = smaller(a->dimension - WORD_BITS * i, WORD_BITS);
-    const uint32_t least = a->chosen->prefix;
+    const size_t from = WORD_BITS * i, n = smaller(a->dimension - from, WORD_BITS);
+    const uint32_t prefix = a->chosen->prefix;
     uint64_t above = 0, equal = 0;
-    for (size_t e = 0; e < n; e++) {
-        const uint32_t m = float_bits(a->v[WORD_BITS * i + e]) & FLOAT_MAGNITUDE;
-        above |= (uint64_t)(m > least) << e;
-        equal |= (uint64_t)(m == least) << e;
+    SL_UNROLL(4)
+    for (size_t e = 0; e < n; e += EIGHT) {
+        float v[EIGHT];
+        uint32_t higher = 0, same = 0;
+        read_eight(a->v + from + e, smaller(n - e, EIGHT), a->aligned, v);
+        SL_UNROLL(8)
+        for (uint32_t b = 0; b < EIGHT; b++) {
+            const uint32_t digit = magnitude_of(v[b]) >> a->shift;
+            higher |= (uint32_t)(digit > prefix) << b;
+            same |= (uint32_t)(digit == prefix) << b;
+        }
+        above |= (uint64_t)higher << e;
+        equal |= (uint64_t)same << e;
     }
-    a->above[i] = above;
+    const uint64_t there = ~(uint64_t)0 >> (WORD_BITS - n);
+    a->above[i] = above & there;
+    a->equal[i] = equal & there;
+}
+
+/* By a digit that follows: of those that are still equal, what is above the prefix, and what is equal to it. */
+typedef struct keep_digit_args {
+    const float *v;
+    const selection *chosen;
+    uint32_t shift;
+    uint64_t *above, *equal; /* (words) */
+    uint32_t *counts;        /* (words) of `equal` */
+} keep_digit_args;
+
+SL_SHARED void keep_digit(const keep_digit_args *a, size_t i) {
+    const uint32_t prefix = a->chosen->prefix;
+    uint64_t above = 0, equal = 0;
+    for (uint64_t word = a->equal[i]; word != 0; word &= word - 1) {
+        const uint32_t digits = magnitude_of(a->v[WORD_BITS * i + LOWEST_BIT(word)]) >> a->shift;
+        above |= digits > prefix ? word & (0 - word) : 0;
+        equal |= digits == prefix ? word & (0 - word) : 0;
+    }
+    a->above[i] |= above;
     a->equal[i] = equal;
     a->counts[i] = BITS_SET(equal);
 }
@@ -799,10 +974,14 @@ SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
     uint64_t word = 0;
     for (size_t e = 0; e < n; e += EIGHT) {
         uint32_t block[4];
+        uint32_t kept = 0;
         philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT), PHILOX_ROUNDS_QUICK, block);
-        for (size_t h = 0; h < smaller(EIGHT, n - e); h++)
-            word |= (uint64_t)(philox_half(block, (unsigned)h) < a->draws) << (e + h);
+        SL_UNROLL(8)
+        for (uint32_t h = 0; h < EIGHT; h++)
+            kept |= (uint32_t)(philox_half(block, h) < a->draws) << h;
+        word |= (uint64_t)kept << e;
     }
+    word &= ~(uint64_t)0 >> (WORD_BITS - n);
     a->words[i] = word;
     a->counts[i] = BITS_SET(word);
 }

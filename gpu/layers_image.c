@@ -177,7 +177,7 @@ static void norm_backward(const sl_layer_call *c) {
     const bool spread = c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(c->layer->out);
     double *sums = norm_sums(c);
     if (spread && !c->add_shortcut) /* it has positions that nothing is written to */
-        launch_fill_four(&(fill_four_args){c->d_shortcut, 0, shortcut}, (shortcut + FOUR - 1) / FOUR);
+        device_clear(c->d_shortcut, shortcut * sizeof *c->d_shortcut);
     launch_take_normalised(&(take_normalised_args){c->in, c->layer->relu ? c->out : NULL, c->saved, c->d_out, c->d_shortcut, sums, positions, channels,
                                                    detour_from(c), c->add_shortcut || spread},
                            slices * channels);

@@ -24,20 +24,16 @@ static size_t groups(size_t count) {
     return (count + FOUR - 1) / FOUR;
 }
 
-static int is_aligned(const void *memory) {
-    return (uintptr_t)memory % sizeof(four) == 0;
-}
-
 static void combine(float *out, const float *const *in, const float *weights, size_t k, size_t count) {
     device_expect(out);
     for (size_t j = 0; j < k; j++)
         device_expect(in[j]);
     for (size_t done = 0; done < k && count > 0; done += INPUTS) {
-        combine_four_args a = {.out = out, .k = (uint32_t)smaller(k - done, INPUTS), .adds = done > 0, .aligned = is_aligned(out), .count = count};
+        combine_four_args a = {.out = out, .k = (uint32_t)smaller(k - done, INPUTS), .adds = done > 0, .aligned = device_is_aligned(out), .count = count};
         for (uint32_t j = 0; j < a.k; j++) {
             a.in[j] = in[done + j];
             a.weights[j] = weights[done + j];
-            a.aligned = a.aligned && is_aligned(a.in[j]);
+            a.aligned = a.aligned && device_is_aligned(a.in[j]);
         }
         launch_combine_four(&a, groups(count));
     }
@@ -47,15 +43,18 @@ static void sgd_step(float *x, const float *x_decay, const float *g, float *m, c
     if (count == 0 || (m == NULL && sgd->learning_rate == 0))
         return;
     const float *const all[] = {x, x_decay, g, m != NULL ? m : x};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    int aligned = 1;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         device_expect(all[i]);
-    launch_step_four(&(step_four_args){x, x_decay, g, m, *sgd, count}, groups(count));
+        aligned = aligned && device_is_aligned(all[i]);
+    }
+    launch_step_four(&(step_four_args){x, x_decay, g, m, *sgd, count, aligned}, groups(count));
 }
 
 static void fill(float *v, float value, size_t count) {
     device_expect(v);
     if (count > 0)
-        launch_fill_four(&(fill_four_args){v, value, count}, groups(count));
+        launch_fill_four(&(fill_four_args){v, value, count, device_is_aligned(v)}, groups(count));
 }
 
 /* NaN: no memory. */

@@ -16,6 +16,14 @@
 #define SL_SHARED static inline __attribute__((always_inline))
 #endif
 
+/* Before a loop: so many rounds of it at a time. A GPU then asks for all their numbers before it uses the first. The C compiler decides on its own. */
+#ifdef __CUDA_ARCH__
+#define SL_PRAGMA(text) _Pragma(#text)
+#define SL_UNROLL(rounds) SL_PRAGMA(unroll rounds)
+#else
+#define SL_UNROLL(rounds)
+#endif
+
 /* Magnitudes as the bits of a float are in the order of the numbers; infinity and NaN are at the end, from FLOAT_INFINITY on. */
 #define FLOAT_MAGNITUDE 0x7FFFFFFFu
 #define FLOAT_INFINITY 0x7F800000u

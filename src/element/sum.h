@@ -22,6 +22,7 @@ SL_SHARED size_t sum_folds(size_t tiles) {
 
 SL_SHARED double sum_in_order(const double *v, size_t count) {
     double sum = 0;
+    SL_UNROLL(16)
     for (size_t i = 0; i < count; i++)
         sum += v[i];
     return sum;
