@@ -313,10 +313,10 @@ static void add_by_table(const sl_codec *c, const dense_form *f, const part_view
 
 /* Block by block, by way of codes of 16 bits. */
 static void add_by_codes(const sl_codec *c, const dense_form *f, const part_view *v, float weight, float *acc) {
-    uint16_t codes[SL_BLOCK];
+    uint16_t room[SL_BLOCK];
     for (size_t at = v->from, n; at < v->from + v->count; at += n) {
         n = smallest(v->from + v->count - at, SL_BLOCK);
-        sl_unpack(v->packed + packed_bytes(at - v->from, f->width), n, f->width, codes);
+        const uint16_t *codes = sl_unpack(v->packed + packed_bytes(at - v->from, f->width), n, f->width, room);
         const float *scale = v->scales + f->scale->floats * (at / f->bucket - v->from / f->bucket);
         size_t left = f->bucket - at % f->bucket;
         for (size_t o = 0, run; o < n; o += run, left = f->bucket, scale += f->scale->floats) {

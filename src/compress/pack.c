@@ -188,12 +188,14 @@ SL_AVX2 static inline __m256i spread_16(const spreading *s, const uint8_t *in, u
     return _mm256_mullo_epi16(_mm256_shuffle_epi8(w, s->from), s->factor);
 }
 
-/* n: a multiple of 16 */
-SL_AVX2 static void unpack_avx2(const uint8_t *in, size_t n, unsigned width, uint16_t *codes) {
+/* As many of n codes as can be read within `bytes`, a multiple of 16; returns how many. */
+SL_AVX2 static size_t unpack_avx2(const uint8_t *in, size_t bytes, size_t n, unsigned width, uint16_t *codes) {
     const spreading s = spreading_of(width);
     const __m128i down = _mm_cvtsi32_si128((int)(16 - width));
-    for (size_t i = 0; i < n; i += 16, in += 2 * width)
-        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_srl_epi16(spread_16(&s, in, width), down));
+    size_t i = 0;
+    for (size_t at = 0; i + 16 <= n && at + SPREAD_BYTES + width <= bytes; i += 16, at += 2 * width)
+        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_srl_epi16(spread_16(&s, in + at, width), down));
+    return i;
 }
 
 /* The largest of so many codes as can be read within `bytes`, a multiple of 16, each & mask; *done: how many. */
@@ -213,8 +215,13 @@ SL_AVX2 static uint32_t largest_avx2(const uint8_t *in, size_t bytes, unsigned w
 }
 #endif
 
-static void unpack_plain(const uint8_t *in, size_t groups, unsigned width, uint16_t *codes) {
+/* By groups of eight, the last of which has no more bytes than it needs. */
+static void unpack_plain(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes) {
+    const size_t exact = (n * width + 7) / 8, groups = (n + 7) / 8;
+    uint8_t in[BYTES];
     uint64_t words[WORDS];
+    memcpy(in, packed, exact);
+    memset(in + exact, 0, groups * width + SLACK - exact);
     if (width == 2)
         get_uint8_t(in, 2 * groups, words);
     else if (width == 4)
@@ -226,22 +233,16 @@ static void unpack_plain(const uint8_t *in, size_t groups, unsigned width, uint1
     spread(words, 2 * groups, width, codes);
 }
 
-void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes) {
-    const size_t exact = (n * width + 7) / 8, groups = (n + 7) / 8;
-    uint8_t bytes[BYTES];
-    if (width == 16) {
-        memcpy(codes, packed, exact);
-        return;
-    }
-    memcpy(bytes, packed, exact);
-    memset(bytes + exact, 0, groups * width + SLACK - exact);
+const uint16_t *sl_unpack(const void *packed, size_t n, unsigned width, uint16_t *room) {
+    size_t done = 0;
+    if (width == 16)
+        return packed;
 #ifdef SL_AVX2
-    if (width <= SPREAD_WIDTH_MAX && n % 16 == 0 && sl_has_avx2()) {
-        unpack_avx2(bytes, n, width, codes);
-        return;
-    }
+    if (width <= SPREAD_WIDTH_MAX && sl_has_avx2())
+        done = unpack_avx2(packed, (n * width + 7) / 8, n, width, room);
 #endif
-    unpack_plain(bytes, groups, width, codes);
+    unpack_plain((const uint8_t *)packed + done * width / 8, n - done, width, room + done);
+    return room;
 }
 
 FOR_EACH_CPU static uint32_t largest_code(const uint16_t *codes, size_t n, uint32_t mask) {
@@ -253,8 +254,8 @@ FOR_EACH_CPU static uint32_t largest_code(const uint16_t *codes, size_t n, uint3
     return largest;
 }
 
-uint32_t sl_packed_largest(const uint8_t *packed, size_t n, unsigned width, uint32_t mask) {
-    uint16_t codes[SL_BLOCK];
+uint32_t sl_packed_largest(const void *packed, size_t n, unsigned width, uint32_t mask) {
+    uint16_t room[SL_BLOCK];
     uint32_t largest = 0;
     size_t at = 0;
 #ifdef SL_AVX2
@@ -263,7 +264,7 @@ uint32_t sl_packed_largest(const uint8_t *packed, size_t n, unsigned width, uint
 #endif
     for (size_t some; at < n; at += some) {
         some = n - at < SL_BLOCK ? n - at : SL_BLOCK;
-        sl_unpack(packed + at * width / 8, some, width, codes);
+        const uint16_t *codes = sl_unpack((const uint8_t *)packed + at * width / 8, some, width, room);
         const uint32_t code = largest_code(codes, some, mask);
         largest = code > largest ? code : largest;
     }

@@ -10,9 +10,10 @@
 /* At most SL_BLOCK codes, each below 2^width; writes (n * width + 7) / 8 bytes, the bits left over zero. `codes` has room for SL_BLOCK;
  * what lies behind the first n, up to a multiple of 8, is overwritten. */
 void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out);
-/* The other way; fills up to a multiple of 8 codes. */
-void sl_unpack(const uint8_t *packed, size_t n, unsigned width, uint16_t *codes);
-/* The largest of any number of packed codes, each & mask. */
-uint32_t sl_packed_largest(const uint8_t *packed, size_t n, unsigned width, uint32_t mask);
+/* The other way, for at most SL_BLOCK codes; returns them: where they lie if they are 16 bits wide (packed: aligned for that), else in `room`,
+ * which has place for SL_BLOCK. */
+const uint16_t *sl_unpack(const void *packed, size_t n, unsigned width, uint16_t *room);
+/* The largest of any number of packed codes, each & mask; `packed` as above. */
+uint32_t sl_packed_largest(const void *packed, size_t n, unsigned width, uint32_t mask);
 
 #endif
