@@ -484,8 +484,11 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t i, coding_code
     read_eight(a->v + from, n, a->aligned, v);
     if (is_scaled_rounding(code))
         r = a->roundings[b];
-    if (is_random(code))
-        philox_block(&a->key, (uint32_t)i, PHILOX_ROUNDS_QUICK, random);
+    if (is_random(code)) {
+        philox_block(&a->key, (uint32_t)(from / PHILOX_WINDOWS), PHILOX_ROUNDS_QUICK, random);
+        if (from % PHILOX_WINDOWS != 0)
+            philox_half_turn(random);
+    }
     SL_UNROLL(8)
     for (uint32_t e = 0; e < EIGHT; e++) {
         if (is_scaled_rounding(code) && e == next && e < n) {
@@ -494,7 +497,7 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t i, coding_code
         }
         const uint32_t magnitude = float_bits(v[e]) & FLOAT_MAGNITUDE;
         largest = magnitude > largest ? magnitude : largest;
-        codes[e] = e < n ? code_of(code, a->tau, a->width, r, v[e], philox_half(random, e)) : 0;
+        codes[e] = e < n ? code_of(code, a->tau, a->width, r, v[e], philox_window(random, e)) : 0;
     }
     if (a->scale_floats == 0 && largest >= a->magnitude_limit)
         ATOMIC_ADD(a->refused, 1);

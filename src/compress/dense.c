@@ -5,7 +5,6 @@
 
 #include "compress/pack.h"
 #include "element/code.h"
-#include "starling/rng.h"
 
 /* ---- which compressor, in which form ---- */
 
@@ -124,19 +123,16 @@ static void look_ahead(const float *v) {
         __builtin_prefetch(v + i);
 }
 
-/* Random half-words of the elements [at, at + n), a block. */
-typedef union half_words {
-    uint32_t words[SL_BLOCK / 2];
-    uint16_t halves[SL_BLOCK];
-} half_words;
-
-static void draw(const sl_encoder *e, const float *memory, size_t at, size_t n, half_words *out) {
+/* Random bits of the elements [at, at + n), a block. */
+static windows draw(const sl_encoder *e, const float *memory, size_t at, size_t n, uint32_t blocks[SL_BLOCK / 4]) {
     const sl_rng_key key = sl_message_key(&e->message);
     for (size_t o = 0; o < n; o += STRIDE) {
         if (memory != NULL)
             look_ahead(memory + AHEAD + o);
-        sl_rng_quick_blocks(&key, (uint32_t)((at + o) / 8), (smallest(n - o, STRIDE) + 7) / 8, out->words + o / 2);
+        const size_t count = (smallest(n - o, STRIDE) + PHILOX_WINDOWS - 1) / PHILOX_WINDOWS;
+        sl_rng_quick_blocks(&key, (uint32_t)((at + o) / PHILOX_WINDOWS), count, blocks + o / 4);
     }
+    return (windows){blocks, 0};
 }
 
 /* Codes of a block [at, at + n), which is at v, into `out`. scales: of the buckets from the block's first on; memory: where the vector has
@@ -145,12 +141,12 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
                        size_t n, uint8_t *out) {
     const dense_coder *coder = coder_of(&e->codec->config);
     uint16_t codes[SL_BLOCK];
-    half_words random;
-    draw(e, memory, at, n, &random);
+    uint32_t blocks[SL_BLOCK / 4];
+    const windows random = draw(e, memory, at, n, blocks);
     size_t left = f->bucket - at % f->bucket;
     for (size_t o = 0, run; o < n; o += run, left = f->bucket, scales += f->scale->floats) {
         run = smallest(left, n - o);
-        coder->encode(&e->codec->config, scales, v + o, random.halves + o, run, codes + o);
+        coder->encode(&e->codec->config, scales, v + o, windows_from(random, o), run, codes + o);
     }
     sl_pack(codes, n, f->width, out);
 }

@@ -8,8 +8,8 @@
  * is longer than a part, each of its parts repeats the scale, which a first pass over the vector (begin) has found.
  *
  * A compressor of this kind is a dense_coder: its scales, its codes, and what a code adds. Everything else is in dense.c.
- * Random rounding: element i takes half-word i & 7 of the message's quick block i >> 3 (starling/rng.h; the low half of a word first), so that
- * neither the parts nor the order in which they are encoded matter.
+ * Random rounding: element i takes 16 random bits of the message's stream that depend on i alone (windows.h), so that neither the parts
+ * nor the order in which they are encoded matter.
  */
 #ifndef SL_DENSE_H
 #define SL_DENSE_H
@@ -17,6 +17,7 @@
 #include "compress/codec.h"
 #include "compress/sums.h"
 #include "compress/table.h"
+#include "compress/windows.h"
 
 enum { DENSE_PART_ELEMENTS = 65536, DENSE_BUCKET_MIN = 4 };
 
@@ -43,8 +44,8 @@ typedef struct dense_coder {
     dense_form (*form)(const sl_compressor_config *config, size_t dimension);
     /* Codes that depend on the elements alone: n of a block, straight to bytes. One pass then finds scales and codes. Else NULL, and: */
     void (*pack)(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out);
-    /* Codes of n elements of one bucket, with a random half-word each */
-    void (*encode)(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+    /* Codes of n elements of one bucket */
+    void (*encode)(const sl_compressor_config *config, const float *scale, const float *v, windows random, size_t n,
                    uint16_t *codes);
     /* Codes of one or two bits: table[c] = weight * what code c of one bucket stands for. Else NULL, and: */
     void (*table)(const sl_compressor_config *config, const float *scale, float weight, float table[TABLE_CODES]);

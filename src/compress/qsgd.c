@@ -51,7 +51,7 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
                         .code = CODE_LEVELS};
 }
 
-static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+static void encode(const sl_compressor_config *config, const float *scale, const float *v, windows random, size_t n,
                    uint16_t *codes) {
     const rounding r = sl_rounding(config->levels, *scale);
     sl_round(&r, sl_level_bits(config->levels), v, random, n, codes);

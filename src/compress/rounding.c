@@ -1,12 +1,6 @@
 /* rounding.c - see rounding.h. */
 #include "compress/rounding.h"
 
-#include "vec/for_each_cpu.h"
-
-#ifdef SL_AVX2
-#include <immintrin.h>
-#endif
-
 unsigned sl_level_bits(uint32_t levels) {
     return level_bits(levels);
 }
@@ -15,9 +9,9 @@ rounding sl_rounding(uint32_t levels, float scale) {
     return rounding_of(levels, scale);
 }
 
-static void round_plain(rounding r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+static void round_plain(rounding r, unsigned sign_at, const float *v, windows random, size_t n, uint16_t *codes) {
     for (size_t i = 0; i < n; i++)
-        codes[i] = (uint16_t)level_code(r, sign_at, v[i], random[i]);
+        codes[i] = (uint16_t)level_code(r, sign_at, v[i], window_of(random, i));
 }
 
 #ifdef SL_AVX2
@@ -30,45 +24,42 @@ SL_AVX2 static inline __attribute__((always_inline)) __m256i sum_of(const roundi
     return _mm256_add_epi32(_mm256_cvttps_epi32(unit), common ? random : _mm256_srl_epi32(random, _mm_cvtsi32_si128(16 - (int)r->bits)));
 }
 
-/* Elements 0-3 and 8-11 of sixteen, or 4-7 and 12-15: packing to 16 bits puts these in order. */
-SL_AVX2 static inline __attribute__((always_inline)) __m256 every_other_four(const float *v) {
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(v)), _mm_loadu_ps(v + 8), 1);
-}
-
-/* Sixteen at a time; returns how many it did. Packing takes signed 32 bits to 16: a float's bits, as an integer, keep their sign. */
-SL_AVX2 static inline __attribute__((always_inline)) size_t round_sixteens(const rounding *r, bool common, unsigned sign_at, const float *v,
-                                                                           const uint16_t *random, size_t n, uint16_t *codes) {
-    const __m128i bits = _mm_cvtsi32_si128(common ? 16 : (int)r->bits), to_sign = _mm_cvtsi32_si128((int)sign_at);
-    const __m256i levels = _mm256_set1_epi16((short)r->levels), zero = _mm256_setzero_si256();
+/* A block's sixteen at a time, from a block's first one on; returns how many it did. Packing takes signed 32 bits to 16: a float's bits, as an
+ * integer, keep their sign. */
+SL_AVX2 static inline __attribute__((always_inline)) size_t round_blocks(const rounding *r, bool common, unsigned sign_at, const float *v,
+                                                                         const uint32_t *blocks, size_t n, uint16_t *codes) {
+    const __m128i bits = _mm_cvtsi32_si128((int)r->bits), to_sign = _mm_cvtsi32_si128((int)sign_at);
+    const __m256i levels = _mm256_set1_epi16((short)r->levels);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const __m256 a = every_other_four(v + i), b = every_other_four(v + i + 4);
-        const __m256i u = _mm256_loadu_si256((const __m256i *)(random + i));
-        __m256i low = sum_of(r, common, a, _mm256_unpacklo_epi16(u, zero)), high = sum_of(r, common, b, _mm256_unpackhi_epi16(u, zero));
-        if (common) {
-            low = _mm256_srli_epi32(low, 16);
-            high = _mm256_srli_epi32(high, 16);
-        } else {
-            low = _mm256_srl_epi32(low, bits);
-            high = _mm256_srl_epi32(high, bits);
-        }
+    for (; i + PHILOX_WINDOWS <= n; i += PHILOX_WINDOWS, blocks += 4) {
+        const __m256 a = _mm256_loadu_ps(v + i), b = _mm256_loadu_ps(v + i + 8);
+        __m256i low, high;
+        windows_of_block(blocks, &low, &high);
+        low = sum_of(r, common, a, low);
+        high = sum_of(r, common, b, high);
+        low = common ? _mm256_srli_epi32(low, 16) : _mm256_srl_epi32(low, bits);
+        high = common ? _mm256_srli_epi32(high, 16) : _mm256_srl_epi32(high, bits);
         __m256i level = _mm256_min_epu16(_mm256_packus_epi32(low, high), levels);
         __m256i sign = _mm256_srli_epi16(_mm256_packs_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)), 15);
-        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_or_si256(level, _mm256_sll_epi16(sign, to_sign)));
+        _mm256_storeu_si256((__m256i *)(codes + i), in_order(_mm256_or_si256(level, _mm256_sll_epi16(sign, to_sign))));
     }
     return i;
 }
 
-SL_AVX2 static size_t round_avx2(const rounding *r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
-    return r->power == 1 && r->bits == 16 ? round_sixteens(r, true, sign_at, v, random, n, codes)
-                                          : round_sixteens(r, false, sign_at, v, random, n, codes);
+SL_AVX2 static size_t round_avx2(const rounding *r, unsigned sign_at, const float *v, const uint32_t *blocks, size_t n, uint16_t *codes) {
+    return r->power == 1 && r->bits == 16 ? round_blocks(r, true, sign_at, v, blocks, n, codes)
+                                          : round_blocks(r, false, sign_at, v, blocks, n, codes);
 }
 #endif
 
-void sl_round(const rounding *r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes) {
+void sl_round(const rounding *r, unsigned sign_at, const float *v, windows random, size_t n, uint16_t *codes) {
     size_t done = 0;
 #ifdef SL_AVX2
-    done = sl_has_avx2() ? round_avx2(r, sign_at, v, random, n, codes) : 0;
+    if (sl_has_avx2()) {
+        done = windows_to_block(random, n);
+        round_plain(*r, sign_at, v, random, done, codes);
+        done += round_avx2(r, sign_at, v + done, block_of(random, done), n - done, codes + done);
+    }
 #endif
-    round_plain(*r, sign_at, v + done, random + done, n - done, codes + done);
+    round_plain(*r, sign_at, v + done, windows_from(random, done), n - done, codes + done);
 }

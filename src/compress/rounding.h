@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compress/windows.h"
 #include "element/code.h"
 
 enum { ROUNDING_LEVELS_MAX = 32767 };
@@ -18,7 +19,7 @@ enum { ROUNDING_LEVELS_MAX = 32767 };
 rounding sl_rounding(uint32_t levels, float scale);
 /* Bits that hold 0 ... levels. */
 unsigned sl_level_bits(uint32_t levels);
-/* codes[i] = the level of |v[i]|, and at bit `sign_at` whether v[i] has a sign; random[i]: 16 random bits, the upper ones are used. */
-void sl_round(const rounding *r, unsigned sign_at, const float *v, const uint16_t *random, size_t n, uint16_t *codes);
+/* codes[i] = the level of |v[i]|, and at bit `sign_at` whether v[i] has a sign; of random's windows the upper bits are used. */
+void sl_round(const rounding *r, unsigned sign_at, const float *v, windows random, size_t n, uint16_t *codes);
 
 #endif

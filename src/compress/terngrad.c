@@ -24,7 +24,7 @@ FOR_EACH_CPU static void to_ternary(uint16_t *codes, size_t n) {
         codes[i] = (uint16_t)ternary_code(codes[i]);
 }
 
-static void encode(const sl_compressor_config *config, const float *scale, const float *v, const uint16_t *random, size_t n,
+static void encode(const sl_compressor_config *config, const float *scale, const float *v, windows random, size_t n,
                    uint16_t *codes) {
     const rounding r = sl_rounding(1, *scale);
     (void)config;

@@ -62,7 +62,7 @@ SL_SHARED uint32_t threshold_code(float tau, float v) {
     return (uint32_t)(v >= tau) | (uint32_t)(v <= -tau) << 1;
 }
 
-/* ---- natural: half-word u stands for (u + 1/2) / 2^16 of the mantissa's range, so that a power of two never carries ---- */
+/* ---- natural: a random u stands for (u + 1/2) / 2^16 of the mantissa's range, so that a power of two never carries ---- */
 
 /* The sum cannot carry into the sign: |v| <= 2^127. */
 SL_SHARED uint32_t natural_code(float v, uint32_t random) {

@@ -39,6 +39,24 @@ SL_SHARED uint32_t philox_half(const uint32_t block[4], unsigned i) {
     return block[i / 2] >> 16 * (i % 2) & 0xFFFFu;
 }
 
+enum { PHILOX_WINDOWS = 16 };
+
+/* Window i, 0 to 15, of a block: the 16 bits from its byte i on, the last one's upper half being byte 0. Each is uniform; two that are neighbours
+ * share a byte. */
+SL_SHARED uint32_t philox_window(const uint32_t block[4], unsigned i) {
+    const uint64_t two = block[i / 4] | (uint64_t)block[(i / 4 + 1) % 4] << 32;
+    return (uint32_t)(two >> 8 * (i % 4)) & 0xFFFFu;
+}
+
+/* Window i then is what window i + 8 was. */
+SL_SHARED void philox_half_turn(uint32_t block[4]) {
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t word = block[i];
+        block[i] = block[i + 2];
+        block[i + 2] = word;
+    }
+}
+
 /* The word's number below n (Lemire 2019); false: rejected, the next word is asked. */
 SL_SHARED int philox_below(uint32_t word, uint32_t n, uint32_t *out) {
     const uint64_t product = (uint64_t)word * n;

@@ -250,11 +250,16 @@ static int scales_of(const sl_compressor_config *c, const float *v, size_t from,
     return 1;
 }
 
-static uint32_t half_word(const sl_message *m, size_t i) {
+static uint32_t random_byte(const sl_message *m, size_t block, size_t i) {
     sl_rng_key key = {m->seed, m->exchange, m->sender, SL_PURPOSE_COMPRESS | m->stage << 8};
-    uint32_t block[4];
-    sl_rng_quick_block(&key, (uint32_t)(i >> 3), block);
-    return block[(i & 7) >> 1] >> (i & 1) * 16 & 0xFFFF;
+    uint32_t words[4];
+    sl_rng_quick_block(&key, (uint32_t)block, words);
+    return words[i >> 2] >> (i & 3) * 8 & 0xFF;
+}
+
+/* Two bytes of sixteen in a ring. */
+static uint32_t random_bits(const sl_message *m, size_t i) {
+    return random_byte(m, i >> 4, i & 15) | random_byte(m, i >> 4, (i + 1) & 15) << 8;
 }
 
 /* |x| levels / scale, in units of 2^-bits, plus a random number below one level. */
@@ -293,12 +298,12 @@ static uint32_t code_of(const sl_compressor_config *c, const sl_message *m, cons
     case SL_COMPRESSOR_BFLOAT16:
         return bits_of((float)nearest(x, 8, -133)) >> 16 | sign << 15;
     case SL_COMPRESSOR_QSGD:
-        return round_up_or_down(x, c->levels, scale[0], half_word(m, i)) | sign << level_bits(c->levels);
+        return round_up_or_down(x, c->levels, scale[0], random_bits(m, i)) | sign << level_bits(c->levels);
     case SL_COMPRESSOR_TERNGRAD:
-        level = round_up_or_down(x, 1, scale[0], half_word(m, i));
+        level = round_up_or_down(x, 1, scale[0], random_bits(m, i));
         return level << sign;
     case SL_COMPRESSOR_NATURAL:
-        return (uint32_t)(((uint64_t)(bits_of(x) & 0x7FFFFFFF) * 2 + half_word(m, i) * 256 + 128) >> 24) | sign << 8;
+        return (uint32_t)(((uint64_t)(bits_of(x) & 0x7FFFFFFF) * 2 + random_bits(m, i) * 256 + 128) >> 24) | sign << 8;
     case SL_COMPRESSOR_THRESHOLD:
         return x >= (float)c->threshold ? 1 : x <= -(float)c->threshold ? 2 : 0;
     default:

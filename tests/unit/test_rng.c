@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "element/philox.h"
 #include "harness.h"
 #include "starling/rng.h"
 
@@ -93,6 +94,53 @@ START_TEST(quick_half_words_fill_the_square_evenly) {
     }
     ck_assert_double_lt(fabs(unevenness(upper, SIDE * SIDE, (double)PAIRS / (SIDE * SIDE))), 5);
     ck_assert_double_lt(fabs(unevenness(lower, SIDE * SIDE, (double)PAIRS / (SIDE * SIDE))), 5);
+}
+END_TEST
+
+/* ---- windows: sixteen bits of a block for each of sixteen elements, by which stochastic rounding goes ---- */
+
+START_TEST(windows_are_two_bytes_of_sixteen_in_a_ring) {
+    uint8_t bytes[PHILOX_WINDOWS];
+    uint32_t block[4], turned[4];
+    for (unsigned b = 0; b < PHILOX_WINDOWS; b++)
+        bytes[b] = (uint8_t)(17 * b + 3);
+    memcpy(block, bytes, sizeof block);
+    memcpy(turned, bytes, sizeof turned);
+    philox_half_turn(turned);
+    for (unsigned i = 0; i < PHILOX_WINDOWS; i++) {
+        ck_assert_uint_eq(philox_window(block, i), bytes[i] | bytes[(i + 1) % PHILOX_WINDOWS] << 8);
+        ck_assert_uint_eq(philox_window(turned, i), philox_window(block, (i + 8) % PHILOX_WINDOWS));
+    }
+}
+END_TEST
+
+/* Is window i of a block below `draws`, as a rounding up with probability draws / 65536 would ask? */
+static uint32_t goes_up(const uint32_t *words, size_t i, uint32_t draws) {
+    return philox_window(words + 4 * (i / PHILOX_WINDOWS), i % PHILOX_WINDOWS) < draws;
+}
+
+START_TEST(windows_give_each_probability_and_neighbours_hardly_depend_on_each_other) {
+    enum { ELEMENTS = QUICK_BLOCKS * PHILOX_WINDOWS, FARTHEST = 9 };
+    static const uint32_t draws[] = {1, 128, 300, 21845, 32768, 32896, 65408, 65535};
+    static uint32_t words[4 * QUICK_BLOCKS];
+    const sl_rng_key key = {77, 4, 2, SL_PURPOSE_COMPRESS};
+    sl_rng_quick_blocks(&key, 0, QUICK_BLOCKS, words);
+    for (size_t d = 0; d < sizeof draws / sizeof *draws; d++) {
+        const double p = draws[d] / 65536.0, one_in = p * (1 - p);
+        uint32_t up = 0, both[FARTHEST + 1] = {0};
+        for (size_t i = 0; i < ELEMENTS; i++) {
+            const uint32_t mine = goes_up(words, i, draws[d]);
+            up += mine;
+            for (size_t far = 1; far <= FARTHEST; far++)
+                both[far] += mine & goes_up(words, i / PHILOX_WINDOWS * PHILOX_WINDOWS + (i + far) % PHILOX_WINDOWS, draws[d]);
+        }
+        /* A neighbour's share of a window's bits is within 2^-8 of a step; the mean's own variance grows by as much. */
+        ck_assert_double_lt(fabs(up / (double)ELEMENTS - p), 5 * sqrt(1.02 * one_in / ELEMENTS));
+        for (size_t far = 1; far <= FARTHEST; far++) {
+            const double covariance = both[far] / (double)ELEMENTS - p * p, noise = 5 * sqrt((p * p * (1 - p * p) + 4 * p * p * one_in) / ELEMENTS) + 1e-7;
+            ck_assert_msg(fabs(covariance) < noise + (far == 1 ? 0x1p-10 : 0), "at %zu: covariance %g, noise %g, for %u of 65536", far, covariance, noise, draws[d]);
+        }
+    }
 }
 END_TEST
 
@@ -197,6 +245,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("rng");
     ADD_TESTS(suite, "philox", philox_gives_the_published_answers, philox_of_seven_rounds_gives_the_published_answers, a_cursor_reads_the_stream_in_order);
+    ADD_TESTS(suite, "windows", windows_are_two_bytes_of_sixteen_in_a_ring, windows_give_each_probability_and_neighbours_hardly_depend_on_each_other);
     ADD_TESTS(suite, "seven rounds", quick_bits_are_uniform_and_do_not_depend_on_those_next_to_them, quick_half_words_fill_the_square_evenly,
               quick_blocks_of_neighbouring_keys_have_nothing_in_common);
     ADD_TESTS(suite, "draws", below_is_uniform_and_in_range, normal_has_mean_0_and_variance_1, shuffle_is_a_permutation, shuffle_is_that_of_fisher_and_yates);
