@@ -114,25 +114,13 @@ void sl_dense_describe(const sl_codec *c, sl_coding *out) {
 
 /* ---- encoding ---- */
 
-enum { AHEAD = SL_BLOCK / 2, STRIDE = SL_BLOCK / 2, LINE = 16 };
+enum { AHEAD = SL_BLOCK / 2, LINE = 16 };
 
-/* Asks for STRIDE elements, which lie AHEAD: the processor does so itself, but not over the end of a page, and a page is a block. All of a
- * block would be more lines than a core can wait for at once. */
+/* Asks for AHEAD elements: the processor does so itself, but not over the end of a page, and a page is a block. All of a block would be more
+ * lines than a core can wait for at once. NULL: for none. */
 static void look_ahead(const float *v) {
-    for (size_t i = 0; i < STRIDE; i += LINE)
+    for (size_t i = 0; v != NULL && i < AHEAD; i += LINE)
         __builtin_prefetch(v + i);
-}
-
-/* Random bits of the elements [at, at + n), a block. */
-static windows draw(const sl_encoder *e, const float *memory, size_t at, size_t n, uint32_t blocks[SL_BLOCK / 4]) {
-    const sl_rng_key key = sl_message_key(&e->message);
-    for (size_t o = 0; o < n; o += STRIDE) {
-        if (memory != NULL)
-            look_ahead(memory + AHEAD + o);
-        const size_t count = (smallest(n - o, STRIDE) + PHILOX_WINDOWS - 1) / PHILOX_WINDOWS;
-        sl_rng_quick_blocks(&key, (uint32_t)((at + o) / PHILOX_WINDOWS), count, blocks + o / 4);
-    }
-    return (windows){blocks, 0};
 }
 
 /* Codes of a block [at, at + n), which is at v, into `out`. scales: of the buckets from the block's first on; memory: where the vector has
@@ -140,13 +128,16 @@ static windows draw(const sl_encoder *e, const float *memory, size_t at, size_t 
 static void code_block(const sl_encoder *e, const dense_form *f, const float *scales, const float *memory, const float *v, size_t at,
                        size_t n, uint8_t *out) {
     const dense_coder *coder = coder_of(&e->codec->config);
+    const sl_rng_key key = sl_message_key(&e->message);
+    uint32_t random[SL_BLOCK / 4];
     uint16_t codes[SL_BLOCK];
-    uint32_t blocks[SL_BLOCK / 4];
-    const windows random = draw(e, memory, at, n, blocks);
+    look_ahead(memory != NULL ? memory + AHEAD : NULL);
+    sl_rng_quick_blocks(&key, (uint32_t)(at / PHILOX_WINDOWS), (n + PHILOX_WINDOWS - 1) / PHILOX_WINDOWS, random);
+    look_ahead(memory != NULL ? memory + 2 * AHEAD : NULL);
     size_t left = f->bucket - at % f->bucket;
     for (size_t o = 0, run; o < n; o += run, left = f->bucket, scales += f->scale->floats) {
         run = smallest(left, n - o);
-        coder->encode(&e->codec->config, scales, v + o, windows_from(random, o), run, codes + o);
+        coder->encode(&e->codec->config, scales, v + o, (windows){random, o}, run, codes + o);
     }
     sl_pack(codes, n, f->width, out);
 }
