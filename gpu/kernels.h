@@ -64,6 +64,42 @@ typedef struct four {
     float v[FOUR];
 } __attribute__((aligned(16))) four;
 
+/* Of memory that no thread of the launch writes, so that a GPU may read it before what is written. */
+SL_SHARED float read_one(const float *at) {
+#ifdef __CUDA_ARCH__
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
+/* The same of `span` floats: four, which lie on 16 bytes, or one. */
+SL_SHARED four read_span(const float *at, uint32_t span) {
+    four out = {{0, 0, 0, 0}};
+#ifdef __CUDA_ARCH__
+    if (span == FOUR) {
+        const float4 v = __ldg((const float4 *)at);
+        out.v[0] = v.x;
+        out.v[1] = v.y;
+        out.v[2] = v.z;
+        out.v[3] = v.w;
+    }
+#else
+    if (span == FOUR)
+        out = *(const four *)at;
+#endif
+    else
+        out.v[0] = read_one(at);
+    return out;
+}
+
+SL_SHARED void write_span(float *at, four v, uint32_t span) {
+    if (span == FOUR)
+        *(four *)at = v;
+    else
+        *at = v.v[0];
+}
+
 SL_SHARED size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }

@@ -4,9 +4,12 @@
 
 #include <math.h>
 
-#include "element/shared.h"
+#include "gpu/kernels.h"
 
-enum { SLICE = 64 };
+enum {
+    SLICE = 64,
+    BATCH = 8 /* rows that a thread asks for before it writes one */
+};
 
 SL_SHARED uint32_t least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
@@ -28,6 +31,7 @@ typedef struct add_rows_args {
 SL_SHARED void add_rows(const add_rows_args *a, size_t i) {
     const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns, end = least(a->rows, (g + 1) * SLICE);
     double sum = 0;
+    SL_UNROLL(16)
     for (uint32_t row = g * SLICE; row < end; row++)
         sum += a->in[(size_t)row * columns + k];
     a->out[i] = sum;
@@ -65,14 +69,24 @@ typedef struct take_rows_args {
 SL_SHARED void take_rows(const take_rows_args *a, size_t i) {
     const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns, end = least(a->rows, (g + 1) * SLICE);
     float sum = 0;
-    for (uint32_t row = g * SLICE; row < end; row++) {
-        const size_t at = (size_t)row * columns + k;
-        float d = a->d[at];
-        if (a->y != NULL)
-            a->d[at] = d = a->y[at] > 0 ? d : 0;
-        if (a->d_shortcut != NULL)
-            a->d_shortcut[at] = a->add_shortcut ? a->d_shortcut[at] + d : d;
-        sum += d;
+    for (uint32_t first = g * SLICE; first < end; first += BATCH) {
+        float d[BATCH];
+        SL_UNROLL(8)
+        for (uint32_t b = 0; b < BATCH; b++) {
+            const size_t at = (size_t)least(first + b, end - 1) * columns + k;
+            d[b] = a->y == NULL || read_one(a->y + at) > 0 ? a->d[at] : 0;
+        }
+        SL_UNROLL(8)
+        for (uint32_t b = 0; b < BATCH; b++) {
+            const size_t at = (size_t)(first + b) * columns + k;
+            if (first + b >= end)
+                continue;
+            if (a->y != NULL)
+                a->d[at] = d[b];
+            if (a->d_shortcut != NULL)
+                a->d_shortcut[at] = a->add_shortcut ? a->d_shortcut[at] + d[b] : d[b];
+            sum += d[b];
+        }
     }
     if (a->sums != NULL)
         a->sums[i] = (double)sum;

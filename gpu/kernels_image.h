@@ -36,18 +36,23 @@ typedef struct unfold_args {
     uint32_t span;
 } unfold_args;
 
+/* Thread i has `span` channels of one window. */
 SL_SHARED void unfold(const unfold_args *a, size_t i) {
     const sliding s = a->s;
-    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span, tap = (uint32_t)i / spans;
-    const uint32_t taps = s.window_height * s.window_width, t = tap % taps, pixel = tap / taps;
+    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span, pixel = (uint32_t)i / spans;
     const uint32_t q = pixel % s.out_width, p = pixel / s.out_width % s.out_height, row = pixel / (s.out_width * s.out_height);
-    /* Beyond the edge on either side: too large a number. */
-    const uint32_t y = p * s.stride + t / s.window_width - s.padding, x = q * s.stride + t % s.window_width - s.padding;
-    float *to = a->columns + i * a->span;
-    const int inside = y < s.in_height && x < s.in_width;
-    const float *from = a->x + ((size_t)(row * s.in_height + (inside ? y : 0)) * s.in_width + (inside ? x : 0)) * s.channels + c;
-    for (uint32_t e = 0; e < a->span; e++)
-        to[e] = inside ? from[e] : 0;
+    const uint32_t top = p * s.stride - s.padding, left = q * s.stride - s.padding; /* beyond the edge on either side: too large a number */
+    const float *from = a->x + (size_t)row * s.in_height * s.in_width * s.channels + c;
+    float *to = a->columns + (size_t)pixel * s.window_height * s.window_width * s.channels + c;
+    for (uint32_t y = top; y != top + s.window_height; y++) {
+        SL_UNROLL(3)
+        for (uint32_t x = left; x != left + s.window_width; x++, to += s.channels) {
+            four v = {{0, 0, 0, 0}};
+            if (y < s.in_height && x < s.in_width)
+                v = read_span(from + ((size_t)y * s.in_width + x) * s.channels, a->span);
+            write_span(to, v, a->span);
+        }
+    }
 }
 
 /* Each number of x gets what unfold made of it: a sum over the windows that cover it. */
@@ -66,17 +71,22 @@ SL_SHARED void fold(const fold_args *a, size_t i) {
     const cover down = cover_of(y, s.window_height, s.stride, s.padding, s.out_height);
     const cover right = cover_of(x, s.window_width, s.stride, s.padding, s.out_width);
     const size_t depth = (size_t)s.window_height * s.window_width * s.channels;
-    float sums[4] = {0, 0, 0, 0};
-    for (uint32_t p = down.first; p < down.end; p++)
+    float *to = a->x + i * a->span;
+    four sum = {{0, 0, 0, 0}};
+    for (uint32_t p = down.first; p < down.end; p++) {
+        SL_UNROLL(3)
         for (uint32_t q = right.first; q < right.end; q++) {
             const uint32_t tap = (y + s.padding - p * s.stride) * s.window_width + x + s.padding - q * s.stride;
             const float *from = a->columns + ((size_t)(row * s.out_height + p) * s.out_width + q) * depth + (size_t)tap * s.channels + c;
-            for (uint32_t e = 0; e < a->span; e++)
-                sums[e] += from[e];
+            const four v = read_span(from, a->span);
+            for (int e = 0; e < FOUR; e++)
+                sum.v[e] += v.v[e];
         }
-    float *to = a->x + i * a->span;
-    for (uint32_t e = 0; e < a->span; e++)
-        to[e] = a->add ? to[e] + sums[e] : sums[e];
+    }
+    for (uint32_t e = 0; e < FOUR; e++)
+        if (a->add && e < a->span)
+            sum.v[e] = to[e] + sum.v[e];
+    write_span(to, sum, a->span);
 }
 
 /* ---- pools: thread i has number i of y, or of d_in ---- */
@@ -179,6 +189,7 @@ SL_SHARED void add_moments(const add_moments_args *a, size_t i) {
     const uint32_t g = (uint32_t)i / a->channels, k = (uint32_t)i % a->channels, end = least(a->positions, (g + 1) * SLICE);
     const float zero = a->x[k];
     float sum = 0, square = 0;
+    SL_UNROLL(16)
     for (uint32_t p = g * SLICE; p < end; p++) {
         const float v = a->x[(size_t)p * a->channels + k] - zero;
         sum += v;
@@ -236,22 +247,32 @@ SL_SHARED size_t detour_of(const detour *d, uint32_t p) {
     return ((size_t)(row * d->from_height + line * d->stride) * d->from_width + (size_t)column * d->stride) * d->channels;
 }
 
-/* y = relu?(s (x - m) / sqrt(v + epsilon) + t + shortcut?) */
+/* y = relu?(s (x - m) / sqrt(v + epsilon) + t + shortcut?), of `span` channels. */
 typedef struct normalise_args {
     const float *x, *scale, *shift, *saved, *shortcut; /* shortcut: or NULL */
     float *y;
-    uint32_t channels;
+    uint32_t channels, span; /* span: 4 only where it divides the shortcut's channels too */
     detour from;
     int relu;
 } normalise_args;
 
 SL_SHARED void normalise(const normalise_args *a, size_t i) {
-    const uint32_t k = (uint32_t)i % a->channels;
-    const float factor = a->scale[k] * a->saved[a->channels + k];
-    float v = factor * a->x[i] + (a->shift[k] - factor * a->saved[k]);
-    if (a->shortcut != NULL && k < a->from.channels)
-        v += a->shortcut[detour_of(&a->from, (uint32_t)i / a->channels) + k];
-    a->y[i] = a->relu ? rectified(v) : v;
+    const uint32_t spans = a->channels / a->span, k = (uint32_t)i % spans * a->span;
+    const int has_shortcut = a->shortcut != NULL && k < a->from.channels;
+    four v = read_span(a->x + i * a->span, a->span), more = {{0, 0, 0, 0}};
+    if (has_shortcut)
+        more = read_span(a->shortcut + detour_of(&a->from, (uint32_t)i / spans) + k, a->span);
+    SL_UNROLL(4)
+    for (uint32_t e = 0; e < FOUR; e++) {
+        const uint32_t channel = e < a->span ? k + e : k;
+        const float factor = read_one(a->scale + channel) * read_one(a->saved + a->channels + channel);
+        v.v[e] = factor * v.v[e] + (read_one(a->shift + channel) - factor * read_one(a->saved + channel));
+        if (has_shortcut)
+            v.v[e] += more.v[e];
+        if (a->relu)
+            v.v[e] = rectified(v.v[e]);
+    }
+    write_span(a->y + i * a->span, v, a->span);
 }
 
 /* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums d and d (x - m) over a slice of channel k. */
@@ -268,17 +289,28 @@ SL_SHARED void take_normalised(const take_normalised_args *a, size_t i) {
     const uint32_t channels = a->channels, g = (uint32_t)i / channels, k = (uint32_t)i % channels, end = least(a->positions, (g + 1) * SLICE);
     const float mean = a->saved[k];
     float sum = 0, product = 0;
-    for (uint32_t p = g * SLICE; p < end; p++) {
-        const size_t at = (size_t)p * channels + k;
-        float d = a->d[at];
-        if (a->y != NULL)
-            a->d[at] = d = a->y[at] > 0 ? d : 0;
-        if (a->d_shortcut != NULL && k < a->from.channels) {
-            float *to = a->d_shortcut + detour_of(&a->from, p) + k;
-            *to = a->add_shortcut ? *to + d : d;
+    for (uint32_t first = g * SLICE; first < end; first += BATCH) {
+        float d[BATCH], x[BATCH];
+        SL_UNROLL(8)
+        for (uint32_t b = 0; b < BATCH; b++) {
+            const size_t at = (size_t)least(first + b, end - 1) * channels + k;
+            d[b] = a->y == NULL || read_one(a->y + at) > 0 ? a->d[at] : 0;
+            x[b] = read_one(a->x + at);
         }
-        sum += d;
-        product += d * (a->x[at] - mean);
+        SL_UNROLL(8)
+        for (uint32_t b = 0; b < BATCH; b++) {
+            const uint32_t p = first + b;
+            if (p >= end)
+                continue;
+            if (a->y != NULL)
+                a->d[(size_t)p * channels + k] = d[b];
+            if (a->d_shortcut != NULL && k < a->from.channels) {
+                float *to = a->d_shortcut + detour_of(&a->from, p) + k;
+                *to = a->add_shortcut ? *to + d[b] : d[b];
+            }
+            sum += d[b];
+            product += d[b] * (x[b] - mean);
+        }
     }
     a->sums[(size_t)g * 2 * channels + k] = (double)product;
     a->sums[(size_t)g * 2 * channels + channels + k] = (double)sum;
@@ -303,17 +335,27 @@ SL_SHARED void settle_factors(const settle_factors_args *a, size_t i) {
     a->factors[2 * a->channels + i] = (float)(-(double)slope * a->g[a->channels + i] / a->positions) - by_x * a->saved[i];
 }
 
+/* dx of `span` channels. */
 typedef struct give_normalised_args {
     const float *x, *d, *factors;
     float *d_in;
-    uint32_t channels;
+    uint32_t channels, span;
     int add;
 } give_normalised_args;
 
 SL_SHARED void give_normalised(const give_normalised_args *a, size_t i) {
-    const uint32_t k = (uint32_t)i % a->channels;
-    const float v = a->factors[k] * a->d[i] + (a->factors[a->channels + k] * a->x[i] + a->factors[2 * a->channels + k]);
-    a->d_in[i] = a->add ? a->d_in[i] + v : v;
+    const uint32_t k = (uint32_t)i % (a->channels / a->span) * a->span;
+    float *to = a->d_in + i * a->span;
+    const four x = read_span(a->x + i * a->span, a->span), d = read_span(a->d + i * a->span, a->span);
+    four v = {{0, 0, 0, 0}};
+    SL_UNROLL(4)
+    for (uint32_t e = 0; e < FOUR; e++) {
+        const float *factors = a->factors + (e < a->span ? k + e : k);
+        v.v[e] = read_one(factors) * d.v[e] + (read_one(factors + a->channels) * x.v[e] + read_one(factors + 2 * (size_t)a->channels));
+        if (a->add && e < a->span)
+            v.v[e] = to[e] + v.v[e];
+    }
+    write_span(to, v, a->span);
 }
 
 #endif

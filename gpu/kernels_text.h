@@ -49,6 +49,7 @@ typedef struct gather_positions_args {
 
 SL_SHARED void gather_positions(const gather_positions_args *a, size_t i) {
     double sum = 0;
+    SL_UNROLL(16)
     for (uint32_t row = 0; row < a->rows; row++)
         sum += (double)a->d[(size_t)row * a->size + i];
     a->g[i] = (float)sum;
@@ -202,6 +203,7 @@ typedef position_args take_positions_args;
 SL_SHARED void take_positions(const take_positions_args *a, size_t i) {
     const uint32_t n = a->n, g = (uint32_t)i / n, k = (uint32_t)i % n, end = least(a->positions, (g + 1) * SLICE);
     float sum = 0, product = 0;
+    SL_UNROLL(8)
     for (uint32_t p = g * SLICE; p < end; p++) {
         const size_t at = (size_t)p * n + k;
         const float d = a->d[at];

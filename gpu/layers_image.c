@@ -36,7 +36,7 @@ static sl_layer_memory conv2d_memory(const sl_layer *l, uint32_t rows) {
     return (sl_layer_memory){.scratch = larger(windows, sums)};
 }
 
-/* Channels that one thread moves. */
+/* Channels that one thread moves: activations and their gradients lie on 64 bytes. */
 static uint32_t span_of(const sl_layer *l) {
     return l->in.channels % FOUR == 0 ? (uint32_t)FOUR : 1;
 }
@@ -44,7 +44,7 @@ static uint32_t span_of(const sl_layer *l) {
 static void find_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
     const sl_layer *l = c->layer;
     launch_unfold(&(unfold_args){c->in + first * sl_shape_size(l->in), c->scratch, sliding_of(l), span_of(l)},
-                  rows * pixels_of(l) * depth_of(l) / span_of(l));
+                  rows * pixels_of(l) * l->in.channels / span_of(l));
 }
 
 static void conv2d_forward(const sl_layer_call *c) {
@@ -167,8 +167,9 @@ static void norm_forward(const sl_layer_call *c) {
         launch_recall_moments(&(recall_moments_args){c->kept, c->saved, channels}, channels);
     else
         norm_statistics(c);
-    launch_normalise(&(normalise_args){c->in, c->w, c->w + channels, c->saved, c->shortcut, c->out, channels, detour_from(c), c->layer->relu},
-                     (size_t)positions_of(c->layer, c->rows) * channels);
+    const uint32_t span = c->shortcut != NULL && c->shortcut_shape.channels % FOUR != 0 ? 1 : span_of(c->layer);
+    launch_normalise(&(normalise_args){c->in, c->w, c->w + channels, c->saved, c->shortcut, c->out, channels, span, detour_from(c), c->layer->relu},
+                     (size_t)positions_of(c->layer, c->rows) * channels / span);
 }
 
 static void norm_backward(const sl_layer_call *c) {
@@ -183,8 +184,9 @@ static void norm_backward(const sl_layer_call *c) {
                            slices * channels);
     sums = finish_sums(sums, slices, 2 * (size_t)channels, NULL, NULL);
     launch_settle_factors(&(settle_factors_args){sums, c->w, c->saved, c->g, c->scratch, positions, channels}, channels);
+    const uint32_t span = span_of(c->layer);
     if (c->d_in != NULL)
-        launch_give_normalised(&(give_normalised_args){c->in, c->d_out, c->scratch, c->d_in, channels, c->add_in}, (size_t)positions * channels);
+        launch_give_normalised(&(give_normalised_args){c->in, c->d_out, c->scratch, c->d_in, channels, span, c->add_in}, (size_t)positions * channels / span);
 }
 
 const sl_layer_ops conv2d_layer = {conv2d_memory, conv2d_forward, conv2d_backward};
