@@ -12,7 +12,7 @@
 
 enum {
     COPY_BYTES = 1 << 20,        /* of one background copy, or one part */
-    SPLITS_MAX = 4096,           /* threads that look for the largest element of one bucket */
+    SPLITS_MAX = 1 << 17,        /* threads that look for the largest element of one bucket */
     ELEMENTS_OF_SPLIT = 64,
     SCAN_LEVELS = 8,             /* FAN^8 > 2^32 */
     DRAWN_BY_ONE = 64            /* elements that are not worth a launch */

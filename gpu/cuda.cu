@@ -24,9 +24,10 @@ namespace {
 
 enum way { WORK, IN, OUT, WAYS };
 
+/* Streams are opened when they are first needed: a GPU takes eight at a time by default, and those beyond wait for one of the others. */
 struct lane {
     bool entered;
-    cudaStream_t streams[WAYS];
+    cudaStream_t streams[WAYS]; /* NULL: not needed yet */
     cudaEvent_t ready; /* what `work` had been given when the last background copy out was asked for */
 };
 
@@ -79,16 +80,14 @@ void put_products_on(cudaStream_t stream) {
 /* A thread that ends leaves nothing behind. The program's first thread, which ends with it, does not come here. */
 void leave_lane(void *) {
     for (cudaStream_t stream : mine.streams)
-        check(cudaStreamDestroy(stream), "closing a stream");
+        if (stream != NULL)
+            check(cudaStreamDestroy(stream), "closing a stream");
     check(cudaEventDestroy(mine.ready), "closing an event");
     mine = lane();
 }
 
-bool open_streams(cudaStream_t streams[WAYS]) {
-    bool opened = true;
-    for (int way = 0; way < WAYS && opened; way++)
-        opened = check(cudaStreamCreateWithFlags(&streams[way], cudaStreamNonBlocking), "creating a stream");
-    return opened;
+bool open_stream(cudaStream_t *stream) {
+    return *stream != NULL || check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "creating a stream");
 }
 
 bool open_event(cudaEvent_t *event) {
@@ -98,14 +97,23 @@ bool open_event(cudaEvent_t *event) {
 lane *lane_of_thread() {
     if (!mine.entered) {
         mine.entered = true;
-        if (check(cudaSetDevice(chosen), "choosing the device") && open_streams(mine.streams) && open_event(&mine.ready))
+        if (check(cudaSetDevice(chosen), "choosing the device") && open_event(&mine.ready))
             pthread_setspecific(leaving, &mine);
     }
     return &mine;
 }
 
 cudaStream_t stream_of(way way) {
-    return lane_of_thread()->streams[way];
+    lane *l = lane_of_thread();
+    open_stream(&l->streams[way]);
+    return l->streams[way];
+}
+
+/* Waits for what the thread has begun there. */
+void await_stream(way way, const char *operation) {
+    const cudaStream_t stream = lane_of_thread()->streams[way];
+    if (stream != NULL)
+        check(cudaStreamSynchronize(stream), operation);
 }
 
 } // namespace
@@ -154,7 +162,7 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;
     const bool opened = check(cudaSetDevice(index), "choosing the device") &&
                         check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "setting the device's flags") &&
-                        open_streams(notices) && pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL &&
+                        open_stream(&notices[WORK]) && open_stream(&notices[IN]) && open_stream(&notices[OUT]) && pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL &&
                         open_products();
     if (!opened)
         snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index, failed_operation ? failed_operation : "creating a key", failure ? failure : "no key is left");
@@ -174,10 +182,9 @@ int device_status(char text[DEVICE_TEXT_MAX]) {
 }
 
 int device_fence(char text[DEVICE_TEXT_MAX]) {
-    const lane *l = lane_of_thread();
-    check(cudaStreamSynchronize(l->streams[WORK]), "a kernel or copy");
-    check(cudaStreamSynchronize(l->streams[IN]), "a background copy to the device");
-    check(cudaStreamSynchronize(l->streams[OUT]), "a background copy from the device");
+    await_stream(WORK, "a kernel or copy");
+    await_stream(IN, "a background copy to the device");
+    await_stream(OUT, "a background copy from the device");
     return device_status(text);
 }
 
@@ -229,9 +236,9 @@ void device_clear(void *memory, size_t bytes) {
 
 /* Waits, whatever memory `host` is: that pageable memory has been read on return is likely, but not promised. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
-    const lane *l = lane_of_thread();
-    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, l->streams[WORK]), "a copy to the device");
-    check(cudaStreamSynchronize(l->streams[WORK]), "a copy to the device");
+    const cudaStream_t work = stream_of(WORK);
+    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, work), "a copy to the device");
+    check(cudaStreamSynchronize(work), "a copy to the device");
 }
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
@@ -239,18 +246,19 @@ void device_copy_in_later(void *to, const void *host, size_t bytes) {
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
-    const lane *l = lane_of_thread();
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, l->streams[WORK]), "a copy from the device");
-    check(cudaStreamSynchronize(l->streams[WORK]), "a copy from the device");
+    const cudaStream_t work = stream_of(WORK);
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, work), "a copy from the device");
+    check(cudaStreamSynchronize(work), "a copy from the device");
 }
 
 /* ---- background copies and marks ---- */
 
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
-    const lane *l = lane_of_thread();
-    check(cudaEventRecord(l->ready, l->streams[WORK]), "recording an event");
-    check(cudaStreamWaitEvent(l->streams[OUT], l->ready, 0), "waiting for an event");
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, l->streams[OUT]), "a background copy from the device");
+    const cudaStream_t work = stream_of(WORK), out = stream_of(OUT);
+    const cudaEvent_t ready = lane_of_thread()->ready;
+    check(cudaEventRecord(ready, work), "recording an event");
+    check(cudaStreamWaitEvent(out, ready, 0), "waiting for an event");
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, out), "a background copy from the device");
 }
 
 static void set_mark(sl_mark *mark, way way) {
@@ -260,9 +268,9 @@ static void set_mark(sl_mark *mark, way way) {
 }
 
 void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied) {
-    const lane *l = lane_of_thread();
-    check(cudaStreamWaitEvent(l->streams[IN], after->event, 0), "waiting for an event");
-    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, l->streams[IN]), "a background copy to the device");
+    const cudaStream_t in = stream_of(IN);
+    check(cudaStreamWaitEvent(in, after->event, 0), "waiting for an event");
+    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, in), "a background copy to the device");
     set_mark(copied, IN);
 }
 

@@ -19,6 +19,7 @@
 
 enum {
     INPUTS = 8,     /* of one combine; more are added in further launches */
+    TOGETHER = 4,   /* inputs that a thread asks for before it adds the first */
     FOUR = 4,       /* elements of a thread in element-wise operations */
     EIGHT = 8,      /* elements, codes or indices of a thread that packs: `width` whole bytes */
     WORD_BITS = 64, /* of a bitmap */
@@ -36,23 +37,35 @@ enum {
 #define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits) X(pick_digit)
 
 #ifdef __CUDA_ARCH__
-#define ATOMIC_ADD(at, value) atomicAdd((unsigned int *)(at), (unsigned int)(value))
-#define ATOMIC_MAX(at, value) atomicMax((unsigned int *)(at), (unsigned int)(value))
+/* Lanes of a warp that mean the same number agree on one atomic operation: thousands of them on one address would wait for each other. */
+SL_SHARED uint32_t lanes_at(const void *at) {
+    return __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)at);
+}
+SL_SHARED int is_first_of(uint32_t lanes) {
+    return threadIdx.x % 32 == (uint32_t)__ffs((int)lanes) - 1; /* blocks have one dimension */
+}
+SL_SHARED void add_together(uint32_t *at, uint32_t value) {
+    const uint32_t lanes = lanes_at(at), sum = __reduce_add_sync(lanes, value);
+    if (is_first_of(lanes))
+        atomicAdd(at, sum);
+}
+SL_SHARED void raise_together(uint32_t *at, uint32_t value) {
+    const uint32_t lanes = lanes_at(at), largest = __reduce_max_sync(lanes, value);
+    if (is_first_of(lanes))
+        atomicMax(at, largest);
+}
+#define ATOMIC_ADD(at, value) add_together(at, value)
+#define ATOMIC_MAX(at, value) raise_together(at, value)
 #define ATOMIC_OR(at, value) atomicOr((unsigned long long *)(at), (unsigned long long)(value))
 #define BITS_SET(word) ((uint32_t)__popcll((long long)(word)))
 #define LOWEST_BIT(word) ((uint32_t)(__ffsll((long long)(word)) - 1))
 #else
-SL_SHARED uint32_t plain_add(uint32_t *at, uint32_t value) {
-    const uint32_t before = *at;
-    *at += value;
-    return before;
-}
 SL_SHARED uint64_t plain_or(uint64_t *at, uint64_t value) {
     const uint64_t before = *at;
     *at |= value;
     return before;
 }
-#define ATOMIC_ADD(at, value) plain_add(at, value)
+#define ATOMIC_ADD(at, value) (*(at) += (value))
 #define ATOMIC_MAX(at, value) (*(at) = *(at) > (value) ? *(at) : (value))
 #define ATOMIC_OR(at, value) plain_or(at, value)
 #define BITS_SET(word) ((uint32_t)__builtin_popcountll(word))
@@ -123,15 +136,22 @@ typedef struct combine_four_args {
 
 SL_SHARED void combine_four(const combine_four_args *a, size_t i) {
     const size_t from = FOUR * i, n = smaller(a->count - from, FOUR);
-    four sum, next;
     if (a->aligned && n == FOUR) {
-        sum = *(const four *)((a->adds ? a->out : a->in[0]) + from);
-        for (int e = 0; e < FOUR && !a->adds; e++)
-            sum.v[e] = a->weights[0] * sum.v[e];
-        for (uint32_t j = a->adds ? 0 : 1; j < a->k; j++) {
-            next = *(const four *)(a->in[j] + from);
-            for (int e = 0; e < FOUR; e++)
-                sum.v[e] = sum.v[e] + a->weights[j] * next.v[e];
+        four sum = {{0, 0, 0, 0}};
+        if (a->adds)
+            sum = *(const four *)(a->out + from);
+        for (uint32_t j = 0; j < a->k; j += TOGETHER) {
+            four next[TOGETHER] = {{{0, 0, 0, 0}}};
+            SL_UNROLL(4)
+            for (uint32_t t = 0; t < TOGETHER; t++)
+                if (j + t < a->k)
+                    next[t] = *(const four *)(a->in[j + t] + from);
+            SL_UNROLL(4)
+            for (uint32_t t = 0; t < TOGETHER; t++)
+                for (int e = 0; e < FOUR && j + t < a->k; e++) {
+                    const float product = a->weights[j + t] * next[t].v[e];
+                    sum.v[e] = a->adds || j + t > 0 ? sum.v[e] + product : product;
+                }
         }
         *(four *)(a->out + from) = sum;
         return;
@@ -453,7 +473,7 @@ SL_SHARED void get_words(const uint8_t *in, size_t bytes, uint64_t *low, uint64_
     }
 }
 
-/* Thread i codes elements [8 i, 8 i + 8), into `width` bytes. */
+/* A thread codes elements [8 i, 8 i + 8), into `width` bytes. From the end: of a pass before, that is what a cache still holds. */
 typedef struct encode_eight_args {
     part_layout layout;
     const float *v;
@@ -508,7 +528,8 @@ SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t 
 /* Each code is compiled on its own, and has nothing to choose between from element to element. */
 #define SL_CODES(X) X(CODE_FLOAT16) X(CODE_BFLOAT16) X(CODE_LEVELS) X(CODE_SIGN) X(CODE_TERNARY) X(CODE_NATURAL) X(CODE_THRESHOLD)
 
-SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t i, coding_code code) {
+SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding_code code) {
+    const size_t i = (a->layout.dimension - 1) / EIGHT - thread;
     const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
     const size_t part = quotient(from, a->layout.part_elements), start = part * a->layout.part_elements;
     size_t b = a->buckets > 1 ? quotient(from, a->bucket) : 0;
