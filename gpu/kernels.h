@@ -525,6 +525,17 @@ SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t 
     return a->scale_floats * buckets_touched(a->bucket, start, smaller(a->layout.dimension - start, a->layout.part_elements));
 }
 
+SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
+    uint32_t largest = 0;
+    SL_UNROLL(8)
+    for (int e = 0; e < EIGHT; e++) {
+        const uint32_t magnitude = float_bits(v[e]) & FLOAT_MAGNITUDE;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    if (largest >= a->magnitude_limit)
+        ATOMIC_ADD(a->refused, 1);
+}
+
 /* Each code is compiled on its own, and has nothing to choose between from element to element. */
 #define SL_CODES(X) X(CODE_FLOAT16) X(CODE_BFLOAT16) X(CODE_LEVELS) X(CODE_SIGN) X(CODE_TERNARY) X(CODE_NATURAL) X(CODE_THRESHOLD)
 
@@ -533,9 +544,10 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
     const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
     const size_t part = quotient(from, a->layout.part_elements), start = part * a->layout.part_elements;
     size_t b = a->buckets > 1 ? quotient(from, a->bucket) : 0;
-    uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT); /* where another bucket begins */
+    /* Where another bucket begins: most often not among these. */
+    uint32_t next = is_scaled_rounding(code) ? (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT) : (uint32_t)EIGHT;
     float v[EIGHT];
-    uint32_t random[4] = {0, 0, 0, 0}, codes[EIGHT], largest = 0;
+    uint32_t random[4] = {0, 0, 0, 0}, codes[EIGHT];
     uint64_t low, high;
     rounding r = {1, 0, 1, 16};
     read_eight(a->v + from, n, a->aligned, v);
@@ -546,18 +558,22 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
         if (from % PHILOX_WINDOWS != 0)
             philox_half_turn(random);
     }
-    SL_UNROLL(8)
-    for (uint32_t e = 0; e < EIGHT; e++) {
-        if (is_scaled_rounding(code) && e == next && e < n) {
-            next = (uint32_t)smaller(next + a->bucket, EIGHT);
-            r = a->roundings[++b];
+    if (!is_scaled_rounding(code) && a->scale_floats == 0)
+        refuse_large(a, v);
+    if (n == EIGHT && next == EIGHT) {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++)
+            codes[e] = code_of(code, a->tau, a->width, r, v[e], philox_window(random, e));
+    } else {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++) {
+            if (e == next && e < n) {
+                next = (uint32_t)smaller(next + a->bucket, EIGHT);
+                r = a->roundings[++b];
+            }
+            codes[e] = e < n ? code_of(code, a->tau, a->width, r, v[e], philox_window(random, e)) : 0;
         }
-        const uint32_t magnitude = float_bits(v[e]) & FLOAT_MAGNITUDE;
-        largest = magnitude > largest ? magnitude : largest;
-        codes[e] = e < n ? code_of(code, a->tau, a->width, r, v[e], philox_window(random, e)) : 0;
     }
-    if (a->scale_floats == 0 && largest >= a->magnitude_limit)
-        ATOMIC_ADD(a->refused, 1);
     pack_eight(codes, a->width, &low, &high);
     uint8_t *out = a->layout.parts + part * a->layout.stride + sizeof(float) * scales_of_part(a, part, start) + (from - start) / EIGHT * a->width;
     if (n == EIGHT)
@@ -642,14 +658,20 @@ SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code)
         get_bytes(packed, (n * a->width + 7) / 8, &low, &high);
     code_units u = units_of(a, code, scale);
     unpack_eight(low, high, a->width, codes);
-    SL_UNROLL(8)
-    for (uint32_t e = 0; e < EIGHT; e++) {
-        if (e == next && e < n) {
-            next = (uint32_t)smaller(next + a->bucket, EIGHT);
-            scale += a->scale_floats;
-            u = units_of(a, code, scale);
+    if (n == EIGHT && next == EIGHT) {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++)
+            sums[e] += increment_of(code, a->width, u, codes[e]);
+    } else {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++) {
+            if (e == next && e < n) {
+                next = (uint32_t)smaller(next + a->bucket, EIGHT);
+                scale += a->scale_floats;
+                u = units_of(a, code, scale);
+            }
+            sums[e] += increment_of(code, a->width, u, codes[e]);
         }
-        sums[e] += increment_of(code, a->width, u, codes[e]);
     }
     if (a->aligned && n == EIGHT) {
         four *to = (four *)(a->acc + at);
