@@ -48,8 +48,8 @@ static void give_back(memory *m) {
 typedef struct bitmap {
     size_t elements, words;
     uint64_t *bits;  /* (words) */
-    uint32_t *ranks; /* (words) bits before each word */
-    uint32_t *sums;  /* of the scan's upper levels */
+    uint64_t *ranks; /* (words) bits before each word */
+    uint64_t *sums;  /* of the scan's upper levels */
 } bitmap;
 
 static bitmap bitmap_take(memory *m, size_t elements) {
@@ -65,9 +65,9 @@ static bitmap bitmap_take(memory *m, size_t elements) {
 
 /* Each of `ranks` becomes the sum of those before it. */
 static void scan(const bitmap *b) {
-    uint32_t *level[SCAN_LEVELS] = {b->ranks};
+    uint64_t *level[SCAN_LEVELS] = {b->ranks};
     size_t count[SCAN_LEVELS] = {b->words}, top = 0;
-    uint32_t *next = b->sums;
+    uint64_t *next = b->sums;
     for (; count[top] > FAN; top++) {
         level[top + 1] = next;
         count[top + 1] = ceiling(count[top], FAN);
@@ -281,7 +281,6 @@ static void mark_largest(encoder *e, const float *v) {
     }
     scan(&e->map);
     launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks}, e->map.words);
-    scan(&e->map);
 }
 
 /* Values by entries: part p has entries [p part_elements, ...). */

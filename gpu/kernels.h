@@ -794,7 +794,7 @@ typedef struct keep_digit_args {
     const selection *chosen;
     uint32_t shift;
     uint64_t *above, *equal; /* (words) */
-    uint32_t *counts;        /* (words) of `equal` */
+    uint64_t *counts;        /* (words) how many are above | equal << 32 */
 } keep_digit_args;
 
 SL_SHARED void keep_digit(const keep_digit_args *a, size_t i) {
@@ -805,53 +805,58 @@ SL_SHARED void keep_digit(const keep_digit_args *a, size_t i) {
         above |= digits > prefix ? word & (0 - word) : 0;
         equal |= digits == prefix ? word & (0 - word) : 0;
     }
-    a->above[i] |= above;
+    above |= a->above[i];
+    a->above[i] = above;
     a->equal[i] = equal;
-    a->counts[i] = BITS_SET(equal);
+    a->counts[i] = BITS_SET(above) | (uint64_t)BITS_SET(equal) << 32;
 }
 
-/* Of equal magnitudes the lower indices. ranks: of `equal`, before each word. */
+/* Of equal magnitudes the lower indices. */
 typedef struct settle_ties_args {
     uint64_t *above;
     const uint64_t *equal;
     const selection *chosen;
-    uint32_t *ranks; /* (words) in: of equal; out: counts of above */
+    uint64_t *ranks; /* (words) in: of above | equal << 32, before each word; out: of what is kept */
 } settle_ties_args;
 
 SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
+    const uint64_t before = a->ranks[i];
+    const uint32_t left = a->chosen->left, first = (uint32_t)(before >> 32);
     uint64_t equal = a->equal[i], word = a->above[i];
-    for (uint32_t rank = a->ranks[i]; equal != 0 && rank < a->chosen->left; rank++, equal &= equal - 1)
+    for (uint32_t rank = first; equal != 0 && rank < left; rank++, equal &= equal - 1)
         word |= equal & (0 - equal);
     a->above[i] = word;
-    a->ranks[i] = BITS_SET(word);
+    a->ranks[i] = (uint32_t)before + (first < left ? first : left);
 }
 
-/* Sums of FAN counts each; then each count becomes the sum of those before it. */
+/* Sums of FAN counts each; then each count becomes the sum of those before it. Two counts may share a number: neither has more than 32 bits. */
 typedef struct scan_up_args {
-    const uint32_t *counts;
-    uint32_t *sums; /* (ceil(count / FAN)) */
+    const uint64_t *counts;
+    uint64_t *sums; /* (ceil(count / FAN)) */
     size_t count;
 } scan_up_args;
 
 SL_SHARED void scan_up(const scan_up_args *a, size_t i) {
     const size_t end = smaller(a->count, (i + 1) * FAN);
-    uint32_t sum = 0;
+    uint64_t sum = 0;
+    SL_UNROLL(16)
     for (size_t e = i * FAN; e < end; e++)
         sum += a->counts[e];
     a->sums[i] = sum;
 }
 
 typedef struct scan_down_args {
-    uint32_t *counts;
-    const uint32_t *sums; /* before each group; NULL: one group */
+    uint64_t *counts;
+    const uint64_t *sums; /* before each group; NULL: one group */
     size_t count;
 } scan_down_args;
 
 SL_SHARED void scan_down(const scan_down_args *a, size_t i) {
     const size_t end = smaller(a->count, (i + 1) * FAN);
-    uint32_t before = a->sums != NULL ? a->sums[i] : 0;
+    uint64_t before = a->sums != NULL ? a->sums[i] : 0;
+    SL_UNROLL(8)
     for (size_t e = i * FAN; e < end; e++) {
-        const uint32_t count = a->counts[e];
+        const uint64_t count = a->counts[e];
         a->counts[e] = before;
         before += count;
     }
@@ -862,7 +867,7 @@ SL_SHARED void scan_down(const scan_down_args *a, size_t i) {
 /* The word's elements in order. */
 typedef struct list_word_args {
     const uint64_t *words;
-    const uint32_t *ranks; /* (words) */
+    const uint64_t *ranks; /* (words) */
     uint32_t *indices;     /* (entries) */
 } list_word_args;
 
@@ -896,7 +901,8 @@ typedef struct gather_word_args {
     part_layout layout;
     const float *v;
     const uint64_t *words;
-    const uint32_t *ranks, *counts;
+    const uint64_t *ranks;
+    const uint32_t *counts;
     uint32_t *refused;
 } gather_word_args;
 
@@ -937,7 +943,7 @@ SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
 /* How many of `words`' bits lie in part i, at most its room. */
 typedef struct count_parts_args {
     const uint64_t *words;
-    const uint32_t *ranks;
+    const uint64_t *ranks;
     size_t dimension, part_elements, room, room_last, parts;
     uint32_t *counts; /* (parts) */
 } count_parts_args;
@@ -1029,7 +1035,7 @@ SL_SHARED void finish_draw(const finish_draw_args *a, size_t i) {
 /* Those left out, where they were drawn; and how many bits each word has. */
 typedef struct settle_subset_args {
     uint64_t *words;
-    uint32_t *counts;
+    uint64_t *counts;
     size_t dimension;
     int others;
 } settle_subset_args;
@@ -1045,7 +1051,7 @@ SL_SHARED void settle_subset(const settle_subset_args *a, size_t i) {
 
 typedef struct mark_kept_args {
     uint64_t *words;
-    uint32_t *counts;
+    uint64_t *counts;
     sl_rng_key key;
     uint32_t draws;
     size_t from, count;
@@ -1104,7 +1110,7 @@ typedef struct load_bitmap_args {
     const uint8_t *bitmap;
     size_t elements;
     uint64_t *words;
-    uint32_t *counts;
+    uint64_t *counts;
 } load_bitmap_args;
 
 SL_SHARED void load_bitmap(const load_bitmap_args *a, size_t i) {
@@ -1120,7 +1126,7 @@ SL_SHARED void load_bitmap(const load_bitmap_args *a, size_t i) {
 typedef struct add_word_args {
     const float *values;
     const uint64_t *words;
-    const uint32_t *ranks;
+    const uint64_t *ranks;
     size_t room;
     float weight;
     float *acc;
