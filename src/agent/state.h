@@ -1,6 +1,6 @@
 /* state.h - what the agent's own files share: the agent, and its side of each neighbour.
  *
- * agent.c drives rounds; neighbour.c speaks the protocol on each connection. All of it runs on the loop's thread.
+ * opening.c puts an agent together; agent.c drives rounds; neighbour.c speaks the protocol on each connection. All of it runs on the loop's thread.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -100,6 +100,8 @@ bool sl_neighbour_part(neighbour *n, const char *cause);
 bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *payload, size_t bytes);
 
 /* agent.c */
+/* The loop, which wakes for the fabric, the worker, a request to stop, the device's bell, and time. */
+int sl_agent_open_loop(sl_agent *agent, sl_error *error);
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */
 void sl_agent_fail(sl_agent *agent, int code, const char *text, const char *cause);
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);

@@ -1,0 +1,228 @@
+/* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads come to, the worker, the loop; see starling/agent.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+#include "starling/device.h"
+
+/* Receive buffers for data of all neighbours together stay below this where two chunks a neighbour allow it. */
+static const size_t receive_bytes_max = 32u << 20;
+enum { CONTROL_BUFFERS = 8 /* receive buffers for what is not data */, REGIONS_MAX = 16 };
+
+/* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated device's memory is the host's, which any provider takes. */
+static bool can_be_direct(const sl_experiment *e, const sl_fit *fit, char *reason, size_t bytes) {
+    const sl_compressor_kind kind = fit->config.compressor.kind;
+    sl_device_info gpu;
+    if (!sl_device_describe(e->device, &gpu))
+        snprintf(reason, bytes, "device %s is no GPU here", e->device);
+    else if (kind != SL_COMPRESSOR_IDENTITY)
+        snprintf(reason, bytes, "payloads of compressor \"%s\" are checked on the host", sl_compressor_name(kind));
+    else
+        return gpu.emulated || sl_fabric_offers_gpu(e->transport.provider, reason, bytes);
+    return false;
+}
+
+int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_NOTE_MAX], sl_error *error) {
+    const sl_gpu_direct wanted = e->transport.gpu_direct;
+    char reason[SL_PATH_NOTE_MAX / 2];
+    sl_fit fit;
+    note[0] = '\0';
+    *direct = false;
+    if (wanted == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
+        return 0;
+    int result = sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
+    if (result != 0)
+        return result;
+    *direct = can_be_direct(e, &fit, reason, sizeof reason);
+    if (!*direct && wanted == SL_GPU_DIRECT_ON)
+        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" is refused: %s; \"auto\" or \"off\" goes through host memory", reason);
+    if (wanted == SL_GPU_DIRECT_AUTO)
+        snprintf(note, SL_PATH_NOTE_MAX, "transport.gpu_direct auto is %s%s", *direct ? "on" : "off: payloads go through host memory: ", *direct ? "" : reason);
+    return 0;
+}
+
+static void fill_hello(sl_agent *a) {
+    const sl_experiment *e = a->settings.experiment;
+    a->hello = (sl_hello){
+        .run_id = a->settings.run_id,
+        .topology_hash = sl_topology_hash(e->topology),
+        .layout_hash = a->settings.task.layout_hash,
+        .data_hash = a->settings.task.data_hash,
+        .dimension = a->settings.task.dimension,
+        .rounds = a->settings.task.rounds,
+        .chunk_bytes = e->transport.chunk_bytes,
+        .nodes = sl_topology_nodes(e->topology),
+        .section_count = SL_SECTION_COUNT,
+        .direct = a->direct,
+    };
+    for (int i = 0; i < SL_SECTION_COUNT; i++)
+        a->hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
+}
+
+/* All neighbours' receive buffers together stay within bounds; the most that any rank may have is all others. */
+static uint32_t choose_window(const sl_agent *a) {
+    const sl_experiment *e = a->settings.experiment;
+    const uint32_t *peers;
+    uint32_t degree = sl_topology_peers(e->topology, a->settings.rank, &peers);
+    const sl_algorithm *algorithm = sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
+    if (algorithm != NULL && algorithm->route == SL_ROUTE_SERVER)
+        degree = sl_topology_nodes(e->topology) - 1;
+    size_t fits = receive_bytes_max / ((degree ? degree : 1) * (size_t)e->transport.chunk_bytes);
+    uint32_t window = e->transport.window_chunks;
+    if (window > fits)
+        window = (uint32_t)fits;
+    return window < 2 ? 2 : window;
+}
+
+static int open_node(sl_agent *a, sl_error *error) {
+    const sl_experiment *e = a->settings.experiment;
+    const sl_task *task = &a->settings.task;
+    int result = sl_algorithm_fit(&a->fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, task->dimension, error);
+    if (result != 0)
+        return result;
+    sl_node_settings settings = sl_node_settings_of(e, &a->fit, task->dimension, task->rounds);
+    sl_mirror mirror;
+    result = sl_device_open(&settings.vec, e->device, sl_experiment_device_bytes(e), error);
+    if (result == 0)
+        result = sl_mirror_open(&mirror, settings.vec, task, error);
+    if (result != 0)
+        return result;
+    a->vec = settings.vec;
+    settings.rank = a->settings.rank;
+    settings.inbox_parts = a->window;
+    settings.bell = a->bell;
+    settings.direct = a->direct;
+    settings.tensor_ends = task->tensor_ends;
+    settings.tensor_count = task->tensor_count;
+    settings.measure_every = sl_record_every(&e->record, task->rounds);
+    result = sl_node_open(&a->node, &settings, error);
+    if (result == 0)
+        sl_mirror_initial(&mirror, a->settings.rank, sl_node_model(a->node));
+    if (result == 0)
+        result = a->vec->fence(error); /* it may run on another thread */
+    sl_mirror_close(&mirror);
+    return result;
+}
+
+static int open_neighbours(sl_agent *a, sl_error *error) {
+    const uint32_t *peers;
+    a->neighbour_count = sl_node_peers(a->node, &peers);
+    uint32_t parts = sl_node_parts_max(a->node);
+    a->neighbours = calloc(a->neighbour_count + 1u, sizeof *a->neighbours);
+    a->receivers = calloc(a->neighbour_count + 1u, sizeof(neighbour *));
+    a->payloads = calloc(parts, sizeof *a->payloads);
+    a->payload_sums = calloc(parts, sizeof *a->payload_sums);
+    a->payload_users = calloc(parts, sizeof *a->payload_users);
+    if (!a->neighbours || !a->receivers || !a->payloads || !a->payload_sums || !a->payload_users)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours", a->settings.rank, a->neighbour_count);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        a->neighbours[i].agent = a;
+        a->neighbours[i].rank = peers[i];
+    }
+    return 0;
+}
+
+/* The CUDA device that payloads leave from and come to; -1: the host, or what is its memory. */
+static int memory_of_payloads(const sl_agent *a) {
+    return a->direct ? a->vec->cuda_index : -1;
+}
+
+static int open_fabric(sl_agent *a, sl_error *error) {
+    sl_fabric_handlers handlers = *sl_neighbour_handlers();
+    handlers.context = a;
+    int result = sl_fabric_open(&a->fabric, a->settings.experiment->transport.provider, a->settings.host, a->settings.port,
+                                memory_of_payloads(a) >= 0, &handlers, error);
+    void *bases[REGIONS_MAX];
+    size_t bytes[REGIONS_MAX];
+    size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = sl_fabric_register(a->fabric, bases[i], bytes[i], memory_of_payloads(a), error);
+    return result;
+}
+
+/* For all receive buffers, where payloads come straight to the device. */
+static int open_payload_memory(sl_agent *a, sl_error *error) {
+    a->payload_stride = (sl_node_part_bytes_max(a->node) + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    size_t bytes = (size_t)a->neighbour_count * a->receive_buffers * a->payload_stride;
+    if (!a->direct || bytes == 0)
+        return 0;
+    a->payload_memory = (uint8_t *)a->vec->allocate(bytes / sizeof(float));
+    if (a->payload_memory == NULL)
+        return sl_vec_no_memory(a->vec, error, "agent %u: receive buffers of %u neighbours", a->settings.rank, a->neighbour_count);
+    int result = a->vec->fence(error); /* it is cleared before anything comes */
+    return result != 0 ? result : sl_fabric_register(a->fabric, a->payload_memory, bytes, memory_of_payloads(a), error);
+}
+
+static int open_all(sl_agent *a, sl_error *error) {
+    char note[SL_PATH_NOTE_MAX];
+    int result = sl_agent_find_path(a->settings.experiment, &a->direct, note, error);
+    if (result != 0)
+        return result;
+    a->header_bytes = a->direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+    fill_hello(a);
+    a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (a->stop_descriptor < 0 || a->bell < 0)
+        return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
+    result = open_node(a, error);
+    if (result == 0)
+        result = open_neighbours(a, error);
+    if (result == 0)
+        result = open_fabric(a, error);
+    if (result == 0)
+        result = open_payload_memory(a, error);
+    if (result == 0)
+        result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer, a->settings.rank, error);
+    if (result == 0)
+        result = sl_agent_open_loop(a, error);
+    return result;
+}
+
+int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error) {
+    sl_agent *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent: out of memory");
+    a->settings = *settings;
+    a->stop_descriptor = a->bell = -1;
+    a->record.rank = settings->rank;
+    a->window = choose_window(a);
+    a->receive_buffers = a->window + CONTROL_BUFFERS;
+    int result = open_all(a, error);
+    if (result != 0)
+        sl_agent_close(&a);
+    else
+        *out = a;
+    return result;
+}
+
+void sl_agent_close(sl_agent **agent) {
+    sl_agent *a = *agent;
+    if (a == NULL)
+        return;
+    *agent = NULL;
+    /* A gradient that does not come back keeps its vectors: they are left behind with the thread that uses them. */
+    if (!sl_worker_close(&a->worker, a->settings.experiment->transport.timeout_s))
+        return;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        sl_link_close(&a->neighbours[i].link);
+    if (a->fabric != NULL)
+        sl_fabric_poll(a->fabric);
+    sl_fabric_close(&a->fabric);
+    if (a->payload_memory != NULL)
+        a->vec->release((float *)a->payload_memory);
+    sl_loop_close(&a->loop);
+    sl_node_close(&a->node);
+    if (a->stop_descriptor >= 0)
+        close(a->stop_descriptor);
+    if (a->bell >= 0)
+        close(a->bell);
+    free(a->neighbours);
+    free(a->receivers);
+    free(a->payloads);
+    free(a->payload_sums);
+    free(a->payload_users);
+    free(a);
+}
