@@ -71,10 +71,16 @@ static bool is_local(const sl_codec *c, const dense_form *f) {
     return c->parts == 1 || c->part_elements % f->bucket == 0;
 }
 
+/* So many elements, whatever fits of their codes: decoded they are no more than a payload may be, or DENSE_PART_ELEMENTS. */
+static size_t most_elements(size_t part_bytes) {
+    const size_t as_floats = part_bytes / sizeof(float);
+    return as_floats > DENSE_PART_ELEMENTS ? as_floats : (size_t)DENSE_PART_ELEMENTS;
+}
+
 /* The most elements of a part in steps of `unit`, with up to `more` scales beyond those of n / bucket; 0: none. */
 static size_t part_of(const dense_form *f, size_t unit, size_t more, size_t part_bytes) {
     size_t n = 0;
-    while (n + unit <= DENSE_PART_ELEMENTS && bytes_of(f, n + unit, (n + unit) / f->bucket + more) <= part_bytes)
+    while (n + unit <= most_elements(part_bytes) && bytes_of(f, n + unit, (n + unit) / f->bucket + more) <= part_bytes)
         n += unit;
     return n;
 }
@@ -88,7 +94,7 @@ void sl_dense_lay_out(sl_codec *c, size_t part_bytes) {
         c->part_elements = part_of(&f, SL_BLOCK, more, part_bytes);
     }
     size_t whole = bytes_of(&f, d, (d - 1) / f.bucket + 1);
-    if (d <= DENSE_PART_ELEMENTS && whole <= part_bytes)
+    if (d <= most_elements(part_bytes) && whole <= part_bytes)
         c->part_elements = d;
     c->part_bytes_max = c->part_elements == d ? whole : bytes_of(&f, c->part_elements, c->part_elements / f.bucket + more);
     c->parts = (uint32_t)((d - 1) / c->part_elements + 1);

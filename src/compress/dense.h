@@ -2,7 +2,8 @@
  * of elements, scales that the codes refer to.
  *
  * A part covers a range of elements: a multiple of SL_BLOCK and at most DENSE_PART_ELEMENTS, so that the accumulator's piece stays in a
- * core's second cache, and of whole buckets where such a range holds them. Its payload is
+ * core's second cache; or more where a payload may be longer than that piece, as on a GPU, to which each part is a launch. Of whole buckets where
+ * such a range holds them. Its payload is
  *     the scales of all buckets that it touches, in order, float32 | the codes of its elements, packed from the lowest bit on
  * with zeros in what is left of the last byte. A message of one part has exactly the documented bits, rounded up to bytes; where a bucket
  * is longer than a part, each of its parts repeats the scale, which a first pass over the vector (begin) has found.

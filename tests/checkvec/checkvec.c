@@ -19,7 +19,7 @@
 #include "layers.h"
 #include "starling/starling.h"
 
-enum { INPUTS = 11, DEVICES_MAX = 16, PART_BYTES = 8192, BENCH_PART_BYTES = 114688 };
+enum { INPUTS = 11, DEVICES_MAX = 16, PART_BYTES = 8192, BENCH_PART_BYTES = 114688, DEVICE_PART_BYTES = 16 << 20 };
 static const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 1023, 1024, 1025, 4099, 66001, (1 << 20) + 3};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -558,7 +558,7 @@ static void bench_compressor(bench *b, int c, double copy_rate) {
     sl_codec *codec;
     sl_error error;
     char name[64];
-    if (sl_codec_open(&codec, config, b->n, BENCH_PART_BYTES, &error) != 0)
+    if (sl_codec_open(&codec, config, b->n, b->t.vec->on_host ? BENCH_PART_BYTES : DEVICE_PART_BYTES, &error) != 0)
         return;
     open_bench(b, codec);
     snprintf(name, sizeof name, "encode %s", compressors[c].name);

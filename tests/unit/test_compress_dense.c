@@ -20,7 +20,7 @@
             ck_abort_msg(__VA_ARGS__); \
     } while (0)
 
-enum { PART_SMALL = 4096, PART_USUAL = 112 * 1024 };
+enum { PART_SMALL = 4096, PART_USUAL = 112 * 1024, PART_LARGE = 512 * 1024 };
 
 static const sl_message message = {.seed = 0x5EED0123456789ABu, .exchange = 5, .sender = 3, .stage = 2};
 
@@ -583,7 +583,8 @@ static void read_copy(void *context, size_t from, size_t count, float *out) {
 START_TEST(test_parts_and_sources_do_not_matter) {
     const size_t d = 150001;
     float *v = gaussian(d, 4), *whole = floats(d), *parts = floats(d), *read = floats(d);
-    wire few = open_wire(kinds + _i, d, PART_USUAL), many = open_wire(kinds + _i, d, PART_SMALL);
+    wire few = open_wire(kinds + _i, d, PART_USUAL), many = open_wire(kinds + _i, d, PART_SMALL), fewest = open_wire(kinds + _i, d, PART_LARGE);
+    ck_assert_uint_eq(sl_codec_parts(fewest.codec), 2); /* of at most so many elements as floats fit */
     ck_assert_uint_gt(sl_codec_parts(many.codec), sl_codec_parts(few.codec) > 3 ? 3 : 1);
     ck_assert_int_eq(send_vector(&few, &message, v), 0);
     ck_assert_int_eq(send_vector(&many, &message, v), 0);
@@ -594,8 +595,13 @@ START_TEST(test_parts_and_sources_do_not_matter) {
     receive(&few, &message, 0.7f, read);
     ck_assert_mem_eq(whole, parts, d * sizeof *whole);
     ck_assert_mem_eq(whole, read, d * sizeof *whole);
+    memset(read, 0, d * sizeof *read);
+    ck_assert_int_eq(send_vector(&fewest, &message, v), 0);
+    receive(&fewest, &message, 0.7f, read);
+    ck_assert_mem_eq(whole, read, d * sizeof *whole);
     close_wire(&few);
     close_wire(&many);
+    close_wire(&fewest);
     free(v);
     free(whole);
     free(parts);
