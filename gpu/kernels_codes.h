@@ -1,0 +1,438 @@
+/* kernels_codes.h - dense-coded compressors: scales of buckets, codes of eight elements a thread, and what they add; see kernels.h. */
+#ifndef SL_GPU_KERNELS_CODES_H
+#define SL_GPU_KERNELS_CODES_H
+
+#include <math.h>
+
+#include "compress/coding.h"
+#include "element/code.h"
+#include "element/philox.h"
+#include "gpu/kernels_vector.h"
+
+/* ---- scales of buckets ---- */
+
+/* Thread i looks at every `splits`-th element of bucket i / splits. */
+typedef struct find_largest_args {
+    const float *v;
+    uint32_t *largest; /* (buckets) zero */
+    size_t dimension, bucket, splits;
+} find_largest_args;
+
+SL_SHARED void find_largest(const find_largest_args *a, size_t i) {
+    const size_t b = i / a->splits, end = smaller((b + 1) * a->bucket, a->dimension);
+    uint32_t largest = 0;
+    SL_UNROLL(8)
+    for (size_t e = b * a->bucket + i % a->splits; e < end; e += a->splits) {
+        const uint32_t magnitude = float_bits(a->v[e]) & FLOAT_MAGNITUDE;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    ATOMIC_MAX(&a->largest[b], largest);
+}
+
+/* Thread i sums lane i % SUM_LANES of tile i / SUM_LANES, of which each bucket has as many; the last bucket's last ones may be empty. */
+typedef struct bucket_lanes_args {
+    const float *v;
+    coding_scale scale;
+    size_t dimension, bucket, buckets, tiles; /* tiles: of a bucket */
+    double *lanes;       /* (buckets, tiles, SUM_LANES) and, SCALE_SIDES, as many for the elements < 0 behind them */
+    uint32_t *negatives; /* (buckets) zero; SCALE_SIDES */
+} bucket_lanes_args;
+
+SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
+    const size_t tile = i / SUM_LANES, b = tile / a->tiles, lane = i % SUM_LANES;
+    const size_t start = b * a->bucket + tile % a->tiles * SUM_TILE, rest = smaller((b + 1) * a->bucket, a->dimension);
+    const size_t end = smaller(start + SUM_TILE, rest), first = start + (lane + SUM_LANES - start % SUM_LANES) % SUM_LANES;
+    double up = 0, down = 0;
+    uint32_t negatives = 0;
+    SL_UNROLL(16)
+    for (size_t e = first; e < end; e += SUM_LANES) {
+        const float v = a->v[e];
+        if (a->scale == SCALE_L2) {
+            up += (double)v * v;
+        } else if (a->scale == SCALE_MEAN) {
+            up += (double)float_of(float_bits(v) & FLOAT_MAGNITUDE);
+        } else {
+            up += v < 0 ? 0.0 : (double)v;
+            down += v < 0 ? (double)v : 0.0;
+            negatives += v < 0;
+        }
+    }
+    a->lanes[i] = up;
+    if (a->scale == SCALE_SIDES) {
+        a->lanes[a->buckets * a->tiles * SUM_LANES + i] = down;
+        ATOMIC_ADD(&a->negatives[b], negatives);
+    }
+}
+
+/* The scales of bucket i from what was gathered; *refused counts buckets that cannot be sent. */
+typedef struct bucket_scale_args {
+    coding_scale scale;
+    coding_code code;
+    uint32_t levels;
+    const uint32_t *largest, *negatives;
+    const double *folds; /* (1 or 2, buckets, fold_count) */
+    size_t dimension, bucket, buckets, fold_count;
+    float *scales;       /* (buckets, scale_floats) */
+    rounding *roundings; /* (buckets) where codes are levels */
+    uint32_t *refused;
+} bucket_scale_args;
+
+#define FLOAT_LARGEST 3.40282346638528859811704183484516925e+38
+
+SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
+    const size_t n = smaller(a->bucket, a->dimension - i * a->bucket);
+    double scale = 0;
+    if (a->scale == SCALE_MAX) {
+        a->scales[i] = float_of(a->largest[i]);
+        if (a->largest[i] >= FLOAT_INFINITY)
+            ATOMIC_ADD(a->refused, 1);
+    } else if (a->scale == SCALE_SIDES) {
+        const uint32_t negatives = a->negatives[i];
+        const double up = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
+        const double down = sum_in_order(a->folds + a->fold_count * (a->buckets + i), a->fold_count);
+        const float high = negatives < n ? (float)(up / (double)(n - negatives)) : 0;
+        const float low = negatives > 0 ? (float)(down / (double)negatives) : 0;
+        a->scales[2 * i] = high;
+        a->scales[2 * i + 1] = low;
+        if ((float_bits(high) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY || (float_bits(low) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY)
+            ATOMIC_ADD(a->refused, 1);
+    } else {
+        const double sum = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
+        scale = a->scale == SCALE_L2 ? sqrt(sum) : sum / (double)n;
+        a->scales[i] = (float)scale;
+        if (!(scale <= FLOAT_LARGEST))
+            ATOMIC_ADD(a->refused, 1);
+    }
+    if (a->code == CODE_LEVELS || a->code == CODE_TERNARY)
+        a->roundings[i] = rounding_of(a->levels, a->scales[i]);
+}
+
+/* ---- dense codes ---- */
+
+/* Where a message's parts stand. */
+typedef struct part_layout {
+    uint8_t *parts;
+    size_t stride, dimension, part_elements;
+} part_layout;
+
+/* Scales of the buckets that elements [from, from + count) touch. */
+SL_SHARED size_t buckets_touched(size_t bucket, size_t from, size_t count) {
+    return (from + count - 1) / bucket - from / bucket + 1;
+}
+
+/* Thread i copies scale i % most into part i / most. */
+typedef struct place_scales_args {
+    part_layout layout;
+    const float *scales;
+    size_t bucket, most;
+    uint32_t scale_floats;
+} place_scales_args;
+
+SL_SHARED void place_scales(const place_scales_args *a, size_t i) {
+    const size_t p = i / a->most, j = i % a->most, from = p * a->layout.part_elements;
+    const size_t count = smaller(a->layout.dimension - from, a->layout.part_elements);
+    if (j < a->scale_floats * buckets_touched(a->bucket, from, count))
+        ((float *)(a->layout.parts + p * a->layout.stride))[j] = a->scales[a->scale_floats * (from / a->bucket) + j];
+}
+
+/* Eight elements, read at once where `aligned` says that v lies on 16 bytes; of fewer the rest is 0. */
+SL_SHARED void read_eight(const float *v, size_t n, int aligned, float out[EIGHT]) {
+    if (aligned && n == EIGHT) {
+        const four low = ((const four *)v)[0], high = ((const four *)v)[1];
+        for (int e = 0; e < FOUR; e++) {
+            out[e] = low.v[e];
+            out[FOUR + e] = high.v[e];
+        }
+        return;
+    }
+    SL_UNROLL(8)
+    for (size_t e = 0; e < EIGHT; e++)
+        out[e] = e < n ? v[e] : 0;
+}
+
+/* Four codes of at most 16 bits, the first one lowest. */
+SL_SHARED uint64_t pack_four(const uint32_t c[FOUR], uint32_t width) {
+    return (c[0] | c[1] << width) | (uint64_t)(c[2] | c[3] << width) << 2 * width;
+}
+
+/* Eight codes as low | high << 64. */
+SL_SHARED void pack_eight(const uint32_t c[EIGHT], uint32_t width, uint64_t *low, uint64_t *high) {
+    const uint64_t first = pack_four(c, width), second = pack_four(c + FOUR, width);
+    *low = width < 16 ? first | second << 4 * width : first;
+    *high = second >> (WORD_BITS - 4 * width);
+}
+
+SL_SHARED void unpack_eight(uint64_t low, uint64_t high, uint32_t width, uint32_t c[EIGHT]) {
+    const uint64_t second = width < 16 ? low >> 4 * width | high << (WORD_BITS - 4 * width) : high;
+    const uint32_t mask = (1u << width) - 1;
+    for (uint32_t e = 0; e < FOUR; e++) {
+        c[e] = (uint32_t)(low >> e * width) & mask;
+        c[FOUR + e] = (uint32_t)(second >> e * width) & mask;
+    }
+}
+
+/* The lowest `bytes` of low | high << 64. */
+SL_SHARED void put_bytes(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
+    for (size_t b = 0; b < bytes; b++)
+        out[b] = (uint8_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+}
+
+/* The same in words of 32 or 16 bits, on which `out` then lies, where whole ones of them make up the bytes. */
+SL_SHARED void put_words(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
+    if (bytes % 4 == 0)
+        for (size_t b = 0; b < bytes; b += 4)
+            *(uint32_t *)(void *)(out + b) = (uint32_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+    else if (bytes % 2 == 0)
+        for (size_t b = 0; b < bytes; b += 2)
+            *(uint16_t *)(void *)(out + b) = (uint16_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
+    else
+        put_bytes(out, low, high, bytes);
+}
+
+SL_SHARED void get_bytes(const uint8_t *in, size_t bytes, uint64_t *low, uint64_t *high) {
+    *low = *high = 0;
+    for (size_t b = 0; b < bytes; b++) {
+        if (b < 8)
+            *low |= (uint64_t)in[b] << 8 * b;
+        else
+            *high |= (uint64_t)in[b] << 8 * (b - 8);
+    }
+}
+
+SL_SHARED void get_words(const uint8_t *in, size_t bytes, uint64_t *low, uint64_t *high) {
+    if (bytes % 4 != 0) {
+        get_bytes(in, bytes, low, high);
+        return;
+    }
+    *low = *high = 0;
+    for (size_t b = 0; b < bytes; b += 4) {
+        const uint64_t word = *(const uint32_t *)(const void *)(in + b);
+        if (b < 8)
+            *low |= word << 8 * b;
+        else
+            *high |= word << 8 * (b - 8);
+    }
+}
+
+/* A thread codes elements [8 i, 8 i + 8), into `width` bytes. From the end: of a pass before, that is what a cache still holds. */
+typedef struct encode_eight_args {
+    part_layout layout;
+    const float *v;
+    coding_code code;
+    uint32_t width, scale_floats, magnitude_limit;
+    float tau;
+    size_t bucket, buckets;
+    size_t buckets_of_part; /* 0: a part may hold pieces of some */
+    const rounding *roundings;
+    sl_rng_key key;
+    uint32_t *refused;
+    int aligned; /* v */
+} encode_eight_args;
+
+SL_SHARED uint32_t code_of(coding_code code, float tau, uint32_t width, rounding r, float v, uint32_t random) {
+    switch (code) {
+    case CODE_FLOAT16:
+        return float16_code(v);
+    case CODE_BFLOAT16:
+        return bfloat16_code(v);
+    case CODE_LEVELS:
+        return level_code(r, width - 1, v, random);
+    case CODE_SIGN:
+        return v < 0;
+    case CODE_TERNARY:
+        return ternary_code(level_code(r, 1, v, random));
+    case CODE_NATURAL:
+        return natural_code(v, random);
+    case CODE_THRESHOLD:
+        return threshold_code(tau, v);
+    }
+    return 0;
+}
+
+SL_SHARED int is_random(coding_code code) {
+    return code == CODE_LEVELS || code == CODE_TERNARY || code == CODE_NATURAL;
+}
+
+SL_SHARED int is_scaled_rounding(coding_code code) {
+    return code == CODE_LEVELS || code == CODE_TERNARY;
+}
+
+/* Scales before the codes of a part that begins at element `start`. */
+SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t start) {
+    if (a->scale_floats == 0 || a->buckets == 1)
+        return a->scale_floats;
+    if (a->buckets_of_part > 0)
+        return a->scale_floats * smaller(a->buckets - part * a->buckets_of_part, a->buckets_of_part);
+    return a->scale_floats * buckets_touched(a->bucket, start, smaller(a->layout.dimension - start, a->layout.part_elements));
+}
+
+SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
+    uint32_t largest = 0;
+    SL_UNROLL(8)
+    for (int e = 0; e < EIGHT; e++) {
+        const uint32_t magnitude = float_bits(v[e]) & FLOAT_MAGNITUDE;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    if (largest >= a->magnitude_limit)
+        ATOMIC_ADD(a->refused, 1);
+}
+
+/* Each code is compiled on its own, and has nothing to choose between from element to element. */
+#define SL_CODES(X) X(CODE_FLOAT16) X(CODE_BFLOAT16) X(CODE_LEVELS) X(CODE_SIGN) X(CODE_TERNARY) X(CODE_NATURAL) X(CODE_THRESHOLD)
+
+SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding_code code) {
+    const size_t i = (a->layout.dimension - 1) / EIGHT - thread;
+    const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
+    const size_t part = quotient(from, a->layout.part_elements), start = part * a->layout.part_elements;
+    size_t b = a->buckets > 1 ? quotient(from, a->bucket) : 0;
+    /* Where another bucket begins: most often not among these. */
+    uint32_t next = is_scaled_rounding(code) ? (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT) : (uint32_t)EIGHT;
+    float v[EIGHT];
+    uint32_t random[4] = {0, 0, 0, 0}, codes[EIGHT];
+    uint64_t low, high;
+    rounding r = {1, 0, 1, 16};
+    read_eight(a->v + from, n, a->aligned, v);
+    if (is_scaled_rounding(code))
+        r = a->roundings[b];
+    if (is_random(code)) {
+        philox_block(&a->key, (uint32_t)(from / PHILOX_WINDOWS), PHILOX_ROUNDS_QUICK, random);
+        if (from % PHILOX_WINDOWS != 0)
+            philox_half_turn(random);
+    }
+    if (!is_scaled_rounding(code) && a->scale_floats == 0)
+        refuse_large(a, v);
+    if (n == EIGHT && next == EIGHT) {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++)
+            codes[e] = code_of(code, a->tau, a->width, r, v[e], philox_window(random, e));
+    } else {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++) {
+            if (e == next && e < n) {
+                next = (uint32_t)smaller(next + a->bucket, EIGHT);
+                r = a->roundings[++b];
+            }
+            codes[e] = e < n ? code_of(code, a->tau, a->width, r, v[e], philox_window(random, e)) : 0;
+        }
+    }
+    pack_eight(codes, a->width, &low, &high);
+    uint8_t *out = a->layout.parts + part * a->layout.stride + sizeof(float) * scales_of_part(a, part, start) + (from - start) / EIGHT * a->width;
+    if (n == EIGHT)
+        put_words(out, low, high, a->width);
+    else
+        put_bytes(out, low, high, (n * a->width + 7) / 8);
+}
+
+SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
+    switch (a->code) {
+#define ENCODE_AS(code)                                                                                                                \
+    case code:                                                                                                                         \
+        encode_eight_as(a, i, code);                                                                                                   \
+        break;
+        SL_CODES(ENCODE_AS)
+    }
+}
+
+/* Thread i adds codes [8 i, 8 i + 8) of one part, whose elements are [from, from + count), to acc. */
+typedef struct add_eight_args {
+    const float *scales;    /* of the buckets that the part touches */
+    const uint8_t *packed;  /* codes */
+    float *acc;             /* of the part's first element */
+    coding_code code;
+    uint32_t width, scale_floats, levels;
+    float weight, tau;
+    size_t bucket, first;   /* where in its bucket the part's first element is */
+    size_t count;
+    int aligned;            /* acc */
+} add_eight_args;
+
+typedef struct code_units {
+    float plus, minus; /* of codes 0 and 1 of signs; the first of others */
+} code_units;
+
+SL_SHARED code_units units_of(const add_eight_args *a, coding_code code, const float *scale) {
+    code_units u = {a->weight, 0};
+    if (code == CODE_LEVELS)
+        u.plus = a->weight * (scale[0] / (float)a->levels);
+    else if (code == CODE_TERNARY)
+        u.plus = a->weight * scale[0];
+    else if (code == CODE_THRESHOLD)
+        u.plus = a->weight * a->tau;
+    else if (code == CODE_SIGN) {
+        u.plus = a->weight * scale[0];
+        u.minus = a->scale_floats == 2 ? a->weight * scale[1] : -u.plus;
+    }
+    return u;
+}
+
+SL_SHARED float increment_of(coding_code code, uint32_t width, code_units u, uint32_t c) {
+    switch (code) {
+    case CODE_FLOAT16:
+        return u.plus * float16_value(c);
+    case CODE_BFLOAT16:
+        return u.plus * bfloat16_value(c);
+    case CODE_LEVELS:
+        return u.plus * level_value(c, width - 1);
+    case CODE_SIGN:
+        return c ? u.minus : u.plus;
+    case CODE_TERNARY:
+    case CODE_THRESHOLD:
+        return u.plus * ternary_value(c);
+    case CODE_NATURAL:
+        return u.plus * natural_value(c);
+    }
+    return 0;
+}
+
+SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code) {
+    const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT), b = a->first + a->count > a->bucket ? quotient(a->first + at, a->bucket) : 0;
+    uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - (a->first + at), EIGHT); /* where another bucket begins */
+    const float *scale = a->scales + a->scale_floats * b;
+    const uint8_t *packed = a->packed + i * a->width;
+    float sums[EIGHT];
+    uint32_t codes[EIGHT];
+    uint64_t low, high;
+    read_eight(a->acc + at, n, a->aligned, sums);
+    if (n == EIGHT)
+        get_words(packed, a->width, &low, &high);
+    else
+        get_bytes(packed, (n * a->width + 7) / 8, &low, &high);
+    code_units u = units_of(a, code, scale);
+    unpack_eight(low, high, a->width, codes);
+    if (n == EIGHT && next == EIGHT) {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++)
+            sums[e] += increment_of(code, a->width, u, codes[e]);
+    } else {
+        SL_UNROLL(8)
+        for (uint32_t e = 0; e < EIGHT; e++) {
+            if (e == next && e < n) {
+                next = (uint32_t)smaller(next + a->bucket, EIGHT);
+                scale += a->scale_floats;
+                u = units_of(a, code, scale);
+            }
+            sums[e] += increment_of(code, a->width, u, codes[e]);
+        }
+    }
+    if (a->aligned && n == EIGHT) {
+        four *to = (four *)(a->acc + at);
+        const four first = {{sums[0], sums[1], sums[2], sums[3]}}, second = {{sums[4], sums[5], sums[6], sums[7]}};
+        to[0] = first;
+        to[1] = second;
+        return;
+    }
+    for (size_t e = 0; e < n; e++)
+        a->acc[at + e] = sums[e];
+}
+
+SL_SHARED void add_eight(const add_eight_args *a, size_t i) {
+    switch (a->code) {
+#define ADD_AS(code)                                                                                                                   \
+    case code:                                                                                                                         \
+        add_eight_as(a, i, code);                                                                                                      \
+        break;
+        SL_CODES(ADD_AS)
+    }
+}
+
+#endif

@@ -1,0 +1,453 @@
+/* kernels_sparse.h - top-k, random-k and random dropping: which elements, and their values, out and in; see kernels.h. */
+#ifndef SL_GPU_KERNELS_SPARSE_H
+#define SL_GPU_KERNELS_SPARSE_H
+
+#include "compress/coding.h"
+#include "element/philox.h"
+#include "gpu/kernels_codes.h"
+
+/* ---- the k-th largest magnitude, digit by digit from the top ---- */
+
+typedef struct selection {
+    uint32_t prefix; /* the digits so far; at the end the least magnitude that is kept */
+    uint32_t left;   /* of the class `prefix`, so many are kept */
+} selection;
+
+/* One thread. */
+typedef struct begin_selection_args {
+    selection *chosen;
+    uint32_t k;
+} begin_selection_args;
+
+SL_SHARED void begin_selection(const begin_selection_args *a, size_t i) {
+    a->chosen[i].prefix = 0;
+    a->chosen[i].left = a->k;
+}
+
+/* Thread i counts the classes of elements [64 i, 64 i + 64): of all of them, or of those in `equal`, which have the prefix. */
+typedef struct count_digits_args {
+    const float *v;
+    size_t count;
+    const uint64_t *equal; /* (words); NULL: all */
+    uint32_t shift, width;
+    uint32_t *classes; /* (DIGIT_CLASSES) zero */
+    int aligned;       /* v */
+} count_digits_args;
+
+SL_SHARED uint32_t magnitude_of(float v) {
+    return float_bits(v) & FLOAT_MAGNITUDE;
+}
+
+SL_SHARED uint32_t class_of(const count_digits_args *a, float v) {
+    return magnitude_of(v) >> a->shift & ((1u << a->width) - 1);
+}
+
+SL_SHARED void count_digits(const count_digits_args *a, size_t i) {
+    const size_t n = smaller(a->count - WORD_BITS * i, WORD_BITS);
+    for (uint64_t word = a->equal != NULL ? a->equal[i] : ~(uint64_t)0 >> (WORD_BITS - n); word != 0; word &= word - 1)
+        ATOMIC_ADD(&a->classes[class_of(a, a->v[WORD_BITS * i + LOWEST_BIT(word)])], 1);
+}
+
+/* One thread. Leaves the classes zero. */
+typedef struct pick_digit_args {
+    uint32_t *classes;
+    selection *chosen;
+    uint32_t width;
+} pick_digit_args;
+
+SL_SHARED void pick_digit(const pick_digit_args *a, size_t i) {
+    uint32_t digit = (1u << a->width) - 1, left = a->chosen[i].left;
+    for (; a->classes[digit] < left; digit--)
+        left -= a->classes[digit];
+    a->chosen[i].prefix = a->chosen[i].prefix << a->width | digit;
+    a->chosen[i].left = left;
+    for (uint32_t c = 0; c < 1u << a->width; c++)
+        a->classes[c] = 0;
+}
+
+/* ---- bitmaps: thread i has elements [64 i, 64 i + 64) ---- */
+
+/* By the first digit: above the prefix, and equal to it. */
+typedef struct mark_top_args {
+    const float *v;
+    size_t dimension;
+    const selection *chosen;
+    uint32_t shift;
+    uint64_t *above, *equal; /* (words) */
+    int aligned;             /* v */
+} mark_top_args;
+
+SL_SHARED void mark_top(const mark_top_args *a, size_t i) {
+    const size_t from = WORD_BITS * i, n = smaller(a->dimension - from, WORD_BITS);
+    const uint32_t prefix = a->chosen->prefix;
+    uint64_t above = 0, equal = 0;
+    SL_UNROLL(4)
+    for (size_t e = 0; e < n; e += EIGHT) {
+        float v[EIGHT];
+        uint32_t higher = 0, same = 0;
+        read_eight(a->v + from + e, smaller(n - e, EIGHT), a->aligned, v);
+        SL_UNROLL(8)
+        for (uint32_t b = 0; b < EIGHT; b++) {
+            const uint32_t digit = magnitude_of(v[b]) >> a->shift;
+            higher |= (uint32_t)(digit > prefix) << b;
+            same |= (uint32_t)(digit == prefix) << b;
+        }
+        above |= (uint64_t)higher << e;
+        equal |= (uint64_t)same << e;
+    }
+    const uint64_t there = ~(uint64_t)0 >> (WORD_BITS - n);
+    a->above[i] = above & there;
+    a->equal[i] = equal & there;
+}
+
+/* By a digit that follows: of those that are still equal, what is above the prefix, and what is equal to it. */
+typedef struct keep_digit_args {
+    const float *v;
+    const selection *chosen;
+    uint32_t shift;
+    uint64_t *above, *equal; /* (words) */
+    uint64_t *counts;        /* (words) how many are above | equal << 32 */
+} keep_digit_args;
+
+SL_SHARED void keep_digit(const keep_digit_args *a, size_t i) {
+    const uint32_t prefix = a->chosen->prefix;
+    uint64_t above = 0, equal = 0;
+    for (uint64_t word = a->equal[i]; word != 0; word &= word - 1) {
+        const uint32_t digits = magnitude_of(a->v[WORD_BITS * i + LOWEST_BIT(word)]) >> a->shift;
+        above |= digits > prefix ? word & (0 - word) : 0;
+        equal |= digits == prefix ? word & (0 - word) : 0;
+    }
+    above |= a->above[i];
+    a->above[i] = above;
+    a->equal[i] = equal;
+    a->counts[i] = BITS_SET(above) | (uint64_t)BITS_SET(equal) << 32;
+}
+
+/* Of equal magnitudes the lower indices. */
+typedef struct settle_ties_args {
+    uint64_t *above;
+    const uint64_t *equal;
+    const selection *chosen;
+    uint64_t *ranks; /* (words) in: of above | equal << 32, before each word; out: of what is kept */
+} settle_ties_args;
+
+SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
+    const uint64_t before = a->ranks[i];
+    const uint32_t left = a->chosen->left, first = (uint32_t)(before >> 32);
+    uint64_t equal = a->equal[i], word = a->above[i];
+    for (uint32_t rank = first; equal != 0 && rank < left; rank++, equal &= equal - 1)
+        word |= equal & (0 - equal);
+    a->above[i] = word;
+    a->ranks[i] = (uint32_t)before + (first < left ? first : left);
+}
+
+/* Sums of FAN counts each; then each count becomes the sum of those before it. Two counts may share a number: neither has more than 32 bits. */
+typedef struct scan_up_args {
+    const uint64_t *counts;
+    uint64_t *sums; /* (ceil(count / FAN)) */
+    size_t count;
+} scan_up_args;
+
+SL_SHARED void scan_up(const scan_up_args *a, size_t i) {
+    const size_t end = smaller(a->count, (i + 1) * FAN);
+    uint64_t sum = 0;
+    SL_UNROLL(16)
+    for (size_t e = i * FAN; e < end; e++)
+        sum += a->counts[e];
+    a->sums[i] = sum;
+}
+
+typedef struct scan_down_args {
+    uint64_t *counts;
+    const uint64_t *sums; /* before each group; NULL: one group */
+    size_t count;
+} scan_down_args;
+
+SL_SHARED void scan_down(const scan_down_args *a, size_t i) {
+    const size_t end = smaller(a->count, (i + 1) * FAN);
+    uint64_t before = a->sums != NULL ? a->sums[i] : 0;
+    SL_UNROLL(8)
+    for (size_t e = i * FAN; e < end; e++) {
+        const uint64_t count = a->counts[e];
+        a->counts[e] = before;
+        before += count;
+    }
+}
+
+/* ---- sparse messages ---- */
+
+/* The word's elements in order. */
+typedef struct list_word_args {
+    const uint64_t *words;
+    const uint64_t *ranks; /* (words) */
+    uint32_t *indices;     /* (entries) */
+} list_word_args;
+
+SL_SHARED void list_word(const list_word_args *a, size_t i) {
+    uint32_t *out = a->indices + a->ranks[i];
+    for (uint64_t word = a->words[i]; word != 0; word &= word - 1)
+        *out++ = (uint32_t)(WORD_BITS * i) + LOWEST_BIT(word);
+}
+
+SL_SHARED void put_value(uint8_t *part, size_t slot, float v, uint32_t *refused) {
+    ((float *)part)[slot] = v;
+    if ((float_bits(v) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY)
+        ATOMIC_ADD(refused, 1);
+}
+
+/* The value of entry i, where a part is a range of entries. */
+typedef struct gather_entry_args {
+    part_layout layout;
+    const float *v;
+    const uint32_t *indices;
+    uint32_t *refused;
+} gather_entry_args;
+
+SL_SHARED void gather_entry(const gather_entry_args *a, size_t i) {
+    const size_t part = i / a->layout.part_elements;
+    put_value(a->layout.parts + part * a->layout.stride, i - part * a->layout.part_elements, a->v[a->indices[i]], a->refused);
+}
+
+/* The values of word i's elements, where a part is a range of elements; counts: how many values each part has room for and gets. */
+typedef struct gather_word_args {
+    part_layout layout;
+    const float *v;
+    const uint64_t *words;
+    const uint64_t *ranks;
+    const uint32_t *counts;
+    uint32_t *refused;
+} gather_word_args;
+
+SL_SHARED void gather_word(const gather_word_args *a, size_t i) {
+    const size_t part = WORD_BITS * i / a->layout.part_elements;
+    uint8_t *out = a->layout.parts + part * a->layout.stride;
+    size_t slot = a->ranks[i] - a->ranks[part * a->layout.part_elements / WORD_BITS];
+    for (uint64_t word = a->words[i]; word != 0 && slot < a->counts[part]; word &= word - 1, slot++)
+        put_value(out, slot, a->v[WORD_BITS * i + LOWEST_BIT(word)], a->refused);
+}
+
+/* Thread i packs eight indices of part i / groups, behind its values. */
+typedef struct place_indices_args {
+    part_layout layout; /* part_elements: entries; dimension: k */
+    const uint32_t *indices;
+    size_t groups;
+    uint32_t width;
+} place_indices_args;
+
+SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
+    const size_t part = i / a->groups, first = part * a->layout.part_elements, at = i % a->groups * EIGHT;
+    const size_t count = smaller(a->layout.dimension - first, a->layout.part_elements);
+    if (at >= count)
+        return;
+    const size_t n = smaller(count - at, EIGHT);
+    uint8_t *out = a->layout.parts + part * a->layout.stride + sizeof(float) * count + at / EIGHT * a->width;
+    uint64_t waiting = 0;
+    uint32_t filled = 0;
+    for (size_t e = 0; e < n; e++) {
+        waiting |= (uint64_t)a->indices[first + at + e] << filled;
+        for (filled += a->width; filled >= 8; filled -= 8, waiting >>= 8)
+            *out++ = (uint8_t)waiting;
+    }
+    if (filled > 0)
+        *out = (uint8_t)waiting;
+}
+
+/* How many of `words`' bits lie in part i, at most its room. */
+typedef struct count_parts_args {
+    const uint64_t *words;
+    const uint64_t *ranks;
+    size_t dimension, part_elements, room, room_last, parts;
+    uint32_t *counts; /* (parts) */
+} count_parts_args;
+
+SL_SHARED void count_parts(const count_parts_args *a, size_t i) {
+    const size_t end = smaller((i + 1) * a->part_elements, a->dimension), last = (end - 1) / WORD_BITS;
+    const size_t count = a->ranks[last] + BITS_SET(a->words[last]) - a->ranks[i * a->part_elements / WORD_BITS];
+    a->counts[i] = (uint32_t)smaller(count, i + 1 == a->parts ? a->room_last : a->room);
+}
+
+/* The word's bits behind its part's values. */
+typedef struct place_bitmap_args {
+    part_layout layout;
+    const uint64_t *words;
+    const uint32_t *counts; /* (parts) */
+} place_bitmap_args;
+
+SL_SHARED void place_bitmap(const place_bitmap_args *a, size_t i) {
+    const size_t part = WORD_BITS * i / a->layout.part_elements, start = part * a->layout.part_elements;
+    const size_t n = smaller(a->layout.dimension - WORD_BITS * i, WORD_BITS);
+    uint8_t *bitmap = a->layout.parts + part * a->layout.stride + sizeof(float) * a->counts[part];
+    put_bytes(bitmap + (WORD_BITS * i - start) / 8, a->words[i], 0, (n + 7) / 8);
+}
+
+/* ---- random-k: the stream's words, rejected and repeated ones left out, until there are k different elements ---- */
+
+/* A pass takes at most as many words as elements are missing: it cannot find too many, and so stops where the CPU, word by word, stops. */
+typedef struct draw_state {
+    uint64_t next; /* word of the stream */
+    uint32_t missing, found;
+} draw_state;
+
+/* One thread. */
+typedef struct begin_draw_args {
+    draw_state *state;
+    uint32_t missing;
+} begin_draw_args;
+
+SL_SHARED void begin_draw(const begin_draw_args *a, size_t i) {
+    a->state[i].next = 0;
+    a->state[i].missing = a->missing;
+    a->state[i].found = 0;
+}
+
+typedef struct draw_word_args {
+    draw_state *state;
+    uint64_t *words; /* (words) */
+    sl_rng_key key;
+    uint32_t dimension;
+} draw_word_args;
+
+/* Draws word `at`; 1: a new element. */
+SL_SHARED uint32_t draw_one(const draw_word_args *a, uint64_t at) {
+    uint32_t block[4], index;
+    philox_block(&a->key, (uint32_t)(at / 4), PHILOX_ROUNDS, block);
+    if (!philox_below(block[at % 4], a->dimension, &index))
+        return 0;
+    const uint64_t bit = (uint64_t)1 << index % WORD_BITS;
+    return (ATOMIC_OR(&a->words[index / WORD_BITS], bit) & bit) == 0;
+}
+
+SL_SHARED void draw_word(const draw_word_args *a, size_t i) {
+    if (i < a->state->missing && draw_one(a, a->state->next + i))
+        ATOMIC_ADD(&a->state->found, 1);
+}
+
+/* One thread, after a pass. */
+typedef struct advance_draw_args {
+    draw_state *state;
+    uint32_t threads; /* of the pass */
+} advance_draw_args;
+
+SL_SHARED void advance_draw(const advance_draw_args *a, size_t i) {
+    draw_state *s = a->state + i;
+    s->next += smaller(s->missing, a->threads);
+    s->missing -= s->found;
+    s->found = 0;
+}
+
+/* One thread: the few that are still missing. */
+typedef draw_word_args finish_draw_args;
+
+SL_SHARED void finish_draw(const finish_draw_args *a, size_t i) {
+    draw_state *s = a->state + i;
+    for (; s->missing > 0; s->next++)
+        s->missing -= draw_one(a, s->next);
+}
+
+/* Those left out, where they were drawn; and how many bits each word has. */
+typedef struct settle_subset_args {
+    uint64_t *words;
+    uint64_t *counts;
+    size_t dimension;
+    int others;
+} settle_subset_args;
+
+SL_SHARED void settle_subset(const settle_subset_args *a, size_t i) {
+    const size_t n = smaller(a->dimension - WORD_BITS * i, WORD_BITS);
+    if (a->others)
+        a->words[i] = ~a->words[i] & (n < WORD_BITS ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0);
+    a->counts[i] = BITS_SET(a->words[i]);
+}
+
+/* ---- random dropping: elements whose half-word is below `draws`; thread i has elements from + [64 i, 64 i + 64) ---- */
+
+typedef struct mark_kept_args {
+    uint64_t *words;
+    uint64_t *counts;
+    sl_rng_key key;
+    uint32_t draws;
+    size_t from, count;
+} mark_kept_args;
+
+SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
+    const size_t n = smaller(a->count - WORD_BITS * i, WORD_BITS);
+    uint64_t word = 0;
+    for (size_t e = 0; e < n; e += EIGHT) {
+        uint32_t block[4];
+        uint32_t kept = 0;
+        philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT), PHILOX_ROUNDS_QUICK, block);
+        SL_UNROLL(8)
+        for (uint32_t h = 0; h < EIGHT; h++)
+            kept |= (uint32_t)(philox_half(block, h) < a->draws) << h;
+        word |= (uint64_t)kept << e;
+    }
+    word &= ~(uint64_t)0 >> (WORD_BITS - n);
+    a->words[i] = word;
+    a->counts[i] = BITS_SET(word);
+}
+
+/* ---- sparse messages, decoded ---- */
+
+/* Entry i, whose element is known. */
+typedef struct add_entry_args {
+    const float *values;
+    const uint32_t *indices;
+    float weight;
+    float *acc;
+} add_entry_args;
+
+SL_SHARED void add_entry(const add_entry_args *a, size_t i) {
+    a->acc[a->indices[i]] += a->weight * a->values[i];
+}
+
+/* Entry i, whose index is packed behind the values. */
+typedef struct add_indexed_args {
+    const float *values;
+    const uint8_t *packed;
+    uint32_t width;
+    float weight;
+    float *acc;
+} add_indexed_args;
+
+SL_SHARED void add_indexed(const add_indexed_args *a, size_t i) {
+    const size_t bit = i * a->width;
+    uint64_t word = 0;
+    for (size_t b = 0; b < (bit % 8 + a->width + 7) / 8; b++)
+        word |= (uint64_t)a->packed[bit / 8 + b] << 8 * b;
+    a->acc[word >> bit % 8 & (((uint64_t)1 << a->width) - 1)] += a->weight * a->values[i];
+}
+
+/* Word i of a part's bitmap, which need not lie on eight bytes. */
+typedef struct load_bitmap_args {
+    const uint8_t *bitmap;
+    size_t elements;
+    uint64_t *words;
+    uint64_t *counts;
+} load_bitmap_args;
+
+SL_SHARED void load_bitmap(const load_bitmap_args *a, size_t i) {
+    const size_t bytes = (smaller(a->elements - WORD_BITS * i, WORD_BITS) + 7) / 8;
+    uint64_t word = 0;
+    for (size_t b = 0; b < bytes; b++)
+        word |= (uint64_t)a->bitmap[8 * i + b] << 8 * b;
+    a->words[i] = word;
+    a->counts[i] = BITS_SET(word);
+}
+
+/* The word's elements, from acc on; at most `room` values. */
+typedef struct add_word_args {
+    const float *values;
+    const uint64_t *words;
+    const uint64_t *ranks;
+    size_t room;
+    float weight;
+    float *acc;
+} add_word_args;
+
+SL_SHARED void add_word(const add_word_args *a, size_t i) {
+    size_t rank = a->ranks[i];
+    for (uint64_t word = a->words[i]; word != 0 && rank < a->room; word &= word - 1, rank++)
+        a->acc[WORD_BITS * i + LOWEST_BIT(word)] += a->weight * a->values[rank];
+}
+
+#endif

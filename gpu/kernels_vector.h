@@ -1,0 +1,152 @@
+/* kernels_vector.h - vectors: sums of multiples, a step of SGD, and sums over a vector in the order of element/sum.h; see kernels.h. */
+#ifndef SL_GPU_KERNELS_VECTOR_H
+#define SL_GPU_KERNELS_VECTOR_H
+
+#include "element/sum.h"
+#include "gpu/thread.h"
+
+/* out = [out +] weights[0] in[0] + weights[1] in[1] + ..., in that order. */
+typedef struct combine_four_args {
+    float *out;
+    const float *in[INPUTS];
+    float weights[INPUTS];
+    uint32_t k;
+    int adds, aligned;
+    size_t count;
+} combine_four_args;
+
+SL_SHARED void combine_four(const combine_four_args *a, size_t i) {
+    const size_t from = FOUR * i, n = smaller(a->count - from, FOUR);
+    if (a->aligned && n == FOUR) {
+        four sum = {{0, 0, 0, 0}};
+        if (a->adds)
+            sum = *(const four *)(a->out + from);
+        for (uint32_t j = 0; j < a->k; j += TOGETHER) {
+            four next[TOGETHER] = {{{0, 0, 0, 0}}};
+            SL_UNROLL(4)
+            for (uint32_t t = 0; t < TOGETHER; t++)
+                if (j + t < a->k)
+                    next[t] = *(const four *)(a->in[j + t] + from);
+            SL_UNROLL(4)
+            for (uint32_t t = 0; t < TOGETHER; t++)
+                for (int e = 0; e < FOUR && j + t < a->k; e++) {
+                    const float product = a->weights[j + t] * next[t].v[e];
+                    sum.v[e] = a->adds || j + t > 0 ? sum.v[e] + product : product;
+                }
+        }
+        *(four *)(a->out + from) = sum;
+        return;
+    }
+    for (size_t e = from; e < from + n; e++) {
+        float total = a->adds ? a->out[e] : a->weights[0] * a->in[0][e];
+        for (uint32_t j = a->adds ? 0 : 1; j < a->k; j++)
+            total = total + a->weights[j] * a->in[j][e];
+        a->out[e] = total;
+    }
+}
+
+typedef struct step_four_args {
+    float *x;
+    const float *x_decay, *g;
+    float *m;
+    sl_sgd sgd;
+    size_t count;
+    int aligned;
+} step_four_args;
+
+/* x and m of one element; m counts with momentum only. */
+SL_SHARED void step_one(const sl_sgd *s, int has_momentum, float *x, float x_decay, float g, float *m) {
+    float direction = g + s->weight_decay * x_decay;
+    if (has_momentum) {
+        *m = s->momentum * *m + direction;
+        direction = s->nesterov ? direction + s->momentum * *m : *m;
+    }
+    *x -= s->learning_rate * direction;
+}
+
+SL_SHARED void step_four(const step_four_args *a, size_t i) {
+    const size_t from = FOUR * i, end = from + smaller(a->count - from, FOUR);
+    const int has_momentum = a->m != NULL;
+    if (a->aligned && end - from == FOUR) {
+        const four decay = *(const four *)(a->x_decay + from), g = *(const four *)(a->g + from);
+        four x = *(const four *)(a->x + from), m = has_momentum ? *(const four *)(a->m + from) : x;
+        for (int e = 0; e < FOUR; e++)
+            step_one(&a->sgd, has_momentum, &x.v[e], decay.v[e], g.v[e], &m.v[e]);
+        *(four *)(a->x + from) = x;
+        if (has_momentum)
+            *(four *)(a->m + from) = m;
+        return;
+    }
+    for (size_t e = from; e < end; e++) {
+        float m = has_momentum ? a->m[e] : 0;
+        step_one(&a->sgd, has_momentum, &a->x[e], a->x_decay[e], a->g[e], &m);
+        if (has_momentum)
+            a->m[e] = m;
+    }
+}
+
+typedef struct fill_four_args {
+    float *v;
+    float value;
+    size_t count;
+    int aligned;
+} fill_four_args;
+
+SL_SHARED void fill_four(const fill_four_args *a, size_t i) {
+    const size_t from = FOUR * i, end = from + smaller(a->count - from, FOUR);
+    if (a->aligned && end - from == FOUR) {
+        const four all = {{a->value, a->value, a->value, a->value}};
+        *(four *)(a->v + from) = all;
+        return;
+    }
+    for (size_t e = from; e < end; e++)
+        a->v[e] = a->value;
+}
+
+/* ---- sums, in the order of element/sum.h ---- */
+
+/* Thread i sums (x - y)^2 over lane i % SUM_LANES of tile i / SUM_LANES; y may be NULL. */
+typedef struct lanes_of_args {
+    const float *x, *y;
+    double *lanes; /* (tiles, SUM_LANES) */
+    size_t count;
+} lanes_of_args;
+
+SL_SHARED void lanes_of(const lanes_of_args *a, size_t i) {
+    const size_t start = i / SUM_LANES * SUM_TILE, end = smaller(start + SUM_TILE, a->count);
+    double sum = 0;
+    SL_UNROLL(16)
+    for (size_t e = start + i % SUM_LANES; e < end; e += SUM_LANES) {
+        const double difference = a->y != NULL ? (double)a->x[e] - a->y[e] : (double)a->x[e];
+        sum += difference * difference;
+    }
+    a->lanes[i] = sum;
+}
+
+/* Thread i makes fold i % folds of sum i / folds. */
+typedef struct fold_tiles_args {
+    const double *lanes; /* (sums, tiles, SUM_LANES) */
+    double *out;         /* (sums, folds) */
+    size_t tiles, folds;
+} fold_tiles_args;
+
+SL_SHARED void fold_tiles(const fold_tiles_args *a, size_t i) {
+    const double *lanes = a->lanes + i / a->folds * a->tiles * SUM_LANES;
+    double sum = 0;
+    SL_UNROLL(4)
+    for (size_t t = i % a->folds; t < a->tiles; t += SUM_FOLDS)
+        sum += sum_in_order(lanes + t * SUM_LANES, SUM_LANES);
+    a->out[i] = sum;
+}
+
+typedef struct sum_of_folds_args {
+    const double *folds;
+    double *out;
+    size_t count;
+} sum_of_folds_args;
+
+SL_SHARED void sum_of_folds(const sum_of_folds_args *a, size_t i) {
+    a->out[i] = sum_in_order(a->folds, a->count);
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* thread.h - what the threads of all kernels have: how they count together, move four floats at once, and divide. */
+#ifndef SL_GPU_THREAD_H
+#define SL_GPU_THREAD_H
+
+#include "element/shared.h"
+#include "starling/vec.h"
+
+enum {
+    INPUTS = 8,     /* of one combine; more are added in further launches */
+    TOGETHER = 4,   /* inputs that a thread asks for before it adds the first */
+    FOUR = 4,       /* elements of a thread in element-wise operations */
+    EIGHT = 8,      /* elements, codes or indices of a thread that packs: `width` whole bytes */
+    WORD_BITS = 64, /* of a bitmap */
+    FAN = 32,       /* counts that one thread of a scan adds up */
+    DIGIT_CLASSES = 2048
+};
+
+#ifdef __CUDA_ARCH__
+/* Lanes of a warp that mean the same number agree on one atomic operation: thousands of them on one address would wait for each other. */
+SL_SHARED uint32_t lanes_at(const void *at) {
+    return __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)at);
+}
+SL_SHARED int is_first_of(uint32_t lanes) {
+    return threadIdx.x % 32 == (uint32_t)__ffs((int)lanes) - 1; /* blocks have one dimension */
+}
+SL_SHARED void add_together(uint32_t *at, uint32_t value) {
+    const uint32_t lanes = lanes_at(at), sum = __reduce_add_sync(lanes, value);
+    if (is_first_of(lanes))
+        atomicAdd(at, sum);
+}
+SL_SHARED void raise_together(uint32_t *at, uint32_t value) {
+    const uint32_t lanes = lanes_at(at), largest = __reduce_max_sync(lanes, value);
+    if (is_first_of(lanes))
+        atomicMax(at, largest);
+}
+#define ATOMIC_ADD(at, value) add_together(at, value)
+#define ATOMIC_MAX(at, value) raise_together(at, value)
+#define ATOMIC_OR(at, value) atomicOr((unsigned long long *)(at), (unsigned long long)(value))
+#define BITS_SET(word) ((uint32_t)__popcll((long long)(word)))
+#define LOWEST_BIT(word) ((uint32_t)(__ffsll((long long)(word)) - 1))
+#else
+SL_SHARED uint64_t plain_or(uint64_t *at, uint64_t value) {
+    const uint64_t before = *at;
+    *at |= value;
+    return before;
+}
+#define ATOMIC_ADD(at, value) (*(at) += (value))
+#define ATOMIC_MAX(at, value) (*(at) = *(at) > (value) ? *(at) : (value))
+#define ATOMIC_OR(at, value) plain_or(at, value)
+#define BITS_SET(word) ((uint32_t)__builtin_popcountll(word))
+#define LOWEST_BIT(word) ((uint32_t)__builtin_ctzll(word))
+#endif
+
+/* Four floats, moved at once where `aligned` says that they lie on 16 bytes. */
+typedef struct four {
+    float v[FOUR];
+} __attribute__((aligned(16))) four;
+
+/* Of memory that no thread of the launch writes, so that a GPU may read it before what is written. */
+SL_SHARED float read_one(const float *at) {
+#ifdef __CUDA_ARCH__
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
+/* The same of `span` floats: four, which lie on 16 bytes, or one. */
+SL_SHARED four read_span(const float *at, uint32_t span) {
+    four out = {{0, 0, 0, 0}};
+#ifdef __CUDA_ARCH__
+    if (span == FOUR) {
+        const float4 v = __ldg((const float4 *)at);
+        out.v[0] = v.x;
+        out.v[1] = v.y;
+        out.v[2] = v.z;
+        out.v[3] = v.w;
+    }
+#else
+    if (span == FOUR)
+        out = *(const four *)at;
+#endif
+    else
+        out.v[0] = read_one(at);
+    return out;
+}
+
+SL_SHARED void write_span(float *at, four v, uint32_t span) {
+    if (span == FOUR)
+        *(four *)at = v;
+    else
+        *at = v.v[0];
+}
+
+SL_SHARED size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* a / b: a GPU divides 64 bits several times slower than 32. */
+SL_SHARED size_t quotient(size_t a, size_t b) {
+    return (a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b;
+}
+
+#endif
