@@ -283,10 +283,10 @@ void panel_graph(svg *s, const picture *f, box b) {
 void panel_graph_legend(svg *s, const picture *f, svg_point at) {
     svg_font font = {.size = SMALL_SIZE, .colour = MUTED, .anchor = SVG_MIDDLE};
     double min, max;
-    char low[48], high[48];
+    char low[SVG_NUMBER_MAX], high[SVG_NUMBER_MAX];
     weight_range(f->topology, &min, &max);
-    number_text(low, min);
-    number_text(high, max);
+    svg_number(low, min);
+    svg_number(high, max);
     if (f->points == NULL)
         svg_text(s, at, &font, "pattern of W: receivers down, senders to the right; darker where there are more edges");
     else if (max == 0)

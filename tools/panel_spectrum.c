@@ -86,16 +86,16 @@ static double within(double x, double low, double high) {
 }
 
 static void name_only(svg *s, const picture *f, box b) {
-    char value[48];
-    number_text(value, f->spectrum.lambda_2);
+    char value[SVG_NUMBER_MAX];
+    svg_number(value, f->spectrum.lambda_2);
     svg_text(s, (svg_point){on_axis(b, f->spectrum.lambda_2), b.y + 13}, &value_font, "all others %s", value);
 }
 
 /* lambda_n left and lambda_2 right of each other, inside the panel. */
 static void name_extremes(svg *s, const picture *f, box b) {
-    char second[48], last[48];
-    number_text(second, f->spectrum.lambda_2);
-    number_text(last, f->spectrum.lambda_n);
+    char second[SVG_NUMBER_MAX], last[SVG_NUMBER_MAX];
+    svg_number(second, f->spectrum.lambda_2);
+    svg_number(last, f->spectrum.lambda_n);
     double half = 38, y = b.y + 13, right = within(on_axis(b, f->spectrum.lambda_2), b.x + 3 * half + 8, b.x + b.width - half);
     double left = within(on_axis(b, f->spectrum.lambda_n), b.x + half, right - 2 * half - 8);
     svg_text(s, (svg_point){right, y}, &value_font, "λ_{2} %s", second);
@@ -138,10 +138,10 @@ static void circle_text(svg *s, const picture *f, svg_point at) {
     const sl_spectrum *p = &f->spectrum;
     svg_font font = {.size = TEXT_SIZE, .colour = INK}, faint = {.size = TEXT_SIZE, .colour = MUTED};
     bool schedule = sl_topology_period(f->topology) > 1;
-    char value[48];
-    number_text(value, f->exact_after > 0 ? 0 : p->rho); /* where it is exact, all others vanish; what is computed is the root of a rounding error */
+    char value[SVG_NUMBER_MAX];
+    svg_number(value, f->exact_after > 0 ? 0 : p->rho); /* where it is exact, all others vanish; what is computed is the root of a rounding error */
     svg_text(s, at, &font, "|λ_{2}| = %s%s", value, p->multiplicity > 1 ? ", several times" : "");
-    number_text(value, p->singular_2);
+    svg_number(value, p->singular_2);
     svg_text(s, (svg_point){at.x, at.y + 22}, &font, "‖%s − J‖ = %s", schedule ? "product" : "W", value);
     svg_text(s, (svg_point){at.x, at.y + 44}, &faint, "%s", schedule ? "of the product over one period:" : "W is not symmetric: its");
     svg_text(s, (svg_point){at.x, at.y + 60}, &faint, "%s", schedule ? "in modulus, and the worst that is left" : "eigenvalues may be complex");

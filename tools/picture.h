@@ -54,7 +54,4 @@ void panel_spectrum(svg *s, const picture *f, box b);
 /* panel_curve.c */
 void panel_curve(svg *s, const picture *f, box b);
 
-/* The value in at most four digits, as svg_text takes it: 0.2, 1.32 x 10^{-11}. */
-void number_text(char text[48], double value);
-
 #endif

@@ -194,6 +194,22 @@ void svg_text(svg *s, svg_point at, const svg_font *font, const char *format, ..
     fputs("</text>\n", s->file);
 }
 
+void svg_number(char text[SVG_NUMBER_MAX], double value) {
+    double size = fabs(value);
+    int exponent = size > 0 && isfinite(size) ? (int)floor(log10(size)) : 0;
+    const char *sign = value < 0 ? "−" : "";
+    if (size < 1e-15)
+        snprintf(text, SVG_NUMBER_MAX, "0");
+    else if (!isfinite(size))
+        snprintf(text, SVG_NUMBER_MAX, "%s", isnan(size) ? "unknown" : "∞");
+    else if (exponent >= -2 && exponent < 4)
+        snprintf(text, SVG_NUMBER_MAX, "%s%.4g", sign, size);
+    else if (exponent >= 4 && exponent < 6)
+        snprintf(text, SVG_NUMBER_MAX, "%s%.0f", sign, size);
+    else
+        snprintf(text, SVG_NUMBER_MAX, "%s%.3g·10^{%s%d}", sign, size / pow(10, exponent), exponent < 0 ? "−" : "", abs(exponent));
+}
+
 void svg_begin_group(svg *s, const char *name) {
     fprintf(s->file, "<g id=\"%s\">\n", name);
 }

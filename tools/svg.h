@@ -25,6 +25,8 @@ typedef struct svg_paint {
     const char *dash; /* stroke-dasharray */
 } svg_paint;
 
+enum { SVG_NUMBER_MAX = 48 };
+
 typedef enum svg_anchor { SVG_START, SVG_MIDDLE, SVG_END } svg_anchor;
 
 typedef struct svg_font {
@@ -47,6 +49,8 @@ void svg_polyline(svg *s, const svg_point *points, size_t count, bool closed, co
 void svg_curve(svg *s, svg_point a, svg_point control, svg_point b, const svg_paint *paint);
 /* Text on the base line `at`; "^{..}" and "_{..}" are raised and lowered. */
 void svg_text(svg *s, svg_point at, const svg_font *font, const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The value in at most four digits, as svg_text takes it: 0.2, 1.32 x 10^{-11}. */
+void svg_number(char text[SVG_NUMBER_MAX], double value);
 /* Everything until svg_end_group belongs together; `name` is for those who open the file. */
 void svg_begin_group(svg *s, const char *name);
 void svg_end_group(svg *s);

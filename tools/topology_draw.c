@@ -25,22 +25,6 @@ enum { TITLE_SIZE = 22, WIDTH = 1000, HEIGHT = 600, MARGIN = 30, GRAPH = 470, TO
 
 /* ---- words ---- */
 
-void number_text(char text[48], double value) {
-    double size = fabs(value);
-    int exponent = size > 0 && isfinite(size) ? (int)floor(log10(size)) : 0;
-    const char *sign = value < 0 ? "−" : "";
-    if (size < 1e-15)
-        snprintf(text, 48, "0");
-    else if (!isfinite(size))
-        snprintf(text, 48, "%s", isnan(size) ? "unknown" : "∞");
-    else if (exponent >= -2 && exponent < 4)
-        snprintf(text, 48, "%s%.4g", sign, size);
-    else if (exponent >= 4 && exponent < 6)
-        snprintf(text, 48, "%s%.0f", sign, size);
-    else
-        snprintf(text, 48, "%s%.3g·10^{%s%d}", sign, size / pow(10, exponent), exponent < 0 ? "−" : "", abs(exponent));
-}
-
 static void add(char *text, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void add(char *text, size_t room, const char *format, ...) {
     size_t used = strlen(text);
@@ -111,19 +95,19 @@ static void tile(svg *s, double x, const char *label, const char *value) {
 static void tiles(svg *s, const picture *f) {
     double step = (WIDTH - MARGIN - RIGHT) / 4.0;
     bool schedule = sl_topology_period(f->topology) > 1;
-    char value[48];
-    number_text(value, f->rho_round);
+    char value[SVG_NUMBER_MAX];
+    svg_number(value, f->rho_round);
     tile(s, RIGHT, schedule ? "ρ per round" : "ρ", value);
-    number_text(value, schedule ? 1 - f->rho_round : f->spectrum.gap);
+    svg_number(value, schedule ? 1 - f->rho_round : f->spectrum.gap);
     tile(s, RIGHT + step, schedule ? "gap per round" : "gap 1 − ρ", value);
     if (f->exact_after > 0)
         snprintf(value, sizeof value, "%u, exact", f->exact_after);
     else if (isfinite(f->rounds))
-        number_text(value, ceil(f->rounds));
+        svg_number(value, ceil(f->rounds));
     else
         snprintf(value, sizeof value, "never");
     tile(s, RIGHT + 2 * step, "rounds to 10^{−6}", value);
-    number_text(value, f->traffic.sent_mean);
+    svg_number(value, f->traffic.sent_mean);
     tile(s, RIGHT + 3 * step, "models sent", value);
 }
 
