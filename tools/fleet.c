@@ -19,11 +19,27 @@
 #define GRACE_SECONDS 5.0
 enum { TICK_MS = 100, REAP_MS = 5 };
 
-/* In the new process: becomes the agent. Only async-signal-safe calls. */
+/* What asks a run to stop. Held back while a process is made: the parent's handlers, which it would run, know nothing of it. */
+static sigset_t stopping_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+/* In the new process: becomes the agent. Only async-signal-safe calls. A signal to stop that came meanwhile ends it here; Ctrl-C, which reaches the
+ * whole group, is for the parent to decide on. */
 static void become_agent(char *const argv[], int fd, pid_t parent) {
+    const sigset_t stopping = stopping_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it was gone before the line above */
         _exit(TOOL_FAILED);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &stopping, NULL);
     fcntl(fd, F_SETFD, 0);
     execv("/proc/self/exe", argv);
     _exit(127);
@@ -40,10 +56,13 @@ static int start_member(fleet *f, uint32_t rank, const char *config, const char 
     char *const argv[] = {
         (char *)"starling",    (char *)"agent", (char *)config,     (char *)"--rank", rank_text,
         (char *)"--report-fd", fd_text,         (char *)"--run-id", (char *)run_id,   NULL};
+    const sigset_t stopping = stopping_signals();
+    sigprocmask(SIG_BLOCK, &stopping, NULL);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
         become_agent(argv, pair[1], parent);
     int why = errno;
+    sigprocmask(SIG_UNBLOCK, &stopping, NULL);
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
@@ -140,7 +159,8 @@ static void send_roster_if_complete(fleet *f) {
         report_send_roster(f->members[i].fd,
                            text); /* whoever is gone already is noticed by its silence */
     f->roster_sent = true;
-    f->kill_at = 0;
+    if (!f->interrupted)
+        f->kill_at = 0;
 }
 
 static bool carries_model(const report *r) {

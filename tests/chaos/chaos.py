@@ -143,6 +143,23 @@ def interrupted_at_the_start(scene):
         scene.wait_gone(5)
 
 
+def interrupted_while_processes_become_agents(scene):
+    """What a new process is told before it is an agent is not lost: neither by the one, nor by the whole run."""
+    build = os.path.dirname(os.path.dirname(scene.starling))
+    scene.environment["LD_PRELOAD"] = os.path.join(build, "tests", "libslow_exec.so")
+    check(os.path.exists(scene.environment["LD_PRELOAD"]), "libslow_exec.so is not built")
+    running = scene.start("run", scene.experiment(), "--out", scene.path("run"))
+    deadline = time.monotonic() + 10
+    while len(children := scene.processes()) <= NODES and time.monotonic() < deadline:
+        time.sleep(0.01)
+    check(len(children) > NODES, f"{len(children)} processes run, expected {NODES + 1}")
+    hit(running, running.process.pid, signal.SIGINT)
+    running.wait(15)
+    running.check_refused("stopped", code=130)
+    check(time.monotonic() - running.hit < 3, "took 3 s or more to end")
+    scene.wait_gone(3)
+
+
 def parent_killed(scene):
     running, _ = start_run(scene)
     running.process.kill()
@@ -170,5 +187,5 @@ def simulation_interrupted(scene):
 if __name__ == "__main__":
     run_tests([agent_killed, agent_stopped, agent_stopped_before_its_record,
                agent_killed_while_combining_while_adapting, agent_killed_with_payloads_on_a_device, interrupted,
-               interrupted_from_the_keyboard, interrupted_with_a_stopped_agent, interrupted_at_the_start, parent_killed,
+               interrupted_from_the_keyboard, interrupted_with_a_stopped_agent, interrupted_at_the_start, interrupted_while_processes_become_agents, parent_killed,
                parent_killed_with_a_stopped_agent, simulation_interrupted])
