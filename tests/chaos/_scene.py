@@ -23,6 +23,9 @@ EXPERIMENT = {
     "transport": {"timeout_s": 5, "connect_timeout_s": 10},
 }
 
+# A shell lets what it runs in the background ignore Ctrl-C, and commands inherit that: one that is interrupted before its main would not notice.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Failure(Exception):
     """A test that did not hold; its text is the reason."""
