@@ -179,8 +179,8 @@ static void pause_a_little(void) {
 
 /* The least of a few seconds. */
 static double undisturbed_core_ms(void) {
-    static double least = INFINITY;
-    for (int i = 0; isinf(least) || (i > 0 && i < CORE_SAMPLES); i++) {
+    double least = INFINITY;
+    for (int i = 0; i < CORE_SAMPLES; i++) {
         least = fmin(least, core_ms());
         pause_a_little();
     }
@@ -251,7 +251,10 @@ static sample sample_of(void *(*work)(void *), void *items, size_t item_bytes, i
 
 /* The first sample that nobody disturbed, or the one of TRIES that was disturbed least. */
 static sample undisturbed(void *(*work)(void *), void *items, size_t item_bytes, int threads, size_t *disturbed) {
-    const double limit = UNDISTURBED * undisturbed_core_ms();
+    static double alone_ms;
+    if (alone_ms == 0)
+        alone_ms = undisturbed_core_ms();
+    const double limit = UNDISTURBED * alone_ms;
     sample best = sample_of(work, items, item_bytes, threads);
     for (int t = 1; t < TRIES && best.core > limit; t++) {
         pause_a_little();
