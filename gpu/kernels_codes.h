@@ -38,19 +38,35 @@ typedef struct bucket_lanes_args {
     uint32_t *negatives; /* (buckets) zero; SCALE_SIDES */
 } bucket_lanes_args;
 
+SL_SHARED float magnitude_within(const float *v, size_t e, size_t start, size_t end) {
+    return e >= start && e < end ? float_of(float_bits(v[e]) & FLOAT_MAGNITUDE) : 0;
+}
+
+/* Of one lane of elements [start, end). */
+SL_SHARED double lane_magnitudes(const float *v, size_t start, size_t end, size_t lane) {
+    double sum = 0;
+    SL_UNROLL(4)
+    for (size_t e = start / SUM_GROUP * SUM_GROUP + lane; e < end; e += SUM_GROUP)
+        sum += sum_of_four(magnitude_within(v, e, start, end), magnitude_within(v, e + SUM_LANES, start, end),
+                           magnitude_within(v, e + 2 * SUM_LANES, start, end), magnitude_within(v, e + 3 * SUM_LANES, start, end));
+    return sum;
+}
+
 SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
     const size_t tile = i / SUM_LANES, b = tile / a->tiles, lane = i % SUM_LANES;
     const size_t start = b * a->bucket + tile % a->tiles * SUM_TILE, rest = smaller((b + 1) * a->bucket, a->dimension);
     const size_t end = smaller(start + SUM_TILE, rest), first = start + (lane + SUM_LANES - start % SUM_LANES) % SUM_LANES;
     double up = 0, down = 0;
     uint32_t negatives = 0;
+    if (a->scale == SCALE_MEAN) {
+        a->lanes[i] = lane_magnitudes(a->v, start, end, lane);
+        return;
+    }
     SL_UNROLL(16)
     for (size_t e = first; e < end; e += SUM_LANES) {
         const float v = a->v[e];
         if (a->scale == SCALE_L2) {
             up += (double)v * v;
-        } else if (a->scale == SCALE_MEAN) {
-            up += (double)float_of(float_bits(v) & FLOAT_MAGNITUDE);
         } else {
             up += v < 0 ? 0.0 : (double)v;
             down += v < 0 ? (double)v : 0.0;

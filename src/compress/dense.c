@@ -148,6 +148,12 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
     sl_pack(codes, n, f->width, out);
 }
 
+/* So many of the elements [at, end) of one bucket, which has more, at once. */
+static size_t sweep(const dense_coder *coder, bucket_sums *sums, const sl_source *source, size_t at, size_t end, uint8_t *codes) {
+    const bool can = coder->sweep != NULL && source->vector != NULL && sums->seen == 0 && at + 1 < end;
+    return can ? coder->sweep(sums, source->vector + at, end - 1 - at, codes) : 0;
+}
+
 /* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
  * codes. *last: the last block that was read. ahead: is the block that follows not in the cache? */
 static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
@@ -157,6 +163,9 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
     sl_sum_begin(&sums, ahead && source->vector != NULL ? AHEAD : 0);
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
+        uint8_t *block = coder->pack != NULL ? codes + packed_bytes(at - from, f->width) : NULL;
+        if ((n = sweep(coder, &sums, source, at, end, block)) > 0)
+            continue;
         n = smallest(from + count - at, SL_BLOCK);
         const float *v = *last = sl_encoder_read(e, source, at, n);
         for (size_t o = 0, run; o < n; o += run) {
@@ -171,7 +180,7 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
             end += smallest(f->bucket, from + count - end);
         }
         if (coder->pack != NULL)
-            coder->pack(&e->codec->config, v, n, codes + packed_bytes(at - from, f->width));
+            coder->pack(&e->codec->config, v, n, block);
     }
     return 0;
 }

@@ -45,6 +45,9 @@ typedef struct dense_coder {
     dense_form (*form)(const sl_compressor_config *config, size_t dimension);
     /* Codes that depend on the elements alone: n of a block, straight to bytes. One pass then finds scales and codes. Else NULL, and: */
     void (*pack)(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out);
+    /* Sums and packs a piece of n elements of one bucket, which begins with a tile, in an order that is quicker than see and pack; returns how
+     * many it did, perhaps none. NULL: none. */
+    size_t (*sweep)(bucket_sums *sums, const float *v, size_t n, uint8_t *out);
     /* Codes of n elements of one bucket */
     void (*encode)(const sl_compressor_config *config, const float *scale, const float *v, windows random, size_t n,
                    uint16_t *codes);

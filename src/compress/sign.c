@@ -12,11 +12,7 @@
 #include <string.h>
 
 #include "compress/dense.h"
-#include "vec/for_each_cpu.h"
-
-#ifdef SL_AVX2
-#include <immintrin.h>
-#endif
+#include "compress/lanes.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     return (sl_quality){.omega = INFINITY, .is_contractive = true, .delta = 1 / (double)sl_dense_bucket(config, dimension)};
@@ -60,21 +56,62 @@ static dense_form form_two(const sl_compressor_config *config, size_t dimension)
 }
 
 #ifdef SL_AVX2
-/* 32 elements a step; returns how many it did. Packing a mask keeps it all ones or zeros, and interleaves the halves of the registers. */
-SL_AVX2 static size_t signs_avx2(const float *v, size_t n, uint8_t *out) {
+/* Of 32 elements. Packing a mask keeps it all ones or zeros, and interleaves the halves of the registers. */
+SL_AVX2 static inline void signs_32(const float *v, uint8_t *out) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i below[4];
+    for (int g = 0; g < 4; g++)
+        below[g] = _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(v + 8 * g), _mm256_setzero_ps(), _CMP_LT_OQ));
+    __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(below[0], below[1]), _mm256_packs_epi32(below[2], below[3]));
+    int32_t bits = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order));
+    memcpy(out, &bits, sizeof bits);
+}
+
+/* Returns how many it did. */
+SL_AVX2 static size_t signs_avx2(const float *v, size_t n, uint8_t *out) {
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        __m256i below[4];
-        for (int g = 0; g < 4; g++)
-            below[g] = _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(v + i + 8 * g), _mm256_setzero_ps(), _CMP_LT_OQ));
-        __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(below[0], below[1]), _mm256_packs_epi32(below[2], below[3]));
-        int32_t bits = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order));
-        memcpy(out + i / 8, &bits, sizeof bits);
-    }
+    for (; i + 32 <= n; i += 32)
+        signs_32(v + i, out + i / 8);
     return i;
 }
+
+enum { STREAMS = 4, STREAM_TILES = 16, STREAM = STREAM_TILES * SUM_TILE, SWEEP = STREAMS * STREAM };
+_Static_assert(STREAMS * STREAM_TILES <= SUM_FOLDS, "no two tiles of a sweep share a fold, so that they may come in any order");
+
+/* Tile `tile` of each stream: magnitudes to folds, signs to bits. A step is two groups. */
+SL_AVX2 static void sweep_tiles(bucket_sums *sums, size_t tile, const float *v, uint8_t *signs) {
+    double lanes[STREAMS][SUM_LANES] = {0};
+    for (size_t i = tile * SUM_TILE; i < (tile + 1) * SUM_TILE; i += 2 * SUM_GROUP)
+        for (size_t s = 0; s < STREAMS; s++) {
+            const size_t at = s * STREAM + i;
+            __m256d sum[4];
+            lanes_load(lanes[s], sum);
+            for (size_t group = at; group < at + 2 * SUM_GROUP; group += SUM_GROUP) {
+                lanes_add_magnitudes(sum, v + group);
+                for (size_t half = group; half < group + SUM_GROUP; half += 32)
+                    signs_32(v + half, signs + half / 8);
+            }
+            lanes_store(lanes[s], sum);
+        }
+    for (size_t s = 0; s < STREAMS; s++)
+        sum_fold(sums->folds[0], sums->tiles + s * STREAM_TILES + tile, sum_in_order(lanes[s], SUM_LANES));
+}
 #endif
+
+/* Four distant places by turns: a core fetches more of the memory at a time than from one. */
+static size_t sweep(bucket_sums *sums, const float *v, size_t n, uint8_t *signs) {
+#ifdef SL_AVX2
+    if (n >= SWEEP && sl_has_avx2()) {
+        for (size_t tile = 0; tile < STREAM_TILES; tile++)
+            sweep_tiles(sums, tile, v, signs);
+        sums->tiles += STREAMS * STREAM_TILES;
+        return SWEEP;
+    }
+#else
+    (void)sums, (void)v, (void)n, (void)signs;
+#endif
+    return 0;
+}
 
 static void pack(const sl_compressor_config *config, const float *v, size_t n, uint8_t *out) {
     size_t i = 0;
@@ -102,7 +139,7 @@ static void table_two(const sl_compressor_config *config, const float *scale, fl
     out[1] = weight * scale[1];
 }
 
-const dense_coder sl_scaled_sign_coder = {.form = form_one, .pack = pack, .table = table_one};
+const dense_coder sl_scaled_sign_coder = {.form = form_one, .sweep = sweep, .pack = pack, .table = table_one};
 const dense_coder sl_one_bit_coder = {.form = form_two, .pack = pack, .table = table_two};
 const codec_ops sl_scaled_sign_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
 const codec_ops sl_one_bit_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};

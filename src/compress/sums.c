@@ -1,17 +1,12 @@
-/* sums.c - see sums.h. Sums are of doubles: no sum of floats overflows them, and squares of floats are exact, with which a fused
- * multiplication and addition is the same as two. */
+/* sums.c - see sums.h. Sums are of doubles: squares of floats are exact, with which a fused multiplication and addition is the same as two. */
 #include "compress/sums.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "vec/for_each_cpu.h"
+#include "compress/lanes.h"
 
-#ifdef SL_AVX2
-#include <immintrin.h>
-#endif
-
-/* n: a multiple of SUM_LANES, v[0] for lane 0. */
+/* n: a multiple of SUM_GROUP, v[0] for lane 0. */
 typedef void sum_kernel(bucket_sums *sums, const float *v, size_t n);
 
 static void squares_plain(bucket_sums *sums, const float *v, size_t n) {
@@ -23,9 +18,9 @@ static void squares_plain(bucket_sums *sums, const float *v, size_t n) {
 
 static void magnitudes_plain(bucket_sums *sums, const float *v, size_t n) {
     double *lanes = sums->lanes[0];
-    for (size_t i = 0; i < n; i += SUM_LANES)
+    for (; n > 0; v += SUM_GROUP, n -= SUM_GROUP)
         for (int l = 0; l < SUM_LANES; l++)
-            lanes[l] += fabsf(v[i + l]);
+            lanes[l] += sum_of_four(fabsf(v[l]), fabsf(v[SUM_LANES + l]), fabsf(v[2 * SUM_LANES + l]), fabsf(v[3 * SUM_LANES + l]));
 }
 
 static void sides_plain(bucket_sums *sums, const float *v, size_t n) {
@@ -41,16 +36,6 @@ static void sides_plain(bucket_sums *sums, const float *v, size_t n) {
 }
 
 #ifdef SL_AVX2
-SL_AVX2 static void load(const double *lanes, __m256d sum[4]) {
-    for (int g = 0; g < 4; g++)
-        sum[g] = _mm256_loadu_pd(lanes + 4 * g);
-}
-
-SL_AVX2 static void store(double *lanes, const __m256d sum[4]) {
-    for (int g = 0; g < 4; g++)
-        _mm256_storeu_pd(lanes + 4 * g, sum[g]);
-}
-
 /* Four doubles: conversion from memory needs no other instruction to get at a register's upper half. */
 SL_AVX2 static inline __m256d wide(const float *v) {
     return _mm256_cvtps_pd(_mm_loadu_ps(v));
@@ -58,7 +43,7 @@ SL_AVX2 static inline __m256d wide(const float *v) {
 
 SL_AVX2 static void squares_avx2(bucket_sums *sums, const float *v, size_t n) {
     __m256d sum[4];
-    load(sums->lanes[0], sum);
+    lanes_load(sums->lanes[0], sum);
     for (size_t i = 0; i < n; i += SUM_LANES) {
         __builtin_prefetch(v + i + sums->ahead);
         for (int g = 0; g < 4; g++) {
@@ -66,26 +51,25 @@ SL_AVX2 static void squares_avx2(bucket_sums *sums, const float *v, size_t n) {
             sum[g] = _mm256_fmadd_pd(x, x, sum[g]);
         }
     }
-    store(sums->lanes[0], sum);
+    lanes_store(sums->lanes[0], sum);
 }
 
 SL_AVX2 static void magnitudes_avx2(bucket_sums *sums, const float *v, size_t n) {
-    const __m256d sign = _mm256_set1_pd(-0.0);
     __m256d sum[4];
-    load(sums->lanes[0], sum);
-    for (size_t i = 0; i < n; i += SUM_LANES) {
-        __builtin_prefetch(v + i + sums->ahead);
-        for (int g = 0; g < 4; g++)
-            sum[g] = _mm256_add_pd(sum[g], _mm256_andnot_pd(sign, wide(v + i + 4 * g)));
+    lanes_load(sums->lanes[0], sum);
+    for (size_t i = 0; i < n; i += SUM_GROUP) {
+        for (int line = 0; line < 4; line++)
+            __builtin_prefetch(v + i + sums->ahead + 16 * line);
+        lanes_add_magnitudes(sum, v + i);
     }
-    store(sums->lanes[0], sum);
+    lanes_store(sums->lanes[0], sum);
 }
 
 SL_AVX2 static void sides_avx2(bucket_sums *sums, const float *v, size_t n) {
     __m256d up[4], down[4];
     __m256i negatives = _mm256_setzero_si256();
-    load(sums->lanes[0], up);
-    load(sums->lanes[1], down);
+    lanes_load(sums->lanes[0], up);
+    lanes_load(sums->lanes[1], down);
     for (size_t i = 0; i < n; i += SUM_LANES) {
         __builtin_prefetch(v + i + sums->ahead);
         for (int g = 0; g < 4; g++) {
@@ -98,23 +82,23 @@ SL_AVX2 static void sides_avx2(bucket_sums *sums, const float *v, size_t n) {
     uint64_t counts[4];
     _mm256_storeu_si256((__m256i *)counts, negatives);
     sums->negatives += counts[0] + counts[1] + counts[2] + counts[3];
-    store(sums->lanes[0], up);
-    store(sums->lanes[1], down);
+    lanes_store(sums->lanes[0], up);
+    lanes_store(sums->lanes[1], down);
 }
 #endif
 
 /* Groups that are not whole get zeros for what is missing; those change no sum. */
-static void by_lanes(sum_kernel *kernel, bucket_sums *sums, const float *v, size_t at, size_t n) {
+static void by_groups(sum_kernel *kernel, bucket_sums *sums, const float *v, size_t at, size_t n) {
     for (size_t step; n > 0; v += step, at += step, n -= step) {
-        const size_t lane = at % SUM_LANES;
-        if (lane == 0 && n >= SUM_LANES) {
-            step = n / SUM_LANES * SUM_LANES;
+        const size_t first = at % SUM_GROUP;
+        if (first == 0 && n >= SUM_GROUP) {
+            step = n / SUM_GROUP * SUM_GROUP;
             kernel(sums, v, step);
         } else {
-            float group[SUM_LANES] = {0};
-            step = n < SUM_LANES - lane ? n : SUM_LANES - lane;
-            memcpy(group + lane, v, step * sizeof *v);
-            kernel(sums, group, SUM_LANES);
+            float group[SUM_GROUP] = {0};
+            step = n < SUM_GROUP - first ? n : SUM_GROUP - first;
+            memcpy(group + first, v, step * sizeof *v);
+            kernel(sums, group, SUM_GROUP);
         }
     }
 }
@@ -138,7 +122,7 @@ static void by_tiles(sum_kernel *kernel, int count, bucket_sums *sums, const flo
     for (size_t step; n > 0; v += step, at += step, n -= step) {
         const size_t rest = SUM_TILE - sums->seen;
         step = n < rest ? n : rest;
-        by_lanes(kernel, sums, v, at, step);
+        by_groups(kernel, sums, v, at, step);
         sums->seen += step;
         if (sums->seen == SUM_TILE)
             end_tile(sums, count);

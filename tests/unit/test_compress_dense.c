@@ -134,6 +134,7 @@ static const sl_compressor_config kinds[] = {
     {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 512},
     {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 1000},
     {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 13},
+    {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 266240}, /* each of 262144, which go at once, and some more */
     {.kind = SL_COMPRESSOR_ONE_BIT},
     {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 2048},
     {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 4},
@@ -199,7 +200,7 @@ static unsigned width_of(const sl_compressor_config *c) {
     }
 }
 
-/* Of a tile of 4096 elements, element i adds to lane i % 16, and the lanes are added in order; the tiles add to 256 folds. */
+/* A tile's element i adds to lane i % 16, and the lanes are added in order; the tiles of 4096 elements add to 256 folds. */
 static double tile_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
     double lanes[16] = {0}, sum = 0;
     for (size_t i = from; i < to; i++)
@@ -209,10 +210,29 @@ static double tile_sum(const float *v, size_t from, size_t to, double (*term)(do
     return sum;
 }
 
+/* The same of magnitudes, but those that a lane has of 64 elements are added as floats before: ((1 + 2) + (3 + 4)), 0 for what the tile lacks. */
+static double tile_magnitudes(const float *v, size_t from, size_t to) {
+    double lanes[16] = {0}, sum = 0;
+    for (size_t group = from / 64; group * 64 < to; group++)
+        for (size_t l = 0; l < 16; l++) {
+            float four[4] = {0};
+            for (size_t k = 0, i = group * 64 + l; k < 4; k++, i += 16)
+                if (i >= from && i < to)
+                    four[k] = fabsf(v[i]);
+            float left = four[0] + four[1], right = four[2] + four[3];
+            lanes[l] += left + right;
+        }
+    for (int l = 0; l < 16; l++)
+        sum += lanes[l];
+    return sum;
+}
+
 static double bucket_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
     double folds[256] = {0}, sum = 0;
-    for (size_t at = from; at < to; at += 4096)
-        folds[(at - from) / 4096 % 256] += tile_sum(v, at, at + 4096 < to ? at + 4096 : to, term);
+    for (size_t at = from; at < to; at += 4096) {
+        size_t end = at + 4096 < to ? at + 4096 : to;
+        folds[(at - from) / 4096 % 256] += term == fabs ? tile_magnitudes(v, at, end) : tile_sum(v, at, end, term);
+    }
     for (int f = 0; f < 256; f++)
         sum += folds[f];
     return sum;
@@ -862,6 +882,39 @@ START_TEST(test_out_of_range_is_refused) {
 }
 END_TEST
 
+/* Of the magnitudes of 64 elements fours are added as floats. */
+START_TEST(test_magnitudes_that_add_to_no_float) {
+    const sl_compressor_config sign = {.kind = SL_COMPRESSOR_SCALED_SIGN};
+    float v[64], out[64] = {0};
+    wire w = open_wire(&sign, 64, PART_USUAL);
+    for (int i = 0; i < 64; i++)
+        v[i] = i % 3 ? FLT_MAX / 4 : -FLT_MAX / 4;
+    ck_assert_int_eq(send_vector(&w, &message, v), 0);
+    receive(&w, &message, 1, out);
+    ck_assert_mem_eq(out, v, sizeof v);
+    for (int i = 0; i < 64; i++)
+        v[i] = FLT_MAX / 3;
+    ck_assert_int_eq(send_vector(&w, &message, v), SL_EDIVERGED);
+    close_wire(&w);
+}
+END_TEST
+
+START_TEST(test_long_vector_not_finite) {
+    enum { D = 300000 };
+    const sl_compressor_config sign = {.kind = SL_COMPRESSOR_SCALED_SIGN};
+    float *v = gaussian(D, 2);
+    wire w = open_wire(&sign, D, PART_USUAL);
+    for (size_t i = 7; i < D; i += D / 20) {
+        const float kept = v[i];
+        v[i] = i % 2 ? NAN : -INFINITY;
+        ENSURE(send_vector(&w, &message, v) == SL_EDIVERGED, "%g at %zu went through", v[i], i);
+        v[i] = kept;
+    }
+    free(v);
+    close_wire(&w);
+}
+END_TEST
+
 /* What was decoded is on the grid, and encoding it again changes no code, whatever the random numbers; a scale may lose its last digit. */
 START_TEST(test_stable) {
     enum { D = 3000 };
@@ -1038,7 +1091,7 @@ int main(void) {
     tcase_add_loop_test(loops, test_wrong_codes, 0, 9);
     suite_add_tcase(suite, loops);
     ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own, test_packing, test_largest_of_many, test_small_examples, test_halves,
-              test_sign_errors, test_quality, test_out_of_range_is_refused,
+              test_sign_errors, test_quality, test_out_of_range_is_refused, test_magnitudes_that_add_to_no_float, test_long_vector_not_finite,
               test_settings);
     return run_suite(suite);
 }
