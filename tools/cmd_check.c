@@ -42,7 +42,16 @@ static int check_topology(const char *path, sl_error *error) {
     return result;
 }
 
-static void print_fit(const sl_fit *f, size_t dimension) {
+static void print_replicas(const sl_topology *topology) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < sl_topology_nodes(topology); i++) {
+        const uint32_t *peers, count = sl_topology_peers(topology, i, &peers);
+        most = count > most ? count : most;
+    }
+    printf("  replicas            one of each neighbour, up to %u vectors a node; each message goes to all of them\n", most);
+}
+
+static void print_fit(const sl_fit *f, const sl_topology *topology, size_t dimension) {
     const sl_compressor_config *c = &f->config.compressor;
     printf("algorithm\n  %s\n  compressor          %s", f->config.name, sl_compressor_name(c->kind));
     if (c->kind != SL_COMPRESSOR_IDENTITY && f->quality.unbiased)
@@ -51,6 +60,8 @@ static void print_fit(const sl_fit *f, size_t dimension) {
         printf(", contractive, delta at least %.4g", f->quality.delta);
     printf("\n  message             %.0f bytes, %.3g of the vector's\n", ceil(sl_compressor_bits(c, dimension) / 8),
            sl_compressor_bits(c, dimension) / (32 * (double)dimension));
+    if (f->config.replicas == SL_REPLICAS_PER_NEIGHBOUR)
+        print_replicas(topology);
     if (f->step > 0)
         printf("  step in use         %.4g (%s)\n", f->step, f->step_derived ? "derived" : "as configured");
     if (f->step > 0 && !isnan(f->step_theory))
@@ -70,7 +81,7 @@ static int check_experiment(const options *o, sl_error *error) {
     } else {
         printf("%s\n\nlearner\n  %s\n  %llu rounds\n", json, sl_learner_describe(t.learner),
                (unsigned long long)t.task.rounds);
-        print_fit(&t.fit, t.task.dimension);
+        print_fit(&t.fit, t.experiment->topology, t.task.dimension);
         result = analyse(t.experiment->topology, -ROUNDING, error); /* of a gap of 0 the algorithm's fit has spoken */
     }
     free(json);

@@ -28,6 +28,12 @@ typedef enum sl_variant {
     SL_VARIANT_MIX_THEN_COMPRESS
 } sl_variant;
 
+/* What choco-sgd and dcd-psgd keep of their neighbours' replicas. */
+typedef enum sl_replicas {
+    SL_REPLICAS_SUM,          /* sum_j W_ij xhat_j: one vector whatever the degree, for a W that stays the same */
+    SL_REPLICAS_PER_NEIGHBOUR /* each xhat_j: W may change with the exchange, and every message goes to all neighbours that the schedule ever has */
+} sl_replicas;
+
 /* A choice that the algorithm makes unless the experiment does. */
 typedef enum sl_switch { SL_SWITCH_AUTO, SL_SWITCH_ON, SL_SWITCH_OFF } sl_switch;
 
@@ -38,6 +44,7 @@ typedef enum sl_switch { SL_SWITCH_AUTO, SL_SWITCH_ON, SL_SWITCH_OFF } sl_switch
 typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
+    sl_replicas replicas;
     double consensus_step;      /* choco-sgd: gamma_c; 0: derived */
     double eta;                 /* deep-squeeze; 0: derived */
     uint64_t local_steps;       /* gossip: H gradients for one exchange */
@@ -62,11 +69,14 @@ typedef struct sl_state {
     float *g;                                /* gradient of this round */
     float *m;                                /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX];  /* the algorithm's own */
+    float **replicas;                        /* (replica_count) of in-neighbours: their sum, or one for each in the order of `in` */
+    size_t replica_count;
     float *scratch;                          /* (block) */
     size_t block;                            /* elements that go through scratch at a time */
     sl_sgd sgd;                              /* this round's */
     float step;                              /* consensus_step or eta in use */
-    float given;                             /* choco-sgd: sum over in-neighbours of W_ij, as rounded */
+    sl_row in;                               /* in-neighbours of the phase under way, or the last, and their W_ij */
+    float self_weight;                       /* W_ii there */
     uint64_t round, exchange;                /* from 1; exchange: the one under way, or the last */
     double push_sum_weight, next_push_sum_weight;
     bool serving;                            /* in this phase, the range that comes in is reduced here */
@@ -127,7 +137,8 @@ typedef struct sl_algorithm {
     sl_variant variant;          /* SL_VARIANT_DEFAULT where there is one form only */
     sl_route_kind route;
     sl_matrix_need matrix;
-    bool fixed_matrix;           /* keeps sums over neighbours: W may not change with the round */
+    bool fixed_matrix;           /* keeps sums over neighbours: W may not change with the round, but for replicas of each */
+    bool keeps_replicas;         /* of its neighbours, as algorithm.replicas says */
     sl_compressor_need compressor;
     bool takes_momentum, takes_local_steps;
     bool is_periodic;            /* exchanges every `period` rounds */

@@ -4,14 +4,16 @@
  *   compress-then-mix:  x_i <- x_i - gamma mom(g_i);  q_i = C(x_i - xhat_i);  xhat_j += q_j;  x_i += gamma_c sum_j W_ij (xhat_j - xhat_i)
  *   mix-then-compress:  x_i <- x_i - gamma mom(g_i) + gamma_c sum_j W_ij (xhat_j - xhat_i), the old xhat;  q_i = C(x_i - xhat_i);  xhat_j += q_j
  *
- * W symmetric, doubly stochastic and fixed; C contractive, biased is fine; gamma_c the consensus step. Memory beside x, g, momentum: xhat_i and
- * s_i = sum_{j != i} W_ij xhat_j, two vectors whatever the degree. The difference is never stored: the compressor reads it block by block.
+ * W symmetric, doubly stochastic and, unless each neighbour's replica is kept, fixed; C contractive, biased is fine; gamma_c the consensus step.
+ * Memory beside x, g, momentum: xhat_i and s_i = sum_{j != i} W_ij xhat_j, two vectors whatever the degree; or xhat_i and each xhat_j. The
+ * difference is never stored: the compressor reads it block by block.
  * Wire: one compressed message a round. The second form's message of round t goes out while the gradient of round t + 1 is computed, so its
  * exchange belongs to round t + 1 here, and a run of T rounds has T - 1.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/replicas.h"
 
-enum { HAT = 0, SUM = 1 };
+enum { HAT = 0 };
 
 static void read_difference(void *state, size_t from, size_t count, float *out) {
     const sl_state *s = state;
@@ -25,17 +27,24 @@ static void take_own(sl_state *s, const sl_part *mine) {
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    s->given = 0;
-    for (size_t j = 0; j < mix->k; j++) {
-        s->given += mix->parts[j].weight;
-        sl_part_add(&mix->parts[j], mix->parts[j].weight, s->extra[SUM]);
-    }
+    sl_replicas_take(s, mix);
 }
 
-/* x += gamma_c (s - given xhat): with the weights as they were rounded, so that equal replicas give nothing. */
+/* sum_{j != i} W_ij, of the weights as they were rounded. */
+static float given(const sl_state *s) {
+    float sum = 0;
+    for (uint32_t j = 0; j < s->in.count; j++)
+        sum += (float)s->in.weights[j];
+    return sum;
+}
+
+/* x += gamma_c (sum_{j != i} W_ij xhat_j - given xhat): equal replicas give nothing. */
 static void mix_replicas(sl_state *s, size_t from, size_t count) {
-    s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[SUM] + from, s->extra[HAT] + from},
-                    (const float[]){1, s->step, -s->step * s->given}, 3, count);
+    sl_terms sum = sl_terms_begin(s, s->x + from, count);
+    sl_terms_add(&sum, s->x + from, 1);
+    sl_replicas_add_to(&sum, s, s->step, from);
+    sl_terms_add(&sum, s->extra[HAT] + from, -s->step * given(s));
+    sl_terms_end(&sum);
 }
 
 static const sl_stage compress_then_mix[] = {
@@ -46,10 +55,11 @@ const sl_algorithm sl_choco_compress_then_mix = {
     .variant = SL_VARIANT_COMPRESS_THEN_MIX,
     .matrix = SL_MATRIX_SYMMETRIC,
     .fixed_matrix = true,
+    .keeps_replicas = true,
     .compressor = SL_TAKES_CONTRACTIVE,
     .takes_momentum = true,
     .takes_local_steps = true,
-    .extra_vectors = 2,
+    .extra_vectors = 1,
     .stages = compress_then_mix,
     .stage_count = 1,
     .local = sl_local_step,
@@ -73,11 +83,12 @@ const sl_algorithm sl_choco_mix_then_compress = {
     .variant = SL_VARIANT_MIX_THEN_COMPRESS,
     .matrix = SL_MATRIX_SYMMETRIC,
     .fixed_matrix = true,
+    .keeps_replicas = true,
     .compressor = SL_TAKES_CONTRACTIVE,
     .takes_momentum = true,
     .takes_local_steps = true,
     .publishes_old_model = true,
-    .extra_vectors = 2,
+    .extra_vectors = 1,
     .stages = mix_then_compress,
     .stage_count = 1,
     .local = sl_local_step,

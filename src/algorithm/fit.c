@@ -19,7 +19,7 @@ static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *erro
                    a->name, w.row ? "columns" : "rows", w.row ? w.column_residual : w.row_residual);
 }
 
-static int check_matrix(const sl_algorithm *a, const sl_topology *topology, sl_error *error) {
+static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_topology *topology, sl_error *error) {
     sl_stochasticity w = sl_topology_stochasticity(topology);
     if (a->matrix == SL_MATRIX_COLUMN && !w.column)
         return sl_fail(error, SL_EINVAL,
@@ -30,10 +30,13 @@ static int check_matrix(const sl_algorithm *a, const sl_topology *topology, sl_e
     if (a->matrix == SL_MATRIX_SYMMETRIC && !w.symmetric)
         return sl_fail(error, SL_EINVAL,
                        "algorithm '%s' needs a symmetric W, and this topology is directed; take an undirected one, or sgp or d-psgd", a->name);
-    if (a->fixed_matrix && sl_topology_period(topology) > 1)
+    if (a->fixed_matrix && replicas == SL_REPLICAS_SUM && sl_topology_period(topology) > 1)
         return sl_fail(error, SL_EINVAL,
                        "algorithm '%s' keeps sums over its neighbours and needs the same W in every round, but this topology is a schedule of "
-                       "%u; take a fixed one, or deep-squeeze", a->name, sl_topology_period(topology));
+                       "%u; take a fixed one, or deep-squeeze%s", a->name, sl_topology_period(topology),
+                       a->keeps_replicas ? ", or set algorithm.replicas to \"per-neighbour\": a vector for each neighbour of the whole schedule, "
+                                           "and every message to all of them"
+                                         : "");
     return 0;
 }
 
@@ -49,6 +52,9 @@ static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uin
 static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum, sl_error *error) {
     if (momentum && !a->takes_momentum)
         return sl_fail(error, SL_EINVAL, "optimizer.momentum: algorithm '%s' is defined without momentum; set it to 0", a->name);
+    if (c->replicas != SL_REPLICAS_SUM && !a->keeps_replicas)
+        return sl_fail(error, SL_EINVAL, "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that could be told apart; leave the key out",
+                       a->name);
     if (c->local_steps > 1 && !a->takes_local_steps)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.local_steps: %llu, but algorithm '%s' cannot take local steps: its messages follow the model from exchange to "
@@ -208,7 +214,7 @@ int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_to
     if (a == NULL)
         return SL_EINVAL;
     *out = (sl_fit){.config = *config, .step_theory = NAN};
-    int result = check_matrix(a, topology, error);
+    int result = check_matrix(a, config->replicas, topology, error);
     if (result == 0)
         result = check_server(a, config, sl_topology_nodes(topology), error);
     if (result == 0)

@@ -1,23 +1,41 @@
 /* mix.c - see mix.h. */
 #include "algorithm/mix.h"
 
-enum { AT_ONCE = 64 };
+sl_terms sl_terms_begin(const sl_state *s, float *out, size_t count) {
+    sl_terms sum;
+    sum.vec = s->vec;
+    sum.out = out;
+    sum.count = count;
+    sum.used = 0;
+    sum.written = false;
+    return sum;
+}
+
+static void write_out(sl_terms *sum) {
+    sum->vec->combine(sum->out, sum->in, sum->weights, sum->used, sum->count);
+    sum->in[0] = sum->out;
+    sum->weights[0] = 1;
+    sum->used = 1;
+    sum->written = true;
+}
+
+void sl_terms_add(sl_terms *sum, const float *v, float weight) {
+    sum->in[sum->used] = v;
+    sum->weights[sum->used++] = weight;
+    if (sum->used == SL_TERMS_MAX)
+        write_out(sum);
+}
+
+void sl_terms_end(sl_terms *sum) {
+    if (sum->used > 1 || !sum->written)
+        write_out(sum);
+}
 
 void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self, float factor, size_t skip,
                  size_t count) {
-    const float *in[AT_ONCE + 1] = {self};
-    float weights[AT_ONCE + 1] = {factor_self};
-    size_t used = 1;
-    for (size_t j = 0; j < mix->k; j++) {
-        in[used] = (const float *)mix->parts[j].payload.data + skip;
-        weights[used++] = factor * mix->parts[j].weight;
-        if (used > AT_ONCE) { /* the sum so far is the first term of the rest */
-            s->vec->combine(out, in, weights, used, count);
-            in[0] = out;
-            weights[0] = 1;
-            used = 1;
-        }
-    }
-    if (used > 1 || mix->k == 0 || in[0] != out)
-        s->vec->combine(out, in, weights, used, count);
+    sl_terms sum = sl_terms_begin(s, out, count);
+    sl_terms_add(&sum, self, factor_self);
+    for (size_t j = 0; j < mix->k; j++)
+        sl_terms_add(&sum, (const float *)mix->parts[j].payload.data + skip, factor * mix->parts[j].weight);
+    sl_terms_end(&sum);
 }

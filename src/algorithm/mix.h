@@ -1,10 +1,27 @@
-/* mix.h - weighted sums of what came uncompressed. */
+/* mix.h - weighted sums of vectors: of those that came uncompressed, and of any. */
 #ifndef SL_MIX_H
 #define SL_MIX_H
 
 #include "starling/algorithm.h"
 
-/* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, one pass, over `count` elements from the parts' element `skip` on; out may
+/* A sum of any number of terms, in the order in which they are added, in one pass over `count` elements for each SL_TERMS_MAX of them. */
+enum { SL_TERMS_MAX = 65 };
+typedef struct sl_terms {
+    const sl_vec_ops *vec;
+    float *out;
+    size_t count;
+    const float *in[SL_TERMS_MAX];
+    float weights[SL_TERMS_MAX];
+    size_t used;
+    bool written; /* to out: its first term is what is there */
+} sl_terms;
+
+/* out may be the first term; no other. */
+sl_terms sl_terms_begin(const sl_state *s, float *out, size_t count);
+void sl_terms_add(sl_terms *sum, const float *v, float weight);
+void sl_terms_end(sl_terms *sum);
+
+/* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, over `count` elements from the parts' element `skip` on; out may
  * be self. The parts are identity's. */
 void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self, float factor, size_t skip,
                  size_t count);

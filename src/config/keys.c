@@ -10,6 +10,7 @@
 #include "suggest.h"
 
 static const char *const variants[] = {"default", "adapt-then-combine", "combine-while-adapt", "compress-then-mix", "mix-then-compress", NULL};
+static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
 static const char *const compressors[] = {
@@ -42,6 +43,8 @@ const key sl_keys[] = {
     {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
     {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants, .fallback = "\"default\"",
      .help = "of d-psgd: adapt-then-combine (default) or combine-while-adapt; of choco-sgd: compress-then-mix (default) or mix-then-compress"},
+    {"algorithm.replicas", KEY_CHOICE, AT(algorithm.replicas), .choices = replicas, .fallback = "\"sum\"",
+     .help = "choco-sgd, dcd-psgd: keep the weighted sum of the neighbours' replicas, or each (per-neighbour), which schedules need"},
     {"algorithm.consensus_step", KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1), .fallback = "0", .help = "choco-sgd; 0: derived from the compressor"},
     {"algorithm.eta", KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0", .help = "deep-squeeze; 0: derived from the compressor"},
     {"algorithm.local_steps", KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9), .fallback = "1", .help = "gossip: gradients for one exchange"},

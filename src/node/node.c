@@ -20,6 +20,16 @@ static const double divergence_factor = 1e6;
 
 /* ---- opening and closing ---- */
 
+static bool allocate_replicas(sl_node *n) {
+    const bool summed = n->settings.fit->config.replicas == SL_REPLICAS_SUM;
+    const size_t count = !n->algorithm->keeps_replicas ? 0 : summed ? 1 : sl_route_width(&n->route);
+    n->state.replicas = calloc(count + 1, sizeof *n->state.replicas);
+    for (; n->state.replicas != NULL && n->state.replica_count < count; n->state.replica_count++)
+        if ((n->state.replicas[n->state.replica_count] = n->settings.vec->allocate(n->settings.dimension)) == NULL)
+            return false;
+    return n->state.replicas != NULL;
+}
+
 static bool allocate_vectors(sl_node *n) {
     const sl_node_settings *s = &n->settings;
     size_t d = s->dimension;
@@ -34,7 +44,7 @@ static bool allocate_vectors(sl_node *n) {
         n->state.extra[i] = s->vec->allocate(d);
         complete = complete && n->state.extra[i];
     }
-    return complete;
+    return complete && allocate_replicas(n);
 }
 
 static bool sends_from_vectors(const sl_node *n) {
@@ -46,6 +56,10 @@ static bool borrows(const sl_node *n, const sl_stage *stage, const sl_codec *cod
     return sends_from_vectors(n) && sl_outgoing_is_vector(stage, codec);
 }
 
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 /* For encoded parts, where messages leave from. */
 static void *take_buffer(const sl_node *n, size_t bytes) {
     const sl_vec_ops *vec = n->settings.vec;
@@ -53,23 +67,26 @@ static void *take_buffer(const sl_node *n, size_t bytes) {
 }
 
 static bool allocate_buffer(sl_node *n) {
-    bool needed = false;
+    size_t longest = 0; /* of the parts that are not sent from where they stand */
     for (size_t i = 0; i < n->algorithm->stage_count; i++)
         for (size_t c = 0; c < n->codecs.set_count; c++) {
             const sl_codec_set *set = &n->codecs.sets[c];
             if (set->plain != n->algorithm->stages[i].plain)
                 continue;
-            uint32_t parts = sl_codec_parts(set->codec);
-            size_t bytes = sl_codec_part_bytes_max(set->codec);
-            n->parts_max = parts > n->parts_max ? parts : n->parts_max;
-            n->part_bytes_max = bytes > n->part_bytes_max ? bytes : n->part_bytes_max;
-            needed = needed || !borrows(n, &n->algorithm->stages[i], set->codec);
+            const uint32_t parts = sl_codec_parts(set->codec);
+            const size_t bytes = sl_codec_part_bytes_max(set->codec);
+            n->parts_max = (uint32_t)larger(parts, n->parts_max);
+            n->part_bytes_max = larger(bytes, n->part_bytes_max);
+            if (!borrows(n, &n->algorithm->stages[i], set->codec)) {
+                n->buffer_parts = (uint32_t)larger(parts, n->buffer_parts);
+                longest = larger(bytes, longest);
+            }
         }
-    n->buffer_stride = (n->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
-    n->buffer = needed ? take_buffer(n, n->buffer_stride * n->parts_max) : NULL;
+    n->buffer_stride = (longest + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    n->buffer = n->buffer_parts > 0 ? take_buffer(n, n->buffer_stride * n->buffer_parts) : NULL;
     for (size_t c = 0; n->buffer != NULL && !n->settings.direct && c < n->codecs.set_count; c++)
         sl_encoder_stage(n->codecs.sets[c].encoder, n->buffer);
-    return !needed || n->buffer != NULL;
+    return n->buffer_parts == 0 || n->buffer != NULL;
 }
 
 static bool allocate_all(sl_node *n) {
@@ -153,6 +170,9 @@ void sl_node_close(sl_node **node) {
     vec->release(n->state.scratch);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
+    for (size_t i = 0; i < n->state.replica_count; i++)
+        vec->release(n->state.replicas[i]);
+    free(n->state.replicas);
     sl_landing_close(&n->landing);
     sl_codecs_close(&n->codecs);
     sl_inbox_close(&n->inbox);
@@ -189,6 +209,8 @@ static bool is_measured(const sl_node *n) {
 static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
     const sl_stage *stage = sl_node_stage(n);
     n->phase = sl_route_phase(&n->route, stage->gather, n->state.exchange, n->index);
+    n->state.in = n->phase.in;
+    n->state.self_weight = n->phase.self_weight;
     n->outgoing = sl_codecs_find(&n->codecs, n->phase.published.count, stage->plain);
     bool joint = !n->phase.separate && (n->phase.in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY);
     n->incoming = joint ? sl_codecs_find(&n->codecs, n->phase.coming.count, stage->plain) : NULL;
@@ -452,12 +474,12 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
     }
     if (n->buffer != NULL && count < max) {
         bases[count] = n->buffer;
-        bytes[count++] = n->buffer_stride * n->parts_max;
+        bytes[count++] = n->buffer_stride * n->buffer_parts;
     }
     return count;
 }
 
 size_t sl_node_memory(const sl_node *n) {
     const void *all[VECTORS_MAX];
-    return list_vectors(n, all) * n->settings.dimension * sizeof(float) + (n->buffer != NULL ? n->buffer_stride * n->parts_max : 0);
+    return (list_vectors(n, all) + n->state.replica_count) * n->settings.dimension * sizeof(float) + (n->buffer != NULL ? n->buffer_stride * n->buffer_parts : 0);
 }

@@ -73,7 +73,7 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
     if (sl_outgoing_adapts(n))
         sl_node_sweep(n, stage->prepare, sl_node_part_range(n->outgoing, n->phase.published, part));
     sl_source source = source_of(n);
-    void *buffer = n->buffer ? (char *)n->buffer + part * n->buffer_stride : NULL;
+    void *buffer = part < n->buffer_parts ? (char *)n->buffer + part * n->buffer_stride : NULL;
     int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
     if (result != 0)
         return name_encoding(n, result, error);

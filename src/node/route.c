@@ -21,12 +21,27 @@ static void list_ring_neighbours(sl_route *r) {
     r->neighbours[1] = a < b ? b : a;
 }
 
+/* Of a symmetric W: what a peer is given is also what it gives. */
+static int unite(sl_route *r, sl_error *error) {
+    const uint32_t *peers, period = sl_topology_period(r->topology), count = sl_topology_peers(r->topology, r->rank, &peers);
+    r->united = calloc((size_t)period * count + 1, sizeof *r->united);
+    if (r->united == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the weights of %u rounds", r->rank, period);
+    for (uint32_t e = 0; e < period; e++) {
+        const sl_row row = sl_topology_in(r->topology, e + 1, r->rank);
+        for (uint32_t p = 0, k = 0; p < count && k < row.count; p++)
+            if (peers[p] == row.peers[k])
+                r->united[(size_t)e * count + p] = row.weights[k++];
+    }
+    return 0;
+}
+
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank,
                   size_t dimension, sl_error *error) {
     *r = (sl_route){.kind = algorithm->route, .topology = topology, .server = config->server, .rank = rank,
                     .nodes = sl_topology_nodes(topology), .dimension = dimension};
     if (r->kind == SL_ROUTE_TOPOLOGY)
-        return 0;
+        return config->replicas == SL_REPLICAS_PER_NEIGHBOUR ? unite(r, error) : 0;
     r->ranks = calloc(r->nodes, sizeof *r->ranks);
     r->others = calloc(r->nodes, sizeof *r->others);
     r->ones = calloc(r->nodes, sizeof *r->ones);
@@ -46,6 +61,7 @@ void sl_route_close(sl_route *r) {
     free(r->ranks);
     free(r->others);
     free(r->ones);
+    free(r->united);
 }
 
 sl_range sl_route_shard(const sl_route *r, uint32_t k) {
@@ -74,6 +90,11 @@ static sl_row everybody_else(const sl_route *r) {
 static sl_phase along_edges(const sl_route *r, uint64_t exchange) {
     sl_phase p = {.in = sl_topology_in(r->topology, exchange, r->rank), .out = sl_topology_out(r->topology, exchange, r->rank),
                   .published = whole(r), .coming = whole(r)};
+    if (r->united != NULL) {
+        p.in.count = sl_topology_peers(r->topology, r->rank, &p.in.peers);
+        p.in.weights = r->united + (exchange - 1) % sl_topology_period(r->topology) * p.in.count;
+        p.out = p.in;
+    }
     double self = p.in.self;
     for (uint32_t i = 0; i < p.out.count; i++)
         self += p.out.weights[i] - (double)(float)p.out.weights[i];
@@ -133,12 +154,14 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
 }
 
 uint32_t sl_route_window(const sl_route *r) {
-    return r->kind == SL_ROUTE_TOPOLOGY ? sl_topology_window(r->topology) : 2;
+    return r->kind == SL_ROUTE_TOPOLOGY && r->united == NULL ? sl_topology_window(r->topology) : 2;
 }
 
 uint32_t sl_route_width(const sl_route *r) {
     if (r->kind != SL_ROUTE_TOPOLOGY)
         return r->nodes - 1;
+    if (r->united != NULL)
+        return along_edges(r, 1).in.count;
     uint32_t widest = 0;
     for (uint64_t e = 1; e <= sl_topology_period(r->topology); e++) {
         sl_row row = sl_topology_in(r->topology, e, r->rank);

@@ -36,8 +36,9 @@ struct sl_node {
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
     sl_round statistics;
 
-    void *buffer; /* parts_max encoded parts, where one message cannot be sent from where it stands */
+    void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent from where it stands */
     sl_landing landing;
+    uint32_t buffer_parts;
     size_t buffer_stride;
     uint64_t dropped;
 };

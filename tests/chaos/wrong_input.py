@@ -139,7 +139,13 @@ def directed_graph_where_symmetry_is_needed(scene):
 
 def schedule_where_sums_are_kept(scene):
     matchings = {"nodes": 4, "schedule": [{"edges": [[0, 1], [2, 3]]}, {"edges": [[1, 2], [3, 0]]}], "weights": "metropolis"}
-    algorithm(scene, "dcd-psgd", "schedule", "deep-squeeze", name="dcd-psgd", topology=matchings)
+    algorithm(scene, "dcd-psgd", "schedule", "deep-squeeze", "algorithm.replicas", name="dcd-psgd", topology=matchings)
+    algorithm(scene, "ecd-psgd", "schedule", "deep-squeeze", name="ecd-psgd", topology=matchings)
+
+
+def replicas_where_none_are_kept(scene):
+    algorithm(scene, "algorithm.replicas", "d-psgd", name="d-psgd", replicas="per-neighbour")
+    algorithm(scene, "algorithm.replicas", "each", "per-neighbour", name="choco-sgd", replicas="each")
 
 
 def rows_only_under_push_sum(scene):
@@ -441,7 +447,7 @@ if __name__ == "__main__":
                too_many_nodes_for_processes,
                unknown_algorithm, unknown_compressor, unknown_parameter_of_a_compressor, variant_of_another_algorithm, k_beyond_the_vector, fraction_above_one,
                no_levels, compressor_where_none_is_taken, compressor_that_does_not_contract, directed_graph_where_symmetry_is_needed,
-               schedule_where_sums_are_kept, rows_only_under_push_sum, server_that_does_not_exist, local_steps_where_messages_follow_the_model,
+               schedule_where_sums_are_kept, replicas_where_none_are_kept, rows_only_under_push_sum, server_that_does_not_exist, local_steps_where_messages_follow_the_model,
                momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, divergence_before_all_have_met, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
                data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes, model_that_does_not_fit_the_data, augmentation_of_what_is_no_image,
                output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,

@@ -44,6 +44,7 @@ NETWORKS = {
 }
 TOP_K, QSGD = {"name": "top-k", "fraction": 0.05}, {"name": "qsgd", "levels": 7, "bucket": 256}
 GOSSIP = {"nodes": 8, "family": "random-regular", "degree": 3, "seed": 5}
+PAIRS = {"nodes": 8, "family": "hyper-cuboid", "sides": [2, 2, 2]}
 PUSH = {"nodes": 8, "directed": True, "edges": [[i, (i + 1) % 8] for i in range(8)] + [[0, 4], [3, 1], [6, 2]], "weights": "push-sum"}
 
 
@@ -63,6 +64,9 @@ ALGORITHMS = {
     "choco-sgd top-k overlapped": algorithm("choco-sgd", variant="mix-then-compress", compressor=TOP_K),
     "choco-sgd random-k local steps": algorithm("choco-sgd", local_steps=3, compressor={"name": "random-k", "fraction": 0.1}),
     "choco-sgd top-k per tensor": algorithm("choco-sgd", compressor={**TOP_K, "per": "tensor"}),
+    "choco-sgd top-k replicas": algorithm("choco-sgd", PAIRS, replicas="per-neighbour", compressor=TOP_K),
+    "choco-sgd top-k replicas overlapped": algorithm("choco-sgd", PAIRS, variant="mix-then-compress", replicas="per-neighbour", compressor=TOP_K),
+    "dcd-psgd qsgd replicas": algorithm("dcd-psgd", PAIRS, replicas="per-neighbour", compressor=QSGD),
     "deep-squeeze top-k": algorithm("deep-squeeze", compressor=TOP_K),
     "deep-squeeze scaled-sign": algorithm("deep-squeeze", compressor="scaled-sign"),
     "sgp digraph": algorithm("sgp", PUSH),

@@ -114,7 +114,10 @@ def all_cases():
     yield from cases("ecd-psgd", {"name": "ecd-psgd"}, ALL, FIXED, slow, [SAME])
     for variant in ("compress-then-mix", "mix-then-compress"):
         yield from with_steps(f"choco-sgd {variant}", "choco-sgd", "consensus_step", 0.3, variant)
+        each = {"name": "choco-sgd", "variant": variant, "consensus_step": 0.3, "replicas": "per-neighbour"}
+        yield from cases(f"choco-sgd {variant} replicas", each, ALL, [IRREGULAR, MATCHINGS], WITH_MOMENTUM, [OWN])
     yield from cases("choco-sgd H=2", {"name": "choco-sgd", "consensus_step": 0.3, "local_steps": 2}, TOP4, FIXED, WITH_MOMENTUM, [OWN])
+    yield from cases("dcd-psgd replicas", {"name": "dcd-psgd", "replicas": "per-neighbour"}, ALL, [IRREGULAR, MATCHINGS], slow, [SAME])
     yield from with_steps("deep-squeeze", "deep-squeeze", "eta", 0.2)
     yield from cases("deep-squeeze", {"name": "deep-squeeze", "eta": 0.2}, TOP4, [MATCHINGS], WITH_MOMENTUM, [OWN])
     yield from cases("deep-squeeze H=4", {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4}, SIGN, FIXED, WITH_MOMENTUM, [OWN])
@@ -179,6 +182,9 @@ def identities():
             yield (f"deep-squeeze with eta 1 = adapt-then-combine {tail}", {"name": "deep-squeeze", "eta": 1}, {"name": "d-psgd"}, graph,
                    optimizer, OWN)
             yield f"parameter-server = all-reduce {tail}", {"name": "parameter-server"}, {"name": "all-reduce"}, graph, optimizer, SAME
+        for name in ("dcd-psgd", "choco-sgd"):
+            settings = {"name": name, **({"consensus_step": 0.3} if name == "choco-sgd" else {}), "compressor": {"name": "top-k", "k": 12}}
+            yield (f"{name} with replicas = with their sum {how}", {**settings, "replicas": "per-neighbour"}, settings, RING, optimizer, SAME)
         for graph in (RING, IRREGULAR, EXPONENTIAL):
             yield f"sgp = adapt-then-combine {graph} {how}", {"name": "sgp"}, {"name": "d-psgd"}, graph, optimizer, OWN
 
@@ -198,6 +204,8 @@ def kept_means():
         yield f"choco-sgd keeps the mean, {what}", {"name": "choco-sgd", "consensus_step": 0.3, "compressor": config}
         yield (f"choco-sgd, mixed first, keeps the mean, {what}",
                {"name": "choco-sgd", "variant": "mix-then-compress", "consensus_step": 0.3, "compressor": config})
+        yield (f"choco-sgd, replicas one by one, keeps the mean, {what}",
+               {"name": "choco-sgd", "replicas": "per-neighbour", "consensus_step": 0.3, "compressor": config})
         yield f"deep-squeeze keeps the mean, {what}", {"name": "deep-squeeze", "eta": 0.2, "compressor": config}
     yield "d-psgd keeps the mean", {"name": "d-psgd"}
     yield "d-psgd, overlapped, keeps the mean", {"name": "d-psgd", "variant": "combine-while-adapt"}

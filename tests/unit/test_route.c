@@ -142,9 +142,35 @@ START_TEST(gossip_follows_the_topology) {
 }
 END_TEST
 
+/* Where replicas are kept one by one: all edges of the schedule in every exchange, with the exchange's weights. */
+START_TEST(a_schedule_united) {
+    const char *json = "{\"nodes\": 4, \"schedule\": [{\"edges\": [[0, 1], [2, 3]]}, {\"edges\": [[1, 2], [3, 0]]}, {\"edges\": [[0, 1]]}]}";
+    ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
+    const sl_algorithm_config config = {.replicas = SL_REPLICAS_PER_NEIGHBOUR};
+    const sl_algorithm *algorithm = sl_algorithm_find("choco-sgd", SL_VARIANT_DEFAULT, &error);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, i, 10, &error), 0);
+    check_both_ends(4, false);
+    for (uint64_t exchange = 1; exchange <= 7; exchange++)
+        for (uint32_t i = 0; i < 4; i++) {
+            const sl_phase phase = sl_route_phase(&routes[i], false, exchange, 0);
+            const sl_row row = sl_topology_in(topology, exchange, i);
+            double sum = phase.in.self;
+            ck_assert_uint_eq(phase.in.count, 2);
+            ck_assert_uint_eq(sl_route_width(&routes[i]), 2);
+            for (uint32_t k = 0; k < 2; k++)
+                sum += phase.in.weights[k];
+            ck_assert_double_eq_tol(sum, 1, 1e-15);
+            for (uint32_t k = 0; k < 2; k++)
+                ck_assert(holds(row, phase.in.peers[k]) == (phase.in.weights[k] > 0));
+        }
+    close_routes(4);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("route");
     ADD_TESTS(suite, "routes", a_ring_sums_and_spreads, one_server_sums_and_spreads, sharded_servers_sum_and_spread,
-              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology);
+              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology, a_schedule_united);
     return run_suite(suite);
 }
