@@ -3,15 +3,16 @@
  * Each codec runs on one thread, and on two, each with one half of the vector and its own encoder and decoder. Beside them, as the limits
  * of this machine: how long it takes to read the vector (a sum), and to add a multiple of another to it (an axpy). All take turns. Where other
  * tenants share the cores, arithmetic takes up to twice as long while they compute, and no codec can help that: a fixed amount of arithmetic is
- * timed before and after each sample, on each thread, and a sample that was disturbed is taken again, up to TRIES times. What others do to
- * the memory shows in the limits. Prints one line of JSON for each, medians in milliseconds: of one thread its processor's time, in which
- * waiting for a core does not count, ("_1", "_2") how long one thread and two take by the clock, and ("_disturbed") the share of samples that
- * were disturbed all the same. compressors.py makes the table.
+ * timed before and after each sample, on each thread, and a sample that was disturbed is taken again, up to TRIES times, and counts only where there
+ * is no other. What others do to the memory shows in the limits. Prints one line of JSON for each, medians in milliseconds: of one thread its
+ * processor's time, in which waiting for a core does not count, ("_1", "_2") how long one thread and two take by the clock, and ("_disturbed") the
+ * share of turns in which no try was undisturbed. compressors.py makes the table.
  *
  *     compressors [DIMENSION [REPETITIONS]]
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -154,7 +155,7 @@ static void *axpy(void *context) {
 
 /* ---- one measurement ---- */
 
-enum { CORE_BLOCKS = 512, CORE_PASSES = 150, CORE_SAMPLES = 400, TRIES = 60, PAUSE_NS = 5000000 };
+enum { CORE_BLOCKS = 512, CORE_PASSES = 150, CORE_SAMPLES = 400, TRIES = 200, PAUSE_NS = 5000000 };
 #define UNDISTURBED 1.12
 
 static double processor_ms(void) {
@@ -187,11 +188,22 @@ static double undisturbed_core_ms(void) {
     return least;
 }
 
+/* Threads that all begin at once: each spins, since one that sleeps is late by what it takes to wake. */
+typedef struct start_line {
+    atomic_int missing;
+} start_line;
+
+static void wait_for_all(start_line *line) {
+    atomic_fetch_sub(&line->missing, 1);
+    while (atomic_load(&line->missing) > 0)
+        continue;
+}
+
 /* Begin and end by the clock, the processor's time between them, and the slower core_ms of those before and after. */
 typedef struct worker {
     void *(*work)(void *);
     void *item;
-    pthread_barrier_t *ready;
+    start_line *line;
     int cpu; /* or -1: the caller's */
     double begin, end, processor, core;
 } worker;
@@ -209,7 +221,7 @@ static void *run_worker(void *context) {
     if (w->cpu >= 0)
         stay_on(w->cpu);
     const double before = core_ms();
-    pthread_barrier_wait(w->ready);
+    wait_for_all(w->line);
     w->begin = bench_now_ms();
     w->processor = processor_ms();
     w->work(w->item);
@@ -227,10 +239,9 @@ typedef struct sample {
 static sample sample_of(void *(*work)(void *), void *items, size_t item_bytes, int threads) {
     pthread_t others[THREADS];
     worker workers[THREADS];
-    pthread_barrier_t ready;
-    pthread_barrier_init(&ready, NULL, (unsigned)threads);
+    start_line line = {threads};
     for (int t = threads - 1; t >= 0; t--) {
-        workers[t] = (worker){.work = work, .item = (char *)items + t * item_bytes, .ready = &ready, .cpu = t > 0 ? t : -1};
+        workers[t] = (worker){.work = work, .item = (char *)items + t * item_bytes, .line = &line, .cpu = t > 0 ? t : -1};
         if (t > 0 && pthread_create(&others[t], NULL, run_worker, &workers[t]) != 0)
             fail("pthread_create", "no thread");
     }
@@ -245,49 +256,67 @@ static sample sample_of(void *(*work)(void *), void *items, size_t item_bytes, i
         end = fmax(end, workers[t].end);
     }
     s.clock += end;
-    pthread_barrier_destroy(&ready);
     return s;
 }
 
-/* The first sample that nobody disturbed, or the one of TRIES that was disturbed least. */
-static sample undisturbed(void *(*work)(void *), void *items, size_t item_bytes, int threads, size_t *disturbed) {
+/* A core_ms above it: somebody else had a part of the core. */
+static double disturbance_limit(void) {
     static double alone_ms;
     if (alone_ms == 0)
         alone_ms = undisturbed_core_ms();
-    const double limit = UNDISTURBED * alone_ms;
+    return UNDISTURBED * alone_ms;
+}
+
+/* The first sample that nobody disturbed, or the one of TRIES that was disturbed least. */
+static sample undisturbed(void *(*work)(void *), void *items, size_t item_bytes, int threads) {
+    const double limit = disturbance_limit();
     sample best = sample_of(work, items, item_bytes, threads);
     for (int t = 1; t < TRIES && best.core > limit; t++) {
         pause_a_little();
         const sample s = sample_of(work, items, item_bytes, threads);
         best = s.core < best.core ? s : best;
     }
-    *disturbed += best.core > limit;
     return best;
 }
 
 /* ---- all of them ---- */
 
-/* Of one kind of work: the processor's time of one thread, then one thread and two by the clock. */
+/* The undisturbed samples of one kind of work on so many threads; while there is none, the one that was disturbed least. */
+typedef struct series {
+    double clock[REPETITIONS_MAX], processor[REPETITIONS_MAX];
+    size_t count;
+    double core; /* of that one */
+} series;
+
 typedef struct timing {
-    double times[1 + THREADS][REPETITIONS_MAX];
-    size_t disturbed;
+    series alone, together;
 } timing;
 
-static void take_turn(timing *t, size_t repetition, void *(*work)(void *), void *one, void *two, size_t bytes) {
-    const sample alone = undisturbed(work, one, bytes, 1, &t->disturbed), together = undisturbed(work, two, bytes, THREADS, &t->disturbed);
-    t->times[0][repetition] = alone.processor;
-    t->times[1][repetition] = alone.clock;
-    t->times[THREADS][repetition] = together.clock;
+static void keep(series *s, sample x) {
+    const bool clean = x.core <= disturbance_limit();
+    if (!clean && (s->count > 0 || (s->core > 0 && x.core > s->core)))
+        return;
+    s->clock[s->count] = x.clock;
+    s->processor[s->count] = x.processor;
+    s->core = x.core;
+    s->count += clean;
+}
+
+static void take_turn(timing *t, void *(*work)(void *), void *one, void *two, size_t bytes) {
+    keep(&t->alone, undisturbed(work, one, bytes, 1));
+    keep(&t->together, undisturbed(work, two, bytes, THREADS));
 }
 
 static double median(double *times, size_t count) {
+    count = count > 0 ? count : 1;
     qsort(times, count, sizeof *times, bench_compare);
     return (times[(count - 1) / 2] + times[count / 2]) / 2;
 }
 
 static void report(timing *t, size_t repetitions, const char *name, const char *end) {
-    printf("\"%s\": %.3f, \"%s_1\": %.3f, \"%s_2\": %.3f, \"%s_disturbed\": %g%s", name, median(t->times[0], repetitions), name,
-           median(t->times[1], repetitions), name, median(t->times[THREADS], repetitions), name, (double)t->disturbed / (double)(2 * repetitions), end);
+    const double clean = (double)(t->alone.count + t->together.count) / (double)(2 * repetitions);
+    printf("\"%s\": %.3f, \"%s_1\": %.3f, \"%s_2\": %.3f, \"%s_disturbed\": %g%s", name, median(t->alone.processor, t->alone.count), name,
+           median(t->alone.clock, t->alone.count), name, median(t->together.clock, t->together.count), name, 1 - clean, end);
 }
 
 static void fill(float *vector, size_t dimension) {
@@ -310,11 +339,11 @@ static void measure(const float *vector, float *acc, size_t dimension, size_t re
         encode(&two[c][1]);
     }
     for (size_t r = 0; r < repetitions; r++) {
-        take_turn(&reading, r, read_all, &whole, halves, sizeof whole);
-        take_turn(&adding, r, axpy, &whole, halves, sizeof whole);
+        take_turn(&reading, read_all, &whole, halves, sizeof whole);
+        take_turn(&adding, axpy, &whole, halves, sizeof whole);
         for (int c = 0; c < CONTENDERS; c++) {
-            take_turn(&encoding[c], r, encode, &one[c], two[c], sizeof one[c]);
-            take_turn(&decoding[c], r, decode, &one[c], two[c], sizeof one[c]);
+            take_turn(&encoding[c], encode, &one[c], two[c], sizeof one[c]);
+            take_turn(&decoding[c], decode, &one[c], two[c], sizeof one[c]);
         }
     }
     printf("{\"dimension\": %zu, ", dimension);
