@@ -6,7 +6,8 @@ machine does meets them all alike. A cell is the median of Starling's turns, of 
 were such (compressors.c); of the others it is the best turn. All run on one thread, and times are the processor's; "x 2" is the speed-up by
 the clock on two threads with half of the vector each. Limits are computed from what this run measured: encoding cannot be faster than reading
 what it must (whole cache lines) and writing the message, at the speed of a sum over the vector; decoding not faster than reading and writing what it must of the accumulator and
-reading the message, at the speed of an axpy. The tables are Markdown (docs/benchmarks.md).
+reading the message, at the speed of an axpy. Beside "x 2" stands what the memory allows there, at most 2: the time on one thread over the limit at the speeds
+of two. The tables are Markdown (docs/benchmarks.md).
 """
 import argparse
 import json
@@ -41,28 +42,34 @@ def lines_touched(share):
     return 1 - (1 - share) ** LINE
 
 
-def encode_limit(codec, machine):
+def encode_limit(codec, machine, threads=""):
     if codec["bytes"] == 4 * machine["dimension"]:
         return 0.0  # identity: the vector is its own message
-    per_byte = machine["read"] / (4 * machine["dimension"])
+    read = machine["read" + threads]
     reads = codec["reads"] or lines_touched(codec["touched"])
-    return reads * machine["read"] + codec["bytes"] * per_byte
+    return reads * read + codec["bytes"] * read / (4 * machine["dimension"])
 
 
-def decode_limit(codec, machine):
-    per_byte = machine["axpy"] / (12 * machine["dimension"])
-    return lines_touched(codec["touched"]) * machine["axpy"] * 8 / 12 + codec["bytes"] * per_byte
+def decode_limit(codec, machine, threads=""):
+    axpy = machine["axpy" + threads]
+    return lines_touched(codec["touched"]) * axpy * 8 / 12 + codec["bytes"] * axpy / (12 * machine["dimension"])
+
+
+def speed_up(codec, machine, work, limit):
+    """On two threads, and what the memory allows."""
+    both = limit(codec, machine, "_2")
+    return f"{codec[work + '_1'] / codec[work + '_2']:.2f} | {min(2, codec[work + '_1'] / both):.2f}" if both else "- | -"
 
 
 def our_table(machine, codecs):
     print(f"Reading the vector takes {machine['read']:.1f} ms (x {machine['read_1'] / machine['read_2']:.2f} on two threads), "
           f"an axpy {machine['axpy']:.1f} ms (x {machine['axpy_1'] / machine['axpy_2']:.2f}).\n")
-    print("| compressor | bits an element | encode ms | limit | x 2 | decode, add ms | limit | x 2 |")
-    print("|:--|--:|--:|--:|--:|--:|--:|--:|")
+    print("| compressor | bits an element | encode ms | limit | x 2 | allowed | decode, add ms | limit | x 2 | allowed |")
+    print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for c in codecs:
-        faster = f"{c['encode_1'] / c['encode_2']:.2f}" if encode_limit(c, machine) else "-"
-        print(f"| {c['codec']} | {8 * c['bytes'] / machine['dimension']:.2f} | {c['encode']:.1f} | {encode_limit(c, machine):.1f} "
-              f"| {faster} | {c['decode']:.1f} | {decode_limit(c, machine):.1f} | {c['decode_1'] / c['decode_2']:.2f} |")
+        print(f"| {c['codec']} | {8 * c['bytes'] / machine['dimension']:.2f} "
+              f"| {c['encode']:.1f} | {encode_limit(c, machine):.1f} | {speed_up(c, machine, 'encode', encode_limit)} "
+              f"| {c['decode']:.1f} | {decode_limit(c, machine):.1f} | {speed_up(c, machine, 'decode', decode_limit)} |")
 
 
 # ---- what others offer ----
