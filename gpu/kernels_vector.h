@@ -135,7 +135,7 @@ SL_SHARED void fold_tiles(const fold_tiles_args *a, size_t i) {
     double sum = 0;
     SL_UNROLL(4)
     for (size_t t = i % a->folds; t < a->tiles; t += SUM_FOLDS)
-        sum += sum_in_order(lanes + t * SUM_LANES, SUM_LANES);
+        sum += sum_lanes(lanes + t * SUM_LANES);
     a->out[i] = sum;
 }
 

@@ -154,26 +154,31 @@ static size_t sweep(const dense_coder *coder, bucket_sums *sums, const sl_source
     return can ? coder->sweep(sums, source->vector + at, end - 1 - at, codes) : 0;
 }
 
-/* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
- * codes. *last: the last block that was read. ahead: is the block that follows not in the cache? */
-static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bool ahead, float *scales,
-                   uint8_t *codes, const float **last) {
-    const dense_coder *coder = coder_of(&e->codec->config);
+/* ahead: is the block that follows one that is summed not in the cache? */
+static bucket_sums sums_of(const sl_source *source, bool ahead) {
     bucket_sums sums;
     sl_sum_begin(&sums, ahead && source->vector != NULL ? AHEAD : 0);
+    return sums;
+}
+
+/* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
+ * codes. sums: of nothing before and after. *last: the last block that was read. */
+static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bucket_sums *sums, float *scales,
+                   uint8_t *codes, const float **last) {
+    const dense_coder *coder = coder_of(&e->codec->config);
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         uint8_t *block = coder->pack != NULL ? codes + packed_bytes(at - from, f->width) : NULL;
-        if ((n = sweep(coder, &sums, source, at, end, block)) > 0)
+        if ((n = sweep(coder, sums, source, at, end, block)) > 0)
             continue;
         n = smallest(from + count - at, SL_BLOCK);
         const float *v = *last = sl_encoder_read(e, source, at, n);
         for (size_t o = 0, run; o < n; o += run) {
             run = smallest(end - at - o, n - o);
-            f->scale->see(&sums, v + o, at + o, run);
+            f->scale->see(sums, v + o, at + o, run);
             if (at + o + run < end)
                 continue;
-            if (!f->scale->result(&sums, end - start, scales))
+            if (!f->scale->result(sums, end - start, scales))
                 return SL_EDIVERGED;
             scales += f->scale->floats;
             start = end;
@@ -206,7 +211,8 @@ int sl_dense_begin(sl_encoder *e, const sl_source *source) {
     const float *last;
     if (is_local(e->codec, &f))
         return 0;
-    return measure(e, &f, source, 0, e->codec->dimension, true, e->memory, shared_codes(e, &f), &last);
+    bucket_sums sums = sums_of(source, true);
+    return measure(e, &f, source, 0, e->codec->dimension, &sums, e->memory, shared_codes(e, &f), &last);
 }
 
 static const float *memory_of(const sl_source *source, size_t at) {
@@ -229,11 +235,12 @@ static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *sou
                         uint8_t *codes) {
     const bool packs = coder_of(&e->codec->config)->pack != NULL;
     const size_t step = whole_buckets(f->bucket);
+    bucket_sums sums = sums_of(source, packs || step > SL_BLOCK);
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, step);
         uint8_t *out = codes + packed_bytes(at - from, f->width);
         const float *v;
-        if (measure(e, f, source, at, n, packs || n > SL_BLOCK, scales, out, &v) != 0)
+        if (measure(e, f, source, at, n, &sums, scales, out, &v) != 0)
             return SL_EDIVERGED;
         if (!packs)
             code(e, f, source, at, n, scales, n <= SL_BLOCK ? v : NULL, out);

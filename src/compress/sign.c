@@ -94,7 +94,7 @@ SL_AVX2 static void sweep_tiles(bucket_sums *sums, size_t tile, const float *v, 
             lanes_store(lanes[s], sum);
         }
     for (size_t s = 0; s < STREAMS; s++)
-        sum_fold(sums->folds[0], sums->tiles + s * STREAM_TILES + tile, sum_in_order(lanes[s], SUM_LANES));
+        sum_fold(sums->folds[0], sums->tiles + s * STREAM_TILES + tile, sum_lanes(lanes[s]));
 }
 #endif
 

@@ -111,8 +111,9 @@ static void by_groups(sum_kernel *kernel, bucket_sums *sums, const float *v, siz
 
 static void end_tile(bucket_sums *sums, int count) {
     for (int s = 0; s < count; s++) {
-        sum_fold(sums->folds[s], sums->tiles, sum_in_order(sums->lanes[s], SUM_LANES));
-        memset(sums->lanes[s], 0, sizeof sums->lanes[s]);
+        sum_fold(sums->folds[s], sums->tiles, sum_lanes(sums->lanes[s]));
+        for (int l = 0; l < SUM_LANES; l++)
+            sums->lanes[s][l] = 0;
     }
     sums->tiles++;
     sums->seen = 0;

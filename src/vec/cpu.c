@@ -147,7 +147,7 @@ FOR_EACH_CPU static double tile_norm2_squared(const float *x, size_t count) {
             lanes[l] += (double)x[i + l] * x[i + l];
     for (int l = 0; i < count; i++, l++)
         lanes[l] += (double)x[i] * x[i];
-    return sum_in_order(lanes, SUM_LANES);
+    return sum_lanes(lanes);
 }
 
 FOR_EACH_CPU static double tile_distance_squared(const float *x, const float *y, size_t count) {
@@ -162,7 +162,7 @@ FOR_EACH_CPU static double tile_distance_squared(const float *x, const float *y,
         double difference = (double)x[i] - y[i];
         lanes[l] += difference * difference;
     }
-    return sum_in_order(lanes, SUM_LANES);
+    return sum_lanes(lanes);
 }
 
 /* ||x - y||^2, ||x||^2 where y is NULL. */

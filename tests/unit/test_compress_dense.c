@@ -200,19 +200,25 @@ static unsigned width_of(const sl_compressor_config *c) {
     }
 }
 
-/* A tile's element i adds to lane i % 16, and the lanes are added in order; the tiles of 4096 elements add to 256 folds. */
+/* Folded in the middle until one is left. */
+static double sum_by_halves(double *lanes, int count) {
+    for (int half = count / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            lanes[l] += lanes[l + half];
+    return lanes[0];
+}
+
+/* A tile's element i adds to lane i % 16, and the lanes are added by halves; the tiles of 4096 elements add to 256 folds. */
 static double tile_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
-    double lanes[16] = {0}, sum = 0;
+    double lanes[16] = {0};
     for (size_t i = from; i < to; i++)
         lanes[i % 16] += term(v[i]);
-    for (int l = 0; l < 16; l++)
-        sum += lanes[l];
-    return sum;
+    return sum_by_halves(lanes, 16);
 }
 
 /* The same of magnitudes, but those that a lane has of 64 elements are added as floats before: ((1 + 2) + (3 + 4)), 0 for what the tile lacks. */
 static double tile_magnitudes(const float *v, size_t from, size_t to) {
-    double lanes[16] = {0}, sum = 0;
+    double lanes[16] = {0};
     for (size_t group = from / 64; group * 64 < to; group++)
         for (size_t l = 0; l < 16; l++) {
             float four[4] = {0};
@@ -222,9 +228,7 @@ static double tile_magnitudes(const float *v, size_t from, size_t to) {
             float left = four[0] + four[1], right = four[2] + four[3];
             lanes[l] += left + right;
         }
-    for (int l = 0; l < 16; l++)
-        sum += lanes[l];
-    return sum;
+    return sum_by_halves(lanes, 16);
 }
 
 static double bucket_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
