@@ -137,7 +137,7 @@ typedef struct sl_algorithm {
     sl_variant variant;          /* SL_VARIANT_DEFAULT where there is one form only */
     sl_route_kind route;
     sl_matrix_need matrix;
-    bool fixed_matrix;           /* keeps sums over neighbours: W may not change with the round, but for replicas of each */
+    bool fixed_matrix;           /* keeps sums over neighbours, for which W may not change with the round */
     bool keeps_replicas;         /* of its neighbours, as algorithm.replicas says */
     sl_compressor_need compressor;
     bool takes_momentum, takes_local_steps;

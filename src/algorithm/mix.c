@@ -2,7 +2,7 @@
 #include "algorithm/mix.h"
 
 sl_terms sl_terms_begin(const sl_state *s, float *out, size_t count) {
-    sl_terms sum;
+    sl_terms sum; /* its arrays need no first values */
     sum.vec = s->vec;
     sum.out = out;
     sum.count = count;
