@@ -1,7 +1,8 @@
 /* codec.c - encoders and decoders on a device: which kernels in which order; see compress/coding.h.
  *
- * An encoder codes the whole message in a few launches, then copies it to the host in the background, some parts at a time, so that the first
- * parts are sent while later ones are on their way. The bytes are the CPU's: the same layout, arithmetic and random numbers.
+ * An encoder codes the whole message in a few launches, then copies it to the host in the
+ * background, some parts at a time, so that the first parts are sent while later ones are on their
+ * way. The bytes are the CPU's: the same layout, arithmetic and random numbers.
  */
 #include "gpu/codec.h"
 
@@ -11,11 +12,11 @@
 #include "gpu/memory.h"
 
 enum {
-    COPY_BYTES = 1 << 20,        /* of one background copy, or one part */
-    SPLITS_MAX = 1 << 17,        /* threads that look for the largest element of one bucket */
+    COPY_BYTES = 1 << 20, /* of one background copy, or one part */
+    SPLITS_MAX = 1 << 17, /* threads that look for the largest element of one bucket */
     ELEMENTS_OF_SPLIT = 64,
-    SCAN_LEVELS = 8,             /* FAN^8 > 2^32 */
-    DRAWN_BY_ONE = 64            /* elements that are not worth a launch */
+    SCAN_LEVELS = 8,  /* FAN^8 > 2^32 */
+    DRAWN_BY_ONE = 64 /* elements that are not worth a launch */
 };
 
 static size_t ceiling(size_t n, size_t by) {
@@ -75,7 +76,8 @@ static void scan(const bitmap *b) {
         launch_scan_up(&(scan_up_args){level[top], level[top + 1], count[top]}, count[top + 1]);
     }
     for (size_t l = top + 1; l-- > 0;)
-        launch_scan_down(&(scan_down_args){level[l], l < top ? level[l + 1] : NULL, count[l]}, ceiling(count[l], FAN));
+        launch_scan_down(&(scan_down_args){level[l], l < top ? level[l + 1] : NULL, count[l]},
+                         ceiling(count[l], FAN));
 }
 
 /* ---- random-k: the subset ---- */
@@ -89,11 +91,14 @@ typedef struct subset {
 } subset;
 
 static subset subset_take(memory *m, const sl_coding *c) {
-    return (subset){.map = bitmap_take(m, c->dimension), .state = take(m, sizeof(draw_state)), .indices = take(m, c->k * sizeof(uint32_t))};
+    return (subset){.map = bitmap_take(m, c->dimension),
+                    .state = take(m, sizeof(draw_state)),
+                    .indices = take(m, c->k * sizeof(uint32_t))};
 }
 
 static bool is_same_key(const sl_rng_key *a, const sl_rng_key *b) {
-    return a->seed == b->seed && a->round == b->round && a->rank == b->rank && a->purpose == b->purpose;
+    return a->seed == b->seed && a->round == b->round && a->rank == b->rank &&
+           a->purpose == b->purpose;
 }
 
 static void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
@@ -104,13 +109,15 @@ static void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
     const draw_word_args draw = {s->state, s->map.bits, *key, (uint32_t)c->dimension};
     device_clear(s->map.bits, s->map.words * sizeof *s->map.bits);
     launch_begin_draw(&(begin_draw_args){s->state, (uint32_t)wanted}, 1);
-    /* Less than half of what is drawn is there already, so that about half as many are missing after each pass. */
+    /* Less than half of what is drawn is there already, so that about half as many are missing
+     * after each pass. */
     for (size_t threads = wanted; threads > DRAWN_BY_ONE; threads /= 2) {
         launch_draw_word(&draw, threads);
         launch_advance_draw(&(advance_draw_args){s->state, (uint32_t)threads}, 1);
     }
     launch_finish_draw(&draw, 1);
-    launch_settle_subset(&(settle_subset_args){s->map.bits, s->map.ranks, c->dimension, others}, s->map.words);
+    launch_settle_subset(&(settle_subset_args){s->map.bits, s->map.ranks, c->dimension, others},
+                         s->map.words);
     scan(&s->map);
     launch_list_word(&(list_word_args){s->map.bits, s->map.ranks, s->indices}, s->map.words);
     s->key = *key;
@@ -122,24 +129,25 @@ static void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
 typedef struct encoder {
     sl_coding c;
     memory memory;
-    part_layout layout;   /* the parts on the device; plain: where the vector stands */
-    float *vector;        /* (dimension) what a source is read into; NULL until one is */
+    part_layout layout; /* the parts on the device; plain: where the vector stands */
+    float *vector;      /* (dimension) what a source is read into; NULL until one is */
     /* dense */
     size_t buckets;
     float *scales;
     rounding *roundings;
-    size_t tiles, folds;  /* of a bucket's sums; 0 where there are none */
+    size_t tiles, folds; /* of a bucket's sums; 0 where there are none */
     double *tile_lanes, *bucket_folds;
-    uint32_t *marks;      /* (1 + 2 buckets) how often something was refused, then each bucket's largest and its count of negatives */
+    uint32_t *marks; /* (1 + 2 buckets) how often something was refused, then each bucket's largest
+                        and its count of negatives */
     /* sparse */
     bitmap map;
-    uint64_t *equal;      /* (words) */
+    uint64_t *equal;                      /* (words) */
     uint32_t *classes, *indices, *counts; /* counts: (parts) values of each */
     selection *chosen;
     subset subset;
     /* the way out */
     uint8_t *host;
-    uint32_t *report;     /* on the host: marks[0], then counts */
+    uint32_t *report;            /* on the host: marks[0], then counts */
     sl_mark *reported, **copied; /* (copies) */
     size_t copies, parts_of_copy;
 } encoder;
@@ -209,8 +217,11 @@ static void *encoder_open(const sl_coding *coding) {
         return NULL;
     e->c = *coding;
     const bool plain = coding->form == CODING_PLAIN;
-    e->layout = (part_layout){.stride = plain ? coding->part_bytes_max : ceiling(coding->part_bytes_max, SL_VEC_ALIGNMENT) * SL_VEC_ALIGNMENT,
-                              .dimension = coding->dimension, .part_elements = coding->part_elements};
+    e->layout = (part_layout){.stride = plain ? coding->part_bytes_max
+                                              : ceiling(coding->part_bytes_max, SL_VEC_ALIGNMENT) *
+                                                    SL_VEC_ALIGNMENT,
+                              .dimension = coding->dimension,
+                              .part_elements = coding->part_elements};
     if (!plain)
         e->layout.parts = take(&e->memory, coding->parts * e->layout.stride);
     if (coding->form == CODING_DENSE)
@@ -227,16 +238,20 @@ static void *encoder_open(const sl_coding *coding) {
 
 static void find_largest_of_buckets(encoder *e, const float *v, uint32_t *largest) {
     const sl_coding *c = &e->c;
-    const size_t wanted = ceiling(c->bucket, ELEMENTS_OF_SPLIT), splits = wanted < SPLITS_MAX ? wanted : SPLITS_MAX;
-    launch_find_largest(&(find_largest_args){v, largest, c->dimension, c->bucket, splits}, e->buckets * splits);
+    const size_t wanted = ceiling(c->bucket, ELEMENTS_OF_SPLIT),
+                 splits = wanted < SPLITS_MAX ? wanted : SPLITS_MAX;
+    launch_find_largest(&(find_largest_args){v, largest, c->dimension, c->bucket, splits},
+                        e->buckets * splits);
 }
 
 static void sum_buckets(encoder *e, const float *v, uint32_t *negatives) {
     const sl_coding *c = &e->c;
     const size_t sums = (c->scale == SCALE_SIDES ? 2 : 1) * e->buckets;
-    launch_bucket_lanes(&(bucket_lanes_args){v, c->scale, c->dimension, c->bucket, e->buckets, e->tiles, e->tile_lanes, negatives},
+    launch_bucket_lanes(&(bucket_lanes_args){v, c->scale, c->dimension, c->bucket, e->buckets,
+                                             e->tiles, e->tile_lanes, negatives},
                         e->buckets * e->tiles * SUM_LANES);
-    launch_fold_tiles(&(fold_tiles_args){e->tile_lanes, e->bucket_folds, e->tiles, e->folds}, sums * e->folds);
+    launch_fold_tiles(&(fold_tiles_args){e->tile_lanes, e->bucket_folds, e->tiles, e->folds},
+                      sums * e->folds);
 }
 
 static void find_scales(encoder *e, const float *v) {
@@ -246,11 +261,14 @@ static void find_scales(encoder *e, const float *v) {
         find_largest_of_buckets(e, v, largest);
     else
         sum_buckets(e, v, negatives);
-    launch_bucket_scale(&(bucket_scale_args){c->scale, c->code, c->levels, largest, negatives, e->bucket_folds, c->dimension, c->bucket,
-                                             e->buckets, e->folds, e->scales, e->roundings, e->marks},
+    launch_bucket_scale(&(bucket_scale_args){c->scale, c->code, c->levels, largest, negatives,
+                                             e->bucket_folds, c->dimension, c->bucket, e->buckets,
+                                             e->folds, e->scales, e->roundings, e->marks},
                         e->buckets);
     const size_t most = c->scale_floats * (c->part_elements / c->bucket + 2);
-    launch_place_scales(&(place_scales_args){e->layout, e->scales, c->bucket, most, c->scale_floats}, c->parts * most);
+    launch_place_scales(
+        &(place_scales_args){e->layout, e->scales, c->bucket, most, c->scale_floats},
+        c->parts * most);
 }
 
 static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
@@ -258,29 +276,37 @@ static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
     if (c->scale_floats > 0)
         find_scales(e, v);
     const bool whole_buckets = c->scale_floats > 0 && c->part_elements % c->bucket == 0;
-    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->scale_floats, c->magnitude_limit, c->tau, c->bucket, e->buckets,
-                                             whole_buckets ? c->part_elements / c->bucket : 0, e->roundings, *key, e->marks, device_is_aligned(v)},
+    launch_encode_eight(&(encode_eight_args){e->layout, v, c->code, c->width, c->scale_floats,
+                                             c->magnitude_limit, c->tau, c->bucket, e->buckets,
+                                             whole_buckets ? c->part_elements / c->bucket : 0,
+                                             e->roundings, *key, e->marks, device_is_aligned(v)},
                         ceiling(c->dimension, EIGHT));
 }
 
-/* Of three digits, of 11, 10 and 10 bits, the first is looked at in all of v, the others only where it is the one chosen. */
+/* Of three digits, of 11, 10 and 10 bits, the first is looked at in all of v, the others only where
+ * it is the one chosen. */
 static void mark_largest(encoder *e, const float *v) {
-    static const struct {
-        uint32_t shift, width;
-    } digits[] = {{20, 11}, {10, 10}, {0, 10}};
+    static const struct { uint32_t shift, width; } digits[] = {{20, 11}, {10, 10}, {0, 10}};
     const int aligned = device_is_aligned(v);
     launch_begin_selection(&(begin_selection_args){e->chosen, (uint32_t)e->c.k}, 1);
     for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
-        launch_count_digits(&(count_digits_args){v, e->c.dimension, i > 0 ? e->equal : NULL, digits[i].shift, digits[i].width, e->classes, aligned},
+        launch_count_digits(&(count_digits_args){v, e->c.dimension, i > 0 ? e->equal : NULL,
+                                                 digits[i].shift, digits[i].width, e->classes,
+                                                 aligned},
                             e->map.words);
         launch_pick_digit(&(pick_digit_args){e->classes, e->chosen, digits[i].width}, 1);
         if (i == 0)
-            launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, digits[0].shift, e->map.bits, e->equal, aligned}, e->map.words);
+            launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, digits[0].shift,
+                                             e->map.bits, e->equal, aligned},
+                            e->map.words);
         else /* of what has the prefix */
-            launch_keep_digit(&(keep_digit_args){v, e->chosen, digits[i].shift, e->map.bits, e->equal, e->map.ranks}, e->map.words);
+            launch_keep_digit(&(keep_digit_args){v, e->chosen, digits[i].shift, e->map.bits,
+                                                 e->equal, e->map.ranks},
+                              e->map.words);
     }
     scan(&e->map);
-    launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks}, e->map.words);
+    launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks},
+                       e->map.words);
 }
 
 /* Values by entries: part p has entries [p part_elements, ...). */
@@ -293,15 +319,20 @@ static void place_packed_indices(encoder *e) {
     part_layout entries = e->layout;
     entries.dimension = c->k;
     const size_t groups = ceiling(c->part_elements, EIGHT);
-    launch_place_indices(&(place_indices_args){entries, e->indices, groups, c->index_width}, c->parts * groups);
+    launch_place_indices(&(place_indices_args){entries, e->indices, groups, c->index_width},
+                         c->parts * groups);
 }
 
 /* Values by ranges of elements. */
 static void gather_ranges(encoder *e, const float *v) {
     const sl_coding *c = &e->c;
-    launch_count_parts(&(count_parts_args){e->map.bits, e->map.ranks, c->dimension, c->part_elements, c->room, c->room_last, c->parts, e->counts},
+    launch_count_parts(&(count_parts_args){e->map.bits, e->map.ranks, c->dimension,
+                                           c->part_elements, c->room, c->room_last, c->parts,
+                                           e->counts},
                        c->parts);
-    launch_gather_word(&(gather_word_args){e->layout, v, e->map.bits, e->map.ranks, e->counts, e->marks}, e->map.words);
+    launch_gather_word(
+        &(gather_word_args){e->layout, v, e->map.bits, e->map.ranks, e->counts, e->marks},
+        e->map.words);
 }
 
 static void encode_top_k(encoder *e, const float *v) {
@@ -317,7 +348,9 @@ static void encode_top_k(encoder *e, const float *v) {
 }
 
 static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
-    launch_mark_kept(&(mark_kept_args){e->map.bits, e->map.ranks, *key, e->c.draws, 0, e->c.dimension}, e->map.words);
+    launch_mark_kept(
+        &(mark_kept_args){e->map.bits, e->map.ranks, *key, e->c.draws, 0, e->c.dimension},
+        e->map.words);
     scan(&e->map);
     gather_ranges(e, v);
 }
@@ -342,7 +375,8 @@ static void begin_copies(encoder *e) {
         device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
     device_mark_set_out(e->reported);
     for (size_t i = 0; e->host != NULL && i < e->copies; i++) {
-        const size_t first = i * e->parts_of_copy, parts = smaller(e->parts_of_copy, e->c.parts - first);
+        const size_t first = i * e->parts_of_copy,
+                     parts = smaller(e->parts_of_copy, e->c.parts - first);
         size_t bytes = parts * stride;
         if (e->c.form == CODING_PLAIN)
             bytes = smaller(bytes, e->c.dimension * sizeof(float) - first * stride);
@@ -355,7 +389,8 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
     e->host = host;
-    device_mark_follow(e->reported); /* the last message's report and parts leave before they are written over */
+    device_mark_follow(
+        e->reported); /* the last message's report and parts leave before they are written over */
     device_mark_follow(e->copied[e->copies - 1]);
     if (v == NULL) /* out of memory: the first part says so */
         return;
@@ -383,15 +418,20 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
 
 static size_t part_bytes(const encoder *e, uint32_t part) {
     const sl_coding *c = &e->c;
-    const size_t from = part * c->part_elements, end = c->by_entries ? c->k : c->dimension, n = smaller(c->part_elements, end - from);
+    const size_t from = part * c->part_elements, end = c->by_entries ? c->k : c->dimension,
+                 n = smaller(c->part_elements, end - from);
     switch (c->form) {
     case CODING_PLAIN:
     case CODING_RANDOM_K:
         return n * sizeof(float);
     case CODING_DENSE:
-        return (c->scale_floats > 0 ? c->scale_floats * buckets_touched(c->bucket, from, n) * sizeof(float) : 0) + (n * c->width + 7) / 8;
+        return (c->scale_floats > 0
+                    ? c->scale_floats * buckets_touched(c->bucket, from, n) * sizeof(float)
+                    : 0) +
+               (n * c->width + 7) / 8;
     case CODING_TOP_K:
-        return c->by_entries ? n * sizeof(float) + (n * c->index_width + 7) / 8 : e->report[1 + part] * sizeof(float) + (n + 7) / 8;
+        return c->by_entries ? n * sizeof(float) + (n * c->index_width + 7) / 8
+                             : e->report[1 + part] * sizeof(float) + (n + 7) / 8;
     case CODING_DROPPING:
         return e->report[1 + part] * sizeof(float);
     }
@@ -400,7 +440,8 @@ static size_t part_bytes(const encoder *e, uint32_t part) {
 
 static bool ready(void *encoder_, uint32_t part, int bell) {
     const encoder *e = encoder_;
-    return e->memory.failed || ((part > 0 || device_mark_passed(e->reported, bell)) && device_mark_passed(e->copied[part / e->parts_of_copy], bell));
+    return e->memory.failed || ((part > 0 || device_mark_passed(e->reported, bell)) &&
+                                device_mark_passed(e->copied[part / e->parts_of_copy], bell));
 }
 
 static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *local) {
@@ -456,36 +497,51 @@ static void *decoder_open(const sl_coding *coding) {
     return d;
 }
 
-static void add_plain(const sl_coding *c, size_t from, sl_payload payload, float weight, float *acc) {
+static void add_plain(const sl_coding *c, size_t from, sl_payload payload, float weight,
+                      float *acc) {
     const size_t n = smaller(c->part_elements, c->dimension - from);
-    combine_four_args a = {.out = acc + from, .in = {payload.data}, .weights = {weight}, .k = 1, .adds = 1, .count = n};
+    combine_four_args a = {.out = acc + from,
+                           .in = {payload.data},
+                           .weights = {weight},
+                           .k = 1,
+                           .adds = 1,
+                           .count = n};
     a.aligned = device_is_aligned(a.out) && device_is_aligned(payload.data);
     launch_combine_four(&a, ceiling(n, FOUR));
 }
 
-static void add_dense(const sl_coding *c, size_t from, sl_payload payload, float weight, float *acc) {
-    const size_t n = smaller(c->part_elements, c->dimension - from), bucket = c->scale_floats > 0 ? c->bucket : SIZE_MAX;
-    const size_t scales = c->scale_floats > 0 ? c->scale_floats * buckets_touched(bucket, from, n) : 0;
+static void add_dense(const sl_coding *c, size_t from, sl_payload payload, float weight,
+                      float *acc) {
+    const size_t n = smaller(c->part_elements, c->dimension - from),
+                 bucket = c->scale_floats > 0 ? c->bucket : SIZE_MAX;
+    const size_t scales =
+        c->scale_floats > 0 ? c->scale_floats * buckets_touched(bucket, from, n) : 0;
     const float *floats = payload.data;
-    launch_add_eight(&(add_eight_args){floats, (const uint8_t *)(floats + scales), acc + from, c->code, c->width, c->scale_floats, c->levels, weight, c->tau,
-                                       bucket, from % bucket, n, device_is_aligned(acc + from)},
+    launch_add_eight(&(add_eight_args){floats, (const uint8_t *)(floats + scales), acc + from,
+                                       c->code, c->width, c->scale_floats, c->levels, weight,
+                                       c->tau, bucket, from % bucket, n,
+                                       device_is_aligned(acc + from)},
                      ceiling(n, EIGHT));
 }
 
-static void add_indexed_part(const sl_coding *c, size_t first, sl_payload payload, float weight, float *acc) {
+static void add_indexed_part(const sl_coding *c, size_t first, sl_payload payload, float weight,
+                             float *acc) {
     const size_t n = smaller(c->part_elements, c->k - first);
     const uint8_t *packed = (const uint8_t *)payload.data + n * sizeof(float);
     launch_add_indexed(&(add_indexed_args){payload.data, packed, c->index_width, weight, acc}, n);
 }
 
-static void add_subset(decoder *d, const sl_rng_key *key, size_t first, sl_payload payload, float weight, float *acc) {
+static void add_subset(decoder *d, const sl_rng_key *key, size_t first, sl_payload payload,
+                       float weight, float *acc) {
     subset_draw(&d->subset, &d->c, key);
-    launch_add_entry(&(add_entry_args){payload.data, d->subset.indices + first, weight * d->c.value_factor, acc},
-                     smaller(d->c.part_elements, d->c.k - first));
+    launch_add_entry(
+        &(add_entry_args){payload.data, d->subset.indices + first, weight * d->c.value_factor, acc},
+        smaller(d->c.part_elements, d->c.k - first));
 }
 
 /* The part's bitmap, sent or drawn, then its values. */
-static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload payload, float weight, float *acc) {
+static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload payload,
+                      float weight, float *acc) {
     const sl_coding *c = &d->c;
     const size_t n = smaller(c->part_elements, c->dimension - from);
     bitmap map = d->map;
@@ -496,14 +552,18 @@ static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload
         const uint8_t *bits = (const uint8_t *)payload.data + values * sizeof(float);
         launch_load_bitmap(&(load_bitmap_args){bits, n, map.bits, map.ranks}, map.words);
     } else {
-        launch_mark_kept(&(mark_kept_args){map.bits, map.ranks, *key, c->draws, from, n}, map.words);
+        launch_mark_kept(&(mark_kept_args){map.bits, map.ranks, *key, c->draws, from, n},
+                         map.words);
     }
     scan(&map);
     const float factor = c->form == CODING_DROPPING ? c->value_factor : 1;
-    launch_add_word(&(add_word_args){payload.data, map.bits, map.ranks, values, weight * factor, acc + from}, map.words);
+    launch_add_word(
+        &(add_word_args){payload.data, map.bits, map.ranks, values, weight * factor, acc + from},
+        map.words);
 }
 
-static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload payload, float weight, float *acc) {
+static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload payload,
+                float weight, float *acc) {
     decoder *d = decoder_;
     const size_t from = part * d->c.part_elements;
     device_expect(payload.data);
@@ -531,7 +591,13 @@ static void add(void *decoder_, const sl_rng_key *key, uint32_t part, sl_payload
 }
 
 const sl_coder *codec_table(void) {
-    static const sl_coder table = {.encoder_open = encoder_open, .encoder_close = encoder_close, .begin = begin, .ready = ready, .part = part,
-                                   .decoder_open = decoder_open, .decoder_close = decoder_close, .add = add};
+    static const sl_coder table = {.encoder_open = encoder_open,
+                                   .encoder_close = encoder_close,
+                                   .begin = begin,
+                                   .ready = ready,
+                                   .part = part,
+                                   .decoder_open = decoder_open,
+                                   .decoder_close = decoder_close,
+                                   .add = add};
     return &table;
 }

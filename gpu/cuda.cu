@@ -1,8 +1,11 @@
-/* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h, and matrix products by cuBLAS.
+/* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h, and
+ * matrix products by cuBLAS.
  *
- * A thread's lane is three streams: operations, copies in, copies out. Bells are rung from streams of their own, one for each of the three kinds (marks of one
- * kind pass in the order in which they were set), so that what calls the host back holds up neither copies nor kernels. Waiting sleeps, it does not spin.
- * The runtime is linked into the plug-in, so that only the driver has to be there.
+ * A thread's lane is three streams: operations, copies in, copies out. Bells are rung from streams
+ * of their own, one for each of the three kinds (marks of one kind pass in the order in which they
+ * were set), so that what calls the host back holds up neither copies nor kernels. Waiting sleeps,
+ * it does not spin. The runtime is linked into the plug-in, so that only the driver has to be
+ * there.
  */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
@@ -15,7 +18,8 @@
 
 #include "gpu/device.h"
 
-/* What cuBLAS works in on these GPUs by default; given to it, so that its results do not depend on what else runs. */
+/* What cuBLAS works in on these GPUs by default; given to it, so that its results do not depend on
+ * what else runs. */
 #define PRODUCT_BYTES ((size_t)32 << 20)
 
 enum { THREADS_OF_BLOCK = 256, COUNTING_BLOCKS = 1024, CAPABILITY_MAJOR_MIN = 8 };
@@ -24,11 +28,13 @@ namespace {
 
 enum way { WORK, IN, OUT, WAYS };
 
-/* Streams are opened when they are first needed: a GPU takes eight at a time by default, and those beyond wait for one of the others. */
+/* Streams are opened when they are first needed: a GPU takes eight at a time by default, and those
+ * beyond wait for one of the others. */
 struct lane {
     bool entered;
     cudaStream_t streams[WAYS]; /* NULL: not needed yet */
-    cudaEvent_t ready; /* what `work` had been given when the last background copy out was asked for */
+    cudaEvent_t
+        ready; /* what `work` had been given when the last background copy out was asked for */
 };
 
 int chosen; /* device; a thread's own choice begins at 0 */
@@ -62,9 +68,11 @@ bool check(cublasStatus_t result, const char *operation) {
     return result == CUBLAS_STATUS_SUCCESS;
 }
 
-/* Products in single precision throughout (no TF32), each in the order that cuBLAS fixes for its shapes. */
+/* Products in single precision throughout (no TF32), each in the order that cuBLAS fixes for its
+ * shapes. */
 bool open_products(void) {
-    return check(cublasCreate(&products), "opening cuBLAS") && check(cublasSetMathMode(products, CUBLAS_DEFAULT_MATH), "opening cuBLAS") &&
+    return check(cublasCreate(&products), "opening cuBLAS") &&
+           check(cublasSetMathMode(products, CUBLAS_DEFAULT_MATH), "opening cuBLAS") &&
            check(cublasSetAtomicsMode(products, CUBLAS_ATOMICS_NOT_ALLOWED), "opening cuBLAS");
 }
 
@@ -77,7 +85,8 @@ void put_products_on(cudaStream_t stream) {
     check(cublasSetWorkspace(products, products_space, PRODUCT_BYTES), "choosing cuBLAS's memory");
 }
 
-/* A thread that ends leaves nothing behind. The program's first thread, which ends with it, does not come here. */
+/* A thread that ends leaves nothing behind. The program's first thread, which ends with it, does
+ * not come here. */
 void leave_lane(void *) {
     for (cudaStream_t stream : mine.streams)
         if (stream != NULL)
@@ -87,11 +96,13 @@ void leave_lane(void *) {
 }
 
 bool open_stream(cudaStream_t *stream) {
-    return *stream != NULL || check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "creating a stream");
+    return *stream != NULL ||
+           check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "creating a stream");
 }
 
 bool open_event(cudaEvent_t *event) {
-    return check(cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync), "creating an event");
+    return check(cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync),
+                 "creating an event");
 }
 
 lane *lane_of_thread() {
@@ -133,9 +144,11 @@ int device_count(char text[DEVICE_TEXT_MAX]) {
     if (result == cudaSuccess && count > 0)
         return count;
     if (result == cudaErrorInsufficientDriver)
-        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d.%d",
+                 CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     else
-        snprintf(text, DEVICE_TEXT_MAX, "%s", result == cudaSuccess ? "no NVIDIA GPU" : cudaGetErrorString(result));
+        snprintf(text, DEVICE_TEXT_MAX, "%s",
+                 result == cudaSuccess ? "no NVIDIA GPU" : cudaGetErrorString(result));
     return 0;
 }
 
@@ -153,19 +166,24 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
     out->bytes = p.totalGlobalMem;
     out->emulated = false;
     if (p.major < CAPABILITY_MAJOR_MIN)
-        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d (%.100s) has compute capability %d.%d; %d.0 or more is needed", index, p.name, p.major, p.minor,
-                 CAPABILITY_MAJOR_MIN);
+        snprintf(text, DEVICE_TEXT_MAX,
+                 "cuda:%d (%.100s) has compute capability %d.%d; %d.0 or more is needed", index,
+                 p.name, p.major, p.minor, CAPABILITY_MAJOR_MIN);
     return p.major >= CAPABILITY_MAJOR_MIN;
 }
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;
-    const bool opened = check(cudaSetDevice(index), "choosing the device") &&
-                        check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "setting the device's flags") &&
-                        open_stream(&notices[WORK]) && open_stream(&notices[IN]) && open_stream(&notices[OUT]) && pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL &&
-                        open_products();
+    const bool opened =
+        check(cudaSetDevice(index), "choosing the device") &&
+        check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "setting the device's flags") &&
+        open_stream(&notices[WORK]) && open_stream(&notices[IN]) && open_stream(&notices[OUT]) &&
+        pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->ready != NULL &&
+        open_products();
     if (!opened)
-        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index, failed_operation ? failed_operation : "creating a key", failure ? failure : "no key is left");
+        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index,
+                 failed_operation ? failed_operation : "creating a key",
+                 failure ? failure : "no key is left");
     return opened;
 }
 
@@ -234,7 +252,8 @@ void device_clear(void *memory, size_t bytes) {
     check(cudaMemsetAsync(memory, 0, bytes, stream_of(WORK)), "clearing memory");
 }
 
-/* Waits, whatever memory `host` is: that pageable memory has been read on return is likely, but not promised. */
+/* Waits, whatever memory `host` is: that pageable memory has been read on return is likely, but not
+ * promised. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
     const cudaStream_t work = stream_of(WORK);
     check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, work), "a copy to the device");
@@ -242,12 +261,14 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
 }
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
-    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, stream_of(WORK)), "a copy to the device");
+    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, stream_of(WORK)),
+          "a copy to the device");
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
     const cudaStream_t work = stream_of(WORK);
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, work), "a copy from the device");
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, work),
+          "a copy from the device");
     check(cudaStreamSynchronize(work), "a copy from the device");
 }
 
@@ -258,7 +279,8 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes) {
     const cudaEvent_t ready = lane_of_thread()->ready;
     check(cudaEventRecord(ready, work), "recording an event");
     check(cudaStreamWaitEvent(out, ready, 0), "waiting for an event");
-    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, out), "a background copy from the device");
+    check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, out),
+          "a background copy from the device");
 }
 
 static void set_mark(sl_mark *mark, way way) {
@@ -267,10 +289,12 @@ static void set_mark(sl_mark *mark, way way) {
     check(cudaEventRecord(mark->event, stream_of(way)), "recording an event");
 }
 
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied) {
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after,
+                          sl_mark *copied) {
     const cudaStream_t in = stream_of(IN);
     check(cudaStreamWaitEvent(in, after->event, 0), "waiting for an event");
-    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, in), "a background copy to the device");
+    check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, in),
+          "a background copy to the device");
     set_mark(copied, IN);
 }
 
@@ -324,26 +348,31 @@ bool device_mark_passed(sl_mark *mark, int bell) {
     if (bell > 0 && !mark->is_rung) {
         mark->is_rung = true;
         check(cudaStreamWaitEvent(notices[mark->way], mark->event, 0), "waiting for an event");
-        check(cudaLaunchHostFunc(notices[mark->way], ring, (void *)(intptr_t)bell), "asking for a notice");
+        check(cudaLaunchHostFunc(notices[mark->way], ring, (void *)(intptr_t)bell),
+              "asking for a notice");
     }
     return false;
 }
 
 /* ---- kernels ---- */
 
-#define DEFINE_KERNEL(name)                                                                                    \
-    static __global__ void kernel_##name(const __grid_constant__ name##_args arguments, size_t threads) {       \
-        const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;                                        \
-        if (i < threads)                                                                                       \
-            name(&arguments, i);                                                                               \
+#define DEFINE_KERNEL(name)                                                                        \
+    static __global__ void kernel_##name(const __grid_constant__ name##_args arguments,            \
+                                         size_t threads) {                                         \
+        const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;                            \
+        if (i < threads)                                                                           \
+            name(&arguments, i);                                                                   \
     }
 SL_KERNELS(DEFINE_KERNEL)
 SL_LAYER_KERNELS(DEFINE_KERNEL)
 
-/* The histogram of one digit: a block counts in its own memory first, for most elements share a few classes. */
-static __global__ void kernel_count_digits(const __grid_constant__ count_digits_args a, size_t words) {
+/* The histogram of one digit: a block counts in its own memory first, for most elements share a few
+ * classes. */
+static __global__ void kernel_count_digits(const __grid_constant__ count_digits_args a,
+                                           size_t words) {
     __shared__ uint32_t classes[DIGIT_CLASSES];
-    const size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x, step = (size_t)gridDim.x * blockDim.x;
+    const size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x,
+                 step = (size_t)gridDim.x * blockDim.x;
     const size_t fours = a.equal == NULL && a.aligned ? a.count / FOUR : 0;
     for (uint32_t c = threadIdx.x; c < DIGIT_CLASSES; c += blockDim.x)
         classes[c] = 0;
@@ -396,19 +425,21 @@ static unsigned blocks_for(size_t threads) {
     return (unsigned)((threads + THREADS_OF_BLOCK - 1) / THREADS_OF_BLOCK);
 }
 
-#define DEFINE_LAUNCH(name)                                                                          \
-    void launch_##name(const name##_args *arguments, size_t threads) {                               \
-        if (threads == 0)                                                                            \
-            return;                                                                                  \
-        kernel_##name<<<blocks_for(threads), THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, threads);       \
-        check(cudaGetLastError(), "launching " #name);                                               \
+#define DEFINE_LAUNCH(name)                                                                        \
+    void launch_##name(const name##_args *arguments, size_t threads) {                             \
+        if (threads == 0)                                                                          \
+            return;                                                                                \
+        kernel_##name<<<blocks_for(threads), THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments,   \
+                                                                                     threads);     \
+        check(cudaGetLastError(), "launching " #name);                                             \
     }
 SL_KERNELS(DEFINE_LAUNCH)
 SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
 void launch_count_digits(const count_digits_args *arguments, size_t words) {
     const unsigned blocks = blocks_for(words * (WORD_BITS / FOUR));
-    kernel_count_digits<<<blocks < COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, words);
+    kernel_count_digits < <<blocks<COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS,
+                                   THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, words);
     check(cudaGetLastError(), "launching count_digits");
 }
 
@@ -427,17 +458,23 @@ void device_place_products(void *memory) {
     products_space = memory;
 }
 
-/* cuBLAS takes matrices column by column. Row by row that is the transpose, and c^T = b^T a^T. Of one product alone it may also split a long sum. */
+/* cuBLAS takes matrices column by column. Row by row that is the transpose, and c^T = b^T a^T. Of
+ * one product alone it may also split a long sum. */
 void device_multiply(const device_product *p) {
     static const float zero = 0, one = 1;
-    const cublasOperation_t b = p->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, a = p->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const int n = (int)p->n, m = (int)p->m, k = (int)p->k, b_line = (int)p->b.line, a_line = (int)p->a.line, c_line = (int)p->c_line;
+    const cublasOperation_t b = p->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            a = p->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int n = (int)p->n, m = (int)p->m, k = (int)p->k, b_line = (int)p->b.line,
+              a_line = (int)p->a.line, c_line = (int)p->c_line;
     const float *kept = p->add ? &one : &zero;
     put_products_on(stream_of(WORK));
     if (p->count == 1)
-        check(cublasSgemm(products, b, a, n, m, k, &p->scale, p->b.at, b_line, p->a.at, a_line, kept, p->c, c_line), "a matrix product");
+        check(cublasSgemm(products, b, a, n, m, k, &p->scale, p->b.at, b_line, p->a.at, a_line,
+                          kept, p->c, c_line),
+              "a matrix product");
     else
-        check(cublasSgemmStridedBatched(products, b, a, n, m, k, &p->scale, p->b.at, b_line, (long long)p->b.step, p->a.at, a_line, (long long)p->a.step,
+        check(cublasSgemmStridedBatched(products, b, a, n, m, k, &p->scale, p->b.at, b_line,
+                                        (long long)p->b.step, p->a.at, a_line, (long long)p->a.step,
                                         kept, p->c, c_line, (long long)p->c_step, (int)p->count),
               "a matrix product");
 }

@@ -1,8 +1,11 @@
-/* device.h - what a device offers to vec.c, codec.c and the layers: memory, copies, launches, matrix products; implemented by cuda.cu, and by emulated.c on the host.
+/* device.h - what a device offers to vec.c, codec.c and the layers: memory, copies, launches,
+ * matrix products; implemented by cuda.cu, and by emulated.c on the host.
  *
- * Every calling thread has a lane of its own: operations (launches, copies, clearing), which take effect in the order of its calls, and beside them copies
- * in the background, one way in and one way out. Between threads, and between background copies and operations, only marks make an order, and what waits on
- * the host. An operation that fails is remembered, with its name, until device_status asks; what follows it does nothing useful.
+ * Every calling thread has a lane of its own: operations (launches, copies, clearing), which take
+ * effect in the order of its calls, and beside them copies in the background, one way in and one
+ * way out. Between threads, and between background copies and operations, only marks make an order,
+ * and what waits on the host. An operation that fails is remembered, with its name, until
+ * device_status asks; what follows it does nothing useful.
  */
 #ifndef SL_DEVICE_H
 #define SL_DEVICE_H
@@ -40,9 +43,10 @@ static inline int device_is_aligned(const void *memory) {
 
 /* Nothing, but where it is emulated: ends the program if this is no memory of the device. */
 void device_expect(const void *memory);
-void *device_allocate(size_t bytes); /* zeroed, in the order of the thread's operations; NULL: not enough */
-void device_release(void *memory);   /* when nothing is under way on any lane */
-size_t device_free_bytes(void);      /* for anybody */
+void *device_allocate(
+    size_t bytes); /* zeroed, in the order of the thread's operations; NULL: not enough */
+void device_release(void *memory);        /* when nothing is under way on any lane */
+size_t device_free_bytes(void);           /* for anybody */
 void *device_allocate_host(size_t bytes); /* page-locked, aligned to 64 */
 void device_release_host(void *memory);
 void device_clear(void *memory, size_t bytes);
@@ -62,12 +66,15 @@ void device_mark_follow(sl_mark *mark);
 void device_mark_wait(sl_mark *mark);
 bool device_mark_passed(sl_mark *mark, int bell);
 
-/* Copies in the background; `host` is page-locked. Out: behind the thread's operations so far. In: behind `after`; `copied` is set behind it. */
+/* Copies in the background; `host` is page-locked. Out: behind the thread's operations so far. In:
+ * behind `after`; `copied` is set behind it. */
 void device_begin_copy_out(void *host, const void *from, size_t bytes);
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied);
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after,
+                          sl_mark *copied);
 
-/* `count` products c = scale a b, or c += scale a b, of matrices that lie row by row: a (m, k), b (k, n), c (m, n). The order of each sum
- * depends on the shapes alone. Calls come from one thread at a time, once there is memory to work in. */
+/* `count` products c = scale a b, or c += scale a b, of matrices that lie row by row: a (m, k), b
+ * (k, n), c (m, n). The order of each sum depends on the shapes alone. Calls come from one thread
+ * at a time, once there is memory to work in. */
 size_t device_product_bytes(void);
 void device_place_products(void *memory); /* device_product_bytes() of the device's, for good */
 typedef struct device_matrix {

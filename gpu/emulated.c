@@ -1,10 +1,16 @@
-/* emulated.c - a device that is the host itself, so that everything but cuda.cu is tested where there is no GPU.
+/* emulated.c - a device that is the host itself, so that everything but cuda.cu is tested where
+ * there is no GPU.
  *
- * Each calling thread has streams as it has on a GPU (emulated_stream.h); threads of a launch run one after the other. In the environment:
- *   STARLING_GUARD           its memory cannot be touched while no operation is under way: code that takes a device's vector for memory of its own crashes
- *   STARLING_FAILS_AFTER=N   of each thread's operations, the first after N fails, and nothing that follows on any stream is done
- *   STARLING_AS_GPU          it says that its memory is a GPU's, which a network's library then takes or refuses as such
- *   STARLING_COPY_MB_S=N     copies take the time that they would on a bus of N MB/s in each direction
+ * Each calling thread has streams as it has on a GPU (emulated_stream.h); threads of a launch run
+ * one after the other. In the environment:
+ *   STARLING_GUARD           its memory cannot be touched while no operation is under way: code
+ *                            that takes a device's vector for memory of its own crashes
+ *   STARLING_FAILS_AFTER=N   of each thread's operations, the first after N fails, and nothing that
+ *                            follows on any stream is done
+ *   STARLING_AS_GPU          it says that its memory is a GPU's, which a network's library then
+ *                            takes or refuses as such
+ *   STARLING_COPY_MB_S=N     copies take the time that they would on a bus of N MB/s in each
+ *                            direction
  */
 #include <assert.h>
 #include <cblas.h>
@@ -115,7 +121,8 @@ static void guard(int protection, int change) {
 static bool enter(const char *name, bool fails) {
     const char *none = NULL;
     if (fails)
-        atomic_compare_exchange_strong_explicit(&failed, &none, name, memory_order_relaxed, memory_order_relaxed);
+        atomic_compare_exchange_strong_explicit(&failed, &none, name, memory_order_relaxed,
+                                                memory_order_relaxed);
     if (atomic_load_explicit(&failed, memory_order_relaxed) != NULL)
         return false;
     guard(PROT_READ | PROT_WRITE, 1);
@@ -205,19 +212,24 @@ int device_count(char text[DEVICE_TEXT_MAX]) {
 bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MAX]) {
     (void)index;
     (void)text;
-    *out = (device_properties){.name = "emulated on the host", .major = 9, .bytes = arena_bytes, .emulated = getenv("STARLING_AS_GPU") == NULL};
+    *out = (device_properties){.name = "emulated on the host",
+                               .major = 9,
+                               .bytes = arena_bytes,
+                               .emulated = getenv("STARLING_AS_GPU") == NULL};
     return true;
 }
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     (void)index;
     const char *fails = getenv("STARLING_FAILS_AFTER"), *rate = getenv("STARLING_COPY_MB_S");
-#ifndef __SANITIZE_THREAD__ /* which would take the guard's lock for an order between the streams */
+#ifndef __SANITIZE_THREAD__ /* which would take the guard's lock for an order between the streams  \
+                             */
     guarded = getenv("STARLING_GUARD") != NULL;
 #endif
     calls_until_failure = fails != NULL ? strtoul(fails, NULL, 10) : ULONG_MAX;
     copy_seconds_per_byte = rate != NULL ? 1e-6 / strtod(rate, NULL) : 0;
-    void *memory = mmap(NULL, arena_bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, arena_bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || pthread_key_create(&leaving, leave_lane) != 0) {
         snprintf(text, DEVICE_TEXT_MAX, "no %zu bytes of addresses", arena_bytes);
         return false;
@@ -229,7 +241,8 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
 int device_status(char text[DEVICE_TEXT_MAX]) {
     const char *name = atomic_load_explicit(&failed, memory_order_relaxed);
     if (name != NULL)
-        snprintf(text, DEVICE_TEXT_MAX, "%s failed: it was asked to, after %lu operations", name, calls_until_failure);
+        snprintf(text, DEVICE_TEXT_MAX, "%s failed: it was asked to, after %lu operations", name,
+                 calls_until_failure);
     return name != NULL ? -1 : 0;
 }
 
@@ -245,7 +258,7 @@ static struct {
     char *memory;
     bool taken;
     unsigned order;
-} *blocks;
+} * blocks;
 static size_t block_count;
 
 static char *take_block(unsigned order) {
@@ -255,7 +268,8 @@ static char *take_block(unsigned order) {
             blocks[i].taken = true;
             return blocks[i].memory;
         }
-    void *grown = bytes <= arena_bytes - used ? realloc(blocks, (block_count + 1) * sizeof *blocks) : NULL;
+    void *grown =
+        bytes <= arena_bytes - used ? realloc(blocks, (block_count + 1) * sizeof *blocks) : NULL;
     if (grown == NULL)
         return NULL;
     blocks = grown;
@@ -317,10 +331,12 @@ void device_release_host(void *memory) {
 
 void device_clear(void *memory, size_t bytes) {
     lane *l = lane_of_thread();
-    stream_give(&l->streams[WORK], do_clear, &(clear_task){memory, bytes, counts_out(l)}, sizeof(clear_task));
+    stream_give(&l->streams[WORK], do_clear, &(clear_task){memory, bytes, counts_out(l)},
+                sizeof(clear_task));
 }
 
-/* The host's memory is taken at once, and nothing is waited for, so that nothing seems to be in order that is so on a GPU only by luck. */
+/* The host's memory is taken at once, and nothing is waited for, so that nothing seems to be in
+ * order that is so on a GPU only by luck. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
     void *staged = malloc(bytes > 0 ? bytes : 1);
@@ -329,17 +345,23 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
         abort();
     }
     memcpy(staged, host, bytes);
-    stream_give(&l->streams[WORK], do_copy, &(copy_task){to, staged, staged, bytes, "a copy to the device", counts_out(l)}, sizeof(copy_task));
+    stream_give(&l->streams[WORK], do_copy,
+                &(copy_task){to, staged, staged, bytes, "a copy to the device", counts_out(l)},
+                sizeof(copy_task));
 }
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
-    stream_give(&l->streams[WORK], do_copy, &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)}, sizeof(copy_task));
+    stream_give(&l->streams[WORK], do_copy,
+                &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)},
+                sizeof(copy_task));
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
-    stream_give(&l->streams[WORK], do_copy, &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)}, sizeof(copy_task));
+    stream_give(&l->streams[WORK], do_copy,
+                &(copy_task){host, from, NULL, bytes, "a copy from the device", counts_out(l)},
+                sizeof(copy_task));
     stream_await(&l->streams[WORK]);
 }
 
@@ -358,13 +380,20 @@ static void set_mark(way on, sl_mark *mark) {
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
     stream_follow(&l->streams[OUT], &l->streams[WORK]);
-    stream_give(&l->streams[OUT], do_copy, &(copy_task){host, from, NULL, bytes, "a background copy from the device", counts_out(l)}, sizeof(copy_task));
+    stream_give(
+        &l->streams[OUT], do_copy,
+        &(copy_task){host, from, NULL, bytes, "a background copy from the device", counts_out(l)},
+        sizeof(copy_task));
 }
 
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after, sl_mark *copied) {
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after,
+                          sl_mark *copied) {
     lane *l = lane_of_thread();
     give_mark(&l->streams[IN], do_await, after, 0);
-    stream_give(&l->streams[IN], do_copy, &(copy_task){to, host, NULL, bytes, "a background copy to the device", counts_out(l)}, sizeof(copy_task));
+    stream_give(
+        &l->streams[IN], do_copy,
+        &(copy_task){to, host, NULL, bytes, "a background copy to the device", counts_out(l)},
+        sizeof(copy_task));
     set_mark(IN, copied);
 }
 
@@ -411,24 +440,25 @@ bool device_mark_passed(sl_mark *mark, int bell) {
 
 /* ---- kernels ---- */
 
-#define DEFINE_LAUNCH(name)                                                                                       \
-    typedef struct name##_task {                                                                                  \
-        name##_args arguments;                                                                                    \
-        size_t threads;                                                                                           \
-        bool fails;                                                                                               \
-    } name##_task;                                                                                                \
-    static_assert(sizeof(name##_task) <= STREAM_BYTES_MAX, "a task's arguments fit");                             \
-    static void do_##name(void *arguments) {                                                                      \
-        const name##_task *t = arguments;                                                                         \
-        if (!enter(#name, t->fails))                                                                              \
-            return;                                                                                               \
-        for (size_t i = 0; i < t->threads; i++)                                                                   \
-            name(&t->arguments, i);                                                                               \
-        leave();                                                                                                  \
-    }                                                                                                             \
-    void launch_##name(const name##_args *arguments, size_t threads) {                                            \
-        lane *l = lane_of_thread();                                                                               \
-        stream_give(&l->streams[WORK], do_##name, &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task)); \
+#define DEFINE_LAUNCH(name)                                                                        \
+    typedef struct name##_task {                                                                   \
+        name##_args arguments;                                                                     \
+        size_t threads;                                                                            \
+        bool fails;                                                                                \
+    } name##_task;                                                                                 \
+    static_assert(sizeof(name##_task) <= STREAM_BYTES_MAX, "a task's arguments fit");              \
+    static void do_##name(void *arguments) {                                                       \
+        const name##_task *t = arguments;                                                          \
+        if (!enter(#name, t->fails))                                                               \
+            return;                                                                                \
+        for (size_t i = 0; i < t->threads; i++)                                                    \
+            name(&t->arguments, i);                                                                \
+        leave();                                                                                   \
+    }                                                                                              \
+    void launch_##name(const name##_args *arguments, size_t threads) {                             \
+        lane *l = lane_of_thread();                                                                \
+        stream_give(&l->streams[WORK], do_##name,                                                  \
+                    &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task));      \
     }
 SL_ALL_KERNELS(DEFINE_LAUNCH)
 SL_LAYER_KERNELS(DEFINE_LAUNCH)
@@ -452,11 +482,13 @@ typedef struct product_task {
 static void do_multiply(void *arguments) {
     const product_task *t = arguments;
     const device_product *p = &t->product;
-    const CBLAS_TRANSPOSE a = p->a.turned ? CblasTrans : CblasNoTrans, b = p->b.turned ? CblasTrans : CblasNoTrans;
+    const CBLAS_TRANSPOSE a = p->a.turned ? CblasTrans : CblasNoTrans,
+                          b = p->b.turned ? CblasTrans : CblasNoTrans;
     if (!enter("a matrix product", t->fails))
         return;
     for (size_t i = 0; i < p->count; i++)
-        cblas_sgemm(CblasRowMajor, a, b, (int)p->m, (int)p->n, (int)p->k, p->scale, p->a.at + i * p->a.step, (int)p->a.line, p->b.at + i * p->b.step,
+        cblas_sgemm(CblasRowMajor, a, b, (int)p->m, (int)p->n, (int)p->k, p->scale,
+                    p->a.at + i * p->a.step, (int)p->a.line, p->b.at + i * p->b.step,
                     (int)p->b.line, p->add ? 1 : 0, p->c + i * p->c_step, (int)p->c_line);
     leave();
 }
@@ -466,5 +498,6 @@ void device_multiply(const device_product *p) {
     device_expect(p->a.at);
     device_expect(p->b.at);
     device_expect(p->c);
-    stream_give(&l->streams[WORK], do_multiply, &(product_task){*p, counts_out(l)}, sizeof(product_task));
+    stream_give(&l->streams[WORK], do_multiply, &(product_task){*p, counts_out(l)},
+                sizeof(product_task));
 }

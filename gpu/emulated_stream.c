@@ -24,11 +24,13 @@ bool counter_has(counter *c, unsigned reached) {
 }
 
 void counter_await(counter *c, unsigned reached) {
-    for (unsigned now; !is_reached(now = atomic_load_explicit(&c->value, memory_order_acquire), reached);)
+    for (unsigned now;
+         !is_reached(now = atomic_load_explicit(&c->value, memory_order_acquire), reached);)
         syscall(SYS_futex, &c->value, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
 }
 
-/* The list begins with a task that is done, which belongs to the stream's thread; the giver touches the last one only. */
+/* The list begins with a task that is done, which belongs to the stream's thread; the giver touches
+ * the last one only. */
 struct task {
     struct task *next;
     task_function *function; /* NULL: the thread ends */

@@ -1,8 +1,10 @@
 /* emulated_stream.h - a GPU's streams and events as threads and counters, for emulated.c.
  *
- * A stream's tasks run in their order, on a thread of its own; between two streams, and between a stream and the host, there is no order but the one that
- * was asked for. The counters are atomic numbers, released when raised and acquired when awaited, and nothing else synchronizes: so that what
- * ThreadSanitizer sees as ordered is what a GPU would order, and it reports any two tasks that touch the same memory without an event between them.
+ * A stream's tasks run in their order, on a thread of its own; between two streams, and between a
+ * stream and the host, there is no order but the one that was asked for. The counters are atomic
+ * numbers, released when raised and acquired when awaited, and nothing else synchronizes: so that
+ * what ThreadSanitizer sees as ordered is what a GPU would order, and it reports any two tasks that
+ * touch the same memory without an event between them.
  */
 #ifndef SL_EMULATED_STREAM_H
 #define SL_EMULATED_STREAM_H

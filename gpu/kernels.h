@@ -1,10 +1,14 @@
-/* kernels.h - what runs on the device, each kernel as the work of one thread: a function of its arguments and the thread's index.
+/* kernels.h - what runs on the device, each kernel as the work of one thread: a function of its
+ * arguments and the thread's index.
  *
- * The list below is compiled twice: by nvcc into kernels (cuda.cu), and by the C compiler into loops over the index (emulated.c), so that
- * all of it is tested where there is no GPU. Threads of one launch meet in atomic operations on integers only, whose results do not depend on
- * the order; sums of floating-point numbers are taken by one thread each, in the CPU's order. So both give the CPU's bits.
+ * The list below is compiled twice: by nvcc into kernels (cuda.cu), and by the C compiler into
+ * loops over the index (emulated.c), so that all of it is tested where there is no GPU. Threads of
+ * one launch meet in atomic operations on integers only, whose results do not depend on the order;
+ * sums of floating-point numbers are taken by one thread each, in the CPU's order. So both give the
+ * CPU's bits.
  *
- * A kernel NAME has arguments of type NAME_args and a body NAME(const NAME_args *, size_t i) for i in [0, threads).
+ * A kernel NAME has arguments of type NAME_args and a body NAME(const NAME_args *, size_t i) for i
+ * in [0, threads).
  */
 #ifndef SL_KERNELS_H
 #define SL_KERNELS_H
@@ -13,11 +17,15 @@
 #include "gpu/kernels_sparse.h"
 #include "gpu/kernels_vector.h"
 
-#define SL_KERNELS(X)                                                                                                                  \
-    X(combine_four) X(step_four) X(fill_four) X(lanes_of) X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales) \
-    X(encode_eight) X(add_eight) X(begin_selection) X(mark_top) X(keep_digit) X(settle_ties) X(scan_up) X(scan_down) X(list_word) X(gather_entry) \
-    X(gather_word) X(place_indices) X(place_bitmap) X(count_parts) X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)            \
-    X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
+#define SL_KERNELS(X)                                                                              \
+    X(combine_four)                                                                                \
+    X(step_four) X(fill_four) X(lanes_of) X(fold_tiles) X(sum_of_folds) X(find_largest)            \
+        X(bucket_lanes) X(bucket_scale) X(place_scales) X(encode_eight) X(add_eight)               \
+            X(begin_selection) X(mark_top) X(keep_digit) X(settle_ties) X(scan_up) X(scan_down)    \
+                X(list_word) X(gather_entry) X(gather_word) X(place_indices) X(place_bitmap)       \
+                    X(count_parts) X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw)       \
+                        X(settle_subset) X(mark_kept) X(add_entry) X(add_indexed) X(load_bitmap)   \
+                            X(add_word)
 
 /* A device may have ways of its own to count. */
 #define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits) X(pick_digit)

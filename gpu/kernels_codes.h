@@ -1,4 +1,5 @@
-/* kernels_codes.h - dense-coded compressors: scales of buckets, codes of eight elements a thread, and what they add; see kernels.h. */
+/* kernels_codes.h - dense-coded compressors: scales of buckets, codes of eight elements a thread,
+ * and what they add; see kernels.h. */
 #ifndef SL_GPU_KERNELS_CODES_H
 #define SL_GPU_KERNELS_CODES_H
 
@@ -29,12 +30,14 @@ SL_SHARED void find_largest(const find_largest_args *a, size_t i) {
     ATOMIC_MAX(&a->largest[b], largest);
 }
 
-/* Thread i sums lane i % SUM_LANES of tile i / SUM_LANES, of which each bucket has as many; the last bucket's last ones may be empty. */
+/* Thread i sums lane i % SUM_LANES of tile i / SUM_LANES, of which each bucket has as many; the
+ * last bucket's last ones may be empty. */
 typedef struct bucket_lanes_args {
     const float *v;
     coding_scale scale;
     size_t dimension, bucket, buckets, tiles; /* tiles: of a bucket */
-    double *lanes;       /* (buckets, tiles, SUM_LANES) and, SCALE_SIDES, as many for the elements < 0 behind them */
+    double *lanes; /* (buckets, tiles, SUM_LANES) and, SCALE_SIDES, as many for the elements < 0
+                      behind them */
     uint32_t *negatives; /* (buckets) zero; SCALE_SIDES */
 } bucket_lanes_args;
 
@@ -47,15 +50,19 @@ SL_SHARED double lane_magnitudes(const float *v, size_t start, size_t end, size_
     double sum = 0;
     SL_UNROLL(4)
     for (size_t e = start / SUM_GROUP * SUM_GROUP + lane; e < end; e += SUM_GROUP)
-        sum += sum_of_four(magnitude_within(v, e, start, end), magnitude_within(v, e + SUM_LANES, start, end),
-                           magnitude_within(v, e + 2 * SUM_LANES, start, end), magnitude_within(v, e + 3 * SUM_LANES, start, end));
+        sum += sum_of_four(magnitude_within(v, e, start, end),
+                           magnitude_within(v, e + SUM_LANES, start, end),
+                           magnitude_within(v, e + 2 * SUM_LANES, start, end),
+                           magnitude_within(v, e + 3 * SUM_LANES, start, end));
     return sum;
 }
 
 SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
     const size_t tile = i / SUM_LANES, b = tile / a->tiles, lane = i % SUM_LANES;
-    const size_t start = b * a->bucket + tile % a->tiles * SUM_TILE, rest = smaller((b + 1) * a->bucket, a->dimension);
-    const size_t end = smaller(start + SUM_TILE, rest), first = start + (lane + SUM_LANES - start % SUM_LANES) % SUM_LANES;
+    const size_t start = b * a->bucket + tile % a->tiles * SUM_TILE,
+                 rest = smaller((b + 1) * a->bucket, a->dimension);
+    const size_t end = smaller(start + SUM_TILE, rest),
+                 first = start + (lane + SUM_LANES - start % SUM_LANES) % SUM_LANES;
     double up = 0, down = 0;
     uint32_t negatives = 0;
     if (a->scale == SCALE_MEAN) {
@@ -105,12 +112,14 @@ SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
     } else if (a->scale == SCALE_SIDES) {
         const uint32_t negatives = a->negatives[i];
         const double up = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
-        const double down = sum_in_order(a->folds + a->fold_count * (a->buckets + i), a->fold_count);
+        const double down =
+            sum_in_order(a->folds + a->fold_count * (a->buckets + i), a->fold_count);
         const float high = negatives < n ? (float)(up / (double)(n - negatives)) : 0;
         const float low = negatives > 0 ? (float)(down / (double)negatives) : 0;
         a->scales[2 * i] = high;
         a->scales[2 * i + 1] = low;
-        if ((float_bits(high) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY || (float_bits(low) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY)
+        if ((float_bits(high) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY ||
+            (float_bits(low) & FLOAT_MAGNITUDE) >= FLOAT_INFINITY)
             ATOMIC_ADD(a->refused, 1);
     } else {
         const double sum = sum_in_order(a->folds + a->fold_count * i, a->fold_count);
@@ -148,10 +157,12 @@ SL_SHARED void place_scales(const place_scales_args *a, size_t i) {
     const size_t p = i / a->most, j = i % a->most, from = p * a->layout.part_elements;
     const size_t count = smaller(a->layout.dimension - from, a->layout.part_elements);
     if (j < a->scale_floats * buckets_touched(a->bucket, from, count))
-        ((float *)(a->layout.parts + p * a->layout.stride))[j] = a->scales[a->scale_floats * (from / a->bucket) + j];
+        ((float *)(a->layout.parts + p * a->layout.stride))[j] =
+            a->scales[a->scale_floats * (from / a->bucket) + j];
 }
 
-/* Eight elements, read at once where `aligned` says that v lies on 16 bytes; of fewer the rest is 0. */
+/* Eight elements, read at once where `aligned` says that v lies on 16 bytes; of fewer the rest is
+ * 0. */
 SL_SHARED void read_eight(const float *v, size_t n, int aligned, float out[EIGHT]) {
     if (aligned && n == EIGHT) {
         const four low = ((const four *)v)[0], high = ((const four *)v)[1];
@@ -193,7 +204,8 @@ SL_SHARED void put_bytes(uint8_t *out, uint64_t low, uint64_t high, size_t bytes
         out[b] = (uint8_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
 }
 
-/* The same in words of 32 or 16 bits, on which `out` then lies, where whole ones of them make up the bytes. */
+/* The same in words of 32 or 16 bits, on which `out` then lies, where whole ones of them make up
+ * the bytes. */
 SL_SHARED void put_words(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
     if (bytes % 4 == 0)
         for (size_t b = 0; b < bytes; b += 4)
@@ -230,7 +242,8 @@ SL_SHARED void get_words(const uint8_t *in, size_t bytes, uint64_t *low, uint64_
     }
 }
 
-/* A thread codes elements [8 i, 8 i + 8), into `width` bytes. From the end: of a pass before, that is what a cache still holds. */
+/* A thread codes elements [8 i, 8 i + 8), into `width` bytes. From the end: of a pass before, that
+ * is what a cache still holds. */
 typedef struct encode_eight_args {
     part_layout layout;
     const float *v;
@@ -245,7 +258,8 @@ typedef struct encode_eight_args {
     int aligned; /* v */
 } encode_eight_args;
 
-SL_SHARED uint32_t code_of(coding_code code, float tau, uint32_t width, rounding r, float v, uint32_t random) {
+SL_SHARED uint32_t code_of(coding_code code, float tau, uint32_t width, rounding r, float v,
+                           uint32_t random) {
     switch (code) {
     case CODE_FLOAT16:
         return float16_code(v);
@@ -278,8 +292,11 @@ SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t 
     if (a->scale_floats == 0 || a->buckets == 1)
         return a->scale_floats;
     if (a->buckets_of_part > 0)
-        return a->scale_floats * smaller(a->buckets - part * a->buckets_of_part, a->buckets_of_part);
-    return a->scale_floats * buckets_touched(a->bucket, start, smaller(a->layout.dimension - start, a->layout.part_elements));
+        return a->scale_floats *
+               smaller(a->buckets - part * a->buckets_of_part, a->buckets_of_part);
+    return a->scale_floats *
+           buckets_touched(a->bucket, start,
+                           smaller(a->layout.dimension - start, a->layout.part_elements));
 }
 
 SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
@@ -294,15 +311,19 @@ SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
 }
 
 /* Each code is compiled on its own, and has nothing to choose between from element to element. */
-#define SL_CODES(X) X(CODE_FLOAT16) X(CODE_BFLOAT16) X(CODE_LEVELS) X(CODE_SIGN) X(CODE_TERNARY) X(CODE_NATURAL) X(CODE_THRESHOLD)
+#define SL_CODES(X)                                                                                \
+    X(CODE_FLOAT16)                                                                                \
+    X(CODE_BFLOAT16) X(CODE_LEVELS) X(CODE_SIGN) X(CODE_TERNARY) X(CODE_NATURAL) X(CODE_THRESHOLD)
 
 SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding_code code) {
     const size_t i = (a->layout.dimension - 1) / EIGHT - thread;
     const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
-    const size_t part = quotient(from, a->layout.part_elements), start = part * a->layout.part_elements;
+    const size_t part = quotient(from, a->layout.part_elements),
+                 start = part * a->layout.part_elements;
     size_t b = a->buckets > 1 ? quotient(from, a->bucket) : 0;
     /* Where another bucket begins: most often not among these. */
-    uint32_t next = is_scaled_rounding(code) ? (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT) : (uint32_t)EIGHT;
+    uint32_t next = is_scaled_rounding(code) ? (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT)
+                                             : (uint32_t)EIGHT;
     float v[EIGHT];
     uint32_t random[4] = {0, 0, 0, 0}, codes[EIGHT];
     uint64_t low, high;
@@ -328,11 +349,14 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
                 next = (uint32_t)smaller(next + a->bucket, EIGHT);
                 r = a->roundings[++b];
             }
-            codes[e] = e < n ? code_of(code, a->tau, a->width, r, v[e], philox_window(random, e)) : 0;
+            codes[e] =
+                e < n ? code_of(code, a->tau, a->width, r, v[e], philox_window(random, e)) : 0;
         }
     }
     pack_eight(codes, a->width, &low, &high);
-    uint8_t *out = a->layout.parts + part * a->layout.stride + sizeof(float) * scales_of_part(a, part, start) + (from - start) / EIGHT * a->width;
+    uint8_t *out = a->layout.parts + part * a->layout.stride +
+                   sizeof(float) * scales_of_part(a, part, start) +
+                   (from - start) / EIGHT * a->width;
     if (n == EIGHT)
         put_words(out, low, high, a->width);
     else
@@ -341,25 +365,26 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
 
 SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
     switch (a->code) {
-#define ENCODE_AS(code)                                                                                                                \
-    case code:                                                                                                                         \
-        encode_eight_as(a, i, code);                                                                                                   \
+#define ENCODE_AS(code)                                                                            \
+    case code:                                                                                     \
+        encode_eight_as(a, i, code);                                                               \
         break;
         SL_CODES(ENCODE_AS)
     }
 }
 
-/* Thread i adds codes [8 i, 8 i + 8) of one part, whose elements are [from, from + count), to acc. */
+/* Thread i adds codes [8 i, 8 i + 8) of one part, whose elements are [from, from + count), to acc.
+ */
 typedef struct add_eight_args {
-    const float *scales;    /* of the buckets that the part touches */
-    const uint8_t *packed;  /* codes */
-    float *acc;             /* of the part's first element */
+    const float *scales;   /* of the buckets that the part touches */
+    const uint8_t *packed; /* codes */
+    float *acc;            /* of the part's first element */
     coding_code code;
     uint32_t width, scale_floats, levels;
     float weight, tau;
-    size_t bucket, first;   /* where in its bucket the part's first element is */
+    size_t bucket, first; /* where in its bucket the part's first element is */
     size_t count;
-    int aligned;            /* acc */
+    int aligned; /* acc */
 } add_eight_args;
 
 typedef struct code_units {
@@ -401,8 +426,10 @@ SL_SHARED float increment_of(coding_code code, uint32_t width, code_units u, uin
 }
 
 SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code) {
-    const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT), b = a->first + a->count > a->bucket ? quotient(a->first + at, a->bucket) : 0;
-    uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - (a->first + at), EIGHT); /* where another bucket begins */
+    const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT),
+                 b = a->first + a->count > a->bucket ? quotient(a->first + at, a->bucket) : 0;
+    uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - (a->first + at),
+                                      EIGHT); /* where another bucket begins */
     const float *scale = a->scales + a->scale_floats * b;
     const uint8_t *packed = a->packed + i * a->width;
     float sums[EIGHT];
@@ -432,7 +459,8 @@ SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code)
     }
     if (a->aligned && n == EIGHT) {
         four *to = (four *)(a->acc + at);
-        const four first = {{sums[0], sums[1], sums[2], sums[3]}}, second = {{sums[4], sums[5], sums[6], sums[7]}};
+        const four first = {{sums[0], sums[1], sums[2], sums[3]}},
+                   second = {{sums[4], sums[5], sums[6], sums[7]}};
         to[0] = first;
         to[1] = second;
         return;
@@ -443,9 +471,9 @@ SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code)
 
 SL_SHARED void add_eight(const add_eight_args *a, size_t i) {
     switch (a->code) {
-#define ADD_AS(code)                                                                                                                   \
-    case code:                                                                                                                         \
-        add_eight_as(a, i, code);                                                                                                      \
+#define ADD_AS(code)                                                                               \
+    case code:                                                                                     \
+        add_eight_as(a, i, code);                                                                  \
         break;
         SL_CODES(ADD_AS)
     }

@@ -1,4 +1,5 @@
-/* kernels_dense.h - kernels that most layers share: sums over rows, biases, ReLU, shortcuts; and the loss. See layer_kernels.h. */
+/* kernels_dense.h - kernels that most layers share: sums over rows, biases, ReLU, shortcuts; and
+ * the loss. See layer_kernels.h. */
 #ifndef SL_KERNELS_DENSE_H
 #define SL_KERNELS_DENSE_H
 
@@ -29,7 +30,8 @@ typedef struct add_rows_args {
 } add_rows_args;
 
 SL_SHARED void add_rows(const add_rows_args *a, size_t i) {
-    const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns, end = least(a->rows, (g + 1) * SLICE);
+    const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns,
+                   end = least(a->rows, (g + 1) * SLICE);
     double sum = 0;
     SL_UNROLL(16)
     for (uint32_t row = g * SLICE; row < end; row++)
@@ -56,10 +58,11 @@ SL_SHARED void finish_rows(const finish_rows_args *a, size_t i) {
     a->y[i] = a->relu ? rectified(v) : v;
 }
 
-/* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums a slice of column k. */
+/* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums a slice of
+ * column k. */
 typedef struct take_rows_args {
-    float *d;         /* (rows, columns) */
-    const float *y;   /* NULL: no relu */
+    float *d;          /* (rows, columns) */
+    const float *y;    /* NULL: no relu */
     float *d_shortcut; /* or NULL */
     int add_shortcut;
     double *sums; /* (ceil(rows / SLICE), columns), or NULL */
@@ -67,7 +70,8 @@ typedef struct take_rows_args {
 } take_rows_args;
 
 SL_SHARED void take_rows(const take_rows_args *a, size_t i) {
-    const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns, end = least(a->rows, (g + 1) * SLICE);
+    const uint32_t columns = a->columns, g = (uint32_t)i / columns, k = (uint32_t)i % columns,
+                   end = least(a->rows, (g + 1) * SLICE);
     float sum = 0;
     for (uint32_t first = g * SLICE; first < end; first += BATCH) {
         float d[BATCH];
@@ -92,7 +96,8 @@ SL_SHARED void take_rows(const take_rows_args *a, size_t i) {
         a->sums[i] = (double)sum;
 }
 
-/* Softmax and cross-entropy of row i: its loss, and whether its largest output is its label's. No overflow, whatever z is. */
+/* Softmax and cross-entropy of row i: its loss, and whether its largest output is its label's. No
+ * overflow, whatever z is. */
 typedef struct find_loss_args {
     float *z; /* (rows, classes); with `gradient` becomes (softmax - onehot) / rows */
     const uint16_t *labels;

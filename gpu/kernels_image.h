@@ -1,7 +1,7 @@
 /* kernels_image.h - kernels of convolution, pools and batch normalisation. See layer_kernels.h.
  *
- * Activations lie (rows, height, width, channels), channels fastest. A thread of an element-wise kernel has `span` neighbouring channels: four where
- * that divides them, else one.
+ * Activations lie (rows, height, width, channels), channels fastest. A thread of an element-wise
+ * kernel has `span` neighbouring channels: four where that divides them, else one.
  */
 #ifndef SL_KERNELS_IMAGE_H
 #define SL_KERNELS_IMAGE_H
@@ -14,12 +14,14 @@ typedef struct sliding {
     uint32_t window_height, window_width, stride, padding;
 } sliding;
 
-/* The output places whose window covers position `at` of the input, in one direction: [first, end). */
+/* The output places whose window covers position `at` of the input, in one direction: [first, end).
+ */
 typedef struct cover {
     uint32_t first, end;
 } cover;
 
-SL_SHARED cover cover_of(uint32_t at, uint32_t window, uint32_t stride, uint32_t padding, uint32_t places) {
+SL_SHARED cover cover_of(uint32_t at, uint32_t window, uint32_t stride, uint32_t padding,
+                         uint32_t places) {
     const uint32_t padded = at + padding;
     cover c;
     c.first = padded < window ? 0 : (padded - window) / stride + 1;
@@ -39,9 +41,13 @@ typedef struct unfold_args {
 /* Thread i has `span` channels of one window. */
 SL_SHARED void unfold(const unfold_args *a, size_t i) {
     const sliding s = a->s;
-    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span, pixel = (uint32_t)i / spans;
-    const uint32_t q = pixel % s.out_width, p = pixel / s.out_width % s.out_height, row = pixel / (s.out_width * s.out_height);
-    const uint32_t top = p * s.stride - s.padding, left = q * s.stride - s.padding; /* beyond the edge on either side: too large a number */
+    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span,
+                   pixel = (uint32_t)i / spans;
+    const uint32_t q = pixel % s.out_width, p = pixel / s.out_width % s.out_height,
+                   row = pixel / (s.out_width * s.out_height);
+    const uint32_t top = p * s.stride - s.padding,
+                   left = q * s.stride -
+                          s.padding; /* beyond the edge on either side: too large a number */
     const float *from = a->x + (size_t)row * s.in_height * s.in_width * s.channels + c;
     float *to = a->columns + (size_t)pixel * s.window_height * s.window_width * s.channels + c;
     for (uint32_t y = top; y != top + s.window_height; y++) {
@@ -66,8 +72,10 @@ typedef struct fold_args {
 
 SL_SHARED void fold(const fold_args *a, size_t i) {
     const sliding s = a->s;
-    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span, pixel = (uint32_t)i / spans;
-    const uint32_t x = pixel % s.in_width, y = pixel / s.in_width % s.in_height, row = pixel / (s.in_width * s.in_height);
+    const uint32_t spans = s.channels / a->span, c = (uint32_t)i % spans * a->span,
+                   pixel = (uint32_t)i / spans;
+    const uint32_t x = pixel % s.in_width, y = pixel / s.in_width % s.in_height,
+                   row = pixel / (s.in_width * s.in_height);
     const cover down = cover_of(y, s.window_height, s.stride, s.padding, s.out_height);
     const cover right = cover_of(x, s.window_width, s.stride, s.padding, s.out_width);
     const size_t depth = (size_t)s.window_height * s.window_width * s.channels;
@@ -76,8 +84,11 @@ SL_SHARED void fold(const fold_args *a, size_t i) {
     for (uint32_t p = down.first; p < down.end; p++) {
         SL_UNROLL(3)
         for (uint32_t q = right.first; q < right.end; q++) {
-            const uint32_t tap = (y + s.padding - p * s.stride) * s.window_width + x + s.padding - q * s.stride;
-            const float *from = a->columns + ((size_t)(row * s.out_height + p) * s.out_width + q) * depth + (size_t)tap * s.channels + c;
+            const uint32_t tap =
+                (y + s.padding - p * s.stride) * s.window_width + x + s.padding - q * s.stride;
+            const float *from = a->columns +
+                                ((size_t)(row * s.out_height + p) * s.out_width + q) * depth +
+                                (size_t)tap * s.channels + c;
             const four v = read_span(from, a->span);
             for (int e = 0; e < FOUR; e++)
                 sum.v[e] += v.v[e];
@@ -103,9 +114,12 @@ typedef struct pool_args {
 /* The first number of output i's window. */
 SL_SHARED const float *window_of(const pool_args *a, uint32_t i) {
     const sliding s = a->s;
-    const uint32_t c = i % s.channels, pixel = i / s.channels, q = pixel % s.out_width, p = pixel / s.out_width % s.out_height;
+    const uint32_t c = i % s.channels, pixel = i / s.channels, q = pixel % s.out_width,
+                   p = pixel / s.out_width % s.out_height;
     const uint32_t row = pixel / (s.out_width * s.out_height);
-    return a->x + ((size_t)(row * s.in_height + p * s.stride) * s.in_width + q * s.stride) * s.channels + c;
+    return a->x +
+           ((size_t)(row * s.in_height + p * s.stride) * s.in_width + q * s.stride) * s.channels +
+           c;
 }
 
 typedef pool_args pool_largest_args;
@@ -133,9 +147,11 @@ SL_SHARED void pool_mean(const pool_mean_args *a, size_t i) {
 }
 
 /* Is tap `at` the first of the window's numbers that are equal to its largest? */
-SL_SHARED int is_first_largest(const pool_args *a, const float *window, uint32_t at, float largest) {
+SL_SHARED int is_first_largest(const pool_args *a, const float *window, uint32_t at,
+                               float largest) {
     for (uint32_t t = 0; t < at; t++)
-        if (window[((size_t)(t / a->s.window_width) * a->s.in_width + t % a->s.window_width) * a->s.channels] == largest)
+        if (window[((size_t)(t / a->s.window_width) * a->s.in_width + t % a->s.window_width) *
+                   a->s.channels] == largest)
             return 0;
     return 1;
 }
@@ -144,15 +160,19 @@ typedef pool_args give_to_largest_args;
 
 SL_SHARED void give_to_largest(const give_to_largest_args *a, size_t i) {
     const sliding s = a->s;
-    const uint32_t c = (uint32_t)i % s.channels, pixel = (uint32_t)i / s.channels, x = pixel % s.in_width, y = pixel / s.in_width % s.in_height;
+    const uint32_t c = (uint32_t)i % s.channels, pixel = (uint32_t)i / s.channels,
+                   x = pixel % s.in_width, y = pixel / s.in_width % s.in_height;
     const uint32_t row = pixel / (s.in_width * s.in_height);
-    const cover down = cover_of(y, s.window_height, s.stride, 0, s.out_height), right = cover_of(x, s.window_width, s.stride, 0, s.out_width);
+    const cover down = cover_of(y, s.window_height, s.stride, 0, s.out_height),
+                right = cover_of(x, s.window_width, s.stride, 0, s.out_width);
     float sum = 0;
     for (uint32_t p = down.first; p < down.end; p++)
         for (uint32_t q = right.first; q < right.end; q++) {
-            const size_t out = ((size_t)(row * s.out_height + p) * s.out_width + q) * s.channels + c;
+            const size_t out =
+                ((size_t)(row * s.out_height + p) * s.out_width + q) * s.channels + c;
             const uint32_t at = (y - p * s.stride) * s.window_width + x - q * s.stride;
-            if (a->x[i] == a->y[out] && is_first_largest(a, window_of(a, (uint32_t)out), at, a->y[out]))
+            if (a->x[i] == a->y[out] &&
+                is_first_largest(a, window_of(a, (uint32_t)out), at, a->y[out]))
                 sum += a->d_out[out];
         }
     a->d_in[i] = a->add ? a->d_in[i] + sum : sum;
@@ -162,14 +182,17 @@ typedef pool_args give_to_all_args;
 
 SL_SHARED void give_to_all(const give_to_all_args *a, size_t i) {
     const sliding s = a->s;
-    const uint32_t c = (uint32_t)i % s.channels, pixel = (uint32_t)i / s.channels, x = pixel % s.in_width, y = pixel / s.in_width % s.in_height;
+    const uint32_t c = (uint32_t)i % s.channels, pixel = (uint32_t)i / s.channels,
+                   x = pixel % s.in_width, y = pixel / s.in_width % s.in_height;
     const uint32_t row = pixel / (s.in_width * s.in_height);
-    const cover down = cover_of(y, s.window_height, s.stride, 0, s.out_height), right = cover_of(x, s.window_width, s.stride, 0, s.out_width);
+    const cover down = cover_of(y, s.window_height, s.stride, 0, s.out_height),
+                right = cover_of(x, s.window_width, s.stride, 0, s.out_width);
     const float share = 1.0f / ((float)s.window_height * (float)s.window_width);
     float sum = 0;
     for (uint32_t p = down.first; p < down.end; p++)
         for (uint32_t q = right.first; q < right.end; q++)
-            sum += a->d_out[((size_t)(row * s.out_height + p) * s.out_width + q) * s.channels + c] * share;
+            sum += a->d_out[((size_t)(row * s.out_height + p) * s.out_width + q) * s.channels + c] *
+                   share;
     a->d_in[i] = a->add ? a->d_in[i] + sum : sum;
 }
 
@@ -177,8 +200,8 @@ SL_SHARED void give_to_all(const give_to_all_args *a, size_t i) {
 
 #define BATCH_NORM_EPSILON 1e-5
 
-/* Thread (g, k): sums of x - x[0, k] and of its square, over a slice of the positions of channel k. The first number is subtracted so that a mean
- * far from 0 costs no digits of the variance. */
+/* Thread (g, k): sums of x - x[0, k] and of its square, over a slice of the positions of channel k.
+ * The first number is subtracted so that a mean far from 0 costs no digits of the variance. */
 typedef struct add_moments_args {
     const float *x; /* (positions, channels) */
     double *sums;   /* (ceil(positions / SLICE), 2, channels) */
@@ -186,7 +209,8 @@ typedef struct add_moments_args {
 } add_moments_args;
 
 SL_SHARED void add_moments(const add_moments_args *a, size_t i) {
-    const uint32_t g = (uint32_t)i / a->channels, k = (uint32_t)i % a->channels, end = least(a->positions, (g + 1) * SLICE);
+    const uint32_t g = (uint32_t)i / a->channels, k = (uint32_t)i % a->channels,
+                   end = least(a->positions, (g + 1) * SLICE);
     const float zero = a->x[k];
     float sum = 0, square = 0;
     SL_UNROLL(16)
@@ -209,7 +233,8 @@ typedef struct settle_moments_args {
 } settle_moments_args;
 
 SL_SHARED void settle_moments(const settle_moments_args *a, size_t i) {
-    const double offset = a->sums[i] / a->positions, mean = a->x[i] + offset, spread = a->sums[a->channels + i] / a->positions - offset * offset;
+    const double offset = a->sums[i] / a->positions, mean = a->x[i] + offset,
+                 spread = a->sums[a->channels + i] / a->positions - offset * offset;
     const double variance = spread < 0 ? 0 : spread;
     a->saved[i] = (float)mean;
     a->saved[a->channels + i] = (float)(1 / sqrt(variance + BATCH_NORM_EPSILON));
@@ -235,16 +260,20 @@ SL_SHARED void recall_moments(const recall_moments_args *a, size_t i) {
     a->saved[a->channels + i] = (float)(1 / sqrt((spread < 0 ? 0 : spread) + BATCH_NORM_EPSILON));
 }
 
-/* Where a shortcut's numbers lie: it may have fewer channels, and `stride` times the output's height and width. */
+/* Where a shortcut's numbers lie: it may have fewer channels, and `stride` times the output's
+ * height and width. */
 typedef struct detour {
-    uint32_t height, width;                    /* of the output */
+    uint32_t height, width;                             /* of the output */
     uint32_t from_height, from_width, channels, stride; /* of the shortcut */
 } detour;
 
 /* Of output position p, channel 0. */
 SL_SHARED size_t detour_of(const detour *d, uint32_t p) {
-    const uint32_t column = p % d->width, line = p / d->width % d->height, row = p / (d->width * d->height);
-    return ((size_t)(row * d->from_height + line * d->stride) * d->from_width + (size_t)column * d->stride) * d->channels;
+    const uint32_t column = p % d->width, line = p / d->width % d->height,
+                   row = p / (d->width * d->height);
+    return ((size_t)(row * d->from_height + line * d->stride) * d->from_width +
+            (size_t)column * d->stride) *
+           d->channels;
 }
 
 /* y = relu?(s (x - m) / sqrt(v + epsilon) + t + shortcut?), of `span` channels. */
@@ -265,8 +294,10 @@ SL_SHARED void normalise(const normalise_args *a, size_t i) {
     SL_UNROLL(4)
     for (uint32_t e = 0; e < FOUR; e++) {
         const uint32_t channel = e < a->span ? k + e : k;
-        const float factor = read_one(a->scale + channel) * read_one(a->saved + a->channels + channel);
-        v.v[e] = factor * v.v[e] + (read_one(a->shift + channel) - factor * read_one(a->saved + channel));
+        const float factor =
+            read_one(a->scale + channel) * read_one(a->saved + a->channels + channel);
+        v.v[e] = factor * v.v[e] +
+                 (read_one(a->shift + channel) - factor * read_one(a->saved + channel));
         if (has_shortcut)
             v.v[e] += more.v[e];
         if (a->relu)
@@ -275,7 +306,8 @@ SL_SHARED void normalise(const normalise_args *a, size_t i) {
     write_span(a->y + i * a->span, v, a->span);
 }
 
-/* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums d and d (x - m) over a slice of channel k. */
+/* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums d and d (x -
+ * m) over a slice of channel k. */
 typedef struct take_normalised_args {
     const float *x, *y, *saved; /* y: NULL without relu */
     float *d, *d_shortcut;
@@ -286,7 +318,8 @@ typedef struct take_normalised_args {
 } take_normalised_args;
 
 SL_SHARED void take_normalised(const take_normalised_args *a, size_t i) {
-    const uint32_t channels = a->channels, g = (uint32_t)i / channels, k = (uint32_t)i % channels, end = least(a->positions, (g + 1) * SLICE);
+    const uint32_t channels = a->channels, g = (uint32_t)i / channels, k = (uint32_t)i % channels,
+                   end = least(a->positions, (g + 1) * SLICE);
     const float mean = a->saved[k];
     float sum = 0, product = 0;
     for (uint32_t first = g * SLICE; first < end; first += BATCH) {
@@ -332,7 +365,8 @@ SL_SHARED void settle_factors(const settle_factors_args *a, size_t i) {
     const float by_x = (float)(-(double)slope * inverse * a->g[i] / a->positions);
     a->factors[i] = slope;
     a->factors[a->channels + i] = by_x;
-    a->factors[2 * a->channels + i] = (float)(-(double)slope * a->g[a->channels + i] / a->positions) - by_x * a->saved[i];
+    a->factors[2 * a->channels + i] =
+        (float)(-(double)slope * a->g[a->channels + i] / a->positions) - by_x * a->saved[i];
 }
 
 /* dx of `span` channels. */
@@ -346,12 +380,14 @@ typedef struct give_normalised_args {
 SL_SHARED void give_normalised(const give_normalised_args *a, size_t i) {
     const uint32_t k = (uint32_t)i % (a->channels / a->span) * a->span;
     float *to = a->d_in + i * a->span;
-    const four x = read_span(a->x + i * a->span, a->span), d = read_span(a->d + i * a->span, a->span);
+    const four x = read_span(a->x + i * a->span, a->span),
+               d = read_span(a->d + i * a->span, a->span);
     four v = {{0, 0, 0, 0}};
     SL_UNROLL(4)
     for (uint32_t e = 0; e < FOUR; e++) {
         const float *factors = a->factors + (e < a->span ? k + e : k);
-        v.v[e] = read_one(factors) * d.v[e] + (read_one(factors + a->channels) * x.v[e] + read_one(factors + 2 * (size_t)a->channels));
+        v.v[e] = read_one(factors) * d.v[e] + (read_one(factors + a->channels) * x.v[e] +
+                                               read_one(factors + 2 * (size_t)a->channels));
         if (a->add && e < a->span)
             v.v[e] = to[e] + v.v[e];
     }

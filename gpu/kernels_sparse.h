@@ -1,4 +1,5 @@
-/* kernels_sparse.h - top-k, random-k and random dropping: which elements, and their values, out and in; see kernels.h. */
+/* kernels_sparse.h - top-k, random-k and random dropping: which elements, and their values, out and
+ * in; see kernels.h. */
 #ifndef SL_GPU_KERNELS_SPARSE_H
 #define SL_GPU_KERNELS_SPARSE_H
 
@@ -24,7 +25,8 @@ SL_SHARED void begin_selection(const begin_selection_args *a, size_t i) {
     a->chosen[i].left = a->k;
 }
 
-/* Thread i counts the classes of elements [64 i, 64 i + 64): of all of them, or of those in `equal`, which have the prefix. */
+/* Thread i counts the classes of elements [64 i, 64 i + 64): of all of them, or of those in
+ * `equal`, which have the prefix. */
 typedef struct count_digits_args {
     const float *v;
     size_t count;
@@ -44,7 +46,8 @@ SL_SHARED uint32_t class_of(const count_digits_args *a, float v) {
 
 SL_SHARED void count_digits(const count_digits_args *a, size_t i) {
     const size_t n = smaller(a->count - WORD_BITS * i, WORD_BITS);
-    for (uint64_t word = a->equal != NULL ? a->equal[i] : ~(uint64_t)0 >> (WORD_BITS - n); word != 0; word &= word - 1)
+    for (uint64_t word = a->equal != NULL ? a->equal[i] : ~(uint64_t)0 >> (WORD_BITS - n);
+         word != 0; word &= word - 1)
         ATOMIC_ADD(&a->classes[class_of(a, a->v[WORD_BITS * i + LOWEST_BIT(word)])], 1);
 }
 
@@ -100,7 +103,8 @@ SL_SHARED void mark_top(const mark_top_args *a, size_t i) {
     a->equal[i] = equal & there;
 }
 
-/* By a digit that follows: of those that are still equal, what is above the prefix, and what is equal to it. */
+/* By a digit that follows: of those that are still equal, what is above the prefix, and what is
+ * equal to it. */
 typedef struct keep_digit_args {
     const float *v;
     const selection *chosen;
@@ -128,7 +132,8 @@ typedef struct settle_ties_args {
     uint64_t *above;
     const uint64_t *equal;
     const selection *chosen;
-    uint64_t *ranks; /* (words) in: of above | equal << 32, before each word; out: of what is kept */
+    uint64_t
+        *ranks; /* (words) in: of above | equal << 32, before each word; out: of what is kept */
 } settle_ties_args;
 
 SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
@@ -141,7 +146,8 @@ SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
     a->ranks[i] = (uint32_t)before + (first < left ? first : left);
 }
 
-/* Sums of FAN counts each; then each count becomes the sum of those before it. Two counts may share a number: neither has more than 32 bits. */
+/* Sums of FAN counts each; then each count becomes the sum of those before it. Two counts may share
+ * a number: neither has more than 32 bits. */
 typedef struct scan_up_args {
     const uint64_t *counts;
     uint64_t *sums; /* (ceil(count / FAN)) */
@@ -205,10 +211,12 @@ typedef struct gather_entry_args {
 
 SL_SHARED void gather_entry(const gather_entry_args *a, size_t i) {
     const size_t part = i / a->layout.part_elements;
-    put_value(a->layout.parts + part * a->layout.stride, i - part * a->layout.part_elements, a->v[a->indices[i]], a->refused);
+    put_value(a->layout.parts + part * a->layout.stride, i - part * a->layout.part_elements,
+              a->v[a->indices[i]], a->refused);
 }
 
-/* The values of word i's elements, where a part is a range of elements; counts: how many values each part has room for and gets. */
+/* The values of word i's elements, where a part is a range of elements; counts: how many values
+ * each part has room for and gets. */
 typedef struct gather_word_args {
     part_layout layout;
     const float *v;
@@ -235,12 +243,14 @@ typedef struct place_indices_args {
 } place_indices_args;
 
 SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
-    const size_t part = i / a->groups, first = part * a->layout.part_elements, at = i % a->groups * EIGHT;
+    const size_t part = i / a->groups, first = part * a->layout.part_elements,
+                 at = i % a->groups * EIGHT;
     const size_t count = smaller(a->layout.dimension - first, a->layout.part_elements);
     if (at >= count)
         return;
     const size_t n = smaller(count - at, EIGHT);
-    uint8_t *out = a->layout.parts + part * a->layout.stride + sizeof(float) * count + at / EIGHT * a->width;
+    uint8_t *out =
+        a->layout.parts + part * a->layout.stride + sizeof(float) * count + at / EIGHT * a->width;
     uint64_t waiting = 0;
     uint32_t filled = 0;
     for (size_t e = 0; e < n; e++) {
@@ -261,8 +271,10 @@ typedef struct count_parts_args {
 } count_parts_args;
 
 SL_SHARED void count_parts(const count_parts_args *a, size_t i) {
-    const size_t end = smaller((i + 1) * a->part_elements, a->dimension), last = (end - 1) / WORD_BITS;
-    const size_t count = a->ranks[last] + BITS_SET(a->words[last]) - a->ranks[i * a->part_elements / WORD_BITS];
+    const size_t end = smaller((i + 1) * a->part_elements, a->dimension),
+                 last = (end - 1) / WORD_BITS;
+    const size_t count =
+        a->ranks[last] + BITS_SET(a->words[last]) - a->ranks[i * a->part_elements / WORD_BITS];
     a->counts[i] = (uint32_t)smaller(count, i + 1 == a->parts ? a->room_last : a->room);
 }
 
@@ -274,15 +286,18 @@ typedef struct place_bitmap_args {
 } place_bitmap_args;
 
 SL_SHARED void place_bitmap(const place_bitmap_args *a, size_t i) {
-    const size_t part = WORD_BITS * i / a->layout.part_elements, start = part * a->layout.part_elements;
+    const size_t part = WORD_BITS * i / a->layout.part_elements,
+                 start = part * a->layout.part_elements;
     const size_t n = smaller(a->layout.dimension - WORD_BITS * i, WORD_BITS);
     uint8_t *bitmap = a->layout.parts + part * a->layout.stride + sizeof(float) * a->counts[part];
     put_bytes(bitmap + (WORD_BITS * i - start) / 8, a->words[i], 0, (n + 7) / 8);
 }
 
-/* ---- random-k: the stream's words, rejected and repeated ones left out, until there are k different elements ---- */
+/* ---- random-k: the stream's words, rejected and repeated ones left out, until there are k
+ * different elements ---- */
 
-/* A pass takes at most as many words as elements are missing: it cannot find too many, and so stops where the CPU, word by word, stops. */
+/* A pass takes at most as many words as elements are missing: it cannot find too many, and so stops
+ * where the CPU, word by word, stops. */
 typedef struct draw_state {
     uint64_t next; /* word of the stream */
     uint32_t missing, found;
@@ -359,7 +374,8 @@ SL_SHARED void settle_subset(const settle_subset_args *a, size_t i) {
     a->counts[i] = BITS_SET(a->words[i]);
 }
 
-/* ---- random dropping: elements whose half-word is below `draws`; thread i has elements from + [64 i, 64 i + 64) ---- */
+/* ---- random dropping: elements whose half-word is below `draws`; thread i has elements from + [64
+ * i, 64 i + 64) ---- */
 
 typedef struct mark_kept_args {
     uint64_t *words;
@@ -375,7 +391,8 @@ SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
     for (size_t e = 0; e < n; e += EIGHT) {
         uint32_t block[4];
         uint32_t kept = 0;
-        philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT), PHILOX_ROUNDS_QUICK, block);
+        philox_block(&a->key, (uint32_t)((a->from + WORD_BITS * i + e) / EIGHT),
+                     PHILOX_ROUNDS_QUICK, block);
         SL_UNROLL(8)
         for (uint32_t h = 0; h < EIGHT; h++)
             kept |= (uint32_t)(philox_half(block, h) < a->draws) << h;

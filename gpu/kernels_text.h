@@ -1,4 +1,5 @@
-/* kernels_text.h - kernels of embedding, LSTM, layer normalisation, attention and GELU. See layer_kernels.h; the formulas stand in src/learner. */
+/* kernels_text.h - kernels of embedding, LSTM, layer normalisation, attention and GELU. See
+ * layer_kernels.h; the formulas stand in src/learner. */
 #ifndef SL_KERNELS_TEXT_H
 #define SL_KERNELS_TEXT_H
 
@@ -31,7 +32,8 @@ typedef struct gather_codes_args {
 } gather_codes_args;
 
 SL_SHARED void gather_codes(const gather_codes_args *a, size_t i) {
-    const uint32_t k = (uint32_t)i % a->channels, s = (uint32_t)i / a->channels % a->symbols, g = (uint32_t)i / (a->channels * a->symbols);
+    const uint32_t k = (uint32_t)i % a->channels, s = (uint32_t)i / a->channels % a->symbols,
+                   g = (uint32_t)i / (a->channels * a->symbols);
     const uint32_t end = least(a->positions, (g + 1) * CODE_SLICE);
     float sum = 0;
     for (uint32_t p = g * CODE_SLICE; p < end; p++)
@@ -58,11 +60,11 @@ SL_SHARED void gather_positions(const gather_positions_args *a, size_t i) {
 /* ---- LSTM: thread (row, k) of one step ---- */
 
 typedef struct lstm_args {
-    float *gates;  /* (rows, steps, 4, n) */
-    float *cells;  /* (rows, steps, n) */
-    float *before; /* (rows, steps, n) h of the step before */
-    float *h;      /* (rows, steps, n); backward: d loss / d h from above */
-    const float *b; /* (4, n) */
+    float *gates;       /* (rows, steps, 4, n) */
+    float *cells;       /* (rows, steps, n) */
+    float *before;      /* (rows, steps, n) h of the step before */
+    float *h;           /* (rows, steps, n); backward: d loss / d h from above */
+    const float *b;     /* (4, n) */
     const float *state; /* backward: (rows, n) what dh gets from the step after */
     float *carry;       /* backward: (rows, n) dc of the step after times its f */
     uint32_t steps, n, t;
@@ -79,7 +81,8 @@ SL_SHARED void lstm_advance(const lstm_advance_args *a, size_t i) {
     const size_t position = (size_t)((uint32_t)i / n) * a->steps + a->t, at = position * n + k;
     float *gates = a->gates + 4 * position * n + k;
     const float in = logistic(gates[0] + a->b[k]), forget = logistic(gates[n] + a->b[n + k]);
-    const float g = tanhf(gates[2 * (size_t)n] + a->b[2 * (size_t)n + k]), out = logistic(gates[3 * (size_t)n] + a->b[3 * (size_t)n + k]);
+    const float g = tanhf(gates[2 * (size_t)n] + a->b[2 * (size_t)n + k]),
+                out = logistic(gates[3 * (size_t)n] + a->b[3 * (size_t)n + k]);
     const float cell = in * g + (a->t > 0 ? forget * a->cells[at - n] : 0), h = out * tanhf(cell);
     gates[0] = in;
     gates[n] = forget;
@@ -100,7 +103,8 @@ SL_SHARED void lstm_retreat(const lstm_retreat_args *a, size_t i) {
     const size_t position = (size_t)((uint32_t)i / n) * a->steps + a->t, at = position * n + k;
     const int is_last = a->t + 1 == a->steps;
     float *gates = a->gates + 4 * position * n + k;
-    const float in = gates[0], forget = gates[n], g = gates[2 * (size_t)n], out = gates[3 * (size_t)n];
+    const float in = gates[0], forget = gates[n], g = gates[2 * (size_t)n],
+                out = gates[3 * (size_t)n];
     const float m = tanhf(a->cells[at]), dh = a->h[at] + (is_last ? 0 : a->state[i]);
     const float dc = dh * out * (1 - m * m) + (is_last ? 0 : a->carry[i]);
     gates[0] = dc * g * in * (1 - in);
@@ -151,7 +155,8 @@ typedef position_args position_moments_args;
 
 SL_SHARED void position_moments(const position_moments_args *a, size_t i) {
     const double *lanes = a->lanes + 2 * POSITION_LANES * i;
-    const double offset = lane_total(lanes, 0) / a->n, spread = lane_total(lanes, 1) / a->n - offset * offset;
+    const double offset = lane_total(lanes, 0) / a->n,
+                 spread = lane_total(lanes, 1) / a->n - offset * offset;
     a->saved[2 * i] = (float)(a->x[i * a->n] + offset);
     a->saved[2 * i + 1] = (float)(1 / sqrt((spread < 0 ? 0 : spread) + LAYER_NORM_EPSILON));
 }
@@ -160,7 +165,8 @@ typedef position_args normalise_positions_args;
 
 SL_SHARED void normalise_positions(const normalise_positions_args *a, size_t i) {
     const uint32_t k = (uint32_t)i % a->n, p = (uint32_t)i / a->n;
-    a->y[i] = (a->x[i] - a->saved[2 * (size_t)p]) * a->saved[2 * (size_t)p + 1] * a->scale[k] + a->shift[k];
+    a->y[i] = (a->x[i] - a->saved[2 * (size_t)p]) * a->saved[2 * (size_t)p + 1] * a->scale[k] +
+              a->shift[k];
 }
 
 /* Sums of e = d s and of e u. */
@@ -168,7 +174,8 @@ typedef position_args position_products_args;
 
 SL_SHARED void position_products(const position_products_args *a, size_t i) {
     const size_t p = i / POSITION_LANES;
-    const float *x = a->x + p * a->n, *d = a->d + p * a->n, mean = a->saved[2 * p], inverse = a->saved[2 * p + 1];
+    const float *x = a->x + p * a->n, *d = a->d + p * a->n, mean = a->saved[2 * p],
+                inverse = a->saved[2 * p + 1];
     double sum = 0, product = 0;
     for (uint32_t k = (uint32_t)(i % POSITION_LANES); k < a->n; k += POSITION_LANES) {
         const float e = d[k] * a->scale[k];
@@ -201,7 +208,8 @@ SL_SHARED void give_positions(const give_positions_args *a, size_t i) {
 typedef position_args take_positions_args;
 
 SL_SHARED void take_positions(const take_positions_args *a, size_t i) {
-    const uint32_t n = a->n, g = (uint32_t)i / n, k = (uint32_t)i % n, end = least(a->positions, (g + 1) * SLICE);
+    const uint32_t n = a->n, g = (uint32_t)i / n, k = (uint32_t)i % n,
+                   end = least(a->positions, (g + 1) * SLICE);
     float sum = 0, product = 0;
     SL_UNROLL(8)
     for (uint32_t p = g * SLICE; p < end; p++) {
@@ -275,7 +283,8 @@ typedef gelu_args gelu_slope_args;
 
 SL_SHARED void gelu_slope(const gelu_slope_args *a, size_t i) {
     const float x = a->x[i], s = logistic(GELU_TWICE_ROOT * x * (1 + GELU_CUBIC * x * x));
-    const float v = a->d[i] * (s + x * s * (1 - s) * GELU_TWICE_ROOT * (1 + 3 * GELU_CUBIC * x * x));
+    const float v =
+        a->d[i] * (s + x * s * (1 - s) * GELU_TWICE_ROOT * (1 + 3 * GELU_CUBIC * x * x));
     a->y[i] = a->add ? a->y[i] + v : v;
 }
 

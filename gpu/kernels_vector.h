@@ -1,4 +1,5 @@
-/* kernels_vector.h - vectors: sums of multiples, a step of SGD, and sums over a vector in the order of element/sum.h; see kernels.h. */
+/* kernels_vector.h - vectors: sums of multiples, a step of SGD, and sums over a vector in the order
+ * of element/sum.h; see kernels.h. */
 #ifndef SL_GPU_KERNELS_VECTOR_H
 #define SL_GPU_KERNELS_VECTOR_H
 
@@ -55,7 +56,8 @@ typedef struct step_four_args {
 } step_four_args;
 
 /* x and m of one element; m counts with momentum only. */
-SL_SHARED void step_one(const sl_sgd *s, int has_momentum, float *x, float x_decay, float g, float *m) {
+SL_SHARED void step_one(const sl_sgd *s, int has_momentum, float *x, float x_decay, float g,
+                        float *m) {
     float direction = g + s->weight_decay * x_decay;
     if (has_momentum) {
         *m = s->momentum * *m + direction;

@@ -1,4 +1,5 @@
-/* layers.c - the table of layers over a device's memory, the loss, and the sums that all of them use; see learner/layer.h. */
+/* layers.c - the table of layers over a device's memory, the loss, and the sums that all of them
+ * use; see learner/layer.h. */
 #include "gpu/layers.h"
 
 static const sl_layer_ops *const kinds[SL_LAYER_KINDS] = {
@@ -27,7 +28,9 @@ double *finish_sums(double *parts, size_t groups, size_t columns, double *total,
     for (;;) {
         const size_t left = slices_of(groups);
         double *out = left == 1 && total != NULL ? total : parts + groups * columns;
-        launch_add_rows(&(add_rows_args){parts, out, left == 1 ? rounded : NULL, (uint32_t)groups, (uint32_t)columns}, left * columns);
+        launch_add_rows(&(add_rows_args){parts, out, left == 1 ? rounded : NULL, (uint32_t)groups,
+                                         (uint32_t)columns},
+                        left * columns);
         if (left == 1)
             return out;
         parts = out;
@@ -45,7 +48,8 @@ static void find_all_losses(const sl_loss_call *c) {
     double *found = as_doubles(c->scratch);
     device_expect(c->z);
     device_expect(c->labels);
-    launch_find_loss(&(find_loss_args){c->z, c->labels, found, c->rows, c->classes, c->gradient}, c->rows);
+    launch_find_loss(&(find_loss_args){c->z, c->labels, found, c->rows, c->classes, c->gradient},
+                     c->rows);
     finish_sums(found, c->rows, 2, c->result, NULL);
 }
 
@@ -62,18 +66,22 @@ static void expect(const void *const *all, size_t count) {
 }
 
 static void forward(const sl_layer_call *c) {
-    expect((const void *const[]){c->w, c->in, c->shortcut, c->out, c->saved, c->kept, c->scratch}, 7);
+    expect((const void *const[]){c->w, c->in, c->shortcut, c->out, c->saved, c->kept, c->scratch},
+           7);
     kinds[c->layer->kind]->forward(c);
 }
 
 static void backward(const sl_layer_call *c) {
-    expect((const void *const[]){c->w, c->in, c->out, c->saved, c->scratch, c->g, c->d_out, c->d_in, c->d_shortcut}, 9);
+    expect((const void *const[]){c->w, c->in, c->out, c->saved, c->scratch, c->g, c->d_out, c->d_in,
+                                 c->d_shortcut},
+           9);
     kinds[c->layer->kind]->backward(c);
 }
 
 const sl_layer_backend *layers_backend(void) {
     static const sl_layer_ops any = {memory, forward, backward};
-    static const sl_layer_ops *const table[SL_LAYER_KINDS] = {&any, &any, &any, &any, &any, &any, &any, &any, &any, &any};
+    static const sl_layer_ops *const table[SL_LAYER_KINDS] = {&any, &any, &any, &any, &any,
+                                                              &any, &any, &any, &any, &any};
     static const sl_layer_backend backend = {table, loss_scratch, find_all_losses};
     return &backend;
 }

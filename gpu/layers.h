@@ -21,7 +21,8 @@ static inline size_t slices_of(size_t rows) {
 
 /* Floats that finish_sums needs from `parts` on. */
 size_t sums_floats(size_t groups, size_t columns);
-/* The sums (columns) of parts (groups, columns); in `total`, or behind the parts where that is NULL. `rounded` (columns): the same in single precision, or NULL. */
+/* The sums (columns) of parts (groups, columns); in `total`, or behind the parts where that is
+ * NULL. `rounded` (columns): the same in single precision, or NULL. */
 double *finish_sums(double *parts, size_t groups, size_t columns, double *total, float *rounded);
 
 /* Scratch memory is aligned for any type. */

@@ -1,19 +1,23 @@
-/* layers_attention.c - causal self-attention on the device; the formulas stand in learner/attention.c.
+/* layers_attention.c - causal self-attention on the device; the formulas stand in
+ * learner/attention.c.
  *
- * The samples of a batch lie at one distance from each other, so that one head of all of them is one batched product. The matrices P are large: a batch
- * is taken in pieces of a few rows, and the backward pass computes P once more.
+ * The samples of a batch lie at one distance from each other, so that one head of all of them is
+ * one batched product. The matrices P are large: a batch is taken in pieces of a few rows, and the
+ * backward pass computes P once more.
  */
 #include <math.h>
 
 #include "gpu/layers.h"
 
-#define WEIGHTS_MAX ((size_t)1 << 23) /* floats of P, and of dP, at a time, unless one row has more */
+#define WEIGHTS_MAX                                                                                \
+    ((size_t)1 << 23) /* floats of P, and of dP, at a time, unless one row has more */
 
 /* Rows [first, first + rows) of a call. */
 typedef struct piece {
     const sl_layer *layer;
     uint32_t rows, steps, channels; /* channels: of a head */
-    size_t line, in, out, square;   /* floats from one position's q to the next one's; of a sample's input, output and one head's P */
+    size_t line, in, out, square;   /* floats from one position's q to the next one's; of a sample's
+                                       input, output and one head's P */
     const float *x;
     float *p, *dp; /* (rows, heads, steps, steps) */
 } piece;
@@ -33,8 +37,13 @@ static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
 
 static piece piece_at(const sl_layer_call *c, uint32_t first) {
     const sl_layer *l = c->layer;
-    piece s = {.layer = l, .rows = least(piece_rows(l, c->rows), c->rows - first), .steps = l->in.width, .channels = l->out.channels / l->heads,
-               .line = l->in.channels, .in = sl_shape_size(l->in), .out = sl_shape_size(l->out)};
+    piece s = {.layer = l,
+               .rows = least(piece_rows(l, c->rows), c->rows - first),
+               .steps = l->in.width,
+               .channels = l->out.channels / l->heads,
+               .line = l->in.channels,
+               .in = sl_shape_size(l->in),
+               .out = sl_shape_size(l->out)};
     s.square = (size_t)s.steps * s.steps;
     s.x = c->in + first * s.in;
     s.p = c->scratch;
@@ -56,7 +65,8 @@ static device_matrix part_of(const piece *s, int which, uint32_t h) {
 }
 
 static device_matrix square_of(const piece *s, const float *p, uint32_t h) {
-    return (device_matrix){.at = p + h * s->square, .line = s->steps, .step = s->layer->heads * s->square};
+    return (device_matrix){
+        .at = p + h * s->square, .line = s->steps, .step = s->layer->heads * s->square};
 }
 
 static device_matrix turn(device_matrix m) {
@@ -65,22 +75,42 @@ static device_matrix turn(device_matrix m) {
 }
 
 /* p (steps, steps) of head h = scale a b. */
-static void make_square(const piece *s, float *p, uint32_t h, device_matrix a, device_matrix b, float scale) {
+static void make_square(const piece *s, float *p, uint32_t h, device_matrix a, device_matrix b,
+                        float scale) {
     const device_matrix c = square_of(s, p, h);
-    device_multiply(&(device_product){.a = a, .b = b, .c = p + h * s->square, .c_line = c.line, .c_step = c.step,
-                                      .m = s->steps, .n = s->steps, .k = s->channels, .count = s->rows, .scale = scale});
+    device_multiply(&(device_product){.a = a,
+                                      .b = b,
+                                      .c = p + h * s->square,
+                                      .c_line = c.line,
+                                      .c_step = c.step,
+                                      .m = s->steps,
+                                      .n = s->steps,
+                                      .k = s->channels,
+                                      .count = s->rows,
+                                      .scale = scale});
 }
 
 /* z (steps, channels) = a b, or added; `to` and `line`, `step` as of a matrix. */
-static void mix(const piece *s, device_matrix a, device_matrix b, float *to, size_t line, size_t step, bool add) {
-    device_multiply(&(device_product){.a = a, .b = b, .c = to, .c_line = line, .c_step = step,
-                                      .m = s->steps, .n = s->channels, .k = s->steps, .count = s->rows, .scale = 1, .add = add});
+static void mix(const piece *s, device_matrix a, device_matrix b, float *to, size_t line,
+                size_t step, bool add) {
+    device_multiply(&(device_product){.a = a,
+                                      .b = b,
+                                      .c = to,
+                                      .c_line = line,
+                                      .c_step = step,
+                                      .m = s->steps,
+                                      .n = s->channels,
+                                      .k = s->steps,
+                                      .count = s->rows,
+                                      .scale = 1,
+                                      .add = add});
 }
 
 static void find_weights(const piece *s) {
     for (uint32_t h = 0; h < s->layer->heads; h++)
         make_square(s, s->p, h, part_of(s, 0, h), turn(part_of(s, 1, h)), scale_of(s));
-    launch_softmax_rows(&(softmax_rows_args){s->p, s->steps}, (size_t)s->rows * s->layer->heads * s->steps);
+    launch_softmax_rows(&(softmax_rows_args){s->p, s->steps},
+                        (size_t)s->rows * s->layer->heads * s->steps);
 }
 
 static void forward(const sl_layer_call *c) {
@@ -88,7 +118,8 @@ static void forward(const sl_layer_call *c) {
         const piece s = piece_at(c, first);
         find_weights(&s);
         for (uint32_t h = 0; h < c->layer->heads; h++)
-            mix(&s, square_of(&s, s.p, h), part_of(&s, 2, h), c->out + first * s.out + third(&s, 0, h), c->layer->out.channels, s.out, false);
+            mix(&s, square_of(&s, s.p, h), part_of(&s, 2, h),
+                c->out + first * s.out + third(&s, 0, h), c->layer->out.channels, s.out, false);
     }
 }
 
@@ -98,19 +129,25 @@ static void backward_piece(const sl_layer_call *c, uint32_t first) {
     float *d_in = c->d_in + first * s.in;
     find_weights(&s);
     for (uint32_t h = 0; h < heads; h++) {
-        const device_matrix dy = {.at = c->d_out + first * s.out + third(&s, 0, h), .line = c->layer->out.channels, .step = s.out};
+        const device_matrix dy = {.at = c->d_out + first * s.out + third(&s, 0, h),
+                                  .line = c->layer->out.channels,
+                                  .step = s.out};
         mix(&s, turn(square_of(&s, s.p, h)), dy, d_in + third(&s, 2, h), s.line, s.in, c->add_in);
         make_square(&s, s.dp, h, dy, turn(part_of(&s, 2, h)), 1);
     }
-    launch_softmax_gradient(&(softmax_gradient_args){s.dp, s.p, scale_of(&s), s.steps}, (size_t)s.rows * heads * s.steps);
+    launch_softmax_gradient(&(softmax_gradient_args){s.dp, s.p, scale_of(&s), s.steps},
+                            (size_t)s.rows * heads * s.steps);
     for (uint32_t h = 0; h < heads; h++) {
-        mix(&s, square_of(&s, s.dp, h), part_of(&s, 1, h), d_in + third(&s, 0, h), s.line, s.in, c->add_in);
-        mix(&s, turn(square_of(&s, s.dp, h)), part_of(&s, 0, h), d_in + third(&s, 1, h), s.line, s.in, c->add_in);
+        mix(&s, square_of(&s, s.dp, h), part_of(&s, 1, h), d_in + third(&s, 0, h), s.line, s.in,
+            c->add_in);
+        mix(&s, turn(square_of(&s, s.dp, h)), part_of(&s, 0, h), d_in + third(&s, 1, h), s.line,
+            s.in, c->add_in);
     }
 }
 
 static void backward(const sl_layer_call *c) {
-    for (uint32_t first = 0; first < c->rows && c->d_in != NULL; first += piece_rows(c->layer, c->rows))
+    for (uint32_t first = 0; first < c->rows && c->d_in != NULL;
+         first += piece_rows(c->layer, c->rows))
         backward_piece(c, first);
 }
 

@@ -1,8 +1,9 @@
 /* layers_image.c - convolution, pools and batch normalisation on the device.
  *
- * Convolution multiplies matrices: unfold makes each output's window a row, so that y = windows W; backward dW = windows^T d and d windows = d W^T, of
- * which fold adds up what each number of x went into. Windows are many times larger than x, so a batch is taken in pieces of a few rows whose windows stay in
- * the GPU's second-level cache.
+ * Convolution multiplies matrices: unfold makes each output's window a row, so that y = windows W;
+ * backward dW = windows^T d and d windows = d W^T, of which fold adds up what each number of x went
+ * into. Windows are many times larger than x, so a batch is taken in pieces of a few rows whose
+ * windows stay in the GPU's second-level cache.
  */
 #include "gpu/layers.h"
 
@@ -10,9 +11,15 @@
 
 static sliding sliding_of(const sl_layer *l) {
     const bool whole = l->kind == SL_LAYER_AVERAGE_POOL && l->window == 0;
-    return (sliding){.in_height = l->in.height, .in_width = l->in.width, .out_height = l->out.height, .out_width = l->out.width,
-                     .channels = l->in.channels, .window_height = whole ? l->in.height : l->window, .window_width = whole ? l->in.width : l->window,
-                     .stride = whole ? 1 : l->stride, .padding = l->padding};
+    return (sliding){.in_height = l->in.height,
+                     .in_width = l->in.width,
+                     .out_height = l->out.height,
+                     .out_width = l->out.width,
+                     .channels = l->in.channels,
+                     .window_height = whole ? l->in.height : l->window,
+                     .window_width = whole ? l->in.width : l->window,
+                     .stride = whole ? 1 : l->stride,
+                     .padding = l->padding};
 }
 
 /* ---- convolution ---- */
@@ -32,7 +39,8 @@ static uint32_t piece_of(const sl_layer *l, uint32_t rows) {
 }
 
 static sl_layer_memory conv2d_memory(const sl_layer *l, uint32_t rows) {
-    const size_t windows = piece_of(l, rows) * pixels_of(l) * depth_of(l), sums = sums_floats(slices_of(rows * pixels_of(l)), l->out.channels);
+    const size_t windows = piece_of(l, rows) * pixels_of(l) * depth_of(l),
+                 sums = sums_floats(slices_of(rows * pixels_of(l)), l->out.channels);
     return (sl_layer_memory){.scratch = larger(windows, sums)};
 }
 
@@ -43,22 +51,33 @@ static uint32_t span_of(const sl_layer *l) {
 
 static void find_windows(const sl_layer_call *c, uint32_t first, uint32_t rows) {
     const sl_layer *l = c->layer;
-    launch_unfold(&(unfold_args){c->in + first * sl_shape_size(l->in), c->scratch, sliding_of(l), span_of(l)},
-                  rows * pixels_of(l) * l->in.channels / span_of(l));
+    launch_unfold(
+        &(unfold_args){c->in + first * sl_shape_size(l->in), c->scratch, sliding_of(l), span_of(l)},
+        rows * pixels_of(l) * l->in.channels / span_of(l));
 }
 
 static void conv2d_forward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
-    const uint32_t piece = piece_of(l, c->rows), depth = (uint32_t)depth_of(l), pixels = (uint32_t)pixels_of(l), channels = l->out.channels;
+    const uint32_t piece = piece_of(l, c->rows), depth = (uint32_t)depth_of(l),
+                   pixels = (uint32_t)pixels_of(l), channels = l->out.channels;
     for (uint32_t first = 0; first < c->rows; first += piece) {
         const uint32_t rows = least(piece, c->rows - first);
         find_windows(c, first, rows);
-        device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth}, .b = {.at = c->w, .line = channels},
-                                          .c = c->out + first * sl_shape_size(l->out), .c_line = channels,
-                                          .m = rows * pixels, .n = channels, .k = depth, .count = 1, .scale = 1});
+        device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth},
+                                          .b = {.at = c->w, .line = channels},
+                                          .c = c->out + first * sl_shape_size(l->out),
+                                          .c_line = channels,
+                                          .m = rows * pixels,
+                                          .n = channels,
+                                          .k = depth,
+                                          .count = 1,
+                                          .scale = 1});
     }
     if (l->bias || l->relu)
-        launch_finish_rows(&(finish_rows_args){.y = c->out, .bias = l->bias ? c->w + l->tensors[0] : NULL, .columns = channels, .relu = l->relu},
+        launch_finish_rows(&(finish_rows_args){.y = c->out,
+                                               .bias = l->bias ? c->w + l->tensors[0] : NULL,
+                                               .columns = channels,
+                                               .relu = l->relu},
                            (size_t)c->rows * pixels * channels);
 }
 
@@ -67,7 +86,11 @@ static void take_outputs(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
     const size_t positions = c->rows * pixels_of(l), slices = slices_of(positions);
     double *sums = l->bias ? as_doubles(c->scratch) : NULL;
-    launch_take_rows(&(take_rows_args){.d = c->d_out, .y = l->relu ? c->out : NULL, .sums = sums, .rows = (uint32_t)positions, .columns = l->out.channels},
+    launch_take_rows(&(take_rows_args){.d = c->d_out,
+                                       .y = l->relu ? c->out : NULL,
+                                       .sums = sums,
+                                       .rows = (uint32_t)positions,
+                                       .columns = l->out.channels},
                      slices * l->out.channels);
     if (l->bias)
         finish_sums(sums, slices, l->out.channels, NULL, c->g + l->tensors[0]);
@@ -76,16 +99,33 @@ static void take_outputs(const sl_layer_call *c) {
 /* Rows [first, first + rows): their part of dW, and their d_in. */
 static void conv2d_backward_piece(const sl_layer_call *c, uint32_t first, uint32_t rows) {
     const sl_layer *l = c->layer;
-    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels, positions = rows * (uint32_t)pixels_of(l);
+    const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels,
+                   positions = rows * (uint32_t)pixels_of(l);
     const float *d = c->d_out + first * sl_shape_size(l->out);
     find_windows(c, first, rows);
-    device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth, .turned = true}, .b = {.at = d, .line = channels}, .c = c->g, .c_line = channels,
-                                      .m = depth, .n = channels, .k = positions, .count = 1, .scale = 1, .add = first > 0});
+    device_multiply(&(device_product){.a = {.at = c->scratch, .line = depth, .turned = true},
+                                      .b = {.at = d, .line = channels},
+                                      .c = c->g,
+                                      .c_line = channels,
+                                      .m = depth,
+                                      .n = channels,
+                                      .k = positions,
+                                      .count = 1,
+                                      .scale = 1,
+                                      .add = first > 0});
     if (c->d_in == NULL)
         return;
-    device_multiply(&(device_product){.a = {.at = d, .line = channels}, .b = {.at = c->w, .line = channels, .turned = true}, .c = c->scratch, .c_line = depth,
-                                      .m = positions, .n = depth, .k = channels, .count = 1, .scale = 1});
-    launch_fold(&(fold_args){c->d_in + first * sl_shape_size(l->in), c->scratch, sliding_of(l), span_of(l), c->add_in},
+    device_multiply(&(device_product){.a = {.at = d, .line = channels},
+                                      .b = {.at = c->w, .line = channels, .turned = true},
+                                      .c = c->scratch,
+                                      .c_line = depth,
+                                      .m = positions,
+                                      .n = depth,
+                                      .k = channels,
+                                      .count = 1,
+                                      .scale = 1});
+    launch_fold(&(fold_args){c->d_in + first * sl_shape_size(l->in), c->scratch, sliding_of(l),
+                             span_of(l), c->add_in},
                 rows * sl_shape_size(l->in) / span_of(l));
 }
 
@@ -139,8 +179,10 @@ static uint32_t positions_of(const sl_layer *l, uint32_t rows) {
 /* saved and kept as on the CPU. scratch: three factors of each channel, then sums. */
 static sl_layer_memory norm_memory(const sl_layer *l, uint32_t rows) {
     const size_t channels = l->out.channels, factors = (3 * channels + 15) / 16 * 16;
-    return (sl_layer_memory){.saved = 2 * channels, .kept = 1 + 2 * channels,
-                             .scratch = factors + sums_floats(slices_of(positions_of(l, rows)), 2 * channels)};
+    return (sl_layer_memory){
+        .saved = 2 * channels,
+        .kept = 1 + 2 * channels,
+        .scratch = factors + sums_floats(slices_of(positions_of(l, rows)), 2 * channels)};
 }
 
 static double *norm_sums(const sl_layer_call *c) {
@@ -149,7 +191,8 @@ static double *norm_sums(const sl_layer_call *c) {
 
 static detour detour_from(const sl_layer_call *c) {
     const sl_shape from = c->shortcut_shape, out = c->layer->out;
-    return (detour){out.height, out.width, from.height, from.width, from.channels, from.height == out.height ? 1 : 2};
+    return (detour){out.height, out.width,     from.height,
+                    from.width, from.channels, from.height == out.height ? 1 : 2};
 }
 
 static void norm_statistics(const sl_layer_call *c) {
@@ -158,7 +201,10 @@ static void norm_statistics(const sl_layer_call *c) {
     double *sums = norm_sums(c);
     launch_add_moments(&(add_moments_args){c->in, sums, positions, channels}, slices * channels);
     sums = finish_sums(sums, slices, 2 * (size_t)channels, NULL, NULL);
-    launch_settle_moments(&(settle_moments_args){c->in, sums, c->saved, c->pass == SL_PASS_COLLECT ? c->kept : NULL, positions, channels}, channels);
+    launch_settle_moments(&(settle_moments_args){c->in, sums, c->saved,
+                                                 c->pass == SL_PASS_COLLECT ? c->kept : NULL,
+                                                 positions, channels},
+                          channels);
 }
 
 static void norm_forward(const sl_layer_call *c) {
@@ -167,26 +213,36 @@ static void norm_forward(const sl_layer_call *c) {
         launch_recall_moments(&(recall_moments_args){c->kept, c->saved, channels}, channels);
     else
         norm_statistics(c);
-    const uint32_t span = c->shortcut != NULL && c->shortcut_shape.channels % FOUR != 0 ? 1 : span_of(c->layer);
-    launch_normalise(&(normalise_args){c->in, c->w, c->w + channels, c->saved, c->shortcut, c->out, channels, span, detour_from(c), c->layer->relu},
+    const uint32_t span =
+        c->shortcut != NULL && c->shortcut_shape.channels % FOUR != 0 ? 1 : span_of(c->layer);
+    launch_normalise(&(normalise_args){c->in, c->w, c->w + channels, c->saved, c->shortcut, c->out,
+                                       channels, span, detour_from(c), c->layer->relu},
                      (size_t)positions_of(c->layer, c->rows) * channels / span);
 }
 
 static void norm_backward(const sl_layer_call *c) {
     const uint32_t channels = c->layer->out.channels, positions = positions_of(c->layer, c->rows);
-    const size_t slices = slices_of(positions), shortcut = c->rows * sl_shape_size(c->shortcut_shape);
-    const bool spread = c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(c->layer->out);
+    const size_t slices = slices_of(positions),
+                 shortcut = c->rows * sl_shape_size(c->shortcut_shape);
+    const bool spread =
+        c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(c->layer->out);
     double *sums = norm_sums(c);
     if (spread && !c->add_shortcut) /* it has positions that nothing is written to */
         device_clear(c->d_shortcut, shortcut * sizeof *c->d_shortcut);
-    launch_take_normalised(&(take_normalised_args){c->in, c->layer->relu ? c->out : NULL, c->saved, c->d_out, c->d_shortcut, sums, positions, channels,
-                                                   detour_from(c), c->add_shortcut || spread},
+    launch_take_normalised(&(take_normalised_args){c->in, c->layer->relu ? c->out : NULL, c->saved,
+                                                   c->d_out, c->d_shortcut, sums, positions,
+                                                   channels, detour_from(c),
+                                                   c->add_shortcut || spread},
                            slices * channels);
     sums = finish_sums(sums, slices, 2 * (size_t)channels, NULL, NULL);
-    launch_settle_factors(&(settle_factors_args){sums, c->w, c->saved, c->g, c->scratch, positions, channels}, channels);
+    launch_settle_factors(
+        &(settle_factors_args){sums, c->w, c->saved, c->g, c->scratch, positions, channels},
+        channels);
     const uint32_t span = span_of(c->layer);
     if (c->d_in != NULL)
-        launch_give_normalised(&(give_normalised_args){c->in, c->d_out, c->scratch, c->d_in, channels, span, c->add_in}, (size_t)positions * channels / span);
+        launch_give_normalised(&(give_normalised_args){c->in, c->d_out, c->scratch, c->d_in,
+                                                       channels, span, c->add_in},
+                               (size_t)positions * channels / span);
 }
 
 const sl_layer_ops conv2d_layer = {conv2d_memory, conv2d_forward, conv2d_backward};

@@ -1,4 +1,5 @@
-/* layers_text.c - embedding, LSTM and layer normalisation on the device; the formulas stand in learner/embedding.c, lstm.c and layer_norm.c. */
+/* layers_text.c - embedding, LSTM and layer normalisation on the device; the formulas stand in
+ * learner/embedding.c, lstm.c and layer_norm.c. */
 #include "gpu/layers.h"
 
 static uint32_t positions_of(const sl_layer *l, uint32_t rows) {
@@ -12,12 +13,14 @@ static size_t code_slices(size_t positions) {
 }
 
 static sl_layer_memory embedding_memory(const sl_layer *l, uint32_t rows) {
-    return (sl_layer_memory){.scratch = sums_floats(code_slices(positions_of(l, rows)), l->tensors[0])};
+    return (sl_layer_memory){.scratch =
+                                 sums_floats(code_slices(positions_of(l, rows)), l->tensors[0])};
 }
 
 static void embedding_forward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
-    launch_embed(&(embed_args){c->in, c->w, l->bias ? c->w + l->tensors[0] : NULL, c->out, l->in.width, l->out.channels},
+    launch_embed(&(embed_args){c->in, c->w, l->bias ? c->w + l->tensors[0] : NULL, c->out,
+                               l->in.width, l->out.channels},
                  c->rows * sl_shape_size(l->out));
 }
 
@@ -25,25 +28,39 @@ static void embedding_backward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
     const uint32_t positions = positions_of(l, c->rows);
     double *sums = as_doubles(c->scratch);
-    launch_gather_codes(&(gather_codes_args){c->in, c->d_out, sums, positions, l->symbols, l->out.channels}, code_slices(positions) * l->tensors[0]);
+    launch_gather_codes(
+        &(gather_codes_args){c->in, c->d_out, sums, positions, l->symbols, l->out.channels},
+        code_slices(positions) * l->tensors[0]);
     finish_sums(sums, code_slices(positions), l->tensors[0], NULL, c->g);
     if (l->bias)
-        launch_gather_positions(&(gather_positions_args){c->d_out, c->g + l->tensors[0], c->rows, (uint32_t)l->tensors[1]}, l->tensors[1]);
+        launch_gather_positions(&(gather_positions_args){c->d_out, c->g + l->tensors[0], c->rows,
+                                                         (uint32_t)l->tensors[1]},
+                                l->tensors[1]);
 }
 
-/* ---- LSTM: the products with x are one over all positions, those with h go step by step, straight on the steps' rows of longer matrices ---- */
+/* ---- LSTM: the products with x are one over all positions, those with h go step by step, straight
+ * on the steps' rows of longer matrices ---- */
 
-/* saved: gates, cells and h of the step before. scratch: state and carry (lstm_retreat), or sums. */
+/* saved: gates, cells and h of the step before. scratch: state and carry (lstm_retreat), or sums.
+ */
 static sl_layer_memory lstm_memory(const sl_layer *l, uint32_t rows) {
     const size_t n = l->out.channels, positions = positions_of(l, rows);
-    return (sl_layer_memory){.saved = 6 * n * positions, .scratch = larger(2 * n * rows, sums_floats(slices_of(positions), 4 * n))};
+    return (sl_layer_memory){.saved = 6 * n * positions,
+                             .scratch =
+                                 larger(2 * n * rows, sums_floats(slices_of(positions), 4 * n))};
 }
 
 static lstm_args lstm_of(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
     const size_t n = l->out.channels, positions = positions_of(l, c->rows);
-    return (lstm_args){.gates = c->saved, .cells = c->saved + 4 * n * positions, .before = c->saved + 5 * n * positions, .h = c->out,
-                       .b = c->w + l->tensors[0] + l->tensors[1], .state = c->scratch, .carry = c->scratch + n * c->rows, .steps = l->in.width,
+    return (lstm_args){.gates = c->saved,
+                       .cells = c->saved + 4 * n * positions,
+                       .before = c->saved + 5 * n * positions,
+                       .h = c->out,
+                       .b = c->w + l->tensors[0] + l->tensors[1],
+                       .state = c->scratch,
+                       .carry = c->scratch + n * c->rows,
+                       .steps = l->in.width,
                        .n = l->out.channels};
 }
 
@@ -51,32 +68,72 @@ static void lstm_forward(const sl_layer_call *c) {
     lstm_args a = lstm_of(c);
     const uint32_t n = a.n, inputs = c->layer->in.channels;
     const float *u = c->w + c->layer->tensors[0];
-    device_multiply(&(device_product){.a = {.at = c->in, .line = inputs}, .b = {.at = c->w, .line = 4 * n}, .c = a.gates, .c_line = 4 * n,
-                                      .m = c->rows * a.steps, .n = 4 * n, .k = inputs, .count = 1, .scale = 1});
+    device_multiply(&(device_product){.a = {.at = c->in, .line = inputs},
+                                      .b = {.at = c->w, .line = 4 * n},
+                                      .c = a.gates,
+                                      .c_line = 4 * n,
+                                      .m = c->rows * a.steps,
+                                      .n = 4 * n,
+                                      .k = inputs,
+                                      .count = 1,
+                                      .scale = 1});
     for (a.t = 0; a.t < a.steps; a.t++) {
         if (a.t > 0)
-            device_multiply(&(device_product){.a = {.at = a.h + (a.t - 1) * (size_t)n, .line = (size_t)a.steps * n}, .b = {.at = u, .line = 4 * n},
-                                              .c = a.gates + 4 * a.t * (size_t)n, .c_line = 4 * (size_t)a.steps * n,
-                                              .m = c->rows, .n = 4 * n, .k = n, .count = 1, .scale = 1, .add = true});
+            device_multiply(&(device_product){
+                .a = {.at = a.h + (a.t - 1) * (size_t)n, .line = (size_t)a.steps * n},
+                .b = {.at = u, .line = 4 * n},
+                .c = a.gates + 4 * a.t * (size_t)n,
+                .c_line = 4 * (size_t)a.steps * n,
+                .m = c->rows,
+                .n = 4 * n,
+                .k = n,
+                .count = 1,
+                .scale = 1,
+                .add = true});
         launch_lstm_advance(&a, (size_t)c->rows * n);
     }
 }
 
 /* What the four gates' d become: gradients of W, U, b and x. */
 static void lstm_gradients(const sl_layer_call *c, const lstm_args *a) {
-    const uint32_t n = a->n, inputs = c->layer->in.channels, positions = positions_of(c->layer, c->rows);
+    const uint32_t n = a->n, inputs = c->layer->in.channels,
+                   positions = positions_of(c->layer, c->rows);
     float *du = c->g + c->layer->tensors[0];
     const device_matrix d = {.at = a->gates, .line = 4 * n};
     double *sums = as_doubles(c->scratch);
-    device_multiply(&(device_product){.a = {.at = c->in, .line = inputs, .turned = true}, .b = d, .c = c->g, .c_line = 4 * n,
-                                      .m = inputs, .n = 4 * n, .k = positions, .count = 1, .scale = 1});
-    device_multiply(&(device_product){.a = {.at = a->before, .line = n, .turned = true}, .b = d, .c = du, .c_line = 4 * n,
-                                      .m = n, .n = 4 * n, .k = positions, .count = 1, .scale = 1});
-    launch_take_rows(&(take_rows_args){.d = a->gates, .sums = sums, .rows = positions, .columns = 4 * n}, slices_of(positions) * 4 * n);
+    device_multiply(&(device_product){.a = {.at = c->in, .line = inputs, .turned = true},
+                                      .b = d,
+                                      .c = c->g,
+                                      .c_line = 4 * n,
+                                      .m = inputs,
+                                      .n = 4 * n,
+                                      .k = positions,
+                                      .count = 1,
+                                      .scale = 1});
+    device_multiply(&(device_product){.a = {.at = a->before, .line = n, .turned = true},
+                                      .b = d,
+                                      .c = du,
+                                      .c_line = 4 * n,
+                                      .m = n,
+                                      .n = 4 * n,
+                                      .k = positions,
+                                      .count = 1,
+                                      .scale = 1});
+    launch_take_rows(
+        &(take_rows_args){.d = a->gates, .sums = sums, .rows = positions, .columns = 4 * n},
+        slices_of(positions) * 4 * n);
     finish_sums(sums, slices_of(positions), 4 * (size_t)n, NULL, du + c->layer->tensors[1]);
     if (c->d_in != NULL)
-        device_multiply(&(device_product){.a = d, .b = {.at = c->w, .line = 4 * n, .turned = true}, .c = c->d_in, .c_line = inputs,
-                                          .m = positions, .n = inputs, .k = 4 * n, .count = 1, .scale = 1, .add = c->add_in});
+        device_multiply(&(device_product){.a = d,
+                                          .b = {.at = c->w, .line = 4 * n, .turned = true},
+                                          .c = c->d_in,
+                                          .c_line = inputs,
+                                          .m = positions,
+                                          .n = inputs,
+                                          .k = 4 * n,
+                                          .count = 1,
+                                          .scale = 1,
+                                          .add = c->add_in});
 }
 
 static void lstm_backward(const sl_layer_call *c) {
@@ -88,9 +145,16 @@ static void lstm_backward(const sl_layer_call *c) {
         a.t = t - 1;
         launch_lstm_retreat(&a, (size_t)c->rows * n);
         if (a.t > 0)
-            device_multiply(&(device_product){.a = {.at = a.gates + 4 * a.t * (size_t)n, .line = 4 * (size_t)a.steps * n},
-                                              .b = {.at = u, .line = 4 * n, .turned = true}, .c = c->scratch, .c_line = n,
-                                              .m = c->rows, .n = n, .k = 4 * n, .count = 1, .scale = 1});
+            device_multiply(&(device_product){
+                .a = {.at = a.gates + 4 * a.t * (size_t)n, .line = 4 * (size_t)a.steps * n},
+                .b = {.at = u, .line = 4 * n, .turned = true},
+                .c = c->scratch,
+                .c_line = n,
+                .m = c->rows,
+                .n = n,
+                .k = 4 * n,
+                .count = 1,
+                .scale = 1});
     }
     lstm_gradients(c, &a);
 }
@@ -100,14 +164,26 @@ static void lstm_backward(const sl_layer_call *c) {
 /* saved: as on the CPU. scratch: two means of each position, then lanes, or sums. */
 static sl_layer_memory norm_memory(const sl_layer *l, uint32_t rows) {
     const size_t positions = positions_of(l, rows), lanes = 4 * POSITION_LANES * positions;
-    return (sl_layer_memory){.saved = 2 * positions, .scratch = 2 * positions + larger(lanes, sums_floats(slices_of(positions), 2 * (size_t)l->in.channels))};
+    return (sl_layer_memory){
+        .saved = 2 * positions,
+        .scratch = 2 * positions +
+                   larger(lanes, sums_floats(slices_of(positions), 2 * (size_t)l->in.channels))};
 }
 
 static position_args norm_of(const sl_layer_call *c) {
     const uint32_t positions = positions_of(c->layer, c->rows), n = c->layer->in.channels;
     double *behind = as_doubles(c->scratch + 2 * (size_t)positions);
-    return (position_args){.x = c->in, .d = c->d_out, .scale = c->w, .shift = c->w + n, .saved = c->saved, .means = c->scratch, .lanes = behind,
-                           .sums = behind, .positions = positions, .n = n, .add = c->add_in};
+    return (position_args){.x = c->in,
+                           .d = c->d_out,
+                           .scale = c->w,
+                           .shift = c->w + n,
+                           .saved = c->saved,
+                           .means = c->scratch,
+                           .lanes = behind,
+                           .sums = behind,
+                           .positions = positions,
+                           .n = n,
+                           .add = c->add_in};
 }
 
 static void norm_forward(const sl_layer_call *c) {

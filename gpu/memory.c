@@ -39,7 +39,9 @@ void memory_bound(size_t bytes) {
 /* Under the mutex. */
 static void *take(size_t bytes) {
     block *b = malloc(sizeof *b);
-    void *memory = b != NULL && (limit == 0 || (taken <= limit && bytes <= limit - taken)) ? device_allocate(bytes) : NULL;
+    void *memory = b != NULL && (limit == 0 || (taken <= limit && bytes <= limit - taken))
+                       ? device_allocate(bytes)
+                       : NULL;
     if (b == NULL || memory == NULL) {
         free(b);
         return NULL;
@@ -101,6 +103,9 @@ void *memory_scratch(size_t bytes) {
 void memory_describe(sl_vec_memory *out) {
     pthread_mutex_lock(&mutex);
     const size_t left = limit > taken ? limit - taken : 0;
-    *out = (sl_vec_memory){.free = device_free_bytes(), .limit = limit, .taken = limit > 0 ? limit - left : taken, .refused = refused};
+    *out = (sl_vec_memory){.free = device_free_bytes(),
+                           .limit = limit,
+                           .taken = limit > 0 ? limit - left : taken,
+                           .refused = refused};
     pthread_mutex_unlock(&mutex);
 }

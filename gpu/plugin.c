@@ -21,7 +21,11 @@ static void describe(int index, sl_device_info *out) {
 const sl_backend *sl_backend_entry(void);
 
 const sl_backend *sl_backend_entry(void) {
-    static const sl_backend backend = {.abi = SL_BACKEND_ABI, .version = SL_VERSION, .sizes = SL_BACKEND_SIZES, .count = device_count,
-                                       .describe = describe, .open = vec_open};
+    static const sl_backend backend = {.abi = SL_BACKEND_ABI,
+                                       .version = SL_VERSION,
+                                       .sizes = SL_BACKEND_SIZES,
+                                       .count = device_count,
+                                       .describe = describe,
+                                       .open = vec_open};
     return &backend;
 }

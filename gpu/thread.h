@@ -1,4 +1,5 @@
-/* thread.h - what the threads of all kernels have: how they count together, move four floats at once, and divide. */
+/* thread.h - what the threads of all kernels have: how they count together, move four floats at
+ * once, and divide. */
 #ifndef SL_GPU_THREAD_H
 #define SL_GPU_THREAD_H
 
@@ -16,7 +17,8 @@ enum {
 };
 
 #ifdef __CUDA_ARCH__
-/* Lanes of a warp that mean the same number agree on one atomic operation: thousands of them on one address would wait for each other. */
+/* Lanes of a warp that mean the same number agree on one atomic operation: thousands of them on one
+ * address would wait for each other. */
 SL_SHARED uint32_t lanes_at(const void *at) {
     return __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)at);
 }
@@ -56,7 +58,8 @@ typedef struct four {
     float v[FOUR];
 } __attribute__((aligned(16))) four;
 
-/* Of memory that no thread of the launch writes, so that a GPU may read it before what is written. */
+/* Of memory that no thread of the launch writes, so that a GPU may read it before what is written.
+ */
 SL_SHARED float read_one(const float *at) {
 #ifdef __CUDA_ARCH__
     return __ldg(at);

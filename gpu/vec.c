@@ -1,4 +1,5 @@
-/* vec.c - the table of vector operations on a device; see starling/vec.h. Results have the CPU's bits. */
+/* vec.c - the table of vector operations on a device; see starling/vec.h. Results have the CPU's
+ * bits. */
 #include "gpu/vec.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@ static sl_vec_ops operations;
 static char name[32];
 
 static float *allocate(size_t count) {
-    return count < SIZE_MAX / sizeof(float) ? memory_take(count > 0 ? count * sizeof(float) : 1) : NULL;
+    return count < SIZE_MAX / sizeof(float) ? memory_take(count > 0 ? count * sizeof(float) : 1)
+                                            : NULL;
 }
 
 static void release(float *v) {
@@ -24,12 +26,17 @@ static size_t groups(size_t count) {
     return (count + FOUR - 1) / FOUR;
 }
 
-static void combine(float *out, const float *const *in, const float *weights, size_t k, size_t count) {
+static void combine(float *out, const float *const *in, const float *weights, size_t k,
+                    size_t count) {
     device_expect(out);
     for (size_t j = 0; j < k; j++)
         device_expect(in[j]);
     for (size_t done = 0; done < k && count > 0; done += INPUTS) {
-        combine_four_args a = {.out = out, .k = (uint32_t)smaller(k - done, INPUTS), .adds = done > 0, .aligned = device_is_aligned(out), .count = count};
+        combine_four_args a = {.out = out,
+                               .k = (uint32_t)smaller(k - done, INPUTS),
+                               .adds = done > 0,
+                               .aligned = device_is_aligned(out),
+                               .count = count};
         for (uint32_t j = 0; j < a.k; j++) {
             a.in[j] = in[done + j];
             a.weights[j] = weights[done + j];
@@ -39,7 +46,8 @@ static void combine(float *out, const float *const *in, const float *weights, si
     }
 }
 
-static void sgd_step(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd, size_t count) {
+static void sgd_step(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd,
+                     size_t count) {
     if (count == 0 || (m == NULL && sgd->learning_rate == 0))
         return;
     const float *const all[] = {x, x_decay, g, m != NULL ? m : x};
@@ -60,7 +68,9 @@ static void fill(float *v, float value, size_t count) {
 /* NaN: no memory. */
 static double distance_squared(const float *x, const float *y, size_t count) {
     const size_t tiles = sum_tiles(count), folds = sum_folds(tiles);
-    double sum, *sums = memory_scratch((tiles * SUM_LANES + folds + 1) * sizeof *sums); /* lanes of all tiles, their folds, and the sum of these */
+    double sum, *sums = memory_scratch(
+                    (tiles * SUM_LANES + folds + 1) *
+                    sizeof *sums); /* lanes of all tiles, their folds, and the sum of these */
     device_expect(x);
     device_expect(y != NULL ? y : x);
     if (sums == NULL)
@@ -116,8 +126,11 @@ static bool open_products(char *text) {
         return true;
     }
     memory_describe(&m);
-    snprintf(text, DEVICE_TEXT_MAX, "matrix products work in %.1f MB, and %.1f MB are free, of which device_memory_gb allows %.1f MB", 1e-6 * (double)bytes,
-             1e-6 * (double)m.free, 1e-6 * (double)(m.limit > 0 ? m.limit : m.free));
+    snprintf(text, DEVICE_TEXT_MAX,
+             "matrix products work in %.1f MB, and %.1f MB are free, of which device_memory_gb "
+             "allows %.1f MB",
+             1e-6 * (double)bytes, 1e-6 * (double)m.free,
+             1e-6 * (double)(m.limit > 0 ? m.limit : m.free));
     return false;
 }
 

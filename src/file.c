@@ -14,7 +14,8 @@ static int read_open(char **out, FILE *file, const char *path, size_t bytes_max,
     if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode))
         return sl_fail(error, SL_EFILE, "%s: is not a regular file", path);
     if ((size_t)status.st_size > bytes_max)
-        return sl_fail(error, SL_EFILE, "%s: is %lld bytes long; at most %zu are allowed", path, (long long)status.st_size, bytes_max);
+        return sl_fail(error, SL_EFILE, "%s: is %lld bytes long; at most %zu are allowed", path,
+                       (long long)status.st_size, bytes_max);
     size_t bytes = (size_t)status.st_size;
     char *text = malloc(bytes + 1);
     if (text == NULL)
@@ -29,7 +30,8 @@ static int read_open(char **out, FILE *file, const char *path, size_t bytes_max,
 }
 
 int sl_file_read(char **out, const char *path, size_t bytes_max, sl_error *error) {
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a named pipe is refused, not waited for */
+    int descriptor =
+        open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a named pipe is refused, not waited for */
     if (descriptor < 0)
         return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
     FILE *file = fdopen(descriptor, "r");

@@ -11,13 +11,16 @@
 #endif
 
 #ifdef SL_AVX2
-/* Sixteen blocks a step: four registers a word, four blocks a register, each in the low half of 64 bits, where a multiplication finds it.
- * What it leaves in the high halves does no harm: the next one does not read them, and the end drops them. Only the index differs from block
- * to block, so that of the first three rounds' two multiplications one, one and none are the same for all. A register's blocks stand in the
- * order 0, 2, 1, 3: the last shuffles, which join the four words of every other one, then leave them in order. Returns how many it did. */
-SL_AVX2 static inline __attribute__((always_inline)) size_t sixteens(const sl_rng_key *key, const int rounds, uint32_t first, size_t count,
-                                                                     uint32_t *out) {
-    const __m256i m0 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_0), m1 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_1);
+/* Sixteen blocks a step: four registers a word, four blocks a register, each in the low half of 64
+ * bits, where a multiplication finds it. What it leaves in the high halves does no harm: the next
+ * one does not read them, and the end drops them. Only the index differs from block to block, so
+ * that of the first three rounds' two multiplications one, one and none are the same for all. A
+ * register's blocks stand in the order 0, 2, 1, 3: the last shuffles, which join the four words of
+ * every other one, then leave them in order. Returns how many it did. */
+SL_AVX2 static inline __attribute__((always_inline)) size_t
+sixteens(const sl_rng_key *key, const int rounds, uint32_t first, size_t count, uint32_t *out) {
+    const __m256i m0 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_0),
+                  m1 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_1);
     __m256i key0[PHILOX_ROUNDS], key1[PHILOX_ROUNDS];
     const uint32_t k0 = (uint32_t)key->seed, k1 = (uint32_t)(key->seed >> 32);
     for (int i = 0; i < rounds; i++) {
@@ -40,7 +43,8 @@ SL_AVX2 static inline __attribute__((always_inline)) size_t sixteens(const sl_rn
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++) {
             const __m256i p0 = _mm256_mul_epu32(m0, index);
-            const __m256i p1 = _mm256_mul_epu32(m1, _mm256_xor_si256(_mm256_srli_epi64(p0, 32), first2));
+            const __m256i p1 =
+                _mm256_mul_epu32(m1, _mm256_xor_si256(_mm256_srli_epi64(p0, 32), first2));
             c3[g] = _mm256_mul_epu32(m0, _mm256_xor_si256(_mm256_srli_epi64(p1, 32), second0));
             c1[g] = _mm256_mul_epu32(m1, _mm256_xor_si256(p0, second2));
             c0[g] = _mm256_xor_si256(_mm256_srli_epi64(c1[g], 32), _mm256_xor_si256(p1, key0[2]));
@@ -52,8 +56,10 @@ SL_AVX2 static inline __attribute__((always_inline)) size_t sixteens(const sl_rn
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++) {
                 const __m256i p0 = _mm256_mul_epu32(m0, c0[g]), p1 = _mm256_mul_epu32(m1, c2[g]);
-                c0[g] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(c1[g], key0[i]));
-                c2[g] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(c3[g], key1[i]));
+                c0[g] =
+                    _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(c1[g], key0[i]));
+                c2[g] =
+                    _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(c3[g], key1[i]));
                 c1[g] = p1;
                 c3[g] = p0;
             }
@@ -66,17 +72,20 @@ SL_AVX2 static inline __attribute__((always_inline)) size_t sixteens(const sl_rn
             const __m256i words01 = _mm256_xor_si256(_mm256_shuffle_epi32(p1, 0xB1), with1);
             const __m256i words23 = _mm256_xor_si256(_mm256_shuffle_epi32(p0, 0xB1), with0);
             _mm256_storeu_si256((__m256i *)(out + 16 * g), _mm256_unpacklo_epi64(words01, words23));
-            _mm256_storeu_si256((__m256i *)(out + 16 * g + 8), _mm256_unpackhi_epi64(words01, words23));
+            _mm256_storeu_si256((__m256i *)(out + 16 * g + 8),
+                                _mm256_unpackhi_epi64(words01, words23));
         }
     }
     return done;
 }
 
-SL_AVX2 static size_t blocks_avx2(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out) {
+SL_AVX2 static size_t blocks_avx2(const sl_rng_key *key, uint32_t first, size_t count,
+                                  uint32_t *out) {
     return sixteens(key, PHILOX_ROUNDS, first, count, out);
 }
 
-SL_AVX2 static size_t quick_blocks_avx2(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out) {
+SL_AVX2 static size_t quick_blocks_avx2(const sl_rng_key *key, uint32_t first, size_t count,
+                                        uint32_t *out) {
     return sixteens(key, PHILOX_ROUNDS_QUICK, first, count, out);
 }
 #endif
@@ -85,7 +94,8 @@ static void fill(const sl_rng_key *key, int rounds, uint32_t first, size_t count
     size_t done = 0;
 #ifdef SL_AVX2
     if (sl_has_avx2())
-        done = rounds == PHILOX_ROUNDS ? blocks_avx2(key, first, count, out) : quick_blocks_avx2(key, first, count, out);
+        done = rounds == PHILOX_ROUNDS ? blocks_avx2(key, first, count, out)
+                                       : quick_blocks_avx2(key, first, count, out);
 #endif
     for (; done < count; done++)
         philox_block(key, first + (uint32_t)done, rounds, out + 4 * done);
@@ -144,7 +154,8 @@ double sl_rng_normal(sl_rng *rng) {
     return radius * cos(6.283185307179586 * sl_rng_uniform(rng));
 }
 
-/* Places are drawn some steps ahead of their use, so that items far away in memory are on their way. */
+/* Places are drawn some steps ahead of their use, so that items far away in memory are on their
+ * way. */
 void sl_rng_shuffle(sl_rng *rng, uint32_t *items, uint32_t count) {
     enum { AHEAD = 32 };
     uint32_t places[AHEAD];

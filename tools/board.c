@@ -21,8 +21,9 @@ int board_open(board *out, const trial *t, const char *driver, const char *path,
     b.mean = calloc(dimension, sizeof *b.mean);
     int result = 0;
     if (b.records == NULL || b.waiting == NULL || b.models == NULL || b.mean == NULL)
-        result = sl_fail(error, SL_ENOMEM, "out of memory for the records of %u nodes and a model of %zu parameters", nodes,
-                         dimension);
+        result = sl_fail(error, SL_ENOMEM,
+                         "out of memory for the records of %u nodes and a model of %zu parameters",
+                         nodes, dimension);
     if (result == 0)
         result = sl_folder_open(&b.folder, path, t->experiment, true, error);
     if (result != 0) {
@@ -96,9 +97,11 @@ static int complete_round(board *b, sl_error *error) {
     if (result == 0)
         result = sl_folder_consensus(b->folder, round, &b->consensus, error);
     if (result == 0)
-        result = sl_folder_remember(b->folder, round, &b->consensus.mean_model, b->mean, task->dimension, error);
+        result = sl_folder_remember(b->folder, round, &b->consensus.mean_model, b->mean,
+                                    task->dimension, error);
     if (result == 0)
-        result = sl_folder_best(b->folder, -1, round, &b->consensus.mean_model, b->mean, task->dimension, error);
+        result = sl_folder_best(b->folder, -1, round, &b->consensus.mean_model, b->mean,
+                                task->dimension, error);
     if (result == 0 && round == task->rounds)
         result = write_models(b, error);
     return result;

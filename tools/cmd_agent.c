@@ -34,13 +34,13 @@ typedef struct peer {
     trial trial;
     sl_agent *agent;
     sl_roster *roster;
-    sl_roster *place;  /* --listen, as a roster of one */
-    sl_folder *folder; /* by hand */
+    sl_roster *place;       /* --listen, as a roster of one */
+    sl_folder *folder;      /* by hand */
     char path[SL_PATH_MAX]; /* of the folder */
-    sl_record last;    /* by hand: for the summary */
-    progress progress; /* by hand */
-    double reported;   /* when a round was reported last */
-    sl_error error;    /* of the observer: the agent only passes its code on */
+    sl_record last;         /* by hand: for the summary */
+    progress progress;      /* by hand */
+    double reported;        /* when a round was reported last */
+    sl_error error;         /* of the observer: the agent only passes its code on */
 } peer;
 
 static sl_agent *volatile agent_to_stop; /* for the signal handler */
@@ -103,11 +103,14 @@ static int record_by_hand(peer *p, const sl_record *record, const float *x) {
     p->last = *record;
     int result = sl_folder_metrics(p->folder, record, &p->error);
     if (result == 0)
-        result = sl_folder_remember(p->folder, record->round.round, &record->evaluation, x, p->trial.task.dimension, &p->error);
+        result = sl_folder_remember(p->folder, record->round.round, &record->evaluation, x,
+                                    p->trial.task.dimension, &p->error);
     if (result == 0)
-        result = sl_folder_best(p->folder, record->rank, record->round.round, &record->evaluation, x, p->trial.task.dimension, &p->error);
+        result = sl_folder_best(p->folder, record->rank, record->round.round, &record->evaluation,
+                                x, p->trial.task.dimension, &p->error);
     if (result == 0 && record->round.round == p->trial.task.rounds)
-        result = sl_folder_model(p->folder, record->rank, "", x, p->trial.task.dimension, &p->error);
+        result =
+            sl_folder_model(p->folder, record->rank, "", x, p->trial.task.dimension, &p->error);
     measured m = {
         .round = record->round.round,
         .loss = record->round.loss,

@@ -1,4 +1,5 @@
-/* cmd_compare.c - `starling compare`: several algorithms on the same data, topology and seed, side by side. */
+/* cmd_compare.c - `starling compare`: several algorithms on the same data, topology and seed, side
+ * by side. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ static const char help[] =
     "\n"
     "Runs several experiments that differ in algorithm and optimizer only, one after the other,\n"
     "prints one table and writes DIR/compare.csv; each run has its folder DIR/NAME. A file may\n"
-    "hold several: with \"variants\": [{\"name\": \"choco\", \"set\": {\"algorithm\": \"choco-sgd\"}}].\n"
+    "hold several: with \"variants\": [{\"name\": \"choco\", \"set\": {\"algorithm\": "
+    "\"choco-sgd\"}}].\n"
     "One that diverges is shown as such and does not stop the others.\n"
     "\n"
     "  --set KEY=VALUE  overrides a key of all experiments\n"
@@ -81,7 +83,8 @@ static void take_results(contender *r, board *here) {
     }
 }
 
-/* Agents say how long they took, but not to whom they sent how much: their first rounds do, simulated. */
+/* Agents say how long they took, but not to whom they sent how much: their first rounds do,
+ * simulated. */
 static int simulate_some(const trial *t, sl_timeline **timeline, sl_error *error) {
     sl_task task = t->task;
     if (task.rounds > ROUNDS_SIMULATED)
@@ -102,7 +105,10 @@ static void run_variant(const bench *b, contender *r) {
     board here = {0};
     progress view;
     sl_error error = {0};
-    trial t = {.experiment = r->variant->experiment, .learner = b->learner, .task = b->task, .fit = r->fit};
+    trial t = {.experiment = r->variant->experiment,
+               .learner = b->learner,
+               .task = b->task,
+               .fit = r->fit};
     t.nodes = sl_topology_nodes(t.experiment->topology);
     snprintf(path, sizeof path, "%s/%s", b->folder, r->variant->name);
     progress_open(&view, t.task.rounds);
@@ -124,13 +130,19 @@ static int check_folders(const bench *b, sl_error *error) {
     char path[2 * SL_PATH_MAX];
     snprintf(path, sizeof path, "%s/compare.csv", b->folder);
     if (access(path, F_OK) == 0)
-        return sl_fail(error, SL_EFILE, "%s: this folder already holds a comparison; choose another with --out", b->folder);
+        return sl_fail(error, SL_EFILE,
+                       "%s: this folder already holds a comparison; choose another with --out",
+                       b->folder);
     for (size_t i = 0; i < b->variants.count; i++) {
-        int length = snprintf(path, sizeof path, "%s/%s/config.json", b->folder, b->variants.items[i].name);
+        int length =
+            snprintf(path, sizeof path, "%s/%s/config.json", b->folder, b->variants.items[i].name);
         if (length >= SL_PATH_MAX)
-            return sl_fail(error, SL_EINVAL, "--out: the path is too long for the run folders in it");
+            return sl_fail(error, SL_EINVAL,
+                           "--out: the path is too long for the run folders in it");
         if (access(path, F_OK) == 0)
-            return sl_fail(error, SL_EFILE, "%s/%s: this folder already holds a run; choose another with --out", b->folder, b->variants.items[i].name);
+            return sl_fail(error, SL_EFILE,
+                           "%s/%s: this folder already holds a run; choose another with --out",
+                           b->folder, b->variants.items[i].name);
     }
     return 0;
 }
@@ -146,7 +158,8 @@ static int fit_all(bench *b, sl_error *error) {
     for (size_t i = 0; i < c->count && result == 0; i++) {
         const sl_experiment *e = b->variants.items[i].experiment;
         c->items[i].variant = &b->variants.items[i];
-        result = sl_algorithm_fit(&c->items[i].fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, b->task.dimension, error);
+        result = sl_algorithm_fit(&c->items[i].fit, &e->algorithm, e->topology,
+                                  e->optimizer.momentum > 0, b->task.dimension, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", b->variants.items[i].where);
     }
@@ -157,7 +170,9 @@ static int check_agents(const bench *b, sl_error *error) {
     uint32_t nodes = sl_topology_nodes(b->variants.items[0].experiment->topology);
     if (!b->o->agents || nodes <= FLEET_MAX)
         return 0;
-    return sl_fail(error, SL_EINVAL, "%s: the topology has %u nodes; --agents starts at most %u processes (without it the simulator takes more)",
+    return sl_fail(error, SL_EINVAL,
+                   "%s: the topology has %u nodes; --agents starts at most %u processes (without "
+                   "it the simulator takes more)",
                    b->o->file, nodes, FLEET_MAX);
 }
 
@@ -175,7 +190,8 @@ static int prepare(bench *b, sl_error *error) {
     c->agents = b->o->agents;
     c->rounds = b->task.rounds;
     c->links = b->o->link_count > 0 ? b->o->links : default_links;
-    c->link_count = b->o->link_count > 0 ? b->o->link_count : sizeof default_links / sizeof *default_links;
+    c->link_count =
+        b->o->link_count > 0 ? b->o->link_count : sizeof default_links / sizeof *default_links;
     choose_folder(b->o, b->variants.items[0].experiment, "-compare", b->folder);
     result = check_folders(b, error);
     if (result == 0)
@@ -186,13 +202,15 @@ static int prepare(bench *b, sl_error *error) {
 static void run_all(bench *b) {
     comparison *c = &b->comparison;
     const sl_experiment *first = b->variants.items[0].experiment;
-    printf("%zu variants on %u %s, %s\n%llu rounds each; folder %s\n", c->count, sl_topology_nodes(first->topology),
-           c->agents ? "agents" : "simulated nodes", sl_learner_describe(b->learner), (unsigned long long)c->rounds, b->folder);
+    printf("%zu variants on %u %s, %s\n%llu rounds each; folder %s\n", c->count,
+           sl_topology_nodes(first->topology), c->agents ? "agents" : "simulated nodes",
+           sl_learner_describe(b->learner), (unsigned long long)c->rounds, b->folder);
     for (size_t i = 0; i < c->count && !stop_requested; i++) {
         char compressor[64];
         contender *r = &c->items[i];
         comparison_name_compressor(&r->fit.config.compressor, compressor, sizeof compressor);
-        printf("%zu/%zu %s: %s, %s\n", i + 1, c->count, r->variant->name, r->fit.config.name, compressor);
+        printf("%zu/%zu %s: %s, %s\n", i + 1, c->count, r->variant->name, r->fit.config.name,
+               compressor);
         fflush(stdout);
         run_variant(b, r);
     }

@@ -4,13 +4,13 @@
 
 #include "tool.h"
 
-static const char help[] =
-    "usage: starling devices\n"
-    "\n"
-    "Lists what `device` in an experiment can be on this machine: the CPU, and GPUs, which are used\n"
-    "through a plug-in; where none can be used, one line says why.\n"
-    "\n"
-    "  --help  this text\n";
+static const char help[] = "usage: starling devices\n"
+                           "\n"
+                           "Lists what `device` in an experiment can be on this machine: the CPU, "
+                           "and GPUs, which are used\n"
+                           "through a plug-in; where none can be used, one line says why.\n"
+                           "\n"
+                           "  --help  this text\n";
 
 enum { DEVICES_MAX = 64 };
 

@@ -21,7 +21,8 @@ static void print_help(FILE *to) {
           "\n"
           "Says how fast a network agrees before anyone trains on it.\n"
           "\n"
-          "subcommands:\n", to);
+          "subcommands:\n",
+          to);
     for (size_t i = 0; i < SUBCOMMANDS; i++)
         fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].help);
     fputs("\n  starling topology SUBCOMMAND --help   what a subcommand takes\n", to);
@@ -41,7 +42,9 @@ int cmd_topology(int argc, char **argv) {
             return subcommands[i].main(argc - 1, argv + 1);
     char all[128] = "";
     for (size_t i = 0; i < SUBCOMMANDS; i++)
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", subcommands[i].name);
-    complain("topology: unknown subcommand '%s'; one of %s (starling topology --help)", argv[1], all);
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "",
+                 subcommands[i].name);
+    complain("topology: unknown subcommand '%s'; one of %s (starling topology --help)", argv[1],
+             all);
     return TOOL_USAGE;
 }

@@ -78,7 +78,9 @@ static sl_platform platform_of(const comparison *c, const contender *r, const li
 static int predict(const comparison *c, contender *r, size_t link, sl_error *error) {
     sl_platform here = platform_of(c, r, &c->links[link]);
     int code = sl_timeline_seconds(&r->predicted_s[link], r->timeline, &here, 0, error);
-    r->predicted_s[link] *= (double)c->rounds / (double)sl_timeline_rounds(r->timeline); /* agents: only a part was simulated */
+    r->predicted_s[link] *=
+        (double)c->rounds /
+        (double)sl_timeline_rounds(r->timeline); /* agents: only a part was simulated */
     if (code != 0 || !is_compressed(r) || c->rival == NULL)
         return code;
     sl_platform rivals = platform_of(c, c->rival, &c->links[link]);
@@ -128,11 +130,12 @@ int comparison_finish(comparison *c, const options *o, sl_error *error) {
 typedef struct table {
     size_t columns, rows;
     char (*cells)[COLUMNS_MAX][CELL_BYTES]; /* (rows) the first two are the head */
-    bool *short_rows;                       /* (rows) the first cell after the text runs to the end of the line */
-    size_t at;                              /* the column that is written next */
+    bool *short_rows; /* (rows) the first cell after the text runs to the end of the line */
+    size_t at;        /* the column that is written next */
 } table;
 
-static void put(table *t, size_t row, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void put(table *t, size_t row, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static void put(table *t, size_t row, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -182,8 +185,11 @@ static void put_pay_head(table *t, size_t row, const comparison *c, size_t link)
 
 static void put_head(table *t, const comparison *c) {
     static const char *const heads[][2] = {
-        {"", "name"}, {"", "algorithm"}, {"", "compressor"}, {"accuracy", "%"}, {"", "loss"}, {"rounds to", "target"}, {"MB to", "target"},
-        {"MB", "total"}, {"consensus", "distance"}, {"gradient", "s"}, {"encode", "s"}, {"wait", "s"}, {"combine", "s"}};
+        {"", "name"},        {"", "algorithm"}, {"", "compressor"},
+        {"accuracy", "%"},   {"", "loss"},      {"rounds to", "target"},
+        {"MB to", "target"}, {"MB", "total"},   {"consensus", "distance"},
+        {"gradient", "s"},   {"encode", "s"},   {"wait", "s"},
+        {"combine", "s"}};
     for (size_t row = 0; row < 2; row++) {
         t->at = 0;
         for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -268,23 +274,28 @@ static void print_rows(const table *t) {
         size_t columns = t->short_rows[row] ? TEXT_COLUMNS + 1 : t->columns;
         for (size_t column = 0; column < columns; column++) {
             int width = column == columns - 1 && t->short_rows[row] ? 0 : (int)width_of(t, column);
-            printf("%s%*s", column ? "  " : "", column < TEXT_COLUMNS ? -width : width, t->cells[row][column]);
+            printf("%s%*s", column ? "  " : "", column < TEXT_COLUMNS ? -width : width,
+                   t->cells[row][column]);
         }
         putchar('\n');
     }
 }
 
 static void print_notes(const comparison *c) {
-    puts("\naccuracy, loss: of the averaged model on held-out data. MB: sent by a node, mean over nodes. seconds: of a node in the whole run, mean.");
+    puts("\naccuracy, loss: of the averaged model on held-out data. MB: sent by a node, mean over "
+         "nodes. seconds: of a node in the whole run, mean.");
     if (c->has_target)
-        printf("target: loss %.6g of the averaged model, looked for in recorded rounds\n", c->target_loss);
+        printf("target: loss %.6g of the averaged model, looked for in recorded rounds\n",
+               c->target_loss);
     bool predicted = false;
     for (size_t i = 0; i < c->count; i++)
         predicted = predicted || c->items[i].timeline != NULL;
     if (predicted)
-        puts("Gbit/s, Mbit/s: predicted seconds to the end where each node's link has this bandwidth and latency");
+        puts("Gbit/s, Mbit/s: predicted seconds to the end where each node's link has this "
+             "bandwidth and latency");
     if (c->pay_columns > 0)
-        printf("pays below: the bandwidth below which a round takes less time than one of %s\n", c->rival->variant->name);
+        printf("pays below: the bandwidth below which a round takes less time than one of %s\n",
+               c->rival->variant->name);
 }
 
 void comparison_print(const comparison *c) {
@@ -328,17 +339,24 @@ static void write_number(FILE *out, double value) {
 }
 
 static void write_head(FILE *out, const comparison *c) {
-    fputs("name,algorithm,compressor,outcome,rounds,accuracy,loss,target_loss,rounds_to_target,mb_to_target,mb_total,consensus_distance,"
-          "gradient_s,encode_s,wait_s,combine_s", out);
+    fputs("name,algorithm,compressor,outcome,rounds,accuracy,loss,target_loss,rounds_to_target,mb_"
+          "to_target,mb_total,consensus_distance,"
+          "gradient_s,encode_s,wait_s,combine_s",
+          out);
     for (size_t l = 0; l < c->link_count; l++)
-        fprintf(out, ",predicted_s_%g_mbit_%g_ms", c->links[l].bandwidth_mbit, c->links[l].latency_ms);
+        fprintf(out, ",predicted_s_%g_mbit_%g_ms", c->links[l].bandwidth_mbit,
+                c->links[l].latency_ms);
     for (size_t l = 0; l < c->link_count; l++)
-        fprintf(out, ",pays_below_mbit_%g_mbit_%g_ms", c->links[l].bandwidth_mbit, c->links[l].latency_ms);
+        fprintf(out, ",pays_below_mbit_%g_mbit_%g_ms", c->links[l].bandwidth_mbit,
+                c->links[l].latency_ms);
     fputc('\n', out);
 }
 
 static void write_pay(FILE *out, const pay *p) {
-    static const char *const texts[] = {[PAYS_ALWAYS] = ",always", [PAYS_NEVER] = ",never", [PAYS_BELOW] = ",", [PAYS_ABOVE] = ",above "};
+    static const char *const texts[] = {[PAYS_ALWAYS] = ",always",
+                                        [PAYS_NEVER] = ",never",
+                                        [PAYS_BELOW] = ",",
+                                        [PAYS_ABOVE] = ",above "};
     fputs(texts[p->kind], out);
     if (p->kind == PAYS_BELOW || p->kind == PAYS_ABOVE)
         fprintf(out, "%.6g", p->bandwidth_mbit);

@@ -15,8 +15,9 @@ int conduct(const conducted *what, const trial *t, const char *path) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    printf("%s on %u %s, %s\n%llu rounds%s; run folder %s\n", t->experiment->name, t->nodes, what->peers, sl_learner_describe(t->learner),
-           (unsigned long long)t->task.rounds, what->manner, path);
+    printf("%s on %u %s, %s\n%llu rounds%s; run folder %s\n", t->experiment->name, t->nodes,
+           what->peers, sl_learner_describe(t->learner), (unsigned long long)t->task.rounds,
+           what->manner, path);
     fflush(stdout);
     int result = what->run(&b, path, &summary, &error);
     if (result == 0)

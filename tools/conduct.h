@@ -1,4 +1,5 @@
-/* conduct.h - one run as `starling run` and `starling sim` show it: folder, first lines, final table or what went wrong. */
+/* conduct.h - one run as `starling run` and `starling sim` show it: folder, first lines, final
+ * table or what went wrong. */
 #ifndef CONDUCT_H
 #define CONDUCT_H
 

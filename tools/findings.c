@@ -9,17 +9,27 @@ enum { ROUNDS_MIN = 16, ROUNDS_MAX = 512 };
 static int take_closed_form(findings *f, sl_error *error) {
     const sl_topology_spec *spec = f->asked.spec;
     const char *family = sl_family_describe(spec->family)->name;
-    if (!sl_structure_closed_form(&f->structure, spec) || !sl_spectrum_closed_form(&f->spectrum, spec))
-        return sl_fail(error, SL_EINVAL, "nodes: %u are too many for family \"%s\" with these weights, for which no formula is known; at most %u nodes", spec->nodes,
-                       family, SL_NODES_MAX);
+    if (!sl_structure_closed_form(&f->structure, spec) ||
+        !sl_spectrum_closed_form(&f->spectrum, spec))
+        return sl_fail(error, SL_EINVAL,
+                       "nodes: %u are too many for family \"%s\" with these weights, for which no "
+                       "formula is known; at most %u nodes",
+                       spec->nodes, family, SL_NODES_MAX);
     if (f->asked.eigenvalues)
-        return sl_fail(error, SL_EINVAL, "--spectrum: all eigenvalues of %u nodes are too many; at most %u nodes", spec->nodes, SL_SPECTRUM_DENSE_NODES_MAX);
+        return sl_fail(error, SL_EINVAL,
+                       "--spectrum: all eigenvalues of %u nodes are too many; at most %u nodes",
+                       spec->nodes, SL_SPECTRUM_DENSE_NODES_MAX);
     f->by_formula = true;
-    f->report = (sl_topology_report){.nodes = spec->nodes, .period = 1, .stochastic = {.symmetric = true, .row = true, .column = true}};
+    f->report =
+        (sl_topology_report){.nodes = spec->nodes,
+                             .period = 1,
+                             .stochastic = {.symmetric = true, .row = true, .column = true}};
     f->mixing = sl_mixing_bounds(spec->nodes, f->spectrum.gap);
     f->perron_min = f->perron_max = 1. / spec->nodes;
     f->loss.rho = f->structure.cut_nodes > 0 ? 1 : NAN;
-    f->traffic = (sl_traffic){.messages = 2 * (double)f->structure.edges, .sent_mean = f->structure.degree_mean, .sent_max = f->structure.degree_max};
+    f->traffic = (sl_traffic){.messages = 2 * (double)f->structure.edges,
+                              .sent_mean = f->structure.degree_mean,
+                              .sent_max = f->structure.degree_max};
     for (int i = 0; i < FINDINGS_DECAY_COUNT; i++)
         f->neighbours[i] = NAN;
     return 0;
@@ -27,7 +37,8 @@ static int take_closed_form(findings *f, sl_error *error) {
 
 static int take_errors(findings *f, sl_error *error) {
     const sl_topology *t = f->asked.topology;
-    uint32_t period = sl_topology_period(t), rounds = period > ROUNDS_MIN / 2 ? 2 * period : ROUNDS_MIN;
+    uint32_t period = sl_topology_period(t),
+             rounds = period > ROUNDS_MIN / 2 ? 2 * period : ROUNDS_MIN;
     rounds = rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX;
     int result = sl_topology_exact_after(&f->exact_after, t, rounds, error);
     if (result != 0 || (period == 1 && f->report.stochastic.symmetric))
@@ -95,10 +106,14 @@ static int take_topology(findings *f, sl_error *error) {
 static void derive(findings *f) {
     const sl_spectrum *s = &f->spectrum;
     bool exact = f->exact_after > 0;
-    f->gap_per_round = exact ? 1 : f->report.period == 1 ? s->gap : -expm1(log1p(-s->gap) / f->report.period);
+    f->gap_per_round = exact                   ? 1
+                       : f->report.period == 1 ? s->gap
+                                               : -expm1(log1p(-s->gap) / f->report.period);
     f->effective_rho = 1 - f->gap_per_round;
-    f->rounds = sl_rounds_along(f->errors, f->error_count, f->report.period, f->gap_per_round, f->asked.epsilon);
-    f->consensus_rate = s->symmetric ? s->gap * (1 + s->rho) : (1 - s->singular_2) * (1 + s->singular_2);
+    f->rounds = sl_rounds_along(f->errors, f->error_count, f->report.period, f->gap_per_round,
+                                f->asked.epsilon);
+    f->consensus_rate =
+        s->symmetric ? s->gap * (1 + s->rho) : (1 - s->singular_2) * (1 + s->singular_2);
     sl_topology_report *r = &f->report;
     r->edges = f->structure.edges;
     r->degree_min = f->structure.degree_min;
@@ -117,11 +132,19 @@ static void take_costs(findings *f) {
     const inquiry *a = &f->asked;
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
         message_cost *m = &f->messages[kind];
-        *m = (message_cost){.compressor = {.kind = (sl_compressor_kind)kind, .fraction = 0.01, .levels = 7, .probability = 0.1, .threshold = 1}, .serial_s = NAN, .parallel_s = NAN};
+        *m = (message_cost){.compressor = {.kind = (sl_compressor_kind)kind,
+                                           .fraction = 0.01,
+                                           .levels = 7,
+                                           .probability = 0.1,
+                                           .threshold = 1},
+                            .serial_s = NAN,
+                            .parallel_s = NAN};
         m->bytes = ceil(sl_compressor_bits(&m->compressor, a->parameters) / 8);
         if (a->links != NULL && a->topology != NULL) {
-            m->serial_s = sl_topology_round_seconds(a->topology, a->links, m->bytes, SL_PORT_SERIAL);
-            m->parallel_s = sl_topology_round_seconds(a->topology, a->links, m->bytes, SL_PORT_PARALLEL);
+            m->serial_s =
+                sl_topology_round_seconds(a->topology, a->links, m->bytes, SL_PORT_SERIAL);
+            m->parallel_s =
+                sl_topology_round_seconds(a->topology, a->links, m->bytes, SL_PORT_PARALLEL);
         }
     }
 }
@@ -156,12 +179,14 @@ static bool is_almost(bool holds, double residual) {
 
 static bool alternates(const findings *f) {
     const inquiry *a = &f->asked;
-    return a->topology != NULL ? sl_topology_alternates(a->topology) : f->report.nodes > 1 && f->spectrum.gap_lambda_n == 0;
+    return a->topology != NULL ? sl_topology_alternates(a->topology)
+                               : f->report.nodes > 1 && f->spectrum.gap_lambda_n == 0;
 }
 
 /* How a file asks for it, where W has a name. */
 static const char *lazy_form(const findings *f, char name[64]) {
-    const sl_topology_spec *spec = f->asked.topology != NULL ? sl_topology_description(f->asked.topology) : f->asked.spec;
+    const sl_topology_spec *spec =
+        f->asked.topology != NULL ? sl_topology_description(f->asked.topology) : f->asked.spec;
     name[0] = '\0';
     if (spec->weighting != SL_WEIGHTING_EXPLICIT)
         snprintf(name, 64, ": \"weights\": \"%s\"", sl_weighting_name(spec->weighting, true));
@@ -174,26 +199,39 @@ size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]) {
     char name[64];
 #define NOTE(...) snprintf(notes[count++], NOTE_BYTES, __VA_ARGS__)
     if (!f->structure.connected)
-        NOTE("The graph falls into %u parts; the largest has %u of %u nodes. Nothing can be trained on it: nodes of one part never hear of another's.", f->structure.components,
-             f->structure.component_nodes_max, f->report.nodes);
+        NOTE("The graph falls into %u parts; the largest has %u of %u nodes. Nothing can be "
+             "trained on it: nodes of one part never hear of another's.",
+             f->structure.components, f->structure.component_nodes_max, f->report.nodes);
     if (alternates(f))
-        NOTE("lambda_n = -1: the graph is bipartite and no node keeps a weight for itself, so that averages swing between its two sides for ever. "
-             "The lazy form of the weights, (I + W)/2, has no negative eigenvalue%s.", lazy_form(f, name));
+        NOTE("lambda_n = -1: the graph is bipartite and no node keeps a weight for itself, so that "
+             "averages swing between its two sides for ever. "
+             "The lazy form of the weights, (I + W)/2, has no negative eigenvalue%s.",
+             lazy_form(f, name));
     if (is_almost(s->row, s->row_residual) || is_almost(s->column, s->column_residual))
-        NOTE("%s almost sum to 1 (off by %.3g at most, %g is allowed): were the weights rounded? Give more digits, or leave the nodes' own weights out.",
-             s->row ? "Columns" : "Rows", s->row ? s->column_residual : s->row_residual, SL_STOCHASTIC_TOLERANCE);
+        NOTE("%s almost sum to 1 (off by %.3g at most, %g is allowed): were the weights rounded? "
+             "Give more digits, or leave the nodes' own weights out.",
+             s->row ? "Columns" : "Rows", s->row ? s->column_residual : s->row_residual,
+             SL_STOCHASTIC_TOLERANCE);
     else if (!s->column)
-        NOTE("Columns do not sum to 1: nodes agree, but not on the average; node shares differ by a factor of %.4g.", f->perron_max / f->perron_min);
+        NOTE("Columns do not sum to 1: nodes agree, but not on the average; node shares differ by "
+             "a factor of %.4g.",
+             f->perron_max / f->perron_min);
     else if (!s->row)
-        NOTE("Only columns sum to 1: averages need push-sum, whose weights settle between %.4g and %.4g of 1.", f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
+        NOTE("Only columns sum to 1: averages need push-sum, whose weights settle between %.4g and "
+             "%.4g of 1.",
+             f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
     if (f->exact_after > 0 && f->report.nodes > 1)
-        NOTE("The average is exact after %u round%s.", f->exact_after, f->exact_after == 1 ? "" : "s");
+        NOTE("The average is exact after %u round%s.", f->exact_after,
+             f->exact_after == 1 ? "" : "s");
     if (f->spectrum.gap < -ROUNDING)
-        NOTE("rho is above 1: averaging drives nodes further apart for ever. Make the weights of the edges smaller, or their signs positive.");
+        NOTE("rho is above 1: averaging drives nodes further apart for ever. Make the weights of "
+             "the edges smaller, or their signs positive.");
     else if (f->spectrum.singular_2 > 1 + ROUNDING)
-        NOTE("||W - J|| is above 1: %s can take nodes further apart before they agree.", f->report.period > 1 ? "a period" : "a round");
+        NOTE("||W - J|| is above 1: %s can take nodes further apart before they agree.",
+             f->report.period > 1 ? "a period" : "a round");
     if (!f->spectrum.converged)
-        NOTE("The eigenvalues did not settle within the limit of work: rho is at least what is given, the gap at most.");
+        NOTE("The eigenvalues did not settle within the limit of work: rho is at least what is "
+             "given, the gap at most.");
 #undef NOTE
     return count;
 }

@@ -25,7 +25,9 @@ static void put_bounds(json_t *to, const char *key, sl_bounds b) {
         return;
     char name[64];
     snprintf(name, sizeof name, "%s_bounds", key);
-    put(to, name, json_pack("[Io]", (json_int_t)b.low, b.high == SL_UNBOUNDED ? json_null() : json_integer((json_int_t)b.high)));
+    put(to, name,
+        json_pack("[Io]", (json_int_t)b.low,
+                  b.high == SL_UNBOUNDED ? json_null() : json_integer((json_int_t)b.high)));
 }
 
 static json_t *reals(const double *values, size_t count) {
@@ -60,7 +62,9 @@ static void put_structure(json_t *to, const findings *f) {
 static json_t *eigenvalues(const findings *f) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < f->report.nodes; i++)
-        json_array_append_new(list, f->spectrum.symmetric ? real(f->real[i]) : json_pack("[ff]", f->real[i], f->imaginary[i]));
+        json_array_append_new(list, f->spectrum.symmetric
+                                        ? real(f->real[i])
+                                        : json_pack("[ff]", f->real[i], f->imaginary[i]));
     return list;
 }
 
@@ -80,10 +84,13 @@ static void put_spectrum(json_t *to, const findings *f) {
     put(to, "gap", real(s->gap));
     put(to, "gap_lambda2", real(s->gap_lambda2));
     put(to, "singular_2", real(s->singular_2));
-    put(to, "spectrum", json_pack("{ss sb so so}", "method", sl_spectrum_method_name(s->method), "converged", s->converged, "residual", real(s->residual), "gap_error",
-                                  real(s->gap_error)));
+    put(to, "spectrum",
+        json_pack("{ss sb so so}", "method", sl_spectrum_method_name(s->method), "converged",
+                  s->converged, "residual", real(s->residual), "gap_error", real(s->gap_error)));
     if (f->optimized)
-        put(to, "optimum", json_pack("{so so sb}", "rho", real(f->optimum.rho), "lower_bound", real(f->optimum.lower_bound), "converged", f->optimum.converged));
+        put(to, "optimum",
+            json_pack("{so so sb}", "rho", real(f->optimum.rho), "lower_bound",
+                      real(f->optimum.lower_bound), "converged", f->optimum.converged));
     if (f->real != NULL)
         put(to, "eigenvalues", eigenvalues(f));
 }
@@ -101,16 +108,23 @@ static void put_agreement(json_t *to, const findings *f) {
     put_bounds(to, "mixing_time", f->mixing);
     json_t *neighbours = json_array();
     for (int i = 0; i < FINDINGS_DECAY_COUNT; i++)
-        json_array_append_new(neighbours, json_pack("{sf so}", "decay", decays[i], "neighbours", real(f->neighbours[i])));
+        json_array_append_new(neighbours, json_pack("{sf so}", "decay", decays[i], "neighbours",
+                                                    real(f->neighbours[i])));
     put(to, "effective_neighbours", neighbours);
-    json_t *perron = json_pack("{so so so so}", "min", real(f->perron_min), "max", real(f->perron_max), "imbalance", real(f->perron_max / f->perron_min), "residual",
-                               real(f->perron_residual));
+    json_t *perron = json_pack(
+        "{so so so so}", "min", real(f->perron_min), "max", real(f->perron_max), "imbalance",
+        real(f->perron_max / f->perron_min), "residual", real(f->perron_residual));
     if (f->perron != NULL && f->report.nodes <= SHARES_MAX)
         put(perron, "shares", reals(f->perron, f->report.nodes));
     put(to, "perron", perron);
-    put(to, "transient_rounds", json_pack("{so so}", "same_data", real(sl_transient_rounds(f->report.nodes, f->gap_per_round, true)), "different_data",
-                                          real(sl_transient_rounds(f->report.nodes, f->gap_per_round, false))));
-    put(to, "worst_node_loss", json_pack("{so so}", "rho", real(f->loss.rho), "node", isnan(f->loss.rho) || f->by_formula ? json_null() : json_integer(f->loss.node)));
+    put(to, "transient_rounds",
+        json_pack("{so so}", "same_data",
+                  real(sl_transient_rounds(f->report.nodes, f->gap_per_round, true)),
+                  "different_data",
+                  real(sl_transient_rounds(f->report.nodes, f->gap_per_round, false))));
+    put(to, "worst_node_loss",
+        json_pack("{so so}", "rho", real(f->loss.rho), "node",
+                  isnan(f->loss.rho) || f->by_formula ? json_null() : json_integer(f->loss.node)));
 }
 
 static void put_cost(json_t *to, const findings *f) {
@@ -119,7 +133,8 @@ static void put_cost(json_t *to, const findings *f) {
         const message_cost *m = &f->messages[k];
         char name[64];
         comparison_name_compressor(&m->compressor, name, sizeof name);
-        json_t *row = json_pack("{ss sf sf sf}", "compressor", name, "message_bytes", m->bytes, "node_bytes", m->bytes * f->traffic.sent_mean, "busiest_node_bytes",
+        json_t *row = json_pack("{ss sf sf sf}", "compressor", name, "message_bytes", m->bytes,
+                                "node_bytes", m->bytes * f->traffic.sent_mean, "busiest_node_bytes",
                                 m->bytes * f->traffic.sent_max);
         if (f->asked.links != NULL) {
             put(row, "serial_s", real(m->serial_s));
@@ -129,8 +144,10 @@ static void put_cost(json_t *to, const findings *f) {
         }
         json_array_append_new(messages, row);
     }
-    put(to, "cost", json_pack("{sI sf sf sf so}", "parameters", (json_int_t)f->asked.parameters, "messages", f->traffic.messages, "messages_per_node", f->traffic.sent_mean,
-                              "messages_of_busiest_node", f->traffic.sent_max, "per_round", messages));
+    put(to, "cost",
+        json_pack("{sI sf sf sf so}", "parameters", (json_int_t)f->asked.parameters, "messages",
+                  f->traffic.messages, "messages_per_node", f->traffic.sent_mean,
+                  "messages_of_busiest_node", f->traffic.sent_max, "per_round", messages));
 }
 
 int findings_print_json(const findings *f, sl_error *error) {

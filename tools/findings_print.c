@@ -1,4 +1,5 @@
-/* findings_print.c - findings for people: the short report of `starling check`, and below it what else was found. */
+/* findings_print.c - findings for people: the short report of `starling check`, and below it what
+ * else was found. */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,11 +13,14 @@ static const char *name_bounds(char text[TEXT_BYTES], sl_bounds b) {
     if (b.low == SL_UNBOUNDED)
         snprintf(text, TEXT_BYTES, "infinite");
     else if (b.high == SL_UNBOUNDED)
-        snprintf(text, TEXT_BYTES, b.low == 0 ? "not computed" : "at least %llu (not computed further)", (unsigned long long)b.low);
+        snprintf(text, TEXT_BYTES,
+                 b.low == 0 ? "not computed" : "at least %llu (not computed further)",
+                 (unsigned long long)b.low);
     else if (b.low == b.high)
         snprintf(text, TEXT_BYTES, "%llu", (unsigned long long)b.low);
     else
-        snprintf(text, TEXT_BYTES, "%llu to %llu (bounds: more would be too much work)", (unsigned long long)b.low, (unsigned long long)b.high);
+        snprintf(text, TEXT_BYTES, "%llu to %llu (bounds: more would be too much work)",
+                 (unsigned long long)b.low, (unsigned long long)b.high);
     return text;
 }
 
@@ -25,7 +29,8 @@ static void print_structure(const findings *f) {
     char text[TEXT_BYTES];
     puts("\nstructure");
     if (!s->connected)
-        printf("  components          %u, the largest of %u nodes\n", s->components, s->component_nodes_max);
+        printf("  components          %u, the largest of %u nodes\n", s->components,
+               s->component_nodes_max);
     printf("  bipartite           %s\n", s->bipartite ? "yes" : "no");
     if (s->directed)
         printf("  in-degree           %u to %u\n", s->in_degree_min, s->in_degree_max);
@@ -55,9 +60,11 @@ static void print_spectrum(const findings *f) {
     if (s->symmetric)
         printf("  1 - lambda_2        %.12g\n", s->gap_lambda2);
     printf("  ||W - J||           %.12g\n", s->singular_2);
-    printf("  computed by         %s, residual %.2g%s\n", sl_spectrum_method_name(s->method), s->residual, s->converged ? "" : ", not converged");
+    printf("  computed by         %s, residual %.2g%s\n", sl_spectrum_method_name(s->method),
+           s->residual, s->converged ? "" : ", not converged");
     if (f->optimized)
-        printf("  least possible rho  at least %.9g, at most %.9g%s\n", f->optimum.lower_bound, f->optimum.rho, f->optimum.converged ? "" : ", not converged");
+        printf("  least possible rho  at least %.9g, at most %.9g%s\n", f->optimum.lower_bound,
+               f->optimum.rho, f->optimum.converged ? "" : ", not converged");
     if (f->real == NULL)
         return;
     if (s->symmetric) {
@@ -65,7 +72,8 @@ static void print_spectrum(const findings *f) {
         return;
     }
     for (uint32_t i = 0; i < f->report.nodes; i++)
-        printf("  %-19s %.6g %+.6gi, modulus %.6g\n", i == 0 ? "eigenvalues" : "", f->real[i], f->imaginary[i], hypot(f->real[i], f->imaginary[i]));
+        printf("  %-19s %.6g %+.6gi, modulus %.6g\n", i == 0 ? "eigenvalues" : "", f->real[i],
+               f->imaginary[i], hypot(f->real[i], f->imaginary[i]));
 }
 
 /* At so many significant digits. */
@@ -105,11 +113,14 @@ static void print_agreement(const findings *f) {
     for (int i = 0; i < FINDINGS_DECAY_COUNT; i++)
         printf("  neighbours, %-7g %s\n", decays[i], name_number(text, f->neighbours[i], 4));
     if (f->perron_max > f->perron_min)
-        printf("  shares              %.4g to %.4g of an even one\n", f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
+        printf("  shares              %.4g to %.4g of an even one\n",
+               f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
     if (!f->structure.connected)
         return;
-    printf("  transient rounds    %s with the same data everywhere", name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, true), 2));
-    printf(", %s otherwise (in order of magnitude)\n", name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, false), 2));
+    printf("  transient rounds    %s with the same data everywhere",
+           name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, true), 2));
+    printf(", %s otherwise (in order of magnitude)\n",
+           name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, false), 2));
     print_loss(f);
 }
 
@@ -123,9 +134,11 @@ static void print_seconds(double seconds) {
 static void print_cost(const findings *f) {
     bool timed = f->asked.links != NULL;
     printf("\ncost of a round, %llu parameters\n", (unsigned long long)f->asked.parameters);
-    printf("  messages            %.6g, %.4g of a node, %.4g of the busiest\n", f->traffic.messages, f->traffic.sent_mean, f->traffic.sent_max);
+    printf("  messages            %.6g, %.4g of a node, %.4g of the busiest\n", f->traffic.messages,
+           f->traffic.sent_mean, f->traffic.sent_max);
     if (timed)
-        printf("  %-22s %13s %13s %23s %23s\n", "", "", "", "seconds of a round", "seconds to consensus");
+        printf("  %-22s %13s %13s %23s %23s\n", "", "", "", "seconds of a round",
+               "seconds to consensus");
     printf("  %-22s %13s %13s", "compressor", "message bytes", "MB per node");
     if (timed)
         printf(" %11s %11s %11s %11s", "serial", "parallel", "serial", "parallel");
@@ -144,7 +157,9 @@ static void print_cost(const findings *f) {
         putchar('\n');
     }
     if (timed)
-        printf("  consensus: %.6g rounds to %.3g; a compressor that loses something needs more of them\n", f->rounds, f->asked.epsilon);
+        printf("  consensus: %.6g rounds to %.3g; a compressor that loses something needs more of "
+               "them\n",
+               f->rounds, f->asked.epsilon);
 }
 
 void findings_print(const findings *f) {

@@ -19,7 +19,8 @@
 #define GRACE_SECONDS 5.0
 enum { TICK_MS = 100, REAP_MS = 5 };
 
-/* What asks a run to stop. Held back while a process is made: the parent's handlers, which it would run, know nothing of it. */
+/* What asks a run to stop. Held back while a process is made: the parent's handlers, which it would
+ * run, know nothing of it. */
 static sigset_t stopping_signals(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -29,8 +30,8 @@ static sigset_t stopping_signals(void) {
     return set;
 }
 
-/* In the new process: becomes the agent. Only async-signal-safe calls. A signal to stop that came meanwhile ends it here; Ctrl-C, which reaches the
- * whole group, is for the parent to decide on. */
+/* In the new process: becomes the agent. Only async-signal-safe calls. A signal to stop that came
+ * meanwhile ends it here; Ctrl-C, which reaches the whole group, is for the parent to decide on. */
 static void become_agent(char *const argv[], int fd, pid_t parent) {
     const sigset_t stopping = stopping_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -263,7 +264,8 @@ static void reap(fleet *f) {
         }
         m->status = status;
         m->pid = 0;
-        if (status != 0) /* what it said of it may wait unread behind a round that will never be whole */
+        if (status !=
+            0) /* what it said of it may wait unread behind a round that will never be whole */
             run_failed(f);
     }
     for (uint32_t i = 0; i < f->count; i++) {

@@ -7,7 +7,8 @@
 #define LOWEST 1e-3
 #define HIGHEST 1e7
 #define PRECISION 1e-4
-/* Copies of parts that a look at one bandwidth goes through: rounds beyond are like those before. */
+/* Copies of parts that a look at one bandwidth goes through: rounds beyond are like those before.
+ */
 #define COPIES_MAX 1e6
 
 node_cost forecast_measured(const sl_record *records, size_t count) {
@@ -54,7 +55,8 @@ static int first_wins(rivals *r, double bandwidth_mbit, sl_error *error) {
     int result = 0;
     for (int i = 0; i < 2 && result == 0; i++) {
         r->platform[i].bandwidth_mbit = bandwidth_mbit;
-        result = sl_timeline_seconds(&seconds[i], r->timeline[i], &r->platform[i], r->rounds, error);
+        result =
+            sl_timeline_seconds(&seconds[i], r->timeline[i], &r->platform[i], r->rounds, error);
     }
     return result != 0 ? result : seconds[0] < seconds[1] * (1 - 1e-12);
 }
@@ -65,7 +67,8 @@ int forecast_pays(pay *out, const sl_timeline *a, const sl_platform *at_a, const
     uint64_t rounds_a = enough_rounds(a), rounds_b = enough_rounds(b);
     r.rounds = rounds_a < rounds_b ? rounds_a : rounds_b;
     double low = LOWEST, high = HIGHEST;
-    int at_low = first_wins(&r, low, error), at_high = at_low < 0 ? at_low : first_wins(&r, high, error);
+    int at_low = first_wins(&r, low, error),
+        at_high = at_low < 0 ? at_low : first_wins(&r, high, error);
     if (at_high < 0)
         return at_high;
     if (at_low == at_high) {

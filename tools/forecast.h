@@ -1,5 +1,5 @@
-/* forecast.h - predicted time: what an experiment's network and a run's measured seconds say about a
- * node's computing. */
+/* forecast.h - predicted time: what an experiment's network and a run's measured seconds say about
+ * a node's computing. */
 #ifndef FORECAST_H
 #define FORECAST_H
 

@@ -8,11 +8,11 @@
 #include "stress.h"
 
 enum { TREE_ROW_LEAVES_MAX = 27 };
-#define ARC_GAP 0.9           /* of a path's circle, in radians */
-#define NESTED 0.56           /* width of what is nested, in steps of the lattice around it */
-#define NESTED_TURN 0.42      /* radians: so that long edges pass beside nodes, not through them */
+#define ARC_GAP 0.9      /* of a path's circle, in radians */
+#define NESTED 0.56      /* width of what is nested, in steps of the lattice around it */
+#define NESTED_TURN 0.42 /* radians: so that long edges pass beside nodes, not through them */
 #define NESTED_SINGLE_TURN 0.6
-#define TREE_HEIGHT 0.8       /* of a tree in rows, by its width */
+#define TREE_HEIGHT 0.8 /* of a tree in rows, by its width */
 
 /* ---- which ---- */
 
@@ -37,7 +37,8 @@ static bool has_leaf_root(const sl_topology *t) {
     return sl_topology_peers(t, 0, &peers) < 2;
 }
 
-/* Sides of length 1 are no dimension; a cube's sides are all 2. One dimension alone is a line or a circle. */
+/* Sides of length 1 are no dimension; a cube's sides are all 2. One dimension alone is a line or a
+ * circle. */
 static void take_sides(layout *l, const sl_topology_spec *d, sl_family family) {
     for (uint32_t k = 0; k < d->side_count; k++)
         if (d->sides[k] > 1)
@@ -53,13 +54,20 @@ static const struct {
     sl_family family;
     layout_kind kind;
 } usual[] = {
-    {SL_FAMILY_RING, LAYOUT_CIRCLE},          {SL_FAMILY_COMPLETE, LAYOUT_CIRCLE},
-    {SL_FAMILY_CIRCULANT, LAYOUT_CIRCLE},     {SL_FAMILY_SYMMETRIC_EXPONENTIAL, LAYOUT_CIRCLE},
-    {SL_FAMILY_WATTS_STROGATZ, LAYOUT_CIRCLE}, {SL_FAMILY_U_EQUISTATIC, LAYOUT_CIRCLE},
-    {SL_FAMILY_PATH, LAYOUT_ARC},             {SL_FAMILY_STAR, LAYOUT_HUB},
-    {SL_FAMILY_WHEEL, LAYOUT_HUB},            {SL_FAMILY_COMPLETE_BIPARTITE, LAYOUT_COLUMNS},
-    {SL_FAMILY_GRID, LAYOUT_LATTICE},         {SL_FAMILY_TORUS, LAYOUT_LATTICE},
-    {SL_FAMILY_HYPERCUBE, LAYOUT_LATTICE},    {SL_FAMILY_ONE_PEER_HYPERCUBE, LAYOUT_LATTICE},
+    {SL_FAMILY_RING, LAYOUT_CIRCLE},
+    {SL_FAMILY_COMPLETE, LAYOUT_CIRCLE},
+    {SL_FAMILY_CIRCULANT, LAYOUT_CIRCLE},
+    {SL_FAMILY_SYMMETRIC_EXPONENTIAL, LAYOUT_CIRCLE},
+    {SL_FAMILY_WATTS_STROGATZ, LAYOUT_CIRCLE},
+    {SL_FAMILY_U_EQUISTATIC, LAYOUT_CIRCLE},
+    {SL_FAMILY_PATH, LAYOUT_ARC},
+    {SL_FAMILY_STAR, LAYOUT_HUB},
+    {SL_FAMILY_WHEEL, LAYOUT_HUB},
+    {SL_FAMILY_COMPLETE_BIPARTITE, LAYOUT_COLUMNS},
+    {SL_FAMILY_GRID, LAYOUT_LATTICE},
+    {SL_FAMILY_TORUS, LAYOUT_LATTICE},
+    {SL_FAMILY_HYPERCUBE, LAYOUT_LATTICE},
+    {SL_FAMILY_ONE_PEER_HYPERCUBE, LAYOUT_LATTICE},
     {SL_FAMILY_K_ARY_TREE, LAYOUT_TREE},
 };
 
@@ -85,9 +93,11 @@ layout layout_choose(const sl_topology *t) {
 /* ---- where ---- */
 
 static void place_circle(layout_point *points, uint32_t first, uint32_t n, double gap) {
-    double turn = n > 1 ? (2 * M_PI - gap) / (gap > 0 ? n - 1 : n) : 0, start = gap > 0 ? M_PI / 2 + gap / 2 : -M_PI / 2;
+    double turn = n > 1 ? (2 * M_PI - gap) / (gap > 0 ? n - 1 : n) : 0,
+           start = gap > 0 ? M_PI / 2 + gap / 2 : -M_PI / 2;
     for (uint32_t i = first; i < n + first; i++)
-        points[i] = (layout_point){cos(start + turn * (i - first)), sin(start + turn * (i - first))};
+        points[i] =
+            (layout_point){cos(start + turn * (i - first)), sin(start + turn * (i - first))};
 }
 
 /* On a circle in the order in which the one cycle leads from node to node. */
@@ -111,7 +121,8 @@ static void place_columns(layout_point *points, uint32_t part, uint32_t n) {
     }
 }
 
-/* Dimensions two by two, down and right, from the outermost to the innermost: each pair nested between the steps of the one before, and turned against it. */
+/* Dimensions two by two, down and right, from the outermost to the innermost: each pair nested
+ * between the steps of the one before, and turned against it. */
 static void place_lattice(layout_point *points, const layout *l, uint32_t n) {
     layout_point steps[SL_SIDES_MAX];
     double step = 1, angle = 0;
@@ -122,7 +133,8 @@ static void place_lattice(layout_point *points, const layout *l, uint32_t n) {
             step *= NESTED / (longest - 1);
             angle += single ? NESTED_SINGLE_TURN : NESTED_TURN;
         }
-        layout_point right = {step * cos(angle), -step * sin(angle)}, down = {step * sin(angle), step * cos(angle)};
+        layout_point right = {step * cos(angle), -step * sin(angle)},
+                     down = {step * sin(angle), step * cos(angle)};
         steps[d] = single ? right : down;
         if (!single)
             steps[d + 1] = right;
@@ -176,7 +188,8 @@ static void tree_grow(tree *r, const sl_topology *t) {
     }
 }
 
-/* Leaves in the order in which a walk around the tree meets them, parents above the middle of their children. */
+/* Leaves in the order in which a walk around the tree meets them, parents above the middle of their
+ * children. */
 static void tree_spread(tree *r, const sl_topology *t, uint32_t i) {
     const uint32_t *peers;
     uint32_t degree = sl_topology_peers(t, i, &peers), children = 0;
@@ -193,15 +206,19 @@ static void tree_spread(tree *r, const sl_topology *t, uint32_t i) {
 static void tree_place(layout_point *points, const tree *r, uint32_t n) {
     bool rows = r->leaves <= TREE_ROW_LEAVES_MAX;
     for (uint32_t i = 0; i < n; i++) {
-        double across = r->across[i] / r->leaves, down = (double)r->depth[i] / r->deepest, angle = 2 * M_PI * across;
-        points[i] = rows ? (layout_point){across, TREE_HEIGHT * down} : (layout_point){down * sin(angle), -down * cos(angle)};
+        double across = r->across[i] / r->leaves, down = (double)r->depth[i] / r->deepest,
+               angle = 2 * M_PI * across;
+        points[i] = rows ? (layout_point){across, TREE_HEIGHT * down}
+                         : (layout_point){down * sin(angle), -down * cos(angle)};
     }
 }
 
 static int place_tree(layout_point *points, const sl_topology *t, sl_error *error) {
     uint32_t n = sl_topology_nodes(t), *numbers = calloc(3 * (size_t)n, sizeof *numbers);
     tree r = {numbers, numbers + n, numbers + 2 * (size_t)n, calloc(n, sizeof(double)), 0, 0};
-    int result = numbers && r.across ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the picture of %u nodes", n);
+    int result = numbers && r.across
+                     ? 0
+                     : sl_fail(error, SL_ENOMEM, "out of memory for the picture of %u nodes", n);
     if (result == 0) {
         tree_grow(&r, t);
         tree_spread(&r, t, 0);
@@ -233,7 +250,9 @@ static void walk_from(uint16_t *hops, uint32_t *queue, const sl_topology *t, uin
 static int place_by_distances(layout_point *points, const sl_topology *t, sl_error *error) {
     uint32_t n = sl_topology_nodes(t), *queue = malloc(n * sizeof *queue);
     uint16_t *hops = malloc((size_t)n * n * sizeof *hops);
-    int result = queue && hops ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the picture of %u nodes", n);
+    int result = queue && hops
+                     ? 0
+                     : sl_fail(error, SL_ENOMEM, "out of memory for the picture of %u nodes", n);
     for (uint32_t i = 0; result == 0 && i < n; i++)
         walk_from(hops + (size_t)i * n, queue, t, i);
     if (result == 0)
@@ -256,14 +275,16 @@ static void fit(layout_point *points, uint32_t n) {
     }
     double side = fmax(right - left, bottom - top), scale = side > 0 ? 1 / side : 0;
     for (uint32_t i = 0; i < n; i++)
-        points[i] = (layout_point){0.5 + scale * (points[i].x - (left + right) / 2), 0.5 + scale * (points[i].y - (top + bottom) / 2)};
+        points[i] = (layout_point){0.5 + scale * (points[i].x - (left + right) / 2),
+                                   0.5 + scale * (points[i].y - (top + bottom) / 2)};
 }
 
 int layout_place(layout_point *points, const layout *l, const sl_topology *t, sl_error *error) {
     uint32_t n = sl_topology_nodes(t);
     int result = 0;
     if (n > LAYOUT_NODES_MAX)
-        return sl_fail(error, SL_EINVAL, "%u nodes are too many to be shown one by one; at most %u", n, LAYOUT_NODES_MAX);
+        return sl_fail(error, SL_EINVAL, "%u nodes are too many to be shown one by one; at most %u",
+                       n, LAYOUT_NODES_MAX);
     switch (l->kind) {
     case LAYOUT_CIRCLE:
         place_circle(points, 0, n, 0);

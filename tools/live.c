@@ -13,7 +13,7 @@ typedef struct live_run {
     float *models; /* (nodes, d) recorded last */
     bool quiet;
     uint64_t rounds[FLEET_MAX]; /* under way, by rank */
-    sl_error error; /* of the board */
+    sl_error error;             /* of the board */
     sl_error cause; /* quiet: what the agent said that failed on its own, not because of another */
 } live_run;
 
@@ -38,8 +38,8 @@ static int on_report(void *context, uint32_t rank, const report *told) {
     live_run *r = context;
     const float *x = on_model(r, rank);
     if (told->type == REPORT_PARAMETERS)
-        return sl_folder_parameters(r->board->folder, told->round, rank, x, r->trial->task.dimension,
-                                    told->weight, &r->error);
+        return sl_folder_parameters(r->board->folder, told->round, rank, x,
+                                    r->trial->task.dimension, told->weight, &r->error);
     sl_record record = told->record;
     record.rank = rank;
     return board_record(r->board, &record, x, &r->error);
@@ -97,9 +97,11 @@ int live_run_agents(board *b, const char *path, bool quiet, sl_summary *summary,
     r->trial = b->trial;
     r->quiet = quiet;
     r->models = calloc((size_t)b->trial->nodes * b->trial->task.dimension, sizeof *r->models);
-    int result = r->models != NULL ? 0
-                                   : sl_fail(error, SL_ENOMEM, "out of memory for the models of %u nodes with %zu parameters each", b->trial->nodes,
-                                             b->trial->task.dimension);
+    int result = r->models != NULL
+                     ? 0
+                     : sl_fail(error, SL_ENOMEM,
+                               "out of memory for the models of %u nodes with %zu parameters each",
+                               b->trial->nodes, b->trial->task.dimension);
     if (result == 0)
         result = run_fleet(r, path, summary, error);
     free(r->models);

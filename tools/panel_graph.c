@@ -1,16 +1,17 @@
-/* panel_graph.c - the graph of a topology: nodes and edges, a schedule phase by phase, a large one as the pattern of its matrix; see picture.h. */
+/* panel_graph.c - the graph of a topology: nodes and edges, a schedule phase by phase, a large one
+ * as the pattern of its matrix; see picture.h. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "picture.h"
 
 enum { PHASES_SHOWN = 8, CELLS_A_SIDE = 120, SHADES = 5 };
-#define LABEL_HEIGHT 20  /* above each phase */
+#define LABEL_HEIGHT 20 /* above each phase */
 #define RADIUS_MAX 13
 #define RADIUS_MIN 1.4
-#define LABEL_MIN 7      /* size of the smallest numbers that can be read */
-#define BEND 0.13        /* of an edge that has a reverse to make room for, by its length */
-#define STUB 0.45        /* of an edge that wraps around: how far it is seen, in steps of the lattice */
+#define LABEL_MIN 7 /* size of the smallest numbers that can be read */
+#define BEND 0.13   /* of an edge that has a reverse to make room for, by its length */
+#define STUB 0.45   /* of an edge that wraps around: how far it is seen, in steps of the lattice */
 
 /* One drawing of the graph; weight_max over all phases. */
 typedef struct drawing {
@@ -23,14 +24,16 @@ typedef struct drawing {
 static svg_point at(const drawing *d, uint32_t i) {
     double side = fmin(d->b.width, d->b.height) - 2 * d->margin;
     layout_point p = d->f->points[i];
-    return (svg_point){d->b.x + d->b.width / 2 + side * (p.x - 0.5), d->b.y + d->b.height / 2 + side * (p.y - 0.5)};
+    return (svg_point){d->b.x + d->b.width / 2 + side * (p.x - 0.5),
+                       d->b.y + d->b.height / 2 + side * (p.y - 0.5)};
 }
 
 static double nearest_pair(const picture *f) {
     double nearest = INFINITY;
     for (uint32_t i = 0; i < sl_topology_nodes(f->topology); i++)
         for (uint32_t j = 0; j < i; j++)
-            nearest = fmin(nearest, hypot(f->points[i].x - f->points[j].x, f->points[i].y - f->points[j].y));
+            nearest = fmin(nearest,
+                           hypot(f->points[i].x - f->points[j].x, f->points[i].y - f->points[j].y));
     return nearest;
 }
 
@@ -61,19 +64,25 @@ static svg_point between(svg_point a, svg_point b, double share) {
 }
 
 /* The head of an arrow that comes from `from` and touches the node around `to`. */
-static void arrow_head(const drawing *d, svg_point from, svg_point to, double width, const char *colour) {
+static void arrow_head(const drawing *d, svg_point from, svg_point to, double width,
+                       const char *colour) {
     double length = hypot(to.x - from.x, to.y - from.y), size = fmin(4 + 2 * width, 0.35 * length);
     if (length <= d->radius)
         return;
-    svg_point tip = between(to, from, (d->radius + 0.5) / length), base = between(to, from, (d->radius + 0.5 + size) / length);
-    svg_point side = {0.42 * size * (to.y - from.y) / length, 0.42 * size * (from.x - to.x) / length};
-    svg_point head[] = {tip, {base.x + side.x, base.y + side.y}, {base.x - side.x, base.y - side.y}};
+    svg_point tip = between(to, from, (d->radius + 0.5) / length),
+              base = between(to, from, (d->radius + 0.5 + size) / length);
+    svg_point side = {0.42 * size * (to.y - from.y) / length,
+                      0.42 * size * (from.x - to.x) / length};
+    svg_point head[] = {
+        tip, {base.x + side.x, base.y + side.y}, {base.x - side.x, base.y - side.y}};
     svg_polyline(d->s, head, 3, true, &(svg_paint){.fill = colour});
 }
 
 /* An edge seen by both its ends: as wide at each as the weight that this end gives the other. */
-static void both_ways(const drawing *d, svg_point a, svg_point b, double weight_a, double weight_b) {
-    double wide_a = line_width(d, weight_a) / 2, wide_b = line_width(d, weight_b) / 2, length = hypot(b.x - a.x, b.y - a.y);
+static void both_ways(const drawing *d, svg_point a, svg_point b, double weight_a,
+                      double weight_b) {
+    double wide_a = line_width(d, weight_a) / 2, wide_b = line_width(d, weight_b) / 2,
+           length = hypot(b.x - a.x, b.y - a.y);
     if (fabs(weight_a - weight_b) <= SL_STOCHASTIC_TOLERANCE) {
         svg_line(d->s, a, b, &(svg_paint){.stroke = line_colour(weight_a), .width = 2 * wide_a});
         return;
@@ -83,12 +92,14 @@ static void both_ways(const drawing *d, svg_point a, svg_point b, double weight_
                            {b.x + wide_b * normal.x, b.y + wide_b * normal.y},
                            {b.x - wide_b * normal.x, b.y - wide_b * normal.y},
                            {a.x - wide_a * normal.x, a.y - wide_a * normal.y}};
-    svg_polyline(d->s, outline, 4, true, &(svg_paint){.fill = line_colour(fmin(weight_a, weight_b))});
+    svg_polyline(d->s, outline, 4, true,
+                 &(svg_paint){.fill = line_colour(fmin(weight_a, weight_b))});
 }
 
 /* Instead of a line across the whole picture, its two ends. */
 static void wrap_around(const drawing *d, svg_point a, svg_point b, uint32_t steps, double weight) {
-    svg_paint paint = {.stroke = line_colour(weight), .width = line_width(d, weight), .dash = "3 2.5"};
+    svg_paint paint = {
+        .stroke = line_colour(weight), .width = line_width(d, weight), .dash = "3 2.5"};
     double share = STUB / steps;
     svg_line(d->s, a, between(a, b, -share), &paint);
     svg_line(d->s, b, between(b, a, -share), &paint);
@@ -152,11 +163,14 @@ static void edges(const drawing *d, uint64_t round) {
 /* With their numbers, if the longest can be read. */
 static void nodes(const drawing *d) {
     uint32_t count = sl_topology_nodes(d->f->topology);
-    double digits = snprintf(NULL, 0, "%u", count - 1), size = fmin(SMALL_SIZE, d->radius * fmin(1.02, 2.7 / digits));
+    double digits = snprintf(NULL, 0, "%u", count - 1),
+           size = fmin(SMALL_SIZE, d->radius * fmin(1.02, 2.7 / digits));
     svg_font font = {.size = size, .colour = "#ffffff", .anchor = SVG_MIDDLE};
     for (uint32_t i = 0; i < count; i++) {
         svg_point p = at(d, i);
-        svg_circle(d->s, p, d->radius, &(svg_paint){.fill = BLUE, .stroke = "#ffffff", .width = fmin(1.2, d->radius / 5)});
+        svg_circle(
+            d->s, p, d->radius,
+            &(svg_paint){.fill = BLUE, .stroke = "#ffffff", .width = fmin(1.2, d->radius / 5)});
         if (size >= LABEL_MIN)
             svg_text(d->s, (svg_point){p.x, p.y + 0.35 * font.size}, &font, "%u", i);
     }
@@ -167,20 +181,29 @@ static bool wraps_somewhere(const picture *f) {
     bool wraps = false;
     for (uint32_t d = 0; d < f->layout.side_count; d++)
         wraps = wraps || f->layout.sides[d] > 2;
-    return wraps && f->layout.kind == LAYOUT_LATTICE && sl_topology_description(f->topology)->family == SL_FAMILY_TORUS;
+    return wraps && f->layout.kind == LAYOUT_LATTICE &&
+           sl_topology_description(f->topology)->family == SL_FAMILY_TORUS;
 }
 
 /* Of a lattice, in its width. */
 static double longest_step(const picture *f) {
-    uint32_t side = f->layout.sides[0] > f->layout.sides[1] ? f->layout.sides[0] : f->layout.sides[1];
+    uint32_t side =
+        f->layout.sides[0] > f->layout.sides[1] ? f->layout.sides[0] : f->layout.sides[1];
     return 1 / (side - 1 + 2 * STUB);
 }
 
 static drawing fitted(svg *s, const picture *f, box b, uint64_t lines) {
     drawing d = {.s = s, .f = f, .b = b};
     double side = fmin(b.width, b.height), weight_min;
-    d.radius = sl_topology_nodes(f->topology) > 1 ? fmax(RADIUS_MIN, fmin(RADIUS_MAX * side / 480 + 2, 0.31 * side * nearest_pair(f))) : RADIUS_MAX;
-    d.width_max = fmin(d.radius / 2, lines < 60 ? 4.5 : lines < 200 ? 3 : lines < 1000 ? 1.6 : 0.8) * (side < 300 ? 0.75 : 1) * (f->structure.directed ? 0.7 : 1);
+    d.radius =
+        sl_topology_nodes(f->topology) > 1
+            ? fmax(RADIUS_MIN, fmin(RADIUS_MAX * side / 480 + 2, 0.31 * side * nearest_pair(f)))
+            : RADIUS_MAX;
+    d.width_max = fmin(d.radius / 2, lines < 60     ? 4.5
+                                     : lines < 200  ? 3
+                                     : lines < 1000 ? 1.6
+                                                    : 0.8) *
+                  (side < 300 ? 0.75 : 1) * (f->structure.directed ? 0.7 : 1);
     d.margin = d.radius + 2 + (wraps_somewhere(f) ? STUB * side * longest_step(f) : 0);
     weight_range(f->topology, &weight_min, &d.weight_max);
     return d;
@@ -196,14 +219,17 @@ static void union_of_phases(const drawing *d) {
         uint32_t count = sl_topology_peers(t, i, &peers);
         for (uint32_t e = 0; e < count; e++)
             if (i < peers[e])
-                svg_line(d->s, at(d, i), at(d, peers[e]), &(svg_paint){.stroke = FAINT, .width = fmin(1.2, d->width_max)});
+                svg_line(d->s, at(d, i), at(d, peers[e]),
+                         &(svg_paint){.stroke = FAINT, .width = fmin(1.2, d->width_max)});
     }
 }
 
 /* The phases in rows, the last row in the middle, all of them together in the last place. */
 static void small_multiples(svg *s, const picture *f, box b) {
-    uint32_t period = sl_topology_period(f->topology), shown = period < PHASES_SHOWN ? period : PHASES_SHOWN, cells = shown + 1;
-    uint32_t columns = (uint32_t)ceil(sqrt(cells)), rows = (cells + columns - 1) / columns, last = cells - (rows - 1) * columns;
+    uint32_t period = sl_topology_period(f->topology),
+             shown = period < PHASES_SHOWN ? period : PHASES_SHOWN, cells = shown + 1;
+    uint32_t columns = (uint32_t)ceil(sqrt(cells)), rows = (cells + columns - 1) / columns,
+             last = cells - (rows - 1) * columns;
     double width = b.width / columns, height = b.height / rows;
     svg_font font = {.size = SMALL_SIZE, .colour = MUTED, .anchor = SVG_MIDDLE};
     for (uint32_t c = 0; c < cells; c++) {
@@ -216,7 +242,8 @@ static void small_multiples(svg *s, const picture *f, box b) {
             svg_text(s, label, &font, "round %u", c + 1);
             edges(&d, c + 1);
         } else {
-            svg_text(s, label, &font, shown < period ? "all %u rounds (%u more)" : "all %u rounds", period, period - shown);
+            svg_text(s, label, &font, shown < period ? "all %u rounds (%u more)" : "all %u rounds",
+                     period, period - shown);
             union_of_phases(&d);
         }
         nodes(&d);
@@ -233,7 +260,8 @@ static uint32_t *count_cells(const sl_topology *t, uint32_t side, uint32_t *most
         for (uint32_t i = 0; i < n; i++) {
             sl_row row = sl_topology_in(t, k, i);
             for (uint32_t e = 0; e < row.count; e++) {
-                uint32_t *cell = &counts[(uint64_t)i * side / n * side + (uint64_t)row.peers[e] * side / n];
+                uint32_t *cell =
+                    &counts[(uint64_t)i * side / n * side + (uint64_t)row.peers[e] * side / n];
                 *most = ++*cell > *most ? *cell : *most;
             }
         }
@@ -248,7 +276,8 @@ static uint32_t shade(uint32_t count, uint32_t most) {
 }
 
 static void pattern(svg *s, const picture *f, box b) {
-    static const char *const shades[SHADES + 1] = {NULL, "#c5d5e6", "#95b3d1", "#6690ba", "#2a6496", "#163d5e"};
+    static const char *const shades[SHADES + 1] = {NULL,      "#c5d5e6", "#95b3d1",
+                                                   "#6690ba", "#2a6496", "#163d5e"};
     uint32_t n = sl_topology_nodes(f->topology), side = n < CELLS_A_SIDE ? n : CELLS_A_SIDE, most;
     uint32_t *counts = count_cells(f->topology, side, &most);
     double cell = fmin(b.width, b.height) / side;
@@ -258,10 +287,12 @@ static void pattern(svg *s, const picture *f, box b) {
             for (end = j + 1; end < side && shade(counts[i * side + end], most) == level;)
                 end++;
             if (level > 0)
-                svg_rectangle(s, (svg_point){b.x + j * cell, b.y + i * cell}, (end - j) * cell, cell, &(svg_paint){.fill = shades[level]});
+                svg_rectangle(s, (svg_point){b.x + j * cell, b.y + i * cell}, (end - j) * cell,
+                              cell, &(svg_paint){.fill = shades[level]});
         }
     free(counts);
-    svg_rectangle(s, (svg_point){b.x, b.y}, side * cell, side * cell, &(svg_paint){.stroke = FAINT, .width = 1});
+    svg_rectangle(s, (svg_point){b.x, b.y}, side * cell, side * cell,
+                  &(svg_paint){.stroke = FAINT, .width = 1});
 }
 
 /* ---- all together ---- */
@@ -288,13 +319,17 @@ void panel_graph_legend(svg *s, const picture *f, svg_point at) {
     svg_number(low, min);
     svg_number(high, max);
     if (f->points == NULL)
-        svg_text(s, at, &font, "pattern of W: receivers down, senders to the right; darker where there are more edges");
+        svg_text(s, at, &font,
+                 "pattern of W: receivers down, senders to the right; darker where there are more "
+                 "edges");
     else if (max == 0)
         svg_text(s, at, &font, "one node");
     else if (max - min <= SL_STOCHASTIC_TOLERANCE)
-        svg_text(s, at, &font, "every edge weighs %s%s%s", high, f->structure.directed ? "; arrows point at the receiver" : "",
+        svg_text(s, at, &font, "every edge weighs %s%s%s", high,
+                 f->structure.directed ? "; arrows point at the receiver" : "",
                  wraps_somewhere(f) ? "; dashed edges wrap around" : "");
     else
-        svg_text(s, at, &font, "line width: weight, %s to %s%s%s", low, high, f->structure.directed ? "; arrows point at the receiver" : "",
+        svg_text(s, at, &font, "line width: weight, %s to %s%s%s", low, high,
+                 f->structure.directed ? "; arrows point at the receiver" : "",
                  wraps_somewhere(f) ? "; dashed edges wrap around" : "");
 }

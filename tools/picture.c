@@ -5,7 +5,8 @@
 #include "picture.h"
 #include "starling/rng.h"
 
-/* Random starts that are averaged, and what averaging them may cost: edges times rounds times starts. */
+/* Random starts that are averaged, and what averaging them may cost: edges times rounds times
+ * starts. */
 enum { STARTS = 8, WORST_ROUNDS_MAX = 400, SEED = 1 };
 /* All eigenvalues take a second for as many nodes. */
 enum { SYMMETRIC_NODES_MAX = 1000, GENERAL_NODES_MAX = 400 };
@@ -86,9 +87,13 @@ static void gossip_begin(gossip *g) {
 
 static int gossip_run(picture *f, uint32_t rounds, sl_error *error) {
     size_t size = (size_t)sl_topology_nodes(f->topology) * COLUMNS;
-    gossip g = {f->topology, calloc(size, sizeof(double)), calloc(size, sizeof(double)), !f->stochastic.row};
+    gossip g = {f->topology, calloc(size, sizeof(double)), calloc(size, sizeof(double)),
+                !f->stochastic.row};
     f->random = calloc((size_t)rounds + 1, sizeof *f->random);
-    int result = g.x && g.next && f->random ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for averaging over %u rounds", rounds);
+    int result =
+        g.x && g.next && f->random
+            ? 0
+            : sl_fail(error, SL_ENOMEM, "out of memory for averaging over %u rounds", rounds);
     if (result == 0) {
         gossip_begin(&g);
         double first = disagreement(&g);
@@ -105,7 +110,8 @@ static int gossip_run(picture *f, uint32_t rounds, sl_error *error) {
 /* ---- curves ---- */
 
 static int gather_worst(picture *f, sl_error *error) {
-    uint32_t period = sl_topology_period(f->topology), most = WORST_ROUNDS_MAX > 2 * period ? WORST_ROUNDS_MAX : 2 * period;
+    uint32_t period = sl_topology_period(f->topology),
+             most = WORST_ROUNDS_MAX > 2 * period ? WORST_ROUNDS_MAX : 2 * period;
     double enough = ceil(f->rounds) + period;
     uint32_t rounds = enough < most ? (uint32_t)enough : most;
     f->worst = calloc(rounds, sizeof *f->worst);
@@ -114,7 +120,8 @@ static int gather_worst(picture *f, sl_error *error) {
     int result = sl_topology_product_errors(f->worst, rounds, f->topology, error);
     while (result == 0 && f->worst_count < rounds && !isnan(f->worst[f->worst_count]))
         f->worst_count++;
-    return result != 0 ? result : sl_topology_exact_after(&f->exact_after, f->topology, most, error);
+    return result != 0 ? result
+                       : sl_topology_exact_after(&f->exact_after, f->topology, most, error);
 }
 
 static int gather_curves(picture *f, sl_error *error) {
@@ -128,7 +135,8 @@ static int gather_curves(picture *f, sl_error *error) {
     if (f->exact_after > 0)
         f->rho_round = 0;
     f->rounds = sl_rounds_along(f->worst, f->worst_count, period, gap_round, CURVE_FLOOR);
-    double work = (f->traffic.messages + sl_topology_nodes(f->topology)) * STARTS, shown = isfinite(f->rounds) ? fmax(f->rounds + 1, 4) : 100;
+    double work = (f->traffic.messages + sl_topology_nodes(f->topology)) * STARTS,
+           shown = isfinite(f->rounds) ? fmax(f->rounds + 1, 4) : 100;
     return gossip_run(f, (uint32_t)fmin(shown, fmax(1, RANDOM_WORK / work)), error);
 }
 
@@ -144,7 +152,9 @@ static int gather_points(picture *f, sl_error *error) {
 }
 
 int picture_gather(picture *out, const sl_topology *topology, sl_error *error) {
-    picture f = {.topology = topology, .stochastic = sl_topology_stochasticity(topology), .traffic = sl_topology_traffic(topology)};
+    picture f = {.topology = topology,
+                 .stochastic = sl_topology_stochasticity(topology),
+                 .traffic = sl_topology_traffic(topology)};
     int result = sl_topology_structure(&f.structure, topology, error);
     if (result == 0)
         result = gather_spectrum(&f, error);

@@ -1,4 +1,5 @@
-/* picture.h - the panels of a topology's picture: the graph, its spectrum, and how fast it agrees. Drawn by `starling topology draw`. */
+/* picture.h - the panels of a topology's picture: the graph, its spectrum, and how fast it agrees.
+ * Drawn by `starling topology draw`. */
 #ifndef PICTURE_H
 #define PICTURE_H
 
@@ -29,13 +30,14 @@ typedef struct picture {
     sl_stochasticity stochastic;
     sl_traffic traffic;
     sl_spectrum spectrum;
-    double *real, *imaginary;  /* (nodes) NULL: too many nodes */
+    double *real, *imaginary; /* (nodes) NULL: too many nodes */
     layout layout;
-    layout_point *points;      /* (nodes) NULL: nodes are not shown one by one */
-    double rho_round;          /* rho, of a schedule per round */
-    double rounds;             /* until the error of the worst start is at most CURVE_FLOOR; infinite: never */
-    uint32_t exact_after;      /* rounds; 0: never exact */
-    double *worst, *random;    /* errors after round 1, 2, ...: of the worst start (worst_count), of random ones (random_count) */
+    layout_point *points; /* (nodes) NULL: nodes are not shown one by one */
+    double rho_round;     /* rho, of a schedule per round */
+    double rounds; /* until the error of the worst start is at most CURVE_FLOOR; infinite: never */
+    uint32_t exact_after;   /* rounds; 0: never exact */
+    double *worst, *random; /* errors after round 1, 2, ...: of the worst start (worst_count), of
+                               random ones (random_count) */
     uint32_t worst_count, random_count;
 } picture;
 

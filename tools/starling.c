@@ -77,6 +77,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return finish(commands[i].main(argc - 1, argv + 1));
-    complain("unknown command '%s'; one of run, agent, sim, compare, devices, check, topology (starling --help)", argv[1]);
+    complain("unknown command '%s'; one of run, agent, sim, compare, devices, check, topology "
+             "(starling --help)",
+             argv[1]);
     return TOOL_USAGE;
 }

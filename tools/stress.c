@@ -8,8 +8,10 @@ enum { POWER_STEPS = 60, SWEEPS_MAX = 300 };
 #define SETTLED 1e-4 /* of a step in the graph, per sweep and node */
 #define NUDGE 1e-3   /* tells apart nodes that scaling puts on the same spot */
 
-/* target = -1/2 C (hops squared) C times v, C = I - J: the matrix of classical scaling, never stored. */
-static void multiply_scaling(double *target, const double *v, const uint16_t *hops, const double *row_means, uint32_t n) {
+/* target = -1/2 C (hops squared) C times v, C = I - J: the matrix of classical scaling, never
+ * stored. */
+static void multiply_scaling(double *target, const double *v, const uint16_t *hops,
+                             const double *row_means, uint32_t n) {
     double sum = 0, weighted = 0, mean = 0;
     for (uint32_t j = 0; j < n; j++) {
         sum += v[j];
@@ -42,7 +44,8 @@ static double normalize(double *v, uint32_t n) {
 }
 
 /* The axis (n) of largest spread that is orthogonal to `first` (or NULL), in its true length. */
-static void scaling_axis(double *axis, double *spare, const double *first, const uint16_t *hops, const double *row_means, uint32_t n) {
+static void scaling_axis(double *axis, double *spare, const double *first, const uint16_t *hops,
+                         const double *row_means, uint32_t n) {
     double length = 0;
     for (uint32_t i = 0; i < n; i++)
         axis[i] = (i * 0.6180339887498949) - floor(i * 0.6180339887498949) - 0.5;
@@ -63,7 +66,8 @@ static void scaling_axis(double *axis, double *spare, const double *first, const
 }
 
 static void scale(layout_point *points, double *work, const uint16_t *hops, uint32_t n) {
-    double *means = work, *first = work + n, *second = work + 2 * (size_t)n, *spare = work + 3 * (size_t)n;
+    double *means = work, *first = work + n, *second = work + 2 * (size_t)n,
+           *spare = work + 3 * (size_t)n;
     for (uint32_t i = 0; i < n; i++) {
         means[i] = 0;
         for (uint32_t j = 0; j < n; j++)
@@ -85,8 +89,10 @@ static double settle(layout_point *points, const uint16_t *hops, uint32_t n, uin
     for (uint32_t j = 0; j < n; j++) {
         if (j == i)
             continue;
-        double d = hops[(size_t)i * n + j], dx = points[i].x - points[j].x, dy = points[i].y - points[j].y;
-        double apart = sqrt(dx * dx + dy * dy), pull = apart > 0 ? d / apart : 0, weight = 1 / (d * d);
+        double d = hops[(size_t)i * n + j], dx = points[i].x - points[j].x,
+               dy = points[i].y - points[j].y;
+        double apart = sqrt(dx * dx + dy * dy), pull = apart > 0 ? d / apart : 0,
+               weight = 1 / (d * d);
         x += weight * (points[j].x + pull * dx);
         y += weight * (points[j].y + pull * dy);
         total += weight;
@@ -111,7 +117,8 @@ static void lay_flat(layout_point *points, uint32_t n) {
     }
     double angle = 0.5 * atan2(2 * xy, xx - yy), c = cos(angle), s = sin(angle);
     for (uint32_t i = 0; i < n; i++)
-        points[i] = (layout_point){c * points[i].x + s * points[i].y, c * points[i].y - s * points[i].x};
+        points[i] =
+            (layout_point){c * points[i].x + s * points[i].y, c * points[i].y - s * points[i].x};
 }
 
 int stress_place(layout_point *points, const uint16_t *hops, uint32_t nodes, sl_error *error) {

@@ -20,7 +20,11 @@ enum { TEXT_MAX = 512 };
 
 static void put_escaped(svg *s, const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
-        const char *entity = text[i] == '&' ? "&amp;" : text[i] == '<' ? "&lt;" : text[i] == '>' ? "&gt;" : text[i] == '"' ? "&quot;" : NULL;
+        const char *entity = text[i] == '&'   ? "&amp;"
+                             : text[i] == '<' ? "&lt;"
+                             : text[i] == '>' ? "&gt;"
+                             : text[i] == '"' ? "&quot;"
+                                              : NULL;
         if (entity != NULL)
             fputs(entity, s->file);
         else if ((unsigned char)text[i] >= ' ') /* XML has no room for control characters */
@@ -65,7 +69,8 @@ static void put_paint(svg *s, const svg_paint *p) {
     fputs("/>\n", s->file);
 }
 
-int svg_open(svg **out, const char *path, double width, double height, const char *title, const char *description, sl_error *error) {
+int svg_open(svg **out, const char *path, double width, double height, const char *title,
+             const char *description, sl_error *error) {
     svg *s = calloc(1, sizeof *s);
     if (s != NULL)
         s->path = strdup(path);
@@ -80,8 +85,12 @@ int svg_open(svg **out, const char *path, double width, double height, const cha
         free(s);
         return sl_fail(error, SL_EFILE, "%s: cannot be written: %s", path, strerror(why));
     }
-    fprintf(s->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" role=\"img\" "
-                     "font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" stroke-linejoin=\"round\">\n<title>", width, height, width, height);
+    fprintf(s->file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g "
+            "%g\" role=\"img\" "
+            "font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" "
+            "stroke-linejoin=\"round\">\n<title>",
+            width, height, width, height);
     put_escaped(s, title, strlen(title));
     fputs("</title>\n<desc>", s->file);
     put_escaped(s, description, strlen(description));
@@ -100,7 +109,9 @@ int svg_close(svg **picture, sl_error *error) {
     errno = 0;
     bool written = !ferror(s->file);
     written = fclose(s->file) == 0 && written;
-    int result = written ? 0 : sl_fail(error, SL_EFILE, "%s: cannot be written: %s", s->path, errno ? strerror(errno) : "some of it is lost");
+    int result = written ? 0
+                         : sl_fail(error, SL_EFILE, "%s: cannot be written: %s", s->path,
+                                   errno ? strerror(errno) : "some of it is lost");
     free(s->path);
     free(s);
     return result;
@@ -132,7 +143,8 @@ void svg_rectangle(svg *s, svg_point corner, double width, double height, const 
     put_paint(s, paint);
 }
 
-void svg_polyline(svg *s, const svg_point *points, size_t count, bool closed, const svg_paint *paint) {
+void svg_polyline(svg *s, const svg_point *points, size_t count, bool closed,
+                  const svg_paint *paint) {
     fputs("<path d=\"", s->file);
     for (size_t i = 0; i < count; i++) {
         fputc(i == 0 ? 'M' : 'L', s->file);
@@ -153,14 +165,17 @@ void svg_curve(svg *s, svg_point a, svg_point control, svg_point b, const svg_pa
     put_paint(s, paint);
 }
 
-/* Pieces "^{..}" and "_{..}" become smaller spans that are shifted, and shifted back by the next piece. */
+/* Pieces "^{..}" and "_{..}" become smaller spans that are shifted, and shifted back by the next
+ * piece. */
 static void put_pieces(svg *s, const char *text, double size) {
     double shift = 0;
     while (*text != '\0') {
         bool raised = strncmp(text, "^{", 2) == 0, lowered = strncmp(text, "_{", 2) == 0;
         double target = raised ? -RAISED * size : lowered ? LOWERED * size : 0;
         const char *start = raised || lowered ? text + 2 : text, *end = start;
-        while (*end != '\0' && (raised || lowered ? *end != '}' : strncmp(end, "^{", 2) != 0 && strncmp(end, "_{", 2) != 0))
+        while (*end != '\0' &&
+               (raised || lowered ? *end != '}'
+                                  : strncmp(end, "^{", 2) != 0 && strncmp(end, "_{", 2) != 0))
             end++;
         fputs("<tspan", s->file);
         if (target != shift)
@@ -176,7 +191,8 @@ static void put_pieces(svg *s, const char *text, double size) {
 }
 
 void svg_text(svg *s, svg_point at, const svg_font *font, const char *format, ...) {
-    static const char *const anchors[] = {[SVG_START] = "start", [SVG_MIDDLE] = "middle", [SVG_END] = "end"};
+    static const char *const anchors[] = {
+        [SVG_START] = "start", [SVG_MIDDLE] = "middle", [SVG_END] = "end"};
     char text[TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
@@ -186,7 +202,8 @@ void svg_text(svg *s, svg_point at, const svg_font *font, const char *format, ..
     put_attribute(s, "x", at.x);
     put_attribute(s, "y", at.y);
     put_attribute(s, "font-size", font->size);
-    fprintf(s->file, " fill=\"%s\" text-anchor=\"%s\"%s>", font->colour, anchors[font->anchor], font->bold ? " font-weight=\"bold\"" : "");
+    fprintf(s->file, " fill=\"%s\" text-anchor=\"%s\"%s>", font->colour, anchors[font->anchor],
+            font->bold ? " font-weight=\"bold\"" : "");
     if (strstr(text, "^{") != NULL || strstr(text, "_{") != NULL)
         put_pieces(s, text, font->size);
     else
@@ -207,7 +224,8 @@ void svg_number(char text[SVG_NUMBER_MAX], double value) {
     else if (exponent >= 4 && exponent < 6)
         snprintf(text, SVG_NUMBER_MAX, "%s%.0f", sign, size);
     else
-        snprintf(text, SVG_NUMBER_MAX, "%s%.3g·10^{%s%d}", sign, size / pow(10, exponent), exponent < 0 ? "−" : "", abs(exponent));
+        snprintf(text, SVG_NUMBER_MAX, "%s%.3g·10^{%s%d}", sign, size / pow(10, exponent),
+                 exponent < 0 ? "−" : "", abs(exponent));
 }
 
 void svg_begin_group(svg *s, const char *name) {

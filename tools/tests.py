@@ -46,7 +46,9 @@ class Counts:
         self.passed += passed
         self.failed += len(failed)
         self.skipped += len(skipped)
-        print(f"{label}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped ({seconds:.1f} s)")
+        print(
+            f"{label}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped ({seconds:.1f} s)"
+        )
         for name in skipped:
             print(f"  skipped {name}")
         for name in failed:
@@ -64,9 +66,17 @@ def parse(text):
 def call(command, timeout, env=None, cwd=ROOT):
     """(exit code, output, seconds); 124 when it took too long."""
     began = time.monotonic()
-    child = subprocess.Popen(command, cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                             start_new_session=True)
+    child = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         output, _ = child.communicate(timeout=timeout)
         code = child.returncode
@@ -87,7 +97,12 @@ def build(counts, folder, options, env=None, targets=()):
         code, output, _ = call(["meson", "setup", folder, ROOT, *options], 120, env)
     if code == 0:
         code, output, _ = call(["meson", "compile", "-C", folder, *targets], 900)
-    counts.take(f"build {name}", [("ok" if code == 0 else "not ok", "build " + name)], output, time.monotonic() - began)
+    counts.take(
+        f"build {name}",
+        [("ok" if code == 0 else "not ok", "build " + name)],
+        output,
+        time.monotonic() - began,
+    )
     return code == 0
 
 
@@ -98,8 +113,11 @@ def run_program(label, command, timeout, env):
         code, output, seconds = call(command, timeout, {**(env or {}), "CK_TAP_LOG_FILE_NAME": tap})
         text = open(tap, errors="replace").read() if os.path.exists(tap) else output
     skips = [name for kind, name in parse(output) if kind == "skip" and name]
-    results = [(kind, name) for kind, name in parse(text)
-               if kind != "skip" and not any(skip.split(":")[0] in name for skip in skips)]
+    results = [
+        (kind, name)
+        for kind, name in parse(text)
+        if kind != "skip" and not any(skip.split(":")[0] in name for skip in skips)
+    ]
     results += [("skip", name) for name in skips]
     if code == 77 and not results:
         results = [("skip", label)]
@@ -118,16 +136,27 @@ def run_programs(counts, programs, at_once):
 
 
 def meson_tests(folder, prefix, env=None):
-    listing = subprocess.run(["meson", "introspect", folder, "--tests"], capture_output=True, text=True, check=True)
-    return [(f"{prefix} {test['name']}", test["cmd"], test["timeout"] or 300, {**test["env"], **(env or {})})
-            for test in json.loads(listing.stdout)]
+    listing = subprocess.run(
+        ["meson", "introspect", folder, "--tests"], capture_output=True, text=True, check=True
+    )
+    return [
+        (
+            f"{prefix} {test['name']}",
+            test["cmd"],
+            test["timeout"] or 300,
+            {**test["env"], **(env or {})},
+        )
+        for test in json.loads(listing.stdout)
+    ]
 
 
 def scripts(folder, pattern, prefix, env=None, timeout=600):
     starling = os.path.join(folder, "tools", "starling")
-    return [(f"{prefix} {os.path.basename(script)}", [sys.executable, script, starling], timeout, env)
-            for script in sorted(glob.glob(os.path.join(ROOT, pattern)))
-            if not os.path.basename(script).startswith("_")]  # shared by the others
+    return [
+        (f"{prefix} {os.path.basename(script)}", [sys.executable, script, starling], timeout, env)
+        for script in sorted(glob.glob(os.path.join(ROOT, pattern)))
+        if not os.path.basename(script).startswith("_")
+    ]  # shared by the others
 
 
 def headers(counts):
@@ -137,30 +166,76 @@ def headers(counts):
     for header in sorted(glob.glob(os.path.join(ROOT, "include", "starling", "*.h"))):
         for compiler, standard in (("gcc", "c11"), ("g++", "c++11")):
             language = "c" if compiler == "gcc" else "c++"
-            code, output, _ = call([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
-                                    "-I", os.path.join(ROOT, "include"), header], 60)
-            results.append(("ok" if code == 0 else "not ok", f"{os.path.basename(header)} alone in {language}"))
+            code, output, _ = call(
+                [
+                    compiler,
+                    "-x",
+                    language,
+                    f"-std={standard}",
+                    "-Wall",
+                    "-Wextra",
+                    "-Werror",
+                    "-fsyntax-only",
+                    "-I",
+                    os.path.join(ROOT, "include"),
+                    header,
+                ],
+                60,
+            )
+            results.append(
+                ("ok" if code == 0 else "not ok", f"{os.path.basename(header)} alone in {language}")
+            )
             log += output
     counts.take("headers", results, log, time.monotonic() - began)
 
 
 def sanitized(counts):
-    options = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized", "-Dwerror=true", "-Dcuda=disabled"]
+    options = [
+        "-Db_sanitize=address,undefined",
+        "-Db_lundef=false",
+        "-Dbuildtype=debugoptimized",
+        "-Dwerror=true",
+        "-Dcuda=disabled",
+    ]
     if not build(counts, SANITIZED, options):
         return
     env = {**SANITIZER_ENV, "CK_FORK": "no", "STARLING_QUICK": "1"}
-    run_programs(counts, meson_tests(SANITIZED, "sanitized unit", env)
-                 + scripts(SANITIZED, "tests/parity/*.py", "sanitized parity", env), os.cpu_count())
+    run_programs(
+        counts,
+        meson_tests(SANITIZED, "sanitized unit", env)
+        + scripts(SANITIZED, "tests/parity/*.py", "sanitized parity", env),
+        os.cpu_count(),
+    )
 
 
 def threads(counts):
     """The emulated device's streams are threads (gpu/emulated_stream.h): operations without an order between them are a race that ThreadSanitizer reports."""
-    options = ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbuildtype=debugoptimized", "-Dwerror=true", "-Dcuda=disabled"]
-    if not build(counts, THREADS, options, None, ["tools/starling", "checkvec", "starling-emulated", "starling-other"]):
+    options = [
+        "-Db_sanitize=thread",
+        "-Db_lundef=false",
+        "-Dbuildtype=debugoptimized",
+        "-Dwerror=true",
+        "-Dcuda=disabled",
+    ]
+    if not build(
+        counts,
+        THREADS,
+        options,
+        None,
+        ["tools/starling", "checkvec", "starling-emulated", "starling-other"],
+    ):
         return
     env = {"TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "STARLING_QUICK": "1"}
-    run_programs(counts, [program for program in meson_tests(THREADS, "threads unit", env) if program[0].endswith(" checkvec")]
-                 + scripts(THREADS, "tests/parity/test_devices.py", "threads parity", env), 1)
+    run_programs(
+        counts,
+        [
+            program
+            for program in meson_tests(THREADS, "threads unit", env)
+            if program[0].endswith(" checkvec")
+        ]
+        + scripts(THREADS, "tests/parity/test_devices.py", "threads parity", env),
+        1,
+    )
 
 
 def fuzz(counts):
@@ -169,8 +244,14 @@ def fuzz(counts):
     if shutil.which("clang") is None:
         counts.take("fuzz", [("skip", f"{name}: no clang here") for name in names])
         return
-    options = ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized",
-               "-Dc_args=-fsanitize=fuzzer-no-link", "-Dcuda=disabled"]
+    options = [
+        "-Dfuzz=true",
+        "-Db_sanitize=address,undefined",
+        "-Db_lundef=false",
+        "-Dbuildtype=debugoptimized",
+        "-Dc_args=-fsanitize=fuzzer-no-link",
+        "-Dcuda=disabled",
+    ]
     if not build(counts, FUZZ, options, {"CC": "clang"}, names):
         return
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -180,10 +261,17 @@ def fuzz(counts):
 
 def fuzz_one(name):
     corpus = os.path.join(FUZZ, "corpus", name)
-    seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name[len("fuzz_"):])
+    seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name[len("fuzz_") :])
     os.makedirs(corpus, exist_ok=True)
-    command = [os.path.join(FUZZ, "tests", "fuzz", name), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
-               "-rss_limit_mb=2048", "-max_len=65536", f"-artifact_prefix={FUZZ}/{name}-", corpus]
+    command = [
+        os.path.join(FUZZ, "tests", "fuzz", name),
+        f"-max_total_time={FUZZ_SECONDS}",
+        "-timeout=10",
+        "-rss_limit_mb=2048",
+        "-max_len=65536",
+        f"-artifact_prefix={FUZZ}/{name}-",
+        corpus,
+    ]
     return call(command + [seeds] * os.path.isdir(seeds), FUZZ_SECONDS + 120, SANITIZER_ENV)
 
 
@@ -202,7 +290,9 @@ def main():
         if "parity" in wanted:
             run_programs(counts, scripts(WORK, "tests/parity/*.py", "parity"), os.cpu_count())
         if "chaos" in wanted:
-            run_programs(counts, scripts(WORK, "tests/chaos/*.py", "chaos"), 1)  # they set time limits
+            run_programs(
+                counts, scripts(WORK, "tests/chaos/*.py", "chaos"), 1
+            )  # they set time limits
     if "sanitized" in wanted:
         sanitized(counts)
     if "threads" in wanted:

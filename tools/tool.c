@@ -84,7 +84,8 @@ int take_whole(uint64_t *out, const char *name, const char *text, uint64_t min, 
     errno = 0;
     unsigned long long value = strtoull(text, &end, 0);
     if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < min || value > max) {
-        complain("--%s %s: expected a whole number from %llu to %llu", name, text, (unsigned long long)min, (unsigned long long)max);
+        complain("--%s %s: expected a whole number from %llu to %llu", name, text,
+                 (unsigned long long)min, (unsigned long long)max);
         return TOOL_USAGE;
     }
     *out = value;
@@ -109,7 +110,9 @@ int take_link(link_profile *out, const char *text) {
     bool good = end != NULL && end != colon + 1 && *end == '\0' && l.bandwidth_mbit > 0 &&
                 l.bandwidth_mbit <= 1e9 && l.latency_ms >= 0 && l.latency_ms <= 1e6;
     if (!good) {
-        complain("--link %s: expected MBIT:MS, bandwidth in Mbit/s above 0 and latency in ms, such as 100:5", text);
+        complain("--link %s: expected MBIT:MS, bandwidth in Mbit/s above 0 and latency in ms, such "
+                 "as 100:5",
+                 text);
         return TOOL_USAGE;
     }
     *out = l;
@@ -233,8 +236,8 @@ int trial_open(trial *out, const options *o, sl_error *error) {
         result = sl_learner_open(&t.learner, t.experiment, error);
     if (result == 0) {
         t.task = sl_learner_task(t.learner);
-        result = sl_algorithm_fit(&t.fit, &t.experiment->algorithm, t.experiment->topology, t.experiment->optimizer.momentum > 0, t.task.dimension,
-                                  error);
+        result = sl_algorithm_fit(&t.fit, &t.experiment->algorithm, t.experiment->topology,
+                                  t.experiment->optimizer.momentum > 0, t.task.dimension, error);
     }
     if (result != 0) {
         trial_close(&t);
@@ -262,9 +265,11 @@ void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const cha
     if (sl_folder_rescue(folder, rank, &round, &error) != 0)
         complain("%s", error.text);
     else if (round > 0 && rank < 0)
-        snprintf(kept, sizeof kept, ", the averaged model of round %llu as model-last.npy", (unsigned long long)round);
+        snprintf(kept, sizeof kept, ", the averaged model of round %llu as model-last.npy",
+                 (unsigned long long)round);
     else if (round > 0)
-        snprintf(kept, sizeof kept, ", the model of round %llu as model-%lld-last.npy", (unsigned long long)round, (long long)rank);
+        snprintf(kept, sizeof kept, ", the model of round %llu as model-%lld-last.npy",
+                 (unsigned long long)round, (long long)rank);
     complain("%s; what was recorded is in %s%s", why, path, kept);
 }
 

@@ -52,7 +52,8 @@ enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4, OPTION_COMPARE = 8 };
 int options_parse(options *out, int argc, char **argv, unsigned allowed);
 void options_close(options *o);
 
-/* The value of one option, for commands with options of their own: TOOL_OK, or TOOL_USAGE with an error line written. */
+/* The value of one option, for commands with options of their own: TOOL_OK, or TOOL_USAGE with an
+ * error line written. */
 int take_whole(uint64_t *out, const char *name, const char *text, uint64_t min, uint64_t max);
 int take_link(link_profile *out, const char *text);
 
@@ -74,8 +75,9 @@ int trial_find_path(const trial *t, const options *o, sl_error *error);
 /* What sl_algorithm_fit warns of, to standard error. */
 void trial_warn(const trial *t);
 
-/* After a run that failed: writes the model that its folder, at `path`, remembers as the last finite one (rank -1: the averaged one), and says in one line why the
- * run failed and what there is of it. */
+/* After a run that failed: writes the model that its folder, at `path`, remembers as the last
+ * finite one (rank -1: the averaged one), and says in one line why the run failed and what there is
+ * of it. */
 void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const char *path);
 
 /* --out, or runs/NAME-YYYYmmdd-HHMMSS[SUFFIX], into path. */

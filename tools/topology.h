@@ -1,4 +1,5 @@
-/* topology.h - the subcommands of `starling topology`: each takes its own arguments, argv[0] being its name, and returns an exit code. */
+/* topology.h - the subcommands of `starling topology`: each takes its own arguments, argv[0] being
+ * its name, and returns an exit code. */
 #ifndef TOPOLOGY_H
 #define TOPOLOGY_H
 

@@ -1,4 +1,5 @@
-/* topology_analyse.c - `starling topology analyse`: everything that is known of a topology, and whether it is good enough. */
+/* topology_analyse.c - `starling topology analyse`: everything that is known of a topology, and
+ * whether it is good enough. */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -12,16 +13,20 @@
 #include "topology_report.h"
 
 static const char help[] =
-    "usage: starling topology analyse FILE [--json] [--require CONDITION ...] [--parameters D] [--links FILE] [--epsilon E] [--spectrum]\n"
+    "usage: starling topology analyse FILE [--json] [--require CONDITION ...] [--parameters D] "
+    "[--links FILE] [--epsilon E] [--spectrum]\n"
     "\n"
-    "Says of the topology in FILE, a topology or an experiment, what kind of matrix W is, how the graph hangs together, how fast averaging with it agrees, and\n"
+    "Says of the topology in FILE, a topology or an experiment, what kind of matrix W is, how the "
+    "graph hangs together, how fast averaging with it agrees, and\n"
     "what a round costs. Families for which formulas are known may have up to 1000000000 nodes.\n"
     "\n"
     "  --json               all of it as JSON, numbers with 17 digits\n"
     "  --require CONDITION  exit code 1 unless it holds; may be repeated\n"
     "  --parameters D       of the model, for the cost (default 1000000)\n"
-    "  --links FILE         bandwidth and latency between nodes, for times (default: an experiment's network.*)\n"
-    "  --epsilon E          consensus error to be reached, as a fraction of the first (default 0.001)\n"
+    "  --links FILE         bandwidth and latency between nodes, for times (default: an "
+    "experiment's network.*)\n"
+    "  --epsilon E          consensus error to be reached, as a fraction of the first (default "
+    "0.001)\n"
     "  --spectrum           all eigenvalues\n"
     "  --help               this text\n"
     "\n"
@@ -88,10 +93,14 @@ static int take_option(request *r, int which) {
 }
 
 static int take_arguments(request *r, int argc, char **argv) {
-    static const struct option accepted[] = {
-        {"json", no_argument, NULL, 'j'},        {"require", required_argument, NULL, 'r'}, {"parameters", required_argument, NULL, 'p'},
-        {"links", required_argument, NULL, 'l'}, {"epsilon", required_argument, NULL, 'e'}, {"spectrum", no_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},        {0}};
+    static const struct option accepted[] = {{"json", no_argument, NULL, 'j'},
+                                             {"require", required_argument, NULL, 'r'},
+                                             {"parameters", required_argument, NULL, 'p'},
+                                             {"links", required_argument, NULL, 'l'},
+                                             {"epsilon", required_argument, NULL, 'e'},
+                                             {"spectrum", no_argument, NULL, 's'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {0}};
     *r = (request){.parameters = 1000000, .epsilon = 1e-3};
     argv[0] = (char *)"starling"; /* what getopt puts before its error lines */
     int which;
@@ -99,7 +108,9 @@ static int take_arguments(request *r, int argc, char **argv) {
         if (take_option(r, which) != TOOL_OK)
             return TOOL_USAGE;
     if (!r->help && argc - optind != 1) {
-        complain("topology analyse takes exactly one file, %d given (starling topology analyse --help)", argc - optind);
+        complain(
+            "topology analyse takes exactly one file, %d given (starling topology analyse --help)",
+            argc - optind);
         return TOOL_USAGE;
     }
     r->file = argv[optind];
@@ -122,10 +133,13 @@ static void subject_close(subject *s) {
     sl_links_close(&s->links);
 }
 
-/* Described, and not more, when it is too large. What is wrong with a file is told by whoever reads it in full. */
+/* Described, and not more, when it is too large. What is wrong with a file is told by whoever reads
+ * it in full. */
 static bool is_too_large(const char *path, sl_topology_spec *spec) {
     json_t *root = json_load_file(path, 0, NULL);
-    char *text = json_integer_value(json_object_get(root, "nodes")) > SL_NODES_MAX ? json_dumps(root, 0) : NULL;
+    char *text = json_integer_value(json_object_get(root, "nodes")) > SL_NODES_MAX
+                     ? json_dumps(root, 0)
+                     : NULL;
     bool large = text != NULL && sl_topology_spec_parse(spec, text, path, NULL) == 0;
     free(text);
     json_decref(root);
@@ -145,7 +159,9 @@ static int open_experiment(subject *s, const char *path, sl_error *error) {
     const sl_network_config *network = &s->experiment->network;
     s->topology = s->experiment->topology;
     sl_link link = {network->bandwidth_mbit, network->latency_ms};
-    return forecast_is_wanted(network) ? sl_links_uniform(&s->links, sl_topology_nodes(s->topology), link, error) : 0;
+    return forecast_is_wanted(network)
+               ? sl_links_uniform(&s->links, sl_topology_nodes(s->topology), link, error)
+               : 0;
 }
 
 static int open_links(subject *s, const request *r, sl_error *error) {
@@ -156,11 +172,13 @@ static int open_links(subject *s, const request *r, sl_error *error) {
     uint32_t nodes = s->topology ? sl_topology_nodes(s->topology) : s->spec.nodes;
     if (result != 0 || sl_links_nodes(s->links) == nodes)
         return result;
-    return sl_fail(error, SL_EINVAL, "%s: nodes: %u, but the topology %s has %u", r->links, sl_links_nodes(s->links), r->file, nodes);
+    return sl_fail(error, SL_EINVAL, "%s: nodes: %u, but the topology %s has %u", r->links,
+                   sl_links_nodes(s->links), r->file, nodes);
 }
 
 static int open_subject(subject *s, const request *r, sl_error *error) {
-    int result = is_topology_file(r->file) ? open_topology(s, r->file, error) : open_experiment(s, r->file, error);
+    int result = is_topology_file(r->file) ? open_topology(s, r->file, error)
+                                           : open_experiment(s, r->file, error);
     return result == 0 ? open_links(s, r, error) : result;
 }
 
@@ -188,7 +206,12 @@ static int analyse(const request *r) {
     findings f = {0};
     sl_error error = {0};
     int result = open_subject(&s, r, &error), code = TOOL_USAGE;
-    inquiry asked = {.topology = s.topology, .spec = &s.spec, .links = s.links, .parameters = r->parameters, .epsilon = r->epsilon, .eigenvalues = r->spectrum};
+    inquiry asked = {.topology = s.topology,
+                     .spec = &s.spec,
+                     .links = s.links,
+                     .parameters = r->parameters,
+                     .epsilon = r->epsilon,
+                     .eigenvalues = r->spectrum};
     if (result == 0 && (result = findings_open(&f, &asked, &error)) != 0)
         sl_fail_prefix(&error, result, "%s", r->file);
     if (result == 0 && r->json)

@@ -1,6 +1,7 @@
 /* topology_make.c - `starling topology make`: a family's topology file.
  *
- * The arguments become the JSON object that a file would hold, and the library reads that: names, limits and defaults stand in one place.
+ * The arguments become the JSON object that a file would hold, and the library reads that: names,
+ * limits and defaults stand in one place.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,14 +13,17 @@
 #include "topology.h"
 
 static const char help[] =
-    "usage: starling topology make FAMILY --nodes N [--PARAMETER VALUE ...] [--weights SCHEME [--links FILE]] [--expand] [-o FILE]\n"
+    "usage: starling topology make FAMILY --nodes N [--PARAMETER VALUE ...] [--weights SCHEME "
+    "[--links FILE]] [--expand] [-o FILE]\n"
     "\n"
-    "Draws the graph, checks it and writes its topology file. Lists are written with commas, as in --sides 4,4. Above 1000000 nodes the graph\n"
+    "Draws the graph, checks it and writes its topology file. Lists are written with commas, as in "
+    "--sides 4,4. Above 1000000 nodes the graph\n"
     "is described without being drawn.\n"
     "\n"
     "  --nodes N         how many nodes\n"
     "  --weights SCHEME  the weights (default: the family's own)\n"
-    "  --links FILE      bandwidths between nodes, from which --weights bandwidth follow; they are copied into the topology file\n"
+    "  --links FILE      bandwidths between nodes, from which --weights bandwidth follow; they are "
+    "copied into the topology file\n"
     "  --expand          list all edges with their weights instead of naming the family\n"
     "  -o, --out FILE    where to (default: standard output)\n"
     "  --help            this text and all families\n"
@@ -69,7 +73,8 @@ static int take_family(request *r, const char *name) {
 
 /* Values are numbers, lists and names; none looks like an option. */
 static bool has_value(int i, int argc, char **argv) {
-    return i + 1 < argc && (argv[i + 1][0] != '-' || isdigit((unsigned char)argv[i + 1][1]) || strcmp(argv[i + 1], "-") == 0);
+    return i + 1 < argc && (argv[i + 1][0] != '-' || isdigit((unsigned char)argv[i + 1][1]) ||
+                            strcmp(argv[i + 1], "-") == 0);
 }
 
 static int take_arguments(request *r, int argc, char **argv) {
@@ -106,14 +111,17 @@ static int make(char **out, const request *r, sl_error *error) {
     char *json = json_dumps(r->description, 0);
     sl_topology_spec spec;
     sl_topology *topology = NULL;
-    int result = json == NULL ? sl_fail(error, SL_ENOMEM, "out of memory") : sl_topology_spec_parse(&spec, json, "topology make", error);
+    int result = json == NULL ? sl_fail(error, SL_ENOMEM, "out of memory")
+                              : sl_topology_spec_parse(&spec, json, "topology make", error);
     bool described = result == 0 && spec.nodes > SL_NODES_MAX && !r->expand;
     if (result == 0 && !described)
         result = sl_topology_parse(&topology, json, "topology make", error);
     free(json);
     if (result != 0)
         return result;
-    *out = described ? sl_topology_spec_json(&spec) : r->expand ? sl_topology_json_expanded(topology) : sl_topology_json(topology);
+    *out = described   ? sl_topology_spec_json(&spec)
+           : r->expand ? sl_topology_json_expanded(topology)
+                       : sl_topology_json(topology);
     sl_topology_close(&topology);
     return *out ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }
@@ -140,7 +148,8 @@ static void print_help(void) {
     free(families);
     printf("\nweights, each also as lazy-..., which is half of it and half of the identity:\n");
     for (int i = 0; i < SL_WEIGHTINGS; i++)
-        printf("  %-22s %s\n", sl_weighting_name((sl_weighting)i, false), sl_weighting_meaning((sl_weighting)i));
+        printf("  %-22s %s\n", sl_weighting_name((sl_weighting)i, false),
+               sl_weighting_meaning((sl_weighting)i));
 }
 
 int topology_make(int argc, char **argv) {

@@ -10,20 +10,27 @@
 #include "topology.h"
 
 static const char help[] =
-    "usage: starling topology rank --nodes N [--links FILE | --link MBIT:MS] [--parameters D] [--epsilon E] [--parallel] [--seed S] [--top K] [--json]\n"
+    "usage: starling topology rank --nodes N [--links FILE | --link MBIT:MS] [--parameters D] "
+    "[--epsilon E] [--parallel] [--seed S] [--top K] [--json]\n"
     "\n"
-    "Opens every family that fits N nodes, with suitable parameters and the weights that agree soonest, and ranks them by the time that gossip averaging takes\n"
-    "until the distance to agreement has shrunk to E, from the worst start: rounds times the time of a round (computing not counted).\n"
+    "Opens every family that fits N nodes, with suitable parameters and the weights that agree "
+    "soonest, and ranks them by the time that gossip averaging takes\n"
+    "until the distance to agreement has shrunk to E, from the worst start: rounds times the time "
+    "of a round (computing not counted).\n"
     "\n"
     "  --nodes N        2 to 10000\n"
-    "  --links FILE     bandwidth and latency of each pair of nodes; also tries to number the nodes along fast links\n"
-    "  --link MBIT:MS   all links alike: bandwidth in Mbit/s and latency in ms (default 10000:0.1)\n"
+    "  --links FILE     bandwidth and latency of each pair of nodes; also tries to number the "
+    "nodes along fast links\n"
+    "  --link MBIT:MS   all links alike: bandwidth in Mbit/s and latency in ms (default "
+    "10000:0.1)\n"
     "  --parameters D   of the model, 4 bytes each (default 1000000)\n"
     "  --epsilon E      above 0 and below 1 (default 0.001)\n"
-    "  --parallel       each edge has a port of its own; otherwise all that a node sends, and all that it receives, shares one\n"
+    "  --parallel       each edge has a port of its own; otherwise all that a node sends, and all "
+    "that it receives, shares one\n"
     "  --seed S         of random graphs (default 1)\n"
     "  --top K          only the best K\n"
-    "  --json           for programs, with the topology of each candidate as a topology file has it\n"
+    "  --json           for programs, with the topology of each candidate as a topology file has "
+    "it\n"
     "  -h, --help       this text\n";
 
 typedef struct request {
@@ -89,11 +96,20 @@ static int take_option(request *r, int which) {
 }
 
 static int take_arguments(request *r, int argc, char **argv) {
-    static const struct option known[] = {
-        {"nodes", required_argument, NULL, 'n'}, {"links", required_argument, NULL, 'l'}, {"link", required_argument, NULL, 'L'}, {"parameters", required_argument, NULL, 'p'},
-        {"epsilon", required_argument, NULL, 'e'}, {"parallel", no_argument, NULL, 'P'}, {"seed", required_argument, NULL, 's'}, {"top", required_argument, NULL, 't'},
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
-    *r = (request){.parameters = 1000000, .top = UINT32_MAX, .link = {.bandwidth_mbit = 10000, .latency_ms = 0.1}};
+    static const struct option known[] = {{"nodes", required_argument, NULL, 'n'},
+                                          {"links", required_argument, NULL, 'l'},
+                                          {"link", required_argument, NULL, 'L'},
+                                          {"parameters", required_argument, NULL, 'p'},
+                                          {"epsilon", required_argument, NULL, 'e'},
+                                          {"parallel", no_argument, NULL, 'P'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"top", required_argument, NULL, 't'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    *r = (request){.parameters = 1000000,
+                   .top = UINT32_MAX,
+                   .link = {.bandwidth_mbit = 10000, .latency_ms = 0.1}};
     sl_rank_defaults(&r->settings);
     argv[0] = (char *)"starling"; /* what getopt puts before its error lines */
     int which;
@@ -103,7 +119,8 @@ static int take_arguments(request *r, int argc, char **argv) {
     if (r->help)
         return TOOL_OK;
     if (argc != optind || r->settings.nodes == 0 || (r->links != NULL && r->linked)) {
-        complain("topology rank takes --nodes N, no file, and one of --links and --link at most (starling topology rank --help)");
+        complain("topology rank takes --nodes N, no file, and one of --links and --link at most "
+                 "(starling topology rank --help)");
         return TOOL_USAGE;
     }
     r->settings.message_bytes = PARAMETER_BYTES * (double)r->parameters;
@@ -113,11 +130,13 @@ static int take_arguments(request *r, int argc, char **argv) {
 /* ---- the table ---- */
 
 static void print_head(void) {
-    printf("%4s  %-25s %-15s %8s %10s %10s %12s %10s %6s  why\n", "", "topology", "weights", "rounds", "MB/round", "s/round", "s to epsilon", "gap", "degree");
+    printf("%4s  %-25s %-15s %8s %10s %10s %12s %10s %6s  why\n", "", "topology", "weights",
+           "rounds", "MB/round", "s/round", "s to epsilon", "gap", "degree");
 }
 
 static const char *weights_of(const sl_candidate *c) {
-    return c->weighting == SL_WEIGHTING_EXPLICIT ? "its own" : sl_weighting_name(c->weighting, false);
+    return c->weighting == SL_WEIGHTING_EXPLICIT ? "its own"
+                                                 : sl_weighting_name(c->weighting, false);
 }
 
 /* "-" where it is not known. */
@@ -160,9 +179,11 @@ static json_t *candidate_json(const sl_candidate *c) {
     char *text = sl_topology_json(c->topology);
     json_t *topology = text != NULL ? json_loads(text, 0, NULL) : NULL;
     free(text);
-    return json_pack("{ss ss so sf sf so so so si sb ss so}", "name", c->name, "weights", weights_of(c), "rounds", number(c->rounds), "bytes", c->bytes,
-                     "round_seconds", c->round_seconds, "seconds", number(c->seconds), "gap", number(c->gap), "exact_after",
-                     c->exact_after > 0 ? json_integer(c->exact_after) : json_null(), "degree_max", (int)c->degree_max, "relabelled", c->relabelled, "why", c->why,
+    return json_pack("{ss ss so sf sf so so so si sb ss so}", "name", c->name, "weights",
+                     weights_of(c), "rounds", number(c->rounds), "bytes", c->bytes, "round_seconds",
+                     c->round_seconds, "seconds", number(c->seconds), "gap", number(c->gap),
+                     "exact_after", c->exact_after > 0 ? json_integer(c->exact_after) : json_null(),
+                     "degree_max", (int)c->degree_max, "relabelled", c->relabelled, "why", c->why,
                      "topology", topology != NULL ? topology : json_null());
 }
 
@@ -174,9 +195,11 @@ static int print_json(const sl_ranking *ranking, size_t count, const request *r)
         json_array_append_new(candidates, candidate_json(sl_ranking_at(ranking, i)));
     for (size_t i = 0; i < note_count; i++)
         json_array_append_new(why, json_string(notes[i]));
-    json_t *root = json_pack("{si sI sf so so}", "nodes", (int)r->settings.nodes, "parameters", (json_int_t)r->parameters, "epsilon", r->settings.epsilon, "candidates",
-                             candidates, "notes", why);
-    int failed = root == NULL || json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0;
+    json_t *root = json_pack("{si sI sf so so}", "nodes", (int)r->settings.nodes, "parameters",
+                             (json_int_t)r->parameters, "epsilon", r->settings.epsilon,
+                             "candidates", candidates, "notes", why);
+    int failed =
+        root == NULL || json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) != 0;
     putchar('\n');
     json_decref(root);
     return failed ? TOOL_FAILED : TOOL_OK;
@@ -188,10 +211,13 @@ static int open_links(sl_links **out, const request *r, sl_error *error) {
     if (r->links != NULL) {
         int result = sl_links_load(out, r->links, error);
         if (result == 0 && sl_links_nodes(*out) != r->settings.nodes)
-            result = sl_fail(error, SL_EINVAL, "%s: has %u nodes, and --nodes is %u; they must be equal", r->links, sl_links_nodes(*out), r->settings.nodes);
+            result =
+                sl_fail(error, SL_EINVAL, "%s: has %u nodes, and --nodes is %u; they must be equal",
+                        r->links, sl_links_nodes(*out), r->settings.nodes);
         return result;
     }
-    return sl_links_uniform(out, r->settings.nodes, (sl_link){r->link.bandwidth_mbit, r->link.latency_ms}, error);
+    return sl_links_uniform(out, r->settings.nodes,
+                            (sl_link){r->link.bandwidth_mbit, r->link.latency_ms}, error);
 }
 
 static int rank(request *r) {
@@ -206,7 +232,8 @@ static int rank(request *r) {
         complain("%s", error.text);
         code = TOOL_USAGE;
     } else {
-        size_t count = sl_ranking_count(ranking) < r->top ? sl_ranking_count(ranking) : (size_t)r->top;
+        size_t count =
+            sl_ranking_count(ranking) < r->top ? sl_ranking_count(ranking) : (size_t)r->top;
         if (r->json)
             code = print_json(ranking, count, r);
         else

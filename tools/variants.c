@@ -1,7 +1,7 @@
 /* variants.c - reads what is to be compared; see variants.h.
  *
- * A file with `variants` is one experiment and what each variant changes in it: "set" holds the changes, as objects that are laid over the
- * experiment's or under dotted keys.
+ * A file with `variants` is one experiment and what each variant changes in it: "set" holds the
+ * changes, as objects that are laid over the experiment's or under dotted keys.
  */
 #include "variants.h"
 
@@ -39,7 +39,8 @@ static variant *add(variants *v, sl_error *error) {
 
 /* The file's name without folder and ending; with a number where another file has the same. */
 static void name_after_file(const variants *v, const char *path, char name[SL_NAME_MAX]) {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path,
+               *dot = strrchr(base, '.');
     int length = (int)(dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base));
     if (length > SL_NAME_MAX - 8)
         length = SL_NAME_MAX - 8;
@@ -65,7 +66,8 @@ static int load_plain(variants *v, const char *path, const options *o, sl_error 
 
 /* ---- changes ---- */
 
-/* The object of this name, made where there is none; text stands for its name: "algorithm": "d-psgd". */
+/* The object of this name, made where there is none; text stands for its name: "algorithm":
+ * "d-psgd". */
 static json_t *group(json_t *object, const char *name) {
     json_t *there = json_object_get(object, name);
     if (json_is_object(there))
@@ -101,24 +103,34 @@ static void lay_over(json_t *object, json_t *changes) {
 
 /* A folder is named after it. */
 static bool is_good_name(const char *name) {
-    return name != NULL && name[0] != '\0' && name[0] != '.' && strlen(name) < SL_NAME_MAX && strchr(name, '/') == NULL;
+    return name != NULL && name[0] != '\0' && name[0] != '.' && strlen(name) < SL_NAME_MAX &&
+           strchr(name, '/') == NULL;
 }
 
-static int check_entry(const variants *v, const char *path, size_t index, json_t *entry, sl_error *error) {
+static int check_entry(const variants *v, const char *path, size_t index, json_t *entry,
+                       sl_error *error) {
     const char *name = json_string_value(json_object_get(entry, "name")), *key;
     json_t *value, *set = json_object_get(entry, "set");
     if (!json_is_object(entry) || !is_good_name(name))
         return sl_fail(error, SL_EINVAL,
-                       "%s: variants[%zu]: must be an object with a \"name\" of 1 to %d bytes, without '/' and not beginning with '.'", path, index,
-                       SL_NAME_MAX - 1);
+                       "%s: variants[%zu]: must be an object with a \"name\" of 1 to %d bytes, "
+                       "without '/' and not beginning with '.'",
+                       path, index, SL_NAME_MAX - 1);
     if (set != NULL && !json_is_object(set))
-        return sl_fail(error, SL_EINVAL, "%s: variant \"%s\": \"set\" must be an object, such as {\"algorithm\": {\"name\": \"choco-sgd\"}}", path, name);
+        return sl_fail(error, SL_EINVAL,
+                       "%s: variant \"%s\": \"set\" must be an object, such as {\"algorithm\": "
+                       "{\"name\": \"choco-sgd\"}}",
+                       path, name);
     json_object_foreach(entry, key, value) {
         if (strcmp(key, "name") != 0 && strcmp(key, "set") != 0 && strcmp(key, "comment") != 0)
-            return sl_fail(error, SL_EINVAL, "%s: variant \"%s\": unknown key \"%.60s\"; there are \"name\" and \"set\"", path, name, key);
+            return sl_fail(
+                error, SL_EINVAL,
+                "%s: variant \"%s\": unknown key \"%.60s\"; there are \"name\" and \"set\"", path,
+                name, key);
     }
     if (find(v, name) != NULL)
-        return sl_fail(error, SL_EINVAL, "%s: variant \"%s\": there is another one of this name", path, name);
+        return sl_fail(error, SL_EINVAL, "%s: variant \"%s\": there is another one of this name",
+                       path, name);
     return 0;
 }
 
@@ -130,7 +142,8 @@ static void folder_of(const char *path, char folder[SL_PATH_MAX]) {
         snprintf(folder, SL_PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-static int load_entry(variants *v, const char *path, json_t *base, json_t *entry, const options *o, sl_error *error) {
+static int load_entry(variants *v, const char *path, json_t *base, json_t *entry, const options *o,
+                      sl_error *error) {
     variant item = {0};
     char folder[SL_PATH_MAX];
     folder_of(path, folder);
@@ -141,7 +154,8 @@ static int load_entry(variants *v, const char *path, json_t *base, json_t *entry
     char *text = json_dumps(changed, JSON_REAL_PRECISION(17));
     json_decref(changed);
     int result = text == NULL ? sl_fail(error, SL_ENOMEM, "%s: out of memory", item.where)
-                              : sl_experiment_parse(&item.experiment, text, item.where, folder, o->overrides, o->override_count, error);
+                              : sl_experiment_parse(&item.experiment, text, item.where, folder,
+                                                    o->overrides, o->override_count, error);
     free(text);
     variant *place = result == 0 ? add(v, error) : NULL;
     if (place != NULL)
@@ -151,9 +165,13 @@ static int load_entry(variants *v, const char *path, json_t *base, json_t *entry
     return place != NULL ? 0 : result != 0 ? result : SL_ENOMEM;
 }
 
-static int load_entries(variants *v, const char *path, json_t *base, json_t *list, const options *o, sl_error *error) {
+static int load_entries(variants *v, const char *path, json_t *base, json_t *list, const options *o,
+                        sl_error *error) {
     if (!json_is_array(list) || json_array_size(list) == 0)
-        return sl_fail(error, SL_EINVAL, "%s: variants: must be a list such as [{\"name\": \"choco\", \"set\": {\"algorithm\": \"choco-sgd\"}}]", path);
+        return sl_fail(error, SL_EINVAL,
+                       "%s: variants: must be a list such as [{\"name\": \"choco\", \"set\": "
+                       "{\"algorithm\": \"choco-sgd\"}}]",
+                       path);
     int result = 0;
     for (size_t i = 0; i < json_array_size(list) && result == 0; i++) {
         json_t *entry = json_array_get(list, i);
@@ -188,7 +206,8 @@ static int load_file(variants *v, const char *path, const options *o, sl_error *
 
 /* ---- what must be the same ---- */
 
-/* The first key in which a and b differ, below `path`, which holds it then; *x and *y what they have there (borrowed, or NULL). */
+/* The first key in which a and b differ, below `path`, which holds it then; *x and *y what they
+ * have there (borrowed, or NULL). */
 static bool find_difference(json_t *a, json_t *b, char path[KEY_TEXT_MAX], json_t **x, json_t **y) {
     *x = a;
     *y = b;
@@ -210,23 +229,29 @@ static bool find_difference(json_t *a, json_t *b, char path[KEY_TEXT_MAX], json_
 }
 
 static void value_text(json_t *value, char out[VALUE_TEXT_MAX + 4]) {
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
+    char *text =
+        value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
     bool cut = text != NULL && strlen(text) > VALUE_TEXT_MAX;
-    snprintf(out, VALUE_TEXT_MAX + 4, "%.*s%s", VALUE_TEXT_MAX, text ? text : "not given", cut ? "..." : "");
+    snprintf(out, VALUE_TEXT_MAX + 4, "%.*s%s", VALUE_TEXT_MAX, text ? text : "not given",
+             cut ? "..." : "");
     free(text);
 }
 
-static int compare_trees(json_t *first, json_t *other, const variant *v, const variant *with, sl_error *error) {
+static int compare_trees(json_t *first, json_t *other, const variant *v, const variant *with,
+                         sl_error *error) {
     static const char *const shared[] = {"data", "model", "topology", "seed", "rounds", "epochs"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
         char path[KEY_TEXT_MAX], mine[VALUE_TEXT_MAX + 4], theirs[VALUE_TEXT_MAX + 4];
         json_t *x, *y;
         snprintf(path, sizeof path, "%s", shared[i]);
-        if (!find_difference(json_object_get(first, shared[i]), json_object_get(other, shared[i]), path, &x, &y))
+        if (!find_difference(json_object_get(first, shared[i]), json_object_get(other, shared[i]),
+                             path, &x, &y))
             continue;
         value_text(x, theirs);
         value_text(y, mine);
-        return sl_fail(error, SL_EINVAL, "%s: %s is %s, but %s in %s; what is compared must have the same data, model, topology, seed and rounds",
+        return sl_fail(error, SL_EINVAL,
+                       "%s: %s is %s, but %s in %s; what is compared must have the same data, "
+                       "model, topology, seed and rounds",
                        v->where, path, mine, theirs, with->where);
     }
     return 0;
@@ -244,7 +269,8 @@ static int check_same(const variants *v, sl_error *error) {
     int result = 0;
     for (size_t i = 1; i < v->count && result == 0; i++) {
         json_t *other = tree_of(v->items[i].experiment);
-        result = first && other ? compare_trees(first, other, &v->items[i], &v->items[0], error) : sl_fail(error, SL_ENOMEM, "out of memory");
+        result = first && other ? compare_trees(first, other, &v->items[i], &v->items[0], error)
+                                : sl_fail(error, SL_ENOMEM, "out of memory");
         json_decref(other);
     }
     json_decref(first);

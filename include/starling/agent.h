@@ -15,7 +15,8 @@ extern "C" {
 
 /* host:port of every rank. */
 typedef struct sl_roster sl_roster;
-/* One line per rank, in order: "host:port", or "rank host:port"; empty lines and lines that begin with # are skipped. Errors name file and line. */
+/* One line per rank, in order: "host:port", or "rank host:port"; empty lines and lines that begin
+ * with # are skipped. Errors name file and line. */
 int sl_roster_load(sl_roster **out, const char *path, sl_error *error);
 int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_error *error);
 void sl_roster_close(sl_roster **roster);
@@ -25,27 +26,29 @@ uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank);
 
 typedef struct sl_agent_settings {
     const sl_experiment *experiment; /* borrowed for the agent's life, like all below */
-    sl_task task;        /* sl_learner_task(learner), or a training loop of your own */
+    sl_task task;                    /* sl_learner_task(learner), or a training loop of your own */
     uint32_t rank;
-    const char *host;    /* to listen on */
-    uint16_t port;       /* 0: any free one */
-    uint64_t run_id;     /* equal on all agents of a run; 0 when nobody hands one out */
+    const char *host;     /* to listen on */
+    uint16_t port;        /* 0: any free one */
+    uint64_t run_id;      /* equal on all agents of a run; 0 when nobody hands one out */
     sl_observer observer; /* called on the agent's worker thread */
 } sl_agent_settings;
 
 typedef struct sl_agent sl_agent;
 
-/* Will payloads travel straight from GPU memory to GPU memory (transport.gpu_direct)? Else they go through page-locked host memory. SL_EINVAL: "on" demands what
- * cannot be, and why. note: what "auto" stands for, and why; else empty. Opens no device. */
+/* Will payloads travel straight from GPU memory to GPU memory (transport.gpu_direct)? Else they go
+ * through page-locked host memory. SL_EINVAL: "on" demands what cannot be, and why. note: what
+ * "auto" stands for, and why; else empty. Opens no device. */
 #define SL_PATH_NOTE_MAX 512
-int sl_agent_find_path(const sl_experiment *experiment, bool *direct, char note[SL_PATH_NOTE_MAX], sl_error *error);
+int sl_agent_find_path(const sl_experiment *experiment, bool *direct, char note[SL_PATH_NOTE_MAX],
+                       sl_error *error);
 
 /* Opens the provider, registers memory, listens. */
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error);
 /* The port that it listens on. */
 uint16_t sl_agent_port(const sl_agent *agent);
-/* Connects to the neighbours, trains to the last round, says goodbye. Returns within the configured time whatever the peers do; on SL_EPEER the
- * text names the edge and the round. */
+/* Connects to the neighbours, trains to the last round, says goodbye. Returns within the configured
+ * time whatever the peers do; on SL_EPEER the text names the edge and the round. */
 int sl_agent_run(sl_agent *agent, const sl_roster *roster, sl_error *error);
 /* Asks sl_agent_run to end with SL_ESTOPPED; safe in a signal handler and from any thread. */
 void sl_agent_stop(sl_agent *agent);

@@ -1,9 +1,10 @@
 /* algorithm.h - an algorithm is a few vector hooks over a range of elements.
  *
- * Nearly every algorithm is one sentence: publish one (compressed) vector, receive the weighted sum of the neighbours' vectors, settle.
- * An exchange is a list of stages, one published vector each; the node's route cuts a stage into phases (who sends which range to whom):
- * one phase over the topology's edges for gossip, many for a ring all-reduce or servers. Hooks work on [from, from + count), so that
- * adapting, encoding, sending and combining overlap part by part.
+ * Nearly every algorithm is one sentence: publish one (compressed) vector, receive the weighted sum
+ * of the neighbours' vectors, settle. An exchange is a list of stages, one published vector each;
+ * the node's route cuts a stage into phases (who sends which range to whom): one phase over the
+ * topology's edges for gossip, many for a ring all-reduce or servers. Hooks work on [from, from +
+ * count), so that adapting, encoding, sending and combining overlap part by part.
  */
 #ifndef STARLING_ALGORITHM_H
 #define STARLING_ALGORITHM_H
@@ -30,8 +31,10 @@ typedef enum sl_variant {
 
 /* What choco-sgd and dcd-psgd keep of their neighbours' replicas. */
 typedef enum sl_replicas {
-    SL_REPLICAS_SUM,          /* sum_j W_ij xhat_j: one vector whatever the degree, for a W that stays the same */
-    SL_REPLICAS_PER_NEIGHBOUR /* each xhat_j: W may change with the exchange, and every message goes to all neighbours that the schedule ever has */
+    SL_REPLICAS_SUM, /* sum_j W_ij xhat_j: one vector whatever the degree, for a W that stays the
+                        same */
+    SL_REPLICAS_PER_NEIGHBOUR /* each xhat_j: W may change with the exchange, and every message goes
+                                 to all neighbours that the schedule ever has */
 } sl_replicas;
 
 /* A choice that the algorithm makes unless the experiment does. */
@@ -53,7 +56,7 @@ typedef struct sl_algorithm_config {
     uint64_t warmup_rounds;     /* cd-sgd */
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
-    int64_t server;             /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
+    int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* `scaled` and `contractive` are set by sl_algorithm_fit */
     sl_switch scaled, contractive;
 } sl_algorithm_config;
@@ -65,21 +68,22 @@ typedef struct sl_state {
     const sl_vec_ops *vec;
     const sl_algorithm_config *config;
     uint32_t nodes;
-    float *x;                                /* model */
-    float *g;                                /* gradient of this round */
-    float *m;                                /* momentum buffer, NULL when momentum is 0 */
-    float *extra[SL_ALGORITHM_VECTORS_MAX];  /* the algorithm's own */
-    float **replicas;                        /* (replica_count) of in-neighbours: their sum, or one for each in the order of `in` */
+    float *x;                               /* model */
+    float *g;                               /* gradient of this round */
+    float *m;                               /* momentum buffer, NULL when momentum is 0 */
+    float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
+    float **replicas; /* (replica_count) of in-neighbours: their sum, or one for each in the order
+                         of `in` */
     size_t replica_count;
-    float *scratch;                          /* (block) */
-    size_t block;                            /* elements that go through scratch at a time */
-    sl_sgd sgd;                              /* this round's */
-    float step;                              /* consensus_step or eta in use */
-    sl_row in;                               /* in-neighbours of the phase under way, or the last, and their W_ij */
-    float self_weight;                       /* W_ii there */
-    uint64_t round, exchange;                /* from 1; exchange: the one under way, or the last */
+    float *scratch;    /* (block) */
+    size_t block;      /* elements that go through scratch at a time */
+    sl_sgd sgd;        /* this round's */
+    float step;        /* consensus_step or eta in use */
+    sl_row in;         /* in-neighbours of the phase under way, or the last, and their W_ij */
+    float self_weight; /* W_ii there */
+    uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
     double push_sum_weight, next_push_sum_weight;
-    bool serving;                            /* in this phase, the range that comes in is reduced here */
+    bool serving; /* in this phase, the range that comes in is reduced here */
 } sl_state;
 
 /* One part of one node's message. */
@@ -88,7 +92,8 @@ typedef struct sl_part {
     sl_message message;
     uint32_t index;
     sl_payload payload;
-    float weight;  /* W_ij; of the node's own part: W_ii, under servers 1 where it stays here, else 0 */
+    float weight; /* W_ij; of the node's own part: W_ii, under servers 1 where it stays here, else 0
+                   */
     double scalar; /* what the sender's header carries: its push-sum weight */
     size_t base;   /* where the message's first element stands in the vector */
 } sl_part;
@@ -100,21 +105,23 @@ static inline void sl_part_add(const sl_part *p, float factor, float *acc) {
 
 /* The same part of every in-neighbour's message, in neighbour order. */
 typedef struct sl_mix {
-    float self_weight; /* W_ii */
+    float self_weight;    /* W_ii */
     const sl_part *parts; /* (k) */
     size_t k;
 } sl_mix;
 
 /* One published vector of an exchange. Hooks that are NULL do nothing. */
 typedef struct sl_stage {
-    bool plain;     /* never compressed */
-    bool gather;    /* centralized routes: the second half, from where the sums are to everybody */
-    bool in_place;  /* combine overwrites what is being sent: a part waits until it has left */
+    bool plain;    /* never compressed */
+    bool gather;   /* centralized routes: the second half, from where the sums are to everybody */
+    bool in_place; /* combine overwrites what is being sent: a part waits until it has left */
     /* Is there such a stage in this exchange? NULL: in every one. */
     bool (*wanted)(const sl_state *s);
-    /* Before anything of the range is published: of all elements, in a gather stage of those whose sums are here. */
+    /* Before anything of the range is published: of all elements, in a gather stage of those whose
+     * sums are here. */
     void (*prepare)(sl_state *s, size_t from, size_t count);
-    /* The whole vector to publish (elements of the phase's range are read). Exactly one of the two. */
+    /* The whole vector to publish (elements of the phase's range are read). Exactly one of the two.
+     */
     const float *(*vector)(const sl_state *s);
     void (*read)(void *state, size_t from, size_t count, float *out);
     /* The node's own part, right after it was encoded. */
@@ -124,9 +131,14 @@ typedef struct sl_stage {
 } sl_stage;
 
 typedef enum sl_route_kind { SL_ROUTE_TOPOLOGY, SL_ROUTE_RING, SL_ROUTE_SERVER } sl_route_kind;
-typedef enum sl_matrix_need { SL_MATRIX_NONE, SL_MATRIX_COLUMN, SL_MATRIX_DOUBLY, SL_MATRIX_SYMMETRIC } sl_matrix_need;
+typedef enum sl_matrix_need {
+    SL_MATRIX_NONE,
+    SL_MATRIX_COLUMN,
+    SL_MATRIX_DOUBLY,
+    SL_MATRIX_SYMMETRIC
+} sl_matrix_need;
 typedef enum sl_compressor_need {
-    SL_TAKES_IDENTITY,   /* sends vectors as they are */
+    SL_TAKES_IDENTITY, /* sends vectors as they are */
     SL_TAKES_ANY,
     SL_TAKES_UNBIASED,   /* a biased one is warned of */
     SL_TAKES_CONTRACTIVE /* another one is refused */
@@ -134,16 +146,17 @@ typedef enum sl_compressor_need {
 
 typedef struct sl_algorithm {
     const char *name;
-    sl_variant variant;          /* SL_VARIANT_DEFAULT where there is one form only */
+    sl_variant variant; /* SL_VARIANT_DEFAULT where there is one form only */
     sl_route_kind route;
     sl_matrix_need matrix;
-    bool fixed_matrix;           /* keeps sums over neighbours, for which W may not change with the round */
-    bool keeps_replicas;         /* of its neighbours, as algorithm.replicas says */
+    bool fixed_matrix;   /* keeps sums over neighbours, for which W may not change with the round */
+    bool keeps_replicas; /* of its neighbours, as algorithm.replicas says */
     sl_compressor_need compressor;
     bool takes_momentum, takes_local_steps;
-    bool is_periodic;            /* exchanges every `period` rounds */
-    bool keeps_gradient;         /* needs g after its message has been encoded */
-    bool publishes_old_model;    /* the message does not need this round's gradient: exchange and gradient overlap */
+    bool is_periodic;         /* exchanges every `period` rounds */
+    bool keeps_gradient;      /* needs g after its message has been encoded */
+    bool publishes_old_model; /* the message does not need this round's gradient: exchange and
+                                 gradient overlap */
     size_t extra_vectors;
     const sl_stage *stages;
     size_t stage_count;
@@ -157,24 +170,25 @@ typedef struct sl_algorithm {
     const float *(*point)(const sl_state *s); /* where the gradient is taken; NULL: x */
 } sl_algorithm;
 
-/* By name and variant (SL_VARIANT_DEFAULT: the first of that name); NULL with an error that names what exists. */
+/* By name and variant (SL_VARIANT_DEFAULT: the first of that name); NULL with an error that names
+ * what exists. */
 const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
 
 /* What an algorithm will do on this topology with this compressor. */
 #define SL_FIT_TEXT_MAX 1024
 typedef struct sl_fit {
-    sl_algorithm_config config;  /* with the compressor as it will be used */
+    sl_algorithm_config config; /* with the compressor as it will be used */
     sl_quality quality;
-    double step;                 /* consensus_step or eta in use; 0 where there is none */
+    double step; /* consensus_step or eta in use; 0 where there is none */
     bool step_derived;
-    double step_theory;          /* the bound that theory guarantees; NaN where unknown */
+    double step_theory;            /* the bound that theory guarantees; NaN where unknown */
     char warning[SL_FIT_TEXT_MAX]; /* empty: nothing to warn of */
 } sl_fit;
 
-/* Checks that topology, compressor and algorithm suit each other, and derives what was not given. momentum: is there any?
- * dimension 0: not known yet, checks what can be checked without. */
-int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology, bool momentum, size_t dimension,
-                     sl_error *error);
+/* Checks that topology, compressor and algorithm suit each other, and derives what was not given.
+ * momentum: is there any? dimension 0: not known yet, checks what can be checked without. */
+int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology,
+                     bool momentum, size_t dimension, sl_error *error);
 
 /* docs: "d-psgd choco-sgd ...", in order; NULL at the end. */
 const char *sl_algorithm_name(size_t index);

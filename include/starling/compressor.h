@@ -1,11 +1,13 @@
 /* compressor.h - vectors to payloads and back, and what a compressor promises.
  *
- * A codec is a compressor with its parameters, bound to one vector length. A message (one vector, encoded) is cut into parts, one frame
- * each, which are decoded independently of each other; for dense-coded compressors a part covers a range of elements, for sparse ones a
- * range of the message's entries. A message of one part is exactly as long as docs/compressors.md says.
- * Decoding is fused with weighted accumulation, acc += w * decode(payload), never through a dense temporary; encoding reads its input
- * through a source, block by block, so that a difference of two vectors need not be stored either.
- * Random choices are functions of (seed, sender, exchange, stage, element): the receiver computes them again, and they are not sent.
+ * A codec is a compressor with its parameters, bound to one vector length. A message (one vector,
+ * encoded) is cut into parts, one frame each, which are decoded independently of each other; for
+ * dense-coded compressors a part covers a range of elements, for sparse ones a range of the
+ * message's entries. A message of one part is exactly as long as docs/compressors.md says. Decoding
+ * is fused with weighted accumulation, acc += w * decode(payload), never through a dense temporary;
+ * encoding reads its input through a source, block by block, so that a difference of two vectors
+ * need not be stored either. Random choices are functions of (seed, sender, exchange, stage,
+ * element): the receiver computes them again, and they are not sent.
  */
 #ifndef STARLING_COMPRESSOR_H
 #define STARLING_COMPRESSOR_H
@@ -21,16 +23,17 @@
 extern "C" {
 #endif
 
-#define SL_COMPRESSORS(X)                                                                                                          \
-    X(IDENTITY, "identity") X(FLOAT16, "float16") X(BFLOAT16, "bfloat16") X(TOP_K, "top-k") X(RANDOM_K, "random-k") X(QSGD, "qsgd") \
-    X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit") X(TERNGRAD, "terngrad") X(NATURAL, "natural")                                 \
-    X(RANDOM_DROPPING, "random-dropping") X(THRESHOLD, "threshold")
+#define SL_COMPRESSORS(X)                                                                          \
+    X(IDENTITY, "identity")                                                                        \
+    X(FLOAT16, "float16") X(BFLOAT16, "bfloat16") X(TOP_K, "top-k") X(RANDOM_K, "random-k")        \
+        X(QSGD, "qsgd") X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit") X(TERNGRAD, "terngrad")  \
+            X(NATURAL, "natural") X(RANDOM_DROPPING, "random-dropping") X(THRESHOLD, "threshold")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(name, text) SL_COMPRESSOR_##name,
     SL_COMPRESSORS(SL_COMPRESSOR_ENUM)
 #undef SL_COMPRESSOR_ENUM
-    SL_COMPRESSOR_COUNT
+        SL_COMPRESSOR_COUNT
 } sl_compressor_kind;
 
 const char *sl_compressor_name(sl_compressor_kind kind);
@@ -44,7 +47,8 @@ typedef struct sl_compressor_config {
     uint64_t k;         /* top-k, random-k: entries kept; 0: from fraction */
     double fraction;    /* top-k, random-k: k = max(1, round(fraction d)) */
     uint32_t levels;    /* qsgd: s >= 1 */
-    uint32_t bucket;    /* qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector */
+    uint32_t bucket;    /* qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the
+                           whole vector */
     sl_norm norm;       /* qsgd */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T): tau > 0 */
@@ -56,15 +60,16 @@ typedef struct sl_compressor_config {
 /* What theory promises for any input of `dimension` elements. */
 typedef struct sl_quality {
     bool unbiased;
-    double omega;     /* unbiased: E||C(v) - v||^2 <= omega ||v||^2; else infinity */
+    double omega; /* unbiased: E||C(v) - v||^2 <= omega ||v||^2; else infinity */
     bool is_contractive;
-    double delta;     /* contractive: E||C(v) - v||^2 <= (1 - delta) ||v||^2, > 0; else 0 */
+    double delta; /* contractive: E||C(v) - v||^2 <= (1 - delta) ||v||^2, > 0; else 0 */
 } sl_quality;
 
 sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
 /* Bits of one message of `dimension` elements, as documented; random-dropping: expected. */
 double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
-/* Are the parameters possible for this length? Names algorithm.compressor.KEY, the value and what is allowed. */
+/* Are the parameters possible for this length? Names algorithm.compressor.KEY, the value and what
+ * is allowed. */
 int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl_error *error);
 
 typedef struct sl_payload {
@@ -77,24 +82,28 @@ typedef struct sl_message {
     uint64_t seed;
     uint64_t exchange; /* counts exchanges from 1; < 2^40 */
     uint32_t sender;
-    uint32_t stage;    /* of several messages in one exchange, < 65536 */
+    uint32_t stage; /* of several messages in one exchange, < 65536 */
 } sl_message;
 
 typedef struct sl_codec sl_codec;
 
-/* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 4096). SL_EINVAL as sl_compressor_check. */
-int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension, size_t part_bytes, sl_error *error);
-/* The same for a vector of `count` tensors, each compressed on its own; tensor i ends at ends[i], rising. */
-int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends, size_t count, size_t part_bytes,
-                        sl_error *error);
+/* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 4096). SL_EINVAL as
+ * sl_compressor_check. */
+int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension,
+                  size_t part_bytes, sl_error *error);
+/* The same for a vector of `count` tensors, each compressed on its own; tensor i ends at ends[i],
+ * rising. */
+int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends,
+                        size_t count, size_t part_bytes, sl_error *error);
 void sl_codec_close(sl_codec **codec);
-uint32_t sl_codec_parts(const sl_codec *codec);          /* >= 1 */
+uint32_t sl_codec_parts(const sl_codec *codec); /* >= 1 */
 size_t sl_codec_part_bytes_max(const sl_codec *codec);
-/* True when the payload of a vector in memory is the vector's own bytes (identity): no buffer is needed. */
+/* True when the payload of a vector in memory is the vector's own bytes (identity): no buffer is
+ * needed. */
 bool sl_codec_borrows(const sl_codec *codec);
 
-/* Where a vector comes from: memory (`vector`), or, where that is NULL, `read`, which puts elements [from, from + count) into out;
- * count is at most SL_BLOCK, from a multiple of it. */
+/* Where a vector comes from: memory (`vector`), or, where that is NULL, `read`, which puts elements
+ * [from, from + count) into out; count is at most SL_BLOCK, from a multiple of it. */
 enum { SL_BLOCK = 1024 };
 typedef struct sl_source {
     const float *vector;
@@ -104,30 +113,43 @@ typedef struct sl_source {
 
 /* Encodes one message of vectors that `vec` keeps at a time; holds working memory. */
 typedef struct sl_encoder sl_encoder;
-int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error);
+int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec,
+                    sl_error *error);
 void sl_encoder_close(sl_encoder **encoder);
-/* Reads the vector once where the compressor has to see all of it before its first part. SL_EDIVERGED where it saw NaN or infinity. */
+/* Reads the vector once where the compressor has to see all of it before its first part.
+ * SL_EDIVERGED where it saw NaN or infinity. */
 int sl_encoder_begin(sl_encoder *encoder, const sl_message *message, const sl_source *source);
-/* Parts in order 0, 1, ... buffer: sl_codec_part_bytes_max() bytes, aligned to 64 (NULL where it borrows a vector). The vector must be as it was in
- * begin. SL_EDIVERGED as above, SL_ENOMEM or SL_EDEVICE: the device's memory is full, or it has failed (vec->fence says how). */
-int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer, sl_payload *out);
-/* Would that call, for the next part, return without waiting for a device? If not, the bell, an eventfd or 0, rings when it would (sl_flight_ops.mark_passed). */
+/* Parts in order 0, 1, ... buffer: sl_codec_part_bytes_max() bytes, aligned to 64 (NULL where it
+ * borrows a vector). The vector must be as it was in begin. SL_EDIVERGED as above, SL_ENOMEM or
+ * SL_EDEVICE: the device's memory is full, or it has failed (vec->fence says how). */
+int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer,
+                    sl_payload *out);
+/* Would that call, for the next part, return without waiting for a device? If not, the bell, an
+ * eventfd or 0, rings when it would (sl_flight_ops.mark_passed). */
 bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int bell);
 
-/* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each.
- * To be said once, before the first message; buffers given to sl_encoder_part then do not matter. Not said: payloads stay where the vectors are. */
+/* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts *
+ * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each. To be said once, before the first message;
+ * buffers given to sl_encoder_part then do not matter. Not said: payloads stay where the vectors
+ * are. */
 void sl_encoder_stage(sl_encoder *encoder, void *host);
 /* The last part where the vectors are, for a decoder here; until the next one. */
 sl_payload sl_encoder_local(const sl_encoder *encoder);
 
-/* Decodes what one sender sends, message by message, onto vectors that `vec` keeps; holds working memory. */
+/* Decodes what one sender sends, message by message, onto vectors that `vec` keeps; holds working
+ * memory. */
 typedef struct sl_decoder sl_decoder;
-int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error);
+int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec,
+                    sl_error *error);
 void sl_decoder_close(sl_decoder **decoder);
-/* 0, or SL_EPROTO: may these bytes from a peer, in host memory, be decoded as this part of this message? */
-int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint32_t part, sl_payload payload);
-/* acc += weight * decode(payload), both where the vectors are. acc: the whole vector. The payload has been checked. Parts in any order. */
-void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part, sl_payload payload, float weight, float *acc);
+/* 0, or SL_EPROTO: may these bytes from a peer, in host memory, be decoded as this part of this
+ * message? */
+int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint32_t part,
+                     sl_payload payload);
+/* acc += weight * decode(payload), both where the vectors are. acc: the whole vector. The payload
+ * has been checked. Parts in any order. */
+void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part,
+                    sl_payload payload, float weight, float *acc);
 /* The elements that `part` may touch: its range, or everything. */
 void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
 

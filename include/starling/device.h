@@ -1,9 +1,11 @@
-/* device.h - where vectors live: on the CPU, or on a GPU through a plug-in that is opened at run time.
+/* device.h - where vectors live: on the CPU, or on a GPU through a plug-in that is opened at run
+ * time.
  *
- * `device` in an experiment: "cpu", "cuda:N", or "auto" (the first GPU that can be used, else the CPU). The program itself is linked to no GPU
- * library. The plug-in is the file that the environment's STARLING_PLUGIN names, or libstarling-cuda.so: in gpu/ or lib/starling/ beside the
- * program's own folder, or where it was installed. Mixing and compressing give the CPU's bits on any
- * device; gradients of networks differ from the CPU's by rounding.
+ * `device` in an experiment: "cpu", "cuda:N", or "auto" (the first GPU that can be used, else the
+ * CPU). The program itself is linked to no GPU library. The plug-in is the file that the
+ * environment's STARLING_PLUGIN names, or libstarling-cuda.so: in gpu/ or lib/starling/ beside the
+ * program's own folder, or where it was installed. Mixing and compressing give the CPU's bits on
+ * any device; gradients of networks differ from the CPU's by rounding.
  */
 #ifndef STARLING_DEVICE_H
 #define STARLING_DEVICE_H
@@ -27,17 +29,21 @@ typedef struct sl_device_info {
     char reason[SL_DEVICE_TEXT_MAX]; /* why not */
 } sl_device_info;
 
-/* Fills up to `max`, returns how many there are; where there is none, `reason` says why, in one line. */
+/* Fills up to `max`, returns how many there are; where there is none, `reason` says why, in one
+ * line. */
 size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DEVICE_TEXT_MAX]);
 
 /* May `device` say this? SL_EINVAL with what is allowed. */
 int sl_device_check_name(const char *name, sl_error *error);
-/* Can it be had? Opens nothing. SL_EDEVICE: why not. `note`: what "auto" stands for, and why; else empty. */
+/* Can it be had? Opens nothing. SL_EDEVICE: why not. `note`: what "auto" stands for, and why; else
+ * empty. */
 int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error);
-/* The GPU that `name` stands for here; false: it stands for the CPU, or cannot be had. Opens nothing. */
+/* The GPU that `name` stands for here; false: it stands for the CPU, or cannot be had. Opens
+ * nothing. */
 bool sl_device_describe(const char *name, sl_device_info *out);
-/* Its vector operations, which stay valid until the program ends. A program opens one GPU. memory_limit: bytes that this program may take there; 0: as many as
- * there are; the latest call's holds. */
+/* Its vector operations, which stay valid until the program ends. A program opens one GPU.
+ * memory_limit: bytes that this program may take there; 0: as many as there are; the latest call's
+ * holds. */
 int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit, sl_error *error);
 
 #ifdef __cplusplus

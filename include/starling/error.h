@@ -1,8 +1,8 @@
 /* error.h - how every call of Starling fails.
  *
- * A function that can fail returns 0 or a negative SL_E* code, and takes a `sl_error *` (may be NULL)
- * into which it writes one sentence: what failed, where (file, field, peer, round), the offending value,
- * what is allowed, and what to do. Out-parameters stay untouched on failure.
+ * A function that can fail returns 0 or a negative SL_E* code, and takes a `sl_error *` (may be
+ * NULL) into which it writes one sentence: what failed, where (file, field, peer, round), the
+ * offending value, what is allowed, and what to do. Out-parameters stay untouched on failure.
  */
 #ifndef STARLING_ERROR_H
 #define STARLING_ERROR_H
@@ -14,15 +14,15 @@ extern "C" {
 #endif
 
 /*   name         code  meaning                                                     */
-#define SL_ERRORS(X)                                                                 \
-    X(SL_EINVAL, -1, "a value is not allowed")                                       \
-    X(SL_EFILE, -2, "a file is missing, malformed or cannot be read or written")     \
-    X(SL_ENOMEM, -3, "out of memory")                                                \
-    X(SL_ENET, -4, "the network or its provider failed")                             \
-    X(SL_EPEER, -5, "a neighbour died, fell silent or was refused")                  \
-    X(SL_EPROTO, -6, "a peer sent something malformed")                              \
-    X(SL_EDIVERGED, -7, "training diverged: a non-finite number appeared")           \
-    X(SL_ESTOPPED, -8, "stopped on request")                                         \
+#define SL_ERRORS(X)                                                                               \
+    X(SL_EINVAL, -1, "a value is not allowed")                                                     \
+    X(SL_EFILE, -2, "a file is missing, malformed or cannot be read or written")                   \
+    X(SL_ENOMEM, -3, "out of memory")                                                              \
+    X(SL_ENET, -4, "the network or its provider failed")                                           \
+    X(SL_EPEER, -5, "a neighbour died, fell silent or was refused")                                \
+    X(SL_EPROTO, -6, "a peer sent something malformed")                                            \
+    X(SL_EDIVERGED, -7, "training diverged: a non-finite number appeared")                         \
+    X(SL_ESTOPPED, -8, "stopped on request")                                                       \
     X(SL_EDEVICE, -9, "a GPU is missing or failed")
 
 enum {
@@ -41,12 +41,13 @@ typedef struct sl_error {
 /* The general meaning of a code; never NULL. */
 const char *sl_error_meaning(int code);
 
-/* Fills *error (if not NULL) and returns code, so that a failing function can end with `return sl_fail(...)`.
- * An error that is already set is overwritten. */
-int sl_fail(sl_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Fills *error (if not NULL) and returns code, so that a failing function can end with `return
+ * sl_fail(...)`. An error that is already set is overwritten. */
+int sl_fail(sl_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Puts "format: " in front of the text that a callee has left in *error; returns error's code (or `code` if
- * error is NULL). For adding the file name to a parser's complaint. */
+/* Puts "format: " in front of the text that a callee has left in *error; returns error's code (or
+ * `code` if error is NULL). For adding the file name to a parser's complaint. */
 int sl_fail_prefix(sl_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

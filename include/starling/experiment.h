@@ -1,8 +1,8 @@
 /* experiment.h - the experiment file: JSON to one validated struct, handed to everyone.
  *
- * Every key stands in one table in src/config/experiment.c with its type, range, default and help text; unknown keys, wrong types
- * and values out of range are refused with the file, the key, the value and what is allowed. Paths inside the file are relative
- * to the file's own folder.
+ * Every key stands in one table in src/config/experiment.c with its type, range, default and help
+ * text; unknown keys, wrong types and values out of range are refused with the file, the key, the
+ * value and what is allowed. Paths inside the file are relative to the file's own folder.
  */
 #ifndef STARLING_EXPERIMENT_H
 #define STARLING_EXPERIMENT_H
@@ -28,12 +28,36 @@ extern "C" {
 #define SL_RECORD_ROUNDS_MAX 4096
 #define SL_SPEEDS_MAX 4096
 
-typedef enum sl_schedule_kind { SL_SCHEDULE_CONSTANT, SL_SCHEDULE_STEP, SL_SCHEDULE_COSINE } sl_schedule_kind;
-typedef enum sl_model_kind { SL_MODEL_SOFTMAX, SL_MODEL_MLP, SL_MODEL_QUADRATIC, SL_MODEL_LENET5, SL_MODEL_RESNET20, SL_MODEL_LSTM, SL_MODEL_TRANSFORMER } sl_model_kind;
-typedef enum sl_data_kind { SL_DATA_DIGITS, SL_DATA_MNIST, SL_DATA_CIFAR10, SL_DATA_LIBSVM, SL_DATA_TEXT } sl_data_kind;
-typedef enum sl_partition_kind { SL_PARTITION_IID, SL_PARTITION_SHARDS, SL_PARTITION_DIRICHLET, SL_PARTITION_SPEAKERS } sl_partition_kind;
+typedef enum sl_schedule_kind {
+    SL_SCHEDULE_CONSTANT,
+    SL_SCHEDULE_STEP,
+    SL_SCHEDULE_COSINE
+} sl_schedule_kind;
+typedef enum sl_model_kind {
+    SL_MODEL_SOFTMAX,
+    SL_MODEL_MLP,
+    SL_MODEL_QUADRATIC,
+    SL_MODEL_LENET5,
+    SL_MODEL_RESNET20,
+    SL_MODEL_LSTM,
+    SL_MODEL_TRANSFORMER
+} sl_model_kind;
+typedef enum sl_data_kind {
+    SL_DATA_DIGITS,
+    SL_DATA_MNIST,
+    SL_DATA_CIFAR10,
+    SL_DATA_LIBSVM,
+    SL_DATA_TEXT
+} sl_data_kind;
+typedef enum sl_partition_kind {
+    SL_PARTITION_IID,
+    SL_PARTITION_SHARDS,
+    SL_PARTITION_DIRICHLET,
+    SL_PARTITION_SPEAKERS
+} sl_partition_kind;
 
-/* learning rate of round r (from 1): base, times warm-up r/warmup_rounds while r <= warmup_rounds, times the schedule's factor. */
+/* learning rate of round r (from 1): base, times warm-up r/warmup_rounds while r <= warmup_rounds,
+ * times the schedule's factor. */
 typedef struct sl_schedule {
     sl_schedule_kind kind;
     double milestones[SL_MILESTONES_MAX]; /* step: fractions of the run in (0, 1), rising */
@@ -53,34 +77,43 @@ typedef struct sl_model_config {
     sl_model_kind kind;
     uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
     size_t hidden_count;
-    uint32_t layers, units;         /* lstm, transformer; 0: the model's own */
-    uint32_t embedding;             /* lstm */
-    uint32_t heads;                 /* transformer */
-    char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d]; absolute once loaded */
+    uint32_t layers, units; /* lstm, transformer; 0: the model's own */
+    uint32_t embedding;     /* lstm */
+    uint32_t heads;         /* transformer */
+    char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d]; absolute once
+                               loaded */
 } sl_model_config;
 
 typedef struct sl_data_config {
     sl_data_kind kind;
-    char path[SL_PATH_MAX];      /* mnist, cifar10: the folder; libsvm: the training file; text: the file; absolute once loaded */
-    char test_path[SL_PATH_MAX]; /* libsvm: held-out file; empty: the last fifth of the samples is held out */
+    char path[SL_PATH_MAX];      /* mnist, cifar10: the folder; libsvm: the training file; text: the
+                                    file; absolute once loaded */
+    char test_path[SL_PATH_MAX]; /* libsvm: held-out file; empty: the last fifth of the samples is
+                                    held out */
     uint32_t train_samples, test_samples; /* 0 = all (digits: 12000 and 2000) */
     uint32_t batch;
     uint32_t sequence; /* text: characters of a sample */
     sl_partition_kind partition;
     uint32_t shards_per_node; /* shards */
     double alpha;             /* dirichlet */
-    sl_switch standardise;    /* pixels divided by their channel's deviation? auto: for lenet5 and resnet20 */
+    sl_switch standardise;    /* pixels divided by their channel's deviation? auto: for lenet5 and
+                                 resnet20 */
     sl_switch augment;        /* training images shifted and mirrored? auto: for resnet20 */
 } sl_data_config;
 
 typedef struct sl_record_config {
-    uint64_t every; /* rounds between recorded (evaluated) rounds; 0 = about 20 times a run; the last round always is */
+    uint64_t every; /* rounds between recorded (evaluated) rounds; 0 = about 20 times a run; the
+                       last round always is */
     uint64_t parameters_at[SL_RECORD_ROUNDS_MAX]; /* rising; 0 = the initial parameters */
     size_t parameters_at_count;
 } sl_record_config;
 
 /* Payloads straight between a GPU's memory and the network. */
-typedef enum sl_gpu_direct { SL_GPU_DIRECT_OFF, SL_GPU_DIRECT_AUTO, SL_GPU_DIRECT_ON } sl_gpu_direct;
+typedef enum sl_gpu_direct {
+    SL_GPU_DIRECT_OFF,
+    SL_GPU_DIRECT_AUTO,
+    SL_GPU_DIRECT_ON
+} sl_gpu_direct;
 
 typedef struct sl_transport_config {
     char provider[SL_NAME_MAX]; /* libfabric provider: "tcp", "verbs" */
@@ -96,8 +129,9 @@ typedef struct sl_transport_config {
 typedef struct sl_network_config {
     double bandwidth_mbit; /* of each node's link, out and in, in 10^6 bit/s; 0 = infinite */
     double latency_ms;
-    double gradient_ms;    /* of one gradient, on a node of speed 1; 0 = as measured in the run */
-    sl_switch coding;      /* do encoding and combining take the time that was measured? auto: where the gradient's is measured too */
+    double gradient_ms; /* of one gradient, on a node of speed 1; 0 = as measured in the run */
+    sl_switch coding; /* do encoding and combining take the time that was measured? auto: where the
+                         gradient's is measured too */
     double speeds[SL_SPEEDS_MAX]; /* by rank; none: all 1 */
     size_t speed_count;
 } sl_network_config;
@@ -108,7 +142,7 @@ typedef struct sl_experiment {
     uint64_t rounds; /* 0: from epochs, see sl_learner_rounds */
     double epochs;
     char device[SL_NAME_MAX]; /* where vectors live; see starling/device.h */
-    double device_memory_gb; /* 10^9 bytes that one agent may take there; 0: no bound */
+    double device_memory_gb;  /* 10^9 bytes that one agent may take there; 0: no bound */
     double loss_limit; /* a batch loss above it ends the run; 0: a million times the first one */
     sl_algorithm_config algorithm;
     sl_optimizer_config optimizer;
@@ -120,38 +154,42 @@ typedef struct sl_experiment {
     sl_topology *topology; /* owned */
 } sl_experiment;
 
-/* Reads, applies overrides ("optimizer.learning_rate=0.2", value parsed as JSON, else taken as a string), fills defaults, validates,
- * opens the topology. Free with sl_experiment_close. */
-int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides, size_t override_count,
-                       sl_error *error);
-/* The same from text; relative paths are taken from `folder`. `where` names the source in errors. */
-int sl_experiment_parse(sl_experiment **out, const char *json, const char *where, const char *folder,
-                        const char *const *overrides, size_t override_count, sl_error *error);
+/* Reads, applies overrides ("optimizer.learning_rate=0.2", value parsed as JSON, else taken as a
+ * string), fills defaults, validates, opens the topology. Free with sl_experiment_close. */
+int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
+                       size_t override_count, sl_error *error);
+/* The same from text; relative paths are taken from `folder`. `where` names the source in errors.
+ */
+int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
+                        const char *folder, const char *const *overrides, size_t override_count,
+                        sl_error *error);
 /* device_memory_gb in bytes. */
 size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 void sl_experiment_close(sl_experiment **experiment);
 
-/* The resolved configuration, every key present, topology inline: sl_experiment_parse takes it back to an equal experiment.
- * Indented JSON; malloc'ed, caller frees. */
+/* The resolved configuration, every key present, topology inline: sl_experiment_parse takes it back
+ * to an equal experiment. Indented JSON; malloc'ed, caller frees. */
 char *sl_experiment_json(const sl_experiment *experiment);
 
-/* What must agree between agents, hashed by section so that a refusal can say which one differs. The topology has its own hash;
- * name, record, transport, network and device may differ. */
+/* What must agree between agents, hashed by section so that a refusal can say which one differs.
+ * The topology has its own hash; name, record, transport, network and device may differ. */
 #define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,
     SL_SECTIONS(SL_SECTION_ENUM)
 #undef SL_SECTION_ENUM
-    SL_SECTION_COUNT
+        SL_SECTION_COUNT
 } sl_section;
 const char *sl_section_name(sl_section section);
-/* Paths are left out of the hash: two hosts may keep the same data in different folders (the learner's fingerprint compares content). */
+/* Paths are left out of the hash: two hosts may keep the same data in different folders (the
+ * learner's fingerprint compares content). */
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
 
 /* The optimizer's settings in round r of `rounds`: the schedule applied. */
 sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round, uint64_t rounds);
 
-/* One line a key, "optimizer.momentum  number in [0, 1)  default 0  ...": for --help and docs; malloc'ed. */
+/* One line a key, "optimizer.momentum  number in [0, 1)  default 0  ...": for --help and docs;
+ * malloc'ed. */
 char *sl_experiment_keys_help(void);
 
 #ifdef __cplusplus

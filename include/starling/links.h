@@ -2,10 +2,12 @@
  *
  * A links file is JSON, with the names and units of the experiment's network.* keys:
  *
- *     { "nodes": 4, "bandwidth_mbit": 10000, "latency_ms": 0.05, "links": [[0, 1, 100, 20], [2, 3, 1000]] }
+ *     { "nodes": 4, "bandwidth_mbit": 10000, "latency_ms": 0.05, "links": [[0, 1, 100, 20], [2, 3,
+ *       1000]] }
  *
- * Every pair has the bandwidth and latency of the file's first keys (both 0 unless given) but those listed as [i, j, bandwidth_mbit] or
- * [i, j, bandwidth_mbit, latency_ms]. A link has the same bandwidth and latency in both directions.
+ * Every pair has the bandwidth and latency of the file's first keys (both 0 unless given) but those
+ * listed as [i, j, bandwidth_mbit] or [i, j, bandwidth_mbit, latency_ms]. A link has the same
+ * bandwidth and latency in both directions.
  */
 #ifndef STARLING_LINKS_H
 #define STARLING_LINKS_H
@@ -29,7 +31,8 @@ typedef struct sl_link {
 
 typedef struct sl_links sl_links;
 
-/* From JSON text / from a file. `where` names the source in error texts. On failure *out is untouched. */
+/* From JSON text / from a file. `where` names the source in error texts. On failure *out is
+ * untouched. */
 int sl_links_parse(sl_links **out, const char *json, const char *where, sl_error *error);
 int sl_links_load(sl_links **out, const char *path, sl_error *error);
 /* All pairs of `nodes` alike. */
@@ -37,9 +40,11 @@ int sl_links_uniform(sl_links **out, uint32_t nodes, sl_link link, sl_error *err
 void sl_links_close(sl_links **links);
 
 uint32_t sl_links_nodes(const sl_links *links);
-/* Of the pair {i, j}, both below sl_links_nodes; a node reaches itself in no time: {0, 0}. O(log of the links listed). */
+/* Of the pair {i, j}, both below sl_links_nodes; a node reaches itself in no time: {0, 0}. O(log of
+ * the links listed). */
 sl_link sl_links_get(const sl_links *links, uint32_t i, uint32_t j);
-/* JSON text that sl_links_parse takes back to equal links; malloc'ed, caller frees; NULL without memory. */
+/* JSON text that sl_links_parse takes back to equal links; malloc'ed, caller frees; NULL without
+ * memory. */
 char *sl_links_json(const sl_links *links);
 
 #ifdef __cplusplus

@@ -1,19 +1,24 @@
 /* node.h - one peer as a pure step function: step(event) -> update.
  *
- * No I/O, no clock, no threads. A driver (the agent, the simulator, a user's own loop) delivers events and performs updates.
+ * No I/O, no clock, no threads. A driver (the agent, the simulator, a user's own loop) delivers
+ * events and performs updates.
  *
- *   START                     -> compute (and, where the algorithm publishes the old model, publish)
- *   GRADIENT                  -> publish: the driver pulls parts 0, 1, ... with sl_node_payload() and sends them to sl_node_out()
- *   RECEIVED, SENT            -> parts are combined in order; what is no longer needed is given back in update.released
+ *   START                     -> compute (and, where the algorithm publishes the old model,
+ *                             publish)
+ *   GRADIENT                  -> publish: the driver pulls parts 0, 1, ... with sl_node_payload()
+ *                             and sends them to sl_node_out()
+ *   RECEIVED, SENT            -> parts are combined in order; what is no longer needed is given
+ *                             back in update.released
  *   all combined and sent     -> publish of the next phase of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
  *
- * A round with local steps only has no exchange. A payload handed out by sl_node_payload() is immutable until SENT of its part is delivered
- * (once, when it has left for all peers).
- * A payload delivered by RECEIVED must stay readable until its token comes back in `released`.
- * With settings.direct both are where the vectors are, on a device.
- * Where vectors are on a device, operations that the node has begun may be under way when a call returns; they are ordered behind what the calling thread began
- * before (starling/vec.h), and a failed one ends a later step with SL_EDEVICE.
+ * A round with local steps only has no exchange. A payload handed out by sl_node_payload() is
+ * immutable until SENT of its part is delivered (once, when it has left for all peers). A payload
+ * delivered by RECEIVED must stay readable until its token comes back in `released`. With
+ * settings.direct both are where the vectors are, on a device. Where vectors are on a device,
+ * operations that the node has begun may be under way when a call returns; they are ordered behind
+ * what the calling thread began before (starling/vec.h), and a failed one ends a later step with
+ * SL_EDEVICE.
  */
 #ifndef STARLING_NODE_H
 #define STARLING_NODE_H
@@ -36,31 +41,40 @@ typedef struct sl_node_settings {
     uint32_t rank;
     uint64_t rounds;
     size_t dimension;
-    const size_t *tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
+    const size_t *
+        tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
-    size_t part_bytes;      /* longest payload of one part */
-    uint32_t inbox_parts;   /* how many undigested parts one neighbour may have here: the credit; 0: any number */
-    uint64_t seed;          /* of random compressors */
-    double loss_limit;      /* a loss above it means that training diverged; 0: a million times the first one */
+    size_t part_bytes;    /* longest payload of one part */
+    uint32_t inbox_parts; /* how many undigested parts one neighbour may have here: the credit; 0:
+                             any number */
+    uint64_t seed;        /* of random compressors */
+    double loss_limit; /* a loss above it means that training diverged; 0: a million times the first
+                          one */
     const sl_topology *topology; /* borrowed for the node's life, like all below */
     const sl_fit *fit;           /* sl_algorithm_fit's, for this dimension */
     const sl_vec_ops *vec;
-    int bell;                    /* an eventfd: where vectors are on a device, nothing is waited for, and it rings for SL_EVENT_LANDED and sl_node_ready; 0: none */
-    bool direct;                 /* payloads, which are ranges of vectors then (identity), leave from and come to the device that vectors are on; else the host */
-    float *gradient;             /* (dimension) shared with other nodes, where driver and algorithm allow it; NULL: the node's own */
+    int bell; /* an eventfd: where vectors are on a device, nothing is waited for, and it rings for
+                 SL_EVENT_LANDED and sl_node_ready; 0: none */
+    bool direct; /* payloads, which are ranges of vectors then (identity), leave from and come to
+                    the device that vectors are on; else the host */
+    float *gradient; /* (dimension) shared with other nodes, where driver and algorithm allow it;
+                        NULL: the node's own */
     const sl_optimizer_config *optimizer;
-    uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in the last; 0 = never */
+    uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in
+                               the last; 0 = never */
 } sl_node_settings;
 
-/* What every node of an experiment has in common; rank, inbox_parts, measure_every and, unless it is the CPU, vec are the driver's. */
-sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_fit *fit, size_t dimension, uint64_t rounds);
+/* What every node of an experiment has in common; rank, inbox_parts, measure_every and, unless it
+ * is the CPU, vec are the driver's. */
+sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_fit *fit,
+                                     size_t dimension, uint64_t rounds);
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
 void sl_node_close(sl_node **node);
 
 typedef enum sl_event_type {
-    SL_EVENT_START,     /* x is filled; begin round 1 */
-    SL_EVENT_GRADIENT,  /* g is filled */
+    SL_EVENT_START,    /* x is filled; begin round 1 */
+    SL_EVENT_GRADIENT, /* g is filled */
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,      /* part has left for every out-neighbour */
     SL_EVENT_LANDED,    /* the bell has rung */
@@ -82,29 +96,34 @@ typedef struct sl_event {
 
 typedef struct sl_round {
     uint64_t round;
-    double loss;                /* of this node's batch */
+    double loss; /* of this node's batch */
     double learning_rate;
-    double neighbour_distance;  /* sqrt(sum_j W_ij ||v_j - v_i||^2) of the published vectors; NaN if not measured */
-    double push_sum_weight;     /* 1 unless push-sum */
+    double neighbour_distance; /* sqrt(sum_j W_ij ||v_j - v_i||^2) of the published vectors; NaN if
+                                  not measured */
+    double push_sum_weight;    /* 1 unless push-sum */
     uint64_t payload_bytes_sent, payload_bytes_received; /* of this round, without frame headers */
     uint64_t frames_sent, frames_received;
 } sl_round;
 
 typedef struct sl_update {
-    bool compute;     /* fill sl_node_gradient_buffer() with the gradient at sl_node_point() for `round` */
-    bool publish;     /* the sl_node_parts() parts of a message may now be pulled and sent */
-    bool round_done;  /* `finished_round` is filled; the model stays as it is until the next GRADIENT is delivered */
-    bool finished;    /* no more rounds */
-    uint64_t round;   /* of compute */
+    bool compute; /* fill sl_node_gradient_buffer() with the gradient at sl_node_point() for `round`
+                   */
+    bool publish; /* the sl_node_parts() parts of a message may now be pulled and sent */
+    bool round_done; /* `finished_round` is filled; the model stays as it is until the next GRADIENT
+                        is delivered */
+    bool finished;   /* no more rounds */
+    uint64_t round;  /* of compute */
     sl_round finished_round;
     void *const *released; /* tokens; valid until the next step */
     size_t released_count;
 } sl_update;
 
-/* *update is overwritten. On error the node is broken and can only be closed; tokens in it are the driver's to free. */
+/* *update is overwritten. On error the node is broken and can only be closed; tokens in it are the
+ * driver's to free. */
 int sl_node_step(sl_node *node, const sl_event *event, sl_update *update, sl_error *error);
 
-/* x, where settings.vec keeps it (as all vectors here): written by the driver before START, read any time between steps. */
+/* x, where settings.vec keeps it (as all vectors here): written by the driver before START, read
+ * any time between steps. */
 float *sl_node_model(sl_node *node);
 /* Where the gradient is taken: x, unless the algorithm says otherwise. */
 const float *sl_node_point(const sl_node *node);
@@ -125,16 +144,19 @@ sl_row sl_node_out(const sl_node *node); /* whom its parts go to */
 uint32_t sl_node_parts(const sl_node *node);
 uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 size_t sl_node_part_bytes_max(const sl_node *node);
-/* Would that call below return without waiting for a device? If not, the bell rings when it would. */
+/* Would that call below return without waiting for a device? If not, the bell rings when it would.
+ */
 bool sl_node_ready(const sl_node *node);
-/* The next part of the message, 0, 1, 2, ... in order: adapts and encodes it. Call exactly sl_node_parts() times after `publish`.
- * SL_EDIVERGED: there is a number in it that is not finite. */
+/* The next part of the message, 0, 1, 2, ... in order: adapts and encodes it. Call exactly
+ * sl_node_parts() times after `publish`. SL_EDIVERGED: there is a number in it that is not finite.
+ */
 int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
 /* Frames that were dropped: late, duplicate, beyond the window. */
 uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */
 size_t sl_node_memory(const sl_node *node);
-/* The memory that payloads may point into, of the host or, if settings.direct, the device (for registering it): fills up to `max` (base, bytes) pairs, returns how many. */
+/* The memory that payloads may point into, of the host or, if settings.direct, the device (for
+ * registering it): fills up to `max` (base, bytes) pairs, returns how many. */
 size_t sl_node_regions(const sl_node *node, void **bases, size_t *bytes, size_t max);
 
 #ifdef __cplusplus

@@ -1,9 +1,12 @@
-/* optimal.h - the symmetric weights with which a graph averages fastest, and how far from the best they can be.
+/* optimal.h - the symmetric weights with which a graph averages fastest, and how far from the best
+ * they can be.
  *
- * Given an undirected connected graph, W = I - sum_l w_l u_l u_l' (u_l = e_i - e_j for edge l between i and j) is symmetric, and its rows and columns
- * sum to 1. The weights w that make rho = ||W - J||_2, J = 11'/n, smallest are found by convex optimisation: with w and the nodes' own weights not
- * negative, the fastest mixing Markov chain (Boyd, Diaconis, Xiao 2004); with any sign, the fastest distributed linear averaging (Xiao, Boyd 2004).
- * A point of the dual problem gives a bound below which no choice of weights can come.
+ * Given an undirected connected graph, W = I - sum_l w_l u_l u_l' (u_l = e_i - e_j for edge l
+ * between i and j) is symmetric, and its rows and columns sum to 1. The weights w that make rho =
+ * ||W - J||_2, J = 11'/n, smallest are found by convex optimisation: with w and the nodes' own
+ * weights not negative, the fastest mixing Markov chain (Boyd, Diaconis, Xiao 2004); with any sign,
+ * the fastest distributed linear averaging (Xiao, Boyd 2004). A point of the dual problem gives a
+ * bound below which no choice of weights can come.
  *
  * The weights are the same bits on every machine.
  */
@@ -23,25 +26,29 @@ typedef enum sl_sign {
 
 typedef struct sl_optimum {
     double rho;          /* ||W - J||_2 of the weights found */
-    double lower_bound;  /* of the least rho: no weights of that sign on this graph have a smaller one */
+    double lower_bound;  /* of the least rho: no weights of that sign on this graph have a smaller
+                            one */
     uint32_t iterations; /* Newton's, or of the descent on large graphs */
     bool converged;      /* rho - lower_bound <= tolerance */
 } sl_optimum;
 
 typedef struct sl_optimum_settings {
     double tolerance; /* on rho - lower_bound; default 1e-8 */
-    double work_max;  /* multiplications and additions after which the best so far is returned; default 5e11, some minutes */
+    double work_max;  /* multiplications and additions after which the best so far is returned;
+                         default 5e11, some minutes */
 } sl_optimum_settings;
 
 void sl_optimum_defaults(sl_optimum_settings *settings);
 
-/* weights: (edge_count) out, w_l of each edge. edges: (edge_count) each undirected edge once, their weights are not looked at; connected, or
- * SL_EINVAL. settings may be NULL. An optimisation that its limits end is no error: see `converged`. */
-int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_sign sign,
-                       const sl_optimum_settings *settings, sl_error *error);
+/* weights: (edge_count) out, w_l of each edge. edges: (edge_count) each undirected edge once, their
+ * weights are not looked at; connected, or SL_EINVAL. settings may be NULL. An optimisation that
+ * its limits end is no error: see `converged`. */
+int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                       size_t edge_count, sl_sign sign, const sl_optimum_settings *settings,
+                       sl_error *error);
 
-/* Of a topology whose weights are fmmc or fdla: how near to the best they are. False, and *out as it was, for other weights, lazy forms,
- * schedules. */
+/* Of a topology whose weights are fmmc or fdla: how near to the best they are. False, and *out as
+ * it was, for other weights, lazy forms, schedules. */
 bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology);
 
 #ifdef __cplusplus

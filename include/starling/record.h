@@ -1,11 +1,15 @@
 /* record.h - the run folder: what a run leaves behind, and from which alone it can be repeated.
  *
- *   config.json          resolved configuration, topology inline (quadratic: problem.json beside it)
+ *   config.json          resolved configuration, topology inline (quadratic: problem.json beside
+ *                        it)
  *   metrics-<rank>.jsonl one line per recorded round
- *   consensus.jsonl      one line per recorded round: consensus distance, and the averaged model's loss and accuracy
- *   parameters.jsonl     {"round", "node", "parameters": [...], "push_sum_weight"} at record.parameters_at, by round, then node
+ *   consensus.jsonl      one line per recorded round: consensus distance, and the averaged model's
+ *                        loss and accuracy
+ *   parameters.jsonl     {"round", "node", "parameters": [...], "push_sum_weight"} at
+ *                        record.parameters_at, by round, then node
  *   model-<rank>.npy     final parameters of each node, float32 (d); model.npy their mean
- *   model-best.npy       the best mean, or agent's model, so far; model-last.npy the last recorded mean of a run that failed
+ *   model-best.npy       the best mean, or agent's model, so far; model-last.npy the last recorded
+ *                        mean of a run that failed
  *   summary.json         the final table
  */
 #ifndef STARLING_RECORD_H
@@ -29,7 +33,8 @@ typedef struct sl_times {
     double gradient; /* computing gradients */
     double encode;   /* adapting and encoding payloads, checksums */
     double exchange; /* from the first chunk offered to the last one combined */
-    double wait;     /* neither the gradient nor encode nor combine was under way: waiting for neighbours */
+    double wait;     /* neither the gradient nor encode nor combine was under way: waiting for
+                        neighbours */
     double combine;
 } sl_times;
 
@@ -37,22 +42,24 @@ typedef struct sl_times {
 typedef struct sl_record {
     uint32_t rank;
     sl_round round;
-    sl_evaluation evaluation;               /* of this node's model on held-out data */
-    uint64_t bytes_sent, bytes_received;    /* data frames with headers, since the run began */
+    sl_evaluation evaluation;            /* of this node's model on held-out data */
+    uint64_t bytes_sent, bytes_received; /* data frames with headers, since the run began */
     sl_times times;
 } sl_record;
 
-/* Takes over a finished round and adds its traffic, `header_bytes` for each frame, to what the run has sent and received. */
+/* Takes over a finished round and adds its traffic, `header_bytes` for each frame, to what the run
+ * has sent and received. */
 void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
 
-/* What a driver reports to whoever started it. Calls come from the driver's own threads, never two at once. A negative return ends the
- * run with that code. All may be NULL. */
+/* What a driver reports to whoever started it. Calls come from the driver's own threads, never two
+ * at once. A negative return ends the run with that code. All may be NULL. */
 typedef struct sl_observer {
     void *context;
     /* A recorded round: x (d) is the model after it, borrowed for the call. */
     int (*record)(void *context, const sl_record *record, const float *x);
     /* The parameters of a round that record.parameters_at names; round 0 = initial. */
-    int (*parameters)(void *context, uint64_t round, uint32_t rank, const float *x, double push_sum_weight);
+    int (*parameters)(void *context, uint64_t round, uint32_t rank, const float *x,
+                      double push_sum_weight);
 } sl_observer;
 
 /* The resolved record.every: as configured, or about 20 times a run. */
@@ -63,42 +70,51 @@ bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
 
 /* Over all nodes of one recorded round. */
 typedef struct sl_consensus {
-    sl_evaluation mean_model;  /* evaluation of the averaged model */
-    double distance;           /* consensus distance sqrt((1/n) sum_i ||x_i - mean||^2) */
+    sl_evaluation mean_model; /* evaluation of the averaged model */
+    double distance;          /* consensus distance sqrt((1/n) sum_i ||x_i - mean||^2) */
 } sl_consensus;
-/* models: n pointers to d floats; the mean (double sums in rank order, rounded once) goes to `mean` (d). */
-double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension, float *mean);
+/* models: n pointers to d floats; the mean (double sums in rank order, rounded once) goes to `mean`
+ * (d). */
+double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension,
+                             float *mean);
 
 typedef struct sl_folder sl_folder;
 
 /* Creates a folder, with its parents. */
 int sl_folder_make(const char *path, sl_error *error);
-/* Creates the folder (parents too) and config.json, and proves that it can be written. all_nodes: this writer is the whole run's (sim, run) and
- * refuses a folder that already holds a run; otherwise it is one agent's, which may join a folder with the same config.json, and whose
+/* Creates the folder (parents too) and config.json, and proves that it can be written. all_nodes:
+ * this writer is the whole run's (sim, run) and refuses a folder that already holds a run;
+ * otherwise it is one agent's, which may join a folder with the same config.json, and whose
  * parameters go to parameters-<rank>.jsonl. */
-int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes, sl_error *error);
+int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
+                   bool all_nodes, sl_error *error);
 int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
-int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus, sl_error *error);
-int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x, size_t dimension,
-                         double push_sum_weight, sl_error *error);
+int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus,
+                        sl_error *error);
+int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x,
+                         size_t dimension, double push_sum_weight, sl_error *error);
 /* Writes x (dimension) as model-RANK<which>.npy, or for rank -1 as model<which>.npy. */
-int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x, size_t dimension, sl_error *error);
+int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x,
+                    size_t dimension, sl_error *error);
 
-/* Keeps x (dimension) as model-best.npy (rank -1) or model-RANK-best.npy if it is this folder's best so far: by accuracy, then by loss; by loss alone
- * where accuracy means nothing. One rank a folder. The summary names the round. */
-int sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension,
-                   sl_error *error);
+/* Keeps x (dimension) as model-best.npy (rank -1) or model-RANK-best.npy if it is this folder's
+ * best so far: by accuracy, then by loss; by loss alone where accuracy means nothing. One rank a
+ * folder. The summary names the round. */
+int sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round, const sl_evaluation *evaluation,
+                   const float *x, size_t dimension, sl_error *error);
 
 /* Keeps a copy of x (dimension), unless its loss is not finite, for sl_folder_rescue. */
-int sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension, sl_error *error);
-/* After a run that failed: writes what was remembered last as model-last.npy (rank -1) or model-RANK-last.npy. *round: whose it is; 0: there is none. */
+int sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evaluation *evaluation,
+                       const float *x, size_t dimension, sl_error *error);
+/* After a run that failed: writes what was remembered last as model-last.npy (rank -1) or
+ * model-RANK-last.npy. *round: whose it is; 0: there is none. */
 int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl_error *error);
 
 /* The final table as data: printed by the tool, written to summary.json. */
 typedef struct sl_summary {
-    const char *driver;    /* "run", "sim", "agent" */
+    const char *driver; /* "run", "sim", "agent" */
     uint64_t rounds;
-    uint32_t nodes;        /* of which `records` holds one each (an agent alone: one) */
+    uint32_t nodes; /* of which `records` holds one each (an agent alone: one) */
     size_t record_count;
     const sl_record *records; /* the last record of each node, by rank */
     bool has_consensus;

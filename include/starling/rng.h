@@ -1,8 +1,10 @@
-/* rng.h - counter-based random numbers: Philox4x32, of ten rounds, and of seven where compressors round and drop.
+/* rng.h - counter-based random numbers: Philox4x32, of ten rounds, and of seven where compressors
+ * round and drop.
  *
- * Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. A draw is a pure function of
- * (seed, rank, round, purpose, index); there is no state to carry, so that any process, thread or GPU that needs the
- * same number computes the same number. Everything random in Starling comes from here.
+ * Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. A draw is a
+ * pure function of (seed, rank, round, purpose, index); there is no state to carry, so that any
+ * process, thread or GPU that needs the same number computes the same number. Everything random in
+ * Starling comes from here.
  */
 #ifndef STARLING_RNG_H
 #define STARLING_RNG_H
@@ -36,12 +38,14 @@ typedef struct sl_rng_key {
 
 /* Four independent uniform 32-bit words: block `index` of the stream. */
 void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
-/* Blocks first, first + 1, ..., first + count - 1: four words each, the same as one by one, but several at a time. */
+/* Blocks first, first + 1, ..., first + count - 1: four words each, the same as one by one, but
+ * several at a time. */
 void sl_rng_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
 
-/* The same of seven rounds instead of ten, for the random bits that stochastic rounding and random dropping take for every element of a
- * vector. Seven are the fewest with which the paper reports that Philox4x32 passes all of BigCrush; the other three are a margin, which all
- * that is drawn less often keeps. Not the numbers of sl_rng_block, for the same key. */
+/* The same of seven rounds instead of ten, for the random bits that stochastic rounding and random
+ * dropping take for every element of a vector. Seven are the fewest with which the paper reports
+ * that Philox4x32 passes all of BigCrush; the other three are a margin, which all that is drawn
+ * less often keeps. Not the numbers of sl_rng_block, for the same key. */
 void sl_rng_quick_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
 void sl_rng_quick_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
 

@@ -1,9 +1,11 @@
-/* spectrum.h - how fast a topology mixes: the second largest and the smallest eigenvalue of W, for one node or a billion.
+/* spectrum.h - how fast a topology mixes: the second largest and the smallest eigenvalue of W, for
+ * one node or a billion.
  *
- * Averaging with W alone shrinks the distance to consensus by rho a round, so that 1 - rho is what decides; on large graphs it is so small that
- * computing rho first and subtracting it from 1 would leave no digit. The gaps here are therefore computed from the edges' weights without that
- * subtraction, and lambda_2 and rho from the gaps. Edge weights are taken as exact, and a node's own weight of a doubly stochastic W as what they
- * leave to 1.
+ * Averaging with W alone shrinks the distance to consensus by rho a round, so that 1 - rho is what
+ * decides; on large graphs it is so small that computing rho first and subtracting it from 1 would
+ * leave no digit. The gaps here are therefore computed from the edges' weights without that
+ * subtraction, and lambda_2 and rho from the gaps. Edge weights are taken as exact, and a node's
+ * own weight of a doubly stochastic W as what they leave to 1.
  */
 #ifndef STARLING_SPECTRUM_H
 #define STARLING_SPECTRUM_H
@@ -21,50 +23,60 @@ typedef enum sl_spectrum_method {
     SL_SPECTRUM_CLOSED_FORM, /* a formula in the family's parameters */
     SL_SPECTRUM_DENSE,       /* LAPACK on the n x n matrix */
     SL_SPECTRUM_LANCZOS,     /* symmetric: products with W only */
-    SL_SPECTRUM_INVERSE,     /* symmetric: Lanczos with a sparse Cholesky factor of what a gap belongs to: small gaps */
-    SL_SPECTRUM_ARNOLDI      /* not symmetric: products with W only */
+    SL_SPECTRUM_INVERSE, /* symmetric: Lanczos with a sparse Cholesky factor of what a gap belongs
+                            to: small gaps */
+    SL_SPECTRUM_ARNOLDI  /* not symmetric: products with W only */
 } sl_spectrum_method;
 
 /* "closed form", "dense", ...; never NULL. */
 const char *sl_spectrum_method_name(sl_spectrum_method method);
 
-/* Of W, or of the product W(period) ... W(1) of a schedule. One node: lambda_2 = lambda_n = rho = 0.
- * Symmetric: all but the eigenvalue 1 of the constant vector counts. */
+/* Of W, or of the product W(period) ... W(1) of a schedule. One node: lambda_2 = lambda_n = rho =
+ * 0. Symmetric: all but the eigenvalue 1 of the constant vector counts. */
 typedef struct sl_spectrum {
     uint32_t nodes;
     bool symmetric;
     double lambda_2, lambda_n; /* second largest and smallest eigenvalue; NaN if not symmetric */
     double gap_lambda2;        /* 1 - lambda_2; NaN if not symmetric */
     double gap_lambda_n;       /* 1 + lambda_n; NaN if not symmetric */
-    double rho;                /* max(|lambda_2|, |lambda_n|); not symmetric: the second largest modulus */
-    double gap;                /* 1 - rho */
-    double singular_2;         /* ||W - J||_2, J = 11'/n: the most that one round (period) can leave; rho if symmetric */
-    uint32_t multiplicity;     /* of lambda_2 (not symmetric: eigenvalues of modulus rho); 0: not determined */
-    double residual;           /* an eigenvalue lies within this of each of lambda_2 and lambda_n: ||Wv - lambda v|| with |v| = 1, or the rounding error */
-    double gap_error;          /* estimate of the relative error of `gap` */
-    bool converged;            /* false: `residual` is above the tolerance or `gap_error` above 1e-3; lambda_2 is then at least, and lambda_n at most, as given */
+    double rho;        /* max(|lambda_2|, |lambda_n|); not symmetric: the second largest modulus */
+    double gap;        /* 1 - rho */
+    double singular_2; /* ||W - J||_2, J = 11'/n: the most that one round (period) can leave; rho if
+                          symmetric */
+    uint32_t multiplicity; /* of lambda_2 (not symmetric: eigenvalues of modulus rho); 0: not
+                              determined */
+    double residual;  /* an eigenvalue lies within this of each of lambda_2 and lambda_n: ||Wv -
+                         lambda v|| with |v| = 1, or the rounding error */
+    double gap_error; /* estimate of the relative error of `gap` */
+    bool converged; /* false: `residual` is above the tolerance or `gap_error` above 1e-3; lambda_2
+                       is then at least, and lambda_n at most, as given */
     sl_spectrum_method method;
-    uint64_t products;         /* products with W that it took */
+    uint64_t products; /* products with W that it took */
 } sl_spectrum;
 
 typedef struct sl_spectrum_settings {
     sl_spectrum_method method;
-    double tolerance;    /* on `residual`; default 1e-9 */
-    double work_max;     /* multiplications and additions after which a search ends with the bounds reached so far; default 3e11, a minute or two */
+    double tolerance; /* on `residual`; default 1e-9 */
+    double work_max;  /* multiplications and additions after which a search ends with the bounds
+                         reached so far; default 3e11, a minute or two */
 } sl_spectrum_settings;
 
 void sl_spectrum_defaults(sl_spectrum_settings *settings);
 
-/* The spectrum of a family by formula, without building the graph: any number of nodes. True if there is a formula for this family, its
- * parameters and its weights; false leaves *out untouched. */
+/* The spectrum of a family by formula, without building the graph: any number of nodes. True if
+ * there is a formula for this family, its parameters and its weights; false leaves *out untouched.
+ */
 bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec);
 
-/* settings may be NULL. A search that its limits end is no error: see `converged`. SL_EINVAL if the method does not suit the matrix. */
-int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology, const sl_spectrum_settings *settings, sl_error *error);
+/* settings may be NULL. A search that its limits end is no error: see `converged`. SL_EINVAL if the
+ * method does not suit the matrix. */
+int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
+                        const sl_spectrum_settings *settings, sl_error *error);
 
-/* All eigenvalues, largest real part (symmetric) or modulus first; real and imaginary are (nodes), imaginary may be NULL if W is symmetric.
- * SL_EINVAL above SL_SPECTRUM_DENSE_NODES_MAX nodes. */
-int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *imaginary, sl_error *error);
+/* All eigenvalues, largest real part (symmetric) or modulus first; real and imaginary are (nodes),
+ * imaginary may be NULL if W is symmetric. SL_EINVAL above SL_SPECTRUM_DENSE_NODES_MAX nodes. */
+int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *imaginary,
+                            sl_error *error);
 
 #ifdef __cplusplus
 }

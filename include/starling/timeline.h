@@ -1,16 +1,23 @@
-/* timeline.h - how long a run takes on other links and computers: virtual time from the messages of a simulation.
+/* timeline.h - how long a run takes on other links and computers: virtual time from the messages of
+ * a simulation.
  *
- * A simulation tells a timeline who sent how much to whom, round by round. From that the time on any platform follows, as often as one likes,
- * because all algorithms are synchronous: when something happens depends only on when what it waits for has happened.
+ * A simulation tells a timeline who sent how much to whom, round by round. From that the time on
+ * any platform follows, as often as one likes, because all algorithms are synchronous: when
+ * something happens depends only on when what it waits for has happened.
  *
  *   - A node computes for compute_ms / speed in each round.
- *   - A message may leave when the phase before it is done, the first of an exchange when the round's computing is done; an algorithm that
+ *   - A message may leave when the phase before it is done, the first of an exchange when the
+ *     round's computing is done; an algorithm that
  *     publishes the old model sends it when the round begins.
- *   - Parts leave one after the other, each once for every receiver, beginning with the next higher rank: every copy occupies the sender's
- *     link out for bytes / bandwidth, its first bit arrives latency later, and it occupies the receiver's link in for bytes / bandwidth.
- *   - A link in takes the messages of a phase in order of arrival, and those of later phases after them: the agents' credit keeps a neighbour that
+ *   - Parts leave one after the other, each once for every receiver, beginning with the next higher
+ *     rank: every copy occupies the sender's
+ *     link out for bytes / bandwidth, its first bit arrives latency later, and it occupies the
+ *       receiver's link in for bytes / bandwidth.
+ *   - A link in takes the messages of a phase in order of arrival, and those of later phases after
+ *     them: the agents' credit keeps a neighbour that
  *     is ahead from filling the link.
- *   - A phase is done when all messages of it are in and the node's own have left; the round, when its last phase and its computing are done.
+ *   - A phase is done when all messages of it are in and the node's own have left; the round, when
+ *     its last phase and its computing are done.
  */
 #ifndef STARLING_TIMELINE_H
 #define STARLING_TIMELINE_H
@@ -31,9 +38,11 @@ typedef struct sl_timeline sl_timeline;
 int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error);
 void sl_timeline_close(sl_timeline **timeline);
 
-/* What happens, in an order in which it can happen. What there is no memory for is told by sl_timeline_seconds. */
+/* What happens, in an order in which it can happen. What there is no memory for is told by
+ * sl_timeline_seconds. */
 /* A message of `rank` begins; its parts follow. Nothing is kept of one that goes to nobody. */
-void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t phase, const uint32_t *peers, uint32_t count);
+void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t phase,
+                      const uint32_t *peers, uint32_t count);
 void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its frame's header */
 /* rank is done with its round, in which it has combined `frames` parts. */
 void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t frames);
@@ -46,12 +55,13 @@ uint64_t sl_timeline_copies(const sl_timeline *timeline);
 typedef struct sl_platform {
     double bandwidth_mbit; /* of each node's link, out and in, in 10^6 bit/s; 0: infinite */
     double latency_ms;
-    double compute_ms;     /* of a round, on a node of speed 1 */
-    const double *speeds;  /* (nodes) borrowed; NULL: all 1 */
+    double compute_ms;    /* of a round, on a node of speed 1 */
+    const double *speeds; /* (nodes) borrowed; NULL: all 1 */
 } sl_platform;
 
 /* When the last node is done with the first `rounds` rounds; 0: with all. */
-int sl_timeline_seconds(double *out, const sl_timeline *timeline, const sl_platform *platform, uint64_t rounds, sl_error *error);
+int sl_timeline_seconds(double *out, const sl_timeline *timeline, const sl_platform *platform,
+                        uint64_t rounds, sl_error *error);
 
 #ifdef __cplusplus
 }

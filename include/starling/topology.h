@@ -1,8 +1,9 @@
 /* topology.h - who talks to whom, and with which weights, in every round.
  *
- * A topology is a pure function row(round, rank): the neighbours that rank receives from with the weights W_ij that it
- * gives them, and those that it sends to. Rounds count from 1; a time-varying topology is a schedule of `period` phases and
- * round r uses phase (r - 1) mod period. Rows are sorted by peer and stored in O(edges), never n x n.
+ * A topology is a pure function row(round, rank): the neighbours that rank receives from with the
+ * weights W_ij that it gives them, and those that it sends to. Rounds count from 1; a time-varying
+ * topology is a schedule of `period` phases and round r uses phase (r - 1) mod period. Rows are
+ * sorted by peer and stored in O(edges), never n x n.
  */
 #ifndef STARLING_TOPOLOGY_H
 #define STARLING_TOPOLOGY_H
@@ -23,7 +24,8 @@ extern "C" {
 #define SL_OFFSETS_MAX 64
 #define SL_STOCHASTIC_TOLERANCE 1e-9 /* |row or column sum - 1| that still counts as stochastic */
 
-/* What each is, which parameters it takes and whose it is: docs/topology.md, and sl_family_describe(). */
+/* What each is, which parameters it takes and whose it is: docs/topology.md, and
+ * sl_family_describe(). */
 typedef enum sl_family {
     SL_FAMILY_EDGES, /* explicit */
     SL_FAMILY_RING,
@@ -83,7 +85,8 @@ const char *sl_weighting_name(sl_weighting weighting, bool lazy);
 const char *sl_weighting_meaning(sl_weighting weighting);
 int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name, sl_error *error);
 
-/* A directed edge; weight = what the receiver gives the sender. Only meaningful under SL_WEIGHTING_EXPLICIT. */
+/* A directed edge; weight = what the receiver gives the sender. Only meaningful under
+ * SL_WEIGHTING_EXPLICIT. */
 typedef struct sl_edge {
     uint32_t from, to;
     double weight;
@@ -94,17 +97,21 @@ typedef struct sl_phase_spec {
     size_t edge_count;
 } sl_phase_spec;
 
-/* What a topology file says. sl_topology_spec_defaults() first; a parameter of 0 is one that is not given. Which family takes which, and what
- * it takes them to be where they are not given, is in docs/topology.md. */
+/* What a topology file says. sl_topology_spec_defaults() first; a parameter of 0 is one that is not
+ * given. Which family takes which, and what it takes them to be where they are not given, is in
+ * docs/topology.md. */
 typedef struct sl_topology_spec {
     uint32_t nodes;
     sl_family family;
     sl_weighting weighting;
-    bool lazy;                  /* (I + W)/2 of the W of that weighting */
-    bool directed;              /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
-    bool self_completes_column; /* explicit weights: a self-weight that is not listed is what the column lacks to 1, not the row */
-    uint32_t sides[SL_SIDES_MAX], side_count; /* lengths along each dimension; product = nodes; the last dimension is that of neighbouring numbers */
-    uint32_t offsets[SL_OFFSETS_MAX], offset_count; /* circulant: i is joined to i + offset and i - offset */
+    bool lazy;     /* (I + W)/2 of the W of that weighting */
+    bool directed; /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
+    bool self_completes_column; /* explicit weights: a self-weight that is not listed is what the
+                                   column lacks to 1, not the row */
+    uint32_t sides[SL_SIDES_MAX], side_count; /* lengths along each dimension; product = nodes; the
+                                                 last dimension is that of neighbouring numbers */
+    uint32_t offsets[SL_OFFSETS_MAX],
+        offset_count; /* circulant: i is joined to i + offset and i - offset */
     uint32_t degree;
     uint32_t arity;        /* children of a node; de-bruijn: nodes that it sends to */
     uint32_t part;         /* complete-bipartite: nodes 0 .. part - 1 face the others */
@@ -114,23 +121,27 @@ typedef struct sl_topology_spec {
     uint32_t bridges;      /* edges between two clusters that are joined */
     uint32_t bridge_every; /* rounds from one use of the bridges to the next */
     double probability;
-    double radius;   /* of the neighbourhood, in a square of side 1 */
-    uint32_t peers;  /* base-k: most peers of a node in a round */
-    sl_family base;  /* matcha: the graph whose matchings are drawn; its parameters are the others here */
+    double radius;  /* of the neighbourhood, in a square of side 1 */
+    uint32_t peers; /* base-k: most peers of a node in a round */
+    sl_family
+        base; /* matcha: the graph whose matchings are drawn; its parameters are the others here */
     double budget;   /* matcha: the fraction of the matchings that is active, on average */
     uint32_t period; /* random schedules: how many rounds are drawn before it begins again */
     uint64_t seed;   /* random families; at most 2^63 - 1 */
     const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */
     size_t phase_count;
-    const struct sl_links *links; /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
+    const struct sl_links
+        *links;    /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
     bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */
 } sl_topology_spec;
 
 void sl_topology_spec_defaults(sl_topology_spec *spec);
 
-/* Reads a description without building the graph: up to SL_NODES_DESCRIBED_MAX nodes, parameters checked and those that were not given filled in.
- * Of edges that are listed, and of links, nothing is kept: of the former nodes, directed and weighting, with SL_FAMILY_EDGES and phases NULL. */
-int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where, sl_error *error);
+/* Reads a description without building the graph: up to SL_NODES_DESCRIBED_MAX nodes, parameters
+ * checked and those that were not given filled in. Of edges that are listed, and of links, nothing
+ * is kept: of the former nodes, directed and weighting, with SL_FAMILY_EDGES and phases NULL. */
+int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where,
+                           sl_error *error);
 
 /* What is known of a family without its parameters; static. */
 typedef struct sl_family_info {
@@ -139,7 +150,8 @@ typedef struct sl_family_info {
     bool random;            /* drawn from a seed */
     bool schedule;          /* more than one phase */
     bool directed;          /* some edge has no reverse in its phase */
-    sl_weighting weighting; /* where none is asked for; SL_WEIGHTING_EXPLICIT: the family brings its own, and takes no other */
+    sl_weighting weighting; /* where none is asked for; SL_WEIGHTING_EXPLICIT: the family brings its
+                               own, and takes no other */
 } sl_family_info;
 const sl_family_info *sl_family_describe(sl_family family);
 /* All families with their parameters, one line each; malloc'ed, caller frees. */
@@ -147,24 +159,27 @@ char *sl_families_help(void);
 
 typedef struct sl_topology sl_topology;
 
-/* Builds and checks: edges in range, no duplicates, strongly connected (a schedule: the union over its period), rows and columns
- * stochastic as its weighting promises; random families retry until connected and say so when they are not
- * after a bounded number of tries. Explicit weights must be row- or column-stochastic. */
+/* Builds and checks: edges in range, no duplicates, strongly connected (a schedule: the union over
+ * its period), rows and columns stochastic as its weighting promises; random families retry until
+ * connected and say so when they are not after a bounded number of tries. Explicit weights must be
+ * row- or column-stochastic. */
 int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *error);
 
-/* From JSON text / from a file (both the topology file of docs/topology.md). `where` names the source in error texts, for
- * example "ring.json" or "experiment.json: topology". */
+/* From JSON text / from a file (both the topology file of docs/topology.md). `where` names the
+ * source in error texts, for example "ring.json" or "experiment.json: topology". */
 int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error);
 int sl_topology_load(sl_topology **out, const char *path, sl_error *error);
 /* The same of a graph that may be in parts. */
 int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
 void sl_topology_close(sl_topology **topology);
 
-/* One side of a row; arrays of `count`, sorted by peer, self excluded; borrowed from the topology. */
+/* One side of a row; arrays of `count`, sorted by peer, self excluded; borrowed from the topology.
+ */
 typedef struct sl_row {
     uint32_t count;
     const uint32_t *peers;
-    const double *weights; /* in-row: W_ij, what I give peer j; out-row: W_ji, what peer j gives me (push-sum: P_ji) */
+    const double *weights; /* in-row: W_ij, what I give peer j; out-row: W_ji, what peer j gives me
+                              (push-sum: P_ji) */
     double self;           /* W_ii */
 } sl_row;
 
@@ -172,47 +187,56 @@ sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank
 sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
 
 uint32_t sl_topology_nodes(const sl_topology *topology);
-/* What it was opened from, with parameters filled in and without phases; borrowed from the topology. */
+/* What it was opened from, with parameters filled in and without phases; borrowed from the
+ * topology. */
 const sl_topology_spec *sl_topology_description(const sl_topology *topology);
 uint32_t sl_topology_period(const sl_topology *topology);
-/* How many rounds an in-neighbour can run ahead of the node that it sends to, plus one: the inbox window. For one undirected graph 2. */
+/* How many rounds an in-neighbour can run ahead of the node that it sends to, plus one: the inbox
+ * window. For one undirected graph 2. */
 uint32_t sl_topology_window(const sl_topology *topology);
 /* Over nodes, phases, edges and weights: equal hashes mean the same W in every round. */
 uint64_t sl_topology_hash(const sl_topology *topology);
-/* Do the values that are averaged come back every second round instead of coming together: -1 is an eigenvalue of W, because the graph is
- * bipartite and no node keeps anything of its own? Then the lazy form of the same weights converges. */
+/* Do the values that are averaged come back every second round instead of coming together: -1 is an
+ * eigenvalue of W, because the graph is bipartite and no node keeps anything of its own? Then the
+ * lazy form of the same weights converges. */
 bool sl_topology_alternates(const sl_topology *topology);
-/* Every peer with which `rank` ever exchanges anything, in either direction: sorted; *peers is borrowed. */
+/* Every peer with which `rank` ever exchanges anything, in either direction: sorted; *peers is
+ * borrowed. */
 uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uint32_t **peers);
 
-/* What the matrix is, phase by phase combined: true only if it holds in every phase. Residual: largest |sum - 1|. */
+/* What the matrix is, phase by phase combined: true only if it holds in every phase. Residual:
+ * largest |sum - 1|. */
 typedef struct sl_stochasticity {
     bool symmetric, row, column;
     double row_residual, column_residual;
 } sl_stochasticity;
 sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
 
-/* `starling check`: in short; starling/spectrum.h has more. For schedules, of the product W(period)...W(1). */
+/* `starling check`: in short; starling/spectrum.h has more. For schedules, of the product
+ * W(period)...W(1). */
 typedef struct sl_topology_report {
     uint32_t nodes, period;
-    uint64_t edges;                    /* undirected edges counted once; directed each; over the period */
-    uint32_t degree_min, degree_max;   /* out-degree, over all phases */
+    uint64_t edges; /* undirected edges counted once; directed each; over the period */
+    uint32_t degree_min, degree_max; /* out-degree, over all phases */
     double degree_mean;
-    bool connected;                    /* strongly, over the period */
+    bool connected; /* strongly, over the period */
     sl_stochasticity stochastic;
-    bool spectrum_known;               /* false: what follows are the bounds that a search has reached within its limit; rho is at least that */
-    double lambda_2, lambda_n;         /* second largest, smallest eigenvalue; symmetric W only, else NaN */
-    double rho;                        /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
-    double gap;                        /* 1 - rho */
+    bool spectrum_known; /* false: what follows are the bounds that a search has reached within its
+                            limit; rho is at least that */
+    double lambda_2, lambda_n; /* second largest, smallest eigenvalue; symmetric W only, else NaN */
+    double rho; /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
+    double gap; /* 1 - rho */
 } sl_topology_report;
 int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error);
 
-/* Canonical JSON of the topology that sl_topology_parse takes back to an equal topology, with its hash, so that a change is noticed; malloc'ed, caller
- * frees. NULL: out of memory. */
+/* Canonical JSON of the topology that sl_topology_parse takes back to an equal topology, with its
+ * hash, so that a change is noticed; malloc'ed, caller frees. NULL: out of memory. */
 char *sl_topology_json(const sl_topology *topology);
-/* The same with a family written out as edges and weights; what it was is kept under "provenance". */
+/* The same with a family written out as edges and weights; what it was is kept under "provenance".
+ */
 char *sl_topology_json_expanded(const sl_topology *topology);
-/* A family's description, settled (sl_topology_spec_parse) and without a hash, as its graph is not built. */
+/* A family's description, settled (sl_topology_spec_parse) and without a hash, as its graph is not
+ * built. */
 char *sl_topology_spec_json(const sl_topology_spec *spec);
 
 #ifdef __cplusplus

@@ -1,9 +1,11 @@
 /* agent.c - one peer: drives a node with libevent's and libfabric's events; see starling/agent.h.
  *
- * The loop: take what the fabric has, step the node, send what may be sent; when nothing moved, one blocking pass of the event loop
- * (non-blocking where the provider says so). Gradients and evaluations run on the worker. A part is encoded and summed once, right before its
- * first send, while it is in cache, and goes to all out-neighbours one after the other.
- * However it ends, it ends: every phase has a deadline, a failure is told to all neighbours, and nothing is waited for without a limit.
+ * The loop: take what the fabric has, step the node, send what may be sent; when nothing moved, one
+ * blocking pass of the event loop (non-blocking where the provider says so). Gradients and
+ * evaluations run on the worker. A part is encoded and summed once, right before its first send,
+ * while it is in cache, and goes to all out-neighbours one after the other. However it ends, it
+ * ends: every phase has a deadline, a failure is told to all neighbours, and nothing is waited for
+ * without a limit.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -33,8 +35,8 @@ void sl_agent_fail(sl_agent *a, int code, const char *text, const char *cause) {
 static void on_stop(void *context) {
     sl_agent *a = context;
     char cause[128];
-    snprintf(cause, sizeof cause, "round %" PRIu64 ": agent %u was stopped on request", sl_node_round(a->node),
-             a->settings.rank);
+    snprintf(cause, sizeof cause, "round %" PRIu64 ": agent %u was stopped on request",
+             sl_node_round(a->node), a->settings.rank);
     sl_agent_fail(a, SL_ESTOPPED, cause, cause);
 }
 
@@ -75,7 +77,8 @@ bool sl_agent_encode_next(sl_agent *a) {
         sl_agent_fail(a, result, error.text, error.text);
         return false;
     }
-    a->payload_sums[part] = a->direct ? 0 : sl_checksum(a->payloads[part].data, a->payloads[part].bytes);
+    a->payload_sums[part] =
+        a->direct ? 0 : sl_checksum(a->payloads[part].data, a->payloads[part].bytes);
     a->payload_users[part] = a->receiver_count;
     spend(a, &a->record.times.encode, before);
     return true;
@@ -92,7 +95,8 @@ static bool send_parts(sl_agent *a) {
     bool any = false, progress = a->publishing && a->phase == PHASE_TRAINING;
     while (progress) {
         progress = false;
-        for (uint32_t i = 0; i < a->receiver_count && a->publishing && a->phase == PHASE_TRAINING; i++)
+        for (uint32_t i = 0; i < a->receiver_count && a->publishing && a->phase == PHASE_TRAINING;
+             i++)
             progress = sl_neighbour_send_part(a->receivers[i]) || progress;
         any = any || progress;
     }
@@ -101,7 +105,8 @@ static bool send_parts(sl_agent *a) {
 
 /* Nobody to send to in this phase: the parts are adapted, and have left, at once. */
 static void publish_to_nobody(sl_agent *a) {
-    while (a->publishing && a->receiver_count == 0 && a->encoded < a->parts && a->phase == PHASE_TRAINING && sl_agent_encode_next(a))
+    while (a->publishing && a->receiver_count == 0 && a->encoded < a->parts &&
+           a->phase == PHASE_TRAINING && sl_agent_encode_next(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = a->encoded - 1});
 }
 
@@ -116,7 +121,10 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
 
 static void give_job(sl_agent *a, const sl_update *update) {
     const sl_record_config *config = &a->settings.experiment->record;
-    sl_job job = {.x = sl_node_model(a->node), .point = sl_node_point(a->node), .g = sl_node_gradient_buffer(a->node), .compute = update->compute,
+    sl_job job = {.x = sl_node_model(a->node),
+                  .point = sl_node_point(a->node),
+                  .g = sl_node_gradient_buffer(a->node),
+                  .compute = update->compute,
                   .push_sum_weight = sl_node_push_sum_weight(a->node)};
     job.compute_round = update->round;
     if (update->round_done) {
@@ -181,8 +189,8 @@ static void on_worker(void *context) {
         return;
     if (result.code != 0) {
         char text[128];
-        snprintf(text, sizeof text, "round %" PRIu64 ": agent %u could not report its round: %s", sl_node_round(a->node),
-                 a->settings.rank, sl_error_meaning(result.code));
+        snprintf(text, sizeof text, "round %" PRIu64 ": agent %u could not report its round: %s",
+                 sl_node_round(a->node), a->settings.rank, sl_error_meaning(result.code));
         sl_agent_fail(a, result.code, text, text);
     } else if (result.computed) {
         a->record.times.gradient += result.gradient_seconds;
@@ -204,7 +212,8 @@ static void check_device(sl_agent *a) {
     sl_error error;
     if (a->vec->flight == NULL || a->vec->flight->status(&error) == 0)
         return;
-    sl_fail_prefix(&error, SL_EDEVICE, "node %u, round %" PRIu64, a->settings.rank, sl_node_round(a->node));
+    sl_fail_prefix(&error, SL_EDEVICE, "node %u, round %" PRIu64, a->settings.rank,
+                   sl_node_round(a->node));
     sl_agent_fail(a, SL_EDEVICE, error.text, error.text);
 }
 
@@ -212,7 +221,9 @@ static void check_device(sl_agent *a) {
 
 static void begin_training(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].agreed || !a->neighbours[i].connected) /* our own HELLO goes out when connected; its may be faster */
+        if (!a->neighbours[i].agreed ||
+            !a->neighbours[i]
+                 .connected) /* our own HELLO goes out when connected; its may be faster */
             return;
     a->phase = PHASE_TRAINING;
     a->began_s = a->progress_s = sl_clock_seconds();
@@ -225,7 +236,8 @@ static void say_goodbye(sl_agent *a) {
         neighbour *n = &a->neighbours[i];
         if (!n->bye_sent && n->link != NULL)
             n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
-        bool through = n->link == NULL || (n->bye_sent && n->bye_received && sl_link_sending(n->link) == 0);
+        bool through =
+            n->link == NULL || (n->bye_sent && n->bye_received && sl_link_sending(n->link) == 0);
         all = all && through;
     }
     if (all)
@@ -238,10 +250,12 @@ static void fail_connecting(sl_agent *a) {
         if (n->agreed)
             continue;
         char text[SL_FRAME_TEXT_MAX];
-        snprintf(text, sizeof text, "edge %u->%u, round 0: agent %u (%.200s:%u) did not come up within %g s "
-                                    "(transport.connect_timeout_s); is it running, with this roster?",
+        snprintf(text, sizeof text,
+                 "edge %u->%u, round 0: agent %u (%.200s:%u) did not come up within %g s "
+                 "(transport.connect_timeout_s); is it running, with this roster?",
                  n->rank, a->settings.rank, n->rank, sl_roster_host(a->roster, n->rank),
-                 sl_roster_port(a->roster, n->rank), a->settings.experiment->transport.connect_timeout_s);
+                 sl_roster_port(a->roster, n->rank),
+                 a->settings.experiment->transport.connect_timeout_s);
         sl_agent_fail(a, SL_EPEER, text, text);
         return;
     }
@@ -252,10 +266,12 @@ static void check_deadlines(sl_agent *a) {
     double patience_s = a->settings.experiment->transport.round_timeout_s;
     if (a->phase == PHASE_CONNECTING && now_s > a->deadline_s)
         fail_connecting(a);
-    else if (a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) && now_s - a->progress_s > patience_s)
+    else if (a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
+             now_s - a->progress_s > patience_s)
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
     else if (a->phase == PHASE_GOODBYE && now_s > a->deadline_s)
-        a->phase = PHASE_OVER; /* our part is done; whoever never said goodbye is not worth an error */
+        a->phase =
+            PHASE_OVER; /* our part is done; whoever never said goodbye is not worth an error */
 }
 
 static void on_tick(void *context) {
@@ -263,7 +279,8 @@ static void on_tick(void *context) {
     a->tick_due = true;
 }
 
-/* Only after the fabric has been polled: what came while this process was held up counts as heard. */
+/* Only after the fabric has been polled: what came while this process was held up counts as heard.
+ */
 static void tick(sl_agent *a) {
     a->tick_due = false;
     for (uint32_t i = 0; i < a->neighbour_count && a->phase != PHASE_OVER; i++)
@@ -291,10 +308,13 @@ static bool move(sl_agent *a) {
     return send_parts(a) || happened > 0;
 }
 
-/* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a neighbour on this host may be about to send,
- * and waking up costs more than looking. Bounded, and only while a round is waiting for data. */
+/* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a
+ * neighbour on this host may be about to send, and waking up costs more than looking. Bounded, and
+ * only while a round is waiting for data. */
 static bool linger(sl_agent *a) {
-    for (int look = 0; look < LOOKS_BEFORE_SLEEP && a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker); look++) {
+    for (int look = 0;
+         look < LOOKS_BEFORE_SLEEP && a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
+         look++) {
         sched_yield();
         if (move(a))
             return true;
@@ -334,8 +354,9 @@ int sl_agent_open_loop(sl_agent *a, sl_error *error) {
     return result;
 }
 
-/* Tells every neighbour why, and lingers so that what is on the way arrives before the connections are cut. Whoever is not connected yet would otherwise
- * look for this agent until its time is over: a little longer, it is still connected, to be told. */
+/* Tells every neighbour why, and lingers so that what is on the way arrives before the connections
+ * are cut. Whoever is not connected yet would otherwise look for this agent until its time is over:
+ * a little longer, it is still connected, to be told. */
 static void tell_everyone(sl_agent *a) {
     double until_s = sl_clock_seconds() + farewell_s;
     bool waiting = true;
@@ -357,7 +378,8 @@ static void tell_everyone(sl_agent *a) {
 int sl_agent_run(sl_agent *a, const sl_roster *roster, sl_error *error) {
     uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
     if (sl_roster_count(roster) != nodes)
-        return sl_fail(error, SL_EINVAL, "the roster names %u agents, the topology has %u nodes; they must be equal",
+        return sl_fail(error, SL_EINVAL,
+                       "the roster names %u agents, the topology has %u nodes; they must be equal",
                        sl_roster_count(roster), nodes);
     a->roster = roster;
     a->now_s = sl_clock_seconds();
@@ -379,7 +401,8 @@ uint16_t sl_agent_port(const sl_agent *agent) {
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     sl_agent_counters counters = a->counters;
     counters.frames_dropped = sl_node_dropped(a->node);
-    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->receive_buffers * sl_node_part_bytes_max(a->node);
+    counters.receive_buffer_bytes =
+        (size_t)a->neighbour_count * a->receive_buffers * sl_node_part_bytes_max(a->node);
     counters.vector_bytes = sl_node_memory(a->node);
     return counters;
 }

@@ -1,8 +1,10 @@
 /* fabric.c - see fabric.h.
  *
- * What shaped it: a link whose peer dies reports every outstanding operation as an error and then FI_SHUTDOWN, in either order, so the first
- * of them counts and the rest is ignored; after closing an endpoint its completions still come, so a closed link is kept in a graveyard
- * until the completion queue has been drained once more; every attempt to connect gets a link, and so an endpoint, of its own.
+ * What shaped it: a link whose peer dies reports every outstanding operation as an error and then
+ * FI_SHUTDOWN, in either order, so the first of them counts and the rest is ignored; after closing
+ * an endpoint its completions still come, so a closed link is kept in a graveyard until the
+ * completion queue has been drained once more; every attempt to connect gets a link, and so an
+ * endpoint, of its own.
  */
 #include "agent/fabric.h"
 
@@ -20,7 +22,12 @@
 
 #include "starling/vec.h"
 
-enum { REGIONS_MAX = 128, COMPLETIONS_AT_ONCE = 32, HEADER_BYTES_MAX = 576 /* a multiple of SL_VEC_ALIGNMENT: frame header and control text */, IOV_COUNT = 2 };
+enum {
+    REGIONS_MAX = 128,
+    COMPLETIONS_AT_ONCE = 32,
+    HEADER_BYTES_MAX = 576 /* a multiple of SL_VEC_ALIGNMENT: frame header and control text */,
+    IOV_COUNT = 2
+};
 
 typedef enum operation_kind { OPERATION_RECEIVE, OPERATION_SEND } operation_kind;
 
@@ -64,7 +71,7 @@ struct sl_fabric {
     struct fid_cq *cq;
     struct fid_pep *listener;
     uint16_t port;
-    bool registers; /* the provider wants memory registered */
+    bool registers;    /* the provider wants memory registered */
     uint64_t next_key; /* of registered memory, for providers that do not choose keys themselves */
     region regions[REGIONS_MAX];
     size_t region_count;
@@ -80,7 +87,8 @@ static struct fi_info *make_hints(const char *provider, bool gpu) {
     hints->caps = gpu ? FI_MSG | FI_HMEM : FI_MSG;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_MSG;
-    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | (gpu ? FI_MR_HMEM : 0);
+    hints->domain_attr->mr_mode =
+        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | (gpu ? FI_MR_HMEM : 0);
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = strdup(provider);
     return hints;
@@ -96,7 +104,10 @@ bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
     if (result == 0)
         fi_freeinfo(info);
     else
-        snprintf(reason, bytes, "provider '%s' offers no GPU memory (FI_HMEM) on connection-oriented endpoints here: %s", provider, fi_strerror(-result));
+        snprintf(reason, bytes,
+                 "provider '%s' offers no GPU memory (FI_HMEM) on connection-oriented endpoints "
+                 "here: %s",
+                 provider, fi_strerror(-result));
     return result == 0;
 }
 
@@ -104,17 +115,22 @@ static int fail(sl_error *error, int code, const char *what, int fi_code) {
     return sl_fail(error, code, "fabric: %s failed: %s", what, fi_strerror(-fi_code));
 }
 
-static int resolve(sl_fabric *f, const char *provider, const char *host, uint16_t port, sl_error *error) {
+static int resolve(sl_fabric *f, const char *provider, const char *host, uint16_t port,
+                   sl_error *error) {
     char service[8];
     snprintf(service, sizeof service, "%u", port);
     int result = fi_getinfo(FI_VERSION(1, 17), host, service, FI_SOURCE, f->hints, &f->info);
     if (result != 0)
         return sl_fail(error, SL_ENET,
-                       "transport.provider '%s' cannot listen on %s: %s; connection-oriented (MSG) endpoints of 'tcp' work "
-                       "everywhere, 'verbs' needs an RDMA device; `fi_info -t FI_EP_MSG` lists what this host has",
+                       "transport.provider '%s' cannot listen on %s: %s; connection-oriented (MSG) "
+                       "endpoints of 'tcp' work "
+                       "everywhere, 'verbs' needs an RDMA device; `fi_info -t FI_EP_MSG` lists "
+                       "what this host has",
                        provider, host, fi_strerror(-result));
     if (f->info->tx_attr->iov_limit < IOV_COUNT || f->info->rx_attr->iov_limit < IOV_COUNT)
-        return sl_fail(error, SL_ENET, "transport.provider '%s' sends or receives fewer than %d pieces at once", provider, IOV_COUNT);
+        return sl_fail(error, SL_ENET,
+                       "transport.provider '%s' sends or receives fewer than %d pieces at once",
+                       provider, IOV_COUNT);
     f->registers = (f->info->domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_HMEM)) != 0;
     return 0;
 }
@@ -142,8 +158,11 @@ static int listen_on(sl_fabric *f, const char *host, uint16_t port, sl_error *er
     if (result == 0)
         result = fi_listen(f->listener);
     if (result != 0)
-        return sl_fail(error, SL_ENET, "cannot listen on %s port %u: %s%s", host, port, fi_strerror(-result),
-                       result == -FI_EADDRINUSE ? "; another program uses it: choose another port in the roster" : "");
+        return sl_fail(error, SL_ENET, "cannot listen on %s port %u: %s%s", host, port,
+                       fi_strerror(-result),
+                       result == -FI_EADDRINUSE
+                           ? "; another program uses it: choose another port in the roster"
+                           : "");
     struct sockaddr_storage address;
     size_t bytes = sizeof address;
     result = fi_getname(&f->listener->fid, &address, &bytes);
@@ -225,22 +244,32 @@ void sl_fabric_descriptors(const sl_fabric *f, int descriptors[2]) {
     fi_control(&f->cq->fid, FI_GETWAIT, &descriptors[1]);
 }
 
-static int register_memory(sl_fabric *f, void *base, size_t bytes, int cuda_index, uint64_t access, struct fid_mr **mr, sl_error *error) {
+static int register_memory(sl_fabric *f, void *base, size_t bytes, int cuda_index, uint64_t access,
+                           struct fid_mr **mr, sl_error *error) {
     if (!f->registers)
         return 0;
     const struct iovec whole = {base, bytes};
-    struct fi_mr_attr attr = {.mr_iov = &whole, .iov_count = 1, .access = access, .requested_key = f->next_key++, .iface = FI_HMEM_SYSTEM};
+    struct fi_mr_attr attr = {.mr_iov = &whole,
+                              .iov_count = 1,
+                              .access = access,
+                              .requested_key = f->next_key++,
+                              .iface = FI_HMEM_SYSTEM};
     if (cuda_index >= 0) {
         attr.iface = FI_HMEM_CUDA;
         attr.device.cuda = cuda_index;
     }
     int result = fi_mr_regattr(f->domain, &attr, 0, mr);
     if (result != 0 && cuda_index >= 0)
-        return sl_fail(error, SL_ENET, "fabric: registering %zu bytes of cuda:%d's memory failed: %s; transport.gpu_direct \"off\" does without", bytes, cuda_index,
-                       fi_strerror(-result));
-    return result != 0 ? sl_fail(error, SL_ENET, "fabric: registering %zu bytes failed: %s; is the locked-memory limit "
-                                                 "(ulimit -l) high enough?", bytes, fi_strerror(-result))
-                       : 0;
+        return sl_fail(error, SL_ENET,
+                       "fabric: registering %zu bytes of cuda:%d's memory failed: %s; "
+                       "transport.gpu_direct \"off\" does without",
+                       bytes, cuda_index, fi_strerror(-result));
+    return result != 0
+               ? sl_fail(error, SL_ENET,
+                         "fabric: registering %zu bytes failed: %s; is the locked-memory limit "
+                         "(ulimit -l) high enough?",
+                         bytes, fi_strerror(-result))
+               : 0;
 }
 
 int sl_fabric_register(sl_fabric *f, void *base, size_t bytes, int cuda_index, sl_error *error) {
@@ -273,9 +302,11 @@ static bool allocate_operations(sl_link *l) {
     if (!l->receives || !l->sends || !l->buffers || !l->headers)
         return false;
     for (uint32_t i = 0; i < l->receive_count; i++)
-        l->receives[i] = (operation){.link = l, .kind = OPERATION_RECEIVE, .memory = l->buffers + i * l->buffer_bytes};
+        l->receives[i] = (operation){
+            .link = l, .kind = OPERATION_RECEIVE, .memory = l->buffers + i * l->buffer_bytes};
     for (uint32_t i = 0; i < l->send_count; i++)
-        l->sends[i] = (operation){.link = l, .kind = OPERATION_SEND, .memory = l->headers + i * HEADER_BYTES_MAX};
+        l->sends[i] = (operation){
+            .link = l, .kind = OPERATION_SEND, .memory = l->headers + i * HEADER_BYTES_MAX};
     return true;
 }
 
@@ -286,18 +317,22 @@ int sl_link_open(sl_link **out, sl_fabric *fabric, const sl_link_settings *s, sl
     l->fabric = fabric;
     l->owner = s->owner;
     l->receive_count = s->buffer_count;
-    l->buffer_bytes = (s->buffer_bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    l->buffer_bytes =
+        (s->buffer_bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
     l->rest = s->rest;
     l->rest_bytes = s->rest_bytes;
     l->send_count = s->send_count;
     int result = 0;
     if (!allocate_operations(l))
-        result = sl_fail(error, SL_ENOMEM, "fabric: out of memory for %u receive buffers of %zu bytes", s->buffer_count,
-                         s->buffer_bytes);
+        result =
+            sl_fail(error, SL_ENOMEM, "fabric: out of memory for %u receive buffers of %zu bytes",
+                    s->buffer_count, s->buffer_bytes);
     if (result == 0)
-        result = register_memory(fabric, l->buffers, l->receive_count * l->buffer_bytes, -1, FI_RECV, &l->buffers_mr, error);
+        result = register_memory(fabric, l->buffers, l->receive_count * l->buffer_bytes, -1,
+                                 FI_RECV, &l->buffers_mr, error);
     if (result == 0)
-        result = register_memory(fabric, l->headers, (size_t)s->send_count * HEADER_BYTES_MAX, -1, FI_SEND, &l->headers_mr, error);
+        result = register_memory(fabric, l->headers, (size_t)s->send_count * HEADER_BYTES_MAX, -1,
+                                 FI_SEND, &l->headers_mr, error);
     if (result != 0)
         sl_link_close(&l);
     else
@@ -347,8 +382,8 @@ static int open_endpoint(sl_link *l, struct fi_info *info) {
     return result;
 }
 
-int sl_link_connect(sl_link *l, const char *host, uint16_t port, const uint8_t greeting[SL_FABRIC_GREETING_BYTES],
-                    sl_error *error) {
+int sl_link_connect(sl_link *l, const char *host, uint16_t port,
+                    const uint8_t greeting[SL_FABRIC_GREETING_BYTES], sl_error *error) {
     char service[8];
     snprintf(service, sizeof service, "%u", port);
     struct fi_info *info = NULL;
@@ -359,11 +394,13 @@ int sl_link_connect(sl_link *l, const char *host, uint16_t port, const uint8_t g
         result = fi_connect(l->endpoint, info->dest_addr, greeting, SL_FABRIC_GREETING_BYTES);
     if (info != NULL)
         fi_freeinfo(info);
-    return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s:%u: %s", host, port, fi_strerror(-result)) : 0;
+    return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s:%u: %s", host, port,
+                                 fi_strerror(-result))
+                       : 0;
 }
 
-int sl_link_send(sl_link *l, const uint8_t *header, size_t header_bytes, const void *payload, size_t payload_bytes,
-                 bool data, uint32_t cookie) {
+int sl_link_send(sl_link *l, const uint8_t *header, size_t header_bytes, const void *payload,
+                 size_t payload_bytes, bool data, uint32_t cookie) {
     operation *o = &l->sends[l->next_send];
     if (l->dead || l->endpoint == NULL)
         return SL_ENET;
@@ -373,9 +410,12 @@ int sl_link_send(sl_link *l, const uint8_t *header, size_t header_bytes, const v
     o->data = data;
     o->cookie = cookie;
     struct iovec iov[IOV_COUNT] = {{o->memory, header_bytes}, {(void *)payload, payload_bytes}};
-    void *desc[IOV_COUNT] = {l->headers_mr ? fi_mr_desc(l->headers_mr) : NULL, descriptor_of(l->fabric, payload)};
-    struct fi_msg message = {
-        .msg_iov = iov, .desc = desc, .iov_count = payload_bytes > 0 ? IOV_COUNT : 1, .context = &o->context};
+    void *desc[IOV_COUNT] = {l->headers_mr ? fi_mr_desc(l->headers_mr) : NULL,
+                             descriptor_of(l->fabric, payload)};
+    struct fi_msg message = {.msg_iov = iov,
+                             .desc = desc,
+                             .iov_count = payload_bytes > 0 ? IOV_COUNT : 1,
+                             .context = &o->context};
     ssize_t result = fi_sendmsg(l->endpoint, &message, FI_COMPLETION);
     if (result == -FI_EAGAIN)
         return 1;
@@ -432,7 +472,8 @@ static void complete_with_error(sl_fabric *f) {
         o->busy = false;
         o->link->sending--;
     }
-    take_down(o->link, entry.err == FI_ETRUNC ? "a message is longer than a frame can be" : fi_strerror(entry.err));
+    take_down(o->link, entry.err == FI_ETRUNC ? "a message is longer than a frame can be"
+                                              : fi_strerror(entry.err));
 }
 
 static int drain_completions(sl_fabric *f) {
@@ -511,7 +552,8 @@ static int drain_events(sl_fabric *f) {
 }
 
 int sl_fabric_poll(sl_fabric *f) {
-    /* With the queue drained to the end, everything that the dead had under way has been reported. */
+    /* With the queue drained to the end, everything that the dead had under way has been reported.
+     */
     sl_link *dead = f->graveyard;
     int total = drain_completions(f);
     if (dead != NULL && f->graveyard == dead)

@@ -62,8 +62,8 @@ void sl_loop_close(sl_loop **loop) {
     *loop = NULL;
 }
 
-static int add(sl_loop *loop, int fd, short what, const struct timeval *interval, sl_loop_handler handler, void *context,
-               sl_error *error) {
+static int add(sl_loop *loop, int fd, short what, const struct timeval *interval,
+               sl_loop_handler handler, void *context, sl_error *error) {
     if (loop->count == EVENTS_MAX)
         return sl_fail(error, SL_EINVAL, "event loop: more than %d events", EVENTS_MAX);
     registration *r = &loop->registrations[loop->count];
@@ -83,7 +83,8 @@ int sl_loop_watch(sl_loop *loop, int fd, sl_loop_handler handler, void *context,
     return add(loop, fd, EV_READ, NULL, handler, context, error);
 }
 
-int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *context, sl_error *error) {
+int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *context,
+                 sl_error *error) {
     struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
     return add(loop, -1, 0, &interval, handler, context, error);
 }

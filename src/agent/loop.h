@@ -1,6 +1,7 @@
 /* loop.h - the agent's event loop: the only room that knows libevent.
  *
- * The agent owns the outer loop (libevent 2.1 has no prepare hook): drain the fabric, then one pass of the loop, blocking or not.
+ * The agent owns the outer loop (libevent 2.1 has no prepare hook): drain the fabric, then one pass
+ * of the loop, blocking or not.
  */
 #ifndef SL_LOOP_H
 #define SL_LOOP_H
@@ -17,8 +18,10 @@ void sl_loop_close(sl_loop **loop);
 /* Calls the handler (NULL: just wake up) whenever fd is readable. */
 int sl_loop_watch(sl_loop *loop, int fd, sl_loop_handler handler, void *context, sl_error *error);
 /* Calls the handler every interval_ms. */
-int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *context, sl_error *error);
-/* One pass over what is ready; blocks until something is, if asked to, at most limit_ms (0: no limit). */
+int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *context,
+                 sl_error *error);
+/* One pass over what is ready; blocks until something is, if asked to, at most limit_ms (0: no
+ * limit). */
 int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error);
 
 #endif

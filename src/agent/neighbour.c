@@ -1,8 +1,11 @@
-/* neighbour.c - the protocol on one connection: who connects, HELLO, data under credit, heartbeats, ABORT, BYE.
+/* neighbour.c - the protocol on one connection: who connects, HELLO, data under credit, heartbeats,
+ * ABORT, BYE.
  *
- * Of two neighbours the higher rank connects, so that both never do at once. After HELLO has been compared on both sides, data flows under
- * credit: each side says how many data frames the other may have sent since the start, in every frame's header, and in a CREDIT frame when
- * half a window would go untold. Silence beyond the time-out is death; heartbeats keep the living from being silent.
+ * Of two neighbours the higher rank connects, so that both never do at once. After HELLO has been
+ * compared on both sides, data flows under credit: each side says how many data frames the other
+ * may have sent since the start, in every frame's header, and in a CREDIT frame when half a window
+ * would go untold. Silence beyond the time-out is death; heartbeats keep the living from being
+ * silent.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,8 +25,8 @@ static uint64_t round_of(const neighbour *n) {
 
 static void fail_edge(neighbour *n, int code, const char *text) {
     char whole[SL_FRAME_TEXT_MAX];
-    snprintf(whole, sizeof whole, "edge %u->%u, round %" PRIu64 ": %s", n->rank, n->agent->settings.rank, round_of(n),
-             text);
+    snprintf(whole, sizeof whole, "edge %u->%u, round %" PRIu64 ": %s", n->rank,
+             n->agent->settings.rank, round_of(n), text);
     sl_agent_fail(n->agent, code, whole, whole);
 }
 
@@ -56,7 +59,8 @@ static bool note_sent(neighbour *n, const sl_frame *frame, int result) {
     return true;
 }
 
-bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *payload, size_t bytes) {
+bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *payload,
+                               size_t bytes) {
     if (n->link == NULL || !n->connected)
         return false;
     /* A control payload is small: it is copied behind its header, so that the caller's may go. */
@@ -90,7 +94,8 @@ bool sl_neighbour_send_part(neighbour *n) {
     };
     uint8_t header[SL_FRAME_DIRECT_AT] = {0};
     complete_header(n, &frame, header);
-    int result = sl_link_send(n->link, header, a->header_bytes, a->payloads[part].data, frame.payload_bytes, true, part);
+    int result = sl_link_send(n->link, header, a->header_bytes, a->payloads[part].data,
+                              frame.payload_bytes, true, part);
     if (!note_sent(n, &frame, result))
         return false;
     n->next_part++;
@@ -119,7 +124,8 @@ static const char *difference(const sl_hello *ours, const sl_hello *theirs) {
     if (ours->nodes != theirs->nodes || ours->topology_hash != theirs->topology_hash)
         return "topology";
     for (uint32_t i = 0; i < ours->section_count; i++)
-        if (ours->section_count != theirs->section_count || ours->sections[i] != theirs->sections[i])
+        if (ours->section_count != theirs->section_count ||
+            ours->sections[i] != theirs->sections[i])
             return sl_section_name((sl_section)i);
     if (ours->dimension != theirs->dimension || ours->layout_hash != theirs->layout_hash)
         return "model layout";
@@ -146,7 +152,8 @@ static void handle_hello(neighbour *n, const uint8_t *payload, size_t bytes) {
     }
     char text[256];
     snprintf(text, sizeof text,
-             "refused: the %s of agents %u and %u differs; run `starling check` on both hosts' experiment files and compare",
+             "refused: the %s of agents %u and %u differs; run `starling check` on both hosts' "
+             "experiment files and compare",
              differs, n->rank, n->agent->settings.rank);
     fail_edge(n, SL_EPEER, text);
 }
@@ -164,7 +171,8 @@ static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
         fail_edge(n, SL_EPROTO, "data came before agreement");
         return;
     }
-    const uint8_t *payload = n->agent->direct ? sl_link_rest(n->link, buffer) : buffer + SL_FRAME_HEADER_BYTES;
+    const uint8_t *payload =
+        n->agent->direct ? sl_link_rest(n->link, buffer) : buffer + SL_FRAME_HEADER_BYTES;
     sl_event event = {
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
@@ -175,7 +183,8 @@ static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
         .payload = {payload, frame->payload_bytes},
         .token = buffer,
     };
-    /* The header has been read: its place remembers whose buffer this is until the token comes back. */
+    /* The header has been read: its place remembers whose buffer this is until the token comes
+     * back. */
     memcpy(buffer, &n, sizeof n);
     sl_agent_deliver(n->agent, &event);
 }
@@ -219,7 +228,8 @@ static void on_received(void *context, void *owner, uint8_t *buffer, size_t byte
     sl_agent *a = context;
     neighbour *n = owner;
     sl_frame frame;
-    const char *wrong = sl_frame_decode(&frame, buffer, bytes, sl_node_part_bytes_max(a->node), a->direct);
+    const char *wrong =
+        sl_frame_decode(&frame, buffer, bytes, sl_node_part_bytes_max(a->node), a->direct);
     if (wrong == NULL && frame.sender != n->rank)
         wrong = "the frame names another sender";
     if (wrong == NULL && frame.credit > n->data_sent + CREDIT_AHEAD_MAX)
@@ -250,11 +260,13 @@ static void on_sent(void *context, void *owner, uint32_t cookie) {
 static sl_link *open_link(neighbour *n) {
     sl_agent *a = n->agent;
     size_t frame_bytes = SL_FRAME_HEADER_BYTES + sl_node_part_bytes_max(a->node);
-    sl_link_settings settings = {.owner = n, .buffer_count = a->receive_buffers, .send_count = a->window + CONTROL_SENDS};
+    sl_link_settings settings = {
+        .owner = n, .buffer_count = a->receive_buffers, .send_count = a->window + CONTROL_SENDS};
     settings.buffer_bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes;
     if (a->direct) {
         settings.buffer_bytes = SL_FRAME_DIRECT_AT;
-        settings.rest = a->payload_memory + (size_t)(n - a->neighbours) * a->receive_buffers * a->payload_stride;
+        settings.rest = a->payload_memory +
+                        (size_t)(n - a->neighbours) * a->receive_buffers * a->payload_stride;
         settings.rest_bytes = a->payload_stride;
     }
     sl_error error;
@@ -285,14 +297,16 @@ static void try_to_connect(neighbour *n) {
     n->next_attempt_s = n->agent->now_s + retry_connect_s;
     n->link = open_link(n);
     sl_error error;
-    if (n->link != NULL && sl_link_connect(n->link, sl_roster_host(n->agent->roster, n->rank),
-                                           sl_roster_port(n->agent->roster, n->rank), greeting, &error) != 0)
+    if (n->link != NULL &&
+        sl_link_connect(n->link, sl_roster_host(n->agent->roster, n->rank),
+                        sl_roster_port(n->agent->roster, n->rank), greeting, &error) != 0)
         sl_link_close(&n->link);
 }
 
 static void connect_if_due(neighbour *n) {
     sl_agent *a = n->agent;
-    if (n->link == NULL && is_awaited(n) && n->rank < a->settings.rank && a->now_s >= n->next_attempt_s)
+    if (n->link == NULL && is_awaited(n) && n->rank < a->settings.rank &&
+        a->now_s >= n->next_attempt_s)
         try_to_connect(n);
 }
 
@@ -301,8 +315,8 @@ static sl_link *on_requested(void *context, const uint8_t greeting[SL_FABRIC_GRE
     uint32_t rank;
     memcpy(&rank, greeting + sizeof greeting_magic, sizeof rank);
     neighbour *n = sl_neighbour_find(a, rank);
-    if (memcmp(greeting, greeting_magic, sizeof greeting_magic) != 0 || n == NULL || rank < a->settings.rank ||
-        n->link != NULL || !is_awaited(n))
+    if (memcmp(greeting, greeting_magic, sizeof greeting_magic) != 0 || n == NULL ||
+        rank < a->settings.rank || n->link != NULL || !is_awaited(n))
         return NULL;
     n->link = open_link(n);
     return n->link;
@@ -351,7 +365,8 @@ void sl_neighbour_tick(neighbour *n) {
         return;
     if (!n->bye_received && now_s - n->heard_s > silence_share * timeout_s) {
         char text[160];
-        snprintf(text, sizeof text, "agent %u has been silent for %.1f s (transport.timeout_s is %g)", n->rank,
+        snprintf(text, sizeof text,
+                 "agent %u has been silent for %.1f s (transport.timeout_s is %g)", n->rank,
                  now_s - n->heard_s, timeout_s);
         fail_edge(n, SL_EPEER, text);
     } else if (!n->bye_sent && now_s - n->sent_s > timeout_s / 5) {
@@ -362,6 +377,7 @@ void sl_neighbour_tick(neighbour *n) {
 bool sl_neighbour_part(neighbour *n, const char *cause) {
     connect_if_due(n);
     if (!n->told)
-        n->told = sl_neighbour_send_control(n, SL_FRAME_ABORT, cause, strnlen(cause, SL_FRAME_TEXT_MAX));
+        n->told =
+            sl_neighbour_send_control(n, SL_FRAME_ABORT, cause, strnlen(cause, SL_FRAME_TEXT_MAX));
     return n->link != NULL || is_awaited(n);
 }

@@ -1,4 +1,5 @@
-/* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads come to, the worker, the loop; see starling/agent.h. */
+/* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads
+ * come to, the worker, the loop; see starling/agent.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,24 +9,28 @@
 #include "agent/state.h"
 #include "starling/device.h"
 
-/* Receive buffers for data of all neighbours together stay below this where two chunks a neighbour allow it. */
+/* Receive buffers for data of all neighbours together stay below this where two chunks a neighbour
+ * allow it. */
 static const size_t receive_bytes_max = 32u << 20;
 enum { CONTROL_BUFFERS = 8 /* receive buffers for what is not data */, REGIONS_MAX = 16 };
 
-/* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated device's memory is the host's, which any provider takes. */
+/* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
+ * device's memory is the host's, which any provider takes. */
 static bool can_be_direct(const sl_experiment *e, const sl_fit *fit, char *reason, size_t bytes) {
     const sl_compressor_kind kind = fit->config.compressor.kind;
     sl_device_info gpu;
     if (!sl_device_describe(e->device, &gpu))
         snprintf(reason, bytes, "device %s is no GPU here", e->device);
     else if (kind != SL_COMPRESSOR_IDENTITY)
-        snprintf(reason, bytes, "payloads of compressor \"%s\" are checked on the host", sl_compressor_name(kind));
+        snprintf(reason, bytes, "payloads of compressor \"%s\" are checked on the host",
+                 sl_compressor_name(kind));
     else
         return gpu.emulated || sl_fabric_offers_gpu(e->transport.provider, reason, bytes);
     return false;
 }
 
-int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_NOTE_MAX], sl_error *error) {
+int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_NOTE_MAX],
+                       sl_error *error) {
     const sl_gpu_direct wanted = e->transport.gpu_direct;
     char reason[SL_PATH_NOTE_MAX / 2];
     sl_fit fit;
@@ -33,14 +38,19 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
     *direct = false;
     if (wanted == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
         return 0;
-    int result = sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
+    int result =
+        sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
     if (result != 0)
         return result;
     *direct = can_be_direct(e, &fit, reason, sizeof reason);
     if (!*direct && wanted == SL_GPU_DIRECT_ON)
-        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" is refused: %s; \"auto\" or \"off\" goes through host memory", reason);
+        return sl_fail(error, SL_EINVAL,
+                       "transport.gpu_direct: \"on\" is refused: %s; \"auto\" or \"off\" goes "
+                       "through host memory",
+                       reason);
     if (wanted == SL_GPU_DIRECT_AUTO)
-        snprintf(note, SL_PATH_NOTE_MAX, "transport.gpu_direct auto is %s%s", *direct ? "on" : "off: payloads go through host memory: ", *direct ? "" : reason);
+        snprintf(note, SL_PATH_NOTE_MAX, "transport.gpu_direct auto is %s%s",
+                 *direct ? "on" : "off: payloads go through host memory: ", *direct ? "" : reason);
     return 0;
 }
 
@@ -62,12 +72,14 @@ static void fill_hello(sl_agent *a) {
         a->hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
 }
 
-/* All neighbours' receive buffers together stay within bounds; the most that any rank may have is all others. */
+/* All neighbours' receive buffers together stay within bounds; the most that any rank may have is
+ * all others. */
 static uint32_t choose_window(const sl_agent *a) {
     const sl_experiment *e = a->settings.experiment;
     const uint32_t *peers;
     uint32_t degree = sl_topology_peers(e->topology, a->settings.rank, &peers);
-    const sl_algorithm *algorithm = sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
+    const sl_algorithm *algorithm =
+        sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
     if (algorithm != NULL && algorithm->route == SL_ROUTE_SERVER)
         degree = sl_topology_nodes(e->topology) - 1;
     size_t fits = receive_bytes_max / ((degree ? degree : 1) * (size_t)e->transport.chunk_bytes);
@@ -80,7 +92,8 @@ static uint32_t choose_window(const sl_agent *a) {
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
-    int result = sl_algorithm_fit(&a->fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, task->dimension, error);
+    int result = sl_algorithm_fit(&a->fit, &e->algorithm, e->topology, e->optimizer.momentum > 0,
+                                  task->dimension, error);
     if (result != 0)
         return result;
     sl_node_settings settings = sl_node_settings_of(e, &a->fit, task->dimension, task->rounds);
@@ -117,7 +130,8 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     a->payload_sums = calloc(parts, sizeof *a->payload_sums);
     a->payload_users = calloc(parts, sizeof *a->payload_users);
     if (!a->neighbours || !a->receivers || !a->payloads || !a->payload_sums || !a->payload_users)
-        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours", a->settings.rank, a->neighbour_count);
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours",
+                       a->settings.rank, a->neighbour_count);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         a->neighbours[i].agent = a;
         a->neighbours[i].rank = peers[i];
@@ -133,8 +147,9 @@ static int memory_of_payloads(const sl_agent *a) {
 static int open_fabric(sl_agent *a, sl_error *error) {
     sl_fabric_handlers handlers = *sl_neighbour_handlers();
     handlers.context = a;
-    int result = sl_fabric_open(&a->fabric, a->settings.experiment->transport.provider, a->settings.host, a->settings.port,
-                                memory_of_payloads(a) >= 0, &handlers, error);
+    int result =
+        sl_fabric_open(&a->fabric, a->settings.experiment->transport.provider, a->settings.host,
+                       a->settings.port, memory_of_payloads(a) >= 0, &handlers, error);
     void *bases[REGIONS_MAX];
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
@@ -145,15 +160,19 @@ static int open_fabric(sl_agent *a, sl_error *error) {
 
 /* For all receive buffers, where payloads come straight to the device. */
 static int open_payload_memory(sl_agent *a, sl_error *error) {
-    a->payload_stride = (sl_node_part_bytes_max(a->node) + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    a->payload_stride = (sl_node_part_bytes_max(a->node) + SL_VEC_ALIGNMENT - 1) /
+                        SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
     size_t bytes = (size_t)a->neighbour_count * a->receive_buffers * a->payload_stride;
     if (!a->direct || bytes == 0)
         return 0;
     a->payload_memory = (uint8_t *)a->vec->allocate(bytes / sizeof(float));
     if (a->payload_memory == NULL)
-        return sl_vec_no_memory(a->vec, error, "agent %u: receive buffers of %u neighbours", a->settings.rank, a->neighbour_count);
+        return sl_vec_no_memory(a->vec, error, "agent %u: receive buffers of %u neighbours",
+                                a->settings.rank, a->neighbour_count);
     int result = a->vec->fence(error); /* it is cleared before anything comes */
-    return result != 0 ? result : sl_fabric_register(a->fabric, a->payload_memory, bytes, memory_of_payloads(a), error);
+    return result != 0 ? result
+                       : sl_fabric_register(a->fabric, a->payload_memory, bytes,
+                                            memory_of_payloads(a), error);
 }
 
 static int open_all(sl_agent *a, sl_error *error) {
@@ -175,7 +194,8 @@ static int open_all(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = open_payload_memory(a, error);
     if (result == 0)
-        result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer, a->settings.rank, error);
+        result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer,
+                                a->settings.rank, error);
     if (result == 0)
         result = sl_agent_open_loop(a, error);
     return result;
@@ -203,7 +223,8 @@ void sl_agent_close(sl_agent **agent) {
     if (a == NULL)
         return;
     *agent = NULL;
-    /* A gradient that does not come back keeps its vectors: they are left behind with the thread that uses them. */
+    /* A gradient that does not come back keeps its vectors: they are left behind with the thread
+     * that uses them. */
     if (!sl_worker_close(&a->worker, a->settings.experiment->transport.timeout_s))
         return;
     for (uint32_t i = 0; i < a->neighbour_count; i++)

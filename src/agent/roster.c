@@ -19,7 +19,8 @@ struct sl_roster {
     uint32_t count;
 };
 
-static int parse_address(place *out, const char *text, const char *where, int line, sl_error *error) {
+static int parse_address(place *out, const char *text, const char *where, int line,
+                         sl_error *error) {
     const char *colon = strrchr(text, ':');
     if (colon == NULL || colon == text || colon - text >= HOST_MAX)
         return sl_fail(error, SL_EFILE, "%s:%d: '%s' is not host:port", where, line, text);
@@ -27,7 +28,8 @@ static int parse_address(place *out, const char *text, const char *where, int li
     errno = 0;
     unsigned long port = strtoul(colon + 1, &end, 10);
     if (!isdigit((unsigned char)colon[1]) || *end != '\0' || port < 1 || port > 65535)
-        return sl_fail(error, SL_EFILE, "%s:%d: port '%s' is not a number from 1 to 65535", where, line, colon + 1);
+        return sl_fail(error, SL_EFILE, "%s:%d: port '%s' is not a number from 1 to 65535", where,
+                       line, colon + 1);
     memcpy(out->host, text, (size_t)(colon - text));
     out->host[colon - text] = '\0';
     out->port = (uint16_t)port;
@@ -45,8 +47,11 @@ static int add_line(sl_roster *r, char *text, const char *where, int line, sl_er
         char *end;
         unsigned long rank = strtoul(first, &end, 10);
         if (*end != '\0' || rank != r->count)
-            return sl_fail(error, SL_EFILE, "%s:%d: rank '%s' is out of order; expected %u (lines are 'host:port' or "
-                                            "'rank host:port', ranks rising from 0)", where, line, first, r->count);
+            return sl_fail(
+                error, SL_EFILE,
+                "%s:%d: rank '%s' is out of order; expected %u (lines are 'host:port' or "
+                "'rank host:port', ranks rising from 0)",
+                where, line, first, r->count);
     }
     place *places = realloc(r->places, (r->count + 1u) * sizeof *places);
     if (places == NULL)
@@ -68,7 +73,8 @@ int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_err
         size_t length = strcspn(text, "\n");
         line++;
         if (length >= sizeof copy) {
-            result = sl_fail(error, SL_EFILE, "%s:%d: a line is longer than %d bytes", where, line, LINE_MAX_BYTES - 1);
+            result = sl_fail(error, SL_EFILE, "%s:%d: a line is longer than %d bytes", where, line,
+                             LINE_MAX_BYTES - 1);
             break;
         }
         memcpy(copy, text, length);
@@ -77,7 +83,8 @@ int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_err
         text += length + (text[length] == '\n');
     }
     if (result == 0 && r->count == 0)
-        result = sl_fail(error, SL_EFILE, "%s: the roster is empty; it needs one host:port line per rank", where);
+        result = sl_fail(error, SL_EFILE,
+                         "%s: the roster is empty; it needs one host:port line per rank", where);
     if (result != 0)
         sl_roster_close(&r);
     else
@@ -94,7 +101,8 @@ int sl_roster_load(sl_roster **out, const char *path, sl_error *error) {
     ssize_t bytes = getdelim(&text, &room, '\0', file);
     int result;
     if (bytes > ROSTER_BYTES_MAX)
-        result = sl_fail(error, SL_EFILE, "roster %s: longer than %d bytes", path, ROSTER_BYTES_MAX);
+        result =
+            sl_fail(error, SL_EFILE, "roster %s: longer than %d bytes", path, ROSTER_BYTES_MAX);
     else
         result = sl_roster_parse(out, bytes > 0 ? text : "", path, error);
     free(text);

@@ -21,8 +21,9 @@ struct sl_worker {
     bool has_job, has_result, quit; /* under mutex */
     sl_job job;
     sl_job_result result;
-    sl_mark *given, *done; /* behind the giver's operations before a job, and the worker's of it; NULL where operations are finished on return */
-    bool busy; /* the giver's side only */
+    sl_mark *given, *done; /* behind the giver's operations before a job, and the worker's of it;
+                              NULL where operations are finished on return */
+    bool busy;             /* the giver's side only */
 };
 
 /* ---- handing over ---- */
@@ -60,7 +61,8 @@ static int report(sl_worker *w, sl_job *job) {
     int code = 0;
     const float *x = job->parameters || job->record ? sl_mirror_view(&w->mirror, job->x) : NULL;
     if (job->parameters && w->observer.parameters != NULL)
-        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, x, job->push_sum_weight);
+        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, x,
+                                      job->push_sum_weight);
     if (code == 0 && job->record) {
         job->report.evaluation = w->task.evaluate(w->task.context, x);
         if (w->observer.record != NULL)
@@ -73,7 +75,8 @@ static sl_job_result perform(sl_worker *w, sl_job *job) {
     sl_job_result result = {.code = report(w, job)};
     if (job->compute && result.code == 0) {
         double before = sl_clock_seconds();
-        result.loss = sl_mirror_gradient(&w->mirror, w->rank, job->compute_round, job->point, job->g);
+        result.loss =
+            sl_mirror_gradient(&w->mirror, w->rank, job->compute_round, job->point, job->g);
         result.gradient_seconds = sl_clock_seconds() - before;
         result.computed = true;
     }
@@ -104,7 +107,8 @@ static void *work(void *argument) {
 
 /* ---- the giver's ---- */
 
-int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task, const sl_observer *observer, uint32_t rank, sl_error *error) {
+int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
+                   const sl_observer *observer, uint32_t rank, sl_error *error) {
     sl_worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return sl_fail(error, SL_ENOMEM, "worker: out of memory");

@@ -1,7 +1,9 @@
-/* worker.h - the thread on which an agent evaluates and computes gradients, so that its loop goes on moving data.
+/* worker.h - the thread on which an agent evaluates and computes gradients, so that its loop goes
+ * on moving data.
  *
- * The two threads share nothing but the vectors that a job hands over and its result hands back; where these are on a device, marks order the one thread's
- * operations behind the other's at both points.
+ * The two threads share nothing but the vectors that a job hands over and its result hands back;
+ * where these are on a device, marks order the one thread's operations behind the other's at both
+ * points.
  */
 #ifndef SL_WORKER_H
 #define SL_WORKER_H
@@ -16,9 +18,9 @@ typedef struct sl_worker sl_worker;
 
 /* What to do, in this order. */
 typedef struct sl_job {
-    const float *x;  /* the model; not written while the job runs */
+    const float *x;     /* the model; not written while the job runs */
     const float *point; /* where the gradient is taken; likewise */
-    float *g;        /* gradient out */
+    float *g;           /* gradient out */
     double push_sum_weight;
     bool record;     /* evaluate x and report `report` */
     bool parameters; /* report x as the parameters after parameters_round */
@@ -34,8 +36,8 @@ typedef struct sl_job_result {
 } sl_job_result;
 
 /* vec: where the vectors of its jobs are. */
-int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task, const sl_observer *observer, uint32_t rank,
-                   sl_error *error);
+int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
+                   const sl_observer *observer, uint32_t rank, sl_error *error);
 /* Becomes readable when a result is there. */
 int sl_worker_descriptor(const sl_worker *worker);
 /* One job at a time. */
@@ -43,7 +45,8 @@ void sl_worker_give(sl_worker *worker, const sl_job *job);
 bool sl_worker_busy(const sl_worker *worker);
 /* Takes the result if there is one. */
 bool sl_worker_take(sl_worker *worker, sl_job_result *out);
-/* Waits for the job under way, at most patience_s. False: it is still running; then the thread and what it uses are left behind. */
+/* Waits for the job under way, at most patience_s. False: it is still running; then the thread and
+ * what it uses are left behind. */
 bool sl_worker_close(sl_worker **worker, double patience_s);
 
 #endif

@@ -22,7 +22,8 @@ const char *sl_algorithm_name(size_t index) {
 }
 
 static const char *variant_name(sl_variant variant) {
-    static const char *const names[] = {"default", "adapt-then-combine", "combine-while-adapt", "compress-then-mix", "mix-then-compress"};
+    static const char *const names[] = {"default", "adapt-then-combine", "combine-while-adapt",
+                                        "compress-then-mix", "mix-then-compress"};
     return names[variant];
 }
 
@@ -35,7 +36,8 @@ static int refuse_name(const char *name, sl_error *error) {
         count++;
     }
     const char *near = sl_suggest(name, known, count);
-    return sl_fail(error, SL_EINVAL, "algorithm.name: \"%.60s\" is not known; it must be one of %s%s%s%s", name, list,
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm.name: \"%.60s\" is not known; it must be one of %s%s%s%s", name, list,
                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
@@ -47,14 +49,19 @@ const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_e
             continue;
         if (variant == SL_VARIANT_DEFAULT || algorithms[i]->variant == variant)
             return algorithms[i];
-        strcat(strcat(strcat(forms, first ? " or \"" : "\""), variant_name(algorithms[i]->variant)), "\"");
+        strcat(strcat(strcat(forms, first ? " or \"" : "\""), variant_name(algorithms[i]->variant)),
+               "\"");
         first = algorithms[i];
     }
     if (first == NULL)
         refuse_name(name, error);
     else if (first->variant == SL_VARIANT_DEFAULT)
-        sl_fail(error, SL_EINVAL, "algorithm.variant: \"%s\" is not a form of %s, which has only one; leave the key out", variant_name(variant), name);
+        sl_fail(
+            error, SL_EINVAL,
+            "algorithm.variant: \"%s\" is not a form of %s, which has only one; leave the key out",
+            variant_name(variant), name);
     else
-        sl_fail(error, SL_EINVAL, "algorithm.variant: \"%s\" is not a form of %s; it must be %s", variant_name(variant), name, forms);
+        sl_fail(error, SL_EINVAL, "algorithm.variant: \"%s\" is not a form of %s; it must be %s",
+                variant_name(variant), name, forms);
     return NULL;
 }

@@ -1,28 +1,35 @@
-/* algorithms.h - what the list in algorithm.c gathers, one declaration per form; and the steps that several papers share. */
+/* algorithms.h - what the list in algorithm.c gathers, one declaration per form; and the steps that
+ * several papers share. */
 #ifndef SL_ALGORITHMS_H
 #define SL_ALGORITHMS_H
 
 #include "starling/algorithm.h"
 
-#define SL_ALGORITHM_LIST(X)                                                                                                     \
-    X(sl_d_psgd_adapt_then_combine) X(sl_d_psgd_combine_while_adapt) X(sl_dcd_psgd) X(sl_ecd_psgd) X(sl_choco_compress_then_mix) \
-    X(sl_choco_mix_then_compress) X(sl_deep_squeeze) X(sl_sgp) X(sl_gradient_tracking) X(sl_exact_diffusion) X(sl_all_reduce)    \
-    X(sl_parameter_server) X(sl_double_squeeze) X(sl_local_sgd) X(sl_cd_sgd) X(sl_naive_compression)
+#define SL_ALGORITHM_LIST(X)                                                                       \
+    X(sl_d_psgd_adapt_then_combine)                                                                \
+    X(sl_d_psgd_combine_while_adapt) X(sl_dcd_psgd) X(sl_ecd_psgd) X(sl_choco_compress_then_mix)   \
+        X(sl_choco_mix_then_compress) X(sl_deep_squeeze) X(sl_sgp) X(sl_gradient_tracking)         \
+            X(sl_exact_diffusion) X(sl_all_reduce) X(sl_parameter_server) X(sl_double_squeeze)     \
+                X(sl_local_sgd) X(sl_cd_sgd) X(sl_naive_compression)
 
 #define SL_ALGORITHM_DECLARE(name) extern const sl_algorithm name;
 SL_ALGORITHM_LIST(SL_ALGORITHM_DECLARE)
 #undef SL_ALGORITHM_DECLARE
 
-/* v -= gamma mom(g), weight decay at `decay`. A learning rate of 0 is pure averaging: the gradient is not even read. */
-static inline void sl_descend(sl_state *s, float *v, const float *decay, size_t from, size_t count) {
+/* v -= gamma mom(g), weight decay at `decay`. A learning rate of 0 is pure averaging: the gradient
+ * is not even read. */
+static inline void sl_descend(sl_state *s, float *v, const float *decay, size_t from,
+                              size_t count) {
     if (s->sgd.learning_rate != 0)
         s->vec->sgd_step(v, decay, s->g + from, s->m ? s->m + from : NULL, &s->sgd, count);
 }
 
-/* g += weight_decay * at: the gradient of the regularized objective, for algorithms that treat g itself. */
+/* g += weight_decay * at: the gradient of the regularized objective, for algorithms that treat g
+ * itself. */
 static inline void sl_regularize(sl_state *s, const float *at, size_t from, size_t count) {
     if (s->sgd.weight_decay != 0)
-        s->vec->combine(s->g + from, (const float *const[]){s->g + from, at + from}, (const float[]){1, s->sgd.weight_decay}, 2, count);
+        s->vec->combine(s->g + from, (const float *const[]){s->g + from, at + from},
+                        (const float[]){1, s->sgd.weight_decay}, 2, count);
 }
 
 /* x -= gamma mom(g), in place. */

@@ -1,13 +1,15 @@
-/* cd_sgd.c - CD-SGD: Yu, Dong, Xu, Ouyang, Wang, Liao, Qiao, "CD-SGD: Distributed Stochastic Gradient Descent with Compression and Delay
- * Compensation", ICPP 2021.
+/* cd_sgd.c - CD-SGD: Yu, Dong, Xu, Ouyang, Wang, Liao, Qiao, "CD-SGD: Distributed Stochastic
+ * Gradient Descent with Compression and Delay Compensation", ICPP 2021.
  *
  *   warm-up:  C-SGD on the global weights G; in its last round also L = G_old - gamma_loc g(G_old)
- *   then:     g = g(L);  L' = G_old - gamma_loc g;  count mod k != 0:  r += g, send T(r), r -= T(r);  else send g
+ *   then:     g = g(L);  L' = G_old - gamma_loc g;  count mod k != 0:  r += g, send T(r), r -=
+ *             T(r);  else send g
  *             G <- G - gamma (1/n) sum_i received_i;  L = L'
  *
- * T is the threshold compressor: +-tau or 0, two bits. The sum comes together at one server rank, or in shards over all; what the servers send
- * back is the sum itself. The model is G; the gradient is taken at L. Memory beside G and g: L, r and the sum, three vectors.
- * Wire: 2 d bits up (32 d in each k-th round), 32 d down.
+ * T is the threshold compressor: +-tau or 0, two bits. The sum comes together at one server rank,
+ * or in shards over all; what the servers send back is the sum itself. The model is G; the gradient
+ * is taken at L. Memory beside G and g: L, r and the sum, three vectors. Wire: 2 d bits up (32 d in
+ * each k-th round), 32 d down.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -19,7 +21,8 @@ static bool is_delayed(const sl_state *s) {
 }
 
 static bool is_compressed(const sl_state *s) {
-    return is_delayed(s) && (s->round - s->config->warmup_rounds - 1) % s->config->correction_period != 0;
+    return is_delayed(s) &&
+           (s->round - s->config->warmup_rounds - 1) % s->config->correction_period != 0;
 }
 
 static bool is_exact(const sl_state *s) {
@@ -31,22 +34,27 @@ static const float *point(const sl_state *s) {
 }
 
 static void start(sl_state *s, size_t dimension) {
-    s->vec->combine(s->extra[LOCAL], (const float *const[]){s->x}, (const float[]){1}, 1, dimension);
+    s->vec->combine(s->extra[LOCAL], (const float *const[]){s->x}, (const float[]){1}, 1,
+                    dimension);
 }
 
-/* L <- G - gamma_loc g, once the gradient at the old L has been taken; clears the place where sums come together. */
+/* L <- G - gamma_loc g, once the gradient at the old L has been taken; clears the place where sums
+ * come together. */
 static void step_locally(sl_state *s, size_t from, size_t count) {
-    float rate = s->config->local_learning_rate > 0 ? (float)s->config->local_learning_rate : s->sgd.learning_rate;
+    float rate = s->config->local_learning_rate > 0 ? (float)s->config->local_learning_rate
+                                                    : s->sgd.learning_rate;
     sl_regularize(s, point(s), from, count);
     if (s->round >= s->config->warmup_rounds)
-        s->vec->combine(s->extra[LOCAL] + from, (const float *const[]){s->x + from, s->g + from}, (const float[]){1, -rate}, 2, count);
+        s->vec->combine(s->extra[LOCAL] + from, (const float *const[]){s->x + from, s->g + from},
+                        (const float[]){1, -rate}, 2, count);
     s->vec->fill(s->extra[TOTAL] + from, 0, count);
 }
 
 static void collect(sl_state *s, size_t from, size_t count) {
     float *residual = s->extra[RESIDUAL] + from;
     step_locally(s, from, count);
-    s->vec->combine(residual, (const float *const[]){residual, s->g + from}, (const float[]){1, 1}, 2, count);
+    s->vec->combine(residual, (const float *const[]){residual, s->g + from}, (const float[]){1, 1},
+                    2, count);
 }
 
 static const float *residual(const sl_state *s) {
@@ -80,7 +88,8 @@ static const float *total(const sl_state *s) {
 }
 
 static void copy_total(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    s->vec->combine(s->extra[TOTAL] + from, (const float *const[]){mix->parts[0].payload.data}, (const float[]){1}, 1, count);
+    s->vec->combine(s->extra[TOTAL] + from, (const float *const[]){mix->parts[0].payload.data},
+                    (const float[]){1}, 1, count);
 }
 
 static void descend(sl_state *s, size_t from, size_t count) {
@@ -89,8 +98,17 @@ static void descend(sl_state *s, size_t from, size_t count) {
 }
 
 static const sl_stage stages[] = {
-    {.wanted = is_compressed, .prepare = collect, .vector = residual, .own = take_own_compressed, .combine = take_theirs},
-    {.plain = true, .wanted = is_exact, .prepare = step_locally, .vector = sl_publish_gradient, .own = take_own_exact, .combine = take_theirs},
+    {.wanted = is_compressed,
+     .prepare = collect,
+     .vector = residual,
+     .own = take_own_compressed,
+     .combine = take_theirs},
+    {.plain = true,
+     .wanted = is_exact,
+     .prepare = step_locally,
+     .vector = sl_publish_gradient,
+     .own = take_own_exact,
+     .combine = take_theirs},
     {.plain = true, .gather = true, .vector = total, .combine = copy_total},
 };
 

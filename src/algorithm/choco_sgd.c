@@ -1,14 +1,18 @@
-/* choco_sgd.c - CHOCO-SGD: Koloskova, Stich, Jaggi, "Decentralized Stochastic Optimization and Gossip Algorithms with Compressed
- * Communication", ICML 2019, Algorithm 2; Koloskova, Lin, Stich, Jaggi, ICLR 2020.
+/* choco_sgd.c - CHOCO-SGD: Koloskova, Stich, Jaggi, "Decentralized Stochastic Optimization and
+ * Gossip Algorithms with Compressed Communication", ICML 2019, Algorithm 2; Koloskova, Lin, Stich,
+ * Jaggi, ICLR 2020.
  *
- *   compress-then-mix:  x_i <- x_i - gamma mom(g_i);  q_i = C(x_i - xhat_i);  xhat_j += q_j;  x_i += gamma_c sum_j W_ij (xhat_j - xhat_i)
- *   mix-then-compress:  x_i <- x_i - gamma mom(g_i) + gamma_c sum_j W_ij (xhat_j - xhat_i), the old xhat;  q_i = C(x_i - xhat_i);  xhat_j += q_j
+ *   compress-then-mix:  x_i <- x_i - gamma mom(g_i);  q_i = C(x_i - xhat_i);  xhat_j += q_j;  x_i
+ *                       += gamma_c sum_j W_ij (xhat_j - xhat_i)
+ *   mix-then-compress:  x_i <- x_i - gamma mom(g_i) + gamma_c sum_j W_ij (xhat_j - xhat_i), the old
+ *                       xhat;  q_i = C(x_i - xhat_i);  xhat_j += q_j
  *
- * W symmetric, doubly stochastic and, unless each neighbour's replica is kept, fixed; C contractive, biased is fine; gamma_c the consensus step.
- * Memory beside x, g, momentum: xhat_i and s_i = sum_{j != i} W_ij xhat_j, two vectors whatever the degree; or xhat_i and each xhat_j. The
- * difference is never stored: the compressor reads it block by block.
- * Wire: one compressed message a round. The second form's message of round t goes out while the gradient of round t + 1 is computed, so its
- * exchange belongs to round t + 1 here, and a run of T rounds has T - 1.
+ * W symmetric, doubly stochastic and, unless each neighbour's replica is kept, fixed; C
+ * contractive, biased is fine; gamma_c the consensus step. Memory beside x, g, momentum: xhat_i and
+ * s_i = sum_{j != i} W_ij xhat_j, two vectors whatever the degree; or xhat_i and each xhat_j. The
+ * difference is never stored: the compressor reads it block by block. Wire: one compressed message
+ * a round. The second form's message of round t goes out while the gradient of round t + 1 is
+ * computed, so its exchange belongs to round t + 1 here, and a run of T rounds has T - 1.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/replicas.h"
@@ -17,7 +21,8 @@ enum { HAT = 0 };
 
 static void read_difference(void *state, size_t from, size_t count, float *out) {
     const sl_state *s = state;
-    s->vec->combine(out, (const float *const[]){s->x + from, s->extra[HAT] + from}, (const float[]){1, -1}, 2, count);
+    s->vec->combine(out, (const float *const[]){s->x + from, s->extra[HAT] + from},
+                    (const float[]){1, -1}, 2, count);
 }
 
 static void take_own(sl_state *s, const sl_part *mine) {
@@ -75,8 +80,10 @@ static void adapt_and_mix(sl_state *s, size_t from, size_t count) {
     mix_replicas(s, from, count);
 }
 
-static const sl_stage mix_then_compress[] = {
-    {.wanted = has_model_to_send, .read = read_difference, .own = take_own, .combine = take_theirs}};
+static const sl_stage mix_then_compress[] = {{.wanted = has_model_to_send,
+                                              .read = read_difference,
+                                              .own = take_own,
+                                              .combine = take_theirs}};
 
 const sl_algorithm sl_choco_mix_then_compress = {
     .name = "choco-sgd",

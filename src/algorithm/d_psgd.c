@@ -1,14 +1,17 @@
-/* d_psgd.c - D-PSGD: Lian, Zhang, Zhang, Hsieh, Zhang, Liu, "Can Decentralized Algorithms Outperform Centralized Algorithms?",
- * NeurIPS 2017.
+/* d_psgd.c - D-PSGD: Lian, Zhang, Zhang, Hsieh, Zhang, Liu, "Can Decentralized Algorithms
+ * Outperform Centralized Algorithms?", NeurIPS 2017.
  *
- * gamma: learning rate; mom(g): the SGD direction with momentum and weight decay; W doubly stochastic.
+ * gamma: learning rate; mom(g): the SGD direction with momentum and weight decay; W doubly
+ * stochastic.
  *
- *   adapt-then-combine (Sayed's diffusion):  u_i = x_i - gamma mom(g_i(x_i));  x_i <- sum_j W_ij u_j
- *   combine-while-adapt (Algorithm 1):       x_i <- sum_j W_ij x_j - gamma mom(g_i(x_i)), gradient at the old x_i
+ *   adapt-then-combine (Sayed's diffusion):  u_i = x_i - gamma mom(g_i(x_i));  x_i <- sum_j W_ij
+ *                                            u_j
+ *   combine-while-adapt (Algorithm 1):       x_i <- sum_j W_ij x_j - gamma mom(g_i(x_i)), gradient
+ *                                            at the old x_i
  *
- * Wire: 32 d bits to each out-neighbour. Memory beside x, g, momentum: none for the first (u and the sum live in x); for the second one
- * accumulator, because the gradient still reads the old x while the sum is formed.
- * combine-while-adapt is stable only if gamma L < 1 + lambda_min(W).
+ * Wire: 32 d bits to each out-neighbour. Memory beside x, g, momentum: none for the first (u and
+ * the sum live in x); for the second one accumulator, because the gradient still reads the old x
+ * while the sum is formed. combine-while-adapt is stable only if gamma L < 1 + lambda_min(W).
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -33,8 +36,10 @@ static void take_sum(sl_state *s) {
     s->x = sum;
 }
 
-static const sl_stage adapted[] = {
-    {.in_place = true, .prepare = sl_local_step, .vector = sl_publish_model, .combine = combine_in_place}};
+static const sl_stage adapted[] = {{.in_place = true,
+                                    .prepare = sl_local_step,
+                                    .vector = sl_publish_model,
+                                    .combine = combine_in_place}};
 
 const sl_algorithm sl_d_psgd_adapt_then_combine = {
     .name = "d-psgd",

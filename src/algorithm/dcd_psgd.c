@@ -1,12 +1,13 @@
-/* dcd_psgd.c - DCD-PSGD, difference compression: Tang, Gan, Zhang, Zhang, Liu, "Communication Compression for Decentralized Training",
- * NeurIPS 2018, Algorithm 1.
+/* dcd_psgd.c - DCD-PSGD, difference compression: Tang, Gan, Zhang, Zhang, Liu, "Communication
+ * Compression for Decentralized Training", NeurIPS 2018, Algorithm 1.
  *
  *   h_i = sum_j W_ij xhat_j - gamma mom(g_i(x_i));  q_i = C(h_i - x_i);  x_i += q_i;  xhat_j += q_j
  *
- * W symmetric, doubly stochastic and, unless each neighbour's replica is kept, fixed; C unbiased with low variance. xhat_i = x_i always, and the
- * others are kept as the sum s_i = sum_j W_ij xhat_j: one vector beside x, whatever the degree; or each. The difference h - x takes the gradient's
- * place.
- * Wire: one compressed message a round; in the first exchange the model itself before it, so that starts may differ.
+ * W symmetric, doubly stochastic and, unless each neighbour's replica is kept, fixed; C unbiased
+ * with low variance. xhat_i = x_i always, and the others are kept as the sum s_i = sum_j W_ij
+ * xhat_j: one vector beside x, whatever the degree; or each. The difference h - x takes the
+ * gradient's place. Wire: one compressed message a round; in the first exchange the model itself
+ * before it, so that starts may differ.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/replicas.h"
@@ -43,7 +44,8 @@ static void form_difference(sl_state *s, size_t from, size_t count) {
         size_t n = from + count - at < s->block ? from + count - at : s->block;
         mix_replicas(s, s->scratch, at, n);
         sl_descend(s, s->scratch, s->x + at, at, n);
-        s->vec->combine(s->g + at, (const float *const[]){s->scratch, s->x + at}, (const float[]){1, -1}, 2, n);
+        s->vec->combine(s->g + at, (const float *const[]){s->scratch, s->x + at},
+                        (const float[]){1, -1}, 2, n);
     }
 }
 
@@ -55,7 +57,10 @@ static void take_own(sl_state *s, const sl_part *mine) {
 
 static const sl_stage stages[] = {
     {.plain = true, .wanted = is_first, .vector = sl_publish_model, .combine = take_models},
-    {.prepare = form_difference, .vector = sl_publish_gradient, .own = take_own, .combine = take_theirs},
+    {.prepare = form_difference,
+     .vector = sl_publish_gradient,
+     .own = take_own,
+     .combine = take_theirs},
 };
 
 const sl_algorithm sl_dcd_psgd = {

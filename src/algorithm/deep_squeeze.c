@@ -1,10 +1,12 @@
-/* deep_squeeze.c - DeepSqueeze: Tang, Lian, Qiu, Yuan, Zhang, Zhang, Liu, "DeepSqueeze: Decentralization Meets Error-Compensated
- * Compression", 2019.
+/* deep_squeeze.c - DeepSqueeze: Tang, Lian, Qiu, Yuan, Zhang, Zhang, Liu, "DeepSqueeze:
+ * Decentralization Meets Error-Compensated Compression", 2019.
  *
- *   h_i = x_i - gamma mom(g_i);  v_i = h_i + delta_i;  q_i = C(v_i);  delta_i = v_i - q_i;  x_i = h_i + eta sum_j (W_ij - I_ij) q_j
+ *   h_i = x_i - gamma mom(g_i);  v_i = h_i + delta_i;  q_i = C(v_i);  delta_i = v_i - q_i;  x_i =
+ *                                h_i + eta sum_j (W_ij - I_ij) q_j
  *
- * W symmetric, doubly stochastic; C contractive, biased is fine. Memory beside x, g, momentum: the error delta, one vector, which holds v while
- * it is encoded. Wire: one compressed message a round. The messages do not add up, so W may change with the round.
+ * W symmetric, doubly stochastic; C contractive, biased is fine. Memory beside x, g, momentum: the
+ * error delta, one vector, which holds v while it is encoded. Wire: one compressed message a round.
+ * The messages do not add up, so W may change with the round.
  */
 #include "algorithm/algorithms.h"
 
@@ -13,7 +15,8 @@ enum { ERROR = 0 };
 static void compensate(sl_state *s, size_t from, size_t count) {
     float *error = s->extra[ERROR] + from;
     sl_local_step(s, from, count);
-    s->vec->combine(error, (const float *const[]){s->x + from, error}, (const float[]){1, 1}, 2, count);
+    s->vec->combine(error, (const float *const[]){s->x + from, error}, (const float[]){1, 1}, 2,
+                    count);
 }
 
 static const float *compensated(const sl_state *s) {
@@ -32,7 +35,8 @@ static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t coun
         sl_part_add(&mix->parts[j], s->step * mix->parts[j].weight, s->x);
 }
 
-static const sl_stage stages[] = {{.prepare = compensate, .vector = compensated, .own = take_own, .combine = take_theirs}};
+static const sl_stage stages[] = {
+    {.prepare = compensate, .vector = compensated, .own = take_own, .combine = take_theirs}};
 
 const sl_algorithm sl_deep_squeeze = {
     .name = "deep-squeeze",

@@ -1,11 +1,12 @@
-/* double_squeeze.c - DoubleSqueeze: Tang, Lian, Yu, Zhang, Liu, "DoubleSqueeze: Parallel Stochastic Gradient Descent with Double-Pass
- * Error-Compensated Compression", ICML 2019.
+/* double_squeeze.c - DoubleSqueeze: Tang, Lian, Yu, Zhang, Liu, "DoubleSqueeze: Parallel Stochastic
+ * Gradient Descent with Double-Pass Error-Compensated Compression", ICML 2019.
  *
  *   worker:  v_i = g_i + delta_i;  q_i = C(v_i);  delta_i = v_i - q_i
  *   server:  s = (1/n) sum_i q_i + Delta;  Q = C(s);  Delta = s - Q;  everybody: x <- x - gamma Q
  *
- * Every node is a worker, one rank the server; or shard k of the vector is served by rank k, each shard compressed on its own. C contractive.
- * Memory beside x and g: delta, and at servers Delta, which first collects the sum: two vectors. Wire: one compressed message up, one down.
+ * Every node is a worker, one rank the server; or shard k of the vector is served by rank k, each
+ * shard compressed on its own. C contractive. Memory beside x and g: delta, and at servers Delta,
+ * which first collects the sum: two vectors. Wire: one compressed message up, one down.
  */
 #include "algorithm/algorithms.h"
 
@@ -14,7 +15,8 @@ enum { WORKER_ERROR = 0, SERVER_ERROR = 1 };
 static void compensate(sl_state *s, size_t from, size_t count) {
     float *error = s->extra[WORKER_ERROR] + from;
     sl_regularize(s, s->x, from, count);
-    s->vec->combine(error, (const float *const[]){s->g + from, error}, (const float[]){1, 1}, 2, count);
+    s->vec->combine(error, (const float *const[]){s->g + from, error}, (const float[]){1, 1}, 2,
+                    count);
 }
 
 static const float *worker_error(const sl_state *s) {

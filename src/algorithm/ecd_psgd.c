@@ -1,12 +1,14 @@
-/* ecd_psgd.c - ECD-PSGD, extrapolation compression: Tang, Gan, Zhang, Zhang, Liu, NeurIPS 2018, Algorithm 2.
+/* ecd_psgd.c - ECD-PSGD, extrapolation compression: Tang, Gan, Zhang, Zhang, Liu, NeurIPS 2018,
+ * Algorithm 2.
  *
  *   t = 1, 2, ...:  x+_i = sum_j W_ij xtilde_j - gamma mom(g_i(x_i))           (own xtilde, not x)
  *                   z_i = (1 - t/2) x_i + (t/2) x+_i;  send C(z_i);  x_i <- x+_i
  *                   xtilde_j <- (1 - 2/t) xtilde_j + (2/t) C(z_j)              (every coordinate)
  *
- * W symmetric, doubly stochastic and fixed; C unbiased. All that is needed of the estimates is s_i = sum_j W_ij xtilde_j: one vector beside x,
- * whatever the degree. z takes the gradient's place.
- * Wire: one compressed message a round; in the first exchange the model itself before it, so that starts may differ.
+ * W symmetric, doubly stochastic and fixed; C unbiased. All that is needed of the estimates is s_i
+ * = sum_j W_ij xtilde_j: one vector beside x, whatever the degree. z takes the gradient's place.
+ * Wire: one compressed message a round; in the first exchange the model itself before it, so that
+ * starts may differ.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -29,9 +31,11 @@ static void extrapolate(sl_state *s, size_t from, size_t count) {
         size_t n = from + count - at < s->block ? from + count - at : s->block;
         s->vec->combine(s->scratch, (const float *const[]){sum + at}, (const float[]){1}, 1, n);
         sl_descend(s, s->scratch, s->x + at, at, n);
-        s->vec->combine(s->g + at, (const float *const[]){s->x + at, s->scratch}, (const float[]){1 - half, half}, 2, n);
+        s->vec->combine(s->g + at, (const float *const[]){s->x + at, s->scratch},
+                        (const float[]){1 - half, half}, 2, n);
         s->vec->combine(s->x + at, (const float *const[]){s->scratch}, (const float[]){1}, 1, n);
-        s->vec->combine(sum + at, (const float *const[]){sum + at}, (const float[]){1 - 1 / half}, 1, n);
+        s->vec->combine(sum + at, (const float *const[]){sum + at}, (const float[]){1 - 1 / half},
+                        1, n);
     }
 }
 
@@ -48,7 +52,10 @@ static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t coun
 
 static const sl_stage stages[] = {
     {.plain = true, .wanted = is_first, .vector = sl_publish_model, .combine = sum_models},
-    {.prepare = extrapolate, .vector = sl_publish_gradient, .own = add_estimate, .combine = take_theirs},
+    {.prepare = extrapolate,
+     .vector = sl_publish_gradient,
+     .own = add_estimate,
+     .combine = take_theirs},
 };
 
 const sl_algorithm sl_ecd_psgd = {

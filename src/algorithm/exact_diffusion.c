@@ -1,11 +1,14 @@
-/* exact_diffusion.c - exact diffusion, also D^2: Yuan, Ying, Zhao, Sayed, "Exact Diffusion for Distributed Optimization and Learning", IEEE Trans.
- * Signal Process. 67 (2019); Tang, Lian, Yan, Zhang, Liu, ICML 2018.
+/* exact_diffusion.c - exact diffusion, also D^2: Yuan, Ying, Zhao, Sayed, "Exact Diffusion for
+ * Distributed Optimization and Learning", IEEE Trans. Signal Process. 67 (2019); Tang, Lian, Yan,
+ * Zhang, Liu, ICML 2018.
  *
- *   psi_i = x_i - gamma g_i(x_i);  phi_i = psi_i + x_i - psi_i(before);  x_i = sum_j [(I + W)/2]_ij phi_j;  psi_i(before the first) = x_i(0)
+ *   psi_i = x_i - gamma g_i(x_i);  phi_i = psi_i + x_i - psi_i(before);  x_i = sum_j [(I + W)/2]_ij
+ *                                  phi_j;  psi_i(before the first) = x_i(0)
  *
- * W symmetric, doubly stochastic. What is kept is the correction y_i = x_i - psi_i(before), 0 at first, and x_i = phi_i + D_i, y_i += D_i with
- * D_i = sum_{j != i} W_ij/2 (phi_j - phi_i): the same numbers, but x - psi would add up the rounding of x round after round.
- * Memory beside x and g: y, one vector. Wire: 32 d bits to each out-neighbour.
+ * W symmetric, doubly stochastic. What is kept is the correction y_i = x_i - psi_i(before), 0 at
+ * first, and x_i = phi_i + D_i, y_i += D_i with D_i = sum_{j != i} W_ij/2 (phi_j - phi_i): the same
+ * numbers, but x - psi would add up the rounding of x round after round. Memory beside x and g: y,
+ * one vector. Wire: 32 d bits to each out-neighbour.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -17,7 +20,8 @@ static void correct(sl_state *s, size_t from, size_t count) {
     bool moves = s->sgd.learning_rate != 0;
     if (moves)
         sl_regularize(s, s->x, from, count);
-    s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[CORRECTION] + from, s->g + from},
+    s->vec->combine(s->x + from,
+                    (const float *const[]){s->x + from, s->extra[CORRECTION] + from, s->g + from},
                     (const float[]){1, 1, -s->sgd.learning_rate}, moves ? 3 : 2, count);
 }
 
@@ -34,7 +38,8 @@ static void mix_half(sl_state *s, const sl_mix *mix, size_t from, size_t count) 
     }
 }
 
-static const sl_stage stages[] = {{.in_place = true, .prepare = correct, .vector = sl_publish_model, .combine = mix_half}};
+static const sl_stage stages[] = {
+    {.in_place = true, .prepare = correct, .vector = sl_publish_model, .combine = mix_half}};
 
 const sl_algorithm sl_exact_diffusion = {
     .name = "exact-diffusion",

@@ -1,4 +1,5 @@
-/* fit.c - do algorithm, topology and compressor suit each other, and which steps follow; see sl_algorithm_fit. */
+/* fit.c - do algorithm, topology and compressor suit each other, and which steps follow; see
+ * sl_algorithm_fit. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,27 +15,37 @@ static bool is_servers(const sl_algorithm *a) {
 
 static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *error) {
     return sl_fail(error, SL_EINVAL,
-                   "algorithm '%s' needs a doubly stochastic W, but this topology's %s sum to 1 only within %.3g; use weights "
-                   "\"metropolis\", correct the listed weights, or take sgp, which works on column-stochastic ones",
+                   "algorithm '%s' needs a doubly stochastic W, but this topology's %s sum to 1 "
+                   "only within %.3g; use weights "
+                   "\"metropolis\", correct the listed weights, or take sgp, which works on "
+                   "column-stochastic ones",
                    a->name, w.row ? "columns" : "rows", w.row ? w.column_residual : w.row_residual);
 }
 
-static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_topology *topology, sl_error *error) {
+static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_topology *topology,
+                        sl_error *error) {
     sl_stochasticity w = sl_topology_stochasticity(topology);
     if (a->matrix == SL_MATRIX_COLUMN && !w.column)
         return sl_fail(error, SL_EINVAL,
-                       "algorithm '%s' needs a column-stochastic P, but this topology's columns sum to 1 only within %.3g; use weights "
-                       "\"push-sum\"", a->name, w.column_residual);
+                       "algorithm '%s' needs a column-stochastic P, but this topology's columns "
+                       "sum to 1 only within %.3g; use weights "
+                       "\"push-sum\"",
+                       a->name, w.column_residual);
     if (a->matrix >= SL_MATRIX_DOUBLY && !(w.row && w.column))
         return refuse_sums(a, w, error);
     if (a->matrix == SL_MATRIX_SYMMETRIC && !w.symmetric)
         return sl_fail(error, SL_EINVAL,
-                       "algorithm '%s' needs a symmetric W, and this topology is directed; take an undirected one, or sgp or d-psgd", a->name);
+                       "algorithm '%s' needs a symmetric W, and this topology is directed; take an "
+                       "undirected one, or sgp or d-psgd",
+                       a->name);
     if (a->fixed_matrix && replicas == SL_REPLICAS_SUM && sl_topology_period(topology) > 1)
         return sl_fail(error, SL_EINVAL,
-                       "algorithm '%s' keeps sums over its neighbours and needs the same W in every round, but this topology is a schedule of "
-                       "%u; take a fixed one, or deep-squeeze%s", a->name, sl_topology_period(topology),
-                       a->keeps_replicas ? ", or set algorithm.replicas to \"per-neighbour\": a vector for each neighbour of the whole schedule, "
+                       "algorithm '%s' keeps sums over its neighbours and needs the same W in "
+                       "every round, but this topology is a schedule of "
+                       "%u; take a fixed one, or deep-squeeze%s",
+                       a->name, sl_topology_period(topology),
+                       a->keeps_replicas ? ", or set algorithm.replicas to \"per-neighbour\": a "
+                                           "vector for each neighbour of the whole schedule, "
                                            "and every message to all of them"
                                          : "");
     return 0;
@@ -42,24 +53,34 @@ static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_to
 
 /* ---- parameters ---- */
 
-static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uint32_t nodes, sl_error *error) {
+static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uint32_t nodes,
+                        sl_error *error) {
     if (is_servers(a) && c->server >= (int64_t)nodes)
-        return sl_fail(error, SL_EINVAL, "algorithm.server: %lld is no rank of 0..%u; name one of them, or \"sharded\"", (long long)c->server,
-                       nodes - 1);
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.server: %lld is no rank of 0..%u; name one of them, or \"sharded\"",
+            (long long)c->server, nodes - 1);
     return 0;
 }
 
-static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum, sl_error *error) {
+static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum,
+                            sl_error *error) {
     if (momentum && !a->takes_momentum)
-        return sl_fail(error, SL_EINVAL, "optimizer.momentum: algorithm '%s' is defined without momentum; set it to 0", a->name);
+        return sl_fail(
+            error, SL_EINVAL,
+            "optimizer.momentum: algorithm '%s' is defined without momentum; set it to 0", a->name);
     if (c->replicas != SL_REPLICAS_SUM && !a->keeps_replicas)
-        return sl_fail(error, SL_EINVAL, "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that could be told apart; leave the key out",
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that "
+                       "could be told apart; leave the key out",
                        a->name);
     if (c->local_steps > 1 && !a->takes_local_steps)
-        return sl_fail(error, SL_EINVAL,
-                       "algorithm.local_steps: %llu, but algorithm '%s' cannot take local steps: its messages follow the model from exchange to "
-                       "exchange; use d-psgd, choco-sgd, deep-squeeze or sgp, or local-sgd with `period`",
-                       (unsigned long long)c->local_steps, a->name);
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.local_steps: %llu, but algorithm '%s' cannot take local steps: its messages "
+            "follow the model from exchange to "
+            "exchange; use d-psgd, choco-sgd, deep-squeeze or sgp, or local-sgd with `period`",
+            (unsigned long long)c->local_steps, a->name);
     return 0;
 }
 
@@ -71,14 +92,18 @@ static bool resolve_switch(sl_switch chosen, bool fallback) {
 
 static int check_scope(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
     if (c->compressor.scope == SL_SCOPE_TENSOR && is_servers(a) && c->server == SL_SERVER_SHARDED)
-        return sl_fail(error, SL_EINVAL, "algorithm.compressor.per: \"tensor\" and algorithm.server: \"sharded\" cut the vector in two ways; take one of them");
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.per: \"tensor\" and algorithm.server: \"sharded\" cut "
+                       "the vector in two ways; take one of them");
     return 0;
 }
 
 static int check_threshold(const sl_algorithm *a, sl_compressor_kind kind, sl_error *error) {
     bool is_cd = a == &sl_cd_sgd;
     if (is_cd && kind != SL_COMPRESSOR_THRESHOLD && kind != SL_COMPRESSOR_IDENTITY)
-        return sl_fail(error, SL_EINVAL, "algorithm.compressor.name: \"%s\"; cd-sgd has a compressor of its own (algorithm.threshold): leave the key out",
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.name: \"%s\"; cd-sgd has a compressor of its own "
+                       "(algorithm.threshold): leave the key out",
                        sl_compressor_name(kind));
     return 0;
 }
@@ -88,21 +113,28 @@ static int check_compressor(const sl_algorithm *a, sl_fit *fit, sl_error *error)
     const char *name = sl_compressor_name(c->kind);
     if (a->compressor == SL_TAKES_IDENTITY && c->kind != SL_COMPRESSOR_IDENTITY)
         return sl_fail(error, SL_EINVAL,
-                       "algorithm.compressor.name: \"%s\", but algorithm '%s' sends vectors as they are, and would stall at an error floor "
-                       "otherwise; use choco-sgd, deep-squeeze or dcd-psgd (or naive-compression, to see it stall)", name, a->name);
+                       "algorithm.compressor.name: \"%s\", but algorithm '%s' sends vectors as "
+                       "they are, and would stall at an error floor "
+                       "otherwise; use choco-sgd, deep-squeeze or dcd-psgd (or naive-compression, "
+                       "to see it stall)",
+                       name, a->name);
     if (a->compressor == SL_TAKES_CONTRACTIVE && !fit->quality.is_contractive)
         return sl_fail(error, SL_EINVAL,
-                       "algorithm.compressor: %s is not contractive here (omega = %.3g), and algorithm '%s' would diverge; set %s", name,
-                       fit->quality.omega, a->name,
+                       "algorithm.compressor: %s is not contractive here (omega = %.3g), and "
+                       "algorithm '%s' would diverge; set %s",
+                       name, fit->quality.omega, a->name,
                        c->scaled ? "scaled=false, or contractive=true to divide by 1 + omega"
                                  : "contractive=true, which divides by 1 + omega, or leave it out");
     if (a->compressor == SL_TAKES_UNBIASED && !fit->quality.unbiased)
         snprintf(fit->warning, sizeof fit->warning,
-                 "%s is biased, and the theory of %s asks for an unbiased compressor: expect slow or no convergence; choco-sgd and deep-squeeze "
-                 "are made for biased ones", name, a->name);
+                 "%s is biased, and the theory of %s asks for an unbiased compressor: expect slow "
+                 "or no convergence; choco-sgd and deep-squeeze "
+                 "are made for biased ones",
+                 name, a->name);
     else if (a->compressor == SL_TAKES_UNBIASED && fit->quality.omega > 1)
         snprintf(fit->warning, sizeof fit->warning,
-                 "%s has a variance of omega = %.3g, and %s may diverge above a small one: use more levels or a larger fraction, or choco-sgd",
+                 "%s has a variance of omega = %.3g, and %s may diverge above a small one: use "
+                 "more levels or a larger fraction, or choco-sgd",
                  name, fit->quality.omega, a->name);
     return 0;
 }
@@ -126,7 +158,8 @@ static int fit_compressor(const sl_algorithm *a, sl_fit *fit, size_t dimension, 
         c->compressor.kind = SL_COMPRESSOR_THRESHOLD;
     c->compressor.threshold = c->threshold;
     c->compressor.scaled = resolve_switch(c->scaled, a->compressor == SL_TAKES_UNBIASED);
-    c->compressor.contractive = resolve_switch(c->contractive, a->compressor == SL_TAKES_CONTRACTIVE && !c->compressor.scaled);
+    c->compressor.contractive = resolve_switch(
+        c->contractive, a->compressor == SL_TAKES_CONTRACTIVE && !c->compressor.scaled);
     if (dimension == 0)
         return 0;
     result = sl_compressor_check(&c->compressor, dimension, error);
@@ -139,10 +172,11 @@ static int fit_compressor(const sl_algorithm *a, sl_fit *fit, size_t dimension, 
 
 /* ---- steps ---- */
 
-/* Koloskova et al. 2019, theorem 2: gamma = rho^2 delta / (16 rho + rho^2 + 4 beta^2 + 2 rho beta^2 - 8 rho delta), with rho = 1 - |lambda_2|
- * and beta = ||I - W||_2 = 1 - lambda_n. */
+/* Koloskova et al. 2019, theorem 2: gamma = rho^2 delta / (16 rho + rho^2 + 4 beta^2 + 2 rho beta^2
+ * - 8 rho delta), with rho = 1 - |lambda_2| and beta = ||I - W||_2 = 1 - lambda_n. */
 static double choco_bound(double gap, double beta, double delta) {
-    return gap * gap * delta / (16 * gap + gap * gap + 4 * beta * beta + 2 * gap * beta * beta - 8 * gap * delta);
+    return gap * gap * delta /
+           (16 * gap + gap * gap + 4 * beta * beta + 2 * gap * beta * beta - 8 * gap * delta);
 }
 
 /* The largest share of a model that a mixing moves: max_i (1 - W_ii), over a schedule's rounds. */
@@ -156,32 +190,43 @@ static double mixed_share(const sl_topology *topology) {
 
 /* What a sign keeps of a vector is between 1/d (theory) and 1; of a normal one 2/pi. */
 static double usual_delta(const sl_fit *fit) {
-    bool sign = fit->config.compressor.kind == SL_COMPRESSOR_SCALED_SIGN || fit->config.compressor.kind == SL_COMPRESSOR_ONE_BIT;
+    bool sign = fit->config.compressor.kind == SL_COMPRESSOR_SCALED_SIGN ||
+                fit->config.compressor.kind == SL_COMPRESSOR_ONE_BIT;
     return sign ? 0.5 : fit->quality.delta;
 }
 
-/* With m the share of a model that mixing moves, a coordinate that is sent every 1/delta rounds drifts by gamma m in each, and is stable while
- * gamma m < 2 delta / (2 - delta) if it is chosen at random, 2 delta if the largest are. Half of that; docs/algorithms.md has the measurements. */
+/* With m the share of a model that mixing moves, a coordinate that is sent every 1/delta rounds
+ * drifts by gamma m in each, and is stable while gamma m < 2 delta / (2 - delta) if it is chosen at
+ * random, 2 delta if the largest are. Half of that; docs/algorithms.md has the measurements. */
 static double stable_consensus_step(const sl_fit *fit, double share) {
-    double delta = usual_delta(fit), kept = fit->config.compressor.kind == SL_COMPRESSOR_TOP_K ? delta : delta / (2 - delta);
+    double delta = usual_delta(fit),
+           kept = fit->config.compressor.kind == SL_COMPRESSOR_TOP_K ? delta : delta / (2 - delta);
     return kept < share ? kept / share : 1;
 }
 
-/* DeepSqueeze is stable up to the same step, but what has not been sent yet leaves a consensus floor proportional to it. */
+/* DeepSqueeze is stable up to the same step, but what has not been sent yet leaves a consensus
+ * floor proportional to it. */
 static double stable_eta(const sl_fit *fit, double share) {
     return stable_consensus_step(fit, share) / (1 + 6 * (1 - usual_delta(fit)));
 }
 
-static const double theory_work_max = 1e9; /* about a second: a start should not wait longer for a number that is only shown */
+static const double theory_work_max =
+    1e9; /* about a second: a start should not wait longer for a number that is only shown */
 
-static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology, sl_error *error) {
+static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology,
+                       sl_error *error) {
     bool choco = a == &sl_choco_compress_then_mix || a == &sl_choco_mix_then_compress;
     if (!choco && a != &sl_deep_squeeze)
         return 0;
-    double given = choco ? fit->config.consensus_step : fit->config.eta, share = mixed_share(topology);
+    double given = choco ? fit->config.consensus_step : fit->config.eta,
+           share = mixed_share(topology);
     fit->step_derived = given <= 0;
-    fit->step = !fit->step_derived ? given : share <= 0 ? 1 : choco ? stable_consensus_step(fit, share) : stable_eta(fit, share);
-    if (!choco || !sl_topology_stochasticity(topology).symmetric || sl_topology_period(topology) > 1)
+    fit->step = !fit->step_derived ? given
+                : share <= 0       ? 1
+                : choco            ? stable_consensus_step(fit, share)
+                                   : stable_eta(fit, share);
+    if (!choco || !sl_topology_stochasticity(topology).symmetric ||
+        sl_topology_period(topology) > 1)
         return 0;
     sl_spectrum_settings settings;
     sl_spectrum_defaults(&settings);
@@ -194,22 +239,26 @@ static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *to
     return result;
 }
 
-/* Averages that swing between the two sides of a bipartite graph. A step below 1 leaves the models something of their own, and so does exact diffusion with (I + W)/2. */
+/* Averages that swing between the two sides of a bipartite graph. A step below 1 leaves the models
+ * something of their own, and so does exact diffusion with (I + W)/2. */
 static void warn_of_swinging(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology) {
-    bool keeps = a->route != SL_ROUTE_TOPOLOGY || a == &sl_exact_diffusion || (fit->step > 0 && fit->step < 1);
+    bool keeps = a->route != SL_ROUTE_TOPOLOGY || a == &sl_exact_diffusion ||
+                 (fit->step > 0 && fit->step < 1);
     if (keeps || fit->warning[0] != '\0' || !sl_topology_alternates(topology))
         return;
     const sl_topology_spec *spec = sl_topology_description(topology);
     bool listed = spec->weighting == SL_WEIGHTING_EXPLICIT;
     snprintf(fit->warning, sizeof fit->warning,
-             "the graph is bipartite and no node keeps a weight for itself (lambda_n = -1), so that models of its two sides change places for ever and never agree; take %s",
+             "the graph is bipartite and no node keeps a weight for itself (lambda_n = -1), so "
+             "that models of its two sides change places for ever and never agree; take %s",
              listed ? "(I + W)/2 in place of the listed W" : "the lazy form of the weights, ");
     if (!listed)
-        snprintf(fit->warning + strlen(fit->warning), sizeof fit->warning - strlen(fit->warning), "\"%s\"", sl_weighting_name(spec->weighting, true));
+        snprintf(fit->warning + strlen(fit->warning), sizeof fit->warning - strlen(fit->warning),
+                 "\"%s\"", sl_weighting_name(spec->weighting, true));
 }
 
-int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology, bool momentum, size_t dimension,
-                     sl_error *error) {
+int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology,
+                     bool momentum, size_t dimension, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
     if (a == NULL)
         return SL_EINVAL;

@@ -1,10 +1,12 @@
-/* gradient_tracking.c - gradient tracking (DIGing): Nedic, Olshevsky, Shi, "Achieving Geometric Convergence for Distributed Optimization over
- * Time-Varying Graphs", SIAM J. Optim. 27 (2017).
+/* gradient_tracking.c - gradient tracking (DIGing): Nedic, Olshevsky, Shi, "Achieving Geometric
+ * Convergence for Distributed Optimization over Time-Varying Graphs", SIAM J. Optim. 27 (2017).
  *
- *   x_i+ = sum_j W_ij x_j - gamma q_i;  q_i+ = sum_j W_ij q_j + g_i(x_i+) - g_i(x_i);  q_i(0) = g_i(x_i(0))
+ *   x_i+ = sum_j W_ij x_j - gamma q_i;  q_i+ = sum_j W_ij q_j + g_i(x_i+) - g_i(x_i);  q_i(0) =
+ *                                       g_i(x_i(0))
  *
- * W doubly stochastic. q tracks the mean gradient, so that uneven data do not hold the models apart. A round takes its gradient first, then sends
- * both vectors. Memory beside x and g: q and the last gradient, two vectors. Wire: 64 d bits to each out-neighbour.
+ * W doubly stochastic. q tracks the mean gradient, so that uneven data do not hold the models
+ * apart. A round takes its gradient first, then sends both vectors. Memory beside x and g: q and
+ * the last gradient, two vectors. Wire: 64 d bits to each out-neighbour.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -14,7 +16,8 @@ enum { TRACKER = 0, LAST_GRADIENT = 1 };
 static void track(sl_state *s, size_t from, size_t count) {
     float *q = s->extra[TRACKER] + from;
     sl_regularize(s, s->x, from, count);
-    s->vec->combine(q, (const float *const[]){q, s->g + from, s->extra[LAST_GRADIENT] + from}, (const float[]){1, 1, -1}, 3, count);
+    s->vec->combine(q, (const float *const[]){q, s->g + from, s->extra[LAST_GRADIENT] + from},
+                    (const float[]){1, 1, -1}, 3, count);
 }
 
 static void mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
@@ -28,7 +31,8 @@ static const float *tracker(const sl_state *s) {
 }
 
 static void mix_trackers(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->extra[TRACKER] + from, s->extra[TRACKER] + from, mix, mix->self_weight, 1, 0, count);
+    sl_mix_into(s, s->extra[TRACKER] + from, s->extra[TRACKER] + from, mix, mix->self_weight, 1, 0,
+                count);
 }
 
 static void keep_gradient(sl_state *s) {

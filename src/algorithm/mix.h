@@ -4,7 +4,8 @@
 
 #include "starling/algorithm.h"
 
-/* A sum of any number of terms, in the order in which they are added, in one pass over `count` elements for each SL_TERMS_MAX of them. */
+/* A sum of any number of terms, in the order in which they are added, in one pass over `count`
+ * elements for each SL_TERMS_MAX of them. */
 enum { SL_TERMS_MAX = 65 };
 typedef struct sl_terms {
     const sl_vec_ops *vec;
@@ -21,9 +22,9 @@ sl_terms sl_terms_begin(const sl_state *s, float *out, size_t count);
 void sl_terms_add(sl_terms *sum, const float *v, float weight);
 void sl_terms_end(sl_terms *sum);
 
-/* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, over `count` elements from the parts' element `skip` on; out may
- * be self. The parts are identity's. */
-void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self, float factor, size_t skip,
-                 size_t count);
+/* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, over `count` elements
+ * from the parts' element `skip` on; out may be self. The parts are identity's. */
+void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix,
+                 float factor_self, float factor, size_t skip, size_t count);
 
 #endif

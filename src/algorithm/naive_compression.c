@@ -1,7 +1,9 @@
-/* naive_compression.c - D-PSGD that simply compresses the models, to show why this fails: x_i <- sum_j W_ij C(x_j) - gamma mom(g_i(x_i)).
+/* naive_compression.c - D-PSGD that simply compresses the models, to show why this fails: x_i <-
+ * sum_j W_ij C(x_j) - gamma mom(g_i(x_i)).
  *
- * The error of compressing a model does not become smaller as training goes on, so neither does the distance to the optimum: it stalls at a floor that
- * a smaller learning rate does not lower (Tang et al., NeurIPS 2018, supplement). Memory beside x, g, momentum: an accumulator.
+ * The error of compressing a model does not become smaller as training goes on, so neither does the
+ * distance to the optimum: it stalls at a floor that a smaller learning rate does not lower (Tang
+ * et al., NeurIPS 2018, supplement). Memory beside x, g, momentum: an accumulator.
  */
 #include "algorithm/algorithms.h"
 
@@ -29,7 +31,8 @@ static void take_sum(sl_state *s) {
     s->x = sum;
 }
 
-static const sl_stage stages[] = {{.vector = sl_publish_model, .own = take_own, .combine = take_theirs}};
+static const sl_stage stages[] = {
+    {.vector = sl_publish_model, .own = take_own, .combine = take_theirs}};
 
 const sl_algorithm sl_naive_compression = {
     .name = "naive-compression",

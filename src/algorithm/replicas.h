@@ -1,4 +1,5 @@
-/* replicas.h - what a node keeps of its neighbours' replicas xhat_j: their weighted sum, or each of them (algorithm.replicas). */
+/* replicas.h - what a node keeps of its neighbours' replicas xhat_j: their weighted sum, or each of
+ * them (algorithm.replicas). */
 #ifndef SL_REPLICAS_H
 #define SL_REPLICAS_H
 

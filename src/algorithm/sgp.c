@@ -1,10 +1,14 @@
-/* sgp.c - stochastic gradient push: Assran, Loizou, Ballas, Rabbat, "Stochastic Gradient Push for Distributed Deep Learning", ICML 2019.
+/* sgp.c - stochastic gradient push: Assran, Loizou, Ballas, Rabbat, "Stochastic Gradient Push for
+ * Distributed Deep Learning", ICML 2019.
  *
- *   n_i <- n_i - gamma mom(g_i(z_i));  n_i <- sum_j P_ij n_j;  w_i <- sum_j P_ij w_j;  z_i = n_i / w_i
+ *   n_i <- n_i - gamma mom(g_i(z_i));  n_i <- sum_j P_ij n_j;  w_i <- sum_j P_ij w_j;  z_i = n_i /
+ *                                      w_i
  *
- * P column-stochastic, positive diagonal, strongly connected over time: directed and time-varying graphs. n_i(0) = x_i(0), w_i(0) = 1. The model is
- * the de-biased z, where the gradient is taken; weight decay acts on n. Memory beside z, g, momentum: the numerator n (one vector) and w (one double).
- * Wire: 32 d bits to each out-neighbour, and w in every frame's header. sum_i n_i and sum_i w_i are conserved.
+ * P column-stochastic, positive diagonal, strongly connected over time: directed and time-varying
+ * graphs. n_i(0) = x_i(0), w_i(0) = 1. The model is the de-biased z, where the gradient is taken;
+ * weight decay acts on n. Memory beside z, g, momentum: the numerator n (one vector) and w (one
+ * double). Wire: 32 d bits to each out-neighbour, and w in every frame's header. sum_i n_i and
+ * sum_i w_i are conserved.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -12,7 +16,8 @@
 enum { NUMERATOR = 0 };
 
 static void start(sl_state *s, size_t dimension) {
-    s->vec->combine(s->extra[NUMERATOR], (const float *const[]){s->x}, (const float[]){1}, 1, dimension);
+    s->vec->combine(s->extra[NUMERATOR], (const float *const[]){s->x}, (const float[]){1}, 1,
+                    dimension);
 }
 
 static void adapt(sl_state *s, size_t from, size_t count) {
@@ -25,7 +30,8 @@ static const float *numerator(const sl_state *s) {
 }
 
 static void divide(sl_state *s, double weight, size_t from, size_t count) {
-    s->vec->combine(s->x + from, (const float *const[]){s->extra[NUMERATOR] + from}, (const float[]){(float)(1 / weight)}, 1, count);
+    s->vec->combine(s->x + from, (const float *const[]){s->extra[NUMERATOR] + from},
+                    (const float[]){(float)(1 / weight)}, 1, count);
 }
 
 static void push(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
@@ -33,7 +39,8 @@ static void push(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     for (size_t j = 0; j < mix->k; j++)
         weight += (double)mix->parts[j].weight * mix->parts[j].scalar;
     s->next_push_sum_weight = weight;
-    sl_mix_into(s, s->extra[NUMERATOR] + from, s->extra[NUMERATOR] + from, mix, mix->self_weight, 1, 0, count);
+    sl_mix_into(s, s->extra[NUMERATOR] + from, s->extra[NUMERATOR] + from, mix, mix->self_weight, 1,
+                0, count);
     divide(s, weight, from, count);
 }
 
@@ -46,7 +53,8 @@ static void finish(sl_state *s) {
     s->push_sum_weight = s->next_push_sum_weight;
 }
 
-static const sl_stage stages[] = {{.in_place = true, .prepare = adapt, .vector = numerator, .combine = push}};
+static const sl_stage stages[] = {
+    {.in_place = true, .prepare = adapt, .vector = numerator, .combine = push}};
 
 const sl_algorithm sl_sgp = {
     .name = "sgp",

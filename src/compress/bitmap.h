@@ -1,6 +1,8 @@
-/* bitmap.h - sets of elements of a vector: element i is bit i % 64 of word i / 64; and how their values are fetched and added to.
+/* bitmap.h - sets of elements of a vector: element i is bit i % 64 of word i / 64; and how their
+ * values are fetched and added to.
  *
- * Elements of a small set lie far apart: they are looked for in batches, and asked of memory side by side before the first is used.
+ * Elements of a small set lie far apart: they are looked for in batches, and asked of memory side
+ * by side before the first is used.
  */
 #ifndef SL_BITMAP_H
 #define SL_BITMAP_H
@@ -22,10 +24,12 @@ static inline uint64_t sl_low_bits(size_t count) {
 }
 
 static inline bool sl_message_same(const sl_message *a, const sl_message *b) {
-    return a->seed == b->seed && a->exchange == b->exchange && a->sender == b->sender && a->stage == b->stage;
+    return a->seed == b->seed && a->exchange == b->exchange && a->sender == b->sender &&
+           a->stage == b->stage;
 }
 
-/* A walk over `left` elements of a set, from `start` on, which may look at one word behind the last one. */
+/* A walk over `left` elements of a set, from `start` on, which may look at one word behind the last
+ * one. */
 typedef struct sl_walk {
     const uint64_t *words;
     size_t count, at; /* words; the current one */
@@ -34,8 +38,10 @@ typedef struct sl_walk {
 } sl_walk;
 
 sl_walk sl_walk_open(const uint64_t *words, size_t elements, size_t start, size_t left);
-/* out: the values of the walk's elements; the set's element 0 is element `from`, a multiple of SL_BLOCK, of the source. */
-void sl_walk_gather(sl_walk walk, sl_encoder *encoder, const sl_source *source, size_t from, float *out);
+/* out: the values of the walk's elements; the set's element 0 is element `from`, a multiple of
+ * SL_BLOCK, of the source. */
+void sl_walk_gather(sl_walk walk, sl_encoder *encoder, const sl_source *source, size_t from,
+                    float *out);
 /* acc[element] += weight * value. */
 void sl_walk_scatter(sl_walk walk, float weight, const float *values, float *acc);
 

@@ -7,7 +7,8 @@
 typedef struct codec_ops {
     sl_quality (*quality)(const sl_compressor_config *config, size_t dimension);
     double (*bits)(const sl_compressor_config *config, size_t dimension);
-    int (*check)(const sl_compressor_config *config, size_t dimension, sl_error *error); /* NULL: nothing to check */
+    int (*check)(const sl_compressor_config *config, size_t dimension,
+                 sl_error *error); /* NULL: nothing to check */
     /* Fills the layout below; config and dimension are there and checked. */
     void (*lay_out)(sl_codec *codec, size_t part_bytes);
     /* What of the coding is not in the layout. */
@@ -15,31 +16,35 @@ typedef struct codec_ops {
     /* Working memory of one encoder and of one decoder, zeroed; NULL: none. */
     size_t (*encoder_bytes)(const sl_codec *codec);
     size_t (*decoder_bytes)(const sl_codec *codec);
-    int (*begin)(sl_encoder *encoder, const sl_source *source); /* NULL: nothing to see beforehand */
-    int (*encode)(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer, sl_payload *out);
+    int (*begin)(sl_encoder *encoder,
+                 const sl_source *source); /* NULL: nothing to see beforehand */
+    int (*encode)(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer,
+                  sl_payload *out);
     int (*check_part)(sl_decoder *decoder, uint32_t part, sl_payload payload);
-    void (*add)(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight, float *acc); /* weight includes codec->factor */
+    void (*add)(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight,
+                float *acc); /* weight includes codec->factor */
 } codec_ops;
 
 struct sl_codec {
     sl_compressor_config config;
     const codec_ops *ops;
     size_t dimension;
-    float factor;          /* decoded values times this: 1, or 1 / (1 + omega) */
+    float factor; /* decoded values times this: 1, or 1 / (1 + omega) */
     /* lay_out */
     bool sparse, borrows;
-    size_t part_elements;  /* dense-coded: elements of a part, a multiple of SL_BLOCK or the whole; sparse: entries of a part */
+    size_t part_elements; /* dense-coded: elements of a part, a multiple of SL_BLOCK or the whole;
+                             sparse: entries of a part */
     size_t part_bytes_max;
     uint32_t parts;
-    size_t k;              /* sparse: entries of a message */
+    size_t k;               /* sparse: entries of a message */
     struct sl_split *split; /* tensors compressed on their own; NULL: the vector as one */
 };
 
 struct sl_encoder {
     const sl_codec *codec;
     sl_message message;
-    void *memory; /* encoder_bytes; split: the pieces' encoders */
-    float *scratch; /* SL_BLOCK floats */
+    void *memory;          /* encoder_bytes; split: the pieces' encoders */
+    float *scratch;        /* SL_BLOCK floats */
     const sl_coder *coder; /* NULL: the vectors are on the host */
     void *device;          /* the coder's encoder; NULL where the codec is split */
     uint8_t *host;         /* sl_encoder_stage */
@@ -49,13 +54,15 @@ struct sl_encoder {
 struct sl_decoder {
     const sl_codec *codec;
     sl_message message;
-    void *memory; /* decoder_bytes; split: the pieces' decoders */
+    void *memory;          /* decoder_bytes; split: the pieces' decoders */
     const sl_coder *coder; /* as of an encoder */
     void *device;
 };
 
-/* Elements [from, from + count), count <= SL_BLOCK: where they are, or read into the encoder's scratch. */
-static inline const float *sl_encoder_read(const sl_encoder *e, const sl_source *source, size_t from, size_t count) {
+/* Elements [from, from + count), count <= SL_BLOCK: where they are, or read into the encoder's
+ * scratch. */
+static inline const float *sl_encoder_read(const sl_encoder *e, const sl_source *source,
+                                           size_t from, size_t count) {
     if (source->vector != NULL)
         return source->vector + from;
     source->read(source->context, from, count, e->scratch);
@@ -65,7 +72,8 @@ static inline const float *sl_encoder_read(const sl_encoder *e, const sl_source 
 /* Key of the message's random numbers; block `i` serves elements as each compressor's file says. */
 struct sl_rng_key sl_message_key(const sl_message *message);
 
-extern const codec_ops sl_identity_codec, sl_float16_codec, sl_bfloat16_codec, sl_top_k_codec, sl_random_k_codec, sl_qsgd_codec,
-    sl_scaled_sign_codec, sl_one_bit_codec, sl_terngrad_codec, sl_natural_codec, sl_random_dropping_codec, sl_threshold_codec;
+extern const codec_ops sl_identity_codec, sl_float16_codec, sl_bfloat16_codec, sl_top_k_codec,
+    sl_random_k_codec, sl_qsgd_codec, sl_scaled_sign_codec, sl_one_bit_codec, sl_terngrad_codec,
+    sl_natural_codec, sl_random_dropping_codec, sl_threshold_codec;
 
 #endif

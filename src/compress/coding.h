@@ -1,7 +1,9 @@
-/* coding.h - a codec as plain numbers, and the table through which a device that keeps the vectors encodes and decodes them.
+/* coding.h - a codec as plain numbers, and the table through which a device that keeps the vectors
+ * encodes and decodes them.
  *
- * The device writes the same bytes as the CPU: layout and parameters come from the codec, arithmetic from src/element. It is handed numbers only,
- * so that a plug-in needs nothing of this library.
+ * The device writes the same bytes as the CPU: layout and parameters come from the codec,
+ * arithmetic from src/element. It is handed numbers only, so that a plug-in needs nothing of this
+ * library.
  */
 #ifndef SL_CODING_H
 #define SL_CODING_H
@@ -10,21 +12,29 @@
 #include "starling/rng.h"
 
 typedef enum coding_form {
-    CODING_PLAIN,    /* identity */
-    CODING_DENSE,    /* a code of `width` bits an element, and scales */
+    CODING_PLAIN, /* identity */
+    CODING_DENSE, /* a code of `width` bits an element, and scales */
     CODING_TOP_K,
     CODING_RANDOM_K,
     CODING_DROPPING
 } coding_form;
 
-typedef enum coding_code { CODE_FLOAT16, CODE_BFLOAT16, CODE_LEVELS, CODE_SIGN, CODE_TERNARY, CODE_NATURAL, CODE_THRESHOLD } coding_code;
+typedef enum coding_code {
+    CODE_FLOAT16,
+    CODE_BFLOAT16,
+    CODE_LEVELS,
+    CODE_SIGN,
+    CODE_TERNARY,
+    CODE_NATURAL,
+    CODE_THRESHOLD
+} coding_code;
 
 typedef enum coding_scale {
-    SCALE_NONE,  /* the magnitudes are only compared with the limit */
-    SCALE_MAX,   /* the largest magnitude */
-    SCALE_L2,    /* the Euclidean norm */
-    SCALE_MEAN,  /* the mean magnitude */
-    SCALE_SIDES  /* the means of the elements >= 0 and of those < 0 */
+    SCALE_NONE, /* the magnitudes are only compared with the limit */
+    SCALE_MAX,  /* the largest magnitude */
+    SCALE_L2,   /* the Euclidean norm */
+    SCALE_MEAN, /* the mean magnitude */
+    SCALE_SIDES /* the means of the elements >= 0 and of those < 0 */
 } coding_scale;
 
 typedef struct sl_coding {
@@ -35,17 +45,17 @@ typedef struct sl_coding {
     coding_code code;
     coding_scale scale;
     uint32_t width, levels;
-    uint32_t scale_floats;    /* 0, 1 or 2 */
+    uint32_t scale_floats; /* 0, 1 or 2 */
     size_t bucket;
     uint32_t magnitude_limit; /* a float's bits: elements from here on are refused */
     float tau;                /* threshold */
     /* sparse */
-    bool by_entries;          /* a part is a range of entries, not of elements */
-    size_t k;                 /* top-k, random-k */
-    uint32_t index_width;     /* top-k by entries: bits of an index */
-    uint32_t draws;           /* dropping: kept below so many of 65536 */
-    size_t room, room_last;   /* dropping: values that a part, and the last part, holds at most */
-    float value_factor;       /* of what is added: d/k or 1/p where scaled */
+    bool by_entries;        /* a part is a range of entries, not of elements */
+    size_t k;               /* top-k, random-k */
+    uint32_t index_width;   /* top-k by entries: bits of an index */
+    uint32_t draws;         /* dropping: kept below so many of 65536 */
+    size_t room, room_last; /* dropping: values that a part, and the last part, holds at most */
+    float value_factor;     /* of what is added: d/k or 1/p where scaled */
 } sl_coding;
 
 /* Of a codec that is not split. */
@@ -55,17 +65,22 @@ void sl_codec_coding(const sl_codec *codec, sl_coding *out);
 typedef struct sl_coder {
     void *(*encoder_open)(const sl_coding *coding); /* NULL: no memory */
     void (*encoder_close)(void *encoder);
-    /* Encodes the whole message and starts copying its parts to `host`, page-locked memory, part p at p times its rounded size; NULL: they stay on the device.
-     * source->read is asked once, for the whole vector, into the device's memory. */
+    /* Encodes the whole message and starts copying its parts to `host`, page-locked memory, part p
+     * at p times its rounded size; NULL: they stay on the device. source->read is asked once, for
+     * the whole vector, into the device's memory. */
     void (*begin)(void *encoder, const sl_rng_key *key, const sl_source *source, void *host);
-    /* Is this part, the next one, encoded, and on the host if it goes there? If not, the bell rings when it is (sl_flight_ops.mark_passed). */
+    /* Is this part, the next one, encoded, and on the host if it goes there? If not, the bell rings
+     * when it is (sl_flight_ops.mark_passed). */
     bool (*ready)(void *encoder, uint32_t part, int bell);
-    /* Parts in order. Waits until this one is ready. local: the same bytes on the device. 0, SL_EDIVERGED, SL_ENOMEM or SL_EDEVICE. */
+    /* Parts in order. Waits until this one is ready. local: the same bytes on the device. 0,
+     * SL_EDIVERGED, SL_ENOMEM or SL_EDEVICE. */
     int (*part)(void *encoder, uint32_t part, sl_payload *out, sl_payload *local);
     void *(*decoder_open)(const sl_coding *coding);
     void (*decoder_close)(void *decoder);
-    /* acc += weight * decode(payload); payload and acc are on the device; the payload was checked on the host. */
-    void (*add)(void *decoder, const sl_rng_key *key, uint32_t part, sl_payload payload, float weight, float *acc);
+    /* acc += weight * decode(payload); payload and acc are on the device; the payload was checked
+     * on the host. */
+    void (*add)(void *decoder, const sl_rng_key *key, uint32_t part, sl_payload payload,
+                float weight, float *acc);
 } sl_coder;
 
 #endif

@@ -1,4 +1,5 @@
-/* compressor.c - the list of compressors, and what all of them do alike; see starling/compressor.h. */
+/* compressor.c - the list of compressors, and what all of them do alike; see starling/compressor.h.
+ */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,12 +8,18 @@
 #include "starling/rng.h"
 
 static const codec_ops *const table[SL_COMPRESSOR_COUNT] = {
-    [SL_COMPRESSOR_IDENTITY] = &sl_identity_codec,       [SL_COMPRESSOR_FLOAT16] = &sl_float16_codec,
-    [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_codec,       [SL_COMPRESSOR_TOP_K] = &sl_top_k_codec,
-    [SL_COMPRESSOR_RANDOM_K] = &sl_random_k_codec,       [SL_COMPRESSOR_QSGD] = &sl_qsgd_codec,
-    [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_codec, [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_codec,
-    [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_codec,       [SL_COMPRESSOR_NATURAL] = &sl_natural_codec,
-    [SL_COMPRESSOR_RANDOM_DROPPING] = &sl_random_dropping_codec, [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_codec,
+    [SL_COMPRESSOR_IDENTITY] = &sl_identity_codec,
+    [SL_COMPRESSOR_FLOAT16] = &sl_float16_codec,
+    [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_codec,
+    [SL_COMPRESSOR_TOP_K] = &sl_top_k_codec,
+    [SL_COMPRESSOR_RANDOM_K] = &sl_random_k_codec,
+    [SL_COMPRESSOR_QSGD] = &sl_qsgd_codec,
+    [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_codec,
+    [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_codec,
+    [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_codec,
+    [SL_COMPRESSOR_NATURAL] = &sl_natural_codec,
+    [SL_COMPRESSOR_RANDOM_DROPPING] = &sl_random_dropping_codec,
+    [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_codec,
 };
 
 const char *sl_compressor_name(sl_compressor_kind kind) {
@@ -24,7 +31,8 @@ const char *sl_compressor_name(sl_compressor_kind kind) {
     return names[kind];
 }
 
-/* An unbiased C divided by 1 + omega is contractive with delta = 1/(1 + omega) (algorithms.md; Koloskova et al. 2019). */
+/* An unbiased C divided by 1 + omega is contractive with delta = 1/(1 + omega) (algorithms.md;
+ * Koloskova et al. 2019). */
 sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension) {
     sl_quality q = table[config->kind]->quality(config, dimension);
     if (config->contractive && q.unbiased) {
@@ -50,13 +58,15 @@ static float factor_of(const sl_compressor_config *config, size_t dimension) {
     return config->contractive && raw.unbiased ? (float)(1 / (1 + raw.omega)) : 1.0f;
 }
 
-int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension, size_t part_bytes, sl_error *error) {
+int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension,
+                  size_t part_bytes, sl_error *error) {
     int result = sl_compressor_check(config, dimension, error);
     if (result != 0)
         return result;
     sl_codec *c = calloc(1, sizeof *c);
     if (c == NULL)
-        return sl_fail(error, SL_ENOMEM, "compressor %s: out of memory", sl_compressor_name(config->kind));
+        return sl_fail(error, SL_ENOMEM, "compressor %s: out of memory",
+                       sl_compressor_name(config->kind));
     c->config = *config;
     c->ops = table[config->kind];
     c->dimension = dimension;
@@ -96,14 +106,21 @@ void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t 
 }
 
 void sl_codec_coding(const sl_codec *c, sl_coding *out) {
-    *out = (sl_coding){.dimension = c->dimension, .part_elements = c->part_elements, .part_bytes_max = c->part_bytes_max, .parts = c->parts,
-                       .by_entries = c->sparse, .k = c->k, .value_factor = 1};
+    *out = (sl_coding){.dimension = c->dimension,
+                       .part_elements = c->part_elements,
+                       .part_bytes_max = c->part_bytes_max,
+                       .parts = c->parts,
+                       .by_entries = c->sparse,
+                       .k = c->k,
+                       .value_factor = 1};
     c->ops->describe(c, out);
 }
 
-/* The purpose has room for eight bits of the stage; exchanges, which are rounds at most, leave the upper ones of the round. */
+/* The purpose has room for eight bits of the stage; exchanges, which are rounds at most, leave the
+ * upper ones of the round. */
 sl_rng_key sl_message_key(const sl_message *m) {
-    return (sl_rng_key){m->seed, m->exchange | (uint64_t)(m->stage >> 8) << 40, m->sender, SL_PURPOSE_COMPRESS | (m->stage & 0xFF) << 8};
+    return (sl_rng_key){m->seed, m->exchange | (uint64_t)(m->stage >> 8) << 40, m->sender,
+                        SL_PURPOSE_COMPRESS | (m->stage & 0xFF) << 8};
 }
 
 /* ---- encoding ---- */
@@ -126,13 +143,17 @@ static bool allocate_encoder(sl_encoder *e) {
     return e->device != NULL;
 }
 
-int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
+int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec,
+                    sl_error *error) {
     sl_encoder *e = calloc(1, sizeof *e);
     if (e != NULL)
-        *e = (sl_encoder){.codec = codec, .coder = vec->coder, .scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float))};
+        *e = (sl_encoder){.codec = codec,
+                          .coder = vec->coder,
+                          .scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float))};
     int result = 0;
     if (e == NULL || e->scratch == NULL || !allocate_encoder(e))
-        result = sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
+        result =
+            sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
     else if (codec->split != NULL)
         result = sl_split_encoders_open(&e->memory, codec, vec, error);
     if (result != 0)
@@ -171,7 +192,8 @@ int sl_encoder_begin(sl_encoder *e, const sl_message *message, const sl_source *
     return e->codec->ops->begin != NULL ? e->codec->ops->begin(e, source) : 0;
 }
 
-int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
+                    sl_payload *out) {
     assert(part < e->codec->parts);
     if (e->device != NULL)
         return e->coder->part(e->device, part, out, &e->local);
@@ -206,13 +228,15 @@ static bool allocate_decoder(sl_decoder *d) {
     return d->device != NULL;
 }
 
-int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
+int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec,
+                    sl_error *error) {
     sl_decoder *d = calloc(1, sizeof *d);
     if (d != NULL)
         *d = (sl_decoder){.codec = codec, .coder = vec->coder};
     int result = 0;
     if (d == NULL || !allocate_decoder(d))
-        result = sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
+        result =
+            sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
     else if (codec->split != NULL)
         result = sl_split_decoders_open(&d->memory, codec, vec, error);
     if (result != 0)
@@ -241,7 +265,8 @@ int sl_decoder_check(sl_decoder *d, const sl_message *message, uint32_t part, sl
     return d->codec->ops->check_part(d, part, payload);
 }
 
-void sl_decoder_add(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload, float weight, float *acc) {
+void sl_decoder_add(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload,
+                    float weight, float *acc) {
     d->message = *message;
     if (d->device != NULL) {
         const sl_rng_key key = sl_message_key(message);

@@ -10,10 +10,14 @@
 
 static const dense_coder *coder_of(const sl_compressor_config *config) {
     static const dense_coder *const coders[SL_COMPRESSOR_COUNT] = {
-        [SL_COMPRESSOR_FLOAT16] = &sl_float16_coder,   [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_coder,
-        [SL_COMPRESSOR_QSGD] = &sl_qsgd_coder,         [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_coder,
-        [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_coder,   [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_coder,
-        [SL_COMPRESSOR_NATURAL] = &sl_natural_coder,   [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_coder,
+        [SL_COMPRESSOR_FLOAT16] = &sl_float16_coder,
+        [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_coder,
+        [SL_COMPRESSOR_QSGD] = &sl_qsgd_coder,
+        [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_coder,
+        [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_coder,
+        [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_coder,
+        [SL_COMPRESSOR_NATURAL] = &sl_natural_coder,
+        [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_coder,
     };
     return coders[config->kind];
 }
@@ -31,14 +35,16 @@ int sl_dense_check_bucket(const sl_compressor_config *config, size_t dimension, 
     if (config->bucket == 0 || config->bucket >= DENSE_BUCKET_MIN)
         return 0;
     return sl_fail(error, SL_EINVAL,
-                   "algorithm.compressor.bucket: %u: allowed are 0 (the whole vector) and %d or more; fewer elements than that are as short as "
+                   "algorithm.compressor.bucket: %u: allowed are 0 (the whole vector) and %d or "
+                   "more; fewer elements than that are as short as "
                    "their scale",
                    config->bucket, DENSE_BUCKET_MIN);
 }
 
 double sl_dense_bits(const sl_compressor_config *config, size_t dimension) {
     dense_form f = coder_of(config)->form(config, dimension);
-    return (double)dimension * f.width + 32.0 * f.scale->floats * (double)((dimension - 1) / f.bucket + 1);
+    return (double)dimension * f.width +
+           32.0 * f.scale->floats * (double)((dimension - 1) / f.bucket + 1);
 }
 
 /* ---- parts ---- */
@@ -71,16 +77,19 @@ static bool is_local(const sl_codec *c, const dense_form *f) {
     return c->parts == 1 || c->part_elements % f->bucket == 0;
 }
 
-/* So many elements, whatever fits of their codes: decoded they are no more than a payload may be, or DENSE_PART_ELEMENTS. */
+/* So many elements, whatever fits of their codes: decoded they are no more than a payload may be,
+ * or DENSE_PART_ELEMENTS. */
 static size_t most_elements(size_t part_bytes) {
     const size_t as_floats = part_bytes / sizeof(float);
     return as_floats > DENSE_PART_ELEMENTS ? as_floats : (size_t)DENSE_PART_ELEMENTS;
 }
 
-/* The most elements of a part in steps of `unit`, with up to `more` scales beyond those of n / bucket; 0: none. */
+/* The most elements of a part in steps of `unit`, with up to `more` scales beyond those of n /
+ * bucket; 0: none. */
 static size_t part_of(const dense_form *f, size_t unit, size_t more, size_t part_bytes) {
     size_t n = 0;
-    while (n + unit <= most_elements(part_bytes) && bytes_of(f, n + unit, (n + unit) / f->bucket + more) <= part_bytes)
+    while (n + unit <= most_elements(part_bytes) &&
+           bytes_of(f, n + unit, (n + unit) / f->bucket + more) <= part_bytes)
         n += unit;
     return n;
 }
@@ -96,7 +105,9 @@ void sl_dense_lay_out(sl_codec *c, size_t part_bytes) {
     size_t whole = bytes_of(&f, d, (d - 1) / f.bucket + 1);
     if (d <= most_elements(part_bytes) && whole <= part_bytes)
         c->part_elements = d;
-    c->part_bytes_max = c->part_elements == d ? whole : bytes_of(&f, c->part_elements, c->part_elements / f.bucket + more);
+    c->part_bytes_max = c->part_elements == d
+                            ? whole
+                            : bytes_of(&f, c->part_elements, c->part_elements / f.bucket + more);
     c->parts = (uint32_t)((d - 1) / c->part_elements + 1);
 }
 
@@ -122,23 +133,25 @@ void sl_dense_describe(const sl_codec *c, sl_coding *out) {
 
 enum { AHEAD = SL_BLOCK / 2, LINE = 16 };
 
-/* Asks for AHEAD elements: the processor does so itself, but not over the end of a page, and a page is a block. All of a block would be more
- * lines than a core can wait for at once. NULL: for none. */
+/* Asks for AHEAD elements: the processor does so itself, but not over the end of a page, and a page
+ * is a block. All of a block would be more lines than a core can wait for at once. NULL: for none.
+ */
 static void look_ahead(const float *v) {
     for (size_t i = 0; v != NULL && i < AHEAD; i += LINE)
         __builtin_prefetch(v + i);
 }
 
-/* Codes of a block [at, at + n), which is at v, into `out`. scales: of the buckets from the block's first on; memory: where the vector has
- * the block, or NULL. */
-static void code_block(const sl_encoder *e, const dense_form *f, const float *scales, const float *memory, const float *v, size_t at,
-                       size_t n, uint8_t *out) {
+/* Codes of a block [at, at + n), which is at v, into `out`. scales: of the buckets from the block's
+ * first on; memory: where the vector has the block, or NULL. */
+static void code_block(const sl_encoder *e, const dense_form *f, const float *scales,
+                       const float *memory, const float *v, size_t at, size_t n, uint8_t *out) {
     const dense_coder *coder = coder_of(&e->codec->config);
     const sl_rng_key key = sl_message_key(&e->message);
     uint32_t random[SL_BLOCK / 4];
     uint16_t codes[SL_BLOCK];
     look_ahead(memory != NULL ? memory + AHEAD : NULL);
-    sl_rng_quick_blocks(&key, (uint32_t)(at / PHILOX_WINDOWS), (n + PHILOX_WINDOWS - 1) / PHILOX_WINDOWS, random);
+    sl_rng_quick_blocks(&key, (uint32_t)(at / PHILOX_WINDOWS),
+                        (n + PHILOX_WINDOWS - 1) / PHILOX_WINDOWS, random);
     look_ahead(memory != NULL ? memory + 2 * AHEAD : NULL);
     size_t left = f->bucket - at % f->bucket;
     for (size_t o = 0, run; o < n; o += run, left = f->bucket, scales += f->scale->floats) {
@@ -149,8 +162,10 @@ static void code_block(const sl_encoder *e, const dense_form *f, const float *sc
 }
 
 /* So many of the elements [at, end) of one bucket, which has more, at once. */
-static size_t sweep(const dense_coder *coder, bucket_sums *sums, const sl_source *source, size_t at, size_t end, uint8_t *codes) {
-    const bool can = coder->sweep != NULL && source->vector != NULL && sums->seen == 0 && at + 1 < end;
+static size_t sweep(const dense_coder *coder, bucket_sums *sums, const sl_source *source, size_t at,
+                    size_t end, uint8_t *codes) {
+    const bool can =
+        coder->sweep != NULL && source->vector != NULL && sums->seen == 0 && at + 1 < end;
     return can ? coder->sweep(sums, source->vector + at, end - 1 - at, codes) : 0;
 }
 
@@ -161,10 +176,12 @@ static bucket_sums sums_of(const sl_source *source, bool ahead) {
     return sums;
 }
 
-/* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and, where the codes do not depend on those, the
- * codes. sums: of nothing before and after. *last: the last block that was read. */
-static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, bucket_sums *sums, float *scales,
-                   uint8_t *codes, const float **last) {
+/* Looks at [from, from + count), which begins and ends with a bucket: the buckets' scales, and,
+ * where the codes do not depend on those, the codes. sums: of nothing before and after. *last: the
+ * last block that was read. */
+static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from,
+                   size_t count, bucket_sums *sums, float *scales, uint8_t *codes,
+                   const float **last) {
     const dense_coder *coder = coder_of(&e->codec->config);
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
@@ -190,7 +207,8 @@ static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, 
     return 0;
 }
 
-/* Scales, and codes that do not depend on them, of the whole vector, where buckets go over parts. */
+/* Scales, and codes that do not depend on them, of the whole vector, where buckets go over parts.
+ */
 static size_t shared_scales_bytes(const sl_codec *c, const dense_form *f) {
     return (sizeof(float) * scales_of(f, 0, c->dimension) + 7) / 8 * 8;
 }
@@ -199,7 +217,8 @@ size_t sl_dense_encoder_bytes(const sl_codec *c) {
     dense_form f = form_of(c);
     if (is_local(c, &f))
         return 0;
-    return shared_scales_bytes(c, &f) + (coder_of(&c->config)->pack != NULL ? packed_bytes(c->dimension, f.width) : 0);
+    return shared_scales_bytes(c, &f) +
+           (coder_of(&c->config)->pack != NULL ? packed_bytes(c->dimension, f.width) : 0);
 }
 
 static uint8_t *shared_codes(const sl_encoder *e, const dense_form *f) {
@@ -212,27 +231,30 @@ int sl_dense_begin(sl_encoder *e, const sl_source *source) {
     if (is_local(e->codec, &f))
         return 0;
     bucket_sums sums = sums_of(source, true);
-    return measure(e, &f, source, 0, e->codec->dimension, &sums, e->memory, shared_codes(e, &f), &last);
+    return measure(e, &f, source, 0, e->codec->dimension, &sums, e->memory, shared_codes(e, &f),
+                   &last);
 }
 
 static const float *memory_of(const sl_source *source, size_t at) {
     return source->vector != NULL ? source->vector + at : NULL;
 }
 
-/* Codes of [from, from + count) with scales that are known, block by block; v: the only block, where it has been read. */
-static void code(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, const float *scales,
-                 const float *v, uint8_t *out) {
+/* Codes of [from, from + count) with scales that are known, block by block; v: the only block,
+ * where it has been read. */
+static void code(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from,
+                 size_t count, const float *scales, const float *v, uint8_t *out) {
     for (size_t at = from, n; at < from + count; at += n) {
         n = smallest(from + count - at, SL_BLOCK);
         const float *block = v != NULL ? v : sl_encoder_read(e, source, at, n);
         const float *first = scales + f->scale->floats * (at / f->bucket - from / f->bucket);
-        code_block(e, f, first, memory_of(source, at), block, at, n, out + packed_bytes(at - from, f->width));
+        code_block(e, f, first, memory_of(source, at), block, at, n,
+                   out + packed_bytes(at - from, f->width));
     }
 }
 
 /* Measures and codes a few blocks of whole buckets at a time, while they are in the cache. */
-static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from, size_t count, float *scales,
-                        uint8_t *codes) {
+static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from,
+                        size_t count, float *scales, uint8_t *codes) {
     const bool packs = coder_of(&e->codec->config)->pack != NULL;
     const size_t step = whole_buckets(f->bucket);
     bucket_sums sums = sums_of(source, packs || step > SL_BLOCK);
@@ -249,7 +271,8 @@ static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *sou
     return 0;
 }
 
-int sl_dense_encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+int sl_dense_encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
+                    sl_payload *out) {
     dense_form f = form_of(e->codec);
     size_t from, count;
     sl_codec_part_range(e->codec, part, &from, &count);
@@ -259,9 +282,11 @@ int sl_dense_encode(sl_encoder *e, uint32_t part, const sl_source *source, void 
     *out = (sl_payload){buffer, sizeof(float) * floats + packed_bytes(count, f.width)};
     if (is_local(e->codec, &f))
         return encode_local(e, &f, source, from, count, scales, codes);
-    memcpy(scales, (const float *)e->memory + from / f.bucket * f.scale->floats, sizeof(float) * floats);
+    memcpy(scales, (const float *)e->memory + from / f.bucket * f.scale->floats,
+           sizeof(float) * floats);
     if (coder_of(&e->codec->config)->pack != NULL)
-        memcpy(codes, shared_codes(e, &f) + packed_bytes(from, f.width), packed_bytes(count, f.width));
+        memcpy(codes, shared_codes(e, &f) + packed_bytes(from, f.width),
+               packed_bytes(count, f.width));
     else
         code(e, &f, source, from, count, scales, NULL, codes);
     return 0;
@@ -293,7 +318,8 @@ typedef struct part_view {
     const uint8_t *packed;
 } part_view;
 
-static part_view view_of(const sl_codec *c, const dense_form *f, uint32_t part, const void *payload) {
+static part_view view_of(const sl_codec *c, const dense_form *f, uint32_t part,
+                         const void *payload) {
     part_view v = {.scales = payload};
     sl_codec_part_range(c, part, &v.from, &v.count);
     v.floats = scales_of(f, v.from, v.count);
@@ -306,11 +332,14 @@ int sl_dense_check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
     const part_view v = view_of(d->codec, &f, part, payload.data);
     if (payload.bytes != sizeof(float) * v.floats + packed_bytes(v.count, f.width))
         return SL_EPROTO;
-    return scales_allowed(&f, v.scales, v.floats) && codes_allowed(&f, v.packed, v.count) ? 0 : SL_EPROTO;
+    return scales_allowed(&f, v.scales, v.floats) && codes_allowed(&f, v.packed, v.count)
+               ? 0
+               : SL_EPROTO;
 }
 
 /* Bucket by bucket, straight from the packed codes. */
-static void add_by_table(const sl_codec *c, const dense_form *f, const part_view *v, float weight, float *acc) {
+static void add_by_table(const sl_codec *c, const dense_form *f, const part_view *v, float weight,
+                         float *acc) {
     const float *scale = v->scales;
     float table[TABLE_CODES];
     for (size_t o = 0, run; o < v->count; o += run, scale += f->scale->floats) {
@@ -321,11 +350,13 @@ static void add_by_table(const sl_codec *c, const dense_form *f, const part_view
 }
 
 /* Block by block, by way of codes of 16 bits. */
-static void add_by_codes(const sl_codec *c, const dense_form *f, const part_view *v, float weight, float *acc) {
+static void add_by_codes(const sl_codec *c, const dense_form *f, const part_view *v, float weight,
+                         float *acc) {
     uint16_t room[SL_BLOCK];
     for (size_t at = v->from, n; at < v->from + v->count; at += n) {
         n = smallest(v->from + v->count - at, SL_BLOCK);
-        const uint16_t *codes = sl_unpack(v->packed + packed_bytes(at - v->from, f->width), n, f->width, room);
+        const uint16_t *codes =
+            sl_unpack(v->packed + packed_bytes(at - v->from, f->width), n, f->width, room);
         const float *scale = v->scales + f->scale->floats * (at / f->bucket - v->from / f->bucket);
         size_t left = f->bucket - at % f->bucket;
         for (size_t o = 0, run; o < n; o += run, left = f->bucket, scale += f->scale->floats) {
@@ -353,7 +384,8 @@ static bool max_norm(bucket_sums *sums, size_t n, float *scale) {
     return largest < FLOAT_INFINITY;
 }
 
-const dense_scale sl_dense_max_norm = {.kind = SCALE_MAX, .floats = 1, .see = sl_sum_largest, .result = max_norm};
+const dense_scale sl_dense_max_norm = {
+    .kind = SCALE_MAX, .floats = 1, .see = sl_sum_largest, .result = max_norm};
 
 void sl_dense_ternary_table(float unit, float table[TABLE_CODES]) {
     for (uint32_t code = 0; code < TABLE_CODES; code++)

@@ -12,11 +12,16 @@ size_t sl_entries_kept(const sl_compressor_config *config, size_t dimension) {
 
 int sl_entries_check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
     if (config->k > dimension)
-        return sl_fail(error, SL_EINVAL, "algorithm.compressor.k: %llu is not allowed; of a vector of %zu elements 1 to %zu can be kept",
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.k: %llu is not allowed; of a vector of %zu elements 1 "
+                       "to %zu can be kept",
                        (unsigned long long)config->k, dimension, dimension);
     if (config->k == 0 && !(config->fraction > 0 && config->fraction <= 1))
-        return sl_fail(error, SL_EINVAL, "algorithm.compressor.fraction: %g is not allowed; it must be above 0 and at most 1 "
-                       "(or give algorithm.compressor.k, the number of entries)", config->fraction);
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.compressor.fraction: %g is not allowed; it must be above 0 and at most 1 "
+            "(or give algorithm.compressor.k, the number of entries)",
+            config->fraction);
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* entries.h - what top-k and random-k share: how many entries a message has, and what may be sent as a value. */
+/* entries.h - what top-k and random-k share: how many entries a message has, and what may be sent
+ * as a value. */
 #ifndef SL_ENTRIES_H
 #define SL_ENTRIES_H
 

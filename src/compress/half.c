@@ -1,7 +1,9 @@
-/* half.c - float16 (IEEE 754 binary16) and bfloat16 (a float32's upper half): 16 bits an element, rounded to nearest even.
+/* half.c - float16 (IEEE 754 binary16) and bfloat16 (a float32's upper half): 16 bits an element,
+ * rounded to nearest even.
  *
- * The relative error is at most 2^-11 and 2^-8, and so delta is 1 - 2^-22 and 1 - 2^-16. float16 has 5 bits of exponent: that holds from 2^-14
- * to 65504. Below, the error is at most 2^-25; what would round to infinity is refused as diverged.
+ * The relative error is at most 2^-11 and 2^-8, and so delta is 1 - 2^-22 and 1 - 2^-16. float16
+ * has 5 bits of exponent: that holds from 2^-14 to 65504. Below, the error is at most 2^-25; what
+ * would round to infinity is refused as diverged.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +19,8 @@
 enum { WIDTH = 16 };
 
 static sl_quality quality_of_error(double relative) {
-    return (sl_quality){.omega = INFINITY, .is_contractive = true, .delta = 1 - relative * relative};
+    return (sl_quality){
+        .omega = INFINITY, .is_contractive = true, .delta = 1 - relative * relative};
 }
 
 static sl_quality quality16(const sl_compressor_config *config, size_t dimension) {
@@ -35,7 +38,8 @@ static sl_quality quality_b16(const sl_compressor_config *config, size_t dimensi
 #define LIMIT_16 0x477FF000u
 #define LIMIT_B16 0x7F7F8000u
 
-/* 65520, halfway between the largest float16 and the next power, is the first to round to infinity. */
+/* 65520, halfway between the largest float16 and the next power, is the first to round to infinity.
+ */
 static bool fits16(bucket_sums *sums, size_t n, float *scale) {
     (void)n;
     (void)scale;
@@ -52,16 +56,26 @@ static dense_form form16(const sl_compressor_config *config, size_t dimension) {
     static const dense_scale no_scale = {.see = sl_sum_largest, .result = fits16};
     (void)config;
     (void)dimension;
-    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7BFF, .bucket = SL_BLOCK, .scale = &no_scale,
-                        .code = CODE_FLOAT16, .limit = LIMIT_16};
+    return (dense_form){.width = WIDTH,
+                        .mask = 0x7FFF,
+                        .max = 0x7BFF,
+                        .bucket = SL_BLOCK,
+                        .scale = &no_scale,
+                        .code = CODE_FLOAT16,
+                        .limit = LIMIT_16};
 }
 
 static dense_form form_b16(const sl_compressor_config *config, size_t dimension) {
     static const dense_scale no_scale = {.see = sl_sum_largest, .result = fits_b16};
     (void)config;
     (void)dimension;
-    return (dense_form){.width = WIDTH, .mask = 0x7FFF, .max = 0x7F7F, .bucket = SL_BLOCK, .scale = &no_scale,
-                        .code = CODE_BFLOAT16, .limit = LIMIT_B16};
+    return (dense_form){.width = WIDTH,
+                        .mask = 0x7FFF,
+                        .max = 0x7F7F,
+                        .bucket = SL_BLOCK,
+                        .scale = &no_scale,
+                        .code = CODE_BFLOAT16,
+                        .limit = LIMIT_B16};
 }
 
 /* ---- float16 ---- */
@@ -83,7 +97,9 @@ FOR_EACH_CPU static void add16(float weight, const uint16_t *codes, size_t n, fl
 SL_AVX2 static size_t to16_f16c(const float *v, size_t n, uint8_t *out) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((__m128i *)(out + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(v + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+        _mm_storeu_si128(
+            (__m128i *)(out + 2 * i),
+            _mm256_cvtps_ph(_mm256_loadu_ps(v + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     return i;
 }
 
@@ -107,7 +123,8 @@ static void pack16(const sl_compressor_config *config, const float *v, size_t n,
     to16(v + done, n - done, out + 2 * done);
 }
 
-static void add_float16(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+static void add_float16(const sl_compressor_config *config, const float *scale, float weight,
+                        const uint16_t *codes, size_t n, float *acc) {
     size_t done = 0;
     (void)config;
     (void)scale;
@@ -136,7 +153,8 @@ static void pack_b16(const sl_compressor_config *config, const float *v, size_t 
     to_b16(v, n, out);
 }
 
-static void add_bfloat16(const sl_compressor_config *config, const float *scale, float weight, const uint16_t *codes, size_t n, float *acc) {
+static void add_bfloat16(const sl_compressor_config *config, const float *scale, float weight,
+                         const uint16_t *codes, size_t n, float *acc) {
     (void)config;
     (void)scale;
     add_b16(weight, codes, n, acc);

@@ -1,4 +1,5 @@
-/* identity.c - C(v) = v: 32 bits an element, delta = 1. The payload is the vector itself, borrowed where it is in memory. */
+/* identity.c - C(v) = v: 32 bits an element, delta = 1. The payload is the vector itself, borrowed
+ * where it is in memory. */
 #include "compress/codec.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
@@ -28,12 +29,15 @@ static void describe(const sl_codec *c, sl_coding *out) {
     out->form = CODING_PLAIN;
 }
 
-static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
+                  sl_payload *out) {
     size_t from, count;
     sl_codec_part_range(e->codec, part, &from, &count);
-    *out = (sl_payload){source->vector != NULL ? source->vector + from : buffer, count * sizeof(float)};
+    *out = (sl_payload){source->vector != NULL ? source->vector + from : buffer,
+                        count * sizeof(float)};
     for (size_t at = 0; source->vector == NULL && at < count; at += SL_BLOCK)
-        source->read(source->context, from + at, count - at < SL_BLOCK ? count - at : SL_BLOCK, (float *)buffer + at);
+        source->read(source->context, from + at, count - at < SL_BLOCK ? count - at : SL_BLOCK,
+                     (float *)buffer + at);
     return 0;
 }
 
@@ -50,5 +54,10 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     sl_vec_cpu()->combine(acc + from, in, (const float[]){1, weight}, 2, count);
 }
 
-const codec_ops sl_identity_codec = {
-    .quality = quality, .bits = bits, .lay_out = lay_out, .describe = describe, .encode = encode, .check_part = check_part, .add = add};
+const codec_ops sl_identity_codec = {.quality = quality,
+                                     .bits = bits,
+                                     .lay_out = lay_out,
+                                     .describe = describe,
+                                     .encode = encode,
+                                     .check_part = check_part,
+                                     .add = add};

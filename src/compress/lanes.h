@@ -27,7 +27,8 @@ SL_AVX2 static inline void lanes_add_magnitudes(__m256d sum[4], const float *v) 
             m[k] = _mm256_andnot_ps(sign, _mm256_loadu_ps(v + k * SUM_LANES + 8 * half));
         const __m256 four = _mm256_add_ps(_mm256_add_ps(m[0], m[1]), _mm256_add_ps(m[2], m[3]));
         sum[2 * half] = _mm256_add_pd(sum[2 * half], _mm256_cvtps_pd(_mm256_castps256_ps128(four)));
-        sum[2 * half + 1] = _mm256_add_pd(sum[2 * half + 1], _mm256_cvtps_pd(_mm256_extractf128_ps(four, 1)));
+        sum[2 * half + 1] =
+            _mm256_add_pd(sum[2 * half + 1], _mm256_cvtps_pd(_mm256_extractf128_ps(four, 1)));
     }
 }
 #endif

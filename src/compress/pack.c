@@ -1,5 +1,6 @@
-/* pack.c - see pack.h. Four codes of 16 bits make a 64-bit word, whose codes are moved together in two steps, many words at a time; then
- * the words are written one behind the other. Unpacking goes the same way back. Bytes are little-endian, as the machine. */
+/* pack.c - see pack.h. Four codes of 16 bits make a 64-bit word, whose codes are moved together in
+ * two steps, many words at a time; then the words are written one behind the other. Unpacking goes
+ * the same way back. Bytes are little-endian, as the machine. */
 #include "compress/pack.h"
 
 #include <string.h>
@@ -19,9 +20,11 @@ static uint64_t low_bits(unsigned count) {
 /* ---- packing ---- */
 
 /* Four codes a word, 16 bits apart -> together in its lowest 4 * width bits. */
-FOR_EACH_CPU static void close_up(const uint16_t *codes, size_t words, unsigned width, uint64_t *out) {
+FOR_EACH_CPU static void close_up(const uint16_t *codes, size_t words, unsigned width,
+                                  uint64_t *out) {
     const unsigned gap = 16 - width;
-    const uint64_t even = low_bits(width) * 0x100000001u, odd = even << width, pair = low_bits(2 * width), next = pair << 2 * width;
+    const uint64_t even = low_bits(width) * 0x100000001u, odd = even << width,
+                   pair = low_bits(2 * width), next = pair << 2 * width;
     for (size_t i = 0; i < words; i++) {
         uint64_t w;
         memcpy(&w, codes + 4 * i, sizeof w);
@@ -45,10 +48,12 @@ static void put_pairs(const uint64_t *words, size_t pairs, unsigned width, uint8
 #ifdef SL_AVX2
 enum { JOINING_WIDTH_MAX = 14, JOINING_BYTES = 16 };
 
-/* 64 codes of 2, 4 or 8 bits at a time; returns how many it did. Neighbours are joined by multiplications with 1 and 2^width, which add them;
- * each packing to half the width interleaves the halves of its registers, and the last step puts that right. */
+/* 64 codes of 2, 4 or 8 bits at a time; returns how many it did. Neighbours are joined by
+ * multiplications with 1 and 2^width, which add them; each packing to half the width interleaves
+ * the halves of its registers, and the last step puts that right. */
 SL_AVX2 static size_t pack_avx2(const uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
-    const __m256i join = _mm256_set1_epi16((short)(1 << width << 8 | 1)), join_pairs = _mm256_set1_epi32(16 << 16 | 1);
+    const __m256i join = _mm256_set1_epi16((short)(1 << width << 8 | 1)),
+                  join_pairs = _mm256_set1_epi32(16 << 16 | 1);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
@@ -59,37 +64,46 @@ SL_AVX2 static size_t pack_avx2(const uint16_t *codes, size_t n, unsigned width,
             each[g] = _mm256_packus_epi16(c[2 * g], c[2 * g + 1]);
         if (width == 8) {
             for (int g = 0; g < 2; g++)
-                _mm256_storeu_si256((__m256i *)(out + i + 32 * g), _mm256_permute4x64_epi64(each[g], 0xD8));
+                _mm256_storeu_si256((__m256i *)(out + i + 32 * g),
+                                    _mm256_permute4x64_epi64(each[g], 0xD8));
             continue;
         }
-        const __m256i pairs[2] = {_mm256_maddubs_epi16(each[0], join), _mm256_maddubs_epi16(each[1], join)};
+        const __m256i pairs[2] = {_mm256_maddubs_epi16(each[0], join),
+                                  _mm256_maddubs_epi16(each[1], join)};
         if (width == 4) {
-            __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(pairs[0], pairs[1]), order);
+            __m256i bytes =
+                _mm256_permutevar8x32_epi32(_mm256_packus_epi16(pairs[0], pairs[1]), order);
             _mm256_storeu_si256((__m256i *)(out + i / 2), bytes);
         } else {
-            __m256i fours = _mm256_packs_epi32(_mm256_madd_epi16(pairs[0], join_pairs), _mm256_madd_epi16(pairs[1], join_pairs));
+            __m256i fours = _mm256_packs_epi32(_mm256_madd_epi16(pairs[0], join_pairs),
+                                               _mm256_madd_epi16(pairs[1], join_pairs));
             __m256i bytes = _mm256_packus_epi16(fours, fours);
-            __m128i ordered = _mm_unpacklo_epi16(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+            __m128i ordered = _mm_unpacklo_epi16(_mm256_castsi256_si128(bytes),
+                                                 _mm256_extracti128_si256(bytes, 1));
             _mm_storeu_si128((__m128i *)(out + i / 4), ordered);
         }
     }
     return i;
 }
 
-/* Sixteen codes of at most JOINING_WIDTH_MAX bits at a time, as long as what follows them has room for what is written over their end; returns how
- * many it did. Two codes are joined by a multiplication with 1 and 2^width, which adds them, four by shifts, and eight, as four are not always
- * whole bytes, by another shift and a move of bytes. */
+/* Sixteen codes of at most JOINING_WIDTH_MAX bits at a time, as long as what follows them has room
+ * for what is written over their end; returns how many it did. Two codes are joined by a
+ * multiplication with 1 and 2^width, which adds them, four by shifts, and eight, as four are not
+ * always whole bytes, by another shift and a move of bytes. */
 SL_AVX2 static size_t pack_joining(const uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
     const int gap = 32 - 2 * (int)width, shift = 4 * (int)width % 8, behind = 4 * (int)width / 8;
     uint8_t second[JOINING_BYTES];
     for (int b = 0; b < JOINING_BYTES; b++)
         second[b] = (uint8_t)(b >= behind && b < behind + 8 ? 8 + b - behind : 0x80);
     const __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)second));
-    const __m256i join = _mm256_set1_epi32((int)(1u << width << 16 | 1)), even = _mm256_set1_epi64x(gap), odd = _mm256_set_epi64x(shift, 0, shift, 0);
+    const __m256i join = _mm256_set1_epi32((int)(1u << width << 16 | 1)),
+                  even = _mm256_set1_epi64x(gap), odd = _mm256_set_epi64x(shift, 0, shift, 0);
     size_t i = 0;
     for (; (i + 8) * width / 8 + JOINING_BYTES <= n * width / 8; i += 16, out += 2 * width) {
-        const __m256i twos = _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(codes + i)), join);
-        const __m256i fours = _mm256_srl_epi64(_mm256_sllv_epi32(twos, even), _mm_cvtsi32_si128(gap));
+        const __m256i twos =
+            _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(codes + i)), join);
+        const __m256i fours =
+            _mm256_srl_epi64(_mm256_sllv_epi32(twos, even), _mm_cvtsi32_si128(gap));
         const __m256i placed = _mm256_sllv_epi64(fours, odd);
         const __m256i first = _mm256_blend_epi32(placed, _mm256_setzero_si256(), 0xCC);
         const __m256i eights = _mm256_or_si256(first, _mm256_shuffle_epi8(placed, bytes));
@@ -126,7 +140,8 @@ void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
 
 FOR_EACH_CPU static void spread(const uint64_t *in, size_t words, unsigned width, uint16_t *codes) {
     const unsigned gap = 16 - width;
-    const uint64_t pair = low_bits(2 * width), next = pair << 32, even = low_bits(width) * 0x100000001u, odd = even << 16;
+    const uint64_t pair = low_bits(2 * width), next = pair << 32,
+                   even = low_bits(width) * 0x100000001u, odd = even << 16;
     for (size_t i = 0; i < words; i++) {
         uint64_t w = in[i];
         w = (w & pair) | (w << 2 * gap & next);
@@ -136,13 +151,13 @@ FOR_EACH_CPU static void spread(const uint64_t *in, size_t words, unsigned width
 }
 
 /* Words of 1, 2 or 4 bytes. */
-#define GET_WORDS(type)                                                                 \
-    FOR_EACH_CPU static void get_##type(const uint8_t *in, size_t n, uint64_t *words) { \
-        for (size_t i = 0; i < n; i++) {                                                \
-            type low;                                                                   \
-            memcpy(&low, in + i * sizeof low, sizeof low);                              \
-            words[i] = low;                                                             \
-        }                                                                               \
+#define GET_WORDS(type)                                                                            \
+    FOR_EACH_CPU static void get_##type(const uint8_t *in, size_t n, uint64_t *words) {            \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            type low;                                                                              \
+            memcpy(&low, in + i * sizeof low, sizeof low);                                         \
+            words[i] = low;                                                                        \
+        }                                                                                          \
     }
 GET_WORDS(uint8_t)
 GET_WORDS(uint16_t)
@@ -162,12 +177,14 @@ static void get_pairs(const uint8_t *in, size_t pairs, unsigned width, uint64_t 
 }
 
 #ifdef SL_AVX2
-/* Sixteen codes of at most nine bits at a time, each of which lies in two neighbouring bytes: these go to a half-word, and a multiplication
- * moves the code to its upper end. Reads SPREAD_BYTES + width bytes. */
+/* Sixteen codes of at most nine bits at a time, each of which lies in two neighbouring bytes: these
+ * go to a half-word, and a multiplication moves the code to its upper end. Reads SPREAD_BYTES +
+ * width bytes. */
 enum { SPREAD_WIDTH_MAX = 9, SPREAD_BYTES = 16 };
 
 typedef struct spreading {
-    __m256i from, factor; /* each code's two bytes, and 2 to the power of what it lacks to the upper end */
+    __m256i from,
+        factor; /* each code's two bytes, and 2 to the power of what it lacks to the upper end */
 } spreading;
 
 SL_AVX2 static spreading spreading_of(unsigned width) {
@@ -183,23 +200,28 @@ SL_AVX2 static spreading spreading_of(unsigned width) {
 }
 
 SL_AVX2 static inline __m256i spread_16(const spreading *s, const uint8_t *in, unsigned width) {
-    const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)in)),
-                                              _mm_loadu_si128((const __m128i *)(in + width)), 1);
+    const __m256i w =
+        _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)in)),
+                                _mm_loadu_si128((const __m128i *)(in + width)), 1);
     return _mm256_mullo_epi16(_mm256_shuffle_epi8(w, s->from), s->factor);
 }
 
 /* As many of n codes as can be read within `bytes`, a multiple of 16; returns how many. */
-SL_AVX2 static size_t unpack_avx2(const uint8_t *in, size_t bytes, size_t n, unsigned width, uint16_t *codes) {
+SL_AVX2 static size_t unpack_avx2(const uint8_t *in, size_t bytes, size_t n, unsigned width,
+                                  uint16_t *codes) {
     const spreading s = spreading_of(width);
     const __m128i down = _mm_cvtsi32_si128((int)(16 - width));
     size_t i = 0;
     for (size_t at = 0; i + 16 <= n && at + SPREAD_BYTES + width <= bytes; i += 16, at += 2 * width)
-        _mm256_storeu_si256((__m256i *)(codes + i), _mm256_srl_epi16(spread_16(&s, in + at, width), down));
+        _mm256_storeu_si256((__m256i *)(codes + i),
+                            _mm256_srl_epi16(spread_16(&s, in + at, width), down));
     return i;
 }
 
-/* The largest of so many codes as can be read within `bytes`, a multiple of 16, each & mask; *done: how many. */
-SL_AVX2 static uint32_t largest_avx2(const uint8_t *in, size_t bytes, unsigned width, uint32_t mask, size_t *done) {
+/* The largest of so many codes as can be read within `bytes`, a multiple of 16, each & mask; *done:
+ * how many. */
+SL_AVX2 static uint32_t largest_avx2(const uint8_t *in, size_t bytes, unsigned width, uint32_t mask,
+                                     size_t *done) {
     const spreading s = spreading_of(width);
     const __m256i masks = _mm256_set1_epi16((short)(mask << (16 - width)));
     __m256i largest = _mm256_setzero_si256();
@@ -264,7 +286,8 @@ uint32_t sl_packed_largest(const void *packed, size_t n, unsigned width, uint32_
 #endif
     for (size_t some; at < n; at += some) {
         some = n - at < SL_BLOCK ? n - at : SL_BLOCK;
-        const uint16_t *codes = sl_unpack((const uint8_t *)packed + at * width / 8, some, width, room);
+        const uint16_t *codes =
+            sl_unpack((const uint8_t *)packed + at * width / 8, some, width, room);
         const uint32_t code = largest_code(codes, some, mask);
         largest = code > largest ? code : largest;
     }

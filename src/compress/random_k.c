@@ -1,12 +1,14 @@
 /* random_k.c - random-k: a uniform subset of k of the d elements, as they are, or times d/k.
  *
- * Unscaled: E||C(v) - v||^2 = (1 - k/d) ||v||^2; scaled: unbiased with omega = d/k - 1 (Stich, Cordonnier, Jaggi, NeurIPS 2018; Koloskova,
- * Stich, Jaggi, ICML 2019). The subset follows from the message's random numbers and is not sent: a message is k values of 32 bits in
- * the order of their indices, a part a range of them.
+ * Unscaled: E||C(v) - v||^2 = (1 - k/d) ||v||^2; scaled: unbiased with omega = d/k - 1 (Stich,
+ * Cordonnier, Jaggi, NeurIPS 2018; Koloskova, Stich, Jaggi, ICML 2019). The subset follows from the
+ * message's random numbers and is not sent: a message is k values of 32 bits in the order of their
+ * indices, a part a range of them.
  *
- * Numbers below d are drawn, as sl_rng_below draws them, from the stream of the message's key, until k different ones have been drawn:
- * a bitmap of d bits tells which. Where k > d/2 those that are left out are drawn. Sender and receiver build the bitmap once a message,
- * and find where each part begins.
+ * Numbers below d are drawn, as sl_rng_below draws them, from the stream of the message's key,
+ * until k different ones have been drawn: a bitmap of d bits tells which. Where k > d/2 those that
+ * are left out are drawn. Sender and receiver build the bitmap once a message, and find where each
+ * part begins.
  */
 #include <math.h>
 
@@ -27,8 +29,12 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
     if (k == dimension)
         return (sl_quality){.unbiased = true, .omega = 0, .is_contractive = true, .delta = 1};
     if (config->scaled)
-        return (sl_quality){.unbiased = true, .omega = omega, .is_contractive = omega < 1, .delta = omega < 1 ? 1 - omega : 0};
-    return (sl_quality){.unbiased = false, .omega = INFINITY, .is_contractive = true, .delta = kept};
+        return (sl_quality){.unbiased = true,
+                            .omega = omega,
+                            .is_contractive = omega < 1,
+                            .delta = omega < 1 ? 1 - omega : 0};
+    return (sl_quality){
+        .unbiased = false, .omega = INFINITY, .is_contractive = true, .delta = kept};
 }
 
 static double bits(const sl_compressor_config *config, size_t dimension) {
@@ -58,7 +64,8 @@ static size_t subset_bytes(const sl_codec *c) {
 
 /* ---- the subset ---- */
 
-FOR_EACH_CPU static void draw(uint64_t *words, size_t count, uint32_t dimension, const sl_message *message) {
+FOR_EACH_CPU static void draw(uint64_t *words, size_t count, uint32_t dimension,
+                              const sl_message *message) {
     const sl_rng_key key = sl_message_key(message);
     const uint32_t rejected = -dimension % dimension; /* see sl_rng_below */
     uint32_t numbers[4 * DRAWN_AT_ONCE], block = 0;
@@ -116,7 +123,8 @@ static void prepare(subset *s, const sl_codec *c, const sl_message *message) {
 /* A part's elements, in order. */
 static sl_walk walk_part(const subset *s, const sl_codec *c, uint32_t part) {
     size_t left = c->k - part * c->part_elements;
-    return sl_walk_open(s->words, c->dimension, s->words[sl_words(c->dimension) + part], left < c->part_elements ? left : c->part_elements);
+    return sl_walk_open(s->words, c->dimension, s->words[sl_words(c->dimension) + part],
+                        left < c->part_elements ? left : c->part_elements);
 }
 
 /* ---- payloads ---- */
@@ -127,7 +135,8 @@ static int begin(sl_encoder *e, const sl_source *source) {
     return 0;
 }
 
-static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
+                  sl_payload *out) {
     sl_walk walk = walk_part(e->memory, e->codec, part);
     sl_walk_gather(walk, e, source, 0, buffer);
     if (!sl_entries_finite(buffer, walk.left))
@@ -139,7 +148,9 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
 static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
     size_t left = d->codec->k - part * d->codec->part_elements;
     size_t count = left < d->codec->part_elements ? left : d->codec->part_elements;
-    return payload.bytes == count * sizeof(float) && sl_entries_finite(payload.data, count) ? 0 : SL_EPROTO;
+    return payload.bytes == count * sizeof(float) && sl_entries_finite(payload.data, count)
+               ? 0
+               : SL_EPROTO;
 }
 
 static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
@@ -148,6 +159,14 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     sl_walk_scatter(walk_part(d->memory, c, part), weight * value_factor(c), payload.data, acc);
 }
 
-const codec_ops sl_random_k_codec = {
-    .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out, .describe = describe, .encoder_bytes = subset_bytes,
-    .decoder_bytes = subset_bytes, .begin = begin, .encode = encode, .check_part = check_part, .add = add};
+const codec_ops sl_random_k_codec = {.quality = quality,
+                                     .bits = bits,
+                                     .check = sl_entries_check,
+                                     .lay_out = lay_out,
+                                     .describe = describe,
+                                     .encoder_bytes = subset_bytes,
+                                     .decoder_bytes = subset_bytes,
+                                     .begin = begin,
+                                     .encode = encode,
+                                     .check_part = check_part,
+                                     .add = add};

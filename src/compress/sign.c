@@ -1,10 +1,15 @@
-/* sign.c - one bit an element, and one or two scales a bucket. The bit says v_j < 0; zero counts as positive.
+/* sign.c - one bit an element, and one or two scales a bucket. The bit says v_j < 0; zero counts as
+ * positive.
  *
- * scaled-sign: C(v) = ||v||_1 / B sign(v). Bernstein, Wang, Azizzadenesheli, Anandkumar: "signSGD", ICML 2018, with the scale of Karimireddy,
- *     Rebjock, Stich, Jaggi: "Error Feedback Fixes SignSGD", ICML 2019. d + 32 ceil(d / B) bits. delta = ||v||_1^2 / (B ||v||_2^2), which is at
+ * scaled-sign: C(v) = ||v||_1 / B sign(v). Bernstein, Wang, Azizzadenesheli, Anandkumar: "signSGD",
+ * ICML 2018, with the scale of Karimireddy,
+ *     Rebjock, Stich, Jaggi: "Error Feedback Fixes SignSGD", ICML 2019. d + 32 ceil(d / B) bits.
+ *       delta = ||v||_1^2 / (B ||v||_2^2), which is at
  *     least 1 / B, and that is promised; for a Gaussian vector it is 2 / pi.
- * 1-bit: the mean of the elements >= 0, and the mean of those < 0. Seide, Fu, Droppo, Li, Yu: "1-Bit Stochastic Gradient Descent and its
- *     Application to Data-Parallel Distributed Training of Speech DNNs", Interspeech 2014. d + 64 ceil(d / B) bits. The two means are the best
+ * 1-bit: the mean of the elements >= 0, and the mean of those < 0. Seide, Fu, Droppo, Li, Yu:
+ * "1-Bit Stochastic Gradient Descent and its
+ *     Application to Data-Parallel Distributed Training of Speech DNNs", Interspeech 2014. d + 64
+ *       ceil(d / B) bits. The two means are the best
  *     values for the two bits, and so the error is at most that of scaled-sign.
  */
 #include <float.h>
@@ -15,7 +20,9 @@
 #include "compress/lanes.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
-    return (sl_quality){.omega = INFINITY, .is_contractive = true, .delta = 1 / (double)sl_dense_bucket(config, dimension)};
+    return (sl_quality){.omega = INFINITY,
+                        .is_contractive = true,
+                        .delta = 1 / (double)sl_dense_bucket(config, dimension)};
 }
 
 /* ---- scales ---- */
@@ -38,13 +45,21 @@ static bool side_means(bucket_sums *sums, size_t n, float *scale) {
     return isfinite(scale[0]) && isfinite(scale[1]);
 }
 
-static const dense_scale one_scale = {.kind = SCALE_MEAN, .floats = 1, .see = sl_sum_magnitudes, .result = mean_magnitude};
-static const dense_scale two_scales = {.kind = SCALE_SIDES, .floats = 2, .negative = true, .see = sl_sum_sides, .result = side_means};
+static const dense_scale one_scale = {
+    .kind = SCALE_MEAN, .floats = 1, .see = sl_sum_magnitudes, .result = mean_magnitude};
+static const dense_scale two_scales = {
+    .kind = SCALE_SIDES, .floats = 2, .negative = true, .see = sl_sum_sides, .result = side_means};
 
 /* ---- codes ---- */
 
-static dense_form form_of_scale(const sl_compressor_config *config, size_t dimension, const dense_scale *scale) {
-    return (dense_form){.width = 1, .mask = 1, .max = 1, .bucket = sl_dense_bucket(config, dimension), .scale = scale, .code = CODE_SIGN};
+static dense_form form_of_scale(const sl_compressor_config *config, size_t dimension,
+                                const dense_scale *scale) {
+    return (dense_form){.width = 1,
+                        .mask = 1,
+                        .max = 1,
+                        .bucket = sl_dense_bucket(config, dimension),
+                        .scale = scale,
+                        .code = CODE_SIGN};
 }
 
 static dense_form form_one(const sl_compressor_config *config, size_t dimension) {
@@ -56,13 +71,16 @@ static dense_form form_two(const sl_compressor_config *config, size_t dimension)
 }
 
 #ifdef SL_AVX2
-/* Of 32 elements. Packing a mask keeps it all ones or zeros, and interleaves the halves of the registers. */
+/* Of 32 elements. Packing a mask keeps it all ones or zeros, and interleaves the halves of the
+ * registers. */
 SL_AVX2 static inline void signs_32(const float *v, uint8_t *out) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     __m256i below[4];
     for (int g = 0; g < 4; g++)
-        below[g] = _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(v + 8 * g), _mm256_setzero_ps(), _CMP_LT_OQ));
-    __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(below[0], below[1]), _mm256_packs_epi32(below[2], below[3]));
+        below[g] = _mm256_castps_si256(
+            _mm256_cmp_ps(_mm256_loadu_ps(v + 8 * g), _mm256_setzero_ps(), _CMP_LT_OQ));
+    __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(below[0], below[1]),
+                                       _mm256_packs_epi32(below[2], below[3]));
     int32_t bits = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order));
     memcpy(out, &bits, sizeof bits);
 }
@@ -76,7 +94,8 @@ SL_AVX2 static size_t signs_avx2(const float *v, size_t n, uint8_t *out) {
 }
 
 enum { STREAMS = 4, STREAM_TILES = 16, STREAM = STREAM_TILES * SUM_TILE, SWEEP = STREAMS * STREAM };
-_Static_assert(STREAMS * STREAM_TILES <= SUM_FOLDS, "no two tiles of a sweep share a fold, so that they may come in any order");
+_Static_assert(STREAMS *STREAM_TILES <= SUM_FOLDS,
+               "no two tiles of a sweep share a fold, so that they may come in any order");
 
 /* Tile `tile` of each stream: magnitudes to folds, signs to bits. A step is two groups. */
 SL_AVX2 static void sweep_tiles(bucket_sums *sums, size_t tile, const float *v, uint8_t *signs) {
@@ -127,19 +146,24 @@ static void pack(const sl_compressor_config *config, const float *v, size_t n, u
     }
 }
 
-static void table_one(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
+static void table_one(const sl_compressor_config *config, const float *scale, float weight,
+                      float out[TABLE_CODES]) {
     (void)config;
     out[0] = weight * scale[0];
     out[1] = -out[0];
 }
 
-static void table_two(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
+static void table_two(const sl_compressor_config *config, const float *scale, float weight,
+                      float out[TABLE_CODES]) {
     (void)config;
     out[0] = weight * scale[0];
     out[1] = weight * scale[1];
 }
 
-const dense_coder sl_scaled_sign_coder = {.form = form_one, .sweep = sweep, .pack = pack, .table = table_one};
+const dense_coder sl_scaled_sign_coder = {
+    .form = form_one, .sweep = sweep, .pack = pack, .table = table_one};
 const dense_coder sl_one_bit_coder = {.form = form_two, .pack = pack, .table = table_two};
-const codec_ops sl_scaled_sign_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
-const codec_ops sl_one_bit_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
+const codec_ops sl_scaled_sign_codec = {
+    .quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
+const codec_ops sl_one_bit_codec = {
+    .quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};

@@ -1,11 +1,14 @@
-/* split.c - see split.h. Parts of the pieces follow each other; a piece draws random numbers of its own. */
+/* split.c - see split.h. Parts of the pieces follow each other; a piece draws random numbers of its
+ * own. */
 #include "compress/split.h"
 
 #include <stdlib.h>
 
 #include "starling/rng.h"
 
-enum { PIECE_SHIFT = 36 }; /* exchanges below, pieces above, in the 48 bits that a random stream's round has */
+enum {
+    PIECE_SHIFT = 36
+}; /* exchanges below, pieces above, in the 48 bits that a random stream's round has */
 
 typedef struct shifted_source {
     const sl_source *source;
@@ -53,7 +56,8 @@ void sl_split_close(sl_split *split) {
     free(split);
 }
 
-static int add_piece(sl_codec *whole, size_t i, size_t from, size_t end, size_t part_bytes, sl_error *error) {
+static int add_piece(sl_codec *whole, size_t i, size_t from, size_t end, size_t part_bytes,
+                     sl_error *error) {
     sl_split *split = whole->split;
     int result = sl_codec_open(&split->codecs[i], &whole->config, end - from, part_bytes, error);
     if (result != 0)
@@ -66,15 +70,22 @@ static int add_piece(sl_codec *whole, size_t i, size_t from, size_t end, size_t 
     return 0;
 }
 
-int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends, size_t count, size_t part_bytes,
-                        sl_error *error) {
+int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends,
+                        size_t count, size_t part_bytes, sl_error *error) {
     sl_codec *c = calloc(1, sizeof *c);
     sl_split *split = c != NULL ? c->split = calloc(1, sizeof *split) : NULL;
     if (split != NULL) {
-        *split = (sl_split){count, calloc(count, sizeof(sl_codec *)), calloc(count, sizeof(size_t)), calloc(count, sizeof(uint32_t))};
-        *c = (sl_codec){.config = *config, .ops = &sl_split_codec, .dimension = ends[count - 1], .factor = 1, .split = split};
+        *split = (sl_split){count, calloc(count, sizeof(sl_codec *)), calloc(count, sizeof(size_t)),
+                            calloc(count, sizeof(uint32_t))};
+        *c = (sl_codec){.config = *config,
+                        .ops = &sl_split_codec,
+                        .dimension = ends[count - 1],
+                        .factor = 1,
+                        .split = split};
     }
-    int result = split == NULL || !split->codecs || !split->bases || !split->first_part ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
+    int result = split == NULL || !split->codecs || !split->bases || !split->first_part
+                     ? sl_fail(error, SL_ENOMEM, "compressor: out of memory")
+                     : 0;
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_piece(c, i, i > 0 ? ends[i - 1] : 0, ends[i], part_bytes, error);
     if (result != 0)
@@ -92,7 +103,8 @@ void sl_split_range(const sl_codec *c, uint32_t part, size_t *from, size_t *coun
 
 /* ---- encoders ---- */
 
-int sl_split_encoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
+int sl_split_encoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
+                           sl_error *error) {
     sl_encoder **encoders = calloc(codec->split->count, sizeof(sl_encoder *));
     *out = encoders;
     int result = encoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
@@ -109,7 +121,8 @@ void sl_split_encoders_close(void *memory, const sl_codec *codec) {
 
 void sl_split_encoders_stage(void *memory, const sl_codec *codec, uint8_t *host) {
     sl_encoder **encoders = memory;
-    const size_t stride = (codec->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    const size_t stride =
+        (codec->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
     for (size_t i = 0; i < codec->split->count; i++)
         sl_encoder_stage(encoders[i], host + codec->split->first_part[i] * stride);
 }
@@ -132,20 +145,23 @@ static int begin(sl_encoder *e, const sl_source *source) {
     return result;
 }
 
-static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
+                  sl_payload *out) {
     sl_encoder **encoders = e->memory;
     const sl_split *split = e->codec->split;
     size_t piece = piece_of(split, part);
     shifted_source memory;
     sl_source own = shift(source, &memory, split->bases[piece]);
-    int result = sl_encoder_part(encoders[piece], part - split->first_part[piece], &own, buffer, out);
+    int result =
+        sl_encoder_part(encoders[piece], part - split->first_part[piece], &own, buffer, out);
     e->local = sl_encoder_local(encoders[piece]);
     return result;
 }
 
 /* ---- decoders ---- */
 
-int sl_split_decoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error) {
+int sl_split_decoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
+                           sl_error *error) {
     sl_decoder **decoders = calloc(codec->split->count, sizeof(sl_decoder *));
     *out = decoders;
     int result = decoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
@@ -164,14 +180,17 @@ static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
     sl_decoder **decoders = d->memory;
     size_t piece = piece_of(d->codec->split, part);
     sl_message message = message_of(&d->message, piece);
-    return sl_decoder_check(decoders[piece], &message, part - d->codec->split->first_part[piece], payload);
+    return sl_decoder_check(decoders[piece], &message, part - d->codec->split->first_part[piece],
+                            payload);
 }
 
 static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
     sl_decoder **decoders = d->memory;
     size_t piece = piece_of(d->codec->split, part);
     sl_message message = message_of(&d->message, piece);
-    sl_decoder_add(decoders[piece], &message, part - d->codec->split->first_part[piece], payload, weight, acc + d->codec->split->bases[piece]);
+    sl_decoder_add(decoders[piece], &message, part - d->codec->split->first_part[piece], payload,
+                   weight, acc + d->codec->split->bases[piece]);
 }
 
-const codec_ops sl_split_codec = {.begin = begin, .encode = encode, .check_part = check_part, .add = add};
+const codec_ops sl_split_codec = {
+    .begin = begin, .encode = encode, .check_part = check_part, .add = add};

@@ -14,11 +14,13 @@ typedef struct sl_split {
 
 extern const codec_ops sl_split_codec;
 
-int sl_split_encoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error);
+int sl_split_encoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
+                           sl_error *error);
 void sl_split_encoders_stage(void *encoders, const sl_codec *codec, uint8_t *host);
 bool sl_split_encoders_ready(void *encoders, const sl_codec *codec, uint32_t part, int bell);
 void sl_split_encoders_close(void *encoders, const sl_codec *codec);
-int sl_split_decoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec, sl_error *error);
+int sl_split_decoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
+                           sl_error *error);
 void sl_split_decoders_close(void *decoders, const sl_codec *codec);
 void sl_split_close(sl_split *split);
 void sl_split_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);

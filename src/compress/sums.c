@@ -1,4 +1,5 @@
-/* sums.c - see sums.h. Sums are of doubles: squares of floats are exact, with which a fused multiplication and addition is the same as two. */
+/* sums.c - see sums.h. Sums are of doubles: squares of floats are exact, with which a fused
+ * multiplication and addition is the same as two. */
 #include "compress/sums.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ static void magnitudes_plain(bucket_sums *sums, const float *v, size_t n) {
     double *lanes = sums->lanes[0];
     for (; n > 0; v += SUM_GROUP, n -= SUM_GROUP)
         for (int l = 0; l < SUM_LANES; l++)
-            lanes[l] += sum_of_four(fabsf(v[l]), fabsf(v[SUM_LANES + l]), fabsf(v[2 * SUM_LANES + l]), fabsf(v[3 * SUM_LANES + l]));
+            lanes[l] += sum_of_four(fabsf(v[l]), fabsf(v[SUM_LANES + l]),
+                                    fabsf(v[2 * SUM_LANES + l]), fabsf(v[3 * SUM_LANES + l]));
 }
 
 static void sides_plain(bucket_sums *sums, const float *v, size_t n) {
@@ -36,7 +38,8 @@ static void sides_plain(bucket_sums *sums, const float *v, size_t n) {
 }
 
 #ifdef SL_AVX2
-/* Four doubles: conversion from memory needs no other instruction to get at a register's upper half. */
+/* Four doubles: conversion from memory needs no other instruction to get at a register's upper
+ * half. */
 SL_AVX2 static inline __m256d wide(const float *v) {
     return _mm256_cvtps_pd(_mm_loadu_ps(v));
 }
@@ -73,10 +76,12 @@ SL_AVX2 static void sides_avx2(bucket_sums *sums, const float *v, size_t n) {
     for (size_t i = 0; i < n; i += SUM_LANES) {
         __builtin_prefetch(v + i + sums->ahead);
         for (int g = 0; g < 4; g++) {
-            __m256d x = wide(v + i + 4 * g), below = _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_LT_OQ);
+            __m256d x = wide(v + i + 4 * g),
+                    below = _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_LT_OQ);
             up[g] = _mm256_add_pd(up[g], _mm256_andnot_pd(below, x));
             down[g] = _mm256_add_pd(down[g], _mm256_and_pd(below, x));
-            negatives = _mm256_sub_epi64(negatives, _mm256_castpd_si256(below)); /* all ones are -1 */
+            negatives =
+                _mm256_sub_epi64(negatives, _mm256_castpd_si256(below)); /* all ones are -1 */
         }
     }
     uint64_t counts[4];
@@ -119,7 +124,8 @@ static void end_tile(bucket_sums *sums, int count) {
     sums->seen = 0;
 }
 
-static void by_tiles(sum_kernel *kernel, int count, bucket_sums *sums, const float *v, size_t at, size_t n) {
+static void by_tiles(sum_kernel *kernel, int count, bucket_sums *sums, const float *v, size_t at,
+                     size_t n) {
     for (size_t step; n > 0; v += step, at += step, n -= step) {
         const size_t rest = SUM_TILE - sums->seen;
         step = n < rest ? n : rest;

@@ -1,4 +1,5 @@
-/* sums.h - what the dense-coded compressors gather of a bucket for its scales, in one pass and the same bits from every instruction set. */
+/* sums.h - what the dense-coded compressors gather of a bucket for its scales, in one pass and the
+ * same bits from every instruction set. */
 #ifndef SL_SUMS_H
 #define SL_SUMS_H
 
@@ -23,7 +24,8 @@ void sl_sum_begin(bucket_sums *sums, size_t ahead);
 /* Elements [at, at + n) of the vector, which are at v; one of these sums per bucket. */
 void sl_sum_squares(bucket_sums *sums, const float *v, size_t at, size_t n);
 void sl_sum_magnitudes(bucket_sums *sums, const float *v, size_t at, size_t n);
-/* The first sum is of all elements that are not < 0, the second of those that are; negatives: how many these are */
+/* The first sum is of all elements that are not < 0, the second of those that are; negatives: how
+ * many these are */
 void sl_sum_sides(bucket_sums *sums, const float *v, size_t at, size_t n);
 void sl_sum_largest(bucket_sums *sums, const float *v, size_t at, size_t n); /* largest */
 

@@ -11,7 +11,8 @@
 
 enum { WORD_BITS = 32, STREAMS = 4, STREAM_MIN = 4096, STEP = 64 };
 
-static void add_plain(const float *table, unsigned width, const uint8_t *packed, size_t first, size_t n, float *acc) {
+static void add_plain(const float *table, unsigned width, const uint8_t *packed, size_t first,
+                      size_t n, float *acc) {
     const unsigned mask = (1u << width) - 1;
     for (size_t i = 0; i < n; i++) {
         const size_t bit = (first + i) * width;
@@ -20,8 +21,9 @@ static void add_plain(const float *table, unsigned width, const uint8_t *packed,
 }
 
 #ifdef SL_AVX2
-/* What a table's codes look like in a word of 32 bits: each lane shifts its own code down by so much, and looks it up by the lowest two bits. Of
- * one bit's codes the second is the next one: the table is there twice. */
+/* What a table's codes look like in a word of 32 bits: each lane shifts its own code down by so
+ * much, and looks it up by the lowest two bits. Of one bit's codes the second is the next one: the
+ * table is there twice. */
 typedef struct lookup {
     __m256i shifts;
     __m256 values;
@@ -30,29 +32,36 @@ typedef struct lookup {
 SL_AVX2 static lookup lookup_of(const float *table, unsigned width) {
     const int to = (int)width;
     const float *high = width == 1 ? table : table + 2;
-    return (lookup){_mm256_setr_epi32(0, to, 2 * to, 3 * to, 4 * to, 5 * to, 6 * to, 7 * to),
-                    _mm256_setr_ps(table[0], table[1], high[0], high[1], table[0], table[1], high[0], high[1])};
+    return (lookup){
+        _mm256_setr_epi32(0, to, 2 * to, 3 * to, 4 * to, 5 * to, 6 * to, 7 * to),
+        _mm256_setr_ps(table[0], table[1], high[0], high[1], table[0], table[1], high[0], high[1])};
 }
 
 /* Whole words of up to n codes, from a byte's beginning on; returns how many codes it did. */
-SL_AVX2 static inline __attribute__((always_inline)) size_t add_words(lookup look, unsigned width, const uint8_t *packed, size_t n, float *acc) {
+SL_AVX2 static inline __attribute__((always_inline)) size_t
+add_words(lookup look, unsigned width, const uint8_t *packed, size_t n, float *acc) {
     size_t i = 0;
     for (; i + WORD_BITS / width <= n; packed += sizeof(int32_t)) {
         int32_t word;
         memcpy(&word, packed, sizeof word);
 #pragma GCC unroll 4
         for (unsigned bit = 0; bit < WORD_BITS; bit += 8 * width, i += 8) {
-            const __m256i codes = _mm256_srlv_epi32(_mm256_set1_epi32(word), _mm256_add_epi32(look.shifts, _mm256_set1_epi32((int)bit)));
-            _mm256_storeu_ps(acc + i, _mm256_add_ps(_mm256_loadu_ps(acc + i), _mm256_permutevar_ps(look.values, codes)));
+            const __m256i codes =
+                _mm256_srlv_epi32(_mm256_set1_epi32(word),
+                                  _mm256_add_epi32(look.shifts, _mm256_set1_epi32((int)bit)));
+            _mm256_storeu_ps(acc + i, _mm256_add_ps(_mm256_loadu_ps(acc + i),
+                                                    _mm256_permutevar_ps(look.values, codes)));
         }
     }
     return i;
 }
 
-/* Many codes at STREAMS distant places by turns: a core fetches more of the memory at a time than from one. */
-SL_AVX2 static inline __attribute__((always_inline)) size_t add_streams(const float *table, const unsigned width, const uint8_t *packed,
-                                                                        size_t n, float *acc) {
-    const size_t each = n >= STREAMS * STREAM_MIN ? n / (STREAMS * STEP) * STEP : 0, all = STREAMS * each;
+/* Many codes at STREAMS distant places by turns: a core fetches more of the memory at a time than
+ * from one. */
+SL_AVX2 static inline __attribute__((always_inline)) size_t
+add_streams(const float *table, const unsigned width, const uint8_t *packed, size_t n, float *acc) {
+    const size_t each = n >= STREAMS * STREAM_MIN ? n / (STREAMS * STEP) * STEP : 0,
+                 all = STREAMS * each;
     const lookup look = lookup_of(table, width);
     for (size_t i = 0; i < each; i += STEP)
         for (size_t at = i; at < all; at += each)
@@ -60,12 +69,15 @@ SL_AVX2 static inline __attribute__((always_inline)) size_t add_streams(const fl
     return all + add_words(look, width, packed + all * width / 8, n - all, acc + all);
 }
 
-SL_AVX2 static size_t add_avx2(const float *table, unsigned width, const uint8_t *packed, size_t n, float *acc) {
-    return width == 1 ? add_streams(table, 1, packed, n, acc) : add_streams(table, 2, packed, n, acc);
+SL_AVX2 static size_t add_avx2(const float *table, unsigned width, const uint8_t *packed, size_t n,
+                               float *acc) {
+    return width == 1 ? add_streams(table, 1, packed, n, acc)
+                      : add_streams(table, 2, packed, n, acc);
 }
 #endif
 
-void sl_table_add(const float table[TABLE_CODES], unsigned width, const uint8_t *packed, size_t first, size_t n, float *acc) {
+void sl_table_add(const float table[TABLE_CODES], unsigned width, const uint8_t *packed,
+                  size_t first, size_t n, float *acc) {
     size_t done = 0;
 #ifdef SL_AVX2
     if (sl_has_avx2()) {

@@ -1,7 +1,9 @@
-/* terngrad.c - Wen, Xu, Yan, Wu, Wang, Chen, Li: "TernGrad: Ternary Gradients to Reduce Communication in Distributed Deep Learning", NeurIPS 2017.
+/* terngrad.c - Wen, Xu, Yan, Wu, Wang, Chen, Li: "TernGrad: Ternary Gradients to Reduce
+ * Communication in Distributed Deep Learning", NeurIPS 2017.
  *
- * Per bucket of B elements, s the largest magnitude: C(v)_j = s sign(v_j) Bernoulli(|v_j| / s): E C(v) = v. Two bits an element (0: 0, 1: s,
- * 2: -s; 3 does not occur), 2 d + 32 ceil(d / B) in all. E||C(v) - v||^2 = s ||v||_1 - ||v||^2 <= (sqrt(B) - 1) / 2 ||v||^2.
+ * Per bucket of B elements, s the largest magnitude: C(v)_j = s sign(v_j) Bernoulli(|v_j| / s): E
+ * C(v) = v. Two bits an element (0: 0, 1: s, 2: -s; 3 does not occur), 2 d + 32 ceil(d / B) in all.
+ * E||C(v) - v||^2 = s ||v||_1 - ||v||^2 <= (sqrt(B) - 1) / 2 ||v||^2.
  */
 #include <math.h>
 
@@ -11,11 +13,19 @@
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     double omega = (sqrt((double)sl_dense_bucket(config, dimension)) - 1) / 2;
-    return (sl_quality){.unbiased = true, .omega = omega, .is_contractive = omega < 1, .delta = omega < 1 ? 1 - omega : 0};
+    return (sl_quality){.unbiased = true,
+                        .omega = omega,
+                        .is_contractive = omega < 1,
+                        .delta = omega < 1 ? 1 - omega : 0};
 }
 
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
-    return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = sl_dense_bucket(config, dimension), .scale = &sl_dense_max_norm, .code = CODE_TERNARY};
+    return (dense_form){.width = 2,
+                        .mask = 3,
+                        .max = 2,
+                        .bucket = sl_dense_bucket(config, dimension),
+                        .scale = &sl_dense_max_norm,
+                        .code = CODE_TERNARY};
 }
 
 /* Level and sign, as of one level of QSGD, to 0, 1 and 2. */
@@ -24,18 +34,20 @@ FOR_EACH_CPU static void to_ternary(uint16_t *codes, size_t n) {
         codes[i] = (uint16_t)ternary_code(codes[i]);
 }
 
-static void encode(const sl_compressor_config *config, const float *scale, const float *v, windows random, size_t n,
-                   uint16_t *codes) {
+static void encode(const sl_compressor_config *config, const float *scale, const float *v,
+                   windows random, size_t n, uint16_t *codes) {
     const rounding r = sl_rounding(1, *scale);
     (void)config;
     sl_round(&r, 1, v, random, n, codes);
     to_ternary(codes, n);
 }
 
-static void table(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
+static void table(const sl_compressor_config *config, const float *scale, float weight,
+                  float out[TABLE_CODES]) {
     (void)config;
     sl_dense_ternary_table(weight * *scale, out);
 }
 
 const dense_coder sl_terngrad_coder = {.form = form, .encode = encode, .table = table};
-const codec_ops sl_terngrad_codec = {.quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
+const codec_ops sl_terngrad_codec = {
+    .quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};

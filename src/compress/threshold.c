@@ -1,8 +1,9 @@
 /* threshold.c - T of CD-SGD: T(r)_j = tau where r_j >= tau, -tau where r_j <= -tau, else 0.
  *
- * After Strom, "Scalable Distributed DNN Training Using Commodity GPU Cloud Computing", Interspeech 2015; the sender keeps r - T(r). Two bits
- * an element (0: 0, 1: tau, 2: -tau; 3 does not occur), 2 d in all; both sides know tau. Deterministic; neither unbiased, nor contractive:
- * what lies below tau is lost whole, and what lies far above it nearly so.
+ * After Strom, "Scalable Distributed DNN Training Using Commodity GPU Cloud Computing", Interspeech
+ * 2015; the sender keeps r - T(r). Two bits an element (0: 0, 1: tau, 2: -tau; 3 does not occur), 2
+ * d in all; both sides know tau. Deterministic; neither unbiased, nor contractive: what lies below
+ * tau is lost whole, and what lies far above it nearly so.
  */
 #include <float.h>
 #include <math.h>
@@ -22,7 +23,9 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
     (void)dimension;
     if (config->threshold >= FLT_MIN && config->threshold <= FLT_MAX)
         return 0;
-    return sl_fail(error, SL_EINVAL, "algorithm.compressor.threshold: %g: must be above 0 and a float32; about the size of a large gradient element",
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm.compressor.threshold: %g: must be above 0 and a float32; about the "
+                   "size of a large gradient element",
                    config->threshold);
 }
 
@@ -37,7 +40,12 @@ static const dense_scale no_scale = {.see = sl_sum_largest, .result = is_finite}
 static dense_form form(const sl_compressor_config *config, size_t dimension) {
     (void)config;
     (void)dimension;
-    return (dense_form){.width = 2, .mask = 3, .max = 2, .bucket = SL_BLOCK, .scale = &no_scale, .code = CODE_THRESHOLD,
+    return (dense_form){.width = 2,
+                        .mask = 3,
+                        .max = 2,
+                        .bucket = SL_BLOCK,
+                        .scale = &no_scale,
+                        .code = CODE_THRESHOLD,
                         .limit = FLOAT_INFINITY};
 }
 
@@ -52,7 +60,8 @@ static void pack(const sl_compressor_config *config, const float *v, size_t n, u
     sl_pack(codes, n, 2, out);
 }
 
-static void table(const sl_compressor_config *config, const float *scale, float weight, float out[TABLE_CODES]) {
+static void table(const sl_compressor_config *config, const float *scale, float weight,
+                  float out[TABLE_CODES]) {
     (void)scale;
     sl_dense_ternary_table(weight * (float)config->threshold, out);
 }

@@ -1,17 +1,23 @@
-/* top_k.c - top-k: the k entries of largest magnitude of the whole vector, as they are; of equal magnitudes the lower index.
+/* top_k.c - top-k: the k entries of largest magnitude of the whole vector, as they are; of equal
+ * magnitudes the lower index.
  *
- * Contraction: E||C(v) - v||^2 <= (1 - k/d) ||v||^2 (Stich, Cordonnier, Jaggi: "Sparsified SGD with Memory", NeurIPS 2018).
- * A message has one of two forms, the one with fewer bits; k and d are known to both sides, so that no count is sent:
- *   indices  k values of 32 bits, then k indices of ceil(log2 d) bits, increasing, packed from the low bit on. A part is a range of
+ * Contraction: E||C(v) - v||^2 <= (1 - k/d) ||v||^2 (Stich, Cordonnier, Jaggi: "Sparsified SGD with
+ * Memory", NeurIPS 2018). A message has one of two forms, the one with fewer bits; k and d are
+ * known to both sides, so that no count is sent:
+ *   indices  k values of 32 bits, then k indices of ceil(log2 d) bits, increasing, packed from the
+ *            low bit on. A part is a range of
  *            entries.
- *   bitmap   the values of a range of elements, then one bit for each element of the range. A part is a range of elements; how many
+ *   bitmap   the values of a range of elements, then one bit for each element of the range. A part
+ *            is a range of elements; how many
  *            values it has is told by its length, and by its bits.
  *
- * The vector is read once, however it is distributed: what is at least as large as a limit is collected; the limit is guessed from a
- * sample, so that a little more than k entries pass, and whenever the collection is full it is cut to its k largest, the least of which
- * is the limit from then on. (Only where fewer than k passed, the guess having been too high, everything is read again without one.)
- * Magnitudes are compared as integers: the bits of a float without its sign are in the order of its magnitude, and NaN and infinity,
- * above all else, are always among what was collected.
+ * The vector is read once, however it is distributed: what is at least as large as a limit is
+ * collected; the limit is guessed from a sample, so that a little more than k entries pass, and
+ * whenever the collection is full it is cut to its k largest, the least of which is the limit from
+ * then on. (Only where fewer than k passed, the guess having been too high, everything is read
+ * again without one.) Magnitudes are compared as integers: the bits of a float without its sign are
+ * in the order of its magnitude, and NaN and infinity, above all else, are always among what was
+ * collected.
  */
 #include <math.h>
 
@@ -22,11 +28,11 @@
 #endif
 
 enum {
-    COLLECT_MORE = 4096,           /* entries beyond 1.5 k that a collection holds; at least SL_BLOCK */
-    SAMPLE_RUN = 64,               /* consecutive elements of a sample */
+    COLLECT_MORE = 4096, /* entries beyond 1.5 k that a collection holds; at least SL_BLOCK */
+    SAMPLE_RUN = 64,     /* consecutive elements of a sample */
     SAMPLE_RUNS_MAX = 1024,
-    SAMPLE_BLOCKS_MIN = 64,        /* shorter vectors are not worth a sample */
-    SAMPLE_EVERY = 8,              /* at most one block of so many is looked into */
+    SAMPLE_BLOCKS_MIN = 64, /* shorter vectors are not worth a sample */
+    SAMPLE_EVERY = 8,       /* at most one block of so many is looked into */
     NO_LIMIT = -1
 };
 
@@ -54,8 +60,10 @@ static double bits(const sl_compressor_config *config, size_t dimension) {
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     size_t k = sl_entries_kept(config, dimension);
-    return (sl_quality){.unbiased = k == dimension, .omega = k == dimension ? 0 : INFINITY,
-                        .is_contractive = true, .delta = (double)k / (double)dimension};
+    return (sl_quality){.unbiased = k == dimension,
+                        .omega = k == dimension ? 0 : INFINITY,
+                        .is_contractive = true,
+                        .delta = (double)k / (double)dimension};
 }
 
 /* ---- layout ---- */
@@ -73,11 +81,15 @@ static void lay_out_indices(sl_codec *c, size_t part_bytes) {
 
 /* Elements of a part: any number of them may be among the k. */
 static void lay_out_bitmap(sl_codec *c, size_t part_bytes) {
-    size_t all_chosen = part_bytes * 8 / 33, bits_only = part_bytes > c->k * sizeof(float) ? (part_bytes - c->k * sizeof(float)) * 8 : 0;
+    size_t all_chosen = part_bytes * 8 / 33,
+           bits_only =
+               part_bytes > c->k * sizeof(float) ? (part_bytes - c->k * sizeof(float)) * 8 : 0;
     size_t elements = all_chosen > bits_only ? all_chosen : bits_only;
-    size_t unit = elements >= SL_BLOCK ? SL_BLOCK : SL_WORD; /* 4096 bytes do not hold a block with its bits */
+    size_t unit = elements >= SL_BLOCK ? SL_BLOCK
+                                       : SL_WORD; /* 4096 bytes do not hold a block with its bits */
     c->part_elements = elements < c->dimension ? elements / unit * unit : c->dimension;
-    c->part_bytes_max = (c->part_elements < c->k ? c->part_elements : c->k) * sizeof(float) + (c->part_elements + 7) / 8;
+    c->part_bytes_max = (c->part_elements < c->k ? c->part_elements : c->k) * sizeof(float) +
+                        (c->part_elements + 7) / 8;
     c->parts = (uint32_t)((c->dimension - 1) / c->part_elements + 1);
 }
 
@@ -114,10 +126,10 @@ static uint32_t magnitude_of(uint64_t e) {
     return value_of(e) & FLOAT_MAGNITUDE;
 }
 
-/* One digit of `width` bits, at bit `shift`, of the k-th largest magnitude among those that agree with `prefix` above the digit.
- * On return *k counts within the digit's class. */
-FOR_EACH_CPU static uint32_t select_digit(const uint64_t *entries, size_t count, uint32_t prefix, unsigned shift, unsigned width,
-                                          size_t *k) {
+/* One digit of `width` bits, at bit `shift`, of the k-th largest magnitude among those that agree
+ * with `prefix` above the digit. On return *k counts within the digit's class. */
+FOR_EACH_CPU static uint32_t select_digit(const uint64_t *entries, size_t count, uint32_t prefix,
+                                          unsigned shift, unsigned width, size_t *k) {
     uint32_t classes[2048] = {0};
     for (size_t i = 0; i < count; i++) {
         uint32_t m = magnitude_of(entries[i]);
@@ -129,7 +141,8 @@ FOR_EACH_CPU static uint32_t select_digit(const uint64_t *entries, size_t count,
     return prefix << width | digit;
 }
 
-/* The k-th largest magnitude; *equal: how many entries of just that magnitude are among the k. 1 <= k <= count. */
+/* The k-th largest magnitude; *equal: how many entries of just that magnitude are among the k. 1 <=
+ * k <= count. */
 static uint32_t select_magnitude(const uint64_t *entries, size_t count, size_t k, size_t *equal) {
     uint32_t prefix = select_digit(entries, count, 0, 20, 11, &k);
     prefix = select_digit(entries, count, prefix, 10, 10, &k);
@@ -138,7 +151,8 @@ static uint32_t select_magnitude(const uint64_t *entries, size_t count, size_t k
     return prefix;
 }
 
-/* Leaves the k largest, in order. Returns the least magnitude among them, which later entries have to exceed. */
+/* Leaves the k largest, in order. Returns the least magnitude among them, which later entries have
+ * to exceed. */
 FOR_EACH_CPU static int32_t cut(uint64_t *entries, size_t count, size_t k) {
     size_t equal, kept = 0;
     uint32_t least = select_magnitude(entries, count, k, &equal);
@@ -155,7 +169,8 @@ FOR_EACH_CPU static int32_t cut(uint64_t *entries, size_t count, size_t k) {
 /* ---- collecting ---- */
 
 /* Appends the elements of a block whose magnitude exceeds the limit; returns the end. */
-typedef uint64_t *collector(const float *v, size_t from, size_t count, int32_t limit, uint64_t *end);
+typedef uint64_t *collector(const float *v, size_t from, size_t count, int32_t limit,
+                            uint64_t *end);
 
 static inline uint64_t *collect_one(const float *v, size_t index, int32_t limit, uint64_t *end) {
     uint32_t value;
@@ -164,7 +179,8 @@ static inline uint64_t *collect_one(const float *v, size_t index, int32_t limit,
     return end + ((int32_t)(value & FLOAT_MAGNITUDE) > limit);
 }
 
-static uint64_t *collect_plain(const float *v, size_t from, size_t count, int32_t limit, uint64_t *end) {
+static uint64_t *collect_plain(const float *v, size_t from, size_t count, int32_t limit,
+                               uint64_t *end) {
     for (size_t i = 0; i < count; i++)
         end = collect_one(v + i, from + i, limit, end);
     return end;
@@ -172,7 +188,8 @@ static uint64_t *collect_plain(const float *v, size_t from, size_t count, int32_
 
 #ifdef SL_AVX2
 SL_AVX2 static inline __m256i exceeding(const float *v, __m256i limit) {
-    __m256i magnitude = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)v), _mm256_set1_epi32((int)FLOAT_MAGNITUDE));
+    __m256i magnitude = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)v),
+                                         _mm256_set1_epi32((int)FLOAT_MAGNITUDE));
     return _mm256_cmpgt_epi32(magnitude, limit);
 }
 
@@ -180,7 +197,8 @@ SL_AVX2 static inline uint32_t lanes(__m256i mask) {
     return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(mask));
 }
 
-SL_AVX2 static uint64_t *collect_avx2(const float *v, size_t from, size_t count, int32_t limit, uint64_t *end) {
+SL_AVX2 static uint64_t *collect_avx2(const float *v, size_t from, size_t count, int32_t limit,
+                                      uint64_t *end) {
     const __m256i limits = _mm256_set1_epi32(limit);
     size_t i = 0;
     for (; i + 32 <= count; i += 32) {
@@ -189,7 +207,8 @@ SL_AVX2 static uint64_t *collect_avx2(const float *v, size_t from, size_t count,
         __m256i any = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
         if (_mm256_testz_si256(any, any))
             continue;
-        for (uint32_t hits = lanes(a) | lanes(b) << 8 | lanes(c) << 16 | lanes(d) << 24; hits != 0; hits &= hits - 1) {
+        for (uint32_t hits = lanes(a) | lanes(b) << 8 | lanes(c) << 16 | lanes(d) << 24; hits != 0;
+             hits &= hits - 1) {
             size_t at = i + (size_t)__builtin_ctz(hits);
             uint32_t value;
             memcpy(&value, v + at, sizeof value);
@@ -236,11 +255,13 @@ static size_t collect(sl_encoder *e, const sl_source *source, int32_t limit) {
     return (size_t)(end - entries);
 }
 
-/* A limit that, by a sample, a little more than k elements exceed: runs from blocks spread over the vector, each from another place of
- * its block, so that the columns of a matrix are met alike. The sample lies where the collection will. */
+/* A limit that, by a sample, a little more than k elements exceed: runs from blocks spread over the
+ * vector, each from another place of its block, so that the columns of a matrix are met alike. The
+ * sample lies where the collection will. */
 static int32_t guess(sl_encoder *e, const sl_source *source) {
     const sl_codec *c = e->codec;
-    size_t blocks = c->dimension / SL_BLOCK, runs = blocks / SAMPLE_EVERY, runs_held = capacity_of(c) / SAMPLE_RUN;
+    size_t blocks = c->dimension / SL_BLOCK, runs = blocks / SAMPLE_EVERY,
+           runs_held = capacity_of(c) / SAMPLE_RUN;
     if (blocks < SAMPLE_BLOCKS_MIN)
         return NO_LIMIT;
     runs = runs > SAMPLE_RUNS_MAX ? SAMPLE_RUNS_MAX : runs;
@@ -248,7 +269,8 @@ static int32_t guess(sl_encoder *e, const sl_source *source) {
     uint64_t *sample = e->memory, *end = sample;
     for (size_t r = 0; r < runs; r++) {
         const float *block = sl_encoder_read(e, source, r * blocks / runs * SL_BLOCK, SL_BLOCK);
-        end = collect_plain(block + r * 7 % (SL_BLOCK / SAMPLE_RUN) * SAMPLE_RUN, 0, SAMPLE_RUN, NO_LIMIT, end);
+        end = collect_plain(block + r * 7 % (SL_BLOCK / SAMPLE_RUN) * SAMPLE_RUN, 0, SAMPLE_RUN,
+                            NO_LIMIT, end);
     }
     size_t count = (size_t)(end - sample), equal;
     double expected = (double)c->k / (double)c->dimension * (double)count;
@@ -309,7 +331,8 @@ static size_t encode_bitmap(const sl_encoder *e, uint32_t part, uint8_t *out) {
     const uint64_t *entries = e->memory;
     size_t from, elements;
     sl_codec_part_range(e->codec, part, &from, &elements);
-    size_t first = first_from(entries, e->codec->k, from), count = first_from(entries, e->codec->k, from + elements) - first;
+    size_t first = first_from(entries, e->codec->k, from),
+           count = first_from(entries, e->codec->k, from + elements) - first;
     uint8_t *bitmap = out + count * sizeof(float);
     put_values(entries + first, count, out);
     memset(bitmap, 0, (elements + 7) / 8);
@@ -326,7 +349,8 @@ static size_t part_entries(const sl_codec *c, uint32_t part, size_t *first) {
     return c->k - *first < c->part_elements ? c->k - *first : c->part_elements;
 }
 
-static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer, sl_payload *out) {
+static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
+                  sl_payload *out) {
     (void)source; /* begin has collected everything */
     const uint64_t *entries = e->memory;
     size_t bytes;
@@ -334,7 +358,8 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
         size_t first, count = part_entries(e->codec, part, &first);
         put_values(entries + first, count, buffer);
         bytes = count * sizeof(float);
-        bytes += put_indices(entries + first, count, index_width(e->codec->dimension), (uint8_t *)buffer + bytes);
+        bytes += put_indices(entries + first, count, index_width(e->codec->dimension),
+                             (uint8_t *)buffer + bytes);
     } else {
         bytes = encode_bitmap(e, part, buffer);
     }
@@ -366,13 +391,14 @@ static inline uint32_t get_index(const index_reader *r, size_t i) {
 }
 
 static index_reader read_indices(const sl_codec *c, sl_payload payload, size_t count) {
-    return (index_reader){(const uint8_t *)payload.data + count * sizeof(float), payload.bytes - count * sizeof(float),
-                          index_width(c->dimension)};
+    return (index_reader){(const uint8_t *)payload.data + count * sizeof(float),
+                          payload.bytes - count * sizeof(float), index_width(c->dimension)};
 }
 
 /* Indices increase, and leave room for the entries of the parts before and behind. */
 FOR_EACH_CPU static int check_indices(const sl_codec *c, uint32_t part, sl_payload payload) {
-    size_t first, count = part_entries(c, part, &first), bits_used = count * index_width(c->dimension);
+    size_t first, count = part_entries(c, part, &first),
+                  bits_used = count * index_width(c->dimension);
     if (payload.bytes != count * sizeof(float) + (bits_used + 7) / 8)
         return SL_EPROTO;
     index_reader r = read_indices(c, payload, count);
@@ -384,7 +410,9 @@ FOR_EACH_CPU static int check_indices(const sl_codec *c, uint32_t part, sl_paylo
     }
     bool unused_set = bits_used % 8 != 0 && r.packed[r.bytes - 1] >> bits_used % 8 != 0;
     bool room = lowest + (c->k - first - count) <= c->dimension;
-    return !out_of_order && room && !unused_set && sl_entries_finite(payload.data, count) ? 0 : SL_EPROTO;
+    return !out_of_order && room && !unused_set && sl_entries_finite(payload.data, count)
+               ? 0
+               : SL_EPROTO;
 }
 
 FOR_EACH_CPU static int check_bitmap(const sl_codec *c, uint32_t part, sl_payload payload) {
@@ -399,14 +427,18 @@ FOR_EACH_CPU static int check_bitmap(const sl_codec *c, uint32_t part, sl_payloa
         set += (size_t)__builtin_popcountll(load(bitmap + at, bitmap_bytes - at));
     bool unused_set = elements % 8 != 0 && bitmap[bitmap_bytes - 1] >> elements % 8 != 0;
     bool possible = count <= c->k && c->k - count <= c->dimension - elements;
-    return set == count && possible && !unused_set && sl_entries_finite(payload.data, count) ? 0 : SL_EPROTO;
+    return set == count && possible && !unused_set && sl_entries_finite(payload.data, count)
+               ? 0
+               : SL_EPROTO;
 }
 
 static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
-    return d->codec->sparse ? check_indices(d->codec, part, payload) : check_bitmap(d->codec, part, payload);
+    return d->codec->sparse ? check_indices(d->codec, part, payload)
+                            : check_bitmap(d->codec, part, payload);
 }
 
-FOR_EACH_CPU static void add_indices(const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc) {
+FOR_EACH_CPU static void add_indices(const sl_codec *c, uint32_t part, sl_payload payload,
+                                     float weight, float *acc) {
     size_t first, count = part_entries(c, part, &first);
     index_reader r = read_indices(c, payload, count);
     const float *values = payload.data;
@@ -422,7 +454,8 @@ FOR_EACH_CPU static void add_indices(const sl_codec *c, uint32_t part, sl_payloa
     }
 }
 
-FOR_EACH_CPU static void add_bitmap(const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc) {
+FOR_EACH_CPU static void add_bitmap(const sl_codec *c, uint32_t part, sl_payload payload,
+                                    float weight, float *acc) {
     size_t from, elements;
     sl_codec_part_range(c, part, &from, &elements);
     size_t bitmap_bytes = (elements + 7) / 8;
@@ -440,6 +473,13 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
         add_bitmap(d->codec, part, payload, weight, acc);
 }
 
-const codec_ops sl_top_k_codec = {
-    .quality = quality, .bits = bits, .check = sl_entries_check, .lay_out = lay_out, .describe = describe, .encoder_bytes = encoder_bytes,
-    .begin = begin, .encode = encode, .check_part = check_part, .add = add};
+const codec_ops sl_top_k_codec = {.quality = quality,
+                                  .bits = bits,
+                                  .check = sl_entries_check,
+                                  .lay_out = lay_out,
+                                  .describe = describe,
+                                  .encoder_bytes = encoder_bytes,
+                                  .begin = begin,
+                                  .encode = encode,
+                                  .check_part = check_part,
+                                  .add = add};

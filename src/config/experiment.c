@@ -1,4 +1,5 @@
-/* experiment.c - reading an experiment: JSON, overrides, defaults, checks; see starling/experiment.h. */
+/* experiment.c - reading an experiment: JSON, overrides, defaults, checks; see
+ * starling/experiment.h. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -64,11 +65,13 @@ static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX
 static int refuse_unknown(const char *path, sl_error *error) {
     char names[KEYS_MAX][DOTTED_MAX];
     const char *near = nearest_key(path, names);
-    return sl_fail(error, SL_EINVAL, "unknown key \"%.100s\"%s%s%s", path, near ? "; did you mean \"" : "; see docs/experiment.md",
-                   near ? near : "", near ? "\"?" : "");
+    return sl_fail(error, SL_EINVAL, "unknown key \"%.100s\"%s%s%s", path,
+                   near ? "; did you mean \"" : "; see docs/experiment.md", near ? near : "",
+                   near ? "\"?" : "");
 }
 
-/* Every key must be known; "comment" is, anywhere. A group given as text means its name: "algorithm": "d-psgd". */
+/* Every key must be known; "comment" is, anywhere. A group given as text means its name:
+ * "algorithm": "d-psgd". */
 static int check_keys(json_t *object, const char *prefix, int depth, sl_error *error) {
     const char *name;
     json_t *value;
@@ -77,7 +80,10 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
         char path[DOTTED_MAX];
         snprintf(path, sizeof path, "%s%s%.100s", prefix, prefix[0] ? "." : "", name);
         if (strchr(name, '.') != NULL)
-            return sl_fail(error, SL_EINVAL, "key \"%.100s\" holds a dot; in a file groups are objects: {\"optimizer\": {\"momentum\": 0.9}}", name);
+            return sl_fail(error, SL_EINVAL,
+                           "key \"%.100s\" holds a dot; in a file groups are objects: "
+                           "{\"optimizer\": {\"momentum\": 0.9}}",
+                           name);
         if (strcmp(name, "comment") == 0 || strcmp(path, "topology") == 0 || find_key(path) != NULL)
             continue;
         if (!is_group(path) || depth == DEPTH_MAX)
@@ -85,7 +91,8 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
         if (json_is_string(value))
             json_object_set_new(object, name, json_pack("{sO}", "name", value));
         else if (!json_is_object(value))
-            return sl_fail(error, SL_EINVAL, "%s: must be an object, or the text of its name", path);
+            return sl_fail(error, SL_EINVAL, "%s: must be an object, or the text of its name",
+                           path);
         int result = json_is_object(value) ? check_keys(value, path, depth + 1, error) : 0;
         if (result != 0)
             return result;
@@ -95,7 +102,8 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
 
 /* ---- overrides ---- */
 
-/* A path on the command line is relative to where the command runs, not to the experiment's folder. */
+/* A path on the command line is relative to where the command runs, not to the experiment's folder.
+ */
 static json_t *from_here(json_t *value) {
     char here[PATH_MAX], whole[2 * PATH_MAX];
     const char *path = json_string_value(value);
@@ -120,7 +128,9 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
     const char *equals = strchr(text, '=');
     char path[DOTTED_MAX];
     if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof path)
-        return sl_fail(error, SL_EINVAL, "--set %.100s: must be key=value, such as optimizer.learning_rate=0.2", text);
+        return sl_fail(error, SL_EINVAL,
+                       "--set %.100s: must be key=value, such as optimizer.learning_rate=0.2",
+                       text);
     memcpy(path, text, (size_t)(equals - text));
     path[equals - text] = '\0';
     const key *k = find_key(path);
@@ -135,7 +145,10 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
         return error ? sl_fail_prefix(error, result, "--set") : result;
     }
     if (sl_tree_set(root, path, value) != 0)
-        return sl_fail(error, SL_EINVAL, "--set %s: a part of this key is a value in the experiment, not an object; set that whole", path);
+        return sl_fail(error, SL_EINVAL,
+                       "--set %s: a part of this key is a value in the experiment, not an object; "
+                       "set that whole",
+                       path);
     return 0;
 }
 
@@ -154,19 +167,25 @@ static int read_keys(sl_experiment *e, json_t *root, sl_error *error) {
     return 0;
 }
 
-static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char *name, sl_error *error) {
+static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char *name,
+                         sl_error *error) {
     char whole[2 * SL_PATH_MAX], real[PATH_MAX];
     if (path[0] == '\0')
         return 0;
-    snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
+    snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/",
+             path);
     if (realpath(whole, real) == NULL)
         return sl_fail(error, SL_EFILE, "%s: %s: %s", name, whole, strerror(errno));
     json_t *text = json_string(real);
     json_decref(text);
     if (text == NULL)
-        return sl_fail(error, SL_EINVAL, "%s: %s: the path is not valid UTF-8, and so cannot stand in the run's configuration", name, real);
+        return sl_fail(
+            error, SL_EINVAL,
+            "%s: %s: the path is not valid UTF-8, and so cannot stand in the run's configuration",
+            name, real);
     if (strlen(real) >= SL_PATH_MAX)
-        return sl_fail(error, SL_EINVAL, "%s: the path is longer than %d bytes", name, SL_PATH_MAX - 1);
+        return sl_fail(error, SL_EINVAL, "%s: the path is longer than %d bytes", name,
+                       SL_PATH_MAX - 1);
     memcpy(path, real, strlen(real) + 1);
     return 0;
 }
@@ -174,7 +193,8 @@ static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char 
 static int resolve_paths(sl_experiment *e, const char *folder, sl_error *error) {
     for (size_t i = 0; i < sl_key_count; i++)
         if (sl_keys[i].type == KEY_PATH) {
-            int result = make_absolute((char *)e + sl_keys[i].offset, folder, sl_keys[i].path, error);
+            int result =
+                make_absolute((char *)e + sl_keys[i].offset, folder, sl_keys[i].path, error);
             if (result != 0)
                 return result;
         }
@@ -183,12 +203,14 @@ static int resolve_paths(sl_experiment *e, const char *folder, sl_error *error) 
 
 static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl_error *error) {
     if (value == NULL)
-        return sl_fail(error, SL_EINVAL, "topology: missing; it is the path of a topology file, or an object such as "
-                                         "{\"nodes\": 8, \"family\": \"ring\"}");
+        return sl_fail(error, SL_EINVAL,
+                       "topology: missing; it is the path of a topology file, or an object such as "
+                       "{\"nodes\": 8, \"family\": \"ring\"}");
     if (json_is_string(value)) {
         char path[SL_PATH_MAX];
         if (json_string_length(value) >= sizeof path)
-            return sl_fail(error, SL_EINVAL, "topology: the path is longer than %d bytes", SL_PATH_MAX - 1);
+            return sl_fail(error, SL_EINVAL, "topology: the path is longer than %d bytes",
+                           SL_PATH_MAX - 1);
         memcpy(path, json_string_value(value), json_string_length(value) + 1);
         int result = make_absolute(path, folder, "topology", error);
         return result != 0 ? result : sl_topology_load(&e->topology, path, error);
@@ -205,11 +227,18 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl
 
 static int check_data(const sl_experiment *e, sl_error *error) {
     if (e->model.kind == SL_MODEL_QUADRATIC)
-        return e->model.path[0] ? 0 : sl_fail(error, SL_EINVAL, "model.path: missing; a quadratic is a JSON file with A, b and x0");
+        return e->model.path[0]
+                   ? 0
+                   : sl_fail(error, SL_EINVAL,
+                             "model.path: missing; a quadratic is a JSON file with A, b and x0");
     if (e->data.kind != SL_DATA_DIGITS && e->data.path[0] == '\0')
-        return sl_fail(error, SL_EINVAL, "data.path: missing; say where the data set is, as in --set data.path=DIR (data.name \"digits\" needs none)");
+        return sl_fail(error, SL_EINVAL,
+                       "data.path: missing; say where the data set is, as in --set data.path=DIR "
+                       "(data.name \"digits\" needs none)");
     if (e->model.kind == SL_MODEL_MLP && e->model.hidden_count == 0)
-        return sl_fail(error, SL_EINVAL, "model.hidden: is empty; an mlp has at least one hidden layer (model \"softmax\" has none)");
+        return sl_fail(error, SL_EINVAL,
+                       "model.hidden: is empty; an mlp has at least one hidden layer (model "
+                       "\"softmax\" has none)");
     return 0;
 }
 
@@ -217,7 +246,10 @@ static int check_network(const sl_experiment *e, sl_error *error) {
     size_t nodes = sl_topology_nodes(e->topology), given = e->network.speed_count;
     if (given == 0 || given == nodes)
         return 0;
-    return sl_fail(error, SL_EINVAL, "network.speeds: has %zu speeds, the topology %zu nodes; give one for each, or none", given, nodes);
+    return sl_fail(
+        error, SL_EINVAL,
+        "network.speeds: has %zu speeds, the topology %zu nodes; give one for each, or none", given,
+        nodes);
 }
 
 static int check_gpu_direct(const sl_experiment *e, const sl_fit *fit, sl_error *error) {
@@ -225,25 +257,36 @@ static int check_gpu_direct(const sl_experiment *e, const sl_fit *fit, sl_error 
     if (e->transport.gpu_direct != SL_GPU_DIRECT_ON)
         return 0;
     if (strcmp(e->device, "cpu") == 0)
-        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" needs vectors on a GPU, and device is \"cpu\": set device, or leave it \"off\"");
+        return sl_fail(error, SL_EINVAL,
+                       "transport.gpu_direct: \"on\" needs vectors on a GPU, and device is "
+                       "\"cpu\": set device, or leave it \"off\"");
     if (kind != SL_COMPRESSOR_IDENTITY)
-        return sl_fail(error, SL_EINVAL, "transport.gpu_direct: \"on\" is for compressor identity only: payloads of \"%s\" are checked on the host; leave it \"off\"",
+        return sl_fail(error, SL_EINVAL,
+                       "transport.gpu_direct: \"on\" is for compressor identity only: payloads of "
+                       "\"%s\" are checked on the host; leave it \"off\"",
                        sl_compressor_name(kind));
     return 0;
 }
 
 static int check_fit(const sl_experiment *e, sl_error *error) {
     if ((e->rounds > 0) == (e->epochs > 0))
-        return sl_fail(error, SL_EINVAL, "rounds, epochs: exactly one of them says how long to train, and must be above 0");
+        return sl_fail(
+            error, SL_EINVAL,
+            "rounds, epochs: exactly one of them says how long to train, and must be above 0");
     if (e->model.kind == SL_MODEL_QUADRATIC && e->rounds == 0)
-        return sl_fail(error, SL_EINVAL, "epochs: a quadratic has no samples to pass over; give rounds");
+        return sl_fail(error, SL_EINVAL,
+                       "epochs: a quadratic has no samples to pass over; give rounds");
     if (e->optimizer.nesterov && e->optimizer.momentum <= 0)
-        return sl_fail(error, SL_EINVAL, "optimizer.nesterov: true needs optimizer.momentum above 0");
+        return sl_fail(error, SL_EINVAL,
+                       "optimizer.nesterov: true needs optimizer.momentum above 0");
     const sl_schedule *s = &e->optimizer.schedule;
     if (s->kind == SL_SCHEDULE_STEP && s->milestone_count == 0)
-        return sl_fail(error, SL_EINVAL, "optimizer.schedule.milestones: is empty; a step schedule needs fractions of the run, such as [0.5, 0.75]");
+        return sl_fail(error, SL_EINVAL,
+                       "optimizer.schedule.milestones: is empty; a step schedule needs fractions "
+                       "of the run, such as [0.5, 0.75]");
     if (e->transport.chunk_bytes % 4096 != 0)
-        return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096", e->transport.chunk_bytes);
+        return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096",
+                       e->transport.chunk_bytes);
     int result = sl_device_check_name(e->device, error);
     if (result == 0)
         result = check_data(e, error);
@@ -251,18 +294,20 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
         result = check_network(e, error);
     sl_fit fit;
     if (result == 0)
-        result = sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
+        result =
+            sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
     return result != 0 ? result : check_gpu_direct(e, &fit, error);
 }
 
 /* ---- opening ---- */
 
-static int read_root(sl_experiment *e, json_t *root, const char *folder, const char *const *overrides, size_t override_count,
-                     sl_error *error) {
+static int read_root(sl_experiment *e, json_t *root, const char *folder,
+                     const char *const *overrides, size_t override_count, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be a JSON object");
     if (json_object_get(root, "variants") != NULL)
-        return sl_fail(error, SL_EINVAL, "holds several experiments (variants); starling compare runs them");
+        return sl_fail(error, SL_EINVAL,
+                       "holds several experiments (variants); starling compare runs them");
     int result = check_keys(root, "", 0, error);
     for (size_t i = 0; i < override_count && result == 0; i++) {
         result = apply_override(root, overrides[i], error);
@@ -278,12 +323,14 @@ static int read_root(sl_experiment *e, json_t *root, const char *folder, const c
     return result != 0 ? result : check_fit(e, error);
 }
 
-int sl_experiment_parse(sl_experiment **out, const char *json, const char *where, const char *folder,
-                        const char *const *overrides, size_t override_count, sl_error *error) {
+int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
+                        const char *folder, const char *const *overrides, size_t override_count,
+                        sl_error *error) {
     json_error_t problem;
     json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (root == NULL)
-        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column, problem.text);
+        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column,
+                       problem.text);
     sl_experiment *e = calloc(1, sizeof *e);
     int result = e == NULL ? sl_fail(error, SL_ENOMEM, "out of memory")
                            : read_root(e, root, folder, overrides, override_count, error);
@@ -297,8 +344,8 @@ int sl_experiment_parse(sl_experiment **out, const char *json, const char *where
     return 0;
 }
 
-int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides, size_t override_count,
-                       sl_error *error) {
+int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
+                       size_t override_count, sl_error *error) {
     char *text, folder[PATH_MAX];
     int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)

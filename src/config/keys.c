@@ -9,7 +9,9 @@
 
 #include "suggest.h"
 
-static const char *const variants[] = {"default", "adapt-then-combine", "combine-while-adapt", "compress-then-mix", "mix-then-compress", NULL};
+static const char *const variants[] = {
+    "default",           "adapt-then-combine", "combine-while-adapt",
+    "compress-then-mix", "mix-then-compress",  NULL};
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
@@ -17,9 +19,10 @@ static const char *const compressors[] = {
 #define COMPRESSOR_NAME(name, text) text,
     SL_COMPRESSORS(COMPRESSOR_NAME)
 #undef COMPRESSOR_NAME
-    NULL};
+        NULL};
 static const char *const schedules[] = {"constant", "step", "cosine", NULL};
-static const char *const models[] = {"softmax", "mlp", "quadratic", "lenet5", "resnet20", "lstm", "transformer", NULL};
+static const char *const models[] = {"softmax",  "mlp",  "quadratic",   "lenet5",
+                                     "resnet20", "lstm", "transformer", NULL};
 static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", "text", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {"iid", "shards", "dirichlet", "speakers", NULL};
@@ -31,113 +34,176 @@ static const char *const partitions[] = {"iid", "shards", "dirichlet", "speakers
 
 const key sl_keys[] = {
     {"name", KEY_NAME, AT(name), .fallback = "\"experiment\"", .help = "names the run folder"},
-    {"seed", KEY_U64, AT(seed), BETWEEN(0, 9007199254740992.0), .fallback = "1", .help = "of everything random"},
-    {"rounds", KEY_U64, AT(rounds), BETWEEN(0, 1e12), .fallback = "0", .help = "rounds to train; this or epochs"},
-    {"epochs", KEY_REAL, AT(epochs), BETWEEN(0, 1e9), .fallback = "0", .help = "passes over the training data; this or rounds"},
+    {"seed", KEY_U64, AT(seed), BETWEEN(0, 9007199254740992.0), .fallback = "1",
+     .help = "of everything random"},
+    {"rounds", KEY_U64, AT(rounds), BETWEEN(0, 1e12), .fallback = "0",
+     .help = "rounds to train; this or epochs"},
+    {"epochs", KEY_REAL, AT(epochs), BETWEEN(0, 1e9), .fallback = "0",
+     .help = "passes over the training data; this or rounds"},
 
-    {"loss_limit", KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0", .help = "a batch loss above it ends the run as diverged; 0: a million times the first"},
+    {"loss_limit", KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0",
+     .help = "a batch loss above it ends the run as diverged; 0: a million times the first"},
 
-    {"device", KEY_NAME, AT(device), .fallback = "\"cpu\"", .help = "where models are kept, trained, mixed and compressed: cpu, cuda:N, or auto"},
-    {"device_memory_gb", KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0", .help = "10^9 bytes that one agent may take on a GPU, so that several share it; 0: no bound"},
+    {"device", KEY_NAME, AT(device), .fallback = "\"cpu\"",
+     .help = "where models are kept, trained, mixed and compressed: cpu, cuda:N, or auto"},
+    {"device_memory_gb", KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0",
+     .help = "10^9 bytes that one agent may take on a GPU, so that several share it; 0: no bound"},
 
-    {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
-    {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants, .fallback = "\"default\"",
-     .help = "of d-psgd: adapt-then-combine (default) or combine-while-adapt; of choco-sgd: compress-then-mix (default) or mix-then-compress"},
-    {"algorithm.replicas", KEY_CHOICE, AT(algorithm.replicas), .choices = replicas, .fallback = "\"sum\"",
-     .help = "choco-sgd, dcd-psgd: keep the weighted sum of the neighbours' replicas, or each (per-neighbour), which schedules need"},
-    {"algorithm.consensus_step", KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1), .fallback = "0", .help = "choco-sgd; 0: derived from the compressor"},
-    {"algorithm.eta", KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0", .help = "deep-squeeze; 0: derived from the compressor"},
-    {"algorithm.local_steps", KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9), .fallback = "1", .help = "gossip: gradients for one exchange"},
-    {"algorithm.period", KEY_U64, AT(algorithm.period), BETWEEN(1, 1e9), .fallback = "10", .help = "local-sgd: rounds between two averagings"},
-    {"algorithm.correction_period", KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9), .fallback = "5",
-     .help = "cd-sgd: every so many rounds the gradient is sent whole"},
-    {"algorithm.warmup_rounds", KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12), .fallback = "1", .help = "cd-sgd: rounds of plain C-SGD first"},
-    {"algorithm.threshold", KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30), .fallback = "0.1", .help = "cd-sgd: tau, what is sent of a coordinate that reaches it"},
-    {"algorithm.local_learning_rate", KEY_REAL, AT(algorithm.local_learning_rate), BETWEEN(0, 1e6), .fallback = "0", .help = "cd-sgd; 0: the learning rate"},
-    {"algorithm.server", KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1), .fallback = "0",
-     .help = "parameter-server, double-squeeze, cd-sgd: the rank that serves, or each rank its shard"},
-    {"algorithm.compressor.name", KEY_CHOICE, AT(algorithm.compressor.kind), .choices = compressors, .fallback = "\"identity\"",
-     .help = "what is sent of a vector; see docs/compressors.md"},
-    {"algorithm.compressor.k", KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12), .fallback = "0", .help = "top-k, random-k: entries kept; 0: from fraction"},
-    {"algorithm.compressor.fraction", KEY_REAL, AT(algorithm.compressor.fraction), BETWEEN(1e-9, 1), .fallback = "0.01",
-     .help = "top-k, random-k: entries kept, as a fraction of d"},
-    {"algorithm.compressor.levels", KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767), .fallback = "7", .help = "qsgd: s"},
-    {"algorithm.compressor.bucket", KEY_U32, AT(algorithm.compressor.bucket), BETWEEN(0, 4294967295.0), .fallback = "0",
-     .help = "qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector"},
-    {"algorithm.compressor.norm", KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms, .fallback = "\"l2\"", .help = "qsgd: the scale of a bucket"},
-    {"algorithm.compressor.probability", KEY_REAL, AT(algorithm.compressor.probability), BETWEEN(1e-4, 1), .fallback = "0.1",
-     .help = "random-dropping: of keeping an element"},
-    {"algorithm.compressor.per", KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes, .fallback = "\"model\"",
+    {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"",
+     .help = "see docs/algorithms.md"},
+    {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants,
+     .fallback = "\"default\"",
+     .help = "of d-psgd: adapt-then-combine (default) or combine-while-adapt; of choco-sgd: "
+             "compress-then-mix (default) or mix-then-compress"},
+    {"algorithm.replicas", KEY_CHOICE, AT(algorithm.replicas), .choices = replicas,
+     .fallback = "\"sum\"",
+     .help = "choco-sgd, dcd-psgd: keep the weighted sum of the neighbours' replicas, or each "
+             "(per-neighbour), which schedules need"},
+    {"algorithm.consensus_step", KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1),
+     .fallback = "0", .help = "choco-sgd; 0: derived from the compressor"},
+    {"algorithm.eta", KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0",
+     .help = "deep-squeeze; 0: derived from the compressor"},
+    {"algorithm.local_steps", KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9), .fallback = "1",
+     .help = "gossip: gradients for one exchange"},
+    {"algorithm.period", KEY_U64, AT(algorithm.period), BETWEEN(1, 1e9), .fallback = "10",
+     .help = "local-sgd: rounds between two averagings"},
+    {"algorithm.correction_period", KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9),
+     .fallback = "5", .help = "cd-sgd: every so many rounds the gradient is sent whole"},
+    {"algorithm.warmup_rounds", KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
+     .fallback = "1", .help = "cd-sgd: rounds of plain C-SGD first"},
+    {"algorithm.threshold", KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30),
+     .fallback = "0.1", .help = "cd-sgd: tau, what is sent of a coordinate that reaches it"},
+    {"algorithm.local_learning_rate", KEY_REAL, AT(algorithm.local_learning_rate), BETWEEN(0, 1e6),
+     .fallback = "0", .help = "cd-sgd; 0: the learning rate"},
+    {"algorithm.server", KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
+     .fallback = "0",
+     .help =
+         "parameter-server, double-squeeze, cd-sgd: the rank that serves, or each rank its shard"},
+    {"algorithm.compressor.name", KEY_CHOICE, AT(algorithm.compressor.kind), .choices = compressors,
+     .fallback = "\"identity\"", .help = "what is sent of a vector; see docs/compressors.md"},
+    {"algorithm.compressor.k", KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12),
+     .fallback = "0", .help = "top-k, random-k: entries kept; 0: from fraction"},
+    {"algorithm.compressor.fraction", KEY_REAL, AT(algorithm.compressor.fraction), BETWEEN(1e-9, 1),
+     .fallback = "0.01", .help = "top-k, random-k: entries kept, as a fraction of d"},
+    {"algorithm.compressor.levels", KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),
+     .fallback = "7", .help = "qsgd: s"},
+    {"algorithm.compressor.bucket", KEY_U32, AT(algorithm.compressor.bucket),
+     BETWEEN(0, 4294967295.0), .fallback = "0",
+     .help =
+         "qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector"},
+    {"algorithm.compressor.norm", KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms,
+     .fallback = "\"l2\"", .help = "qsgd: the scale of a bucket"},
+    {"algorithm.compressor.probability", KEY_REAL, AT(algorithm.compressor.probability),
+     BETWEEN(1e-4, 1), .fallback = "0.1", .help = "random-dropping: of keeping an element"},
+    {"algorithm.compressor.per", KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes,
+     .fallback = "\"model\"",
      .help = "what is compressed on its own: the whole model, or each of its tensors"},
     {"algorithm.compressor.scaled", KEY_SWITCH, AT(algorithm.scaled), .fallback = "\"auto\"",
-     .help = "random-k, random-dropping: scaled up, and so unbiased; auto: where the algorithm asks for it"},
-    {"algorithm.compressor.contractive", KEY_SWITCH, AT(algorithm.contractive), .fallback = "\"auto\"",
+     .help = "random-k, random-dropping: scaled up, and so unbiased; auto: where the algorithm "
+             "asks for it"},
+    {"algorithm.compressor.contractive", KEY_SWITCH, AT(algorithm.contractive),
+     .fallback = "\"auto\"",
      .help = "unbiased ones: divided by 1 + omega; auto: where the algorithm asks for it"},
 
-    {"optimizer.learning_rate", KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6), .fallback = "0.1",
-     .help = "0: pure gossip averaging"},
-    {"optimizer.momentum", KEY_REAL, AT(optimizer.momentum), BETWEEN(0, BELOW_1), .fallback = "0", .help = "as PyTorch's SGD, never mixed"},
-    {"optimizer.nesterov", KEY_BOOL, AT(optimizer.nesterov), .fallback = "false", .help = "Nesterov's form of momentum"},
-    {"optimizer.weight_decay", KEY_REAL, AT(optimizer.weight_decay), BETWEEN(0, 1e6), .fallback = "0", .help = "added to the gradient, times x"},
-    {"optimizer.schedule.name", KEY_CHOICE, AT(optimizer.schedule.kind), .choices = schedules, .fallback = "\"constant\"",
-     .help = "how the learning rate changes"},
-    {"optimizer.schedule.milestones", KEY_REALS, COUNTED(optimizer.schedule.milestones, optimizer.schedule.milestone_count),
-     BETWEEN(0, 1), .length_max = SL_MILESTONES_MAX, .fallback = "[]", .help = "step: fractions of the run at which it is multiplied"},
-    {"optimizer.schedule.factor", KEY_REAL, AT(optimizer.schedule.factor), BETWEEN(0, 1), .fallback = "0.1", .help = "step: by this"},
-    {"optimizer.schedule.minimum", KEY_REAL, AT(optimizer.schedule.minimum), BETWEEN(0, 1), .fallback = "0",
-     .help = "cosine: where it ends, as a fraction of learning_rate"},
-    {"optimizer.schedule.warmup_rounds", KEY_U64, AT(optimizer.schedule.warmup_rounds), BETWEEN(0, 1e12), .fallback = "0",
-     .help = "rounds of linear growth at the beginning"},
+    {"optimizer.learning_rate", KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6),
+     .fallback = "0.1", .help = "0: pure gossip averaging"},
+    {"optimizer.momentum", KEY_REAL, AT(optimizer.momentum), BETWEEN(0, BELOW_1), .fallback = "0",
+     .help = "as PyTorch's SGD, never mixed"},
+    {"optimizer.nesterov", KEY_BOOL, AT(optimizer.nesterov), .fallback = "false",
+     .help = "Nesterov's form of momentum"},
+    {"optimizer.weight_decay", KEY_REAL, AT(optimizer.weight_decay), BETWEEN(0, 1e6),
+     .fallback = "0", .help = "added to the gradient, times x"},
+    {"optimizer.schedule.name", KEY_CHOICE, AT(optimizer.schedule.kind), .choices = schedules,
+     .fallback = "\"constant\"", .help = "how the learning rate changes"},
+    {"optimizer.schedule.milestones", KEY_REALS,
+     COUNTED(optimizer.schedule.milestones, optimizer.schedule.milestone_count), BETWEEN(0, 1),
+     .length_max = SL_MILESTONES_MAX, .fallback = "[]",
+     .help = "step: fractions of the run at which it is multiplied"},
+    {"optimizer.schedule.factor", KEY_REAL, AT(optimizer.schedule.factor), BETWEEN(0, 1),
+     .fallback = "0.1", .help = "step: by this"},
+    {"optimizer.schedule.minimum", KEY_REAL, AT(optimizer.schedule.minimum), BETWEEN(0, 1),
+     .fallback = "0", .help = "cosine: where it ends, as a fraction of learning_rate"},
+    {"optimizer.schedule.warmup_rounds", KEY_U64, AT(optimizer.schedule.warmup_rounds),
+     BETWEEN(0, 1e12), .fallback = "0", .help = "rounds of linear growth at the beginning"},
 
-    {"model.name", KEY_CHOICE, AT(model.kind), .choices = models, .fallback = "\"mlp\"", .help = "what is trained"},
-    {"model.hidden", KEY_U32S, COUNTED(model.hidden, model.hidden_count), BETWEEN(1, 1000000), .length_max = SL_HIDDEN_MAX,
-     .fallback = "[256]", .help = "mlp: width of each hidden layer"},
-    {"model.layers", KEY_U32, AT(model.layers), BETWEEN(0, SL_MODEL_LAYERS_MAX), .fallback = "0", .help = "lstm, transformer: 0: 2, 4"},
-    {"model.units", KEY_U32, AT(model.units), BETWEEN(0, 4096), .fallback = "0", .help = "lstm, transformer: width of each layer; 0: 256, 128"},
-    {"model.embedding", KEY_U32, AT(model.embedding), BETWEEN(1, 4096), .fallback = "8", .help = "lstm: numbers that a character becomes"},
-    {"model.heads", KEY_U32, AT(model.heads), BETWEEN(1, 256), .fallback = "4", .help = "transformer: attention heads, a divisor of units"},
-    {"model.path", KEY_PATH, AT(model.path), .fallback = "\"\"", .help = "quadratic: the file with A, b and x0"},
+    {"model.name", KEY_CHOICE, AT(model.kind), .choices = models, .fallback = "\"mlp\"",
+     .help = "what is trained"},
+    {"model.hidden", KEY_U32S, COUNTED(model.hidden, model.hidden_count), BETWEEN(1, 1000000),
+     .length_max = SL_HIDDEN_MAX, .fallback = "[256]", .help = "mlp: width of each hidden layer"},
+    {"model.layers", KEY_U32, AT(model.layers), BETWEEN(0, SL_MODEL_LAYERS_MAX), .fallback = "0",
+     .help = "lstm, transformer: 0: 2, 4"},
+    {"model.units", KEY_U32, AT(model.units), BETWEEN(0, 4096), .fallback = "0",
+     .help = "lstm, transformer: width of each layer; 0: 256, 128"},
+    {"model.embedding", KEY_U32, AT(model.embedding), BETWEEN(1, 4096), .fallback = "8",
+     .help = "lstm: numbers that a character becomes"},
+    {"model.heads", KEY_U32, AT(model.heads), BETWEEN(1, 256), .fallback = "4",
+     .help = "transformer: attention heads, a divisor of units"},
+    {"model.path", KEY_PATH, AT(model.path), .fallback = "\"\"",
+     .help = "quadratic: the file with A, b and x0"},
 
-    {"data.name", KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"", .help = "digits needs no file"},
-    {"data.path", KEY_PATH, AT(data.path), .fallback = "\"\"", .help = "folder (mnist, cifar10) or file (libsvm, text)"},
+    {"data.name", KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"",
+     .help = "digits needs no file"},
+    {"data.path", KEY_PATH, AT(data.path), .fallback = "\"\"",
+     .help = "folder (mnist, cifar10) or file (libsvm, text)"},
     {"data.test_path", KEY_PATH, AT(data.test_path), .fallback = "\"\"",
      .help = "libsvm: held-out file; without one the last fifth is held out"},
-    {"data.train_samples", KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000), .fallback = "0", .help = "0: all (digits: 12000)"},
-    {"data.test_samples", KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0", .help = "0: all (digits: 2000)"},
-    {"data.batch", KEY_U32, AT(data.batch), BETWEEN(1, 1000000), .fallback = "32", .help = "samples of one gradient on one node"},
-    {"data.sequence", KEY_U32, AT(data.sequence), BETWEEN(1, 4096), .fallback = "80", .help = "text: characters of a sample"},
-    {"data.partition.name", KEY_CHOICE, AT(data.partition), .choices = partitions, .fallback = "\"iid\"", .help = "samples to nodes"},
-    {"data.partition.shards_per_node", KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000), .fallback = "2", .help = "shards: pieces of the label-sorted data"},
-    {"data.partition.alpha", KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1", .help = "dirichlet: smaller is more uneven"},
+    {"data.train_samples", KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000), .fallback = "0",
+     .help = "0: all (digits: 12000)"},
+    {"data.test_samples", KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0",
+     .help = "0: all (digits: 2000)"},
+    {"data.batch", KEY_U32, AT(data.batch), BETWEEN(1, 1000000), .fallback = "32",
+     .help = "samples of one gradient on one node"},
+    {"data.sequence", KEY_U32, AT(data.sequence), BETWEEN(1, 4096), .fallback = "80",
+     .help = "text: characters of a sample"},
+    {"data.partition.name", KEY_CHOICE, AT(data.partition), .choices = partitions,
+     .fallback = "\"iid\"", .help = "samples to nodes"},
+    {"data.partition.shards_per_node", KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000),
+     .fallback = "2", .help = "shards: pieces of the label-sorted data"},
+    {"data.partition.alpha", KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1",
+     .help = "dirichlet: smaller is more uneven"},
     {"data.standardise", KEY_SWITCH, AT(data.standardise), .fallback = "\"auto\"",
      .help = "pixels divided by their channel's standard deviation? auto: for lenet5 and resnet20"},
     {"data.augment", KEY_SWITCH, AT(data.augment), .fallback = "\"auto\"",
-     .help = "training images shifted by up to 4 pixels and mirrored at random? auto: for resnet20"},
+     .help =
+         "training images shifted by up to 4 pixels and mirrored at random? auto: for resnet20"},
 
-    {"record.every", KEY_U64, AT(record.every), BETWEEN(0, 1e12), .fallback = "0", .help = "rounds between evaluations; 0: about 20 in a run"},
-    {"record.parameters_at", KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count), BETWEEN(0, 1e12),
-     .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]", .help = "rounds whose parameters are kept; 0 is before the first"},
+    {"record.every", KEY_U64, AT(record.every), BETWEEN(0, 1e12), .fallback = "0",
+     .help = "rounds between evaluations; 0: about 20 in a run"},
+    {"record.parameters_at", KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count),
+     BETWEEN(0, 1e12), .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]",
+     .help = "rounds whose parameters are kept; 0 is before the first"},
 
-    {"transport.provider", KEY_NAME, AT(transport.provider), .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
-    {"transport.gpu_direct", KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs, .fallback = "\"off\"",
-     .help = "payloads straight from GPU memory to GPU memory: on is refused and auto goes through host memory, each with the reason, where that cannot be"},
-    {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 16777216), .fallback = "114688",
-     .help = "payload of one frame, a multiple of 4096; where vectors are on a GPU, which launches its kernels once a part, rather 1048576 or more"},
-    {"transport.window_chunks", KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64), .fallback = "8", .help = "receive buffers for one neighbour"},
-    {"transport.timeout_s", KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400), .fallback = "30", .help = "silence after which a neighbour is dead"},
-    {"transport.connect_timeout_s", KEY_REAL, AT(transport.connect_timeout_s), BETWEEN(0.5, 86400), .fallback = "60",
-     .help = "how long to wait for the neighbours to come up"},
-    {"transport.round_timeout_s", KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800), .fallback = "600",
-     .help = "longest wait for a neighbour that is alive"},
+    {"transport.provider", KEY_NAME, AT(transport.provider), .fallback = "\"tcp\"",
+     .help = "libfabric provider: tcp or verbs"},
+    {"transport.gpu_direct", KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs,
+     .fallback = "\"off\"",
+     .help = "payloads straight from GPU memory to GPU memory: on is refused and auto goes through "
+             "host memory, each with the reason, where that cannot be"},
+    {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 16777216),
+     .fallback = "114688",
+     .help = "payload of one frame, a multiple of 4096; where vectors are on a GPU, which launches "
+             "its kernels once a part, rather 1048576 or more"},
+    {"transport.window_chunks", KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
+     .fallback = "8", .help = "receive buffers for one neighbour"},
+    {"transport.timeout_s", KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),
+     .fallback = "30", .help = "silence after which a neighbour is dead"},
+    {"transport.connect_timeout_s", KEY_REAL, AT(transport.connect_timeout_s), BETWEEN(0.5, 86400),
+     .fallback = "60", .help = "how long to wait for the neighbours to come up"},
+    {"transport.round_timeout_s", KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800),
+     .fallback = "600", .help = "longest wait for a neighbour that is alive"},
 
-    {"network.bandwidth_mbit", KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9), .fallback = "0",
+    {"network.bandwidth_mbit", KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9),
+     .fallback = "0",
      .help = "predicted time: of each node's link, out and in, in 10^6 bit/s; 0: infinite"},
-    {"network.latency_ms", KEY_REAL, AT(network.latency_ms), BETWEEN(0, 1e6), .fallback = "0", .help = "predicted time: from a link out to the link in"},
+    {"network.latency_ms", KEY_REAL, AT(network.latency_ms), BETWEEN(0, 1e6), .fallback = "0",
+     .help = "predicted time: from a link out to the link in"},
     {"network.gradient_ms", KEY_REAL, AT(network.gradient_ms), BETWEEN(0, 1e9), .fallback = "0",
      .help = "predicted time: of one gradient on a node of speed 1; 0: as measured in the run"},
     {"network.coding", KEY_SWITCH, AT(network.coding), .fallback = "\"auto\"",
-     .help = "predicted time: do encoding and combining take what was measured? auto: where the gradient's time is measured too"},
-    {"network.speeds", KEY_FACTORS, COUNTED(network.speeds, network.speed_count), BETWEEN(1e-6, 1e6), .length_max = SL_SPEEDS_MAX, .fallback = "[]",
+     .help = "predicted time: do encoding and combining take what was measured? auto: where the "
+             "gradient's time is measured too"},
+    {"network.speeds", KEY_FACTORS, COUNTED(network.speeds, network.speed_count),
+     BETWEEN(1e-6, 1e6), .length_max = SL_SPEEDS_MAX, .fallback = "[]",
      .help = "predicted time: how fast each node computes, by rank; empty: all 1"},
 };
 const size_t sl_key_count = sizeof sl_keys / sizeof *sl_keys;
@@ -157,14 +223,24 @@ sl_section sl_key_section(const key *k) {
         if (strncmp(k->path, name, strlen(name)) == 0)
             return (sl_section)s;
     }
-    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 || strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
+    bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 ||
+               strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
     return run ? SL_SECTION_run : SL_SECTION_COUNT;
 }
 
 void sl_key_allowed(const key *k, char *out, size_t bytes) {
-    static const char *const kinds[] = {
-        [KEY_NAME] = "text", [KEY_PATH] = "a path", [KEY_BOOL] = "true or false", [KEY_SWITCH] = "true, false or \"auto\"", [KEY_SERVER] = "\"sharded\", or a rank", [KEY_U32] = "an integer", [KEY_U64] = "an integer",
-        [KEY_REAL] = "a number", [KEY_REALS] = "a rising list of numbers", [KEY_FACTORS] = "a list of numbers", [KEY_U32S] = "a list of integers", [KEY_U64S] = "a rising list of integers"};
+    static const char *const kinds[] = {[KEY_NAME] = "text",
+                                        [KEY_PATH] = "a path",
+                                        [KEY_BOOL] = "true or false",
+                                        [KEY_SWITCH] = "true, false or \"auto\"",
+                                        [KEY_SERVER] = "\"sharded\", or a rank",
+                                        [KEY_U32] = "an integer",
+                                        [KEY_U64] = "an integer",
+                                        [KEY_REAL] = "a number",
+                                        [KEY_REALS] = "a rising list of numbers",
+                                        [KEY_FACTORS] = "a list of numbers",
+                                        [KEY_U32S] = "a list of integers",
+                                        [KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
     if (k->type == KEY_CHOICE) {
         at = (size_t)snprintf(out, bytes, "one of");
@@ -175,7 +251,8 @@ void sl_key_allowed(const key *k, char *out, size_t bytes) {
     at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
     bool real = k->type == KEY_REAL || k->type == KEY_REALS || k->type == KEY_FACTORS;
     if ((k->type >= KEY_U32 || k->type == KEY_SERVER) && at < bytes)
-        snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min, k->max);
+        snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min,
+                 k->max);
 }
 
 static int refuse(const key *k, json_t *value, sl_error *error) {
@@ -189,8 +266,9 @@ static int refuse(const key *k, json_t *value, sl_error *error) {
             count++;
         near = sl_suggest(json_string_value(value), k->choices, count);
     }
-    int result = sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed; it must be %s%s%s%s", k->path, text ? text : "?", allowed,
-                         near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    int result = sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed; it must be %s%s%s%s",
+                         k->path, text ? text : "?", allowed, near ? "; did you mean \"" : "",
+                         near ? near : "", near ? "\"?" : "");
     free(text);
     return result;
 }
@@ -224,7 +302,8 @@ static bool read_list(const key *k, void *out, size_t *count, json_t *list) {
         return false;
     json_t *item;
     double before = -1;
-    bool real = k->type == KEY_REALS || k->type == KEY_FACTORS, rising = k->type == KEY_REALS || k->type == KEY_U64S;
+    bool real = k->type == KEY_REALS || k->type == KEY_FACTORS,
+         rising = k->type == KEY_REALS || k->type == KEY_U64S;
     json_array_foreach(list, i, item) {
         if (!in_range(k, item, !real) || (rising && json_number_value(item) <= before))
             return false;
@@ -258,8 +337,11 @@ int sl_key_read(const key *k, sl_experiment *experiment, json_t *value, sl_error
         *(bool *)field = json_is_true(value);
         break;
     case KEY_SWITCH:
-        good = json_is_boolean(value) || (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0);
-        *(sl_switch *)field = json_is_string(value) ? SL_SWITCH_AUTO : json_is_true(value) ? SL_SWITCH_ON : SL_SWITCH_OFF;
+        good = json_is_boolean(value) ||
+               (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0);
+        *(sl_switch *)field = json_is_string(value) ? SL_SWITCH_AUTO
+                              : json_is_true(value) ? SL_SWITCH_ON
+                                                    : SL_SWITCH_OFF;
         break;
     case KEY_SERVER: {
         bool sharded = json_is_string(value) && strcmp(json_string_value(value), "sharded") == 0;
@@ -293,9 +375,10 @@ static json_t *write_list(const key *k, const void *field, size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         bool real = k->type == KEY_REALS || k->type == KEY_FACTORS;
-        json_t *item = real                  ? json_real(((const double *)field)[i])
-                       : k->type == KEY_U32S ? json_integer(((const uint32_t *)field)[i])
-                                             : json_integer((json_int_t)((const uint64_t *)field)[i]);
+        json_t *item = real ? json_real(((const double *)field)[i])
+                       : k->type == KEY_U32S
+                           ? json_integer(((const uint32_t *)field)[i])
+                           : json_integer((json_int_t)((const uint64_t *)field)[i]);
         json_array_append_new(list, item);
     }
     return list;
@@ -312,9 +395,12 @@ json_t *sl_key_write(const key *k, const sl_experiment *experiment) {
     case KEY_BOOL:
         return json_boolean(*(const bool *)field);
     case KEY_SWITCH:
-        return *(const sl_switch *)field == SL_SWITCH_AUTO ? json_string("auto") : json_boolean(*(const sl_switch *)field == SL_SWITCH_ON);
+        return *(const sl_switch *)field == SL_SWITCH_AUTO
+                   ? json_string("auto")
+                   : json_boolean(*(const sl_switch *)field == SL_SWITCH_ON);
     case KEY_SERVER:
-        return *(const int64_t *)field == SL_SERVER_SHARDED ? json_string("sharded") : json_integer(*(const int64_t *)field);
+        return *(const int64_t *)field == SL_SERVER_SHARDED ? json_string("sharded")
+                                                            : json_integer(*(const int64_t *)field);
     case KEY_U32:
         return json_integer(*(const uint32_t *)field);
     case KEY_U64:

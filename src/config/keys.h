@@ -7,19 +7,19 @@
 #include "starling/experiment.h"
 
 typedef enum key_type {
-    KEY_NAME,      /* char[SL_NAME_MAX] */
-    KEY_PATH,      /* char[SL_PATH_MAX] */
-    KEY_CHOICE,    /* an enum, one of `choices` */
-    KEY_BOOL,      /* bool */
-    KEY_SWITCH,    /* sl_switch: true, false or "auto" */
-    KEY_SERVER,    /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
-    KEY_U32,       /* uint32_t */
-    KEY_U64,       /* uint64_t */
-    KEY_REAL,      /* double */
-    KEY_REALS,     /* double[], rising, with a size_t count */
-    KEY_FACTORS,   /* double[], in any order, with a size_t count */
-    KEY_U32S,      /* uint32_t[] with a size_t count */
-    KEY_U64S       /* uint64_t[], rising, with a size_t count */
+    KEY_NAME,    /* char[SL_NAME_MAX] */
+    KEY_PATH,    /* char[SL_PATH_MAX] */
+    KEY_CHOICE,  /* an enum, one of `choices` */
+    KEY_BOOL,    /* bool */
+    KEY_SWITCH,  /* sl_switch: true, false or "auto" */
+    KEY_SERVER,  /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
+    KEY_U32,     /* uint32_t */
+    KEY_U64,     /* uint64_t */
+    KEY_REAL,    /* double */
+    KEY_REALS,   /* double[], rising, with a size_t count */
+    KEY_FACTORS, /* double[], in any order, with a size_t count */
+    KEY_U32S,    /* uint32_t[] with a size_t count */
+    KEY_U64S     /* uint64_t[], rising, with a size_t count */
 } key_type;
 
 typedef struct key {

@@ -14,7 +14,8 @@ static double schedule_factor(const sl_schedule *s, uint64_t round, uint64_t rou
                 factor *= s->factor;
         break;
     case SL_SCHEDULE_COSINE:
-        factor = s->minimum + (1 - s->minimum) * 0.5 * (1 + cos(M_PI * (double)(round - 1) / (double)rounds));
+        factor = s->minimum +
+                 (1 - s->minimum) * 0.5 * (1 + cos(M_PI * (double)(round - 1) / (double)rounds));
         break;
     }
     return factor;

@@ -9,7 +9,8 @@
 /* rounds or epochs, and paths: what is not given is left out, as the reader wants it. */
 static bool is_absent(const key *k, json_t *value) {
     bool length = strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
-    return (length && json_number_value(value) == 0) || (k->type == KEY_PATH && json_string_length(value) == 0);
+    return (length && json_number_value(value) == 0) ||
+           (k->type == KEY_PATH && json_string_length(value) == 0);
 }
 
 char *sl_experiment_json(const sl_experiment *experiment) {
@@ -24,7 +25,9 @@ char *sl_experiment_json(const sl_experiment *experiment) {
     char *topology = sl_topology_json(experiment->topology);
     json_t *graph = topology ? json_loads(topology, 0, NULL) : NULL;
     free(topology);
-    char *text = json_object_set_new(root, "topology", graph) == 0 ? sl_tree_text(root, JSON_INDENT(2)) : NULL;
+    char *text = json_object_set_new(root, "topology", graph) == 0
+                     ? sl_tree_text(root, JSON_INDENT(2))
+                     : NULL;
     json_decref(root);
     return text;
 }
@@ -55,11 +58,15 @@ char *sl_experiment_keys_help(void) {
     FILE *out = open_memstream(&text, &bytes);
     if (out == NULL)
         return NULL;
-    fprintf(out, "%-34s a topology file, or an object {\"nodes\": 8, \"family\": \"ring\"}; no default\n", "topology");
+    fprintf(
+        out,
+        "%-34s a topology file, or an object {\"nodes\": 8, \"family\": \"ring\"}; no default\n",
+        "topology");
     for (size_t i = 0; i < sl_key_count; i++) {
         char allowed[256];
         sl_key_allowed(&sl_keys[i], allowed, sizeof allowed);
-        fprintf(out, "%-34s %s; default %s; %s\n", sl_keys[i].path, allowed, sl_keys[i].fallback, sl_keys[i].help);
+        fprintf(out, "%-34s %s; default %s; %s\n", sl_keys[i].path, allowed, sl_keys[i].fallback,
+                sl_keys[i].help);
     }
     fclose(out);
     return text;

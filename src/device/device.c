@@ -46,7 +46,9 @@ static bool find_plugin(char path[PATH_MAX]) {
 static const sl_backend *open_plugin(char reason[SL_DEVICE_TEXT_MAX]) {
     char path[PATH_MAX];
     if (!find_plugin(path)) {
-        snprintf(reason, SL_DEVICE_TEXT_MAX, "there is no GPU plug-in (%s); Starling was built without CUDA's compiler", plugin);
+        snprintf(reason, SL_DEVICE_TEXT_MAX,
+                 "there is no GPU plug-in (%s); Starling was built without CUDA's compiler",
+                 plugin);
         return NULL;
     }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -58,10 +60,14 @@ static const sl_backend *open_plugin(char reason[SL_DEVICE_TEXT_MAX]) {
     *(void **)&entry = dlsym(library, SL_BACKEND_ENTRY);
     const sl_backend *backend = entry != NULL ? entry() : NULL;
     if (backend == NULL)
-        snprintf(reason, SL_DEVICE_TEXT_MAX, "%.400s is no plug-in of Starling: it has no %s", path, SL_BACKEND_ENTRY);
+        snprintf(reason, SL_DEVICE_TEXT_MAX, "%.400s is no plug-in of Starling: it has no %s", path,
+                 SL_BACKEND_ENTRY);
     else if (backend->abi != SL_BACKEND_ABI || backend->sizes != SL_BACKEND_SIZES)
-        snprintf(reason, SL_DEVICE_TEXT_MAX, "%.300s was built for another Starling (%.20s, interface %u); this is %s, interface %u: build both together",
-                 path, backend->abi == SL_BACKEND_ABI ? backend->version : "?", backend->abi, SL_VERSION, SL_BACKEND_ABI);
+        snprintf(reason, SL_DEVICE_TEXT_MAX,
+                 "%.300s was built for another Starling (%.20s, interface %u); this is %s, "
+                 "interface %u: build both together",
+                 path, backend->abi == SL_BACKEND_ABI ? backend->version : "?", backend->abi,
+                 SL_VERSION, SL_BACKEND_ABI);
     else
         return backend;
     dlclose(library);
@@ -95,18 +101,22 @@ static int index_of(const char *name) {
     const char *digits = name + sizeof prefix - 1;
     char *end;
     long index = strtol(digits, &end, 10);
-    return *digits >= '0' && *digits <= '9' && *end == '\0' && index <= INDEX_MAX ? (int)index : UNKNOWN;
+    return *digits >= '0' && *digits <= '9' && *end == '\0' && index <= INDEX_MAX ? (int)index
+                                                                                  : UNKNOWN;
 }
 
 int sl_device_check_name(const char *name, sl_error *error) {
     if (index_of(name) != UNKNOWN)
         return 0;
-    return sl_fail(error, SL_EINVAL, "device: \"%.60s\" is not allowed; it must be \"cpu\", \"cuda:N\" with the number of a GPU, such as \"cuda:0\", or \"auto\"",
+    return sl_fail(error, SL_EINVAL,
+                   "device: \"%.60s\" is not allowed; it must be \"cpu\", \"cuda:N\" with the "
+                   "number of a GPU, such as \"cuda:0\", or \"auto\"",
                    name);
 }
 
 /* The backend, with *info the GPU to use of which the name says `index`; NULL: `reason`. */
-static const sl_backend *find_gpu(int index, sl_device_info *info, char reason[SL_DEVICE_TEXT_MAX]) {
+static const sl_backend *find_gpu(int index, sl_device_info *info,
+                                  char reason[SL_DEVICE_TEXT_MAX]) {
     const sl_backend *backend = open_plugin(reason);
     int count = backend != NULL ? backend->count(reason) : 0;
     if (count == 0)
@@ -129,7 +139,9 @@ static const sl_backend *find_gpu(int index, sl_device_info *info, char reason[S
 }
 
 static int refuse(const char *name, const char *reason, sl_error *error) {
-    return sl_fail(error, SL_EDEVICE, "device: %s cannot be used: %s; \"auto\" or \"cpu\" computes on the CPU", name, reason);
+    return sl_fail(error, SL_EDEVICE,
+                   "device: %s cannot be used: %s; \"auto\" or \"cpu\" computes on the CPU", name,
+                   reason);
 }
 
 int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error) {
@@ -172,7 +184,8 @@ int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit
         *out = sl_vec_cpu();
         return 0;
     }
-    const sl_vec_ops *vec = backend != NULL ? backend->open(info.index, memory_limit, reason) : NULL;
+    const sl_vec_ops *vec =
+        backend != NULL ? backend->open(info.index, memory_limit, reason) : NULL;
     if (vec == NULL)
         return refuse(name, reason, error);
     *out = vec;

@@ -8,7 +8,8 @@ static int open_copies(sl_mirror *m, sl_error *error) {
     if (m->x != NULL && (m->g != NULL || m->task->attach != NULL))
         return 0;
     sl_mirror_close(m);
-    return sl_fail(error, SL_ENOMEM, "%s: out of host memory for %zu parameters", m->vec->name, m->task->dimension);
+    return sl_fail(error, SL_ENOMEM, "%s: out of host memory for %zu parameters", m->vec->name,
+                   m->task->dimension);
 }
 
 int sl_mirror_open(sl_mirror *out, const sl_vec_ops *vec, const sl_task *task, sl_error *error) {
@@ -45,7 +46,8 @@ void sl_mirror_initial(const sl_mirror *m, uint32_t rank, float *x) {
     m->vec->copy_in(x, m->x, m->task->dimension * sizeof *x);
 }
 
-double sl_mirror_gradient(const sl_mirror *m, uint32_t rank, uint64_t round, const float *x, float *g) {
+double sl_mirror_gradient(const sl_mirror *m, uint32_t rank, uint64_t round, const float *x,
+                          float *g) {
     if (m->g == NULL)
         return m->task->gradient(m->task->context, rank, round, x, g);
     double loss = m->task->gradient(m->task->context, rank, round, sl_mirror_view(m, x), m->g);

@@ -1,7 +1,9 @@
-/* mirror.h - a task and vectors that a device keeps: where the task computes on the host, copies between the two.
+/* mirror.h - a task and vectors that a device keeps: where the task computes on the host, copies
+ * between the two.
  *
- * A task that can is attached to the vectors (sl_task.attach), and only its start, what is recorded and what is evaluated is copied. Where vectors are on
- * the host nothing is copied, and nothing allocated. One thread at a time.
+ * A task that can is attached to the vectors (sl_task.attach), and only its start, what is recorded
+ * and what is evaluated is copied. Where vectors are on the host nothing is copied, and nothing
+ * allocated. One thread at a time.
  */
 #ifndef SL_MIRROR_H
 #define SL_MIRROR_H
@@ -12,7 +14,8 @@
 typedef struct sl_mirror {
     const sl_vec_ops *vec;
     const sl_task *task;
-    float *x, *g; /* (dimension) on the host; NULL where vectors are; g also where the task takes the device's */
+    float *x, *g; /* (dimension) on the host; NULL where vectors are; g also where the task takes
+                     the device's */
 } sl_mirror;
 
 /* Attaches the task, which is borrowed. */
@@ -22,6 +25,7 @@ void sl_mirror_close(sl_mirror *mirror);
 const float *sl_mirror_view(const sl_mirror *mirror, const float *v);
 /* The task's calls, on vectors of mirror->vec. */
 void sl_mirror_initial(const sl_mirror *mirror, uint32_t rank, float *x);
-double sl_mirror_gradient(const sl_mirror *mirror, uint32_t rank, uint64_t round, const float *x, float *g);
+double sl_mirror_gradient(const sl_mirror *mirror, uint32_t rank, uint64_t round, const float *x,
+                          float *g);
 
 #endif

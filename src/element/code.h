@@ -1,4 +1,5 @@
-/* code.h - one element to its code and back, for each dense-coded compressor; the papers are named in the compressors' own files. */
+/* code.h - one element to its code and back, for each dense-coded compressor; the papers are named
+ * in the compressors' own files. */
 #ifndef SL_CODE_H
 #define SL_CODE_H
 
@@ -7,7 +8,8 @@
 /* ---- stochastic rounding to levels: QSGD, TernGrad; see compress/rounding.h ---- */
 
 typedef struct rounding {
-    float power, factor; /* r = |v| power factor: two factors, since levels / scale may be beyond a float's range */
+    float power, factor; /* r = |v| power factor: two factors, since levels / scale may be beyond a
+                            float's range */
     uint32_t levels;
     uint32_t bits; /* <= 16 */
 } rounding;
@@ -36,7 +38,9 @@ SL_SHARED rounding rounding_of(uint32_t levels, float scale) {
 /* random: 16 bits, of which the upper ones are used. */
 SL_SHARED uint32_t level_of(rounding r, float v, uint32_t random) {
     const float magnitude = float_of(float_bits(v) & FLOAT_MAGNITUDE);
-    const int32_t level = ((int32_t)(magnitude * r.power * r.factor + 0.5f) + (int32_t)(random >> (16 - r.bits))) >> r.bits;
+    const int32_t level =
+        ((int32_t)(magnitude * r.power * r.factor + 0.5f) + (int32_t)(random >> (16 - r.bits))) >>
+        r.bits;
     return (uint32_t)(level < (int32_t)r.levels ? level : (int32_t)r.levels);
 }
 
@@ -45,7 +49,8 @@ SL_SHARED uint32_t level_code(rounding r, uint32_t sign_at, float v, uint32_t ra
 }
 
 SL_SHARED float level_value(uint32_t code, uint32_t sign_at) {
-    const int32_t level = (int32_t)(code & ((1u << sign_at) - 1)), negative = -(int32_t)(code >> sign_at);
+    const int32_t level = (int32_t)(code & ((1u << sign_at) - 1)),
+                  negative = -(int32_t)(code >> sign_at);
     return (float)((level ^ negative) - negative);
 }
 
@@ -62,7 +67,8 @@ SL_SHARED uint32_t threshold_code(float tau, float v) {
     return (uint32_t)(v >= tau) | (uint32_t)(v <= -tau) << 1;
 }
 
-/* ---- natural: a random u stands for (u + 1/2) / 2^16 of the mantissa's range, so that a power of two never carries ---- */
+/* ---- natural: a random u stands for (u + 1/2) / 2^16 of the mantissa's range, so that a power of
+ * two never carries ---- */
 
 /* The sum cannot carry into the sign: |v| <= 2^127. */
 SL_SHARED uint32_t natural_code(float v, uint32_t random) {
@@ -75,8 +81,9 @@ SL_SHARED float natural_value(uint32_t code) {
 
 /* ---- float16, bfloat16 ---- */
 
-/* From 2^-14 on, the exponent's bias goes from 127 to 15, and half a unit less one, or half a unit where the last bit kept is odd, is added
- * before the cut. Below, the sum with 1/2, whose last place is 2^-24, rounds. */
+/* From 2^-14 on, the exponent's bias goes from 127 to 15, and half a unit less one, or half a unit
+ * where the last bit kept is odd, is added before the cut. Below, the sum with 1/2, whose last
+ * place is 2^-24, rounds. */
 SL_SHARED uint32_t float16_code(float v) {
     const uint32_t bits = float_bits(v), magnitude = bits & FLOAT_MAGNITUDE;
     const uint32_t normal = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
@@ -87,7 +94,8 @@ SL_SHARED uint32_t float16_code(float v) {
 /* A subnormal's bits, with 2^-14's exponent, are the number plus 2^-14. */
 SL_SHARED float float16_value(uint32_t code) {
     const uint32_t magnitude = (code & 0x7FFF) << 13;
-    const float normal = float_of(magnitude + (112u << 23)), small = float_of(magnitude + (113u << 23)) - 0x1p-14f;
+    const float normal = float_of(magnitude + (112u << 23)),
+                small = float_of(magnitude + (113u << 23)) - 0x1p-14f;
     return float_of(float_bits(magnitude < 1u << 23 ? small : normal) | (code & 0x8000) << 16);
 }
 

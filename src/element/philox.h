@@ -25,7 +25,8 @@ SL_SHARED void philox_block(const sl_rng_key *key, uint32_t index, int rounds, u
     uint32_t k0 = (uint32_t)key->seed, k1 = (uint32_t)(key->seed >> 32);
     philox_counter(key, index, c);
     for (int i = 0; i < rounds; i++, k0 += PHILOX_BUMP_0, k1 += PHILOX_BUMP_1) {
-        const uint64_t p0 = (uint64_t)PHILOX_MULTIPLIER_0 * c[0], p1 = (uint64_t)PHILOX_MULTIPLIER_1 * c[2];
+        const uint64_t p0 = (uint64_t)PHILOX_MULTIPLIER_0 * c[0],
+                       p1 = (uint64_t)PHILOX_MULTIPLIER_1 * c[2];
         const uint32_t c1 = c[1], c3 = c[3];
         c[0] = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
         c[1] = (uint32_t)p1;
@@ -41,8 +42,8 @@ SL_SHARED uint32_t philox_half(const uint32_t block[4], unsigned i) {
 
 enum { PHILOX_WINDOWS = 16 };
 
-/* Window i, 0 to 15, of a block: the 16 bits from its byte i on, the last one's upper half being byte 0. Each is uniform; two that are neighbours
- * share a byte. */
+/* Window i, 0 to 15, of a block: the 16 bits from its byte i on, the last one's upper half being
+ * byte 0. Each is uniform; two that are neighbours share a byte. */
 SL_SHARED uint32_t philox_window(const uint32_t block[4], unsigned i) {
     const uint64_t two = block[i / 4] | (uint64_t)block[(i / 4 + 1) % 4] << 32;
     return (uint32_t)(two >> 8 * (i % 4)) & 0xFFFFu;

@@ -1,11 +1,16 @@
-/* sum.h - the order in which every backend sums a long vector, so that all get the same bits and many threads can share the work.
+/* sum.h - the order in which every backend sums a long vector, so that all get the same bits and
+ * many threads can share the work.
  *
- * Elements are taken in tiles of SUM_TILE from the first on. Within a tile element i of the vector goes to lane i % SUM_LANES, and the tile's sum
- * is that of its lanes, by halves. Tile t then goes to fold t % SUM_FOLDS, and the sum of all is that of the folds, in order. So no chain of
- * additions is longer than a tile's elements over SUM_LANES, the tiles over SUM_FOLDS, or the folds.
+ * Elements are taken in tiles of SUM_TILE from the first on. Within a tile element i of the vector
+ * goes to lane i % SUM_LANES, and the tile's sum is that of its lanes, by halves. Tile t then goes
+ * to fold t % SUM_FOLDS, and the sum of all is that of the folds, in order. So no chain of
+ * additions is longer than a tile's elements over SUM_LANES, the tiles over SUM_FOLDS, or the
+ * folds.
  *
- * Magnitudes are added as floats first, by fours: those that a tile's lane has of SUM_GROUP elements [k SUM_GROUP, (k + 1) SUM_GROUP) of the
- * vector, zero where the tile has none. Two roundings to 24 bits, of which the mean of many keeps next to nothing, save three of four conversions.
+ * Magnitudes are added as floats first, by fours: those that a tile's lane has of SUM_GROUP
+ * elements [k SUM_GROUP, (k + 1) SUM_GROUP) of the vector, zero where the tile has none. Two
+ * roundings to 24 bits, of which the mean of many keeps next to nothing, save three of four
+ * conversions.
  */
 #ifndef SL_SUM_H
 #define SL_SUM_H
@@ -35,7 +40,8 @@ SL_SHARED double sum_of_four(float a, float b, float c, float d) {
     return (double)((a + b) + (c + d));
 }
 
-/* A tile's lanes, by halves: a chain of four additions where one after the other is fifteen, which every short bucket would wait for. */
+/* A tile's lanes, by halves: a chain of four additions where one after the other is fifteen, which
+ * every short bucket would wait for. */
 SL_SHARED double sum_lanes(const double lanes[SUM_LANES]) {
     double half[SUM_LANES / 2], quarter[SUM_LANES / 4];
     SL_UNROLL(8)

@@ -1,12 +1,15 @@
-/* attention.c - causal self-attention of several heads (Vaswani et al. 2017, section 3.2): each position takes a mean of the values at itself and before,
- * weighted by how well its query fits their keys.
+/* attention.c - causal self-attention of several heads (Vaswani et al. 2017, section 3.2): each
+ * position takes a mean of the values at itself and before, weighted by how well its query fits
+ * their keys.
  *
  *     P = softmax over s <= t of (q_t k_s / sqrt(n)),  y_t = sum over s of P[t, s] v_s
  *
- * The input lies (positions, 3, heads, n): queries, keys, values, each position by position; n channels a head. No parameters: dense layers before and
- * after make q, k, v and mix the heads. P of one head of one sample is in memory at a time; the backward pass computes it once more:
+ * The input lies (positions, 3, heads, n): queries, keys, values, each position by position; n
+ * channels a head. No parameters: dense layers before and after make q, k, v and mix the heads. P
+ * of one head of one sample is in memory at a time; the backward pass computes it once more:
  *
- *     dv = P^T dy;  dP = dy v^T;  dS = P (dP - row sums of P dP);  dq = dS k / sqrt(n);  dk = dS^T q / sqrt(n)
+ *     dv = P^T dy;  dP = dy v^T;  dS = P (dP - row sums of P dP);  dq = dS k / sqrt(n);  dk = dS^T
+ *                   q / sqrt(n)
  */
 #include "layer_cpu.h"
 
@@ -17,7 +20,8 @@
 
 /* One head of one sample. */
 typedef struct head {
-    int positions, channels, stride; /* n; floats from one position to the next in q, k, v; in y they are a third */
+    int positions, channels,
+        stride; /* n; floats from one position to the next in q, k, v; in y they are a third */
     float scale;
     const float *q, *k, *v;
     float *y, *p, *dp; /* p, dp: (positions, positions) */
@@ -32,8 +36,13 @@ static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
 
 static head head_of(const sl_layer_call *c, uint32_t row, uint32_t index) {
     const sl_layer *l = c->layer;
-    size_t width = l->out.channels, n = width / l->heads, from = row * sl_shape_size(l->in) + index * n, to = row * sl_shape_size(l->out) + index * n;
-    head h = {.positions = (int)l->in.width, .channels = (int)n, .stride = (int)(3 * width), .scale = 1 / sqrtf((float)n)};
+    size_t width = l->out.channels, n = width / l->heads,
+           from = row * sl_shape_size(l->in) + index * n,
+           to = row * sl_shape_size(l->out) + index * n;
+    head h = {.positions = (int)l->in.width,
+              .channels = (int)n,
+              .stride = (int)(3 * width),
+              .scale = 1 / sqrtf((float)n)};
     h.q = c->in + from;
     h.k = h.q + width;
     h.v = h.k + width;
@@ -82,14 +91,16 @@ static void softmax_gradient(float *dp, const float *p, uint32_t positions, floa
 }
 
 static void find_weights(const head *h) {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, h->positions, h->positions, h->channels, h->scale, h->q, h->stride, h->k, h->stride, 0, h->p,
-                h->positions);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, h->positions, h->positions, h->channels,
+                h->scale, h->q, h->stride, h->k, h->stride, 0, h->p, h->positions);
     softmax(h->p, (uint32_t)h->positions);
 }
 
 /* z (positions, n) = a b, or a^T b, or added. */
-static void mix(const head *h, CBLAS_TRANSPOSE order, const float *a, const float *b, int b_stride, float *z, int z_stride, bool add) {
-    cblas_sgemm(CblasRowMajor, order, CblasNoTrans, h->positions, h->channels, h->positions, 1, a, h->positions, b, b_stride, add ? 1 : 0, z, z_stride);
+static void mix(const head *h, CBLAS_TRANSPOSE order, const float *a, const float *b, int b_stride,
+                float *z, int z_stride, bool add) {
+    cblas_sgemm(CblasRowMajor, order, CblasNoTrans, h->positions, h->channels, h->positions, 1, a,
+                h->positions, b, b_stride, add ? 1 : 0, z, z_stride);
 }
 
 static void forward(const sl_layer_call *c) {
@@ -104,8 +115,8 @@ static void forward(const sl_layer_call *c) {
 static void backward_head(const head *h, bool add) {
     find_weights(h);
     mix(h, CblasTrans, h->p, h->dy, h->stride / 3, h->dv, h->stride, add);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, h->positions, h->positions, h->channels, 1, h->dy, h->stride / 3, h->v, h->stride, 0, h->dp,
-                h->positions);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, h->positions, h->positions, h->channels, 1,
+                h->dy, h->stride / 3, h->v, h->stride, 0, h->dp, h->positions);
     softmax_gradient(h->dp, h->p, (uint32_t)h->positions, h->scale);
     mix(h, CblasNoTrans, h->dp, h->k, h->stride, h->dq, h->stride, add);
     mix(h, CblasTrans, h->dp, h->q, h->stride, h->dk, h->stride, add);

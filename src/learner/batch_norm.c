@@ -1,14 +1,16 @@
-/* batch_norm.c - batch normalisation (Ioffe, Szegedy 2015), with the sum of a residual block and its ReLU in the same pass.
+/* batch_norm.c - batch normalisation (Ioffe, Szegedy 2015), with the sum of a residual block and
+ * its ReLU in the same pass.
  *
  *     y = relu?( s (x - m) / sqrt(v + epsilon) + t + shortcut? )
  *
- * m, v: mean and (biased) variance of a channel over batch and positions. Backward, with d = d loss / d (y before relu),
- * u = (x - m)/sqrt(v + epsilon) and n numbers a channel:
+ * m, v: mean and (biased) variance of a channel over batch and positions. Backward, with d = d loss
+ * / d (y before relu), u = (x - m)/sqrt(v + epsilon) and n numbers a channel:
  *
  *     dt = sum d;  ds = sum d u;  dx = s/sqrt(v + epsilon) (d - dt/n - u ds/n);  d shortcut = d
  *
- * Sums run in float along a line of an image and in double over lines. For evaluation, mean and variance are those of
- * all collected batches together: m = E m_b, v = E(v_b + m_b^2) - m^2 (Wu, Johnson 2021, section 3).
+ * Sums run in float along a line of an image and in double over lines. For evaluation, mean and
+ * variance are those of all collected batches together: m = E m_b, v = E(v_b + m_b^2) - m^2 (Wu,
+ * Johnson 2021, section 3).
  */
 #include "layer_cpu.h"
 
@@ -18,12 +20,13 @@
 
 #define EPSILON 1e-5
 
-/* saved: m, then 1/sqrt(v + epsilon), of each channel. kept: the number of batches, then sums of m_b and of v_b + m_b^2.
- * scratch: two sums in double, or two factors, of each channel. */
+/* saved: m, then 1/sqrt(v + epsilon), of each channel. kept: the number of batches, then sums of
+ * m_b and of v_b + m_b^2. scratch: two sums in double, or two factors, of each channel. */
 static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
     (void)rows;
     size_t channels = layer->out.channels;
-    return (sl_layer_memory){.saved = 2 * channels, .kept = 1 + 2 * channels, .scratch = 4 * channels};
+    return (sl_layer_memory){
+        .saved = 2 * channels, .kept = 1 + 2 * channels, .scratch = 4 * channels};
 }
 
 /* ---- lines: all passes go line by line, eight channels at a time ---- */
@@ -33,7 +36,7 @@ typedef struct line {
     uint32_t pixels, channels; /* of the line; floats from one pixel to the next */
     const float *x, *shortcut; /* shortcut: NULL where these channels have none */
     float *y, *d, *d_in, *d_shortcut;
-    uint32_t shortcut_step; /* floats */
+    uint32_t shortcut_step;  /* floats */
     uint32_t shortcut_width; /* channels of these that the shortcut has, at most LANES */
 } line;
 
@@ -45,7 +48,8 @@ static size_t lines_of(const sl_layer_call *c) {
 KERNEL line line_at(const sl_layer_call *c, size_t index, uint32_t first) {
     const sl_layer *l = c->layer;
     size_t at = index * l->out.width * l->out.channels + first;
-    line r = {.pixels = l->out.width, .channels = l->out.channels, .x = c->in + at, .y = c->out + at};
+    line r = {
+        .pixels = l->out.width, .channels = l->out.channels, .x = c->in + at, .y = c->out + at};
     if (c->d_out != NULL) {
         r.d = c->d_out + at;
         r.d_in = c->d_in + at;
@@ -66,7 +70,8 @@ KERNEL line line_at(const sl_layer_call *c, size_t index, uint32_t first) {
 /* ---- forward ---- */
 
 /* Adds the sums of x - shift and of its square along the line. */
-KERNEL void add_moments(const line *r, const float *shift, double *sums, double *squares, uint32_t width) {
+KERNEL void add_moments(const line *r, const float *shift, double *sums, double *squares,
+                        uint32_t width) {
     lanes zero = load_part(shift, width), sum = broadcast(0), square = broadcast(0);
     for (uint32_t p = 0; p < r->pixels; p++) {
         lanes v = load_part(r->x + (size_t)p * r->channels, width) - zero;
@@ -91,8 +96,8 @@ static void find_moments(const sl_layer_call *c, double *sums, double *squares) 
         }
 }
 
-/* Mean and variance of the batch into `saved`; the first pixel is subtracted first, so that a mean far from 0 costs no
- * digits of the variance. */
+/* Mean and variance of the batch into `saved`; the first pixel is subtracted first, so that a mean
+ * far from 0 costs no digits of the variance. */
 static void find_statistics(const sl_layer_call *c) {
     uint32_t channels = c->layer->out.channels;
     double *sums = (double *)(void *)c->scratch, *squares = sums + channels;
@@ -100,7 +105,8 @@ static void find_statistics(const sl_layer_call *c) {
     memset(sums, 0, 2 * channels * sizeof *sums);
     find_moments(c, sums, squares);
     for (uint32_t k = 0; k < channels; k++) {
-        double offset = sums[k] / n, mean = c->in[k] + offset, variance = fmax(0, squares[k] / n - offset * offset);
+        double offset = sums[k] / n, mean = c->in[k] + offset,
+               variance = fmax(0, squares[k] / n - offset * offset);
         c->saved[k] = (float)mean;
         c->saved[channels + k] = (float)(1 / sqrt(variance + EPSILON));
         if (c->pass == SL_PASS_COLLECT) {
@@ -116,7 +122,8 @@ static void recall_statistics(const sl_layer_call *c) {
     uint32_t channels = c->layer->out.channels;
     double batches = fmax(1, c->kept[0]);
     for (uint32_t k = 0; k < channels; k++) {
-        double mean = c->kept[1 + k] / batches, variance = fmax(0, c->kept[1 + channels + k] / batches - mean * mean);
+        double mean = c->kept[1 + k] / batches,
+               variance = fmax(0, c->kept[1 + channels + k] / batches - mean * mean);
         c->saved[k] = (float)mean;
         c->saved[channels + k] = (float)(1 / sqrt(variance + EPSILON));
     }
@@ -142,7 +149,8 @@ static void scale(const sl_layer_call *c, const float *a, const float *b) {
                 scale_line(&r, load(a + first), load(b + first), c->layer->relu, LANES);
             } else {
                 uint32_t width = channels - first < LANES ? channels - first : LANES;
-                scale_line(&r, load_part(a + first, width), load_part(b + first, width), c->layer->relu, width);
+                scale_line(&r, load_part(a + first, width), load_part(b + first, width),
+                           c->layer->relu, width);
             }
         }
 }
@@ -163,8 +171,10 @@ static void forward(const sl_layer_call *c) {
 
 /* ---- backward ---- */
 
-/* d counts, and stays, only where y > 0; it goes into the shortcut; its sums, plain and times x - m, are added up. */
-KERNEL void take_line(const line *r, lanes mean, bool rectify, bool add, double *sums, double *products, uint32_t width) {
+/* d counts, and stays, only where y > 0; it goes into the shortcut; its sums, plain and times x -
+ * m, are added up. */
+KERNEL void take_line(const line *r, lanes mean, bool rectify, bool add, double *sums,
+                      double *products, uint32_t width) {
     lanes sum = broadcast(0), product = broadcast(0);
     for (uint32_t p = 0; p < r->pixels; p++) {
         size_t at = (size_t)p * r->channels;
@@ -193,10 +203,12 @@ static void take(const sl_layer_call *c, bool add, double *sums, double *product
             line r = line_at(c, i, first);
             if (channels - first >= LANES && (r.shortcut == NULL || r.shortcut_width == LANES)) {
                 r.shortcut_width = LANES;
-                take_line(&r, load(c->saved + first), c->layer->relu, add, sums + first, products + first, LANES);
+                take_line(&r, load(c->saved + first), c->layer->relu, add, sums + first,
+                          products + first, LANES);
             } else {
                 uint32_t width = channels - first < LANES ? channels - first : LANES;
-                take_line(&r, load_part(c->saved + first, width), c->layer->relu, add, sums + first, products + first, width);
+                take_line(&r, load_part(c->saved + first, width), c->layer->relu, add, sums + first,
+                          products + first, width);
             }
         }
 }
@@ -219,17 +231,21 @@ static void give(const sl_layer_call *c, const float *a, const float *b, const f
             if (width == LANES)
                 give_line(&r, load(a + first), load(b + first), load(e + first), c->add_in, LANES);
             else
-                give_line(&r, load_part(a + first, width), load_part(b + first, width), load_part(e + first, width), c->add_in, width);
+                give_line(&r, load_part(a + first, width), load_part(b + first, width),
+                          load_part(e + first, width), c->add_in, width);
         }
 }
 
 static void backward(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
     uint32_t channels = l->out.channels;
-    double *sums = (double *)(void *)c->scratch, *products = sums + channels, n = (double)lines_of(c) * l->out.width;
-    bool spread = c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(l->out);
+    double *sums = (double *)(void *)c->scratch, *products = sums + channels,
+           n = (double)lines_of(c) * l->out.width;
+    bool spread =
+        c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(l->out);
     if (spread && !c->add_shortcut) /* it has positions that nothing is written to */
-        memset(c->d_shortcut, 0, c->rows * sl_shape_size(c->shortcut_shape) * sizeof *c->d_shortcut);
+        memset(c->d_shortcut, 0,
+               c->rows * sl_shape_size(c->shortcut_shape) * sizeof *c->d_shortcut);
     memset(sums, 0, 2 * channels * sizeof *sums);
     take(c, c->add_shortcut || spread, sums, products);
     for (uint32_t k = 0; k < channels; k++) {

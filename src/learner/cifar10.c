@@ -17,7 +17,8 @@
 static const float channel_means[SL_CHANNELS_MAX] = {0.4914f, 0.4822f,
                                                      0.4465f}; /* of the 50,000 training images */
 
-static const float channel_deviations[SL_CHANNELS_MAX] = {0.2470f, 0.2435f, 0.2616f}; /* of the same */
+static const float channel_deviations[SL_CHANNELS_MAX] = {0.2470f, 0.2435f,
+                                                          0.2616f}; /* of the same */
 
 static int check_records(const sl_bytes *file, sl_error *error) {
     if (file->size == 0 || file->size % RECORD != 0)

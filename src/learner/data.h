@@ -35,7 +35,8 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
 int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
 /* text.c: characters of any file. */
-int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config, sl_error *error);
+int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config,
+                  sl_error *error);
 int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
 /* digits.c: the embedded set, drawn from the seed. */

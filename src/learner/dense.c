@@ -1,6 +1,8 @@
-/* dense.c - y = relu?(x W + b + shortcut?) for whole samples, or for each of their positions; products in product.h.
+/* dense.c - y = relu?(x W + b + shortcut?) for whole samples, or for each of their positions;
+ * products in product.h.
  *
- * Backward, with d = d loss / d (output before relu):  dW = x^T d;  db = column sums of d;  dx = d W^T;  d shortcut = d.
+ * Backward, with d = d loss / d (output before relu):  dW = x^T d;  db = column sums of d;  dx = d
+ * W^T;  d shortcut = d.
  */
 #include "layer_cpu.h"
 
@@ -54,7 +56,8 @@ static void forward(const sl_layer_call *c) {
     add_bias(c->out, c->w + (size_t)e.in * e.out, e.rows, e.out, c->layer->relu);
 }
 
-/* db (out) = column sums of d (rows, out); where `y` is given, d counts, and stays, only where y > 0. */
+/* db (out) = column sums of d (rows, out); where `y` is given, d counts, and stays, only where y >
+ * 0. */
 static void bias_gradient(float *db, float *d, const float *y, uint32_t rows, uint32_t out) {
     memset(db, 0, out * sizeof *db);
     for (uint32_t row = 0; row < rows; row++, d += out) {
@@ -70,15 +73,17 @@ static void bias_gradient(float *db, float *d, const float *y, uint32_t rows, ui
 
 static void backward(const sl_layer_call *c) {
     extent e = extent_of(c);
-    bias_gradient(c->g + (size_t)e.in * e.out, c->d_out, c->layer->relu ? c->out : NULL, e.rows, e.out);
+    bias_gradient(c->g + (size_t)e.in * e.out, c->d_out, c->layer->relu ? c->out : NULL, e.rows,
+                  e.out);
     if (c->d_shortcut != NULL && c->add_shortcut)
         add(c->d_shortcut, c->d_out, (size_t)e.rows * e.out);
     else if (c->d_shortcut != NULL)
         memcpy(c->d_shortcut, c->d_out, (size_t)e.rows * e.out * sizeof *c->d_out);
     sl_product_gradient(c->g, c->in, c->d_out, e.rows, e.in, e.out, c->scratch);
     if (c->d_in != NULL)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)e.rows, (int)e.in, (int)e.out, 1.0f, c->d_out, (int)e.out, c->w,
-                    (int)e.out, c->add_in ? 1.0f : 0.0f, c->d_in, (int)e.in);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)e.rows, (int)e.in, (int)e.out,
+                    1.0f, c->d_out, (int)e.out, c->w, (int)e.out, c->add_in ? 1.0f : 0.0f, c->d_in,
+                    (int)e.in);
 }
 
 const sl_layer_ops sl_dense_cpu = {memory, forward, backward};

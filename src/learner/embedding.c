@@ -1,6 +1,8 @@
-/* embedding.c - a vector for each character, and if asked one for each position on top: y_t = E[x_t] + P[t].
+/* embedding.c - a vector for each character, and if asked one for each position on top: y_t =
+ * E[x_t] + P[t].
  *
- * The input holds codes, as floats. Backward: each row of E sums the d of the positions where its code stands, rows of the batch one after the other.
+ * The input holds codes, as floats. Backward: each row of E sums the d of the positions where its
+ * code stands, rows of the batch one after the other.
  */
 #include "layer_cpu.h"
 
@@ -37,7 +39,8 @@ static void backward(const sl_layer_call *c) {
     const float *d = c->d_out;
     memset(c->g, 0, l->count * sizeof *c->g);
     for (size_t i = 0; i < (size_t)c->rows * l->in.width; i++, d += channels) {
-        float *g = c->g + vector_of(l, c->in[i]), *p = c->g + l->tensors[0] + i % l->in.width * channels;
+        float *g = c->g + vector_of(l, c->in[i]),
+              *p = c->g + l->tensors[0] + i % l->in.width * channels;
         for (uint32_t k = 0; k < channels; k++)
             g[k] += d[k];
         for (uint32_t k = 0; k < channels && l->bias; k++)

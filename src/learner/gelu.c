@@ -1,6 +1,8 @@
-/* gelu.c - Gaussian error linear units, in the form with tanh (Hendrycks, Gimpel 2016, section 2; Radford et al. 2019):
+/* gelu.c - Gaussian error linear units, in the form with tanh (Hendrycks, Gimpel 2016, section 2;
+ * Radford et al. 2019):
  *
- *     y = x s(2 u),  u = sqrt(2/pi) (x + 0.044715 x^3),  s the logistic function, since (1 + tanh u)/2 = s(2 u)
+ *     y = x s(2 u),  u = sqrt(2/pi) (x + 0.044715 x^3),  s the logistic function, since (1 + tanh
+ *                    u)/2 = s(2 u)
  *     dy/dx = s + x s (1 - s) 2 u'
  */
 #include "layer_cpu.h"

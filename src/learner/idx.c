@@ -12,7 +12,7 @@
 #define LABELS_MAGIC 0x00000801u
 #define SIDE_MAX 1024u /* rows or columns of an image */
 #define CLASSES 10u
-#define MNIST_MEAN 0.1307f /* of pixel/255 over the 60,000 training images */
+#define MNIST_MEAN 0.1307f      /* of pixel/255 over the 60,000 training images */
 #define MNIST_DEVIATION 0.3081f /* of the same pixels */
 
 static uint32_t word_at(const uint8_t *bytes, size_t offset) {

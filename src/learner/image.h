@@ -1,8 +1,9 @@
-/* image.h - a sample's pixels as a convolution wants them, and the usual augmentation of small colour images.
+/* image.h - a sample's pixels as a convolution wants them, and the usual augmentation of small
+ * colour images.
  *
- * Samples lie channel after channel; layers take (height, width, channels). Augmentation as He et al. 2015, section
- * 4.2: four zeros on each side, a random crop of the image's size, mirrored half of the time; zeros are those of the
- * normalised image.
+ * Samples lie channel after channel; layers take (height, width, channels). Augmentation as He et
+ * al. 2015, section 4.2: four zeros on each side, a random crop of the image's size, mirrored half
+ * of the time; zeros are those of the normalised image.
  */
 #ifndef SL_LEARNER_IMAGE_H
 #define SL_LEARNER_IMAGE_H

@@ -1,4 +1,5 @@
-/* layer.c - building a table of layers: shapes, places of parameters, how they start; see layer.h. */
+/* layer.c - building a table of layers: shapes, places of parameters, how they start; see layer.h.
+ */
 #include "layer.h"
 
 #include <assert.h>
@@ -48,8 +49,10 @@ static void add_tensor(sl_layer *layer, size_t count) {
 }
 
 static bool slide_window(sl_layer *layer) {
-    uint64_t height = (uint64_t)layer->in.height + 2 * (uint64_t)layer->padding, width = (uint64_t)layer->in.width + 2 * (uint64_t)layer->padding;
-    if (layer->window < 1 || layer->stride < 1 || layer->padding >= layer->window || layer->window > height || layer->window > width)
+    uint64_t height = (uint64_t)layer->in.height + 2 * (uint64_t)layer->padding,
+             width = (uint64_t)layer->in.width + 2 * (uint64_t)layer->padding;
+    if (layer->window < 1 || layer->stride < 1 || layer->padding >= layer->window ||
+        layer->window > height || layer->window > width)
         return false;
     layer->out.height = (uint32_t)((height - layer->window) / layer->stride + 1);
     layer->out.width = (uint32_t)((width - layer->window) / layer->stride + 1);
@@ -74,10 +77,12 @@ static bool find_shape(sl_layer *layer) {
     case SL_LAYER_LSTM:
         layer->out.height = 1;
         layer->out.width = layer->in.width;
-        return layer->in.height == 1 && (layer->kind == SL_LAYER_LSTM || (layer->in.channels == 1 && layer->symbols > 0));
+        return layer->in.height == 1 &&
+               (layer->kind == SL_LAYER_LSTM || (layer->in.channels == 1 && layer->symbols > 0));
     case SL_LAYER_ATTENTION:
         layer->out = (sl_shape){1, layer->in.width, layer->in.channels / 3};
-        return layer->in.height == 1 && layer->in.channels % 3 == 0 && layer->heads > 0 && layer->out.channels % layer->heads == 0;
+        return layer->in.height == 1 && layer->in.channels % 3 == 0 && layer->heads > 0 &&
+               layer->out.channels % layer->heads == 0;
     case SL_LAYER_AVERAGE_POOL:
         layer->out.channels = layer->in.channels;
         if (layer->window != 0)
@@ -125,7 +130,8 @@ static void find_tensors(sl_layer *layer) {
     }
 }
 
-/* A shortcut has the output's shape; a batch norm's may have twice its height and width, and fewer channels. */
+/* A shortcut has the output's shape; a batch norm's may have twice its height and width, and fewer
+ * channels. */
 static bool shortcut_fits(const sl_layers *table, const sl_layer *layer) {
     if (layer->shortcut == 0)
         return true;
@@ -133,15 +139,20 @@ static bool shortcut_fits(const sl_layers *table, const sl_layer *layer) {
     if (layer->kind == SL_LAYER_DENSE)
         return from.height == to.height && from.width == to.width && from.channels == to.channels;
     uint32_t step = from.height == to.height ? 1 : 2;
-    return from.channels <= to.channels && (from.height + step - 1) / step == to.height && (from.width + step - 1) / step == to.width;
+    return from.channels <= to.channels && (from.height + step - 1) / step == to.height &&
+           (from.width + step - 1) / step == to.width;
 }
 
 static int refuse(const sl_layers *table, const sl_layer *layer, sl_error *error) {
     char window[64] = "";
     if (layer->window != 0)
-        snprintf(window, sizeof window, " %ux%u, stride %u, padding %u", layer->window, layer->window, layer->stride, layer->padding);
-    return sl_fail(error, SL_EINVAL, "model: layer %zu (%s%s, %u channels) does not fit its input of %ux%u positions and %u channels; larger images, or a smaller model",
-                   table->count + 1, sl_layer_name(layer->kind), window, layer->out.channels, layer->in.height, layer->in.width, layer->in.channels);
+        snprintf(window, sizeof window, " %ux%u, stride %u, padding %u", layer->window,
+                 layer->window, layer->stride, layer->padding);
+    return sl_fail(error, SL_EINVAL,
+                   "model: layer %zu (%s%s, %u channels) does not fit its input of %ux%u positions "
+                   "and %u channels; larger images, or a smaller model",
+                   table->count + 1, sl_layer_name(layer->kind), window, layer->out.channels,
+                   layer->in.height, layer->in.width, layer->in.channels);
 }
 
 int sl_layers_add(sl_layers *table, const sl_layer *wanted, sl_error *error) {
@@ -154,7 +165,8 @@ int sl_layers_add(sl_layers *table, const sl_layer *wanted, sl_error *error) {
         return refuse(table, &layer, error);
     size_t size = sl_shape_size(layer.out);
     if (size < 1 || size > SL_LAYER_SIZE_MAX)
-        return sl_fail(error, SL_EINVAL, "model: layer %zu has size %zu; allowed are 1 to %zu", table->count + 1, size, SL_LAYER_SIZE_MAX);
+        return sl_fail(error, SL_EINVAL, "model: layer %zu has size %zu; allowed are 1 to %zu",
+                       table->count + 1, size, SL_LAYER_SIZE_MAX);
     find_tensors(&layer);
     size_t end = table->dimension; /* each tensor is below 2^56 */
     for (size_t t = 0; t < layer.tensor_count; t++)
@@ -163,7 +175,9 @@ int sl_layers_add(sl_layers *table, const sl_layer *wanted, sl_error *error) {
     table->items[table->count++] = layer;
     if (end <= SL_LAYERS_DIMENSION_MAX)
         return 0;
-    return sl_fail(error, SL_EINVAL, "model: %zu parameters; at most %zu are allowed, use smaller hidden layers", end, SL_LAYERS_DIMENSION_MAX);
+    return sl_fail(error, SL_EINVAL,
+                   "model: %zu parameters; at most %zu are allowed, use smaller hidden layers", end,
+                   SL_LAYERS_DIMENSION_MAX);
 }
 
 static void draw_normal(float *x, size_t count, double deviation, uint64_t seed, uint32_t layer) {
@@ -177,7 +191,9 @@ static double deviation_of(const sl_layer *layer) {
         return layer->deviation;
     if (layer->kind == SL_LAYER_EMBEDDING)
         return 1;
-    return sqrt(2.0 / (layer->kind == SL_LAYER_LSTM ? (double)layer->in.channels + 5.0 * layer->out.channels : (double)fan_in(layer)));
+    return sqrt(2.0 / (layer->kind == SL_LAYER_LSTM
+                           ? (double)layer->in.channels + 5.0 * layer->out.channels
+                           : (double)fan_in(layer)));
 }
 
 void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x) {
@@ -217,8 +233,10 @@ void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x) {
 uint64_t sl_layers_hash(uint64_t hash, const sl_layers *table) {
     for (size_t l = 0; l < table->count; l++) {
         const sl_layer *a = &table->items[l];
-        const uint32_t words[] = {(uint32_t)a->kind, a->relu, a->window, a->stride, a->padding, a->input, a->shortcut, a->each, a->heads,
-                                  a->in.height, a->in.width, a->in.channels, a->out.height, a->out.width, a->out.channels};
+        const uint32_t words[] = {(uint32_t)a->kind, a->relu,      a->window,      a->stride,
+                                  a->padding,        a->input,     a->shortcut,    a->each,
+                                  a->heads,          a->in.height, a->in.width,    a->in.channels,
+                                  a->out.height,     a->out.width, a->out.channels};
         hash = sl_hash(hash, words, sizeof words);
         hash = sl_hash(hash, a->tensors, a->tensor_count * sizeof a->tensors[0]);
     }

@@ -1,12 +1,14 @@
 /* layer.h - a model as data: a table of layers over one flat parameter vector.
  *
- * Here stands what a layer is (kind, shapes, where its parameters lie, how they start), and nothing of how it is
- * computed: a backend brings a table of functions, one row a kind, and the loss (sl_layer_backend; the CPU's is sl_layer_backend_cpu,
- * a device's comes with its vectors), and network.c runs any table over any backend.
+ * Here stands what a layer is (kind, shapes, where its parameters lie, how they start), and nothing
+ * of how it is computed: a backend brings a table of functions, one row a kind, and the loss
+ * (sl_layer_backend; the CPU's is sl_layer_backend_cpu, a device's comes with its vectors), and
+ * network.c runs any table over any backend.
  *
- * Activation 0 is the network's input; activation i + 1 is the output of layer i. Each sample's activation lies
- * (height, width, channels), channels fastest, samples one after the other; a plain vector is (1, 1, n), so that
- * nothing moves between a convolution and a dense layer. Where a model works on sequences, width is time.
+ * Activation 0 is the network's input; activation i + 1 is the output of layer i. Each sample's
+ * activation lies (height, width, channels), channels fastest, samples one after the other; a plain
+ * vector is (1, 1, n), so that nothing moves between a convolution and a dense layer. Where a model
+ * works on sequences, width is time.
  *
  *     y = relu?( op(x; w) + shortcut? )
  */
@@ -34,31 +36,36 @@ static inline size_t sl_shape_size(sl_shape s) {
 
 /* What a layer computes, and its tensors in the order in which they lie. */
 typedef enum sl_layer_kind {
-    SL_LAYER_DENSE,       /* x W + b over the whole sample, or at each position: W (in, out), b (out) */
-    SL_LAYER_CONV2D,      /* square window, zero padding: W (window, window, in, out); b (out) if bias */
-    SL_LAYER_BATCH_NORM,  /* per channel, over batch and positions: scale (channels), shift (channels) */
-    SL_LAYER_MAX_POOL,    /* square window; no parameters, no padding */
+    SL_LAYER_DENSE,  /* x W + b over the whole sample, or at each position: W (in, out), b (out) */
+    SL_LAYER_CONV2D, /* square window, zero padding: W (window, window, in, out); b (out) if bias */
+    SL_LAYER_BATCH_NORM,   /* per channel, over batch and positions: scale (channels), shift
+                              (channels) */
+    SL_LAYER_MAX_POOL,     /* square window; no parameters, no padding */
     SL_LAYER_AVERAGE_POOL, /* likewise; window 0: over all positions */
-    SL_LAYER_EMBEDDING,  /* codes to vectors: E (symbols, out); if bias, one for each position on top: P (width, out) */
+    SL_LAYER_EMBEDDING,    /* codes to vectors: E (symbols, out); if bias, one for each position on
+                              top: P (width, out) */
     SL_LAYER_LSTM,       /* along the width: W (in, 4 out), U (out, 4 out), b (4 out); see lstm.c */
-    SL_LAYER_LAYER_NORM, /* over the channels of each position: scale (channels), shift (channels) */
-    SL_LAYER_ATTENTION,  /* causal, of several heads: queries, keys and values (3 out) to their mixture; no parameters */
+    SL_LAYER_LAYER_NORM, /* over the channels of each position: scale (channels), shift (channels)
+                          */
+    SL_LAYER_ATTENTION,  /* causal, of several heads: queries, keys and values (3 out) to their
+                            mixture; no parameters */
     SL_LAYER_GELU        /* x Phi(x); no parameters */
 } sl_layer_kind;
 #define SL_LAYER_KINDS 10
 
 typedef struct sl_layer {
     sl_layer_kind kind;
-    bool relu;     /* max(0, .) at the end */
-    bool bias;     /* conv2d, embedding; a dense layer always has one */
-    bool each;     /* dense: at each position by itself */
+    bool relu;                        /* max(0, .) at the end */
+    bool bias;                        /* conv2d, embedding; a dense layer always has one */
+    bool each;                        /* dense: at each position by itself */
     uint32_t window, stride, padding; /* conv2d, pools: the same in both directions */
-    uint32_t symbols; /* embedding: codes are below it */
-    uint32_t heads;   /* attention */
-    double deviation; /* of the weights at the start; 0: see sl_layers_initial */
-    uint32_t input;    /* which activation */
-    uint32_t shortcut; /* batch norm, dense at each position: the activation added before relu; 0: none. Batch norm takes a
-                          larger one at every second position, and missing channels as 0 (He et al. 2015, option A) */
+    uint32_t symbols;                 /* embedding: codes are below it */
+    uint32_t heads;                   /* attention */
+    double deviation;                 /* of the weights at the start; 0: see sl_layers_initial */
+    uint32_t input;                   /* which activation */
+    uint32_t shortcut; /* batch norm, dense at each position: the activation added before relu; 0:
+                          none. Batch norm takes a larger one at every second position, and missing
+                          channels as 0 (He et al. 2015, option A) */
     sl_shape in, out;  /* of one sample */
     size_t offset, count;                 /* its parameters in the flat vector */
     size_t tensors[SL_LAYER_TENSORS_MAX]; /* (tensor_count) how many numbers each has */
@@ -70,13 +77,15 @@ typedef struct sl_layers {
     size_t count;
     sl_shape input;   /* of one sample */
     size_t dimension; /* parameters */
-    size_t tensor_ends[SL_LAYERS_MAX * SL_LAYER_TENSORS_MAX]; /* (tensor_count) rising, the last at dimension */
+    size_t tensor_ends[SL_LAYERS_MAX *
+                       SL_LAYER_TENSORS_MAX]; /* (tensor_count) rising, the last at dimension */
     size_t tensor_count;
 } sl_layers;
 
-/* Appends a layer of which kind, relu, bias, each, window, stride, padding, symbols, heads, deviation, shortcut and, for dense, conv2d,
- * embedding and lstm, out.channels are given. Its input is the last activation; all else follows from it. What does not fit is refused
- * with the layer's number and shapes. */
+/* Appends a layer of which kind, relu, bias, each, window, stride, padding, symbols, heads,
+ * deviation, shortcut and, for dense, conv2d, embedding and lstm, out.channels are given. Its input
+ * is the last activation; all else follows from it. What does not fit is refused with the layer's
+ * number and shapes. */
 int sl_layers_add(sl_layers *table, const sl_layer *wanted, sl_error *error);
 /* The activation that the next layer will take: for a shortcut. */
 uint32_t sl_layers_last(const sl_layers *table);
@@ -84,9 +93,10 @@ uint32_t sl_layers_last(const sl_layers *table);
 sl_shape sl_layers_shape(const sl_layers *table, uint32_t index);
 const char *sl_layer_name(sl_layer_kind kind);
 
-/* x0 (dimension): weights N(0, deviation^2), without one N(0, 2/inputs) (He et al. 2015), for an LSTM N(0, 2/(inputs + outputs))
- * (Glorot, Bengio 2010), for an embedding N(0, 1); a normalisation's scale 1, an LSTM's forget gate 1 (Gers et al. 2000), all else 0. A table of one layer is convex and starts
- * at 0. */
+/* x0 (dimension): weights N(0, deviation^2), without one N(0, 2/inputs) (He et al. 2015), for an
+ * LSTM N(0, 2/(inputs + outputs)) (Glorot, Bengio 2010), for an embedding N(0, 1); a
+ * normalisation's scale 1, an LSTM's forget gate 1 (Gers et al. 2000), all else 0. A table of one
+ * layer is convex and starts at 0. */
 void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x);
 /* Equal tables, equal hash: what the vector's numbers mean. */
 uint64_t sl_layers_hash(uint64_t hash, const sl_layers *table);
@@ -95,7 +105,8 @@ uint64_t sl_layers_hash(uint64_t hash, const sl_layers *table);
 
 typedef enum sl_pass {
     SL_PASS_TRAIN,   /* forward; backward may follow */
-    SL_PASS_COLLECT, /* forward as in training, which also adds to the population's statistics in `kept` */
+    SL_PASS_COLLECT, /* forward as in training, which also adds to the population's statistics in
+                        `kept` */
     SL_PASS_EVALUATE /* forward with the statistics that were collected */
 } sl_pass;
 
@@ -103,20 +114,20 @@ typedef enum sl_pass {
 typedef struct sl_layer_call {
     const sl_layer *layer;
     sl_pass pass;
-    uint32_t rows; /* samples */
+    uint32_t rows;         /* samples */
     const float *w;        /* (count) its parameters */
     const float *in;       /* (rows, in) */
     const float *shortcut; /* (rows, shortcut_shape), or NULL */
     sl_shape shortcut_shape;
-    float *out;            /* (rows, out) */
-    float *saved;          /* (saved) from forward to backward of one batch */
-    double *kept;          /* (kept) from SL_PASS_COLLECT to SL_PASS_EVALUATE; zeroed before the first */
-    float *scratch;        /* (scratch) shared by all layers */
+    float *out;     /* (rows, out) */
+    float *saved;   /* (saved) from forward to backward of one batch */
+    double *kept;   /* (kept) from SL_PASS_COLLECT to SL_PASS_EVALUATE; zeroed before the first */
+    float *scratch; /* (scratch) shared by all layers */
     /* backward only: */
-    float *g;          /* (count) the parameters' gradient, overwritten */
-    float *d_out;      /* (rows, out) d loss / d out; the layer may overwrite it */
-    float *d_in;       /* (rows, in), or NULL where nobody wants it */
-    float *d_shortcut; /* or NULL; written before d_in, which may be the same */
+    float *g;                  /* (count) the parameters' gradient, overwritten */
+    float *d_out;              /* (rows, out) d loss / d out; the layer may overwrite it */
+    float *d_in;               /* (rows, in), or NULL where nobody wants it */
+    float *d_shortcut;         /* or NULL; written before d_in, which may be the same */
     bool add_in, add_shortcut; /* add to what is there, instead of overwriting it */
 } sl_layer_call;
 
@@ -141,7 +152,8 @@ typedef struct sl_loss_call {
     float *scratch; /* (loss_scratch(rows)) */
 } sl_loss_call;
 
-/* All that computes on one kind of memory; sl_vec_ops gives that memory. Calls take effect in order with its operations. */
+/* All that computes on one kind of memory; sl_vec_ops gives that memory. Calls take effect in order
+ * with its operations. */
 typedef struct sl_layer_backend {
     const sl_layer_ops *const *kinds; /* (SL_LAYER_KINDS) */
     size_t (*loss_scratch)(uint32_t rows);

@@ -1,10 +1,10 @@
 /* learner.c - models on data; see starling/learner.h.
  *
- * A network trains on batches of the rank's samples. Batch normalisation has no running statistics: they
- * would be state beside the model, which gossip does not mix; whenever x is evaluated they are taken afresh from training
- * samples (Wu, Johnson 2021, "precise" statistics), a pure function of x. The quadratic has its whole function in a file
- * and neither data, batches nor a held-out set: a round of it is a full gradient, and an epoch is
- * one round.
+ * A network trains on batches of the rank's samples. Batch normalisation has no running statistics:
+ * they would be state beside the model, which gossip does not mix; whenever x is evaluated they are
+ * taken afresh from training samples (Wu, Johnson 2021, "precise" statistics), a pure function of
+ * x. The quadratic has its whole function in a file and neither data, batches nor a held-out set: a
+ * round of it is a full gradient, and an epoch is one round.
  */
 #include "starling/learner.h"
 
@@ -25,8 +25,9 @@
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
 #define EVALUATION_FLOATS ((size_t)1 << 24)
-#define STATISTICS_ROWS 2048u /* training samples that batch normalisation's statistics are taken of, about */
-#define ROWS_AHEAD 4u        /* samples of a batch that are fetched before their turn */
+#define STATISTICS_ROWS                                                                            \
+    2048u /* training samples that batch normalisation's statistics are taken of, about */
+#define ROWS_AHEAD 4u /* samples of a batch that are fetched before their turn */
 #define DESCRIPTION_MAX (SL_PATH_MAX + 512)
 
 /* A node's samples of a round. */
@@ -43,13 +44,17 @@ struct sl_learner {
     sl_data data;
     sl_partition partition;
     sl_network network;
-    float *evaluated; /* (dimension) a model that is evaluated, on the device; NULL: the network is on the host */
-    uint32_t batch, evaluation_rows; /* samples of a training batch, and of a pass over held-out ones, at most */
-    node_batch gathered;  /* which one stands in the network's input; rows 0: none that training will ask for */
-    uint32_t last_rank; /* whose gradient was asked for last, */
+    float *evaluated; /* (dimension) a model that is evaluated, on the device; NULL: the network is
+                         on the host */
+    uint32_t batch, evaluation_rows; /* samples of a training batch, and of a pass over held-out
+                                        ones, at most */
+    node_batch gathered; /* which one stands in the network's input; rows 0: none that training will
+                            ask for */
+    uint32_t last_rank;  /* whose gradient was asked for last, */
     uint64_t last_round; /* and of which round; 0: none yet */
     bool augments;
-    float *planes; /* (features) a sample before its pixels are arranged; NULL: they lie as the network takes them */
+    float *planes; /* (features) a sample before its pixels are arranged; NULL: they lie as the
+                      network takes them */
     uint64_t data_hash;
     char description[DESCRIPTION_MAX];
 };
@@ -92,9 +97,9 @@ static void describe_network(sl_learner *learner) {
     char model[SL_LAYERS_MAX * 11], partition[64] = "";
     sl_model_describe(model, sizeof model, &experiment->model, &learner->network.table);
     describe_partition(partition, sizeof partition, &experiment->data);
-    snprintf(learner->description, DESCRIPTION_MAX,
-             "%s, %zu parameters; %s, %u train, %u test, %s", model, learner->network.table.dimension,
-             data_name(experiment->data.kind), learner->data.train.count, learner->data.test.count, partition);
+    snprintf(learner->description, DESCRIPTION_MAX, "%s, %zu parameters; %s, %u train, %u test, %s",
+             model, learner->network.table.dimension, data_name(experiment->data.kind),
+             learner->data.train.count, learner->data.test.count, partition);
 }
 
 static int open_quadratic(sl_learner *learner, sl_error *error) {
@@ -129,12 +134,17 @@ static int open_network(sl_learner *learner, sl_error *error) {
     if (sl_model_takes_text(experiment->model.kind))
         input = (sl_shape){1, train->features, 1};
     sl_layers table;
-    int code = sl_model_build(&table, &experiment->model, input, train->classes, data_name(experiment->data.kind), error);
+    int code = sl_model_build(&table, &experiment->model, input, train->classes,
+                              data_name(experiment->data.kind), error);
     if (code != 0)
         return code;
-    learner->batch = experiment->data.batch < train->count ? experiment->data.batch : train->count; /* no node has more */
+    learner->batch = experiment->data.batch < train->count ? experiment->data.batch
+                                                           : train->count; /* no node has more */
     learner->evaluation_rows = evaluation_rows(&table);
-    return sl_network_open(&learner->network, &table, sl_vec_cpu(), learner->batch > learner->evaluation_rows ? learner->batch : learner->evaluation_rows, error);
+    return sl_network_open(&learner->network, &table, sl_vec_cpu(),
+                           learner->batch > learner->evaluation_rows ? learner->batch
+                                                                     : learner->evaluation_rows,
+                           error);
 }
 
 static bool is_on(sl_switch wanted, bool fallback) {
@@ -143,22 +153,32 @@ static bool is_on(sl_switch wanted, bool fallback) {
 
 /* Sequences of characters to models that read them, and nothing else. */
 static int check_text(const sl_experiment *experiment, sl_error *error) {
-    bool takes = sl_model_takes_text(experiment->model.kind), is = experiment->data.kind == SL_DATA_TEXT;
+    bool takes = sl_model_takes_text(experiment->model.kind),
+         is = experiment->data.kind == SL_DATA_TEXT;
     if (takes == is)
         return 0;
-    const char *model = sl_model_name(experiment->model.kind), *data = data_name(experiment->data.kind);
+    const char *model = sl_model_name(experiment->model.kind),
+               *data = data_name(experiment->data.kind);
     if (is)
-        return sl_fail(error, SL_EINVAL, "model.name: %s takes no text, and data.name is text; use lstm or transformer", model);
-    return sl_fail(error, SL_EINVAL, "model.name: %s takes text; the samples of data.name %s are none, use data.name text or another model", model, data);
+        return sl_fail(
+            error, SL_EINVAL,
+            "model.name: %s takes no text, and data.name is text; use lstm or transformer", model);
+    return sl_fail(error, SL_EINVAL,
+                   "model.name: %s takes text; the samples of data.name %s are none, use data.name "
+                   "text or another model",
+                   model, data);
 }
 
 /* How samples become rows of the network's input. */
 static int open_rows(sl_learner *learner, sl_error *error) {
     const sl_experiment *experiment = learner->experiment;
     bool images = sl_model_takes_images(experiment->model.kind);
-    learner->augments = is_on(experiment->data.augment, experiment->model.kind == SL_MODEL_RESNET20);
+    learner->augments =
+        is_on(experiment->data.augment, experiment->model.kind == SL_MODEL_RESNET20);
     if (learner->augments && !images)
-        return sl_fail(error, SL_EINVAL, "data.augment: true needs a model that sees images, such as lenet5 or resnet20");
+        return sl_fail(
+            error, SL_EINVAL,
+            "data.augment: true needs a model that sees images, such as lenet5 or resnet20");
     if (!images || (learner->data.train.channels == 1 && !learner->augments))
         return 0;
     learner->planes = malloc(learner->data.train.features * sizeof *learner->planes);
@@ -168,7 +188,9 @@ static int open_rows(sl_learner *learner, sl_error *error) {
 static int open_with_data(sl_learner *learner, sl_error *error) {
     const sl_experiment *experiment = learner->experiment;
     sl_data_config data = experiment->data;
-    data.standardise = is_on(data.standardise, sl_model_takes_images(experiment->model.kind)) ? SL_SWITCH_ON : SL_SWITCH_OFF;
+    data.standardise = is_on(data.standardise, sl_model_takes_images(experiment->model.kind))
+                           ? SL_SWITCH_ON
+                           : SL_SWITCH_OFF;
     if (experiment->data.batch < 1)
         return sl_fail(error, SL_EINVAL, "data.batch is 0; it must be at least 1");
     int code = check_text(experiment, error);
@@ -300,7 +322,8 @@ void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
 }
 
 /* Sample `index` into row `row` of the network's input, and its labels. */
-static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t index, uint32_t row, sl_crop crop) {
+static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t index, uint32_t row,
+                     sl_crop crop) {
     sl_network *net = &learner->network;
     float *x = net->input + (size_t)row * samples->features;
     bool as_it_lies = learner->planes == NULL;
@@ -317,7 +340,8 @@ static void gather(sl_learner *learner, uint32_t rank, uint64_t round) {
     for (uint32_t i = 0; i < rows; i++) {
         if (i + ROWS_AHEAD < rows)
             sl_samples_prefetch(&learner->data.train, indices[i + ROWS_AHEAD]);
-        sl_crop crop = learner->augments ? sl_crop_draw(learner->experiment->seed, rank, round, i) : (sl_crop){0};
+        sl_crop crop = learner->augments ? sl_crop_draw(learner->experiment->seed, rank, round, i)
+                                         : (sl_crop){0};
         fill_row(learner, &learner->data.train, indices[i], i, crop);
     }
     learner->gathered = (node_batch){.rank = rank, .rows = rows, .round = round};
@@ -327,10 +351,12 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
                            float *g) {
     if (learner->is_quadratic)
         return sl_quadratic_gradient(&learner->quadratic, rank, x, g);
-    const bool goes_on = rank == learner->last_rank && learner->last_round > 0 && round == learner->last_round + 1;
+    const bool goes_on =
+        rank == learner->last_rank && learner->last_round > 0 && round == learner->last_round + 1;
     learner->last_rank = rank;
     learner->last_round = round;
-    if (learner->gathered.rows == 0 || learner->gathered.rank != rank || learner->gathered.round != round)
+    if (learner->gathered.rows == 0 || learner->gathered.rank != rank ||
+        learner->gathered.round != round)
         gather(learner, rank, round);
     const uint32_t rows = learner->gathered.rows;
     sl_network_begin_gradient(&learner->network, rows, x, g);
@@ -341,15 +367,18 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
     return sl_network_end_gradient(&learner->network, rows);
 }
 
-/* Statistics of x for normalisation, from training samples spread evenly over all of them: the same for every agent. */
+/* Statistics of x for normalisation, from training samples spread evenly over all of them: the same
+ * for every agent. */
 static void collect_statistics(sl_learner *learner, const float *x) {
     const sl_samples *train = &learner->data.train;
-    uint32_t wanted = train->count < STATISTICS_ROWS ? train->count : STATISTICS_ROWS, batches = (wanted + learner->batch - 1) / learner->batch;
+    uint32_t wanted = train->count < STATISTICS_ROWS ? train->count : STATISTICS_ROWS,
+             batches = (wanted + learner->batch - 1) / learner->batch;
     uint64_t total = (uint64_t)batches * learner->batch;
     sl_network_forget(&learner->network);
     for (uint32_t b = 0; b < batches; b++) {
         for (uint32_t i = 0; i < learner->batch; i++)
-            fill_row(learner, train, (uint32_t)((i * (uint64_t)batches + b) * train->count / total), i, (sl_crop){0});
+            fill_row(learner, train, (uint32_t)((i * (uint64_t)batches + b) * train->count / total),
+                     i, (sl_crop){0});
         sl_network_collect(&learner->network, learner->batch, x);
     }
 }
@@ -369,7 +398,8 @@ sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x) {
     if (net->statistics_count > 0)
         collect_statistics(learner, x);
     for (uint32_t first = 0; first < test->count; first += learner->evaluation_rows) {
-        uint32_t rest = test->count - first, rows = rest < learner->evaluation_rows ? rest : learner->evaluation_rows;
+        uint32_t rest = test->count - first,
+                 rows = rest < learner->evaluation_rows ? rest : learner->evaluation_rows;
         for (uint32_t i = 0; i < rows; i++)
             fill_row(learner, test, first + i, i, (sl_crop){0});
         loss += sl_network_score(net, rows, x, &correct);

@@ -11,7 +11,8 @@ static uint32_t largest(const float *z, uint32_t count) {
     return best;
 }
 
-/* -log softmax(z)[label]; exp(z - top) is left in z and its sum in *sum: no overflow whatever z is. */
+/* -log softmax(z)[label]; exp(z - top) is left in z and its sum in *sum: no overflow whatever z is.
+ */
 static double cross_entropy(float *z, uint32_t count, uint16_t label, float top, float *sum) {
     float at_label = z[label], total = 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -1,16 +1,21 @@
-/* lstm.c - a layer of long short-term memory (Hochreiter, Schmidhuber 1997, with the forget gate of Gers, Schmidhuber, Cummins 2000):
+/* lstm.c - a layer of long short-term memory (Hochreiter, Schmidhuber 1997, with the forget gate of
+ * Gers, Schmidhuber, Cummins 2000):
  *
- *     (i, f, g, o) = x_t W + h_{t-1} U + b,  then s(i), s(f), tanh(g), s(o), s the logistic function
+ *     (i, f, g, o) = x_t W + h_{t-1} U + b,  then s(i), s(f), tanh(g), s(o), s the logistic
+ *                                            function
  *     c_t = f c_{t-1} + i g,  h_t = o tanh(c_t),  h and c start at 0 with each sample
  *
- * The n columns of W, U and b for i come first, then those for f, g and o. Backward through all of a sample's positions, with a for the four before
- * their functions, dh_t from above and from t + 1, and m = tanh(c_t):
+ * The n columns of W, U and b for i come first, then those for f, g and o. Backward through all of
+ * a sample's positions, with a for the four before their functions, dh_t from above and from t + 1,
+ * and m = tanh(c_t):
  *
  *     dc_t = dh_t o (1 - m^2) + dc_{t+1} f_{t+1}
- *     da = (dc_t g i (1 - i),  dc_t c_{t-1} f (1 - f),  dc_t i (1 - g^2),  dh_t m o (1 - o)),  from above into t - 1: da U^T
+ *     da = (dc_t g i (1 - i),  dc_t c_{t-1} f (1 - f),  dc_t i (1 - g^2),  dh_t m o (1 - o)),  from
+ *                              above into t - 1: da U^T
  *
- * What belongs to W is one product over all positions of the batch. Only the products with U go step by step, a batch's rows at a time: U, or U^T, is
- * packed once a batch into panels of 16 columns, which many steps share, and tiles of sums stay in registers (tiles.h).
+ * What belongs to W is one product over all positions of the batch. Only the products with U go
+ * step by step, a batch's rows at a time: U, or U^T, is packed once a batch into panels of 16
+ * columns, which many steps share, and tiles of sums stay in registers (tiles.h).
  */
 #include "layer_cpu.h"
 
@@ -49,7 +54,11 @@ static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
 
 static lstm open_call(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
-    lstm m = {.rows = c->rows, .steps = l->in.width, .inputs = l->in.channels, .n = l->out.channels, .w = c->w};
+    lstm m = {.rows = c->rows,
+              .steps = l->in.width,
+              .inputs = l->in.channels,
+              .n = l->out.channels,
+              .w = c->w};
     size_t n = m.n, positions = (size_t)m.rows * m.steps;
     m.u = m.w + l->tensors[0];
     m.b = m.u + l->tensors[1];
@@ -92,8 +101,11 @@ static void pack_turned(float *panels, const float *u, uint32_t n) {
     }
 }
 
-/* One tile of y (rows, columns) from `depth` rows of a panel: y = x panel, or added. `height` and `width` of it are there. */
-KERNEL void multiply_tile(float *y, const float *x, const float *panel, uint32_t in, uint32_t columns, uint32_t depth, uint32_t height, uint32_t width, bool add) {
+/* One tile of y (rows, columns) from `depth` rows of a panel: y = x panel, or added. `height` and
+ * `width` of it are there. */
+KERNEL void multiply_tile(float *y, const float *x, const float *panel, uint32_t in,
+                          uint32_t columns, uint32_t depth, uint32_t height, uint32_t width,
+                          bool add) {
     size_t offsets[TILE];
     tile_sums sums;
     for (uint32_t i = 0; i < TILE; i++)
@@ -109,15 +121,17 @@ KERNEL void multiply_tile(float *y, const float *x, const float *panel, uint32_t
 }
 
 /* y (rows, columns) = x (rows, in) times the packed matrix (in, columns). */
-static void multiply(float *y, const float *x, const float *panels, uint32_t rows, uint32_t in, uint32_t columns) {
+static void multiply(float *y, const float *x, const float *panels, uint32_t rows, uint32_t in,
+                     uint32_t columns) {
     for (uint32_t first = 0; first < in; first += DEPTH) {
         uint32_t depth = in - first < DEPTH ? in - first : DEPTH;
         for (uint32_t column = 0; column < columns; column += PANEL) {
             const float *panel = panels + (size_t)column * in + (size_t)first * PANEL;
             uint32_t width = columns - column < PANEL ? columns - column : PANEL;
             for (uint32_t row = 0; row < rows; row += TILE)
-                multiply_tile(y + (size_t)row * columns + column, x + (size_t)row * in + first, panel, in, columns, depth, rows - row < TILE ? rows - row : TILE, width,
-                              first > 0);
+                multiply_tile(y + (size_t)row * columns + column, x + (size_t)row * in + first,
+                              panel, in, columns, depth, rows - row < TILE ? rows - row : TILE,
+                              width, first > 0);
         }
     }
 }
@@ -125,11 +139,15 @@ static void multiply(float *y, const float *x, const float *panels, uint32_t row
 /* ---- forward ---- */
 
 /* Channels k of one row: gates hold x W, sums h U. */
-KERNEL void advance(float *gates, const float *sums, const float *b, const float *c_before, float *c, float *h, uint32_t n, uint32_t width) {
+KERNEL void advance(float *gates, const float *sums, const float *b, const float *c_before,
+                    float *c, float *h, uint32_t n, uint32_t width) {
     lanes i = sigmoid_lanes(load_part(gates, width) + load_part(sums, width) + load_part(b, width));
-    lanes f = sigmoid_lanes(load_part(gates + n, width) + load_part(sums + n, width) + load_part(b + n, width));
-    lanes g = tanh_lanes(load_part(gates + 2 * n, width) + load_part(sums + 2 * n, width) + load_part(b + 2 * n, width));
-    lanes o = sigmoid_lanes(load_part(gates + 3 * n, width) + load_part(sums + 3 * n, width) + load_part(b + 3 * n, width));
+    lanes f = sigmoid_lanes(load_part(gates + n, width) + load_part(sums + n, width) +
+                            load_part(b + n, width));
+    lanes g = tanh_lanes(load_part(gates + 2 * n, width) + load_part(sums + 2 * n, width) +
+                         load_part(b + 2 * n, width));
+    lanes o = sigmoid_lanes(load_part(gates + 3 * n, width) + load_part(sums + 3 * n, width) +
+                            load_part(b + 3 * n, width));
     lanes cell = i * g;
     if (c_before != NULL)
         cell += f * load_part(c_before, width);
@@ -147,7 +165,9 @@ static void forward_step(const lstm *m, uint32_t t, float *out) {
         size_t at = ((size_t)row * m->steps + t) * n;
         const float *sums = m->sums + (size_t)row * 4 * n;
         for (uint32_t k = 0; k < n; k += LANES)
-            advance(m->gates + 4 * at + k, sums + k, m->b + k, t == 0 ? NULL : m->cells + at - n + k, m->cells + at + k, out + at + k, n, width_at(k, n));
+            advance(m->gates + 4 * at + k, sums + k, m->b + k,
+                    t == 0 ? NULL : m->cells + at - n + k, m->cells + at + k, out + at + k, n,
+                    width_at(k, n));
         memcpy(m->state + (size_t)row * n, out + at, n * sizeof *out);
         if (t + 1 < m->steps)
             memcpy(m->before + at + n, out + at, n * sizeof *out);
@@ -159,7 +179,8 @@ static void forward_step(const lstm *m, uint32_t t, float *out) {
 static void forward(const sl_layer_call *c) {
     lstm m = open_call(c);
     int positions = (int)(m.rows * m.steps), n = (int)m.n, inputs = (int)m.inputs;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, positions, 4 * n, inputs, 1, c->in, inputs, m.w, 4 * n, 0, m.gates, 4 * n);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, positions, 4 * n, inputs, 1, c->in,
+                inputs, m.w, 4 * n, 0, m.gates, 4 * n);
     memset(m.sums, 0, (size_t)m.rows * 4 * m.n * sizeof *m.sums);
     pack(m.panels, m.u, m.n);
     for (uint32_t t = 0; t < m.steps; t++) {
@@ -171,12 +192,15 @@ static void forward(const sl_layer_call *c) {
 
 /* ---- backward ---- */
 
-KERNEL void retreat(float *gates, float *sums, const float *c_before, const float *c, const float *d, const float *state, float *carry, uint32_t n, uint32_t width) {
-    lanes i = load_part(gates, width), f = load_part(gates + n, width), g = load_part(gates + 2 * n, width), o = load_part(gates + 3 * n, width);
+KERNEL void retreat(float *gates, float *sums, const float *c_before, const float *c,
+                    const float *d, const float *state, float *carry, uint32_t n, uint32_t width) {
+    lanes i = load_part(gates, width), f = load_part(gates + n, width),
+          g = load_part(gates + 2 * n, width), o = load_part(gates + 3 * n, width);
     lanes m = tanh_lanes(load_part(c, width)), dh = load_part(d, width) + load_part(state, width);
     lanes dc = dh * o * (1.0f - m * m) + load_part(carry, width);
     lanes before = c_before == NULL ? broadcast(0) : load_part(c_before, width);
-    lanes da[] = {dc * g * i * (1.0f - i), dc * before * f * (1.0f - f), dc * i * (1.0f - g * g), dh * m * o * (1.0f - o)};
+    lanes da[] = {dc * g * i * (1.0f - i), dc * before * f * (1.0f - f), dc * i * (1.0f - g * g),
+                  dh * m * o * (1.0f - o)};
     for (int part = 0; part < 4; part++) {
         store_part(gates + part * n, da[part], width);
         store_part(sums + part * n, da[part], width);
@@ -189,8 +213,9 @@ static void backward_step(const lstm *m, uint32_t t, const float *d_out, float *
     for (uint32_t row = 0; row < m->rows; row++) {
         size_t at = ((size_t)row * m->steps + t) * n, own = (size_t)row * n;
         for (uint32_t k = 0; k < n; k += LANES)
-            retreat(m->gates + 4 * at + k, m->sums + 4 * own + k, t == 0 ? NULL : m->cells + at - n + k, m->cells + at + k, d_out + at + k, m->state + own + k,
-                    m->carry + own + k, n, width_at(k, n));
+            retreat(m->gates + 4 * at + k, m->sums + 4 * own + k,
+                    t == 0 ? NULL : m->cells + at - n + k, m->cells + at + k, d_out + at + k,
+                    m->state + own + k, m->carry + own + k, n, width_at(k, n));
         for (uint32_t k = 0; k < 4 * n; k++)
             db[k] += m->sums[4 * own + k];
     }
@@ -208,10 +233,13 @@ static void backward(const sl_layer_call *c) {
         if (t > 1)
             multiply(m.state, m.sums, m.panels, m.rows, 4 * m.n, m.n);
     }
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inputs, 4 * n, positions, 1, c->in, inputs, m.gates, 4 * n, 0, dw, 4 * n);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, 4 * n, positions, 1, m.before, n, m.gates, 4 * n, 0, du, 4 * n);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inputs, 4 * n, positions, 1, c->in, inputs,
+                m.gates, 4 * n, 0, dw, 4 * n);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, 4 * n, positions, 1, m.before, n,
+                m.gates, 4 * n, 0, du, 4 * n);
     if (c->d_in != NULL)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, positions, inputs, 4 * n, 1, m.gates, 4 * n, m.w, 4 * n, c->add_in ? 1 : 0, c->d_in, inputs);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, positions, inputs, 4 * n, 1, m.gates,
+                    4 * n, m.w, 4 * n, c->add_in ? 1 : 0, c->d_in, inputs);
 }
 
 const sl_layer_ops SL_OPS(lstm) = {memory, forward, backward};

@@ -29,7 +29,8 @@ static void take_buffer(delta_plan *plan, uint32_t activation, size_t size) {
     plan->buffers[activation] = b;
 }
 
-/* Backwards: a layer's inputs get buffers while its output's is still in use; then that one is free. */
+/* Backwards: a layer's inputs get buffers while its output's is still in use; then that one is
+ * free. */
 static void plan_deltas(delta_plan *plan, const sl_network *net) {
     *plan = (delta_plan){0};
     for (size_t i = 0; i <= net->table.count; i++)
@@ -37,8 +38,11 @@ static void plan_deltas(delta_plan *plan, const sl_network *net) {
     for (size_t l = net->table.count; l > 0; l--) {
         const sl_layer *layer = &net->table.items[l - 1];
         take_buffer(plan, layer->input, ALIGNED(net->rows_max * sl_shape_size(layer->in)));
-        take_buffer(plan, layer->shortcut, ALIGNED(net->rows_max * sl_shape_size(sl_layers_shape(&net->table, layer->shortcut))));
-        if (plan->buffers[l] != NO_BUFFER) /* the last activation has none: it becomes its own gradient */
+        take_buffer(
+            plan, layer->shortcut,
+            ALIGNED(net->rows_max * sl_shape_size(sl_layers_shape(&net->table, layer->shortcut))));
+        if (plan->buffers[l] !=
+            NO_BUFFER) /* the last activation has none: it becomes its own gradient */
             plan->taken[plan->buffers[l]] = false;
     }
 }
@@ -55,7 +59,8 @@ static double *take_doubles(float *work, size_t *used, size_t count) {
 }
 
 static sl_layer_memory memory_of(const sl_network *net, size_t l) {
-    return net->backend->kinds[net->table.items[l].kind]->memory(&net->table.items[l], net->rows_max);
+    return net->backend->kinds[net->table.items[l].kind]->memory(&net->table.items[l],
+                                                                 net->rows_max);
 }
 
 /* Where everything lies, and how many floats that is; work NULL: counted only. */
@@ -63,7 +68,8 @@ static size_t lay_out(sl_network *net, const delta_plan *plan, float *work) {
     float *deltas[SL_LAYERS_MAX + 1];
     size_t used = 0, scratch = net->backend->loss_scratch(net->rows_max * net->positions);
     for (uint32_t i = 0; i <= net->table.count; i++)
-        net->activations[i] = take(work, &used, net->rows_max * sl_shape_size(sl_layers_shape(&net->table, i)));
+        net->activations[i] =
+            take(work, &used, net->rows_max * sl_shape_size(sl_layers_shape(&net->table, i)));
     for (size_t b = 0; b < plan->count; b++)
         deltas[b] = take(work, &used, plan->sizes[b]);
     for (size_t i = 0; i <= net->table.count; i++)
@@ -75,7 +81,8 @@ static size_t lay_out(sl_network *net, const delta_plan *plan, float *work) {
     }
     net->scratch = take(work, &used, scratch);
     net->result = take_doubles(work, &used, 2);
-    net->labels_there = (uint16_t *)(void *)take(work, &used, ((size_t)net->rows_max * net->positions + 1) / 2);
+    net->labels_there =
+        (uint16_t *)(void *)take(work, &used, ((size_t)net->rows_max * net->positions + 1) / 2);
     net->statistics = work + used;
     const size_t before = used;
     for (size_t l = 0; l < net->table.count; l++)
@@ -91,8 +98,10 @@ static bool open_input(sl_network *net) {
         net->labels = net->labels_there;
         return true;
     }
-    net->input = net->vec->allocate_host(net->rows_max * sl_shape_size(net->table.input) * sizeof *net->input);
-    net->labels = net->vec->allocate_host((size_t)net->rows_max * net->positions * sizeof *net->labels);
+    net->input = net->vec->allocate_host(net->rows_max * sl_shape_size(net->table.input) *
+                                         sizeof *net->input);
+    net->labels =
+        net->vec->allocate_host((size_t)net->rows_max * net->positions * sizeof *net->labels);
     net->taken = net->vec->flight->mark_open();
     return net->input != NULL && net->labels != NULL && net->taken != NULL;
 }
@@ -102,26 +111,37 @@ static int allocate_work(sl_network *net, sl_error *error) {
     plan_deltas(&plan, net);
     size_t floats = lay_out(net, &plan, NULL);
     if (floats > SL_NETWORK_WORK_MAX)
-        return sl_fail(error, SL_EINVAL, "model: a batch of %u needs %zu floats of working memory; at most %zu are allowed, use a smaller batch",
+        return sl_fail(error, SL_EINVAL,
+                       "model: a batch of %u needs %zu floats of working memory; at most %zu are "
+                       "allowed, use a smaller batch",
                        net->rows_max, floats, SL_NETWORK_WORK_MAX);
     net->work = net->vec->allocate(floats);
     if (net->work == NULL)
-        return sl_vec_no_memory(net->vec, error, "model: working memory for %u samples at a time", net->rows_max);
+        return sl_vec_no_memory(net->vec, error, "model: working memory for %u samples at a time",
+                                net->rows_max);
     lay_out(net, &plan, net->work);
-    return open_input(net) ? 0 : sl_fail(error, SL_ENOMEM, "model: out of host memory for a batch of %u", net->rows_max);
+    return open_input(net) ? 0
+                           : sl_fail(error, SL_ENOMEM,
+                                     "model: out of host memory for a batch of %u", net->rows_max);
 }
 
 size_t sl_network_row_floats(const sl_layers *table) {
     size_t floats = sl_shape_size(table->input);
     for (size_t l = 0; l < table->count; l++)
-        floats += sl_shape_size(table->items[l].out) + sl_layer_backend_cpu()->kinds[table->items[l].kind]->memory(&table->items[l], 1).saved;
+        floats +=
+            sl_shape_size(table->items[l].out) +
+            sl_layer_backend_cpu()->kinds[table->items[l].kind]->memory(&table->items[l], 1).saved;
     return floats;
 }
 
-int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *vec, uint32_t rows_max, sl_error *error) {
+int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *vec,
+                    uint32_t rows_max, sl_error *error) {
     assert(table->count > 0 && rows_max > 0);
     sl_shape end = sl_layers_shape(table, sl_layers_last(table));
-    sl_network net = {.table = *table, .vec = vec, .backend = vec->on_host ? sl_layer_backend_cpu() : vec->layers, .rows_max = rows_max};
+    sl_network net = {.table = *table,
+                      .vec = vec,
+                      .backend = vec->on_host ? sl_layer_backend_cpu() : vec->layers,
+                      .rows_max = rows_max};
     net.positions = end.height * end.width;
     net.classes = end.channels;
     int code = allocate_work(&net, error);
@@ -145,14 +165,16 @@ void sl_network_close(sl_network *network) {
 
 /* ---- passes ---- */
 
-static sl_layer_call call_of(const sl_network *net, size_t l, sl_pass pass, uint32_t rows, const float *x) {
+static sl_layer_call call_of(const sl_network *net, size_t l, sl_pass pass, uint32_t rows,
+                             const float *x) {
     const sl_layer *layer = &net->table.items[l];
     return (sl_layer_call){.layer = layer,
                            .pass = pass,
                            .rows = rows,
                            .w = x + layer->offset,
                            .in = net->activations[layer->input],
-                           .shortcut = layer->shortcut != 0 ? net->activations[layer->shortcut] : NULL,
+                           .shortcut =
+                               layer->shortcut != 0 ? net->activations[layer->shortcut] : NULL,
                            .shortcut_shape = sl_layers_shape(&net->table, layer->shortcut),
                            .out = net->activations[l + 1],
                            .saved = net->saved[l],
@@ -162,8 +184,10 @@ static sl_layer_call call_of(const sl_network *net, size_t l, sl_pass pass, uint
 
 /* To the device. */
 static void send_batch(sl_network *net, uint32_t rows) {
-    net->vec->copy_in_later(net->activations[0], net->input, rows * sl_shape_size(net->table.input) * sizeof *net->input);
-    net->vec->copy_in_later(net->labels_there, net->labels, (size_t)rows * net->positions * sizeof *net->labels);
+    net->vec->copy_in_later(net->activations[0], net->input,
+                            rows * sl_shape_size(net->table.input) * sizeof *net->input);
+    net->vec->copy_in_later(net->labels_there, net->labels,
+                            (size_t)rows * net->positions * sizeof *net->labels);
     net->vec->flight->mark_set(net->taken);
 }
 
@@ -181,8 +205,13 @@ static float *forward(sl_network *net, sl_pass pass, uint32_t rows, const float 
 
 /* Into net->result, from the outputs z. */
 static void find_loss(sl_network *net, float *z, uint32_t rows, bool gradient) {
-    net->backend->loss(&(sl_loss_call){.z = z, .labels = net->labels_there, .rows = rows * net->positions, .classes = net->classes, .gradient = gradient,
-                                       .result = net->result, .scratch = net->scratch});
+    net->backend->loss(&(sl_loss_call){.z = z,
+                                       .labels = net->labels_there,
+                                       .rows = rows * net->positions,
+                                       .classes = net->classes,
+                                       .gradient = gradient,
+                                       .result = net->result,
+                                       .scratch = net->scratch});
 }
 
 /* A device that has failed leaves NaN. */

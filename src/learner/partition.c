@@ -156,8 +156,8 @@ static int compare_speakers(const void *a, const void *b) {
     return x->group < y->group ? -1 : 1;
 }
 
-/* Those with most text first, one to each node in turn, then back again from the last node: each node gets about as much, and every speaker is
- * on one node. */
+/* Those with most text first, one to each node in turn, then back again from the last node: each
+ * node gets about as much, and every speaker is on one node. */
 static int deal_speakers(dealing *d, const sl_samples *samples, uint32_t nodes, sl_error *error) {
     uint32_t usable = 0, groups = samples->group_count;
     speaker *speakers = malloc(groups * sizeof *speakers);
@@ -168,15 +168,19 @@ static int deal_speakers(dealing *d, const sl_samples *samples, uint32_t nodes, 
             speakers[usable++] = (speaker){g, d->starts[g + 1] - d->starts[g]};
     qsort(speakers, usable, sizeof *speakers, compare_speakers);
     for (uint32_t i = 0; i < usable; i++) {
-        uint32_t turn = i / nodes, place = i % nodes, node = turn % 2 == 0 ? place : nodes - 1 - place, g = speakers[i].group;
+        uint32_t turn = i / nodes, place = i % nodes,
+                 node = turn % 2 == 0 ? place : nodes - 1 - place, g = speakers[i].group;
         for (uint32_t k = d->starts[g]; k < d->starts[g + 1]; k++)
             d->owners[d->sorted[k]] = node;
     }
     free(speakers);
     if (usable >= nodes)
         return 0;
-    return sl_fail(error, SL_EINVAL, "data.partition.name: speakers gives every node a speaker of its own, but the text has %u speakers with a whole sample and "
-                   "the topology %u nodes; use fewer nodes, or a smaller data.sequence", usable, nodes);
+    return sl_fail(error, SL_EINVAL,
+                   "data.partition.name: speakers gives every node a speaker of its own, but the "
+                   "text has %u speakers with a whole sample and "
+                   "the topology %u nodes; use fewer nodes, or a smaller data.sequence",
+                   usable, nodes);
 }
 
 static int deal(dealing *d, const sl_data_config *config, const sl_samples *samples, uint32_t nodes,
@@ -195,7 +199,8 @@ static int deal(dealing *d, const sl_data_config *config, const sl_samples *samp
     case SL_PARTITION_SPEAKERS:
         return deal_speakers(d, samples, nodes, error);
     }
-    return sl_fail(error, SL_EINVAL, "data.partition.name is %d, which is no partition", (int)config->partition);
+    return sl_fail(error, SL_EINVAL, "data.partition.name is %d, which is no partition",
+                   (int)config->partition);
 }
 
 /* Owners into members and starts: a counting sort by node. */
@@ -211,10 +216,13 @@ static void group(sl_partition *p, const dealing *d, uint32_t samples) {
     p->starts[0] = 0;
 }
 
-static int check(const sl_data_config *config, const sl_samples *table, uint32_t nodes, sl_error *error) {
+static int check(const sl_data_config *config, const sl_samples *table, uint32_t nodes,
+                 sl_error *error) {
     uint32_t samples = table->count;
     if (config->partition == SL_PARTITION_SPEAKERS && !table->speakers)
-        return sl_fail(error, SL_EINVAL, "data.partition.name: speakers needs a text (data.name text) of which most blocks, separated by an empty line, start with a "
+        return sl_fail(error, SL_EINVAL,
+                       "data.partition.name: speakers needs a text (data.name text) of which most "
+                       "blocks, separated by an empty line, start with a "
                        "line NAME:; this data has none, use iid, shards or dirichlet");
     if (samples < nodes)
         return sl_fail(error, SL_EINVAL,
@@ -265,7 +273,7 @@ int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_
         sl_partition_close(&p);
         if (code == SL_ENOMEM)
             sl_fail(error, code, "data.partition: %s for %u samples and %u nodes",
-                sl_error_meaning(code), samples->count, nodes);
+                    sl_error_meaning(code), samples->count, nodes);
     }
     free(d.owners);
     free(d.items);

@@ -1,18 +1,20 @@
 /* pool.c - the largest, or the mean, of each window, channel by channel.
  *
- * The gradient of a largest number goes to the first of those equal to it, row by row. Eight channels are taken at a time; where
- * fewer are left, the vectors reach into the next pixel, which is written later (y) or gets zeros added (d_in). The last pixel
- * of a batch has none after it and is taken number by number.
+ * The gradient of a largest number goes to the first of those equal to it, row by row. Eight
+ * channels are taken at a time; where fewer are left, the vectors reach into the next pixel, which
+ * is written later (y) or gets zeros added (d_in). The last pixel of a batch has none after it and
+ * is taken number by number.
  */
 #include "layer_cpu.h"
 
 #include "simd.h"
 
-/* One window, at the first of the channels looked at: `x` and `d_in` at its first pixel, `y` and `d_out` at its output. */
+/* One window, at the first of the channels looked at: `x` and `d_in` at its first pixel, `y` and
+ * `d_out` at its output. */
 typedef struct window {
     const float *x;
     float *y, *d_in, *d_out;
-    size_t line;      /* floats from one row of the image to the next */
+    size_t line;       /* floats from one row of the image to the next */
     uint32_t channels; /* floats from one pixel to the next */
     uint32_t height, width;
     uint32_t count;   /* of the channels looked at, at most LANES */
@@ -46,16 +48,22 @@ KERNEL void visit_windows(const sl_layer_call *c, visit *visitor) {
     const sl_layer *l = c->layer;
     bool whole = l->window == 0; /* the window is the image */
     size_t line = (size_t)l->in.width * l->in.channels, image = sl_shape_size(l->in), to = 0;
-    window w = {.line = line, .channels = l->in.channels, .height = whole ? l->in.height : l->window, .width = whole ? l->in.width : l->window};
+    window w = {.line = line,
+                .channels = l->in.channels,
+                .height = whole ? l->in.height : l->window,
+                .width = whole ? l->in.width : l->window};
     for (uint32_t row = 0; row < c->rows; row++)
         for (uint32_t y = 0; y < l->out.height; y++)
             for (uint32_t x = 0; x < l->out.width; x++, to += w.channels) {
-                size_t from = row * image + (size_t)y * l->stride * line + (size_t)x * l->stride * w.channels;
+                size_t from =
+                    row * image + (size_t)y * l->stride * line + (size_t)x * l->stride * w.channels;
                 w.x = c->in + from;
                 w.y = c->out + to;
                 w.d_in = c->d_in == NULL ? NULL : c->d_in + from;
                 w.d_out = c->d_out == NULL ? NULL : c->d_out + to;
-                visit_channels(w, row + 1 == c->rows && y + 1 == l->out.height && x + 1 == l->out.width, visitor);
+                visit_channels(
+                    w, row + 1 == c->rows && y + 1 == l->out.height && x + 1 == l->out.width,
+                    visitor);
             }
 }
 
@@ -64,13 +72,15 @@ KERNEL void find_largest(const window *w) {
     for (uint32_t i = 0; i < w->height; i++)
         for (uint32_t j = 0; j < w->width; j++) {
             lanes x = load_part(w->x + i * w->line + j * w->channels, w->touched);
-            best = choose((x <= best) | (best != best), best, x); /* a NaN stays, so that divergence shows */
+            best = choose((x <= best) | (best != best), best,
+                          x); /* a NaN stays, so that divergence shows */
         }
     store_part(w->y, best, w->touched);
 }
 
 KERNEL void give_to_largest(const window *w) {
-    lanes y = load_part(w->y, w->touched), rest = (lanes)((lanes_mask)load_part(w->d_out, w->touched) & first_lanes(w->count));
+    lanes y = load_part(w->y, w->touched),
+          rest = (lanes)((lanes_mask)load_part(w->d_out, w->touched) & first_lanes(w->count));
     for (uint32_t i = 0; i < w->height; i++)
         for (uint32_t j = 0; j < w->width; j++) {
             size_t at = i * w->line + j * w->channels;
@@ -89,7 +99,8 @@ KERNEL void take_mean(const window *w) {
 }
 
 KERNEL void give_to_all(const window *w) {
-    lanes d = (lanes)((lanes_mask)load_part(w->d_out, w->touched) & first_lanes(w->count)) * (1.0f / ((float)w->height * (float)w->width));
+    lanes d = (lanes)((lanes_mask)load_part(w->d_out, w->touched) & first_lanes(w->count)) *
+              (1.0f / ((float)w->height * (float)w->width));
     for (uint32_t i = 0; i < w->height; i++)
         for (uint32_t j = 0; j < w->width; j++) {
             size_t at = i * w->line + j * w->channels;

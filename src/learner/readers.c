@@ -23,8 +23,11 @@ static void standardise(sl_samples *samples) {
 }
 
 int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
-    if (config->standardise == SL_SWITCH_ON && (config->kind == SL_DATA_LIBSVM || config->kind == SL_DATA_TEXT))
-        return sl_fail(error, SL_EINVAL, "data.standardise: true needs pixels; %s taken as they are", config->kind == SL_DATA_TEXT ? "characters are" : "libsvm's numbers are");
+    if (config->standardise == SL_SWITCH_ON &&
+        (config->kind == SL_DATA_LIBSVM || config->kind == SL_DATA_TEXT))
+        return sl_fail(error, SL_EINVAL,
+                       "data.standardise: true needs pixels; %s taken as they are",
+                       config->kind == SL_DATA_TEXT ? "characters are" : "libsvm's numbers are");
     int code = read_data(out, config, seed, error);
     if (code == 0 && config->standardise == SL_SWITCH_ON) {
         standardise(&out->train);

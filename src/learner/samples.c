@@ -27,14 +27,18 @@ int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, u
         return sl_fail(error, SL_EFILE, "%s: has %llu numbers a sample; allowed are 1 to %u", where,
                        (unsigned long long)features, SL_FEATURES_MAX);
     bool bytes_each = kind != SL_SAMPLES_VALUES;
-    size_t bytes = (size_t)(count * features) * (bytes_each ? 1 : sizeof(float)), positions = kind == SL_SAMPLES_CODES ? (size_t)features : 1;
+    size_t bytes = (size_t)(count * features) * (bytes_each ? 1 : sizeof(float)),
+           positions = kind == SL_SAMPLES_CODES ? (size_t)features : 1;
     if (bytes > SL_SAMPLES_BYTES_MAX)
         return sl_fail(error, SL_EFILE,
                        "%s: %llu samples of %llu numbers need %zu bytes; at most %zu are allowed: "
                        "take fewer (data.train_samples)",
                        where, (unsigned long long)count, (unsigned long long)features, bytes,
                        SL_SAMPLES_BYTES_MAX);
-    sl_samples s = {.count = (uint32_t)count, .features = (uint32_t)features, .positions = (uint32_t)positions, .channels = 1};
+    sl_samples s = {.count = (uint32_t)count,
+                    .features = (uint32_t)features,
+                    .positions = (uint32_t)positions,
+                    .channels = 1};
     for (int c = 0; c < SL_CHANNELS_MAX; c++)
         s.scale[c] = s.deviation[c] = 1;
     void *table = calloc(bytes, 1);
@@ -62,7 +66,8 @@ void sl_samples_free(sl_samples *samples) {
 }
 
 /* Each operation rounded on its own: every processor gives the same bits. */
-FOR_EACH_CPU static void convert(float *x, const uint8_t *pixels, size_t count, float mean, float scale) {
+FOR_EACH_CPU static void convert(float *x, const uint8_t *pixels, size_t count, float mean,
+                                 float scale) {
     for (size_t i = 0; i < count; i++)
         x[i] = ((float)pixels[i] * (1.0f / 255.0f) - mean) * scale;
 }
@@ -118,5 +123,6 @@ uint64_t sl_samples_hash(uint64_t hash, const sl_samples *samples) {
         hash = sl_hash(hash, samples->values, numbers * sizeof(float));
     if (samples->groups != NULL)
         hash = sl_hash(hash, samples->groups, samples->count * sizeof *samples->groups);
-    return sl_hash(hash, samples->labels, (size_t)samples->count * samples->positions * sizeof *samples->labels);
+    return sl_hash(hash, samples->labels,
+                   (size_t)samples->count * samples->positions * sizeof *samples->labels);
 }

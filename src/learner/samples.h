@@ -1,11 +1,12 @@
-/* samples.h - a table of labelled samples in memory: bytes for images and characters, floats for anything else.
+/* samples.h - a table of labelled samples in memory: bytes for images and characters, floats for
+ * anything else.
  *
  * Images stay uint8 (a quarter of the memory and of the traffic) and become numbers while a batch
  * is gathered: value = (pixel/255 - mean of its channel) * scale, fixed constants of the data set.
  * Centred inputs let plain SGD take larger steps.
  *
- * A stretch of text has a label for each of its characters: the one that follows. Partitions that go by label go by
- * the sample's group instead.
+ * A stretch of text has a label for each of its characters: the one that follows. Partitions that
+ * go by label go by the sample's group instead.
  */
 #ifndef SL_LEARNER_SAMPLES_H
 #define SL_LEARNER_SAMPLES_H
@@ -24,21 +25,26 @@
 
 typedef struct sl_samples {
     uint32_t count, features, classes;
-    uint8_t *pixels;   /* (count, features), or NULL */
-    float *values;     /* (count, features), or NULL */
-    uint8_t *codes;    /* (count, features) characters, or NULL */
+    uint8_t *pixels;    /* (count, features), or NULL */
+    float *values;      /* (count, features), or NULL */
+    uint8_t *codes;     /* (count, features) characters, or NULL */
     uint32_t positions; /* labels of a sample: features of a text, else 1 */
-    uint16_t *labels;  /* (count, positions), each < classes */
-    uint32_t *groups;  /* text: (count) where in it a sample comes from, each < group_count; else NULL */
+    uint16_t *labels;   /* (count, positions), each < classes */
+    uint32_t
+        *groups; /* text: (count) where in it a sample comes from, each < group_count; else NULL */
     uint32_t group_count;
-    bool speakers; /* groups are who speaks, not just where */
-    uint32_t channels; /* pixels: features/channels consecutive pixels each */
+    bool speakers;          /* groups are who speaks, not just where */
+    uint32_t channels;      /* pixels: features/channels consecutive pixels each */
     uint32_t height, width; /* of an image, rows of pixels in each channel; 0: no image */
     float mean[SL_CHANNELS_MAX], deviation[SL_CHANNELS_MAX]; /* of the whole data set, by channel */
-    float scale[SL_CHANNELS_MAX]; /* 1, or 1/deviation */
+    float scale[SL_CHANNELS_MAX];                            /* 1, or 1/deviation */
 } sl_samples;
 
-typedef enum sl_samples_kind { SL_SAMPLES_PIXELS, SL_SAMPLES_VALUES, SL_SAMPLES_CODES } sl_samples_kind;
+typedef enum sl_samples_kind {
+    SL_SAMPLES_PIXELS,
+    SL_SAMPLES_VALUES,
+    SL_SAMPLES_CODES
+} sl_samples_kind;
 
 /* An empty table of `count` x `features`, values zeroed. `where` names the source in errors. */
 int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, uint64_t features,

@@ -1,9 +1,10 @@
 /* simd.h - eight floats at a time in plain C, for the layers' kernels.
  *
- * GNU C's vectors: the compiler turns them into what the processor has. Files that include this are built with contraction,
- * and for more than one level of processor (meson.build, layer_cpu.h); a product and a sum become one instruction where
- * there is one. Sums run in a fixed order, whatever the rows of a batch or the place of a vector:
- * processors with fused multiply-add give the same bits, those without others.
+ * GNU C's vectors: the compiler turns them into what the processor has. Files that include this are
+ * built with contraction, and for more than one level of processor (meson.build, layer_cpu.h); a
+ * product and a sum become one instruction where there is one. Sums run in a fixed order, whatever
+ * the rows of a batch or the place of a vector: processors with fused multiply-add give the same
+ * bits, those without others.
  */
 #ifndef SL_LEARNER_SIMD_H
 #define SL_LEARNER_SIMD_H

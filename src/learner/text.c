@@ -1,11 +1,14 @@
 /* text.c - the characters of any file, each to be predicted from those before it.
  *
- * A character is a byte, its code the place among the bytes that occur, in rising order. Where at least half of the file's blocks (runs of
- * lines between empty lines) start with a line "NAME:", the text has speakers, as Shakespeare's plays have: all that one says is strung together,
- * without the name's lines, and is one source (Caldas et al. 2018, LEAF). Other texts are cut into up to STRETCHES sources of equal length.
+ * A character is a byte, its code the place among the bytes that occur, in rising order. Where at
+ * least half of the file's blocks (runs of lines between empty lines) start with a line "NAME:",
+ * the text has speakers, as Shakespeare's plays have: all that one says is strung together, without
+ * the name's lines, and is one source (Caldas et al. 2018, LEAF). Other texts are cut into up to
+ * STRETCHES sources of equal length.
  *
- * A sample is `sequence` characters of one source, its labels the same shifted by one; samples follow each other without overlap. The last tenth of
- * each source's samples is held out, so that training and held-out samples are the same however the former are dealt to nodes.
+ * A sample is `sequence` characters of one source, its labels the same shifted by one; samples
+ * follow each other without overlap. The last tenth of each source's samples is held out, so that
+ * training and held-out samples are the same however the former are dealt to nodes.
  */
 #include "data.h"
 
@@ -20,7 +23,7 @@
 /* A block of a file with speakers; `source` is set once the speakers are known. */
 typedef struct block {
     const uint8_t *name;
-    size_t name_size; /* 0: it has no name, and belongs to the speaker before */
+    size_t name_size;   /* 0: it has no name, and belongs to the speaker before */
     size_t first, size; /* its text behind the name's line, with the empty line at its end */
     uint32_t source;
 } block;
@@ -45,7 +48,8 @@ static void text_free(text *t) {
 }
 
 static int out_of_memory(const sl_bytes *file, sl_error *error) {
-    return sl_fail(error, SL_ENOMEM, "%s: out of memory for %zu characters", file->name, file->size);
+    return sl_fail(error, SL_ENOMEM, "%s: out of memory for %zu characters", file->name,
+                   file->size);
 }
 
 /* ---- speakers ---- */
@@ -93,10 +97,12 @@ static int compare_blocks(const void *a, const void *b) {
 }
 
 static bool same_name(const block *a, const block *b) {
-    return a->name_size == b->name_size && (a->name_size == 0 || memcmp(a->name, b->name, a->name_size) == 0);
+    return a->name_size == b->name_size &&
+           (a->name_size == 0 || memcmp(a->name, b->name, a->name_size) == 0);
 }
 
-/* Which source each block belongs to; sources are numbered by name. Their number, 0: out of memory. */
+/* Which source each block belongs to; sources are numbered by name. Their number, 0: out of memory.
+ */
 static uint32_t number_speakers(block *blocks, size_t count) {
     const block **sorted = malloc(count * sizeof(block *));
     uint32_t sources = 0;
@@ -119,7 +125,8 @@ static uint32_t number_speakers(block *blocks, size_t count) {
 }
 
 /* The blocks' text, source after source, still as bytes. */
-static int string_together(text *t, const sl_bytes *file, const block *blocks, size_t count, sl_error *error) {
+static int string_together(text *t, const sl_bytes *file, const block *blocks, size_t count,
+                           sl_error *error) {
     t->sources = calloc(t->source_count, sizeof *t->sources);
     t->codes = malloc(file->size);
     if (t->sources == NULL || t->codes == NULL)
@@ -146,14 +153,16 @@ static int split_speakers(text *t, const sl_bytes *file, size_t count, sl_error 
         return out_of_memory(file, error);
     find_blocks(file, blocks, &named);
     t->source_count = number_speakers(blocks, count);
-    int code = t->source_count > 0 ? string_together(t, file, blocks, count, error) : out_of_memory(file, error);
+    int code = t->source_count > 0 ? string_together(t, file, blocks, count, error)
+                                   : out_of_memory(file, error);
     free(blocks);
     return code;
 }
 
 /* ---- other texts ---- */
 
-/* As many sources as leave each something to hold out; a sample's last label is the first character of the next. */
+/* As many sources as leave each something to hold out; a sample's last label is the first character
+ * of the next. */
 static int split_evenly(text *t, const sl_bytes *file, uint32_t sequence, sl_error *error) {
     size_t samples = (file->size - 1) / sequence, most = samples / HELD_OUT_PART;
     t->source_count = most > STRETCHES ? STRETCHES : most < 1 ? 1 : (uint32_t)most;
@@ -182,7 +191,10 @@ static int encode(text *t, const sl_bytes *file, sl_error *error) {
         if (occurs[byte])
             codes[byte] = (uint8_t)t->classes++;
     if (t->classes < 2)
-        return sl_fail(error, SL_EFILE, "%s: has only one character, 0x%02x, over and over; there is nothing to learn", file->name, file->data[0]);
+        return sl_fail(
+            error, SL_EFILE,
+            "%s: has only one character, 0x%02x, over and over; there is nothing to learn",
+            file->name, file->data[0]);
     for (size_t i = 0; i < t->size; i++)
         t->codes[i] = codes[t->codes[i]];
     return 0;
@@ -210,13 +222,15 @@ static void add_sample(sl_samples *samples, uint32_t row, const uint8_t *codes, 
 }
 
 /* Where fewer samples are wanted than there are, they are taken evenly from all. */
-static int cut(sl_samples *out, const text *t, const char *name, const sl_data_config *config, bool held_out, sl_error *error) {
+static int cut(sl_samples *out, const text *t, const char *name, const sl_data_config *config,
+               bool held_out, sl_error *error) {
     uint64_t available = 0, seen = 0;
     uint32_t count, row = 0;
     size_t first;
     for (uint32_t s = 0; s < t->source_count; s++)
         available += part_of(&t->sources[s], config->sequence, held_out, &first);
-    int code = sl_data_count(&count, held_out ? config->test_samples : config->train_samples, available, held_out ? "test_samples" : "train_samples", name, error);
+    int code = sl_data_count(&count, held_out ? config->test_samples : config->train_samples,
+                             available, held_out ? "test_samples" : "train_samples", name, error);
     if (code == 0)
         code = sl_samples_allocate(out, SL_SAMPLES_CODES, count, config->sequence, name, error);
     if (code != 0)
@@ -241,19 +255,25 @@ static int check_length(const text *t, const sl_bytes *file, uint32_t sequence, 
     }
     if (longest >= HELD_OUT_PART)
         return 0;
-    return sl_fail(error, SL_EFILE, "%s: %s %zu samples of data.sequence %u characters; at least %d are needed, of which one is held out: a longer text, or a smaller data.sequence",
-                   file->name, t->speakers ? "no speaker has more than" : "has only", longest, sequence, HELD_OUT_PART);
+    return sl_fail(error, SL_EFILE,
+                   "%s: %s %zu samples of data.sequence %u characters; at least %d are needed, of "
+                   "which one is held out: a longer text, or a smaller data.sequence",
+                   file->name, t->speakers ? "no speaker has more than" : "has only", longest,
+                   sequence, HELD_OUT_PART);
 }
 
-int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config, sl_error *error) {
+int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config,
+                  sl_error *error) {
     if (config->sequence < 1)
         return sl_fail(error, SL_EINVAL, "data.sequence is 0; it must be at least 1");
     if (file->size == 0)
-        return sl_fail(error, SL_EFILE, "%s: is empty; a text has at least a few hundred characters", file->name);
+        return sl_fail(error, SL_EFILE,
+                       "%s: is empty; a text has at least a few hundred characters", file->name);
     size_t named, blocks = find_blocks(file, NULL, &named);
     text t = {.speakers = named >= 2 && named >= blocks - named};
     sl_data data = {0};
-    int code = t.speakers ? split_speakers(&t, file, blocks, error) : split_evenly(&t, file, config->sequence, error);
+    int code = t.speakers ? split_speakers(&t, file, blocks, error)
+                          : split_evenly(&t, file, config->sequence, error);
     if (code == 0)
         code = encode(&t, file, error);
     if (code == 0)

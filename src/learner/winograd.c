@@ -1,11 +1,13 @@
 /* winograd.c - 3x3 convolutions by F(4x4, 3x3); see winograd.h.
  *
- *     Y = A^T [ (G g G^T) * (B^T d B) ] A        6x6 inputs d, 3x3 weights g, 4x4 outputs Y; * number by number
+ *     Y = A^T [ (G g G^T) * (B^T d B) ] A        6x6 inputs d, 3x3 weights g, 4x4 outputs Y; *
+ *                                                number by number
  *     dg = G^T [ (B^T d B) * (A dY A^T) ] G      summed over all tiles
  *
- * B^T, G and A^T (for the points 0, 1, -1, 2, -2, infinity) are written out below, each applied to a column of vectors. Tiles
- * are taken BLOCK at a time over all images, in order. Transformed numbers lie (36, tiles, channels): 36 matrices, each
- * at a distance that spreads them over the sets of L1.
+ * B^T, G and A^T (for the points 0, 1, -1, 2, -2, infinity) are written out below, each applied to
+ * a column of vectors. Tiles are taken BLOCK at a time over all images, in order. Transformed
+ * numbers lie (36, tiles, channels): 36 matrices, each at a distance that spreads them over the
+ * sets of L1.
  */
 #include "winograd.h"
 
@@ -16,7 +18,8 @@ enum { OUT = 4, IN = 6, POINTS = IN * IN, TAPS = 9, BLOCK = 24 };
 /* ---- the transforms of one column ---- */
 
 KERNEL void input_column(lanes v[IN], const lanes d[IN]) { /* B^T */
-    lanes even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1], near = d[4] - d[2], twice = 2 * (d[3] - d[1]);
+    lanes even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1], near = d[4] - d[2],
+          twice = 2 * (d[3] - d[1]);
     v[0] = 4 * d[0] - 5 * d[2] + d[4];
     v[1] = even + odd;
     v[2] = even - odd;
@@ -26,7 +29,8 @@ KERNEL void input_column(lanes v[IN], const lanes d[IN]) { /* B^T */
 }
 
 KERNEL void output_column(lanes y[OUT], const lanes m[IN]) { /* A^T */
-    lanes sum1 = m[1] + m[2], sum2 = m[3] + m[4], difference1 = m[1] - m[2], difference2 = m[3] - m[4];
+    lanes sum1 = m[1] + m[2], sum2 = m[3] + m[4], difference1 = m[1] - m[2],
+          difference2 = m[3] - m[4];
     y[0] = m[0] + sum1 + sum2;
     y[1] = difference1 + 2 * difference2;
     y[2] = sum1 + 4 * sum2;
@@ -34,7 +38,8 @@ KERNEL void output_column(lanes y[OUT], const lanes m[IN]) { /* A^T */
 }
 
 KERNEL void spread_column(lanes n[IN], const lanes y[OUT]) { /* A */
-    lanes even1 = y[0] + y[2], odd1 = y[1] + y[3], even2 = y[0] + 4 * y[2], odd2 = 2 * y[1] + 8 * y[3];
+    lanes even1 = y[0] + y[2], odd1 = y[1] + y[3], even2 = y[0] + 4 * y[2],
+          odd2 = 2 * y[1] + 8 * y[3];
     n[0] = y[0];
     n[1] = even1 + odd1;
     n[2] = even1 - odd1;
@@ -44,7 +49,8 @@ KERNEL void spread_column(lanes n[IN], const lanes y[OUT]) { /* A */
 }
 
 KERNEL void weight_column(lanes u[IN], const lanes g[3]) { /* G */
-    lanes outer = (g[0] + g[2]) * (-1.0f / 6), inner = g[1] * (1.0f / 6), far = g[0] * (1.0f / 24) + g[2] * (1.0f / 6), half = g[1] * (1.0f / 12);
+    lanes outer = (g[0] + g[2]) * (-1.0f / 6), inner = g[1] * (1.0f / 6),
+          far = g[0] * (1.0f / 24) + g[2] * (1.0f / 6), half = g[1] * (1.0f / 12);
     u[0] = g[0] * 0.25f;
     u[1] = outer - inner;
     u[2] = outer + inner;
@@ -68,7 +74,8 @@ typedef struct images {
 } images;
 
 static images images_of(uint32_t rows, sl_shape s) {
-    return (images){rows, s.height, s.width, s.channels, (s.height + OUT - 1) / OUT, (s.width + OUT - 1) / OUT};
+    return (images){
+        rows, s.height, s.width, s.channels, (s.height + OUT - 1) / OUT, (s.width + OUT - 1) / OUT};
 }
 
 static size_t tiles_of(const images *s) {
@@ -80,14 +87,20 @@ static size_t matrix_size(uint32_t channels) {
     return (size_t)BLOCK * channels + 16;
 }
 
-/* Offsets of the side x side pixels that begin `before` pixels up and left of tile `tile`; outside the image: SIZE_MAX. */
-static inline void find_pixels(size_t *offsets, const images *s, size_t tile, int64_t side, int64_t before) {
-    size_t in_image = tile % ((size_t)s->tiles_high * s->tiles_wide), image = tile / ((size_t)s->tiles_high * s->tiles_wide);
-    int64_t top = (int64_t)(in_image / s->tiles_wide) * OUT - before, left = (int64_t)(in_image % s->tiles_wide) * OUT - before;
+/* Offsets of the side x side pixels that begin `before` pixels up and left of tile `tile`; outside
+ * the image: SIZE_MAX. */
+static inline void find_pixels(size_t *offsets, const images *s, size_t tile, int64_t side,
+                               int64_t before) {
+    size_t in_image = tile % ((size_t)s->tiles_high * s->tiles_wide),
+           image = tile / ((size_t)s->tiles_high * s->tiles_wide);
+    int64_t top = (int64_t)(in_image / s->tiles_wide) * OUT - before,
+            left = (int64_t)(in_image % s->tiles_wide) * OUT - before;
     for (int64_t y = top; y < top + side; y++)
         for (int64_t x = left; x < left + side; x++, offsets++) {
             bool inside = y >= 0 && x >= 0 && y < s->height && x < s->width;
-            *offsets = inside ? ((image * s->height + (size_t)y) * s->width + (size_t)x) * s->channels : SIZE_MAX;
+            *offsets = inside
+                           ? ((image * s->height + (size_t)y) * s->width + (size_t)x) * s->channels
+                           : SIZE_MAX;
         }
 }
 
@@ -98,7 +111,8 @@ KERNEL lanes load_pixel(const float *x, size_t offset, uint32_t channel) {
 /* ---- whole blocks of tiles ---- */
 
 /* v (36, count, channels) = B^T d B */
-static void transform_inputs(float *v, const float *x, const images *s, size_t first, size_t count) {
+static void transform_inputs(float *v, const float *x, const images *s, size_t first,
+                             size_t count) {
     size_t step = matrix_size(s->channels);
     for (size_t t = 0; t < count; t++) {
         size_t offsets[POINTS];
@@ -150,7 +164,8 @@ static void spread_outputs(float *n, const float *d, const images *s, size_t fir
 }
 
 /* y = A^T m A, or added; m (36, count, channels) */
-static void transform_outputs(float *y, const float *m, const images *s, size_t first, size_t count, bool add) {
+static void transform_outputs(float *y, const float *m, const images *s, size_t first, size_t count,
+                              bool add) {
     size_t step = matrix_size(s->channels);
     for (size_t t = 0; t < count; t++) {
         size_t offsets[OUT * OUT];
@@ -179,13 +194,16 @@ static void transform_outputs(float *y, const float *m, const images *s, size_t 
 }
 
 /* m (36, count, outputs) = v (36, count, channels) u; u (36, outputs/16, channels, 16) */
-static void multiply(float *m, const float *v, const float *u, size_t count, uint32_t channels, uint32_t outputs) {
+static void multiply(float *m, const float *v, const float *u, size_t count, uint32_t channels,
+                     uint32_t outputs) {
     size_t offsets[TILE];
     for (size_t i = 0; i < TILE; i++)
         offsets[i] = i * channels;
-    for (int point = 0; point < POINTS; point++, v += matrix_size(channels), m += matrix_size(outputs))
+    for (int point = 0; point < POINTS;
+         point++, v += matrix_size(channels), m += matrix_size(outputs))
         for (uint32_t k = 0; k < outputs; k += PANEL, u += (size_t)channels * PANEL)
-            for (size_t t = 0; t < count; t += TILE) { /* BLOCK is a multiple: rows beyond `count` are there, and nobody looks at them */
+            for (size_t t = 0; t < count; t += TILE) { /* BLOCK is a multiple: rows beyond `count`
+                                                          are there, and nobody looks at them */
                 tile_sums sums;
                 tile_clear(sums);
                 tile_product(sums, v + t * channels, offsets, u, channels, TILE, 2);
@@ -197,7 +215,8 @@ static void multiply(float *m, const float *v, const float *u, size_t count, uin
             }
 }
 
-KERNEL void correlate_tile(float *s, const float *v, const float *n, size_t count, uint32_t channels, uint32_t outputs, uint32_t height) {
+KERNEL void correlate_tile(float *s, const float *v, const float *n, size_t count,
+                           uint32_t channels, uint32_t outputs, uint32_t height) {
     tile_sums sums;
     tile_clear(sums);
     tile_outer_product(sums, v, channels, n, outputs, count, height, 2);
@@ -208,9 +227,12 @@ KERNEL void correlate_tile(float *s, const float *v, const float *n, size_t coun
     }
 }
 
-/* s (36, channels, outputs) += v^T n, for each of the 36. Channels are a multiple of 16: sixes and fours. */
-static void correlate(float *s, const float *v, const float *n, size_t count, uint32_t channels, uint32_t outputs) {
-    for (int point = 0; point < POINTS; point++, v += matrix_size(channels), n += matrix_size(outputs))
+/* s (36, channels, outputs) += v^T n, for each of the 36. Channels are a multiple of 16: sixes and
+ * fours. */
+static void correlate(float *s, const float *v, const float *n, size_t count, uint32_t channels,
+                      uint32_t outputs) {
+    for (int point = 0; point < POINTS;
+         point++, v += matrix_size(channels), n += matrix_size(outputs))
         for (uint32_t c = 0, height; c < channels; c += height, s += (size_t)height * outputs) {
             height = channels - c == 8 || channels - c == 4 ? 4 : TILE;
             for (uint32_t k = 0; k < outputs; k += PANEL)
@@ -232,7 +254,9 @@ static void transform_weights(float *u, const float *w, uint32_t channels, uint3
             float *to = u + ((size_t)(k / PANEL) * channels + c) * PANEL + k % PANEL;
             lanes half[3][IN];
             for (int s = 0; s < 3; s++)
-                weight_column(half[s], (lanes[3]){load(from + (size_t)s * step), load(from + (size_t)(3 + s) * step), load(from + (size_t)(6 + s) * step)});
+                weight_column(half[s], (lanes[3]){load(from + (size_t)s * step),
+                                                  load(from + (size_t)(3 + s) * step),
+                                                  load(from + (size_t)(6 + s) * step)});
             for (int i = 0; i < IN; i++) {
                 lanes done[IN];
                 weight_column(done, (lanes[3]){half[0][i], half[1][i], half[2][i]});
@@ -275,18 +299,23 @@ static void turn_weights(float *turned, const float *w, uint32_t channels, uint3
 /* ---- the three passes ---- */
 
 bool sl_winograd_fits(const sl_layer *l) {
-    return l->window == 3 && l->stride == 1 && l->padding == 1 && !l->bias && !l->relu && l->in.channels % PANEL == 0 && l->out.channels % PANEL == 0;
+    return l->window == 3 && l->stride == 1 && l->padding == 1 && !l->bias && !l->relu &&
+           l->in.channels % PANEL == 0 && l->out.channels % PANEL == 0;
 }
 
 /* Transformed weights, or their gradient; turned weights, or two blocks. */
 size_t sl_winograd_scratch(const sl_layer *l) {
     size_t weights = (size_t)l->in.channels * l->out.channels;
-    return (POINTS + TAPS) * weights + POINTS * (matrix_size(l->in.channels) + matrix_size(l->out.channels));
+    return (POINTS + TAPS) * weights +
+           POINTS * (matrix_size(l->in.channels) + matrix_size(l->out.channels));
 }
 
-static void convolve(float *y, const float *x, const float *u, float *blocks, const images *in, const images *out, bool add) {
+static void convolve(float *y, const float *x, const float *u, float *blocks, const images *in,
+                     const images *out, bool add) {
     float *v = blocks, *m = v + POINTS * matrix_size(in->channels);
-    memset(v, 0, POINTS * matrix_size(in->channels) * sizeof *v); /* no stray NaN slows the rows that nobody looks at */
+    memset(v, 0,
+           POINTS * matrix_size(in->channels) *
+               sizeof *v); /* no stray NaN slows the rows that nobody looks at */
     for (size_t first = 0, total = tiles_of(in); first < total; first += BLOCK) {
         size_t count = total - first < BLOCK ? total - first : BLOCK;
         transform_inputs(v, x, in, first, count);
@@ -306,7 +335,8 @@ void sl_winograd_forward(const sl_layer_call *c) {
 void sl_winograd_input_gradient(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
     images in = images_of(c->rows, l->in), out = images_of(c->rows, l->out);
-    float *u = c->scratch, *turned = u + POINTS * (size_t)in.channels * out.channels, *blocks = turned + TAPS * (size_t)in.channels * out.channels;
+    float *u = c->scratch, *turned = u + POINTS * (size_t)in.channels * out.channels,
+          *blocks = turned + TAPS * (size_t)in.channels * out.channels;
     turn_weights(turned, c->w, in.channels, out.channels);
     transform_weights(u, turned, out.channels, in.channels);
     convolve(c->d_in, c->d_out, u, blocks, &out, &in, c->add_in);

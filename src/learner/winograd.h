@@ -1,9 +1,10 @@
 /* winograd.h - 3x3 convolutions of stride 1 with a quarter of the multiplications: F(4x4, 3x3).
  *
- * Lavin, Gray: "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, equations 8 to 15; weights' gradient by the
- * transposed transforms. For 4x4 outputs a convolution becomes 36 products instead of 144, in a transformed space where each
- * of the 36 numbers is a matrix product over channels of its own. Rounding errors are about ten times those of the direct
- * sums: some 1e-6 of the largest output.
+ * Lavin, Gray: "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, equations 8 to 15;
+ * weights' gradient by the transposed transforms. For 4x4 outputs a convolution becomes 36 products
+ * instead of 144, in a transformed space where each of the 36 numbers is a matrix product over
+ * channels of its own. Rounding errors are about ten times those of the direct sums: some 1e-6 of
+ * the largest output.
  */
 #ifndef SL_LEARNER_WINOGRAD_H
 #define SL_LEARNER_WINOGRAD_H

@@ -13,7 +13,9 @@ const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, bool p
 static int open_decoders(sl_codec_set *set, const sl_codecs *codecs, sl_error *error) {
     const uint32_t peers = codecs->peers;
     set->decoders = calloc(peers + 1u, sizeof *set->decoders);
-    int result = set->decoders == NULL ? sl_fail(error, SL_ENOMEM, "out of memory for %u decoders", peers) : sl_decoder_open(&set->own, set->codec, codecs->vec, error);
+    int result = set->decoders == NULL
+                     ? sl_fail(error, SL_ENOMEM, "out of memory for %u decoders", peers)
+                     : sl_decoder_open(&set->own, set->codec, codecs->vec, error);
     for (uint32_t i = 0; i < peers && result == 0; i++)
         result = sl_decoder_open(&set->decoders[i], set->codec, codecs->vec, error);
     return result;
@@ -27,15 +29,19 @@ static int add_set(sl_codecs *codecs, size_t count, bool plain, sl_error *error)
     set->count = count;
     set->plain = plain;
     bool split = !plain && codecs->compressor->scope == SL_SCOPE_TENSOR && codecs->tensor_count > 1;
-    int result = split ? sl_codec_open_split(&set->codec, codecs->compressor, codecs->tensor_ends, codecs->tensor_count, codecs->part_bytes, error)
-                       : sl_codec_open(&set->codec, plain ? &identity : codecs->compressor, count, codecs->part_bytes, error);
+    int result = split ? sl_codec_open_split(&set->codec, codecs->compressor, codecs->tensor_ends,
+                                             codecs->tensor_count, codecs->part_bytes, error)
+                       : sl_codec_open(&set->codec, plain ? &identity : codecs->compressor, count,
+                                       codecs->part_bytes, error);
     if (result == 0)
         result = sl_encoder_open(&set->encoder, set->codec, codecs->vec, error);
     return result != 0 ? result : open_decoders(set, codecs, error);
 }
 
-static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *route, sl_error *error) {
-    bool cut = route->kind == SL_ROUTE_RING || (route->kind == SL_ROUTE_SERVER && route->server == SL_SERVER_SHARDED);
+static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *route,
+                     sl_error *error) {
+    bool cut = route->kind == SL_ROUTE_RING ||
+               (route->kind == SL_ROUTE_SERVER && route->server == SL_SERVER_SHARDED);
     if (!cut)
         return add_set(codecs, route->dimension, stage->plain, error);
     int result = 0;
@@ -44,11 +50,17 @@ static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *r
     return result;
 }
 
-int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm, const sl_compressor_config *compressor, const sl_route *route,
-                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes, const sl_vec_ops *vec, sl_error *error) {
+int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
+                   const sl_compressor_config *compressor, const sl_route *route,
+                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
+                   const sl_vec_ops *vec, sl_error *error) {
     const uint32_t *peers;
-    *codecs = (sl_codecs){.vec = vec, .compressor = compressor, .tensor_ends = tensor_ends, .tensor_count = tensor_count,
-                           .part_bytes = part_bytes, .peers = sl_route_peers(route, &peers)};
+    *codecs = (sl_codecs){.vec = vec,
+                          .compressor = compressor,
+                          .tensor_ends = tensor_ends,
+                          .tensor_count = tensor_count,
+                          .part_bytes = part_bytes,
+                          .peers = sl_route_peers(route, &peers)};
     int result = 0;
     for (size_t i = 0; i < algorithm->stage_count && result == 0; i++)
         result = add_stage(codecs, &algorithm->stages[i], route, error);

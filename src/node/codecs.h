@@ -1,4 +1,5 @@
-/* codecs.h - a node's codecs: one for each length of message, compressed and plain, with its encoder and the senders' decoders. */
+/* codecs.h - a node's codecs: one for each length of message, compressed and plain, with its
+ * encoder and the senders' decoders. */
 #ifndef SL_CODECS_H
 #define SL_CODECS_H
 
@@ -27,9 +28,10 @@ typedef struct sl_codecs {
 } sl_codecs;
 
 /* Opens what the algorithm's stages need on this route. */
-int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm, const sl_compressor_config *compressor, const sl_route *route,
-                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes, const sl_vec_ops *vec,
-                   sl_error *error);
+int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
+                   const sl_compressor_config *compressor, const sl_route *route,
+                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
+                   const sl_vec_ops *vec, sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);
 /* For messages of `count` elements, which is one of the route's lengths; NULL for 0. */
 const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, bool plain);

@@ -1,4 +1,5 @@
-/* inbox.h - what came from each peer and is not combined yet: one queue a peer, in the order in which it was sent. */
+/* inbox.h - what came from each peer and is not combined yet: one queue a peer, in the order in
+ * which it was sent. */
 #ifndef SL_INBOX_H
 #define SL_INBOX_H
 
@@ -21,8 +22,8 @@ typedef struct sl_inbox {
     const uint32_t *peers; /* (peer_count) sorted; queues[i] is of peers[i] */
     uint32_t peer_count;
     sl_queue *queues;
-    uint32_t credit;       /* entries a queue may hold; 0: any number */
-    void **released;       /* tokens that may go */
+    uint32_t credit; /* entries a queue may hold; 0: any number */
+    void **released; /* tokens that may go */
     size_t released_count, released_room;
 } sl_inbox;
 

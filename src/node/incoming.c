@@ -1,8 +1,9 @@
 /* incoming.c - from a frame that came to the sum that it is part of; see state.h.
  *
- * Each in-neighbour has a queue of parts that came and are not yet combined; a connection keeps order, so the head of every queue is the part that is needed
- * next, or belongs to a later phase. Parts are combined in order 0, 1, ... and within a part in neighbour order, whatever the order of arrival: the
- * sums are the same bits in every run. No queue holds a part of a past phase.
+ * Each in-neighbour has a queue of parts that came and are not yet combined; a connection keeps
+ * order, so the head of every queue is the part that is needed next, or belongs to a later phase.
+ * Parts are combined in order 0, 1, ... and within a part in neighbour order, whatever the order of
+ * arrival: the sums are the same bits in every run. No queue holds a part of a past phase.
  */
 #include <inttypes.h>
 
@@ -11,7 +12,8 @@
 /* ---- taking in ---- */
 
 /* The phase of that number in any exchange; false: there is none. */
-static bool find_phase(const sl_node *n, uint64_t exchange, uint32_t number, sl_phase *out, bool *plain) {
+static bool find_phase(const sl_node *n, uint64_t exchange, uint32_t number, sl_phase *out,
+                       bool *plain) {
     for (size_t s = 0; s < n->algorithm->stage_count; s++) {
         const sl_stage *stage = &n->algorithm->stages[s];
         uint32_t phases = sl_route_phases(&n->route, stage->gather);
@@ -29,7 +31,8 @@ static sl_range range_from(const sl_node *n, const sl_phase *phase, uint32_t pee
     return phase->separate ? sl_route_shard(&n->route, peer) : phase->coming;
 }
 
-static const sl_codec_set *codec_from(const sl_node *n, const sl_phase *phase, bool plain, uint32_t peer) {
+static const sl_codec_set *codec_from(const sl_node *n, const sl_phase *phase, bool plain,
+                                      uint32_t peer) {
     return sl_codecs_find(&n->codecs, range_from(n, phase, peer).count, plain);
 }
 
@@ -63,8 +66,10 @@ static bool is_combined(const sl_node *n, const sl_event *e) {
 
 /* Late, duplicate, beyond the window or the credit: not wanted. */
 static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
-    uint64_t next = n->state.exchange + !n->exchanging; /* between exchanges the next one may have begun elsewhere */
-    if (e->exchange < next || e->exchange >= next + sl_route_window(&n->route) || sl_queue_is_full(&n->inbox, q))
+    uint64_t next = n->state.exchange +
+                    !n->exchanging; /* between exchanges the next one may have begun elsewhere */
+    if (e->exchange < next || e->exchange >= next + sl_route_window(&n->route) ||
+        sl_queue_is_full(&n->inbox, q))
         return false;
     if (n->exchanging && (!is_after(e, next, n->number, 0) || is_combined(n, e)))
         return false;
@@ -80,9 +85,11 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_codec_set *set = codec_of(n, e);
     sl_message message = sl_node_message(n, e->peer, e->exchange, e->phase);
     if (set == NULL || sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) != 0)
-        return sl_fail(error, SL_EPROTO, "edge %u->%u, round %" PRIu64 ": part %u of phase %u with %zu bytes is no %s payload", e->peer,
-                       n->settings.rank, n->state.round, e->part, e->phase, e->payload.bytes,
-                       sl_compressor_name(n->settings.fit->config.compressor.kind));
+        return sl_fail(
+            error, SL_EPROTO,
+            "edge %u->%u, round %" PRIu64 ": part %u of phase %u with %zu bytes is no %s payload",
+            e->peer, n->settings.rank, n->state.round, e->part, e->phase, e->payload.bytes,
+            sl_compressor_name(n->settings.fit->config.compressor.kind));
     sl_arrival arrival = {e->exchange, e->phase, e->part, e->scalar, e->payload, e->token};
     return sl_queue_put(&n->inbox.queues[slot], &arrival) != 0 ? lack_memory(n, error) : 0;
 }
@@ -103,7 +110,9 @@ int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
 static void measure_part(sl_node *n, sl_range range, uint32_t count) {
     const float *own = sl_node_stage(n)->vector(&n->state) + range.from;
     for (uint32_t i = 0; i < count; i++)
-        n->distance_squared += n->phase.in.weights[i] * n->settings.vec->distance_squared(n->parts[i].payload.data, own, range.count);
+        n->distance_squared +=
+            n->phase.in.weights[i] *
+            n->settings.vec->distance_squared(n->parts[i].payload.data, own, range.count);
 }
 
 /* 1: the part is there from that in-neighbour; 0: not yet; negative: it has skipped it. */
@@ -114,16 +123,25 @@ static int has_come(const sl_node *n, uint32_t i, uint32_t part, sl_error *error
         return 0;
     if (a->exchange == n->state.exchange && a->phase == n->number && a->part == part)
         return 1;
-    return sl_fail(error, SL_EPROTO, "edge %u->%u, round %" PRIu64 ": part %u of phase %u never came, part %u of phase %u of exchange %" PRIu64 " did",
-                   peer, n->settings.rank, n->state.round, part, n->number, a->part, a->phase, a->exchange);
+    return sl_fail(
+        error, SL_EPROTO,
+        "edge %u->%u, round %" PRIu64
+        ": part %u of phase %u never came, part %u of phase %u of exchange %" PRIu64 " did",
+        peer, n->settings.rank, n->state.round, part, n->number, a->part, a->phase, a->exchange);
 }
 
-static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range message, sl_part *out) {
+static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range message,
+                      sl_part *out) {
     uint32_t peer = n->phase.in.peers[i], slot = sl_inbox_find(&n->inbox, peer);
     const sl_arrival *a = sl_queue_first(&n->inbox.queues[slot]);
-    *out = (sl_part){.decoder = set->decoders[slot], .message = sl_node_message(n, peer, a->exchange, a->phase), .index = a->part,
-                     .weight = (float)n->phase.in.weights[i], .scalar = a->scalar, .base = message.from};
-    out->payload = n->settings.vec->on_host ? a->payload : sl_landing_bring(&n->landing, a->payload, a->token);
+    *out = (sl_part){.decoder = set->decoders[slot],
+                     .message = sl_node_message(n, peer, a->exchange, a->phase),
+                     .index = a->part,
+                     .weight = (float)n->phase.in.weights[i],
+                     .scalar = a->scalar,
+                     .base = message.from};
+    out->payload =
+        n->settings.vec->on_host ? a->payload : sl_landing_bring(&n->landing, a->payload, a->token);
     n->statistics.payload_bytes_received += a->payload.bytes;
     n->statistics.frames_received++;
 }
@@ -131,7 +149,8 @@ static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range 
 /* The part's buffer may go, if it was not lent to the landing. */
 static int drop_part(sl_node *n, uint32_t i) {
     sl_queue *queue = &n->inbox.queues[sl_inbox_find(&n->inbox, n->phase.in.peers[i])];
-    int result = n->settings.vec->on_host ? sl_inbox_release(&n->inbox, sl_queue_first(queue)->token) : 0;
+    int result =
+        n->settings.vec->on_host ? sl_inbox_release(&n->inbox, sl_queue_first(queue)->token) : 0;
     sl_queue_drop_first(queue);
     return result;
 }
@@ -144,7 +163,8 @@ int sl_incoming_collect(sl_node *n, sl_error *error) {
 }
 
 /* The same part of in-neighbours [first, first + count). */
-static int combine(sl_node *n, uint32_t first, uint32_t count, const sl_codec_set *set, sl_range message, uint32_t part) {
+static int combine(sl_node *n, uint32_t first, uint32_t count, const sl_codec_set *set,
+                   sl_range message, uint32_t part) {
     for (uint32_t i = 0; i < count; i++)
         take_part(n, first + i, set, message, &n->parts[i]);
     sl_landing_follow(&n->landing);
@@ -160,7 +180,8 @@ static int combine(sl_node *n, uint32_t first, uint32_t count, const sl_codec_se
     return result;
 }
 
-/* Where a node combines what it also sends, its own part has to be ready, or to have left, first. */
+/* Where a node combines what it also sends, its own part has to be ready, or to have left, first.
+ */
 static uint32_t parts_free(const sl_node *n) {
     bool same = n->phase.published.count > 0 && n->phase.published.from == n->phase.coming.from;
     if (!same)
@@ -169,7 +190,8 @@ static uint32_t parts_free(const sl_node *n) {
 }
 
 static int combine_jointly(sl_node *n, sl_error *error) {
-    uint32_t in = n->phase.in.count, parts = n->incoming != NULL ? sl_codec_parts(n->incoming->codec) : 0;
+    uint32_t in = n->phase.in.count,
+             parts = n->incoming != NULL ? sl_codec_parts(n->incoming->codec) : 0;
     for (; n->combined[0] < parts; n->combined[0]++) {
         int landed = sl_incoming_collect(n, error);
         if (landed != 0 || !sl_landing_has_room(&n->landing) || parts_free(n) <= n->combined[0])
@@ -186,7 +208,8 @@ static int combine_jointly(sl_node *n, sl_error *error) {
 }
 
 static uint32_t parts_from(const sl_node *n, uint32_t i) {
-    const sl_codec_set *set = codec_from(n, &n->phase, sl_node_stage(n)->plain, n->phase.in.peers[i]);
+    const sl_codec_set *set =
+        codec_from(n, &n->phase, sl_node_stage(n)->plain, n->phase.in.peers[i]);
     return set != NULL ? sl_codec_parts(set->codec) : 0;
 }
 
@@ -202,7 +225,8 @@ static int combine_separately(sl_node *n, sl_error *error) {
             int landed = sl_incoming_collect(n, error);
             if (landed != 0 || !sl_landing_has_room(&n->landing))
                 return landed;
-            if (combine(n, i, 1, codec_from(n, &n->phase, sl_node_stage(n)->plain, peer), range_from(n, &n->phase, peer), n->combined[i]) != 0)
+            if (combine(n, i, 1, codec_from(n, &n->phase, sl_node_stage(n)->plain, peer),
+                        range_from(n, &n->phase, peer), n->combined[i]) != 0)
                 return lack_memory(n, error);
         }
     }
@@ -224,10 +248,13 @@ bool sl_incoming_is_complete(const sl_node *n) {
 
 int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
     for (uint32_t i = 0; n->exchanging && i < n->phase.in.count; i++) {
-        uint32_t peer = n->phase.in.peers[i], done = n->combined[n->phase.separate ? i : 0], parts = parts_from(n, i);
-        if (done < parts && sl_queue_first(&n->inbox.queues[sl_inbox_find(&n->inbox, peer)]) == NULL)
-            return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": part %u of %u did not come in time", peer, n->settings.rank,
-                           n->state.round, done, parts);
+        uint32_t peer = n->phase.in.peers[i], done = n->combined[n->phase.separate ? i : 0],
+                 parts = parts_from(n, i);
+        if (done < parts &&
+            sl_queue_first(&n->inbox.queues[sl_inbox_find(&n->inbox, peer)]) == NULL)
+            return sl_fail(error, SL_EPEER,
+                           "edge %u->%u, round %" PRIu64 ": part %u of %u did not come in time",
+                           peer, n->settings.rank, n->state.round, done, parts);
     }
     return 0;
 }

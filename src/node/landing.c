@@ -17,17 +17,24 @@ static bool open_load(sl_landing *l, sl_load *load) {
     load->copied = l->vec->flight->mark_open();
     load->used = l->vec->flight->mark_open();
     load->tokens = calloc(l->width, sizeof *load->tokens);
-    if ((load->memory == NULL && !l->direct) || load->copied == NULL || load->used == NULL || load->tokens == NULL)
+    if ((load->memory == NULL && !l->direct) || load->copied == NULL || load->used == NULL ||
+        load->tokens == NULL)
         return false;
     l->vec->flight->mark_set(load->used);
     return true;
 }
 
-int sl_landing_open(sl_landing *l, const sl_vec_ops *vec, size_t width, size_t bytes, int bell, bool direct) {
+int sl_landing_open(sl_landing *l, const sl_vec_ops *vec, size_t width, size_t bytes, int bell,
+                    bool direct) {
     *l = (sl_landing){0};
     if (vec->flight == NULL || width == 0)
         return 0;
-    *l = (sl_landing){.vec = vec, .width = width, .bell = bell, .direct = direct, .stride = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT};
+    *l = (sl_landing){.vec = vec,
+                      .width = width,
+                      .bell = bell,
+                      .direct = direct,
+                      .stride =
+                          (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT};
     l->count = choose_count(width * l->stride);
     l->loads = calloc(l->count, sizeof *l->loads);
     bool complete = l->loads != NULL;

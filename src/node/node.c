@@ -1,9 +1,11 @@
 /* node.c - the round machine; see starling/node.h.
  *
- * A round is a gradient and, unless it is a local one, an exchange: the algorithm's stages, each cut into phases by the route (route.h). A phase is
- * four counters over parts: encoded >= sent of the message that goes out (outgoing.c), and combined of those that come in (incoming.c).
+ * A round is a gradient and, unless it is a local one, an exchange: the algorithm's stages, each
+ * cut into phases by the route (route.h). A phase is four counters over parts: encoded >= sent of
+ * the message that goes out (outgoing.c), and combined of those that come in (incoming.c).
  *
- * Invariants: encoded >= sent; no queue holds a part of a past phase; the model changes only between GRADIENT and the end of the round.
+ * Invariants: encoded >= sent; no queue holds a part of a past phase; the model changes only
+ * between GRADIENT and the end of the round.
  */
 #include "starling/node.h"
 
@@ -25,7 +27,8 @@ static bool allocate_replicas(sl_node *n) {
     const size_t count = !n->algorithm->keeps_replicas ? 0 : summed ? 1 : sl_route_width(&n->route);
     n->state.replicas = calloc(count + 1, sizeof *n->state.replicas);
     for (; n->state.replicas != NULL && n->state.replica_count < count; n->state.replica_count++)
-        if ((n->state.replicas[n->state.replica_count] = n->settings.vec->allocate(n->settings.dimension)) == NULL)
+        if ((n->state.replicas[n->state.replica_count] =
+                 n->settings.vec->allocate(n->settings.dimension)) == NULL)
             return false;
     return n->state.replicas != NULL;
 }
@@ -39,7 +42,8 @@ static bool allocate_vectors(sl_node *n) {
     n->state.scratch = s->vec->allocate(n->state.block);
     if (s->optimizer->momentum > 0)
         n->state.m = s->vec->allocate(d);
-    bool complete = n->state.x && n->state.g && n->state.scratch && (n->state.m || s->optimizer->momentum <= 0);
+    bool complete =
+        n->state.x && n->state.g && n->state.scratch && (n->state.m || s->optimizer->momentum <= 0);
     for (size_t i = 0; i < n->algorithm->extra_vectors; i++) {
         n->state.extra[i] = s->vec->allocate(d);
         complete = complete && n->state.extra[i];
@@ -63,7 +67,8 @@ static size_t larger(size_t a, size_t b) {
 /* For encoded parts, where messages leave from. */
 static void *take_buffer(const sl_node *n, size_t bytes) {
     const sl_vec_ops *vec = n->settings.vec;
-    return n->settings.direct ? (void *)vec->allocate(bytes / sizeof(float)) : vec->allocate_host(bytes);
+    return n->settings.direct ? (void *)vec->allocate(bytes / sizeof(float))
+                              : vec->allocate_host(bytes);
 }
 
 static bool allocate_buffer(sl_node *n) {
@@ -94,35 +99,45 @@ static bool allocate_all(sl_node *n) {
     uint32_t count = sl_route_peers(&n->route, &peers), width = sl_route_width(&n->route);
     n->combined = calloc(width + 1u, sizeof *n->combined);
     n->parts = calloc(width + 1u, sizeof *n->parts);
-    return n->combined != NULL && n->parts != NULL && sl_inbox_open(&n->inbox, peers, count, n->settings.inbox_parts) == 0 &&
+    return n->combined != NULL && n->parts != NULL &&
+           sl_inbox_open(&n->inbox, peers, count, n->settings.inbox_parts) == 0 &&
            allocate_vectors(n) && allocate_buffer(n) &&
-           sl_landing_open(&n->landing, n->settings.vec, width, n->part_bytes_max, n->settings.bell, n->settings.direct) == 0;
+           sl_landing_open(&n->landing, n->settings.vec, width, n->part_bytes_max, n->settings.bell,
+                           n->settings.direct) == 0;
 }
 
 static int check_settings(const sl_node_settings *s, sl_error *error) {
     if (s->dimension == 0 || s->part_bytes == 0 || s->rounds == 0)
-        return sl_fail(error, SL_EINVAL, "node: dimension %zu, part_bytes %zu and rounds %" PRIu64 " must all be positive", s->dimension,
-                       s->part_bytes, s->rounds);
+        return sl_fail(error, SL_EINVAL,
+                       "node: dimension %zu, part_bytes %zu and rounds %" PRIu64
+                       " must all be positive",
+                       s->dimension, s->part_bytes, s->rounds);
     if (s->dimension / (s->part_bytes / sizeof(float)) >= UINT32_MAX)
-        return sl_fail(error, SL_EINVAL, "node: %zu elements in parts of %zu bytes are too many parts", s->dimension, s->part_bytes);
+        return sl_fail(error, SL_EINVAL,
+                       "node: %zu elements in parts of %zu bytes are too many parts", s->dimension,
+                       s->part_bytes);
     if (s->rank >= sl_topology_nodes(s->topology))
-        return sl_fail(error, SL_EINVAL, "node: rank %u is not one of 0..%u", s->rank, sl_topology_nodes(s->topology) - 1);
+        return sl_fail(error, SL_EINVAL, "node: rank %u is not one of 0..%u", s->rank,
+                       sl_topology_nodes(s->topology) - 1);
     return 0;
 }
 
 static int open_parts(sl_node *n, sl_error *error) {
     const sl_node_settings *s = &n->settings;
     const sl_algorithm_config *config = &s->fit->config;
-    int result = sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
+    int result =
+        sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
     if (result == 0)
-        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route, s->tensor_ends, s->tensor_count, s->part_bytes,
-                                s->vec, error);
+        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route,
+                                s->tensor_ends, s->tensor_count, s->part_bytes, s->vec, error);
     if (result == 0 && !allocate_all(n))
-        result = sl_vec_no_memory(s->vec, error, "node %u: vectors of %zu parameters", s->rank, s->dimension);
+        result = sl_vec_no_memory(s->vec, error, "node %u: vectors of %zu parameters", s->rank,
+                                  s->dimension);
     return result;
 }
 
-sl_node_settings sl_node_settings_of(const sl_experiment *e, const sl_fit *fit, size_t dimension, uint64_t rounds) {
+sl_node_settings sl_node_settings_of(const sl_experiment *e, const sl_fit *fit, size_t dimension,
+                                     uint64_t rounds) {
     return (sl_node_settings){
         .rounds = rounds,
         .dimension = dimension,
@@ -144,11 +159,17 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, error);
     sl_node *n = algorithm != NULL ? calloc(1, sizeof *n) : NULL;
     if (n == NULL)
-        return algorithm == NULL ? SL_EINVAL : sl_fail(error, SL_ENOMEM, "node %u: out of memory", settings->rank);
+        return algorithm == NULL
+                   ? SL_EINVAL
+                   : sl_fail(error, SL_ENOMEM, "node %u: out of memory", settings->rank);
     n->settings = *settings;
     n->algorithm = algorithm;
-    n->state = (sl_state){.vec = settings->vec, .config = config, .nodes = sl_topology_nodes(settings->topology),
-                          .step = (float)settings->fit->step, .push_sum_weight = 1, .next_push_sum_weight = 1};
+    n->state = (sl_state){.vec = settings->vec,
+                          .config = config,
+                          .nodes = sl_topology_nodes(settings->topology),
+                          .step = (float)settings->fit->step,
+                          .push_sum_weight = 1,
+                          .next_push_sum_weight = 1};
     n->loss_limit = settings->loss_limit;
     result = open_parts(n, error);
     if (result != 0)
@@ -203,7 +224,8 @@ static void sweep_all(sl_node *n, sl_range_hook *hook) {
 
 static bool is_measured(const sl_node *n) {
     uint64_t every = n->settings.measure_every;
-    return every != 0 && n->number == 0 && sl_outgoing_is_plain_gossip(n) && (n->state.round % every == 0 || n->state.round == n->settings.rounds);
+    return every != 0 && n->number == 0 && sl_outgoing_is_plain_gossip(n) &&
+           (n->state.round % every == 0 || n->state.round == n->settings.rounds);
 }
 
 static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
@@ -212,17 +234,20 @@ static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
     n->state.in = n->phase.in;
     n->state.self_weight = n->phase.self_weight;
     n->outgoing = sl_codecs_find(&n->codecs, n->phase.published.count, stage->plain);
-    bool joint = !n->phase.separate && (n->phase.in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY);
+    bool joint =
+        !n->phase.separate && (n->phase.in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY);
     n->incoming = joint ? sl_codecs_find(&n->codecs, n->phase.coming.count, stage->plain) : NULL;
     n->out_parts = n->encoded = n->sent = 0;
     memset(n->combined, 0, (n->phase.in.count + 1u) * sizeof *n->combined);
     n->measure = is_measured(n);
     if (n->index == 0 && !sl_outgoing_adapts(n))
-        sl_node_sweep(n, stage->prepare, stage->gather ? n->phase.published : (sl_range){0, n->settings.dimension});
+        sl_node_sweep(n, stage->prepare,
+                      stage->gather ? n->phase.published : (sl_range){0, n->settings.dimension});
     return n->outgoing != NULL ? sl_outgoing_begin(n, update, error) : 0;
 }
 
-/* The first phase of the next stage that there is, from `stage` on; the exchange is over when there is none. */
+/* The first phase of the next stage that there is, from `stage` on; the exchange is over when there
+ * is none. */
 static int begin_stage(sl_node *n, size_t stage, sl_update *update, sl_error *error) {
     n->index = 0;
     for (n->stage = stage; n->stage < n->algorithm->stage_count; n->stage++) {
@@ -257,12 +282,16 @@ static int next_phase(sl_node *n, sl_update *update, sl_error *error) {
 /* ---- rounds ---- */
 
 int sl_node_diverged(const sl_node *n, const char *what, sl_error *error) {
-    return sl_fail(error, SL_EDIVERGED,
-                   "node %u, round %" PRIu64 ": %s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
-                   "optimizer.schedule.warmup_rounds%s",
-                   n->settings.rank, n->state.round, what, (double)n->state.sgd.learning_rate,
-                   n->state.step > 0 ? ", and a consensus step" : "",
-                   n->settings.fit->config.compressor.kind != SL_COMPRESSOR_IDENTITY ? ", lower consensus_step or eta, or compress less" : "");
+    return sl_fail(
+        error, SL_EDIVERGED,
+        "node %u, round %" PRIu64
+        ": %s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
+        "optimizer.schedule.warmup_rounds%s",
+        n->settings.rank, n->state.round, what, (double)n->state.sgd.learning_rate,
+        n->state.step > 0 ? ", and a consensus step" : "",
+        n->settings.fit->config.compressor.kind != SL_COMPRESSOR_IDENTITY
+            ? ", lower consensus_step or eta, or compress less"
+            : "");
 }
 
 static bool has_exchange(const sl_node *n) {
@@ -276,10 +305,12 @@ static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
     n->distance_squared = NAN;
     n->state.round++;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->state.round, n->settings.rounds);
-    n->statistics = (sl_round){.round = n->state.round, .learning_rate = n->state.sgd.learning_rate};
+    n->statistics =
+        (sl_round){.round = n->state.round, .learning_rate = n->state.sgd.learning_rate};
     update->compute = true;
     update->round = n->state.round;
-    return has_exchange(n) && n->algorithm->publishes_old_model ? begin_exchange(n, update, error) : 0;
+    return has_exchange(n) && n->algorithm->publishes_old_model ? begin_exchange(n, update, error)
+                                                                : 0;
 }
 
 static void finish_exchange(sl_node *n) {
@@ -292,7 +323,9 @@ static void finish_exchange(sl_node *n) {
 static int ask_device(const sl_node *n, bool last, sl_error *error) {
     const sl_vec_ops *vec = n->settings.vec;
     int result = vec->flight != NULL && !last ? vec->flight->status(error) : vec->fence(error);
-    return result != 0 && error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64, n->settings.rank, n->state.round) : result;
+    return result != 0 && error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64,
+                                                         n->settings.rank, n->state.round)
+                                        : result;
 }
 
 static int end_round(sl_node *n, sl_update *update, sl_error *error) {
@@ -349,14 +382,16 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
 static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
     if (n->finished)
         return 0;
-    return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": the neighbour is gone", peer, n->settings.rank, n->state.round);
+    return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": the neighbour is gone", peer,
+                   n->settings.rank, n->state.round);
 }
 
 static int name_late(const sl_node *n, sl_error *error) {
     int result = sl_incoming_name_missing(n, error);
-    return result != 0 ? result
-                       : sl_fail(error, SL_EPEER, "node %u, round %" PRIu64 ": %u of %u parts left in time", n->settings.rank, n->state.round, n->sent,
-                                 n->out_parts);
+    return result != 0
+               ? result
+               : sl_fail(error, SL_EPEER, "node %u, round %" PRIu64 ": %u of %u parts left in time",
+                         n->settings.rank, n->state.round, n->sent, n->out_parts);
 }
 
 static int start(sl_node *n, sl_update *update, sl_error *error) {
@@ -454,7 +489,8 @@ uint64_t sl_node_dropped(const sl_node *n) {
 enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };
 
 static size_t list_vectors(const sl_node *n, const void *out[VECTORS_MAX]) {
-    const float *const all[VECTORS_MAX - SL_ALGORITHM_VECTORS_MAX] = {n->state.x, n->state.g, n->state.m};
+    const float *const all[VECTORS_MAX - SL_ALGORITHM_VECTORS_MAX] = {n->state.x, n->state.g,
+                                                                      n->state.m};
     size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i] != NULL)
@@ -481,5 +517,6 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
 
 size_t sl_node_memory(const sl_node *n) {
     const void *all[VECTORS_MAX];
-    return (list_vectors(n, all) + n->state.replica_count) * n->settings.dimension * sizeof(float) + (n->buffer != NULL ? n->buffer_stride * n->buffer_parts : 0);
+    return (list_vectors(n, all) + n->state.replica_count) * n->settings.dimension * sizeof(float) +
+           (n->buffer != NULL ? n->buffer_stride * n->buffer_parts : 0);
 }

@@ -1,4 +1,5 @@
-/* outgoing.c - the message that a phase sends: where its numbers come from, and its parts; see state.h. */
+/* outgoing.c - the message that a phase sends: where its numbers come from, and its parts; see
+ * state.h. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -23,14 +24,16 @@ static sl_source source_of(sl_node *n) {
     const sl_stage *stage = sl_node_stage(n);
     if (stage->vector == NULL)
         return (sl_source){.read = read_formula, .context = n};
-    bool aliased = sl_codec_borrows(n->outgoing->codec) && !sl_outgoing_is_vector(stage, n->outgoing->codec);
+    bool aliased =
+        sl_codec_borrows(n->outgoing->codec) && !sl_outgoing_is_vector(stage, n->outgoing->codec);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
     return (sl_source){.vector = stage->vector(&n->state) + n->phase.published.from};
 }
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {
-    return n->route.kind == SL_ROUTE_TOPOLOGY && n->outgoing != NULL && sl_outgoing_is_vector(sl_node_stage(n), n->outgoing->codec);
+    return n->route.kind == SL_ROUTE_TOPOLOGY && n->outgoing != NULL &&
+           sl_outgoing_is_vector(sl_node_stage(n), n->outgoing->codec);
 }
 
 bool sl_outgoing_adapts(const sl_node *n) {
@@ -42,20 +45,25 @@ static int name_encoding(const sl_node *n, int result, sl_error *error) {
     if (result == SL_EDIVERGED)
         return sl_node_diverged(n, "a number to be sent is not finite", error);
     if (result == SL_EDEVICE && n->settings.vec->fence(error) != 0)
-        return error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64, n->settings.rank, n->state.round) : result;
-    return sl_fail(error, result, "node %u, round %" PRIu64 ": a message could not be encoded: %s", n->settings.rank, n->state.round,
-                   sl_error_meaning(result));
+        return error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64,
+                                              n->settings.rank, n->state.round)
+                             : result;
+    return sl_fail(error, result, "node %u, round %" PRIu64 ": a message could not be encoded: %s",
+                   n->settings.rank, n->state.round, sl_error_meaning(result));
 }
 
-/* A message that is not the vector itself, or changes before it has left, is put together where it leaves from. */
+/* A message that is not the vector itself, or changes before it has left, is put together where it
+ * leaves from. */
 static sl_source gather(sl_node *n) {
-    (sl_node_stage(n)->vector != NULL ? read_vector : read_formula)(n, 0, n->phase.published.count, n->buffer);
+    (sl_node_stage(n)->vector != NULL ? read_vector : read_formula)(n, 0, n->phase.published.count,
+                                                                    n->buffer);
     return (sl_source){.vector = n->buffer};
 }
 
 int sl_outgoing_begin(sl_node *n, sl_update *update, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number);
-    const bool gathers = n->settings.direct && !sl_outgoing_is_vector(sl_node_stage(n), n->outgoing->codec);
+    const bool gathers =
+        n->settings.direct && !sl_outgoing_is_vector(sl_node_stage(n), n->outgoing->codec);
     sl_source source = gathers ? gather(n) : source_of(n);
     update->publish = true;
     n->out_parts = sl_codec_parts(n->outgoing->codec);
@@ -77,8 +85,12 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
     int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
     if (result != 0)
         return name_encoding(n, result, error);
-    sl_part mine = {.decoder = n->outgoing->own, .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number), .index = part,
-                    .payload = sl_encoder_local(n->outgoing->encoder), .weight = n->phase.self_weight, .base = n->phase.published.from};
+    sl_part mine = {.decoder = n->outgoing->own,
+                    .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
+                    .index = part,
+                    .payload = sl_encoder_local(n->outgoing->encoder),
+                    .weight = n->phase.self_weight,
+                    .base = n->phase.published.from};
     if (stage->own != NULL)
         stage->own(&n->state, &mine);
     n->encoded++;

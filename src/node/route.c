@@ -23,10 +23,12 @@ static void list_ring_neighbours(sl_route *r) {
 
 /* Of a symmetric W: what a peer is given is also what it gives. */
 static int unite(sl_route *r, sl_error *error) {
-    const uint32_t *peers, period = sl_topology_period(r->topology), count = sl_topology_peers(r->topology, r->rank, &peers);
+    const uint32_t *peers, period = sl_topology_period(r->topology),
+                           count = sl_topology_peers(r->topology, r->rank, &peers);
     r->united = calloc((size_t)period * count + 1, sizeof *r->united);
     if (r->united == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the weights of %u rounds", r->rank, period);
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the weights of %u rounds",
+                       r->rank, period);
     for (uint32_t e = 0; e < period; e++) {
         const sl_row row = sl_topology_in(r->topology, e + 1, r->rank);
         for (uint32_t p = 0, k = 0; p < count && k < row.count; p++)
@@ -36,10 +38,14 @@ static int unite(sl_route *r, sl_error *error) {
     return 0;
 }
 
-int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank,
-                  size_t dimension, sl_error *error) {
-    *r = (sl_route){.kind = algorithm->route, .topology = topology, .server = config->server, .rank = rank,
-                    .nodes = sl_topology_nodes(topology), .dimension = dimension};
+int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
+                  const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error) {
+    *r = (sl_route){.kind = algorithm->route,
+                    .topology = topology,
+                    .server = config->server,
+                    .rank = rank,
+                    .nodes = sl_topology_nodes(topology),
+                    .dimension = dimension};
     if (r->kind == SL_ROUTE_TOPOLOGY)
         return config->replicas == SL_REPLICAS_PER_NEIGHBOUR ? unite(r, error) : 0;
     r->ranks = calloc(r->nodes, sizeof *r->ranks);
@@ -86,10 +92,13 @@ static sl_row everybody_else(const sl_route *r) {
     return (sl_row){.count = r->nodes - 1, .peers = r->others, .weights = r->ones};
 }
 
-/* Weights are rounded to float; what a column loses by it goes to the self-weight, so that the mean (or push-sum's mass) does not creep. */
+/* Weights are rounded to float; what a column loses by it goes to the self-weight, so that the mean
+ * (or push-sum's mass) does not creep. */
 static sl_phase along_edges(const sl_route *r, uint64_t exchange) {
-    sl_phase p = {.in = sl_topology_in(r->topology, exchange, r->rank), .out = sl_topology_out(r->topology, exchange, r->rank),
-                  .published = whole(r), .coming = whole(r)};
+    sl_phase p = {.in = sl_topology_in(r->topology, exchange, r->rank),
+                  .out = sl_topology_out(r->topology, exchange, r->rank),
+                  .published = whole(r),
+                  .coming = whole(r)};
     if (r->united != NULL) {
         p.in.count = sl_topology_peers(r->topology, r->rank, &p.in.peers);
         p.in.weights = r->united + (exchange - 1) % sl_topology_period(r->topology) * p.in.count;
@@ -105,26 +114,44 @@ static sl_phase along_edges(const sl_route *r, uint64_t exchange) {
 static sl_phase round_the_ring(const sl_route *r, bool gather, uint32_t index) {
     uint32_t sent = gather ? before(r, index + r->nodes - 1) : before(r, index);
     uint32_t come = gather ? before(r, index) : before(r, index + 1);
-    return (sl_phase){.in = only(r, before(r, 1)), .out = only(r, after(r, 1)), .published = sl_route_shard(r, sent),
+    return (sl_phase){.in = only(r, before(r, 1)),
+                      .out = only(r, after(r, 1)),
+                      .published = sl_route_shard(r, sent),
                       .coming = sl_route_shard(r, come)};
 }
 
 static sl_phase with_one_server(const sl_route *r, bool gather) {
     bool serves = r->rank == r->server;
-    sl_row server = serves ? nobody() : only(r, (uint32_t)r->server), workers = serves ? everybody_else(r) : nobody();
+    sl_row server = serves ? nobody() : only(r, (uint32_t)r->server),
+           workers = serves ? everybody_else(r) : nobody();
     sl_range nothing = {0};
     if (gather)
-        return (sl_phase){.in = server, .out = workers, .published = serves ? whole(r) : nothing, .coming = whole(r), .self_weight = serves};
-    return (sl_phase){.in = workers, .out = server, .published = whole(r), .coming = whole(r), .self_weight = serves};
+        return (sl_phase){.in = server,
+                          .out = workers,
+                          .published = serves ? whole(r) : nothing,
+                          .coming = whole(r),
+                          .self_weight = serves};
+    return (sl_phase){.in = workers,
+                      .out = server,
+                      .published = whole(r),
+                      .coming = whole(r),
+                      .self_weight = serves};
 }
 
 static sl_phase with_shards(const sl_route *r, bool gather, uint32_t index) {
     sl_range own = sl_route_shard(r, r->rank);
     if (gather)
-        return (sl_phase){.in = everybody_else(r), .out = everybody_else(r), .published = own, .separate = true, .self_weight = 1};
+        return (sl_phase){.in = everybody_else(r),
+                          .out = everybody_else(r),
+                          .published = own,
+                          .separate = true,
+                          .self_weight = 1};
     bool to_itself = index == 0;
-    return (sl_phase){.in = to_itself ? nobody() : only(r, before(r, index)), .out = to_itself ? nobody() : only(r, after(r, index)),
-                      .published = sl_route_shard(r, after(r, index)), .coming = own, .self_weight = to_itself};
+    return (sl_phase){.in = to_itself ? nobody() : only(r, before(r, index)),
+                      .out = to_itself ? nobody() : only(r, after(r, index)),
+                      .published = sl_route_shard(r, after(r, index)),
+                      .coming = own,
+                      .self_weight = to_itself};
 }
 
 uint32_t sl_route_phases(const sl_route *r, bool gather) {

@@ -1,10 +1,14 @@
 /* route.h - who sends which range of the vector to whom: a stage of an exchange, cut into phases.
  *
- *   topology         one phase: the whole vector along the round's edges; along those of all rounds where replicas are kept one by one
- *   ring             n - 1 phases of one shard each, to the next rank: sums, and then the sums' way round (Patarasuk, Yuan 2009)
- *   server           one rank: everybody to it, and back; sharded: n phases, in phase s shard k of rank k - s to rank k, and back in one
+ *   topology         one phase: the whole vector along the round's edges; along those of all rounds
+ *                    where replicas are kept one by one
+ *   ring             n - 1 phases of one shard each, to the next rank: sums, and then the sums' way
+ *                    round (Patarasuk, Yuan 2009)
+ *   server           one rank: everybody to it, and back; sharded: n phases, in phase s shard k of
+ *                    rank k - s to rank k, and back in one
  *
- * Shard k of n is elements [k d / n, (k + 1) d / n). In servers' first half the phase in which nothing is sent is a node's message to itself.
+ * Shard k of n is elements [k d / n, (k + 1) d / n). In servers' first half the phase in which
+ * nothing is sent is a node's message to itself.
  */
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
@@ -31,12 +35,13 @@ typedef struct sl_route {
     size_t dimension;
     uint32_t *ranks, *others; /* 0..n-1, and without this one; not for topologies */
     double *ones;
-    uint32_t neighbours[2];   /* ring */
-    double *united;           /* (period, peers) topology whose every exchange goes along all edges it ever has: W_ij, 0 where the round has none */
+    uint32_t neighbours[2]; /* ring */
+    double *united; /* (period, peers) topology whose every exchange goes along all edges it ever
+                       has: W_ij, 0 where the round has none */
 } sl_route;
 
-int sl_route_open(sl_route *route, const sl_algorithm *algorithm, const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank,
-                  size_t dimension, sl_error *error);
+int sl_route_open(sl_route *route, const sl_algorithm *algorithm, const sl_algorithm_config *config,
+                  const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error);
 void sl_route_close(sl_route *route);
 uint32_t sl_route_phases(const sl_route *route, bool gather);
 sl_phase sl_route_phase(const sl_route *route, bool gather, uint64_t exchange, uint32_t index);

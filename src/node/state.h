@@ -1,7 +1,7 @@
 /* state.h - what the node's own files share: the node, and the phase that it is in.
  *
- * node.c goes from event to event, phase to phase and round to round; outgoing.c makes the message that a phase sends, incoming.c takes
- * what comes and combines it.
+ * node.c goes from event to event, phase to phase and round to round; outgoing.c makes the message
+ * that a phase sends, incoming.c takes what comes and combines it.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
@@ -24,19 +24,21 @@ struct sl_node {
 
     bool gradient_ready, exchanging, exchanged, finished;
     double loss_limit;
-    size_t stage;         /* of the exchange under way */
-    uint32_t index;       /* of the phase in its stage */
-    uint32_t number;      /* of the phase in its exchange */
+    size_t stage;    /* of the exchange under way */
+    uint32_t index;  /* of the phase in its stage */
+    uint32_t number; /* of the phase in its exchange */
     sl_phase phase;
     const sl_codec_set *outgoing, *incoming; /* NULL: nothing goes out, nothing (joint) comes */
     uint32_t out_parts, encoded, sent;
-    uint32_t *combined;   /* (width) parts done of each in-neighbour; joint phases use the first for all */
-    sl_part *parts;       /* (width) of the part at hand */
+    uint32_t
+        *combined; /* (width) parts done of each in-neighbour; joint phases use the first for all */
+    sl_part *parts; /* (width) of the part at hand */
     bool measure;
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
     sl_round statistics;
 
-    void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent from where it stands */
+    void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent
+                     from where it stands */
     sl_landing landing;
     uint32_t buffer_parts;
     size_t buffer_stride;
@@ -47,12 +49,15 @@ static inline const sl_stage *sl_node_stage(const sl_node *n) {
     return &n->algorithm->stages[n->stage];
 }
 
-static inline sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t phase) {
-    return (sl_message){.seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = phase};
+static inline sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange,
+                                         uint32_t phase) {
+    return (sl_message){
+        .seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = phase};
 }
 
 /* Of the vector, where the message stands at `message`. */
-static inline sl_range sl_node_part_range(const sl_codec_set *set, sl_range message, uint32_t part) {
+static inline sl_range sl_node_part_range(const sl_codec_set *set, sl_range message,
+                                          uint32_t part) {
     sl_range range;
     sl_codec_part_range(set->codec, part, &range.from, &range.count);
     range.from += message.from;
@@ -70,7 +75,8 @@ int sl_node_diverged(const sl_node *n, const char *what, sl_error *error);
 bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec);
 /* Are messages along edges vectors as they are? Then their distances can be measured. */
 bool sl_outgoing_is_plain_gossip(const sl_node *n);
-/* A vector that goes out as it is can be adapted part by part as it leaves; otherwise all of it is, before the encoder looks at it. */
+/* A vector that goes out as it is can be adapted part by part as it leaves; otherwise all of it is,
+ * before the encoder looks at it. */
 bool sl_outgoing_adapts(const sl_node *n);
 int sl_outgoing_begin(sl_node *n, sl_update *update, sl_error *error);
 

@@ -1,7 +1,8 @@
 /* folder.c - writes the run folder; see starling/record.h.
  *
- * Metrics and parameters are appended line by line and closed again, so that whatever ends a run leaves whole lines behind and ten thousand
- * nodes need one descriptor. Everything else is written beside its name and renamed, so that it is there whole or not at all.
+ * Metrics and parameters are appended line by line and closed again, so that whatever ends a run
+ * leaves whole lines behind and ten thousand nodes need one descriptor. Everything else is written
+ * beside its name and renamed, so that it is there whole or not at all.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,12 @@
 #include "file.h"
 #include "starling/record.h"
 
-enum { NAME_MAX_BYTES = 64, CONFIG_BYTES_MAX = 64 << 20, PROBLEM_BYTES_MAX = 1 << 30, NPY_ALIGNMENT = 64 };
+enum {
+    NAME_MAX_BYTES = 64,
+    CONFIG_BYTES_MAX = 64 << 20,
+    PROBLEM_BYTES_MAX = 1 << 30,
+    NPY_ALIGNMENT = 64
+};
 
 /* Where a line of parameters.jsonl stands. */
 typedef struct line {
@@ -33,7 +39,7 @@ struct sl_folder {
     uint32_t nodes;
     bool *metrics_begun; /* (nodes) */
     bool consensus_begun;
-    line *lines;         /* (line_count) of parameters.jsonl */
+    line *lines; /* (line_count) of parameters.jsonl */
     size_t line_count, line_room;
     bool in_order;
     uint64_t best_round; /* 0: none yet */
@@ -63,13 +69,16 @@ static bool close_written(FILE *file, bool good) {
     return good;
 }
 
-static int write_whole(const char *path, const void *head, size_t head_bytes, const void *body, size_t body_bytes, sl_error *error) {
+static int write_whole(const char *path, const void *head, size_t head_bytes, const void *body,
+                       size_t body_bytes, sl_error *error) {
     char beside[SL_PATH_MAX + NAME_MAX_BYTES + 32];
-    snprintf(beside, sizeof beside, "%s.%ld.new", path, (long)getpid()); /* agents may write the same file at once */
+    snprintf(beside, sizeof beside, "%s.%ld.new", path,
+             (long)getpid()); /* agents may write the same file at once */
     FILE *file = fopen(beside, "wb");
     if (file == NULL)
         return fail_writing(beside, error);
-    bool good = fwrite(head, 1, head_bytes, file) == head_bytes && fwrite(body, 1, body_bytes, file) == body_bytes;
+    bool good = fwrite(head, 1, head_bytes, file) == head_bytes &&
+                fwrite(body, 1, body_bytes, file) == body_bytes;
     good = good && fflush(file) == 0;
     if (close_written(file, good) && rename(beside, path) == 0)
         return 0;
@@ -86,7 +95,8 @@ static int write_text(const sl_folder *f, const char *name, const char *text, sl
 }
 
 /* All of it or nothing: what a full disk took of a line is given back. */
-static int append(const char *path, const char *mode, const char *text, size_t bytes, sl_error *error) {
+static int append(const char *path, const char *mode, const char *text, size_t bytes,
+                  sl_error *error) {
     FILE *file = fopen(path, mode);
     if (file == NULL)
         return fail_writing(path, error);
@@ -105,14 +115,16 @@ static int append(const char *path, const char *mode, const char *text, size_t b
 int sl_folder_make(const char *whole, sl_error *error) {
     char path[SL_PATH_MAX];
     if (strlen(whole) == 0 || strlen(whole) >= sizeof path)
-        return sl_fail(error, SL_EINVAL, "output folder: the path must have 1 to %d bytes", SL_PATH_MAX - 1);
+        return sl_fail(error, SL_EINVAL, "output folder: the path must have 1 to %d bytes",
+                       SL_PATH_MAX - 1);
     memcpy(path, whole, strlen(whole) + 1);
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash != NULL)
             *slash = '\0';
         int made = mkdir(path, 0777);
         if (made != 0 && errno != EEXIST)
-            return sl_fail(error, SL_EFILE, "%s: the folder cannot be made: %s", path, strerror(errno));
+            return sl_fail(error, SL_EFILE, "%s: the folder cannot be made: %s", path,
+                           strerror(errno));
         if (slash == NULL)
             return 0;
         *slash = '/';
@@ -144,19 +156,25 @@ static char *config_text(const sl_experiment *experiment) {
     return text;
 }
 
-static int join(const char *path, const char *config, bool all_nodes, bool *joined, sl_error *error) {
+static int join(const char *path, const char *config, bool all_nodes, bool *joined,
+                sl_error *error) {
     char *there;
     if (access(path, F_OK) != 0)
         return 0;
     if (all_nodes)
-        return sl_fail(error, SL_EFILE, "%s: this folder already holds a run; choose another with --out", path);
+        return sl_fail(error, SL_EFILE,
+                       "%s: this folder already holds a run; choose another with --out", path);
     int result = sl_file_read(&there, path, CONFIG_BYTES_MAX, error);
     if (result != 0)
         return result;
     size_t length = strlen(config);
     *joined = strncmp(there, config, length) == 0 && strcmp(there + length, "\n") == 0;
     free(there);
-    return *joined ? 0 : sl_fail(error, SL_EFILE, "%s: this folder holds a run with another configuration; choose another with --out", path);
+    return *joined ? 0
+                   : sl_fail(error, SL_EFILE,
+                             "%s: this folder holds a run with another configuration; choose "
+                             "another with --out",
+                             path);
 }
 
 static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error *error) {
@@ -175,7 +193,8 @@ static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error 
     return result;
 }
 
-int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes, sl_error *error) {
+int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
+                   bool all_nodes, sl_error *error) {
     int result = sl_folder_make(path, error);
     if (result != 0)
         return result;
@@ -207,20 +226,24 @@ static json_t *number(double value) {
 }
 
 static json_t *times_json(const sl_times *t) {
-    return json_pack("{so so so so so so}", "total", number(t->total), "gradient", number(t->gradient), "encode", number(t->encode),
-                     "exchange", number(t->exchange), "wait", number(t->wait), "combine", number(t->combine));
+    return json_pack("{so so so so so so}", "total", number(t->total), "gradient",
+                     number(t->gradient), "encode", number(t->encode), "exchange",
+                     number(t->exchange), "wait", number(t->wait), "combine", number(t->combine));
 }
 
 static json_t *record_json(const sl_record *r) {
-    return json_pack("{sI sI so so so so so so sI sI so}", "round", (json_int_t)r->round.round, "node", (json_int_t)r->rank, "loss",
-                     number(r->round.loss), "test_loss", number(r->evaluation.loss), "accuracy", number(r->evaluation.accuracy),
-                     "learning_rate", number(r->round.learning_rate), "neighbour_distance", number(r->round.neighbour_distance), "push_sum_weight", number(r->round.push_sum_weight),
-                     "bytes_sent", (json_int_t)r->bytes_sent, "bytes_received", (json_int_t)r->bytes_received, "seconds",
-                     times_json(&r->times));
+    return json_pack(
+        "{sI sI so so so so so so sI sI so}", "round", (json_int_t)r->round.round, "node",
+        (json_int_t)r->rank, "loss", number(r->round.loss), "test_loss", number(r->evaluation.loss),
+        "accuracy", number(r->evaluation.accuracy), "learning_rate", number(r->round.learning_rate),
+        "neighbour_distance", number(r->round.neighbour_distance), "push_sum_weight",
+        number(r->round.push_sum_weight), "bytes_sent", (json_int_t)r->bytes_sent, "bytes_received",
+        (json_int_t)r->bytes_received, "seconds", times_json(&r->times));
 }
 
 /* Appends an object (taken) as one line; *begun: the file is this run's already. */
-static int append_object(const sl_folder *f, const char *name, bool *begun, json_t *object, sl_error *error) {
+static int append_object(const sl_folder *f, const char *name, bool *begun, json_t *object,
+                         sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES];
     path_of(f, name, path);
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
@@ -241,9 +264,12 @@ int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
     return append_object(f, name, &f->metrics_begun[record->rank], record_json(record), error);
 }
 
-int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus, sl_error *error) {
-    json_t *object = json_pack("{sI so so so}", "round", (json_int_t)round, "consensus_distance", number(consensus->distance),
-                               "test_loss", number(consensus->mean_model.loss), "accuracy", number(consensus->mean_model.accuracy));
+int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus,
+                        sl_error *error) {
+    json_t *object =
+        json_pack("{sI so so so}", "round", (json_int_t)round, "consensus_distance",
+                  number(consensus->distance), "test_loss", number(consensus->mean_model.loss),
+                  "accuracy", number(consensus->mean_model.accuracy));
     return append_object(f, "consensus.jsonl", &f->consensus_begun, object, error);
 }
 
@@ -259,19 +285,22 @@ static int remember_line(sl_folder *f, line l, sl_error *error) {
     if (f->line_count > 0) {
         const line *last = &f->lines[f->line_count - 1];
         l.offset = last->offset + last->bytes;
-        f->in_order = f->in_order && (last->round < l.round || (last->round == l.round && last->rank < l.rank));
+        f->in_order = f->in_order &&
+                      (last->round < l.round || (last->round == l.round && last->rank < l.rank));
     }
     f->lines[f->line_count++] = l;
     return 0;
 }
 
-static void parameters_path(const sl_folder *f, uint32_t rank, char path[SL_PATH_MAX + NAME_MAX_BYTES]) {
+static void parameters_path(const sl_folder *f, uint32_t rank,
+                            char path[SL_PATH_MAX + NAME_MAX_BYTES]) {
     char name[NAME_MAX_BYTES];
     snprintf(name, sizeof name, "parameters-%u.jsonl", rank);
     path_of(f, f->all_nodes ? "parameters.jsonl" : name, path);
 }
 
-/* Nine digits bring a float back bit for bit; -0 without a fraction would be read as the integer 0. */
+/* Nine digits bring a float back bit for bit; -0 without a fraction would be read as the integer 0.
+ */
 static void write_float(FILE *out, const char *before, float x) {
     if (!isfinite(x))
         fprintf(out, "%snull", before);
@@ -281,8 +310,8 @@ static void write_float(FILE *out, const char *before, float x) {
         fprintf(out, "%s%.9g", before, (double)x);
 }
 
-int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const float *x, size_t dimension, double push_sum_weight,
-                         sl_error *error) {
+int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const float *x,
+                         size_t dimension, double push_sum_weight, sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES], *text = NULL;
     size_t bytes = 0;
     parameters_path(f, rank, path);
@@ -299,20 +328,26 @@ int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const floa
     }
     int result = append(path, f->line_count ? "a" : "wx", text, bytes, error);
     free(text);
-    return result != 0 ? result : remember_line(f, (line){.round = round, .bytes = (long)bytes, .rank = rank}, error);
+    return result != 0 ? result
+                       : remember_line(
+                             f, (line){.round = round, .bytes = (long)bytes, .rank = rank}, error);
 }
 
 /* ---- models and summary ---- */
 
-static int write_npy(const sl_folder *f, const char *name, const float *x, size_t dimension, sl_error *error) {
+static int write_npy(const sl_folder *f, const char *name, const float *x, size_t dimension,
+                     sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES], head[2 * NPY_ALIGNMENT + 1];
     path_of(f, name, path);
-    /* NumPy's .npy, version 1.0: magic, version, length of the text, a Python literal padded to the alignment. */
+    /* NumPy's .npy, version 1.0: magic, version, length of the text, a Python literal padded to the
+     * alignment. */
     enum { TEXT = 2 * NPY_ALIGNMENT - 10 };
     memcpy(head, "\x93NUMPY\x01\x00", 8);
     head[8] = TEXT & 0xFF;
     head[9] = TEXT >> 8;
-    int written = snprintf(head + 10, TEXT + 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu,), }", dimension);
+    int written =
+        snprintf(head + 10, TEXT + 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu,), }",
+                 dimension);
     memset(head + 10 + written, ' ', (size_t)(TEXT - written));
     head[10 + TEXT - 1] = '\n';
     return write_whole(path, head, 10 + TEXT, x, dimension * sizeof *x, error);
@@ -325,7 +360,8 @@ static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *whic
         snprintf(name, NAME_MAX_BYTES, "model-%lld%s.npy", (long long)rank, which);
 }
 
-int sl_folder_model(sl_folder *f, int64_t rank, const char *which, const float *x, size_t dimension, sl_error *error) {
+int sl_folder_model(sl_folder *f, int64_t rank, const char *which, const float *x, size_t dimension,
+                    sl_error *error) {
     char name[NAME_MAX_BYTES];
     model_name(name, rank, which);
     return write_npy(f, name, x, dimension, error);
@@ -337,8 +373,8 @@ static bool is_better(const sl_evaluation *a, const sl_evaluation *b) {
     return a->accuracy > b->accuracy;
 }
 
-int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension,
-                   sl_error *error) {
+int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluation *evaluation,
+                   const float *x, size_t dimension, sl_error *error) {
     if (!isfinite(evaluation->loss) || (f->best_round > 0 && !is_better(evaluation, &f->best)))
         return 0;
     int result = sl_folder_model(f, rank, "-best", x, dimension, error);
@@ -349,7 +385,8 @@ int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluati
     return 0;
 }
 
-int sl_folder_remember(sl_folder *f, uint64_t round, const sl_evaluation *evaluation, const float *x, size_t dimension, sl_error *error) {
+int sl_folder_remember(sl_folder *f, uint64_t round, const sl_evaluation *evaluation,
+                       const float *x, size_t dimension, sl_error *error) {
     if (!isfinite(evaluation->loss))
         return 0;
     if (f->last == NULL && (f->last = malloc(dimension * sizeof *f->last)) == NULL)
@@ -384,16 +421,19 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->record_count; i++)
         json_array_append_new(nodes, record_json(&s->records[i]));
-    json_t *root = json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes", (json_int_t)s->nodes,
-                             "seconds", number(s->seconds), "per_node", nodes);
+    json_t *root =
+        json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes",
+                  (json_int_t)s->nodes, "seconds", number(s->seconds), "per_node", nodes);
     if (s->has_consensus) {
-        json_object_set_new(root, "mean_model", json_pack("{so so}", "loss", number(s->consensus.mean_model.loss), "accuracy",
-                                                          number(s->consensus.mean_model.accuracy)));
+        json_object_set_new(root, "mean_model",
+                            json_pack("{so so}", "loss", number(s->consensus.mean_model.loss),
+                                      "accuracy", number(s->consensus.mean_model.accuracy)));
         json_object_set_new(root, "consensus_distance", number(s->consensus.distance));
     }
     if (f->best_round > 0)
-        json_object_set_new(root, "best", json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss", number(f->best.loss), "accuracy",
-                                                    number(f->best.accuracy)));
+        json_object_set_new(root, "best",
+                            json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss",
+                                      number(f->best.loss), "accuracy", number(f->best.accuracy)));
     if (s->predicted_seconds > 0)
         json_object_set_new(root, "predicted_seconds", number(s->predicted_seconds));
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));

@@ -28,7 +28,8 @@ void sl_record_take_round(sl_record *record, const sl_round *round, size_t heade
     record->bytes_received += round->payload_bytes_received + round->frames_received * header_bytes;
 }
 
-double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension, float *mean) {
+double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension,
+                             float *mean) {
     double total = 0;
     for (size_t k = 0; k < dimension; k++) {
         double sum = 0, squares = 0;

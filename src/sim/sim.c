@@ -1,9 +1,11 @@
-/* sim.c - the simulator: lock-step rounds of all nodes over links that take no time; see starling/sim.h.
+/* sim.c - the simulator: lock-step rounds of all nodes over links that take no time; see
+ * starling/sim.h.
  *
- * In each round every node computes in rank order; what it publishes is copied once into a message that all its out-neighbours read in
- * place, as payloads on the wire would be. Nodes, algorithms and sums are the agents' own, so the numbers are the agents' too.
- * Memory: the nodes' vectors and one message a node: for adapt-then-combine x, gradient and message, 3 n d floats. Vectors of a device are copied to the host
- * where they are recorded.
+ * In each round every node computes in rank order; what it publishes is copied once into a message
+ * that all its out-neighbours read in place, as payloads on the wire would be. Nodes, algorithms
+ * and sums are the agents' own, so the numbers are the agents' too. Memory: the nodes' vectors and
+ * one message a node: for adapt-then-combine x, gradient and message, 3 n d floats. Vectors of a
+ * device are copied to the host where they are recorded.
  */
 #include "starling/sim.h"
 
@@ -40,8 +42,9 @@ typedef struct simulator {
     const sl_vec_ops *vec;
     sl_mirror mirror;
     float *gradient; /* all nodes' in turn; NULL: each has its own */
-    float *copies;   /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they lie on the host */
-    uint64_t published; /* messages so far */
+    float *copies; /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they
+                      lie on the host */
+    uint64_t published;    /* messages so far */
     sl_timeline *timeline; /* NULL: nobody asks */
     double began;
 } simulator;
@@ -104,7 +107,8 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
         return result;
     message *m = take_message(s);
     if (m == NULL)
-        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the messages of %u nodes", s->nodes);
+        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the messages of %u nodes",
+                       s->nodes);
     memcpy(m->data, payload.data, payload.bytes);
     m->readers = 1; /* the sender, until all deliveries are made */
     p->record.times.encode += sl_clock_seconds() - before;
@@ -114,8 +118,14 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
     sl_place place = sl_node_place(p->node);
     for (uint32_t i = 0; i < out.count && result == 0; i++) {
         m->readers++;
-        sl_event event = {.type = SL_EVENT_RECEIVED, .peer = rank, .exchange = place.exchange, .phase = place.phase, .part = part,
-                          .scalar = place.scalar, .payload = {m->data, payload.bytes}, .token = m};
+        sl_event event = {.type = SL_EVENT_RECEIVED,
+                          .peer = rank,
+                          .exchange = place.exchange,
+                          .phase = place.phase,
+                          .part = part,
+                          .scalar = place.scalar,
+                          .payload = {m->data, payload.bytes},
+                          .token = m};
         result = deliver(s, out.peers[i], &event, error);
     }
     let_go(s, m);
@@ -149,7 +159,8 @@ static int compute(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     p->pending.compute = false;
     double before = sl_clock_seconds();
-    double loss = sl_mirror_gradient(&s->mirror, rank, p->pending.round, sl_node_point(p->node), sl_node_gradient_buffer(p->node));
+    double loss = sl_mirror_gradient(&s->mirror, rank, p->pending.round, sl_node_point(p->node),
+                                     sl_node_gradient_buffer(p->node));
     p->record.times.gradient += sl_clock_seconds() - before;
     int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
@@ -169,7 +180,8 @@ static int publish_all(simulator *s, sl_error *error) {
     return result;
 }
 
-/* Old models first: an algorithm that publishes them does so before its gradient. Then phase after phase, until everybody has ended the round. */
+/* Old models first: an algorithm that publishes them does so before its gradient. Then phase after
+ * phase, until everybody has ended the round. */
 static int run_round(simulator *s, uint64_t round, sl_error *error) {
     int result = publish_all(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
@@ -178,7 +190,8 @@ static int run_round(simulator *s, uint64_t round, sl_error *error) {
         uint64_t before = s->published;
         result = publish_all(s, error);
         if (result == 0 && s->published == before)
-            result = sl_fail(error, SL_EPROTO, "round %llu: every node waits for another", (unsigned long long)round);
+            result = sl_fail(error, SL_EPROTO, "round %llu: every node waits for another",
+                             (unsigned long long)round);
     }
     return result;
 }
@@ -188,8 +201,10 @@ static int report_parameters(simulator *s, uint64_t round) {
         return 0;
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = s->observer->parameters(s->observer->context, round, i, sl_mirror_view(&s->mirror, sl_node_model(s->peers[i].node)),
-                                         sl_node_push_sum_weight(s->peers[i].node));
+        result =
+            s->observer->parameters(s->observer->context, round, i,
+                                    sl_mirror_view(&s->mirror, sl_node_model(s->peers[i].node)),
+                                    sl_node_push_sum_weight(s->peers[i].node));
     return result;
 }
 
@@ -214,25 +229,33 @@ static int report_round(simulator *s, uint64_t round) {
     return result;
 }
 
-/* A node that is done with its gradient when it has published need not keep it while the others compute theirs. */
+/* A node that is done with its gradient when it has published need not keep it while the others
+ * compute theirs. */
 static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
     if (algorithm->keeps_gradient)
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
-    return s->gradient != NULL ? 0 : sl_vec_no_memory(s->vec, error, "simulator: a gradient of %zu parameters", s->task->dimension);
+    return s->gradient != NULL
+               ? 0
+               : sl_vec_no_memory(s->vec, error, "simulator: a gradient of %zu parameters",
+                                  s->task->dimension);
 }
 
 static int open_copies(simulator *s, sl_error *error) {
     if (s->vec->on_host || !s->observer->record)
         return 0;
     s->copies = malloc(s->nodes * s->task->dimension * sizeof *s->copies);
-    return s->copies != NULL ? 0 : sl_fail(error, SL_ENOMEM, "simulator: out of host memory for the models of %u nodes with %zu parameters each",
-                                           s->nodes, s->task->dimension);
+    return s->copies != NULL ? 0
+                             : sl_fail(error, SL_ENOMEM,
+                                       "simulator: out of host memory for the models of %u nodes "
+                                       "with %zu parameters each",
+                                       s->nodes, s->task->dimension);
 }
 
 static int open_nodes(simulator *s, sl_error *error) {
     const sl_experiment *e = s->experiment;
-    sl_node_settings settings = sl_node_settings_of(e, &s->fit, s->task->dimension, s->task->rounds);
+    sl_node_settings settings =
+        sl_node_settings_of(e, &s->fit, s->task->dimension, s->task->rounds);
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.tensor_ends = s->task->tensor_ends;
@@ -275,10 +298,12 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
         result = deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
     for (uint64_t round = 1; round <= s->task->rounds && result == 0; round++) {
         if (stop != NULL && *stop)
-            return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu", (unsigned long long)round);
+            return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu",
+                           (unsigned long long)round);
         result = run_round(s, round, error);
         for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-            sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round, SL_FRAME_HEADER_BYTES);
+            sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round,
+                                 SL_FRAME_HEADER_BYTES);
         if (result == 0 && s->timeline != NULL)
             sl_timeline_end_round(s->timeline);
         if (result == 0)
@@ -287,9 +312,10 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     return result;
 }
 
-int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer, sl_timeline **timeline,
-               const volatile int *stop, sl_error *error) {
-    const sl_algorithm *algorithm = sl_algorithm_find(experiment->algorithm.name, experiment->algorithm.variant, error);
+int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
+               sl_timeline **timeline, const volatile int *stop, sl_error *error) {
+    const sl_algorithm *algorithm =
+        sl_algorithm_find(experiment->algorithm.name, experiment->algorithm.variant, error);
     if (algorithm == NULL)
         return SL_EINVAL;
     simulator s = {
@@ -298,7 +324,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .observer = observer,
         .nodes = sl_topology_nodes(experiment->topology),
     };
-    int result = sl_device_open(&s.vec, experiment->device, sl_experiment_device_bytes(experiment), error);
+    int result =
+        sl_device_open(&s.vec, experiment->device, sl_experiment_device_bytes(experiment), error);
     if (result == 0)
         result = sl_mirror_open(&s.mirror, s.vec, task, error);
     if (result == 0)
@@ -308,7 +335,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, algorithm->publishes_old_model, error);
     if (result == 0)
-        result = sl_algorithm_fit(&s.fit, &experiment->algorithm, experiment->topology, experiment->optimizer.momentum > 0, task->dimension, error);
+        result = sl_algorithm_fit(&s.fit, &experiment->algorithm, experiment->topology,
+                                  experiment->optimizer.momentum > 0, task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
     if (result == 0)

@@ -1,11 +1,13 @@
 /* timeline.c - virtual time; see starling/timeline.h.
  *
- * A round is kept as a list of words: messages, and nodes that are done. Rounds are mostly alike, so that each distinct list is kept once and a run
- * is a list of these. Exchanges are counted from the last one of the round before, or no two rounds would be alike. The parts of a message are
+ * A round is kept as a list of words: messages, and nodes that are done. Rounds are mostly alike,
+ * so that each distinct list is kept once and a run is a list of these. Exchanges are counted from
+ * the last one of the round before, or no two rounds would be alike. The parts of a message are
  * taken to be equally long.
  *
- * Predicting is one pass over the run. All that is known of a node is when its round began and when its two links are free; what is on its way to it
- * waits in a list and is only given its place on the link in when the node moves on, since only then is everything there that comes before.
+ * Predicting is one pass over the run. All that is known of a node is when its round began and when
+ * its two links are free; what is on its way to it waits in a list and is only given its place on
+ * the link in when the node moves on, since only then is everything there that comes before.
  */
 #include "starling/timeline.h"
 
@@ -17,9 +19,17 @@ enum {
     LOOK_BACK = 256       /* distinct rounds that a new one is compared with */
 };
 
-/* send: SEND, rank, exchange, phase, parts, bytes (2), peers, then those; done: DONE, rank, frames */
+/* send: SEND, rank, exchange, phase, parts, bytes (2), peers, then those; done: DONE, rank, frames
+ */
 typedef enum word { SEND, DONE } word;
-enum { SEND_WORDS = 8, DONE_WORDS = 3, SEND_EXCHANGE = 2, SEND_PARTS = 4, SEND_BYTES = 5, SEND_PEERS = 7 };
+enum {
+    SEND_WORDS = 8,
+    DONE_WORDS = 3,
+    SEND_EXCHANGE = 2,
+    SEND_PARTS = 4,
+    SEND_BYTES = 5,
+    SEND_PEERS = 7
+};
 
 /* A distinct round. */
 typedef struct pattern {
@@ -35,9 +45,9 @@ struct sl_timeline {
     size_t pattern_count, pattern_room, words_kept;
     uint32_t *rounds; /* (round_count) pattern of each */
     size_t round_count, round_room;
-    uint32_t *words;  /* of the round under way */
+    uint32_t *words; /* of the round under way */
     size_t word_count, word_room;
-    size_t message;   /* the send under way in it; SIZE_MAX: to nobody */
+    size_t message;                       /* the send under way in it; SIZE_MAX: to nobody */
     uint64_t exchanges_before, exchanges; /* before the round under way, and up to now */
     uint64_t copies;
 };
@@ -97,13 +107,15 @@ static uint32_t *add_words(sl_timeline *t, size_t count) {
     return t->words + t->word_count - count;
 }
 
-void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t phase, const uint32_t *peers, uint32_t count) {
+void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t phase,
+                      const uint32_t *peers, uint32_t count) {
     t->message = SIZE_MAX;
     t->exchanges = exchange > t->exchanges ? exchange : t->exchanges;
     uint32_t *w = count > 0 ? add_words(t, SEND_WORDS + count) : NULL;
     if (w == NULL)
         return;
-    const uint32_t head[SEND_WORDS] = {SEND, rank, (uint32_t)(exchange - t->exchanges_before), phase, 0, 0, 0, count};
+    const uint32_t head[SEND_WORDS] = {
+        SEND, rank, (uint32_t)(exchange - t->exchanges_before), phase, 0, 0, 0, count};
     memcpy(w, head, sizeof head);
     memcpy(w + SEND_WORDS, peers, count * sizeof *peers);
     t->message = (size_t)(w - t->words);
@@ -124,7 +136,8 @@ void sl_timeline_part(sl_timeline *t, size_t bytes) {
 void sl_timeline_end_node_round(sl_timeline *t, uint32_t rank, uint64_t frames) {
     uint32_t *w = add_words(t, DONE_WORDS);
     if (w != NULL)
-        memcpy(w, (const uint32_t[DONE_WORDS]){DONE, rank, (uint32_t)frames}, DONE_WORDS * sizeof *w);
+        memcpy(w, (const uint32_t[DONE_WORDS]){DONE, rank, (uint32_t)frames},
+               DONE_WORDS * sizeof *w);
 }
 
 static uint64_t hash_of(const uint32_t *words, size_t count) {
@@ -139,16 +152,20 @@ static size_t find_pattern(const sl_timeline *t, uint64_t hash) {
     size_t oldest = t->pattern_count > LOOK_BACK ? t->pattern_count - LOOK_BACK : 0;
     for (size_t i = t->pattern_count; i-- > oldest;) {
         const pattern *p = &t->patterns[i];
-        if (p->hash == hash && p->count == t->word_count && memcmp(p->words, t->words, p->count * sizeof *p->words) == 0)
+        if (p->hash == hash && p->count == t->word_count &&
+            memcmp(p->words, t->words, p->count * sizeof *p->words) == 0)
             return i;
     }
     return t->pattern_count;
 }
 
 static bool add_pattern(sl_timeline *t, uint64_t hash) {
-    if (!make_room((void **)&t->patterns, t->pattern_count, 1, &t->pattern_room, sizeof *t->patterns))
+    if (!make_room((void **)&t->patterns, t->pattern_count, 1, &t->pattern_room,
+                   sizeof *t->patterns))
         return false;
-    pattern p = {.words = malloc((t->word_count + 1) * sizeof *p.words), .count = t->word_count, .hash = hash,
+    pattern p = {.words = malloc((t->word_count + 1) * sizeof *p.words),
+                 .count = t->word_count,
+                 .hash = hash,
                  .exchanges = t->exchanges - t->exchanges_before};
     if (p.words == NULL)
         return false;
@@ -233,7 +250,9 @@ static void sort(node_clock *c) {
 static void take_before(node_clock *c, uint64_t exchange, uint32_t phase) {
     size_t count = 0;
     sort(c);
-    while (count < c->count && (c->coming[count].exchange < exchange || (c->coming[count].exchange == exchange && c->coming[count].phase < phase)))
+    while (count < c->count &&
+           (c->coming[count].exchange < exchange ||
+            (c->coming[count].exchange == exchange && c->coming[count].phase < phase)))
         count++;
     take(c, count);
 }
@@ -252,10 +271,12 @@ static const uint32_t *send(forecast *f, const uint32_t *w) {
     uint64_t bytes;
     memcpy(&bytes, w + SEND_BYTES, sizeof bytes);
     node_clock *c = &f->clocks[rank];
-    arrival a = {.exchange = f->exchanges + w[SEND_EXCHANGE], .phase = w[SEND_EXCHANGE + 1], .from = rank};
+    arrival a = {
+        .exchange = f->exchanges + w[SEND_EXCHANGE], .phase = w[SEND_EXCHANGE + 1], .from = rank};
     a.lasts = parts > 0 ? (double)bytes / parts * f->second_per_byte : 0;
     take_before(c, a.exchange, a.phase);
-    c->out_free = larger(larger(c->out_free, c->in_free), f->timeline->overlaps ? c->began : c->computed);
+    c->out_free =
+        larger(larger(c->out_free, c->in_free), f->timeline->overlaps ? c->began : c->computed);
     while (first < count && peers[first] < rank)
         first++;
     for (uint64_t i = 0; i < (uint64_t)parts * count; i++) {
@@ -267,7 +288,8 @@ static const uint32_t *send(forecast *f, const uint32_t *w) {
 }
 
 static double compute_seconds(const forecast *f, uint32_t rank) {
-    return 1e-3 * f->platform->compute_ms / (f->platform->speeds != NULL ? f->platform->speeds[rank] : 1);
+    return 1e-3 * f->platform->compute_ms /
+           (f->platform->speeds != NULL ? f->platform->speeds[rank] : 1);
 }
 
 static const uint32_t *finish(forecast *f, const uint32_t *w) {
@@ -300,18 +322,26 @@ static double pass_rounds(forecast *f, uint64_t rounds) {
     return last;
 }
 
-int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *platform, uint64_t rounds, sl_error *error) {
-    forecast f = {.timeline = t, .platform = platform, .latency = 1e-3 * platform->latency_ms, .out_of_memory = t->out_of_memory};
+int sl_timeline_seconds(double *out, const sl_timeline *t, const sl_platform *platform,
+                        uint64_t rounds, sl_error *error) {
+    forecast f = {.timeline = t,
+                  .platform = platform,
+                  .latency = 1e-3 * platform->latency_ms,
+                  .out_of_memory = t->out_of_memory};
     f.second_per_byte = platform->bandwidth_mbit > 0 ? 8e-6 / platform->bandwidth_mbit : 0;
     f.clocks = calloc(t->nodes, sizeof *f.clocks);
     if (f.clocks == NULL)
         f.out_of_memory = true;
-    double seconds = f.out_of_memory ? 0 : pass_rounds(&f, rounds > 0 && rounds < t->round_count ? rounds : t->round_count);
+    double seconds =
+        f.out_of_memory
+            ? 0
+            : pass_rounds(&f, rounds > 0 && rounds < t->round_count ? rounds : t->round_count);
     for (uint32_t i = 0; f.clocks != NULL && i < t->nodes; i++)
         free(f.clocks[i].coming);
     free(f.clocks);
     if (f.out_of_memory)
-        return sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes", t->nodes);
+        return sl_fail(error, SL_ENOMEM, "timeline: out of memory for the messages of %u nodes",
+                       t->nodes);
     *out = seconds;
     return 0;
 }

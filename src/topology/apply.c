@@ -5,7 +5,8 @@
 
 #include "starling/rng.h"
 
-static void multiply(const side *s, const double *self, uint32_t nodes, const double *x, double *y) {
+static void multiply(const side *s, const double *self, uint32_t nodes, const double *x,
+                     double *y) {
     for (uint32_t i = 0; i < nodes; i++) {
         double sum = self[i] * x[i];
         for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)

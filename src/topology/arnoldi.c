@@ -1,12 +1,16 @@
-/* arnoldi.c - the second largest modulus of large matrices that are not symmetric, and ||M - J||_2: ARPACK.
+/* arnoldi.c - the second largest modulus of large matrices that are not symmetric, and ||M - J||_2:
+ * ARPACK.
  *
- * M is W, or the product over a schedule's period. Where columns sum to 1 it maps vectors of mean 0 to vectors of mean 0, and its eigenvalues there are all but
- * the 1; where only rows do, this holds of its transpose, which has the same eigenvalues. There the modulus sought is the largest: the implicitly restarted
- * Arnoldi method (Lehoucq, Sorensen, Yang, "ARPACK Users' Guide", 1998). ||M - J||_2 is the root of the largest eigenvalue of (M - J)'(M - J), by the Lanczos
- * method of the same library.
+ * M is W, or the product over a schedule's period. Where columns sum to 1 it maps vectors of mean 0
+ * to vectors of mean 0, and its eigenvalues there are all but the 1; where only rows do, this holds
+ * of its transpose, which has the same eigenvalues. There the modulus sought is the largest: the
+ * implicitly restarted Arnoldi method (Lehoucq, Sorensen, Yang, "ARPACK Users' Guide", 1998). ||M -
+ * J||_2 is the root of the largest eigenvalue of (M - J)'(M - J), by the Lanczos method of the same
+ * library.
  *
- * Matrices that average exactly after some rounds are nilpotent there, which no eigenvalue method can tell from small moduli: rounding moves the eigenvalues of a
- * Jordan block of m rows by the m-th root of 1e-16. They are recognised by what they do to a random vector.
+ * Matrices that average exactly after some rounds are nilpotent there, which no eigenvalue method
+ * can tell from small moduli: rounding moves the eigenvalues of a Jordan block of m rows by the
+ * m-th root of 1e-16. They are recognised by what they do to a random vector.
  */
 #include <arpack.h>
 #include <float.h>
@@ -18,7 +22,8 @@
 #include "topology/spectral.h"
 
 enum { BASIS = 40 };
-static const double zero_below = 1e-10; /* of a random vector's length, in one step: the last one of a nilpotent matrix */
+static const double zero_below =
+    1e-10; /* of a random vector's length, in one step: the last one of a nilpotent matrix */
 
 typedef struct map {
     const sl_topology *t;
@@ -32,7 +37,9 @@ static bool map_open(map *m, const sl_topology *t, double work_max) {
     for (uint32_t k = 0; k < t->period; k++)
         operations += 2.0 * (double)t->phases[k].edges + 2.0 * t->nodes;
     operations += 4.0 * BASIS * t->nodes; /* orthogonalisation */
-    *m = (map){.t = t, .transposed = !t->stochastic.column, .products_max = (uint64_t)fmin(1e9, work_max / operations) + BASIS};
+    *m = (map){.t = t,
+               .transposed = !t->stochastic.column,
+               .products_max = (uint64_t)fmin(1e9, work_max / operations) + BASIS};
     m->from = malloc(t->nodes * sizeof *m->from);
     m->to = malloc(t->nodes * sizeof *m->to);
     return m->from != NULL && m->to != NULL;
@@ -84,7 +91,8 @@ static void multiply_squared(map *m, const double *x, double *y) {
 /* ---- ARPACK ---- */
 
 typedef struct extreme {
-    double value, residual; /* a modulus, or an eigenvalue; the library's estimate of ||Av - lambda v||, |v| = 1 */
+    double value, residual; /* a modulus, or an eigenvalue; the library's estimate of ||Av - lambda
+                               v||, |v| = 1 */
 } extreme;
 
 typedef struct arpack {
@@ -93,7 +101,10 @@ typedef struct arpack {
 } arpack;
 
 static bool arpack_open(arpack *a, uint32_t nodes, uint64_t restarts) {
-    *a = (arpack){.size = (a_int)nodes, .basis = nodes < BASIS ? (a_int)nodes : BASIS, .steps = {1, 0, (a_int)fmin(1e9, (double)restarts), 1, 0, 0, 1}, .info = 1};
+    *a = (arpack){.size = (a_int)nodes,
+                  .basis = nodes < BASIS ? (a_int)nodes : BASIS,
+                  .steps = {1, 0, (a_int)fmin(1e9, (double)restarts), 1, 0, 0, 1},
+                  .info = 1};
     size_t n = nodes, k = (size_t)a->basis;
     a->length = (a_int)(3 * k * k + 8 * k);
     a->start = malloc(n * sizeof *a->start);
@@ -116,20 +127,22 @@ static void arpack_run(arpack *a, map *m, bool symmetric, double tolerance) {
     memset(a->work, 0, 3 * (size_t)a->size * sizeof *a->work);
     for (a_int request = 0;;) {
         if (symmetric)
-            dsaupd_c(&request, "I", a->size, "LA", 1, tolerance, a->start, a->basis, a->vectors, a->size, a->steps, a->at, a->work, a->small, a->length,
-                     &a->info);
+            dsaupd_c(&request, "I", a->size, "LA", 1, tolerance, a->start, a->basis, a->vectors,
+                     a->size, a->steps, a->at, a->work, a->small, a->length, &a->info);
         else
-            dnaupd_c(&request, "I", a->size, "LM", 2, tolerance, a->start, a->basis, a->vectors, a->size, a->steps, a->at, a->work, a->small, a->length,
-                     &a->info);
+            dnaupd_c(&request, "I", a->size, "LM", 2, tolerance, a->start, a->basis, a->vectors,
+                     a->size, a->steps, a->at, a->work, a->small, a->length, &a->info);
         if (request != 1 && request != -1)
             return;
-        (symmetric ? multiply_squared : multiply_centered)(m, a->work + a->at[0] - 1, a->work + a->at[1] - 1);
+        (symmetric ? multiply_squared : multiply_centered)(m, a->work + a->at[0] - 1,
+                                                           a->work + a->at[1] - 1);
     }
 }
 
 /* The largest of the Ritz values. */
 static extreme arpack_extreme(const arpack *a, bool symmetric) {
-    const double *real = a->small + a->at[5] - 1, *imaginary = a->small + a->at[6] - 1, *bounds = a->small + a->at[symmetric ? 6 : 7] - 1;
+    const double *real = a->small + a->at[5] - 1, *imaginary = a->small + a->at[6] - 1,
+                 *bounds = a->small + a->at[symmetric ? 6 : 7] - 1;
     extreme found = {0};
     for (a_int k = 0; k < a->basis; k++) {
         double value = symmetric ? real[k] : hypot(real[k], imaginary[k]);
@@ -193,7 +206,8 @@ int largest_singular_value(double *value, const sl_topology *t, double work_max)
     return result;
 }
 
-int arnoldi_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error) {
+int arnoldi_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings,
+                     sl_error *error) {
     map m;
     extreme modulus = {0};
     double singular_2 = 0;
@@ -205,7 +219,8 @@ int arnoldi_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_s
         result = largest_singular_value(&singular_2, t, settings->work_max);
     map_close(&m);
     if (result != 0)
-        return sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes", t->nodes);
+        return sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes",
+                       t->nodes);
     *out = spectrum_of_modulus(t->nodes, modulus.value, singular_2);
     out->residual = fmax(modulus.residual, 4 * DBL_EPSILON * sqrt(t->nodes) * fmax(1, singular_2));
     out->gap_error = out->residual / fabs(out->gap);

@@ -1,14 +1,21 @@
-/* base_k.c - the Base-(k+1) graph: exact agreement of any number of nodes in O(log_(k+1) n) rounds with at most k peers a round.
+/* base_k.c - the Base-(k+1) graph: exact agreement of any number of nodes in O(log_(k+1) n) rounds
+ * with at most k peers a round.
  *
- * Takezawa, Sato, Bao, Niwa, Yamada, "Beyond exponential graph: communication-efficient topologies for decentralized learning via finite-time
- * convergence", NeurIPS 2023. Three constructions, each on top of the one before:
+ * Takezawa, Sato, Bao, Niwa, Yamada, "Beyond exponential graph: communication-efficient topologies
+ * for decentralized learning via finite-time convergence", NeurIPS 2023. Three constructions, each
+ * on top of the one before:
  *
- *   cuboid (their hyper-hypercube)  n = product of factors <= k + 1: round d averages over the nodes that differ in digit d alone.
- *   simple  n written in base k + 1, n = s_1 + ... + s_L with s_l = a_l (k+1)^p_l, part l being s_l nodes in a_l blocks. First every part agrees
- *           by a cuboid. Then in round l = 1 .. L-1 each node of the parts after l meets one node of each block of part l, with weights so that
- *           its value becomes s_l/S_l of theirs and the rest of its own, S_l = s_l + ... + s_L. The blocks of part l then have the mean of all
+ *   cuboid (their hyper-hypercube)  n = product of factors <= k + 1: round d averages over the
+ *                                   nodes that differ in digit d alone.
+ *   simple  n written in base k + 1, n = s_1 + ... + s_L with s_l = a_l (k+1)^p_l, part l being s_l
+ *           nodes in a_l blocks. First every part agrees
+ *           by a cuboid. Then in round l = 1 .. L-1 each node of the parts after l meets one node
+ *             of each block of part l, with weights so that
+ *           its value becomes s_l/S_l of theirs and the rest of its own, S_l = s_l + ... + s_L. The
+ *             blocks of part l then have the mean of all
  *           nodes, and agree by cuboids of their own; what part L holds in the end is the mean.
- *   base    n = p q, q without factors <= k + 1: p groups of q nodes agree by the simple one, then across groups by a cuboid; or the simple one
+ *   base    n = p q, q without factors <= k + 1: p groups of q nodes agree by the simple one, then
+ *           across groups by a cuboid; or the simple one
  *           on all nodes, where that takes fewer rounds.
  */
 #include "topology/family.h"
@@ -52,11 +59,13 @@ static void average(edge_list *list, node_set s, const uint32_t *members, uint32
     for (uint32_t a = 0; a < count; a++)
         for (uint32_t b = 0; b < count; b++)
             if (a != b)
-                edge_list_push_weighted(list, node_of(s, members[a]), node_of(s, members[b]), 1.0 / count);
+                edge_list_push_weighted(list, node_of(s, members[a]), node_of(s, members[b]),
+                                        1.0 / count);
 }
 
 /* Round d (modulo their number) of a cuboid on nodes from .. from + size - 1 of the set. */
-static void cuboid_round(edge_list *list, const cuboid *c, node_set s, uint32_t from, uint32_t size, uint32_t d) {
+static void cuboid_round(edge_list *list, const cuboid *c, node_set s, uint32_t from, uint32_t size,
+                         uint32_t d) {
     if (c->count == 0)
         return;
     uint32_t place = 1;
@@ -96,8 +105,10 @@ static void find_simple(simple_base *b, uint32_t n, uint32_t peers) {
     b->rounds = b->gather + (b->count > 1 ? 1 + b->parts[0].inner.count : 0);
 }
 
-/* Nodes of part p that no later node met hold equal values: averages among them do no harm to exactness, and mix what is not equal yet. */
-static void average_unmet(edge_list *list, const simple_base *b, const part *p, uint32_t met, node_set s) {
+/* Nodes of part p that no later node met hold equal values: averages among them do no harm to
+ * exactness, and mix what is not equal yet. */
+static void average_unmet(edge_list *list, const simple_base *b, const part *p, uint32_t met,
+                          node_set s) {
     uint32_t blocks = p->size / p->block, left = p->block - met, group[CLIQUE_MAX];
     uint32_t limit = b->peers + 1 < CLIQUE_MAX ? b->peers + 1 : CLIQUE_MAX, filled = 0;
     for (uint32_t u = 0; u < blocks * left; u++) {
@@ -114,7 +125,8 @@ static void meet(edge_list *list, const simple_base *b, const part *p, node_set 
     uint32_t met = p->rest - p->size;
     for (uint32_t t = 0; t < met; t++)
         for (uint32_t block = 0; block < p->size / p->block; block++) {
-            uint32_t here = node_of(s, p->first + block * p->block + t), there = node_of(s, p->first + p->size + t);
+            uint32_t here = node_of(s, p->first + block * p->block + t),
+                     there = node_of(s, p->first + p->size + t);
             edge_list_push_weighted(list, here, there, (double)p->block / p->rest);
             edge_list_push_weighted(list, there, here, (double)p->block / p->rest);
         }
@@ -145,7 +157,9 @@ static int settle_base_k(sl_topology_spec *spec, sl_error *error) {
         spec->peers = 1;
     if (spec->peers < spec->nodes || spec->nodes == 1)
         return 0;
-    return sl_fail(error, SL_EINVAL, "peers: %u is not allowed for %u nodes; it must be from 1 to %u", spec->peers, spec->nodes, spec->nodes - 1);
+    return sl_fail(error, SL_EINVAL,
+                   "peers: %u is not allowed for %u nodes; it must be from 1 to %u", spec->peers,
+                   spec->nodes, spec->nodes - 1);
 }
 
 /* The largest divisor of n that has no prime factor above `most`. */
@@ -157,7 +171,8 @@ static uint32_t smooth_part(uint32_t n, uint32_t most) {
     return smooth;
 }
 
-static int generate_base_k(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_base_k(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                           sl_error *error) {
     (void)attempt;
     uint32_t n = spec->nodes, groups = smooth_part(n, spec->peers + 1), size = n / groups;
     simple_base all, group;
@@ -181,7 +196,10 @@ static int generate_base_k(const sl_topology_spec *spec, uint64_t attempt, edge_
 }
 
 const family base_k_family = {
-    .info = {.name = "base-k", .meaning = "Base-(k+1): any number of nodes agree exactly, k peers a round", .schedule = true, .weighting = SL_WEIGHTING_EXPLICIT},
+    .info = {.name = "base-k",
+             .meaning = "Base-(k+1): any number of nodes agree exactly, k peers a round",
+             .schedule = true,
+             .weighting = SL_WEIGHTING_EXPLICIT},
     .takes = TAKES(PEERS),
     .nodes_min = 1,
     .settle = settle_base_k,

@@ -1,11 +1,16 @@
-/* candidates.c - the topologies that are worth a look for a given number of nodes; see candidates.h. */
+/* candidates.c - the topologies that are worth a look for a given number of nodes; see
+ * candidates.h. */
 #include "topology/candidates.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { DIMENSIONS_MAX = 3, PEERS_MAX = 4, SELDOM = 4 /* rounds from one use of the bridges between clusters to the next */ };
+enum {
+    DIMENSIONS_MAX = 3,
+    PEERS_MAX = 4,
+    SELDOM = 4 /* rounds from one use of the bridges between clusters to the next */
+};
 
 static sl_topology_spec *add(candidates *c, uint32_t nodes, sl_family family, uint64_t seed) {
     sl_topology_spec *spec = &c->specs[c->count++];
@@ -41,7 +46,8 @@ bool equal_sides(uint32_t *sides, uint32_t count, uint32_t nodes) {
     return true;
 }
 
-static void add_sides(candidates *c, uint32_t nodes, sl_family family, const uint32_t *sides, uint32_t count) {
+static void add_sides(candidates *c, uint32_t nodes, sl_family family, const uint32_t *sides,
+                      uint32_t count) {
     sl_topology_spec *spec = add(c, nodes, family, 0);
     memcpy(spec->sides, sides, count * sizeof *sides);
     spec->side_count = count;
@@ -106,7 +112,9 @@ static void add_matcha(candidates *c, uint32_t nodes, uint64_t seed) {
 
 /* Of the families whose degree grows with the number of nodes; one each way. */
 static uint64_t edges_of(const sl_topology_spec *spec) {
-    uint64_t degree = spec->family == SL_FAMILY_COMPLETE ? spec->nodes - 1 : spec->family == SL_FAMILY_CLUSTERS ? spec->nodes / spec->clusters : 0;
+    uint64_t degree = spec->family == SL_FAMILY_COMPLETE   ? spec->nodes - 1
+                      : spec->family == SL_FAMILY_CLUSTERS ? spec->nodes / spec->clusters
+                                                           : 0;
     for (uint32_t d = 0; spec->family == SL_FAMILY_HYPER_CUBOID && d < spec->side_count; d++)
         degree += spec->sides[d] - 1;
     return degree * spec->nodes * (spec->bridge_every > 1 ? spec->bridge_every : 1);
@@ -122,11 +130,22 @@ static void leave_out_large(candidates *c) {
 }
 
 void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks) {
-    static const sl_family plain[] = {
-        SL_FAMILY_RING, SL_FAMILY_STAR, SL_FAMILY_COMPLETE, SL_FAMILY_HYPERCUBE, SL_FAMILY_K_ARY_TREE, SL_FAMILY_SYMMETRIC_EXPONENTIAL,
-        SL_FAMILY_DIRECTED_RING, SL_FAMILY_STATIC_EXPONENTIAL, SL_FAMILY_DE_BRUIJN, SL_FAMILY_ONE_PEER_EXPONENTIAL, SL_FAMILY_ONE_PEER_HYPERCUBE,
-        SL_FAMILY_ALTERNATING_MATCHINGS, SL_FAMILY_OD_EQUIDYN, SL_FAMILY_OU_EQUIDYN};
-    static const sl_family regular[] = {SL_FAMILY_RANDOM_REGULAR, SL_FAMILY_D_EQUISTATIC, SL_FAMILY_U_EQUISTATIC};
+    static const sl_family plain[] = {SL_FAMILY_RING,
+                                      SL_FAMILY_STAR,
+                                      SL_FAMILY_COMPLETE,
+                                      SL_FAMILY_HYPERCUBE,
+                                      SL_FAMILY_K_ARY_TREE,
+                                      SL_FAMILY_SYMMETRIC_EXPONENTIAL,
+                                      SL_FAMILY_DIRECTED_RING,
+                                      SL_FAMILY_STATIC_EXPONENTIAL,
+                                      SL_FAMILY_DE_BRUIJN,
+                                      SL_FAMILY_ONE_PEER_EXPONENTIAL,
+                                      SL_FAMILY_ONE_PEER_HYPERCUBE,
+                                      SL_FAMILY_ALTERNATING_MATCHINGS,
+                                      SL_FAMILY_OD_EQUIDYN,
+                                      SL_FAMILY_OU_EQUIDYN};
+    static const sl_family regular[] = {SL_FAMILY_RANDOM_REGULAR, SL_FAMILY_D_EQUISTATIC,
+                                        SL_FAMILY_U_EQUISTATIC};
     uint32_t logarithm = 1;
     while (logarithm < 31 && 1u << logarithm < nodes)
         logarithm++;
@@ -147,7 +166,8 @@ void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clust
     leave_out_large(out);
 }
 
-static void append(char *text, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t room, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static void append(char *text, size_t room, const char *format, ...) {
     size_t used = strlen(text);
     va_list arguments;

@@ -1,4 +1,5 @@
-/* check.c - what can be said of a topology without eigenvalues: connected, stochastic, how far neighbours can drift apart. */
+/* check.c - what can be said of a topology without eigenvalues: connected, stochastic, how far
+ * neighbours can drift apart. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,8 @@
 
 enum { EXACT_WINDOW_NODES_MAX = 512, EXACT_WINDOW_PERIOD_MAX = 64 };
 
-/* Marks what can be reached from node 0 over the union of all phases; returns how many. Breadth first: what is read next is known early. */
+/* Marks what can be reached from node 0 over the union of all phases; returns how many. Breadth
+ * first: what is read next is known early. */
 static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *queue) {
     memset(seen, 0, t->nodes * sizeof *seen);
     uint32_t count = 1;
@@ -31,7 +33,8 @@ bool topology_is_connected(const sl_topology *t) {
     bool undirected = true;
     for (uint32_t k = 0; k < t->period; k++)
         undirected = undirected && t->phases[k].undirected;
-    bool connected = seen && queue && reach(t, true, seen, queue) == t->nodes && (undirected || reach(t, false, seen, queue) == t->nodes);
+    bool connected = seen && queue && reach(t, true, seen, queue) == t->nodes &&
+                     (undirected || reach(t, false, seen, queue) == t->nodes);
     free(seen);
     free(queue);
     return connected;
@@ -50,7 +53,8 @@ static void examine(const phase *p, uint32_t nodes, sl_stochasticity *s) {
         for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
             row += p->in.weights[e];
             /* Undirected phases have equal rows on both sides, so entries face each other. */
-            if (p->undirected && fabs(p->in.weights[e] - p->out.weights[e]) > SL_STOCHASTIC_TOLERANCE)
+            if (p->undirected &&
+                fabs(p->in.weights[e] - p->out.weights[e]) > SL_STOCHASTIC_TOLERANCE)
                 s->symmetric = false;
         }
         for (uint64_t e = p->out.start[i]; e < p->out.start[i + 1]; e++)
@@ -103,8 +107,8 @@ bool sl_topology_alternates(const sl_topology *t) {
     return bipartite;
 }
 
-/* How many rounds back from the end of round k a finished `j` proves that all whom it ever sends to had finished as well: to finish a round,
- * all in-neighbours must have finished the one before. */
+/* How many rounds back from the end of round k a finished `j` proves that all whom it ever sends to
+ * had finished as well: to finish a round, all in-neighbours must have finished the one before. */
 static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven, bool *next) {
     uint32_t limit = t->nodes * t->period;
     memset(proven, 0, t->nodes * sizeof *proven);
@@ -116,7 +120,8 @@ static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven,
                 all = all && proven[t->phases[p].out.peers[e]];
         if (all)
             return steps;
-        const side *in = &t->phases[(k + t->period * (steps / t->period + 1) - steps) % t->period].in;
+        const side *in =
+            &t->phases[(k + t->period * (steps / t->period + 1) - steps) % t->period].in;
         memcpy(next, proven, t->nodes * sizeof *next);
         for (uint32_t i = 0; i < t->nodes; i++)
             for (uint64_t e = in->start[i]; proven[i] && e < in->start[i + 1]; e++)
@@ -128,7 +133,8 @@ static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven,
     return limit;
 }
 
-/* Node j in round r + lead may send to i, which is still in round r: lead + 1 rounds can be under way. */
+/* Node j in round r + lead may send to i, which is still in round r: lead + 1 rounds can be under
+ * way. */
 uint32_t topology_window(const sl_topology *t) {
     if (t->period == 1 && t->phases[0].undirected)
         return 2;

@@ -1,9 +1,11 @@
 /* circulant.c - extreme eigenvalues of circulant graphs up to a billion nodes.
  *
- * The Laplacian's eigenvalues are sum over offsets 4 sin^2(pi o k/n), k = 0 .. n - 1 (an offset of n/2, a single edge, counts half). For which k > 0 the sum
- * is smallest is a question of simultaneous approximation with no formula. It is found by branch and bound: over an interval of k, a term is at least 0 if
- * it has a zero inside, else the smaller of its ends, and an interval whose terms add up to more than a sum already found is not looked into. Few offsets, and
- * offsets in geometric progression, take few intervals; where it would take too many, nothing is said.
+ * The Laplacian's eigenvalues are sum over offsets 4 sin^2(pi o k/n), k = 0 .. n - 1 (an offset of
+ * n/2, a single edge, counts half). For which k > 0 the sum is smallest is a question of
+ * simultaneous approximation with no formula. It is found by branch and bound: over an interval of
+ * k, a term is at least 0 if it has a zero inside, else the smaller of its ends, and an interval
+ * whose terms add up to more than a sum already found is not looked into. Few offsets, and offsets
+ * in geometric progression, take few intervals; where it would take too many, nothing is said.
  */
 #include <math.h>
 
@@ -26,7 +28,8 @@ static uint64_t position(const sums *s, uint32_t term, uint32_t k) {
 
 static double term_at(const sums *s, uint32_t term, uint64_t position) {
     uint64_t period = 2 * (uint64_t)s->nodes, rest = position % period;
-    double sine = sin(M_PI * (double)(rest < period - rest ? rest : period - rest) / (double)period);
+    double sine =
+        sin(M_PI * (double)(rest < period - rest ? rest : period - rest) / (double)period);
     return (2 * (uint64_t)s->offsets[term] == s->nodes ? 2 : 4) * sine * sine;
 }
 
@@ -40,14 +43,16 @@ static double sum_at(const sums *s, uint32_t k) {
 static double least_of(const sums *s, uint32_t from, uint32_t to) {
     double sum = 0;
     for (uint32_t term = 0; term < s->count; term++) {
-        uint64_t first = position(s, term, from), last = position(s, term, to), period = 2 * (uint64_t)s->nodes;
+        uint64_t first = position(s, term, from), last = position(s, term, to),
+                 period = 2 * (uint64_t)s->nodes;
         if (first / period == last / period)
             sum += fmin(term_at(s, term, first), term_at(s, term, last));
     }
     return sum;
 }
 
-/* The smallest sum over k = 1 .. n - 1, and for how many k; false if too many intervals look alike. */
+/* The smallest sum over k = 1 .. n - 1, and for how many k; false if too many intervals look alike.
+ */
 static bool smallest(const sums *s, double *value, uint32_t *multiplicity) {
     struct {
         uint32_t from, to;
@@ -78,7 +83,8 @@ static bool smallest(const sums *s, double *value, uint32_t *multiplicity) {
     return depth == 0;
 }
 
-bool circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes, double *lambda_2, uint32_t *multiplicity, double *lack) {
+bool circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes, double *lambda_2,
+                        uint32_t *multiplicity, double *lack) {
     sums low = {offsets, count, nodes, false}, high = {offsets, count, nodes, true};
     uint32_t unused = 0;
     return smallest(&low, lambda_2, multiplicity) && smallest(&high, lack, &unused);

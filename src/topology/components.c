@@ -1,4 +1,5 @@
-/* components.c - weights of a whole graph, found for each of its components: a phase of a schedule need not be connected. */
+/* components.c - weights of a whole graph, found for each of its components: a phase of a schedule
+ * need not be connected. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,9 +7,9 @@
 
 typedef struct component {
     uint32_t *nodes, count; /* in the order in which they were reached */
-    uint32_t *number;       /* (all nodes) of a node within its component; UINT32_MAX: not reached yet */
-    sl_edge *edges;         /* (edges) each once, by numbers */
-    double *weights;        /* (edges) */
+    uint32_t *number; /* (all nodes) of a node within its component; UINT32_MAX: not reached yet */
+    sl_edge *edges;   /* (edges) each once, by numbers */
+    double *weights;  /* (edges) */
     size_t edge_count;
 } component;
 

@@ -1,10 +1,14 @@
-/* connectivity.c - how many edges, and how many nodes, must be lost before some node cannot reach another: minimum cuts by maximum flows (Menger).
+/* connectivity.c - how many edges, and how many nodes, must be lost before some node cannot reach
+ * another: minimum cuts by maximum flows (Menger).
  *
- * Edges: a cut with fewer edges than the smallest degree leaves on each side a node whose neighbours are all on that side; so every dominating set has nodes on both
- * sides, and flows from one of its nodes to the others are enough (Matula 1987). On a directed graph flows go both ways, and to all nodes.
- * Nodes: either a node v is in no smallest cut, and flows between v and all others find it; or v is in one, which then parts a neighbour that leads to v from one that
- * v leads to (Even 1975; Esfahanian, Hakimi 1984). On a directed graph the same, along the directions.
- * Capacities are 1, so that an augmentation is one search, and a flow stops at the smallest cut known so far.
+ * Edges: a cut with fewer edges than the smallest degree leaves on each side a node whose
+ * neighbours are all on that side; so every dominating set has nodes on both sides, and flows from
+ * one of its nodes to the others are enough (Matula 1987). On a directed graph flows go both ways,
+ * and to all nodes. Nodes: either a node v is in no smallest cut, and flows between v and all
+ * others find it; or v is in one, which then parts a neighbour that leads to v from one that v
+ * leads to (Even 1975; Esfahanian, Hakimi 1984). On a directed graph the same, along the
+ * directions. Capacities are 1, so that an augmentation is one search, and a flow stops at the
+ * smallest cut known so far.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +48,17 @@ static uint64_t place(network *w, uint64_t *next, uint32_t from, uint32_t to, ui
     return at;
 }
 
-static int network_open(network *out, uint32_t nodes, const arc *arcs, uint64_t count, sl_error *error) {
-    network w = {.nodes = nodes, .start = calloc((size_t)nodes + 2, sizeof *w.start), .to = calloc(2 * count + 1, sizeof *w.to),
-                 .back = calloc(2 * count + 1, sizeof *w.back), .capacity = calloc(2 * count + 1, 1), .left = calloc(2 * count + 1, 1),
-                 .via = calloc(nodes, sizeof *w.via), .queue = calloc(nodes, sizeof *w.queue), .mark = calloc(nodes, sizeof *w.mark)};
+static int network_open(network *out, uint32_t nodes, const arc *arcs, uint64_t count,
+                        sl_error *error) {
+    network w = {.nodes = nodes,
+                 .start = calloc((size_t)nodes + 2, sizeof *w.start),
+                 .to = calloc(2 * count + 1, sizeof *w.to),
+                 .back = calloc(2 * count + 1, sizeof *w.back),
+                 .capacity = calloc(2 * count + 1, 1),
+                 .left = calloc(2 * count + 1, 1),
+                 .via = calloc(nodes, sizeof *w.via),
+                 .queue = calloc(nodes, sizeof *w.queue),
+                 .mark = calloc(nodes, sizeof *w.mark)};
     if (!w.start || !w.to || !w.back || !w.capacity || !w.left || !w.via || !w.queue || !w.mark) {
         network_close(&w);
         return sl_fail(error, SL_ENOMEM, "out of memory for flows between %u nodes", nodes);
@@ -136,12 +147,14 @@ static uint64_t pair_arcs(const union_graph *g, arc *arcs) {
         for (uint64_t e = g->both.start[i]; e < g->both.start[i + 1]; e++) {
             uint32_t j = g->both.peers[e];
             if (i < j)
-                arcs[count++] = (arc){i, j, !g->directed || adjacency_has(&g->out, i, j), !g->directed || adjacency_has(&g->out, j, i)};
+                arcs[count++] = (arc){i, j, !g->directed || adjacency_has(&g->out, i, j),
+                                      !g->directed || adjacency_has(&g->out, j, i)};
         }
     return count;
 }
 
-static void cut_edges(network *w, const union_graph *g, const uint32_t *set, uint32_t count, sl_bounds *bound) {
+static void cut_edges(network *w, const union_graph *g, const uint32_t *set, uint32_t count,
+                      sl_bounds *bound) {
     budget b = {SL_ANALYSIS_WORK};
     if (is_hopeless(w, count))
         return;
@@ -162,8 +175,10 @@ int edge_connectivity(sl_bounds *inout, const union_graph *g, sl_error *error) {
     uint32_t *set = calloc(n, sizeof *set);
     bool *covered = calloc(n, sizeof *covered);
     network w = {0};
-    int result = arcs && set && covered ? network_open(&w, g->nodes, arcs, pair_arcs(g, arcs), error)
-                                        : sl_fail(error, SL_ENOMEM, "out of memory for the edge connectivity of %zu nodes", n);
+    int result =
+        arcs && set && covered
+            ? network_open(&w, g->nodes, arcs, pair_arcs(g, arcs), error)
+            : sl_fail(error, SL_ENOMEM, "out of memory for the edge connectivity of %zu nodes", n);
     if (result == 0) {
         uint32_t count = g->directed ? g->nodes : dominate(g, set, covered);
         for (uint32_t i = 0; i < n && g->directed; i++)
@@ -189,7 +204,8 @@ static uint64_t split_arcs(const union_graph *g, arc *arcs) {
     return count;
 }
 
-static void cut_between(network *w, const union_graph *g, uint32_t i, uint32_t j, sl_bounds *bound, budget *b) {
+static void cut_between(network *w, const union_graph *g, uint32_t i, uint32_t j, sl_bounds *bound,
+                        budget *b) {
     if (i != j && bound->low < bound->high && b->left > 0 && !adjacency_has(&g->out, i, j))
         flow(w, 2 * i + 1, 2 * j, bound, b);
 }
@@ -225,7 +241,8 @@ int node_connectivity(sl_bounds *inout, const union_graph *g, sl_error *error) {
     arc *arcs = calloc(n + g->out.start[n], sizeof *arcs);
     network w = {0};
     int result = arcs != NULL ? network_open(&w, 2 * g->nodes, arcs, split_arcs(g, arcs), error)
-                              : sl_fail(error, SL_ENOMEM, "out of memory for the node connectivity of %zu nodes", n);
+                              : sl_fail(error, SL_ENOMEM,
+                                        "out of memory for the node connectivity of %zu nodes", n);
     if (result == 0)
         cut_nodes(&w, g, inout);
     network_close(&w);

@@ -1,4 +1,5 @@
-/* cost.c - what a round moves, how long that takes on given links, and how many rounds agreement takes; see starling/analysis.h. */
+/* cost.c - what a round moves, how long that takes on given links, and how many rounds agreement
+ * takes; see starling/analysis.h. */
 #include <math.h>
 
 #include "starling/analysis.h"
@@ -11,7 +12,9 @@ sl_traffic sl_topology_traffic(const sl_topology *t) {
         const side *out = &t->phases[k].out;
         uint64_t busiest = 0;
         for (uint32_t i = 0; i < t->nodes; i++)
-            busiest = out->start[i + 1] - out->start[i] > busiest ? out->start[i + 1] - out->start[i] : busiest;
+            busiest = out->start[i + 1] - out->start[i] > busiest
+                          ? out->start[i + 1] - out->start[i]
+                          : busiest;
         traffic.messages += (double)t->phases[k].edges / t->period;
         traffic.sent_max += (double)busiest / t->period;
     }
@@ -19,12 +22,15 @@ sl_traffic sl_topology_traffic(const sl_topology *t) {
     return traffic;
 }
 
-/* What node i waits for on one side: the bytes of all its messages after each other or at once, and latency. */
-static double port_seconds(const side *s, uint32_t i, const sl_links *links, double bytes, sl_port port) {
+/* What node i waits for on one side: the bytes of all its messages after each other or at once, and
+ * latency. */
+static double port_seconds(const side *s, uint32_t i, const sl_links *links, double bytes,
+                           sl_port port) {
     double busy = 0, latency = 0, slowest = 0;
     for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++) {
         sl_link link = sl_links_get(links, i, s->peers[e]);
-        double travel = link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0, delay = link.latency_ms * 1e-3;
+        double travel = link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0,
+               delay = link.latency_ms * 1e-3;
         busy += travel;
         latency = fmax(latency, delay);
         slowest = fmax(slowest, delay + travel);
@@ -32,7 +38,8 @@ static double port_seconds(const side *s, uint32_t i, const sl_links *links, dou
     return port == SL_PORT_SERIAL ? busy + latency : slowest;
 }
 
-double sl_topology_round_seconds(const sl_topology *t, const sl_links *links, double message_bytes, sl_port port) {
+double sl_topology_round_seconds(const sl_topology *t, const sl_links *links, double message_bytes,
+                                 sl_port port) {
     double total = 0;
     for (uint32_t k = 0; k < t->period; k++) {
         const phase *p = &t->phases[k];
@@ -55,14 +62,18 @@ double sl_rounds_to(double gap, double epsilon) {
     return ceil(rounds * (1 - 1e-12)); /* 0.1^3 is 1e-3, whatever rounding made of it */
 }
 
-double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, double gap, double epsilon) {
+double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, double gap,
+                       double epsilon) {
     uint32_t known = 0;
     for (; errors != NULL && known < rounds && !isnan(errors[known]); known++)
         if (errors[known] <= epsilon)
             return known + 1;
     if (known == 0 || isnan(gap))
         return sl_rounds_to(gap, epsilon);
-    uint32_t step = known < period ? 1 : period; /* rounds after which the errors are the same again but for a factor */
+    uint32_t step =
+        known < period
+            ? 1
+            : period; /* rounds after which the errors are the same again but for a factor */
     double step_gap = -expm1(step * log1p(-gap)), least = INFINITY;
     for (uint32_t k = known - step; k < known; k++)
         least = fmin(least, k + 1 + step * sl_rounds_to(step_gap, epsilon / errors[k]));

@@ -1,4 +1,5 @@
-/* cuts.c - bridges and cut nodes in one depth-first walk (Hopcroft, Tarjan 1973), without recursion: a path of 10^6 nodes is as deep. */
+/* cuts.c - bridges and cut nodes in one depth-first walk (Hopcroft, Tarjan 1973), without
+ * recursion: a path of 10^6 nodes is as deep. */
 #include <stdlib.h>
 
 #include "topology/union.h"
@@ -12,7 +13,8 @@ typedef struct walk {
     uint32_t bridges, seen;
 } walk;
 
-/* Node i is done: what its parent p learns from it. A root is a cut node if it has a second child. */
+/* Node i is done: what its parent p learns from it. A root is a cut node if it has a second child.
+ */
 static void leave(walk *w, uint32_t i, uint32_t p, uint32_t root, uint32_t *root_children) {
     if (w->low[i] < w->low[p])
         w->low[p] = w->low[i];
@@ -47,9 +49,12 @@ static void walk_from(walk *w, const adjacency *a, uint32_t root) {
     }
 }
 
-int find_cuts(const union_graph *g, uint32_t *bridges, uint32_t *cut_nodes, uint32_t *first, sl_error *error) {
+int find_cuts(const union_graph *g, uint32_t *bridges, uint32_t *cut_nodes, uint32_t *first,
+              sl_error *error) {
     size_t n = g->nodes;
-    walk w = {.order = calloc(3 * n, sizeof *w.order), .next = calloc(n, sizeof *w.next), .cut = calloc(n, sizeof *w.cut)};
+    walk w = {.order = calloc(3 * n, sizeof *w.order),
+              .next = calloc(n, sizeof *w.next),
+              .cut = calloc(n, sizeof *w.cut)};
     bool good = w.order != NULL && w.next != NULL && w.cut != NULL;
     if (good) {
         w.low = w.order + n;

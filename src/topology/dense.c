@@ -1,7 +1,8 @@
 /* dense.c - all eigenvalues of small matrices, by LAPACK.
  *
- * The matrix is W - J, J = 11'/n, of the product over the period: what is left of W when the eigenvalue 1 of the constant vector (right or left, as
- * rows or columns sum to 1) has been moved to 0, and nothing else (Wielandt's deflation).
+ * The matrix is W - J, J = 11'/n, of the product over the period: what is left of W when the
+ * eigenvalue 1 of the constant vector (right or left, as rows or columns sum to 1) has been moved
+ * to 0, and nothing else (Wielandt's deflation).
  */
 #include <float.h>
 #include <math.h>
@@ -10,9 +11,11 @@
 
 #include "topology/spectral.h"
 
-void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w, double *work, const int *lwork, int *info);
-void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda, double *wr, double *wi, double *vl,
-            const int *ldvl, double *vr, const int *ldvr, double *work, const int *lwork, int *info);
+void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
+            double *work, const int *lwork, int *info);
+void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda,
+            double *wr, double *wi, double *vl, const int *ldvl, double *vr, const int *ldvr,
+            double *work, const int *lwork, int *info);
 /* next = W_k product, column by column (both column-major, n x n). */
 static void multiply_phase(const sl_topology *t, uint32_t k, const double *product, double *next) {
     size_t n = t->nodes;
@@ -67,7 +70,8 @@ static int general_eigenvalues(double *matrix, double *real, double *imaginary, 
     double *work;
     int lwork, one = 1, info = -1;
     if (allocate_work(&work, &lwork, n))
-        dgeev_("N", "N", &n, matrix, &n, real, imaginary, NULL, &one, NULL, &one, work, &lwork, &info);
+        dgeev_("N", "N", &n, matrix, &n, real, imaginary, NULL, &one, NULL, &one, work, &lwork,
+               &info);
     free(work);
     return info;
 }
@@ -80,7 +84,9 @@ static int by_falling_modulus(const void *x, const void *y) {
     const eigenvalue *a = x, *b = y;
     if (a->modulus != b->modulus)
         return a->modulus > b->modulus ? -1 : 1;
-    return a->imaginary > b->imaginary ? -1 : a->imaginary < b->imaginary; /* a pair: the positive one first */
+    return a->imaginary > b->imaginary
+               ? -1
+               : a->imaginary < b->imaginary; /* a pair: the positive one first */
 }
 
 static int sort_by_modulus(double *real, double *imaginary, size_t n) {
@@ -123,15 +129,20 @@ int dense_eigenvalues(const sl_topology *t, double *real, double *imaginary, sl_
         info = 0;
     } else if (matrix != NULL) {
         info = general_eigenvalues(matrix, real, imaginary, n);
-        info = info == 0 ? sort_by_modulus(real, imaginary, t->nodes) : info; /* the last is the constant vector's 0 */
+        info = info == 0 ? sort_by_modulus(real, imaginary, t->nodes)
+                         : info; /* the last is the constant vector's 0 */
     }
     free(matrix);
     if (info == 0)
         return 0;
-    return sl_fail(error, SL_ENOMEM, "spectrum: the eigenvalues of a %u x %u matrix could not be computed (LAPACK says %d)", t->nodes, t->nodes, info);
+    return sl_fail(
+        error, SL_ENOMEM,
+        "spectrum: the eigenvalues of a %u x %u matrix could not be computed (LAPACK says %d)",
+        t->nodes, t->nodes, info);
 }
 
-/* Of `count` values as dense_eigenvalues orders them, those that are the first one but for rounding. */
+/* Of `count` values as dense_eigenvalues orders them, those that are the first one but for
+ * rounding. */
 static uint32_t count_equal(const double *values, uint32_t count, int step, double tolerance) {
     uint32_t equal = 1;
     while (equal < count && fabs(values[0] - values[(ptrdiff_t)equal * step]) <= tolerance)
@@ -147,7 +158,8 @@ static void report_symmetric(sl_spectrum *out, const double *values, uint32_t no
     out->gap_error = out->residual / fabs(out->gap);
 }
 
-static void report_general(sl_spectrum *out, double *real, const double *imaginary, double singular_2, uint32_t nodes) {
+static void report_general(sl_spectrum *out, double *real, const double *imaginary,
+                           double singular_2, uint32_t nodes) {
     for (uint32_t i = 0; i + 1 < nodes; i++)
         real[i] = hypot(real[i], imaginary[i]);
     *out = spectrum_of_modulus(nodes, real[0], singular_2);
@@ -157,15 +169,18 @@ static void report_general(sl_spectrum *out, double *real, const double *imagina
 }
 
 int dense_spectrum(sl_spectrum *out, const sl_topology *t, sl_error *error) {
-    double *real = malloc(t->nodes * sizeof *real), *imaginary = malloc(t->nodes * sizeof *imaginary), singular_2 = 0;
-    int result = real == NULL || imaginary == NULL ? sl_fail(error, SL_ENOMEM, "out of memory for %u eigenvalues", t->nodes)
-                                                   : dense_eigenvalues(t, real, imaginary, error);
+    double *real = malloc(t->nodes * sizeof *real),
+           *imaginary = malloc(t->nodes * sizeof *imaginary), singular_2 = 0;
+    int result = real == NULL || imaginary == NULL
+                     ? sl_fail(error, SL_ENOMEM, "out of memory for %u eigenvalues", t->nodes)
+                     : dense_eigenvalues(t, real, imaginary, error);
     if (result == 0 && topology_is_symmetric(t))
         report_symmetric(out, real, t->nodes);
     else if (result == 0 && largest_singular_value(&singular_2, t, INFINITY) == 0)
         report_general(out, real, imaginary, singular_2, t->nodes);
     else if (result == 0)
-        result = sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes", t->nodes);
+        result = sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes",
+                         t->nodes);
     if (result == 0)
         out->method = SL_SPECTRUM_DENSE;
     free(real);

@@ -1,12 +1,16 @@
-/* descent.c - good weights of graphs that are too large for interior.c, and a bound: a subgradient method.
+/* descent.c - good weights of graphs that are too large for interior.c, and a bound: a subgradient
+ * method.
  *
- * rho = ||B||_2, B = W - J, is convex in the weights; for any Y of trace norm 1, tr(YB) is a linear function below it, -u_l' Y u_l its slopes. Y
- * is made of the eigenvectors of the largest |eigenvalues|, those nearest to rho weighing most, because a step that follows only one of several
- * that are close undoes itself at the next. Steps are Polyak's, towards a level between the bound and the best so far that rises when nothing gets
- * better (Boyd, Xiao, Mutapcic, "Subgradient methods", 2003; Boyd, Diaconis, Xiao 2004, section 5, for the projection).
+ * rho = ||B||_2, B = W - J, is convex in the weights; for any Y of trace norm 1, tr(YB) is a linear
+ * function below it, -u_l' Y u_l its slopes. Y is made of the eigenvectors of the largest
+ * |eigenvalues|, those nearest to rho weighing most, because a step that follows only one of
+ * several that are close undoes itself at the next. Steps are Polyak's, towards a level between the
+ * bound and the best so far that rises when nothing gets better (Boyd, Xiao, Mutapcic, "Subgradient
+ * methods", 2003; Boyd, Diaconis, Xiao 2004, section 5, for the projection).
  *
- * The eigenvectors are those of the last weights, improved by a Chebyshev polynomial in B and Rayleigh-Ritz. They need not be exact: too small an
- * estimate of rho costs a poor step, while the bound holds for any unit vectors.
+ * The eigenvectors are those of the last weights, improved by a Chebyshev polynomial in B and
+ * Rayleigh-Ritz. They need not be exact: too small an estimate of rho costs a poor step, while the
+ * bound holds for any unit vectors.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,36 +22,41 @@
 
 enum {
     VECTORS = 16,
-    DEGREE = 10,       /* of the polynomial */
+    DEGREE = 10, /* of the polynomial */
     ITERATIONS_MAX = 600,
-    BOUND_EVERY = 10,  /* iterations */
-    PATIENCE = 15,     /* iterations without a better rho before the level rises */
-    WARM_UP = 20,      /* polynomials before the first step */
-    OLD_VECTORS = 12,  /* that are kept when a better rho is to be confirmed, */
-    CONFIRM = 3        /* and polynomials for it */
+    BOUND_EVERY = 10, /* iterations */
+    PATIENCE = 15,    /* iterations without a better rho before the level rises */
+    WARM_UP = 20,     /* polynomials before the first step */
+    OLD_VECTORS = 12, /* that are kept when a better rho is to be confirmed, */
+    CONFIRM = 3       /* and polynomials for it */
 };
-static const double memory_power = 3; /* the mean from which bounds are made weighs iteration k by k^this, and by its step */
+static const double memory_power =
+    3; /* the mean from which bounds are made weighs iteration k by k^this, and by its step */
 
 typedef struct descent {
     const graph_problem *g;
     size_t n, m;
-    double *w, *best;       /* (m) */
+    double *w, *best; /* (m) */
     double rho, best_rho, bound;
     double *v, *v1, *v2;    /* (n, VECTORS) */
     double values[VECTORS]; /* of B, by falling modulus */
     double gram[VECTORS * VECTORS], turn[VECTORS * VECTORS];
     double *slopes, trace, *mean_slopes, mean_trace, mean_share;
-    double *prices;         /* (n) */
-    double *scaled;         /* (m) */
-    uint64_t *start;        /* (n + 1) the edges at node i: incident[start[i] ..] */
-    uint32_t *incident;     /* (2 m) */
+    double *prices;     /* (n) */
+    double *scaled;     /* (m) */
+    uint64_t *start;    /* (n + 1) the edges at node i: incident[start[i] ..] */
+    uint32_t *incident; /* (2 m) */
     sl_rng random;
     void *memory[11];
 } descent;
 
 static bool descent_open(descent *d, const graph_problem *g) {
     size_t n = g->nodes, m = g->edge_count;
-    *d = (descent){.g = g, .n = n, .m = m, .best_rho = INFINITY, .random = sl_rng_open(0, 0, 0, SL_PURPOSE_TOPOLOGY)};
+    *d = (descent){.g = g,
+                   .n = n,
+                   .m = m,
+                   .best_rho = INFINITY,
+                   .random = sl_rng_open(0, 0, 0, SL_PURPOSE_TOPOLOGY)};
     size_t sizes[] = {m, m, m, m, n * VECTORS, n * VECTORS, n * VECTORS, n, n + 1, m, m};
     bool complete = true;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -123,7 +132,8 @@ static void products(descent *d, const double *a, const double *b) {
                 d->gram[r * VECTORS + c] += a[i * VECTORS + r] * b[i * VECTORS + c];
 }
 
-/* Columns become orthonormal: v U^-1 with v'v = U'U, twice, as the first time leaves what rounding does. False if they are dependent. */
+/* Columns become orthonormal: v U^-1 with v'v = U'U, twice, as the first time leaves what rounding
+ * does. False if they are dependent. */
 static bool orthonormalise(descent *d) {
     for (int pass = 0; pass < 2; pass++) {
         products(d, d->v, d->v);
@@ -184,7 +194,8 @@ static bool improve_vectors(descent *d) {
     return rayleigh_ritz(d);
 }
 
-/* Random columns in place of those from `first` on, and some polynomials: finds an eigenvalue that has grown unseen. */
+/* Random columns in place of those from `first` on, and some polynomials: finds an eigenvalue that
+ * has grown unseen. */
 static bool look_afresh(descent *d, size_t first, int polynomials) {
     double size = 1 / sqrt((double)d->n);
     for (size_t i = 0; i < d->n; i++)
@@ -200,9 +211,11 @@ static bool look_afresh(descent *d, size_t first, int polynomials) {
 
 /* ---- slopes and bounds ---- */
 
-/* Y = sum_c share_c v_c v_c', shares of falling size and of the eigenvalues' signs; their moduli sum to 1. */
+/* Y = sum_c share_c v_c v_c', shares of falling size and of the eigenvalues' signs; their moduli
+ * sum to 1. */
 static void find_slopes(descent *d) {
-    double shares[VECTORS], sum = 0, top = fabs(d->values[0]), width = fmax(top - fabs(d->values[VECTORS - 1]), 1e-12);
+    double shares[VECTORS], sum = 0, top = fabs(d->values[0]),
+                            width = fmax(top - fabs(d->values[VECTORS - 1]), 1e-12);
     for (int c = 0; c < VECTORS; c++) {
         double nearness = fmax(1 - (top - fabs(d->values[c])) / width, 0);
         double third = nearness * nearness * nearness, sixth = third * third;
@@ -215,15 +228,16 @@ static void find_slopes(descent *d) {
         d->trace += shares[c];
     }
     for (size_t l = 0; l < d->m; l++) {
-        const double *i = d->v + (size_t)d->g->edges[l].from * VECTORS, *j = d->v + (size_t)d->g->edges[l].to * VECTORS;
+        const double *i = d->v + (size_t)d->g->edges[l].from * VECTORS,
+                     *j = d->v + (size_t)d->g->edges[l].to * VECTORS;
         d->slopes[l] = 0;
         for (int c = 0; c < VECTORS; c++)
             d->slopes[l] += shares[c] * (i[c] - j[c]) * (i[c] - j[c]);
     }
 }
 
-/* A mean of Y by the size of the steps: the sum of steps times slopes is how far w has moved, so that the mean's slopes fade as the steps add up, and with them what
- * the bound loses. */
+/* A mean of Y by the size of the steps: the sum of steps times slopes is how far w has moved, so
+ * that the mean's slopes fade as the steps add up, and with them what the bound loses. */
 static void remember(descent *d, uint32_t k, double step) {
     double fading = k / (k + memory_power);
     d->mean_share = fading * d->mean_share + step;
@@ -244,7 +258,8 @@ static void find_prices(descent *d, const double *slopes, double scale) {
         double needed = 0;
         for (uint64_t k = d->start[i]; k < d->start[i + 1]; k++) {
             const sl_edge *e = &edges[d->incident[k]];
-            needed = fmax(needed, scale * slopes[d->incident[k]] - d->prices[e->from == i ? e->to : e->from]);
+            needed = fmax(needed, scale * slopes[d->incident[k]] -
+                                      d->prices[e->from == i ? e->to : e->from]);
         }
         d->prices[i] = needed;
     }
@@ -259,8 +274,8 @@ static void bound_from(descent *d, double trace, const double *slopes, double sc
 
 /* ---- steps ---- */
 
-/* Onto weights that are not negative and leave none of a node's own below 0: those at a node that has spent too much shrink. None becomes 0, which
- * would be no edge. */
+/* Onto weights that are not negative and leave none of a node's own below 0: those at a node that
+ * has spent too much shrink. None becomes 0, which would be no edge. */
 static void project(descent *d) {
     for (size_t l = 0; l < d->m; l++)
         d->w[l] = fmax(d->w[l], 0x1p-40);
@@ -295,7 +310,8 @@ static bool is_better(descent *d) {
 static void descend(descent *d, sl_optimum *out) {
     double hope = 0.3, work = 0; /* hope: the part of 1 - rho that the level is below the best */
     uint32_t idle = 0;
-    for (uint32_t k = 0; k < ITERATIONS_MAX && work <= d->g->work_max; k++, work += 4.0 * VECTORS * (DEGREE * (double)d->m + 3.0 * VECTORS * (double)d->n)) {
+    for (uint32_t k = 0; k < ITERATIONS_MAX && work <= d->g->work_max;
+         k++, work += 4.0 * VECTORS * (DEGREE * (double)d->m + 3.0 * VECTORS * (double)d->n)) {
         out->iterations = k + 1;
         idle++;
         if (is_better(d)) {
@@ -325,7 +341,11 @@ static void descend(descent *d, sl_optimum *out) {
 
 int descent_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
     descent d;
-    int result = descent_open(&d, g) ? 0 : sl_fail(error, SL_ENOMEM, "weights: out of memory for the optimum of %zu edges", g->edge_count);
+    int result =
+        descent_open(&d, g)
+            ? 0
+            : sl_fail(error, SL_ENOMEM, "weights: out of memory for the optimum of %zu edges",
+                      g->edge_count);
     *out = (sl_optimum){.rho = 1};
     if (result == 0) {
         list_incident(&d);

@@ -1,10 +1,11 @@
-/* equitopo.c - EquiTopo: Song, Li, Jin, Shi, Yan, Yin, Yuan, "Communication-efficient topologies for decentralized learning with O(1) consensus
- * rate", NeurIPS 2022.
+/* equitopo.c - EquiTopo: Song, Li, Jin, Shi, Yan, Yin, Yuan, "Communication-efficient topologies
+ * for decentralized learning with O(1) consensus rate", NeurIPS 2022.
  *
- * The basis: in A(u) every node i sends to i + u mod n; A(u) weighs what comes in by (n - 1)/n and keeps 1/n. EquiStatic is the mean of M of
- * them, with offsets u drawn without repetition, so that every node has exactly the degree that was asked for; the undirected one averages
- * A(u) and its transpose. EquiDyn takes one of them a round, half of it and half of the identity (eta = 1/2): OD as it is, OU a matching whose
- * pairs are u apart, grown from a random node on.
+ * The basis: in A(u) every node i sends to i + u mod n; A(u) weighs what comes in by (n - 1)/n and
+ * keeps 1/n. EquiStatic is the mean of M of them, with offsets u drawn without repetition, so that
+ * every node has exactly the degree that was asked for; the undirected one averages A(u) and its
+ * transpose. EquiDyn takes one of them a round, half of it and half of the identity (eta = 1/2): OD
+ * as it is, OU a matching whose pairs are u apart, grown from a random node on.
  */
 #include <stdlib.h>
 
@@ -38,17 +39,22 @@ static void send_around(edge_list *list, uint32_t n, uint32_t offset, double wei
 static int settle_directed(sl_topology_spec *spec, sl_error *error) {
     if (spec->degree < spec->nodes)
         return 0;
-    return sl_fail(error, SL_EINVAL, "degree: %u is not allowed for %u nodes; it must be from 1 to %u", spec->degree, spec->nodes, spec->nodes - 1);
+    return sl_fail(error, SL_EINVAL,
+                   "degree: %u is not allowed for %u nodes; it must be from 1 to %u", spec->degree,
+                   spec->nodes, spec->nodes - 1);
 }
 
 static int settle_undirected(sl_topology_spec *spec, sl_error *error) {
     uint32_t most = (spec->nodes - 1) / 2 * 2;
     if (spec->degree % 2 == 0 && spec->degree <= most)
         return 0;
-    return sl_fail(error, SL_EINVAL, "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u", spec->degree, spec->nodes, most);
+    return sl_fail(error, SL_EINVAL,
+                   "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u",
+                   spec->degree, spec->nodes, most);
 }
 
-static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                             sl_error *error) {
     uint32_t n = spec->nodes, m = spec->degree;
     int result = family_check_edges(spec, (uint64_t)n * m, error);
     sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
@@ -63,7 +69,8 @@ static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edg
 }
 
 /* An offset of n/2 would be one neighbour instead of two, and is not drawn. */
-static int generate_undirected(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_undirected(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                               sl_error *error) {
     uint32_t n = spec->nodes, m = spec->degree;
     int result = family_check_edges(spec, (uint64_t)n * m, error);
     sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
@@ -80,7 +87,11 @@ static int generate_undirected(const sl_topology_spec *spec, uint64_t attempt, e
 }
 
 const family d_equistatic_family = {
-    .info = {.name = "d-equistatic", .meaning = "i sends to i + u for random offsets u", .random = true, .directed = true, .weighting = SL_WEIGHTING_EXPLICIT},
+    .info = {.name = "d-equistatic",
+             .meaning = "i sends to i + u for random offsets u",
+             .random = true,
+             .directed = true,
+             .weighting = SL_WEIGHTING_EXPLICIT},
     .takes = TAKES(DEGREE) | TAKES(SEED),
     .needs = TAKES(DEGREE),
     .nodes_min = 2,
@@ -89,7 +100,10 @@ const family d_equistatic_family = {
     .generate = generate_directed,
 };
 const family u_equistatic_family = {
-    .info = {.name = "u-equistatic", .meaning = "i is joined to i + u and i - u for random offsets u", .random = true, .weighting = SL_WEIGHTING_EXPLICIT},
+    .info = {.name = "u-equistatic",
+             .meaning = "i is joined to i + u and i - u for random offsets u",
+             .random = true,
+             .weighting = SL_WEIGHTING_EXPLICIT},
     .takes = TAKES(DEGREE) | TAKES(SEED),
     .needs = TAKES(DEGREE),
     .nodes_min = 3,
@@ -100,7 +114,8 @@ const family u_equistatic_family = {
 
 /* ---- one peer a round ---- */
 
-static int generate_od(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_od(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                       sl_error *error) {
     uint32_t n = spec->nodes;
     int result = family_check_edges(spec, (uint64_t)n * spec->period, error);
     for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
@@ -123,7 +138,8 @@ static void match_apart(edge_list *list, uint32_t n, uint32_t offset, uint32_t f
     }
 }
 
-static int generate_ou(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_ou(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                       sl_error *error) {
     uint32_t n = spec->nodes;
     int result = family_check_edges(spec, (uint64_t)n * spec->period, error);
     bool *taken = malloc(n * sizeof *taken);
@@ -140,7 +156,10 @@ static int generate_ou(const sl_topology_spec *spec, uint64_t attempt, edge_list
 
 #define ONE_PEER .random = true, .schedule = true, .weighting = SL_WEIGHTING_EXPLICIT
 const family od_equidyn_family = {
-    .info = {.name = "od-equidyn", .meaning = "each round: i sends to i + u for one random offset u", ONE_PEER, .directed = true},
+    .info = {.name = "od-equidyn",
+             .meaning = "each round: i sends to i + u for one random offset u",
+             ONE_PEER,
+             .directed = true},
     .takes = TAKES(PERIOD) | TAKES(SEED),
     .nodes_min = 2,
     .raise = "period",
@@ -148,7 +167,9 @@ const family od_equidyn_family = {
     .generate = generate_od,
 };
 const family ou_equidyn_family = {
-    .info = {.name = "ou-equidyn", .meaning = "each round: a matching whose pairs are u apart, u random", ONE_PEER},
+    .info = {.name = "ou-equidyn",
+             .meaning = "each round: a matching whose pairs are u apart, u random",
+             ONE_PEER},
     .takes = TAKES(PERIOD) | TAKES(SEED),
     .nodes_min = 2,
     .raise = "period",

@@ -1,7 +1,8 @@
 /* family.c - the table of graph families and of the parameters that they take.
  *
- * A family is a constant beside the code that draws it (undirected.c, random_graphs.c, directed.c, schedules.c). The file reader, the
- * writer and the command line all read names, parameters and defaults from here.
+ * A family is a constant beside the code that draws it (undirected.c, random_graphs.c, directed.c,
+ * schedules.c). The file reader, the writer and the command line all read names, parameters and
+ * defaults from here.
  */
 #include "topology/family.h"
 
@@ -13,22 +14,41 @@ static const uint64_t edges_max = 200000000;
 
 #define AT(field) offsetof(sl_topology_spec, field)
 const parameter parameters[PARAMETERS] = {
-    [PARAMETER_SIDES] = {"sides", "lengths along each dimension; their product is the number of nodes", WHOLES, AT(sides), AT(side_count), SL_SIDES_MAX},
-    [PARAMETER_OFFSETS] = {"offsets", "i is joined to i + offset and i - offset", WHOLES, AT(offsets), AT(offset_count), SL_OFFSETS_MAX},
+    [PARAMETER_SIDES] = {"sides",
+                         "lengths along each dimension; their product is the number of nodes",
+                         WHOLES, AT(sides), AT(side_count), SL_SIDES_MAX},
+    [PARAMETER_OFFSETS] = {"offsets", "i is joined to i + offset and i - offset", WHOLES,
+                           AT(offsets), AT(offset_count), SL_OFFSETS_MAX},
     [PARAMETER_DEGREE] = {"degree", "neighbours of a node", WHOLE, AT(degree), 0, 0},
-    [PARAMETER_ARITY] = {"arity", "children of a node, or nodes that it sends to (2)", WHOLE, AT(arity), 0, 0},
+    [PARAMETER_ARITY] = {"arity", "children of a node, or nodes that it sends to (2)", WHOLE,
+                         AT(arity), 0, 0},
     [PARAMETER_PART] = {"part", "nodes of the first part (half of them)", WHOLE, AT(part), 0, 0},
-    [PARAMETER_CLIQUE] = {"clique", "nodes of a complete part (half of them)", WHOLE, AT(clique), 0, 0},
-    [PARAMETER_CLUSTERS] = {"clusters", "how many clusters, of equal size", WHOLE, AT(clusters), 0, 0},
-    [PARAMETER_JOINED] = {"joined", "the family of the graph whose nodes are the clusters (ring)", FAMILY, AT(joined), 0, 0},
-    [PARAMETER_BRIDGES] = {"bridges", "edges between two clusters that are joined (1)", WHOLE, AT(bridges), 0, 0},
-    [PARAMETER_BRIDGE_EVERY] = {"bridge_every", "rounds from one use of the bridges to the next (1)", WHOLE, AT(bridge_every), 0, 0},
-    [PARAMETER_PROBABILITY] = {"probability", "above 0 and at most 1", FRACTION, AT(probability), 0, 0},
-    [PARAMETER_RADIUS] = {"radius", "of the neighbourhood, above 0 and at most 1, in a square of side 1", FRACTION, AT(radius), 0, 0},
+    [PARAMETER_CLIQUE] = {"clique", "nodes of a complete part (half of them)", WHOLE, AT(clique), 0,
+                          0},
+    [PARAMETER_CLUSTERS] = {"clusters", "how many clusters, of equal size", WHOLE, AT(clusters), 0,
+                            0},
+    [PARAMETER_JOINED] = {"joined", "the family of the graph whose nodes are the clusters (ring)",
+                          FAMILY, AT(joined), 0, 0},
+    [PARAMETER_BRIDGES] = {"bridges", "edges between two clusters that are joined (1)", WHOLE,
+                           AT(bridges), 0, 0},
+    [PARAMETER_BRIDGE_EVERY] = {"bridge_every",
+                                "rounds from one use of the bridges to the next (1)", WHOLE,
+                                AT(bridge_every), 0, 0},
+    [PARAMETER_PROBABILITY] = {"probability", "above 0 and at most 1", FRACTION, AT(probability), 0,
+                               0},
+    [PARAMETER_RADIUS] = {"radius",
+                          "of the neighbourhood, above 0 and at most 1, in a square of side 1",
+                          FRACTION, AT(radius), 0, 0},
     [PARAMETER_PEERS] = {"peers", "most peers of a node in a round (1)", WHOLE, AT(peers), 0, 0},
-    [PARAMETER_BASE] = {"base", "the family of the base graph, whose parameters are given beside it", FAMILY, AT(base), 0, 0},
-    [PARAMETER_BUDGET] = {"budget", "the fraction of the matchings that is active, on average (0.5)", FRACTION, AT(budget), 0, 0},
-    [PARAMETER_PERIOD] = {"period", "how many rounds are drawn before the schedule begins again (32)", WHOLE, AT(period), 0, 0},
+    [PARAMETER_BASE] = {"base",
+                        "the family of the base graph, whose parameters are given beside it",
+                        FAMILY, AT(base), 0, 0},
+    [PARAMETER_BUDGET] = {"budget",
+                          "the fraction of the matchings that is active, on average (0.5)",
+                          FRACTION, AT(budget), 0, 0},
+    [PARAMETER_PERIOD] = {"period",
+                          "how many rounds are drawn before the schedule begins again (32)", WHOLE,
+                          AT(period), 0, 0},
     [PARAMETER_SEED] = {"seed", "another seed, another graph (1)", SEED, AT(seed), 0, 0},
 };
 
@@ -72,7 +92,8 @@ const family *family_of(sl_family which) {
 }
 
 const sl_family_info *sl_family_describe(sl_family which) {
-    static const sl_family_info edges = {.name = "edges", .meaning = "edges as listed", .weighting = SL_WEIGHTING_METROPOLIS};
+    static const sl_family_info edges = {
+        .name = "edges", .meaning = "edges as listed", .weighting = SL_WEIGHTING_METROPOLIS};
     const family *f = family_of(which);
     return f ? &f->info : &edges;
 }
@@ -101,12 +122,15 @@ static int check_given(const sl_topology_spec *spec, const family *f, sl_error *
         const parameter *p = &parameters[i];
         bool given = parameter_is_given(spec, p);
         if ((f->needs & 1u << i) && !given)
-            return sl_fail(error, SL_EINVAL, "%s: missing; family \"%s\" needs it: %s", p->name, f->info.name, p->meaning);
+            return sl_fail(error, SL_EINVAL, "%s: missing; family \"%s\" needs it: %s", p->name,
+                           f->info.name, p->meaning);
         if ((f->takes & 1u << i) == 0 || p->kind != FRACTION || !given)
             continue;
         double value = *(const double *)((const char *)spec + p->at);
         if (!(value > 0 && value <= 1))
-            return sl_fail(error, SL_EINVAL, "%s: %g is not allowed; it must be above 0 and at most 1", p->name, value);
+            return sl_fail(error, SL_EINVAL,
+                           "%s: %g is not allowed; it must be above 0 and at most 1", p->name,
+                           value);
     }
     return 0;
 }
@@ -114,13 +138,18 @@ static int check_given(const sl_topology_spec *spec, const family *f, sl_error *
 int family_settle(sl_topology_spec *spec, sl_error *error) {
     const family *f = family_of(spec->family);
     if (f == NULL)
-        return sl_fail(error, SL_EINVAL, "family: %d is no family that can be drawn", (int)spec->family);
+        return sl_fail(error, SL_EINVAL, "family: %d is no family that can be drawn",
+                       (int)spec->family);
     const sl_family_info *info = &f->info;
     if ((info->weighting == SL_WEIGHTING_EXPLICIT) != (spec->weighting == SL_WEIGHTING_EXPLICIT))
-        return sl_fail(error, SL_EINVAL, info->weighting == SL_WEIGHTING_EXPLICIT ? "weights: family \"%s\" brings its own; leave them out"
-                                                                                  : "weights: family \"%s\" needs a scheme", info->name);
+        return sl_fail(error, SL_EINVAL,
+                       info->weighting == SL_WEIGHTING_EXPLICIT
+                           ? "weights: family \"%s\" brings its own; leave them out"
+                           : "weights: family \"%s\" needs a scheme",
+                       info->name);
     if (spec->nodes < f->nodes_min)
-        return sl_fail(error, SL_EINVAL, "nodes: %u is too few for family \"%s\"; at least %u", spec->nodes, info->name, f->nodes_min);
+        return sl_fail(error, SL_EINVAL, "nodes: %u is too few for family \"%s\"; at least %u",
+                       spec->nodes, info->name, f->nodes_min);
     int result = check_given(spec, f, error);
     return result == 0 && f->settle != NULL ? f->settle(spec, error) : result;
 }
@@ -128,8 +157,11 @@ int family_settle(sl_topology_spec *spec, sl_error *error) {
 int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error) {
     if (edges <= edges_max)
         return 0;
-    return sl_fail(error, SL_EINVAL, "nodes: family \"%s\" of %u nodes would have %llu directed edges; at most %llu are kept", family_of(spec->family)->info.name,
-                   spec->nodes, (unsigned long long)edges, (unsigned long long)edges_max);
+    return sl_fail(
+        error, SL_EINVAL,
+        "nodes: family \"%s\" of %u nodes would have %llu directed edges; at most %llu are kept",
+        family_of(spec->family)->info.name, spec->nodes, (unsigned long long)edges,
+        (unsigned long long)edges_max);
 }
 
 int family_settle_period(sl_topology_spec *spec, sl_error *error) {
@@ -138,13 +170,15 @@ int family_settle_period(sl_topology_spec *spec, sl_error *error) {
         spec->period = PERIOD;
     if (spec->period <= PERIOD_MAX)
         return 0;
-    return sl_fail(error, SL_EINVAL, "period: %u is not allowed; it must be from 1 to %d", spec->period, PERIOD_MAX);
+    return sl_fail(error, SL_EINVAL, "period: %u is not allowed; it must be from 1 to %d",
+                   spec->period, PERIOD_MAX);
 }
 
 int check_power_of_two(const sl_topology_spec *spec, sl_error *error) {
     if ((spec->nodes & (spec->nodes - 1)) == 0)
         return 0;
-    return sl_fail(error, SL_EINVAL, "nodes: %u is not a power of two, which family \"%s\" needs", spec->nodes, family_of(spec->family)->info.name);
+    return sl_fail(error, SL_EINVAL, "nodes: %u is not a power of two, which family \"%s\" needs",
+                   spec->nodes, family_of(spec->family)->info.name);
 }
 
 static void squarest(sl_topology_spec *spec) {
@@ -161,13 +195,16 @@ int settle_sides(sl_topology_spec *spec, sl_error *error) {
     if (spec->side_count == 0)
         squarest(spec);
     if (spec->side_count > SL_SIDES_MAX)
-        return sl_fail(error, SL_EINVAL, "sides: %u dimensions are too many; at most %d", spec->side_count, SL_SIDES_MAX);
+        return sl_fail(error, SL_EINVAL, "sides: %u dimensions are too many; at most %d",
+                       spec->side_count, SL_SIDES_MAX);
     uint64_t product = 1;
     for (uint32_t d = 0; d < spec->side_count && product <= SL_NODES_DESCRIBED_MAX; d++)
         product *= spec->sides[d];
     if (product != spec->nodes)
-        return sl_fail(error, SL_EINVAL, "sides: their product is %s%llu, but nodes is %u; they must be equal",
-                       product > SL_NODES_DESCRIBED_MAX ? "at least " : "", (unsigned long long)product, spec->nodes);
+        return sl_fail(error, SL_EINVAL,
+                       "sides: their product is %s%llu, but nodes is %u; they must be equal",
+                       product > SL_NODES_DESCRIBED_MAX ? "at least " : "",
+                       (unsigned long long)product, spec->nodes);
     return 0;
 }
 
@@ -177,7 +214,8 @@ static void write_family(FILE *to, const family *f) {
     fprintf(to, "  %-22s %s", f->info.name, f->info.meaning);
     for (int i = 0; i < PARAMETERS; i++)
         if (f->takes & 1u << i)
-            fprintf(to, "%s%s%s", (f->takes & ((1u << i) - 1)) ? ", " : "; takes ", parameters[i].name, (f->needs & 1u << i) ? " (needed)" : "");
+            fprintf(to, "%s%s%s", (f->takes & ((1u << i) - 1)) ? ", " : "; takes ",
+                    parameters[i].name, (f->needs & 1u << i) ? " (needed)" : "");
     fputc('\n', to);
 }
 

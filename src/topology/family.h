@@ -1,4 +1,5 @@
-/* family.h - what a graph family is: one constant for each, beside the code that draws it, and a table of the parameters that families take. */
+/* family.h - what a graph family is: one constant for each, beside the code that draws it, and a
+ * table of the parameters that families take. */
 #ifndef SL_FAMILY_H
 #define SL_FAMILY_H
 
@@ -29,9 +30,15 @@ enum { PARAMETERS = PARAMETER_SEED + 1 };
 
 typedef struct parameter {
     const char *name, *meaning;
-    enum { WHOLE, WHOLES, FRACTION, FAMILY, SEED } kind; /* uint32_t, list of them, double in (0, 1], sl_family, uint64_t */
-    size_t at, count_at;                               /* where in sl_topology_spec; WHOLES: and where their number */
-    uint32_t count_max;                                /* WHOLES */
+    enum {
+        WHOLE,
+        WHOLES,
+        FRACTION,
+        FAMILY,
+        SEED
+    } kind;              /* uint32_t, list of them, double in (0, 1], sl_family, uint64_t */
+    size_t at, count_at; /* where in sl_topology_spec; WHOLES: and where their number */
+    uint32_t count_max;  /* WHOLES */
 } parameter;
 extern const parameter parameters[PARAMETERS];
 bool parameter_is_given(const sl_topology_spec *spec, const parameter *p);
@@ -43,20 +50,28 @@ typedef struct family {
     sl_family_info info;
     unsigned takes, needs; /* sets of parameters; what it needs it also takes */
     uint32_t nodes_min;
-    const char *raise; /* random families: what makes a connected graph likelier */
+    const char *raise;     /* random families: what makes a connected graph likelier */
     uint32_t attempts_max; /* at a connected one; 0: 100 */
-    /* Fills in what is not given and refuses what cannot be, at a cost that 10^9 nodes do not notice; NULL: nothing to do. */
+    /* Fills in what is not given and refuses what cannot be, at a cost that 10^9 nodes do not
+     * notice; NULL: nothing to do. */
     int (*settle)(sl_topology_spec *spec, sl_error *error);
-    /* The edges of each phase; with their weights where info.weighting is SL_WEIGHTING_EXPLICIT. spec is settled, of two nodes at least. */
-    int (*generate)(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error);
+    /* The edges of each phase; with their weights where info.weighting is SL_WEIGHTING_EXPLICIT.
+     * spec is settled, of two nodes at least. */
+    int (*generate)(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                    sl_error *error);
 } family;
 
-extern const family ring_family, path_family, grid_family, torus_family, hypercube_family, star_family, wheel_family, complete_family,
-    complete_bipartite_family, k_ary_tree_family, barbell_family, lollipop_family, circulant_family, symmetric_exponential_family, clusters_family;
-extern const family random_regular_family, erdos_renyi_family, watts_strogatz_family, random_geometric_family;
-extern const family directed_ring_family, static_exponential_family, de_bruijn_family, d_equistatic_family, u_equistatic_family;
-extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family, alternating_matchings_family, base_k_family,
-    od_equidyn_family, ou_equidyn_family, matcha_family;
+extern const family ring_family, path_family, grid_family, torus_family, hypercube_family,
+    star_family, wheel_family, complete_family, complete_bipartite_family, k_ary_tree_family,
+    barbell_family, lollipop_family, circulant_family, symmetric_exponential_family,
+    clusters_family;
+extern const family random_regular_family, erdos_renyi_family, watts_strogatz_family,
+    random_geometric_family;
+extern const family directed_ring_family, static_exponential_family, de_bruijn_family,
+    d_equistatic_family, u_equistatic_family;
+extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family,
+    alternating_matchings_family, base_k_family, od_equidyn_family, ou_equidyn_family,
+    matcha_family;
 
 /* NULL for SL_FAMILY_EDGES and for what is no family. */
 const family *family_of(sl_family which);
@@ -71,7 +86,9 @@ int settle_sides(sl_topology_spec *spec, sl_error *error);
 int family_settle_period(sl_topology_spec *spec, sl_error *error);
 int check_power_of_two(const sl_topology_spec *spec, sl_error *error);
 
-/* Everyone takes the mean over the nodes first + i stride (i < size) that differ from it in one digit of i alone, the one of that place and radix. */
-void average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size, uint32_t place, uint32_t radix);
+/* Everyone takes the mean over the nodes first + i stride (i < size) that differ from it in one
+ * digit of i alone, the one of that place and radix. */
+void average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size, uint32_t place,
+                   uint32_t radix);
 
 #endif

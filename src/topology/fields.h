@@ -1,4 +1,5 @@
-/* fields.h - reading the fields of a JSON object, with errors that name field, value and what is allowed. A missing field leaves *out as it is. */
+/* fields.h - reading the fields of a JSON object, with errors that name field, value and what is
+ * allowed. A missing field leaves *out as it is. */
 #ifndef SL_FIELDS_H
 #define SL_FIELDS_H
 
@@ -9,7 +10,9 @@
 #include "starling/error.h"
 
 int fields_known(json_t *object, const char *const *known, size_t count, sl_error *error);
-int field_integer(json_t *object, const char *key, json_int_t min, json_int_t max, json_int_t *out, sl_error *error);
-int field_number(json_t *object, const char *key, double min, double max, double *out, sl_error *error);
+int field_integer(json_t *object, const char *key, json_int_t min, json_int_t max, json_int_t *out,
+                  sl_error *error);
+int field_number(json_t *object, const char *key, double min, double max, double *out,
+                 sl_error *error);
 
 #endif

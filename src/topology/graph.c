@@ -145,7 +145,9 @@ static bool sort_row(uint32_t *peers, double *weights, uint64_t count) {
 }
 
 static int fail_twice(uint32_t from, uint32_t to, sl_error *error) {
-    return sl_fail(error, SL_EINVAL, "edge [%u, %u] stands twice; list each direction at most once (an undirected edge without a weight once in all)",
+    return sl_fail(error, SL_EINVAL,
+                   "edge [%u, %u] stands twice; list each direction at most once (an undirected "
+                   "edge without a weight once in all)",
                    from, to);
 }
 
@@ -182,7 +184,8 @@ static int sort_rows(phase *p, bool weighted, uint32_t nodes, sl_error *error) {
     for (uint32_t i = 0; i < nodes; i++) {
         uint64_t first = p->in.start[i], end = p->in.start[i + 1];
         if (!sort_row(p->in.peers + first, weighted ? p->in.weights + first : NULL, end - first))
-            return sl_fail(error, SL_ENOMEM, "out of memory for a row of %llu edges", (unsigned long long)(end - first));
+            return sl_fail(error, SL_ENOMEM, "out of memory for a row of %llu edges",
+                           (unsigned long long)(end - first));
         for (uint64_t e = first + 1; e < end; e++)
             if (p->in.peers[e] == p->in.peers[e - 1])
                 return fail_twice(p->in.peers[e], i, error);
@@ -190,7 +193,8 @@ static int sort_rows(phase *p, bool weighted, uint32_t nodes, sl_error *error) {
     return 0;
 }
 
-/* The other side, by counting: rows come out sorted, because `in` is walked in order of receivers. Weights follow in phase_weigh. */
+/* The other side, by counting: rows come out sorted, because `in` is walked in order of receivers.
+ * Weights follow in phase_weigh. */
 static void fill_out(phase *p, uint32_t nodes) {
     uint64_t *start = p->out.start;
     for (uint64_t e = 0; e < p->edges; e++)
@@ -203,8 +207,9 @@ static void fill_out(phase *p, uint32_t nodes) {
     memmove(start + 1, start, nodes * sizeof *start);
     start[0] = 0;
     /* Both sides are sorted by peer: undirected when they are the same. */
-    p->undirected = memcmp(p->in.start, p->out.start, ((size_t)nodes + 1) * sizeof *p->in.start) == 0 &&
-                    memcmp(p->in.peers, p->out.peers, p->edges * sizeof *p->in.peers) == 0;
+    p->undirected =
+        memcmp(p->in.start, p->out.start, ((size_t)nodes + 1) * sizeof *p->in.start) == 0 &&
+        memcmp(p->in.peers, p->out.peers, p->edges * sizeof *p->in.peers) == 0;
 }
 
 static void copy_out(phase *p, uint32_t nodes) {
@@ -216,8 +221,10 @@ static void copy_out(phase *p, uint32_t nodes) {
 int phase_build(phase *out, const edge_list *list, uint32_t nodes, sl_error *error) {
     phase p = {.self = malloc(((size_t)nodes + 1) * sizeof *p.self)};
     int result = 0;
-    if (!p.self || !side_allocate(&p.in, nodes, list->count) || !side_allocate(&p.out, nodes, list->count) || list->out_of_memory)
-        result = sl_fail(error, SL_ENOMEM, "out of memory for a graph of %u nodes and %zu edges", nodes, list->count);
+    if (!p.self || !side_allocate(&p.in, nodes, list->count) ||
+        !side_allocate(&p.out, nodes, list->count) || list->out_of_memory)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for a graph of %u nodes and %zu edges",
+                         nodes, list->count);
     for (uint32_t i = 0; result == 0 && i < nodes; i++)
         p.self[i] = NAN;
     if (result == 0)

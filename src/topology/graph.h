@@ -1,4 +1,5 @@
-/* graph.h - what the topology's own files share: edge lists while a graph is built, phases in compressed rows afterwards. */
+/* graph.h - what the topology's own files share: edge lists while a graph is built, phases in
+ * compressed rows afterwards. */
 #ifndef SL_GRAPH_H
 #define SL_GRAPH_H
 
@@ -14,7 +15,7 @@ typedef struct edge_list {
     bool out_of_memory; /* remembered, so that generators need not check each push */
 } edge_list;
 
-void edge_list_reserve(edge_list *list, size_t room); /* for that many edges in all */
+void edge_list_reserve(edge_list *list, size_t room);             /* for that many edges in all */
 void edge_list_push(edge_list *list, uint32_t from, uint32_t to); /* without a weight */
 void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight);
 void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b);
@@ -24,7 +25,8 @@ void edge_list_free(edge_list *list);
 typedef struct edge_lists {
     edge_list *lists; /* (count) */
     uint32_t count, room;
-    edge_list lost; /* takes the edges of a phase for which there was no memory, and remembers that */
+    edge_list
+        lost; /* takes the edges of a phase for which there was no memory, and remembers that */
 } edge_lists;
 
 /* Another phase, empty; it stays where it is until the next one. */
@@ -33,16 +35,16 @@ void edge_lists_free(edge_lists *all);
 
 /* One side of all rows: the peers and weights of node i stand at start[i] .. start[i + 1]. */
 typedef struct side {
-    uint64_t *start;  /* (nodes + 1) */
-    uint32_t *peers;  /* (edges) sorted within a row */
-    double *weights;  /* (edges) */
+    uint64_t *start; /* (nodes + 1) */
+    uint32_t *peers; /* (edges) sorted within a row */
+    double *weights; /* (edges) */
 } side;
 
 typedef struct phase {
     side in, out;
     double *self; /* (nodes) W_ii; NaN while unknown */
     uint64_t edges;
-    bool undirected; /* every edge has its reverse */
+    bool undirected;    /* every edge has its reverse */
     bool connected;     /* optimal weights: one component, so that: */
     sl_optimum optimum; /* says how near to the best they are */
 } phase;
@@ -53,7 +55,7 @@ struct sl_topology {
     sl_topology_spec spec; /* without phases: what was asked for */
     sl_links *links;       /* spec.links */
     uint32_t nodes, period, window;
-    phase *phases; /* (period) */
+    phase *phases;         /* (period) */
     uint64_t *peers_start; /* (nodes + 1) */
     uint32_t *peers;       /* union over phases and directions, sorted within a node */
     uint64_t hash;

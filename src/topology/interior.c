@@ -2,14 +2,17 @@
  *
  * minimise rho over w and rho, subject to
  *     S1 = rho I - (I - J) + L >= 0,   S2 = rho I + (I - J) - L >= 0,   L = sum_l w_l u_l u_l'
- * and where weights must not be negative w_l >= 0 and own weights c_i = 1 - sum_{l at i} w_l >= 0 (Boyd, Diaconis, Xiao 2004; Xiao, Boyd 2004,
- * both as semidefinite programs). Its dual has a matrix P >= 0 for each S, and nu_l, z_i >= 0 for w_l and c_i, with
+ * and where weights must not be negative w_l >= 0 and own weights c_i = 1 - sum_{l at i} w_l >= 0
+ * (Boyd, Diaconis, Xiao 2004; Xiao, Boyd 2004, both as semidefinite programs). Its dual has a
+ * matrix P >= 0 for each S, and nu_l, z_i >= 0 for w_l and c_i, with
  *     tr P1 + tr P2 = 1,   u_l' (P1 - P2) u_l = z_i + z_j - nu_l on every edge,
- * and at the optimum P S = 0, nu w = 0, z c = 0. A step solves these with mu in place of the zeros, linearised (the direction of Helmberg, Rendl,
- * Vanderbei, Wolkowicz 1996 and Kojima, Shindoh, Hara 1997), once for mu = 0 and once for a mu that follows from how far that came, with its
+ * and at the optimum P S = 0, nu w = 0, z c = 0. A step solves these with mu in place of the zeros,
+ * linearised (the direction of Helmberg, Rendl, Vanderbei, Wolkowicz 1996 and Kojima, Shindoh, Hara
+ * 1997), once for mu = 0 and once for a mu that follows from how far that came, with its
  * second-order term (Mehrotra 1992). With X = S^-1 the linear system's matrix is
  *     M_lk = (u_l' P1 u_k)(u_l' X1 u_k) + (u_l' P2 u_k)(u_l' X2 u_k) + what nu and z add:
- * (edges, edges) and cheap to fill, as u_l has two entries. w and rho satisfy their inequalities throughout, so that there always is a W to return.
+ * (edges, edges) and cheap to fill, as u_l has two entries. w and rho satisfy their inequalities
+ * throughout, so that there always is a W to return.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +21,11 @@
 #include "topology/matrix.h"
 #include "topology/optimal.h"
 
-enum { STEPS_MAX = 100, FIRST_BISECTIONS = 3, BISECTIONS = 6 }; /* of the length of the first direction, which only says how far mu may fall, and of the step */
+enum {
+    STEPS_MAX = 100,
+    FIRST_BISECTIONS = 3,
+    BISECTIONS = 6
+}; /* of the length of the first direction, which only says how far mu may fall, and of the step */
 static const double kept_share = 0.95; /* of the way to the boundary that a step goes */
 
 /* S = rho I + sign (L - (I - J)), not kept, and its multiplier; all (n, n). */
@@ -29,7 +36,8 @@ typedef struct cone {
     double *second; /* (dP dS X + X dS dP)/2 of the first direction */
 } cone;
 
-/* Variables that must not be negative, and their multipliers; (count), 0 where weights may have any sign. */
+/* Variables that must not be negative, and their multipliers; (count), 0 where weights may have any
+ * sign. */
 typedef struct orthant {
     size_t count;
     double *value, *dvalue, *multiplier, *dmultiplier;
@@ -65,7 +73,8 @@ static bool interior_open(interior *s, const graph_problem *g) {
         return false;
     double *rest = s->memory;
     for (int k = 0; k < 2; k++)
-        s->cones[k] = (cone){k == 0 ? 1 : -1, cut(&rest, n * n), cut(&rest, n * n), cut(&rest, n * n), cut(&rest, n * n)};
+        s->cones[k] = (cone){k == 0 ? 1 : -1, cut(&rest, n * n), cut(&rest, n * n),
+                             cut(&rest, n * n), cut(&rest, n * n)};
     s->factor = cut(&rest, n * n);
     s->work = cut(&rest, n * n);
     s->rows = cut(&rest, 4 * n);
@@ -74,7 +83,8 @@ static bool interior_open(interior *s, const graph_problem *g) {
     s->step = cut(&rest, m + 1);
     s->system = cut(&rest, (m + 1) * (m + 1));
     s->edges = (orthant){bounded * m, s->w, s->step, cut(&rest, m), cut(&rest, m), cut(&rest, m)};
-    s->nodes = (orthant){bounded * n, cut(&rest, n), cut(&rest, n), cut(&rest, n), cut(&rest, n), cut(&rest, n)};
+    s->nodes = (orthant){bounded * n,   cut(&rest, n), cut(&rest, n),
+                         cut(&rest, n), cut(&rest, n), cut(&rest, n)};
     return true;
 }
 
@@ -144,7 +154,8 @@ static void sum_at_nodes(const interior *s, double *sums, const double *w, doubl
     }
 }
 
-/* All multipliers in proportion to the inverses, and tr P1 + tr P2 = 1: everything has the same mu. */
+/* All multipliers in proportion to the inverses, and tr P1 + tr P2 = 1: everything has the same mu.
+ */
 static bool start(interior *s) {
     sum_at_nodes(s, s->nodes.value, s->w, 1);
     if (!invert_slacks(s))
@@ -185,7 +196,8 @@ static void fill_row(interior *s, size_t l) {
     if (s->edges.count == 0)
         return;
     row[l] += s->edges.multiplier[l] / s->w[l];
-    double at_from = s->nodes.multiplier[e->from] / s->nodes.value[e->from], at_to = s->nodes.multiplier[e->to] / s->nodes.value[e->to];
+    double at_from = s->nodes.multiplier[e->from] / s->nodes.value[e->from],
+           at_to = s->nodes.multiplier[e->to] / s->nodes.value[e->to];
     for (size_t k = l; k < m; k++) {
         const sl_edge *other = &s->g->edges[k];
         if (other->from == e->from || other->to == e->from)
@@ -195,13 +207,15 @@ static void fill_row(interior *s, size_t l) {
     }
 }
 
-/* Where the best weights are not unique, M is singular at the end but for rounding: then with a little more on its diagonal. */
+/* Where the best weights are not unique, M is singular at the end but for rounding: then with a
+ * little more on its diagonal. */
 static bool factor_system(interior *s) {
     size_t size = s->m + 1, n = s->n;
     for (double ridge = 0; ridge < 1e-8; ridge = ridge == 0 ? 1e-14 : 10 * ridge) {
         for (size_t l = 0; l < s->m; l++)
             fill_row(s, l);
-        s->system[size * size - 1] = inner(s->cones[0].p, s->cones[0].x, n * n) + inner(s->cones[1].p, s->cones[1].x, n * n);
+        s->system[size * size - 1] =
+            inner(s->cones[0].p, s->cones[0].x, n * n) + inner(s->cones[1].p, s->cones[1].x, n * n);
         for (size_t l = 0; l < size; l++)
             s->system[l * size + l] *= 1 + ridge;
         if (matrix_cholesky(s->system, size))
@@ -220,11 +234,13 @@ static void solve_for_step(interior *s, double mu) {
     size_t n = s->n, m = s->m;
     for (size_t l = 0; l < m; l++) {
         const sl_edge *e = &s->g->edges[l];
-        s->step[l] = mu * (across(one->x, n, e) - across(two->x, n, e)) - (across(one->second, n, e) - across(two->second, n, e));
+        s->step[l] = mu * (across(one->x, n, e) - across(two->x, n, e)) -
+                     (across(one->second, n, e) - across(two->second, n, e));
         if (s->edges.count > 0)
             s->step[l] += s->edges.target[l] - s->nodes.target[e->from] - s->nodes.target[e->to];
     }
-    s->step[m] = mu * (trace(one->x, n) + trace(two->x, n)) - (trace(one->second, n) + trace(two->second, n)) - 1;
+    s->step[m] = mu * (trace(one->x, n) + trace(two->x, n)) -
+                 (trace(one->second, n) + trace(two->second, n)) - 1;
     matrix_solve(s->system, s->step, m + 1);
 }
 
@@ -251,7 +267,8 @@ static void symmetric_product(interior *s, const cone *k, const double *a) {
 
 static void find_multipliers(orthant *o) {
     for (size_t i = 0; i < o->count; i++)
-        o->dmultiplier[i] = o->target[i] - o->multiplier[i] - o->multiplier[i] * o->dvalue[i] / o->value[i];
+        o->dmultiplier[i] =
+            o->target[i] - o->multiplier[i] - o->multiplier[i] * o->dvalue[i] / o->value[i];
 }
 
 /* The step towards mu; `second`: less the second-order term of the direction that is there. */
@@ -305,7 +322,8 @@ static double ratio(const double *value, const double *change, size_t count, dou
 }
 
 /* A length in (0, 1] such that there is still some way to the boundary. */
-static double longest(interior *s, bool (*inside)(interior *, double), double most, int bisections) {
+static double longest(interior *s, bool (*inside)(interior *, double), double most,
+                      int bisections) {
     double low = 0, high = most;
     if (inside(s, most))
         return most * kept_share;
@@ -321,24 +339,29 @@ static double longest(interior *s, bool (*inside)(interior *, double), double mo
 
 static double weights_length(interior *s, int bisections) {
     double most = ratio(s->w, s->step, s->edges.count, 1 / kept_share);
-    return longest(s, weights_inside, ratio(s->nodes.value, s->nodes.dvalue, s->nodes.count, most), bisections);
+    return longest(s, weights_inside, ratio(s->nodes.value, s->nodes.dvalue, s->nodes.count, most),
+                   bisections);
 }
 
 static double multipliers_length(interior *s, int bisections) {
     double most = ratio(s->edges.multiplier, s->edges.dmultiplier, s->edges.count, 1 / kept_share);
-    return longest(s, multipliers_inside, ratio(s->nodes.multiplier, s->nodes.dmultiplier, s->nodes.count, most), bisections);
+    return longest(s, multipliers_inside,
+                   ratio(s->nodes.multiplier, s->nodes.dmultiplier, s->nodes.count, most),
+                   bisections);
 }
 
 static double orthant_gap(const orthant *o, double length, double dual_length) {
     double sum = 0;
     for (size_t i = 0; i < o->count; i++)
-        sum += (o->value[i] + length * o->dvalue[i]) * (o->multiplier[i] + dual_length * o->dmultiplier[i]);
+        sum += (o->value[i] + length * o->dvalue[i]) *
+               (o->multiplier[i] + dual_length * o->dmultiplier[i]);
     return sum;
 }
 
 /* mu after steps of these lengths: the mean of all products that are to vanish. */
 static double mean_product(const interior *s, double length, double dual_length) {
-    double sum = orthant_gap(&s->edges, length, dual_length) + orthant_gap(&s->nodes, length, dual_length);
+    double sum =
+        orthant_gap(&s->edges, length, dual_length) + orthant_gap(&s->nodes, length, dual_length);
     for (int k = 0; k < 2; k++) {
         const cone *c = &s->cones[k];
         double whole = trace(c->p, s->n) + dual_length * trace(c->dp, s->n);
@@ -346,7 +369,8 @@ static double mean_product(const interior *s, double length, double dual_length)
         sum += (s->rho + length * s->step[s->m]) * whole - c->sign * off_mean;
         for (size_t l = 0; l < s->m; l++) {
             const sl_edge *e = &s->g->edges[l];
-            sum += c->sign * (s->w[l] + length * s->step[l]) * (across(c->p, s->n, e) + dual_length * across(c->dp, s->n, e));
+            sum += c->sign * (s->w[l] + length * s->step[l]) *
+                   (across(c->p, s->n, e) + dual_length * across(c->dp, s->n, e));
         }
     }
     return sum / (double)(2 * s->n + s->edges.count + s->nodes.count);
@@ -372,9 +396,12 @@ static void move(interior *s, double length, double dual_length) {
 /* From Y = P1 - P2, both without what they hold along 1, scaled to tr P1 + tr P2 = 1. */
 static double bound_here(interior *s) {
     size_t n = s->n;
-    double *prices = s->rows, *slopes = s->trial, one = trace_off_mean(s->cones[0].p, n), two = trace_off_mean(s->cones[1].p, n);
+    double *prices = s->rows, *slopes = s->trial, one = trace_off_mean(s->cones[0].p, n),
+           two = trace_off_mean(s->cones[1].p, n);
     for (size_t l = 0; l < s->m; l++)
-        slopes[l] = (across(s->cones[0].p, n, &s->g->edges[l]) - across(s->cones[1].p, n, &s->g->edges[l])) / (one + two);
+        slopes[l] = (across(s->cones[0].p, n, &s->g->edges[l]) -
+                     across(s->cones[1].p, n, &s->g->edges[l])) /
+                    (one + two);
     for (size_t i = 0; i < n; i++)
         prices[i] = s->nodes.multiplier[i] / (one + two);
     return dual_bound(s->g, (one - two) / (one + two), slopes, prices, s->rho);
@@ -391,7 +418,9 @@ static bool advance(interior *s) {
         return false;
     double mu = mean_product(s, 0, 0);
     find_direction(s, 0, false);
-    double reached = mean_product(s, weights_length(s, FIRST_BISECTIONS), multipliers_length(s, FIRST_BISECTIONS)) / mu;
+    double reached = mean_product(s, weights_length(s, FIRST_BISECTIONS),
+                                  multipliers_length(s, FIRST_BISECTIONS)) /
+                     mu;
     find_direction(s, mu * fmin(reached * reached * reached, 1), true);
     double length = weights_length(s, BISECTIONS), dual_length = multipliers_length(s, BISECTIONS);
     if (!(fmax(length, dual_length) > 1e-6))
@@ -403,11 +432,13 @@ static bool advance(interior *s) {
 int interior_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
     interior s;
     if (!interior_open(&s, g))
-        return sl_fail(error, SL_ENOMEM, "weights: out of memory for the optimum of %zu edges", g->edge_count);
+        return sl_fail(error, SL_ENOMEM, "weights: out of memory for the optimum of %zu edges",
+                       g->edge_count);
     memcpy(s.w, weights, s.m * sizeof *weights);
     *out = (sl_optimum){.rho = 1};
     double work = 0;
-    for (bool on = start(&s); on && work <= g->work_max && out->iterations < STEPS_MAX; on = advance(&s)) {
+    for (bool on = start(&s); on && work <= g->work_max && out->iterations < STEPS_MAX;
+         on = advance(&s)) {
         memcpy(weights, s.w, s.m * sizeof *weights);
         out->rho = s.rho;
         out->lower_bound = fmax(out->lower_bound, bound_here(&s));

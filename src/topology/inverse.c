@@ -1,12 +1,14 @@
 /* inverse.c - small gaps of symmetric W from a sparse Cholesky factor.
  *
- * A gap is the smallest eigenvalue of B = I - W (or I + W). Where gaps are small, as in large grids, trees and clusters, Lanczos' recurrence on W would
- * need thousands of steps, but these graphs have small separators, B factorises cheaply (CHOLMOD: Chen, Davis, Hager, Rajamanickam 2008), and the
- * recurrence on B's inverse needs a dozen. I - W is singular: one node is held at 0, and the mean is taken out of every solution, which makes the
- * pseudo-inverse on the complement of the constant vector.
+ * A gap is the smallest eigenvalue of B = I - W (or I + W). Where gaps are small, as in large
+ * grids, trees and clusters, Lanczos' recurrence on W would need thousands of steps, but these
+ * graphs have small separators, B factorises cheaply (CHOLMOD: Chen, Davis, Hager, Rajamanickam
+ * 2008), and the recurrence on B's inverse needs a dozen. I - W is singular: one node is held at 0,
+ * and the mean is taken out of every solution, which makes the pseudo-inverse on the complement of
+ * the constant vector.
  *
- * The factor only steers. Eigenvalue and residual come from products with B written over the edges, so that a gap of 1e-12 has ten digits and more although the
- * factor is worth only four of them.
+ * The factor only steers. Eigenvalue and residual come from products with B written over the edges,
+ * so that a gap of 1e-12 has ten digits and more although the factor is worth only four of them.
  */
 #include "topology/inverse.h"
 
@@ -105,12 +107,19 @@ static bool factor_shifted(factor *f, double shift) {
     return cholmod_factorize(f->matrix, f->cholesky, &f->common) && f->common.status == CHOLMOD_OK;
 }
 
-/* x := approximately (B - shift)^-1 b, on the complement of the constant vector at the upper end; b may be x. */
+/* x := approximately (B - shift)^-1 b, on the complement of the constant vector at the upper end; b
+ * may be x. */
 static bool solve_once(factor *f, const double *b, double *x) {
     uint32_t n = f->w->nodes;
-    cholmod_dense right = {.nrow = (size_t)f->size, .ncol = 1, .nzmax = (size_t)f->size, .d = (size_t)f->size, .x = (double *)b,
-                           .xtype = CHOLMOD_REAL, .dtype = CHOLMOD_DOUBLE};
-    if (!cholmod_solve2(CHOLMOD_A, f->cholesky, &right, NULL, &f->x, NULL, &f->y, &f->e, &f->common))
+    cholmod_dense right = {.nrow = (size_t)f->size,
+                           .ncol = 1,
+                           .nzmax = (size_t)f->size,
+                           .d = (size_t)f->size,
+                           .x = (double *)b,
+                           .xtype = CHOLMOD_REAL,
+                           .dtype = CHOLMOD_DOUBLE};
+    if (!cholmod_solve2(CHOLMOD_A, f->cholesky, &right, NULL, &f->x, NULL, &f->y, &f->e,
+                        &f->common))
         return false;
     memcpy(x, f->x->x, (size_t)f->size * sizeof *x);
     if (f->which == UPPER) {
@@ -120,7 +129,8 @@ static bool solve_once(factor *f, const double *b, double *x) {
     return true;
 }
 
-/* The same with one step of refinement, whose residual is free of the factor's cancellation; b is not x, spare is (nodes). */
+/* The same with one step of refinement, whose residual is free of the factor's cancellation; b is
+ * not x, spare is (nodes). */
 static bool solve(factor *f, const double *b, double *x, double *spare) {
     uint32_t n = f->w->nodes;
     if (!solve_once(f, b, x))
@@ -186,23 +196,27 @@ static double gap_of(const factor *f, double inverse) {
     return f->shift + 1 / inverse;
 }
 
-/* One cycle from basis[0]: *vector becomes the best approximation in its Krylov space, *out what that is worth. */
+/* One cycle from basis[0]: *vector becomes the best approximation in its Krylov space, *out what
+ * that is worth. */
 static bool cycle(krylov *k, ritz *out, double *vector) {
     double value = 0, next = 0, s[BASIS];
     uint32_t n = k->f->w->nodes;
     for (k->steps = 0; k->steps < BASIS;) {
-        if (!krylov_step(k) || tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 1, &value, s) != 0)
+        if (!krylov_step(k) ||
+            tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 1, &value, s) != 0)
             return false;
         if (k->beta[k->steps - 1] * fabs(s[k->steps - 1]) <= 1e-10 * value)
             break;
     }
-    if (k->steps > 1 && tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 2, &next, NULL) != 0)
+    if (k->steps > 1 &&
+        tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 2, &next, NULL) != 0)
         return false;
     double *sum = k->basis[k->steps]; /* which the recurrence needs no more */
     memset(sum, 0, n * sizeof *sum);
     for (uint32_t j = 0; j < k->steps; j++)
         vector_add(sum, s[j], k->basis[j], n);
-    if (!solve(k->f, sum, vector, k->spare)) /* once more, against what the sum has left of other eigenvectors */
+    if (!solve(k->f, sum, vector,
+               k->spare)) /* once more, against what the sum has left of other eigenvectors */
         return false;
     normalize(vector, n);
     out->value = end_quotient(k->f->w, k->f->which, vector);
@@ -215,8 +229,9 @@ static bool is_good(const ritz *r, double tolerance) {
     return r->residual <= tolerance && ritz_error(r) <= relative_tolerance * r->value;
 }
 
-/* Moves the shift to below the value sought, of which `guess` is an upper bound with about that error; where the factor finds that this was not
- * enough, further away, but not below a shift that has served. */
+/* Moves the shift to below the value sought, of which `guess` is an upper bound with about that
+ * error; where the factor finds that this was not enough, further away, but not below a shift that
+ * has served. */
 static bool choose_shift(factor *f, double guess, double about) {
     double served = f->shift;
     if (f->which == LOWER && guess > SMALL_GAP)
@@ -226,7 +241,8 @@ static bool choose_shift(factor *f, double guess, double about) {
     return factor_shifted(f, served);
 }
 
-int inverse_lanczos(factor *f, double guess, double guess_residual, double tolerance, ritz *out, double *vector, uint64_t *products) {
+int inverse_lanczos(factor *f, double guess, double guess_residual, double tolerance, ritz *out,
+                    double *vector, uint64_t *products) {
     krylov k;
     uint32_t n = f->w->nodes;
     int result = krylov_open(&k, f) ? 1 : -1;
@@ -242,7 +258,9 @@ int inverse_lanczos(factor *f, double guess, double guess_residual, double toler
             break;
         before = out->residual;
         if (f->which == LOWER)
-            shifted = choose_shift(f, out->value, 10 * ritz_error(out)); /* an estimate, and a factor too many would cost more than what it overestimates */
+            shifted = choose_shift(
+                f, out->value, 10 * ritz_error(out)); /* an estimate, and a factor too many would
+                                                         cost more than what it overestimates */
     }
     krylov_close(&k);
     return result;

@@ -1,4 +1,5 @@
-/* known_structure.c - the structure of families by formula, for graphs that are too large to be built. */
+/* known_structure.c - the structure of families by formula, for graphs that are too large to be
+ * built. */
 #include <string.h>
 
 #include "starling/analysis.h"
@@ -46,12 +47,18 @@ static sl_structure of_complete(uint32_t n) {
 static sl_structure of_star(uint32_t n) {
     if (n <= 2)
         return of_path(n);
-    sl_structure s = {.edges = n - 1, .degree_min = 1, .degree_max = n - 1, .bipartite = true, .bridges = n - 1, .cut_nodes = 1};
+    sl_structure s = {.edges = n - 1,
+                      .degree_min = 1,
+                      .degree_max = n - 1,
+                      .bipartite = true,
+                      .bridges = n - 1,
+                      .cut_nodes = 1};
     s.diameter = exactly(2);
     return s;
 }
 
-/* Cartesian: a graph of a_nodes, b_nodes times over, and the other way round. With two real factors there is a way round every edge and node. */
+/* Cartesian: a graph of a_nodes, b_nodes times over, and the other way round. With two real factors
+ * there is a way round every edge and node. */
 static sl_structure product(sl_structure a, uint32_t a_nodes, sl_structure b, uint32_t b_nodes) {
     if (a_nodes == 1 || b_nodes == 1)
         return a_nodes == 1 ? b : a;
@@ -82,7 +89,8 @@ static sl_structure of_hypercube(uint32_t n) {
     return s;
 }
 
-/* Connected, as its description has been checked to be. No formula is known for the diameter: half way round is the most. */
+/* Connected, as its description has been checked to be. No formula is known for the diameter: half
+ * way round is the most. */
 static sl_structure of_circulant(const sl_topology_spec *spec) {
     sl_structure s = {.bipartite = spec->nodes % 2 == 0, .diameter = {1, spec->nodes / 2}};
     for (uint32_t k = 0; k < spec->offset_count; k++) {
@@ -96,7 +104,8 @@ static sl_structure of_circulant(const sl_topology_spec *spec) {
     return s;
 }
 
-/* Where bridges and cut nodes do not say 1, as many as the smallest degree (products: Chiue, Shieh 1999; Xu, Yang 2006). */
+/* Where bridges and cut nodes do not say 1, as many as the smallest degree (products: Chiue, Shieh
+ * 1999; Xu, Yang 2006). */
 static void complete(sl_structure *s, uint32_t nodes) {
     s->components = 1;
     s->component_nodes_max = nodes;
@@ -139,7 +148,8 @@ bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *spec) {
         return false;
     }
     complete(&s, spec->nodes);
-    if (spec->family == SL_FAMILY_CIRCULANT && s.degree_max > 2) /* Watkins 1970, where all nodes are alike */
+    if (spec->family == SL_FAMILY_CIRCULANT &&
+        s.degree_max > 2) /* Watkins 1970, where all nodes are alike */
         s.node_connectivity.low = (2ull * s.degree_max + 4) / 3;
     *out = s;
     return true;

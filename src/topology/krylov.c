@@ -10,7 +10,8 @@
 
 enum { LANES = 8, BLOCK = 2048, HUGE_PAGE = 2 << 20 };
 
-/* A sum and what rounding has taken from it (Kahan 1965): the centre of a star adds up as many terms as there are nodes. */
+/* A sum and what rounding has taken from it (Kahan 1965): the centre of a star adds up as many
+ * terms as there are nodes. */
 typedef struct exact_sum {
     double sum, lost;
 } exact_sum;
@@ -21,7 +22,8 @@ static void add(exact_sum *s, double term) {
     s->sum = sum;
 }
 
-/* order[new] = old, by breadth-first search from node 0; place[old] = new. Returns in how many pieces the graph is. */
+/* order[new] = old, by breadth-first search from node 0; place[old] = new. Returns in how many
+ * pieces the graph is. */
 static uint32_t order_nodes(const side *rows, uint32_t n, uint32_t *order, uint32_t *place) {
     uint32_t placed = 0, next = 0, pieces = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -56,7 +58,9 @@ static void renumber(sparse *w, const phase *p, const uint32_t *order, const uin
             w->even = w->weights[at] == w->even ? w->even : NAN;
             add(&kept, -w->weights[at]);
         }
-        w->self[i] = fabs(kept.sum) < 0x1p-50 ? 0 : kept.sum; /* 0 in theory is not always 0 in the weights' last digits */
+        w->self[i] = fabs(kept.sum) < 0x1p-50
+                         ? 0
+                         : kept.sum; /* 0 in theory is not always 0 in the weights' last digits */
     }
     w->start[w->nodes] = at;
 }
@@ -101,7 +105,8 @@ double *vector_allocate(size_t count) {
 }
 
 static double add_lanes(const double lanes[LANES]) {
-    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+           ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
 double vector_dot(const double *x, const double *y, uint32_t n) {

@@ -1,4 +1,5 @@
-/* links.c - the links of a cluster: a default, and exceptions sorted by pair. See starling/links.h. */
+/* links.c - the links of a cluster: a default, and exceptions sorted by pair. See starling/links.h.
+ */
 #include "topology/links.h"
 
 #include <stdlib.h>
@@ -42,22 +43,26 @@ static int read_end(json_t *value, uint32_t nodes, uint32_t *out, sl_error *erro
 static int read_link(json_t *entry, const sl_links *links, listed *out, sl_error *error) {
     size_t size = json_array_size(entry);
     if (!json_is_array(entry) || size < 3 || size > 4)
-        return sl_fail(error, SL_EINVAL, "must be [i, j, bandwidth_mbit] or [i, j, bandwidth_mbit, latency_ms]");
+        return sl_fail(error, SL_EINVAL,
+                       "must be [i, j, bandwidth_mbit] or [i, j, bandwidth_mbit, latency_ms]");
     uint32_t i = 0, j = 0;
     int result = read_end(json_array_get(entry, 0), links->nodes, &i, error);
     if (result == 0)
         result = read_end(json_array_get(entry, 1), links->nodes, &j, error);
     if (result == 0 && i == j)
-        result = sl_fail(error, SL_EINVAL, "is from node %u to itself; a link is between two nodes", i);
+        result =
+            sl_fail(error, SL_EINVAL, "is from node %u to itself; a link is between two nodes", i);
     if (result != 0)
         return result;
     *out = (listed){i < j ? i : j, i < j ? j : i, links->otherwise};
     json_t *numbers = json_pack("{sO}", "bandwidth_mbit", json_array_get(entry, 2));
     if (size == 4)
         json_object_set(numbers, "latency_ms", json_array_get(entry, 3));
-    result = field_number(numbers, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX, &out->link.bandwidth_mbit, error);
+    result = field_number(numbers, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX,
+                          &out->link.bandwidth_mbit, error);
     if (result == 0)
-        result = field_number(numbers, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX, &out->link.latency_ms, error);
+        result = field_number(numbers, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX,
+                              &out->link.latency_ms, error);
     json_decref(numbers);
     return result;
 }
@@ -66,7 +71,9 @@ static int read_listed(sl_links *links, json_t *list, sl_error *error) {
     if (list == NULL)
         return 0;
     if (!json_is_array(list))
-        return sl_fail(error, SL_EINVAL, "links: must be a list of [i, j, bandwidth_mbit] or [i, j, bandwidth_mbit, latency_ms]");
+        return sl_fail(error, SL_EINVAL,
+                       "links: must be a list of [i, j, bandwidth_mbit] or [i, j, bandwidth_mbit, "
+                       "latency_ms]");
     links->count = json_array_size(list);
     links->all = calloc(links->count + 1, sizeof *links->all);
     if (links->all == NULL)
@@ -77,25 +84,33 @@ static int read_listed(sl_links *links, json_t *list, sl_error *error) {
     qsort(links->all, links->count, sizeof *links->all, by_pair);
     for (size_t k = 1; k < links->count; k++)
         if (by_pair(&links->all[k - 1], &links->all[k]) == 0)
-            return sl_fail(error, SL_EINVAL, "links: the link between %u and %u is listed twice; it is the same in both directions",
+            return sl_fail(error, SL_EINVAL,
+                           "links: the link between %u and %u is listed twice; it is the same in "
+                           "both directions",
                            links->all[k].low, links->all[k].high);
     return 0;
 }
 
 static int read_root(sl_links *links, json_t *root, sl_error *error) {
-    static const char *const known[] = {"nodes", "bandwidth_mbit", "latency_ms", "links", "comment"};
+    static const char *const known[] = {"nodes", "bandwidth_mbit", "latency_ms", "links",
+                                        "comment"};
     if (!json_is_object(root))
-        return sl_fail(error, SL_EINVAL, "must be an object such as {\"nodes\": 4, \"bandwidth_mbit\": 1000, \"links\": [[0, 1, 100]]}");
+        return sl_fail(error, SL_EINVAL,
+                       "must be an object such as {\"nodes\": 4, \"bandwidth_mbit\": 1000, "
+                       "\"links\": [[0, 1, 100]]}");
     json_int_t nodes = 0;
     int result = fields_known(root, known, sizeof known / sizeof *known, error);
     if (result == 0 && json_object_get(root, "nodes") == NULL)
-        result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u", SL_NODES_MAX);
+        result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u",
+                         SL_NODES_MAX);
     if (result == 0)
         result = field_integer(root, "nodes", 1, SL_NODES_MAX, &nodes, error);
     if (result == 0)
-        result = field_number(root, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX, &links->otherwise.bandwidth_mbit, error);
+        result = field_number(root, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX,
+                              &links->otherwise.bandwidth_mbit, error);
     if (result == 0)
-        result = field_number(root, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX, &links->otherwise.latency_ms, error);
+        result = field_number(root, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX,
+                              &links->otherwise.latency_ms, error);
     links->nodes = (uint32_t)nodes;
     return result != 0 ? result : read_listed(links, json_object_get(root, "links"), error);
 }
@@ -116,7 +131,8 @@ int sl_links_parse(sl_links **out, const char *json, const char *where, sl_error
     json_error_t problem;
     json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (root == NULL)
-        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column, problem.text);
+        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column,
+                       problem.text);
     int result = links_read(out, root, error);
     if (result != 0)
         sl_fail_prefix(error, result, "%s", where);
@@ -185,17 +201,20 @@ sl_link sl_links_get(const sl_links *links, uint32_t i, uint32_t j) {
 
 double links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes) {
     sl_link link = sl_links_get(links, i, j);
-    return 1e-3 * link.latency_ms + (link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0);
+    return 1e-3 * link.latency_ms +
+           (link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0);
 }
 
 json_t *links_value(const sl_links *links) {
     json_t *list = json_array();
     for (size_t k = 0; k < links->count; k++) {
         const listed *l = &links->all[k];
-        json_array_append_new(list, json_pack("[iiff]", (int)l->low, (int)l->high, l->link.bandwidth_mbit, l->link.latency_ms));
+        json_array_append_new(list, json_pack("[iiff]", (int)l->low, (int)l->high,
+                                              l->link.bandwidth_mbit, l->link.latency_ms));
     }
-    return json_pack("{si sf sf so}", "nodes", (int)links->nodes, "bandwidth_mbit", links->otherwise.bandwidth_mbit, "latency_ms",
-                     links->otherwise.latency_ms, "links", list);
+    return json_pack("{si sf sf so}", "nodes", (int)links->nodes, "bandwidth_mbit",
+                     links->otherwise.bandwidth_mbit, "latency_ms", links->otherwise.latency_ms,
+                     "links", list);
 }
 
 char *sl_links_json(const sl_links *links) {

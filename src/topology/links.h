@@ -1,4 +1,5 @@
-/* links.h - what the topology file needs of links beside the public reading: from and to a JSON value, a copy to keep, and how long a message takes. */
+/* links.h - what the topology file needs of links beside the public reading: from and to a JSON
+ * value, a copy to keep, and how long a message takes. */
 #ifndef SL_TOPOLOGY_LINKS_H
 #define SL_TOPOLOGY_LINKS_H
 

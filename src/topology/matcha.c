@@ -1,13 +1,17 @@
-/* matcha.c - MATCHA: Wang, Sahu, Yang, Joshi, Kar, "MATCHA: speeding up decentralized SGD via matching decomposition sampling", 2019.
+/* matcha.c - MATCHA: Wang, Sahu, Yang, Joshi, Kar, "MATCHA: speeding up decentralized SGD via
+ * matching decomposition sampling", 2019.
  *
- * A base graph is split into matchings with Laplacians L_j. In each round every matching is active with its own probability p_j, independently,
- * and W = I - a sum of the active L_j. The probabilities maximize lambda_2(sum p_j L_j), which is concave in p, under a budget: on average the
- * given fraction of the matchings is active. The weight a minimizes the largest eigenvalue of
+ * A base graph is split into matchings with Laplacians L_j. In each round every matching is active
+ * with its own probability p_j, independently, and W = I - a sum of the active L_j. The
+ * probabilities maximize lambda_2(sum p_j L_j), which is concave in p, under a budget: on average
+ * the given fraction of the matchings is active. The weight a minimizes the largest eigenvalue of
  *
- *   E[W'W] - J = I - 2 a Lp + a^2 (Lp^2 + 2 Lv) - J,   Lp = sum p_j L_j,  Lv = sum p_j (1 - p_j) L_j,
+ *   E[W'W] - J = I - 2 a Lp + a^2 (Lp^2 + 2 Lv) - J,   Lp = sum p_j L_j,  Lv = sum p_j (1 - p_j)
+ *     L_j,
  *
- * the factor by which the squared distance to agreement shrinks. Only +, -, *, / and square roots in a fixed order are used, and p and a are
- * rounded to 16 and 12 bits, so that a seed gives the same schedule everywhere.
+ * the factor by which the squared distance to agreement shrinks. Only +, -, *, / and square roots
+ * in a fixed order are used, and p and a are rounded to 16 and 12 bits, so that a seed gives the
+ * same schedule everywhere.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,15 +21,24 @@
 #include "topology/family.h"
 #include "topology/matchings.h"
 
-enum { NODES_MAX = 4096, ASCENT_STEPS = 400, PATIENCE = 80, SOLVE_STEPS = 400, INVERSE_STEPS = 8, POWER_STEPS = 200, SEARCH_STEPS = 24 };
-static const uint64_t work_max = 500000000; /* edges visited while probabilities are sought: a few seconds */
+enum {
+    NODES_MAX = 4096,
+    ASCENT_STEPS = 400,
+    PATIENCE = 80,
+    SOLVE_STEPS = 400,
+    INVERSE_STEPS = 8,
+    POWER_STEPS = 200,
+    SEARCH_STEPS = 24
+};
+static const uint64_t work_max =
+    500000000; /* edges visited while probabilities are sought: a few seconds */
 static const double probability_min = 0x1p-8; /* so that no matching is lost altogether */
 
 typedef struct design {
     matchings m;
-    double *p, *best;            /* (m.count) probabilities */
-    double *edge;                /* (m.count) weight of a matching's edges in apply() */
-    double *v, *z, *r, *d, *y;   /* (nodes) */
+    double *p, *best;          /* (m.count) probabilities */
+    double *edge;              /* (m.count) weight of a matching's edges in apply() */
+    double *v, *z, *r, *d, *y; /* (nodes) */
     double alpha;
     uint32_t stirred; /* how often */
     uint64_t work;    /* edges visited */
@@ -63,8 +76,9 @@ static void normalize(double *x, uint32_t n) {
         x[i] /= length;
 }
 
-/* Something of every eigenvector, another mixture each time: an iteration that has converged to one never leaves it for another that has become
- * the right one, and where an eigenvalue is multiple the directions in which it can be raised are the mean of many. */
+/* Something of every eigenvector, another mixture each time: an iteration that has converged to one
+ * never leaves it for another that has become the right one, and where an eigenvalue is multiple
+ * the directions in which it can be raised are the mean of many. */
 static void stir(design *g) {
     sl_rng rng = sl_rng_open(1, g->stirred++, 0, SL_PURPOSE_TOPOLOGY);
     for (uint32_t i = 0; i < g->m.nodes; i++)
@@ -141,7 +155,8 @@ static void find_probabilities(design *g, double budget) {
     for (uint32_t j = 0; j < count; j++)
         g->p[j] = g->best[j] = budget;
     double best = find_lambda_2(g);
-    for (int step = 1, since = 0; step <= ASCENT_STEPS && since < PATIENCE && g->work < work_max; step++, since++) {
+    for (int step = 1, since = 0; step <= ASCENT_STEPS && since < PATIENCE && g->work < work_max;
+         step++, since++) {
         climb(g, 0.5 * budget / sqrt((double)step));
         project(g->p, count, budget * count);
         double lambda_2 = find_lambda_2(g);
@@ -155,7 +170,8 @@ static void find_probabilities(design *g, double budget) {
         g->p[j] = (double)(uint32_t)(g->best[j] * 0x1p16 + 0.5) * 0x1p-16;
 }
 
-/* The largest eigenvalue of E[W'W] - J, by power iterations: the matrix is positive semidefinite. */
+/* The largest eigenvalue of E[W'W] - J, by power iterations: the matrix is positive semidefinite.
+ */
 static double squared_factor(design *g, double alpha) {
     uint32_t n = g->m.nodes;
     double largest = 0;
@@ -175,7 +191,8 @@ static double squared_factor(design *g, double alpha) {
     return largest;
 }
 
-/* By golden section: the largest eigenvalue of a family of matrices that are convex in alpha is convex. */
+/* By golden section: the largest eigenvalue of a family of matrices that are convex in alpha is
+ * convex. */
 static void find_alpha(design *g) {
     const double golden = 0.6180339887498949;
     double low = 0, high = 1, left = high - golden, right = golden;
@@ -207,11 +224,16 @@ static int settle_base(const sl_topology_spec *spec, sl_topology_spec *base, sl_
     base->family = spec->base;
     base->weighting = SL_WEIGHTING_METROPOLIS;
     int result = 0;
-    if (f == NULL || f->info.directed || f->info.schedule || f->info.weighting != SL_WEIGHTING_METROPOLIS)
-        result = sl_fail(error, SL_EINVAL, "\"%s\" is not allowed; it must be the family of one undirected graph", sl_family_describe(spec->base)->name);
+    if (f == NULL || f->info.directed || f->info.schedule ||
+        f->info.weighting != SL_WEIGHTING_METROPOLIS)
+        result = sl_fail(error, SL_EINVAL,
+                         "\"%s\" is not allowed; it must be the family of one undirected graph",
+                         sl_family_describe(spec->base)->name);
     for (int i = 0; result == 0 && i < PARAMETERS; i++)
-        if (parameter_is_given(spec, &parameters[i]) && (matcha_family.takes & ~(f->takes | MATCHA_OWN) & 1u << i))
-            result = sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\"", parameters[i].name, f->info.name);
+        if (parameter_is_given(spec, &parameters[i]) &&
+            (matcha_family.takes & ~(f->takes | MATCHA_OWN) & 1u << i))
+            result = sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\"",
+                             parameters[i].name, f->info.name);
     if (result == 0)
         result = family_settle(base, error);
     if (result == 0 && base->bridge_every > 1)
@@ -226,7 +248,8 @@ static int settle_matcha(sl_topology_spec *spec, sl_error *error) {
     if (spec->budget == 0)
         spec->budget = 0.5;
     if (spec->nodes > NODES_MAX)
-        return sl_fail(error, SL_EINVAL, "nodes: %u is too many for family \"matcha\"; at most %d", spec->nodes, NODES_MAX);
+        return sl_fail(error, SL_EINVAL, "nodes: %u is too many for family \"matcha\"; at most %d",
+                       spec->nodes, NODES_MAX);
     int result = family_settle_period(spec, error);
     if (result == 0)
         result = settle_base(spec, &base, error);
@@ -251,14 +274,17 @@ static int design_open(design *g, const sl_topology_spec *spec, uint64_t attempt
     edge_lists_free(&lists);
     if (result != 0)
         return result;
-    double **vectors[] = {&g->v, &g->z, &g->r, &g->d, &g->y}, **weights[] = {&g->p, &g->best, &g->edge};
+    double **vectors[] = {&g->v, &g->z, &g->r, &g->d, &g->y},
+           **weights[] = {&g->p, &g->best, &g->edge};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         if ((*vectors[i] = calloc(spec->nodes, sizeof(double))) == NULL)
             result = SL_ENOMEM;
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         if ((*weights[i] = calloc(g->m.count + 1, sizeof(double))) == NULL)
             result = SL_ENOMEM;
-    return result == 0 ? 0 : sl_fail(error, result, "out of memory for the matchings of %u nodes", spec->nodes);
+    return result == 0
+               ? 0
+               : sl_fail(error, result, "out of memory for the matchings of %u nodes", spec->nodes);
 }
 
 static void design_close(design *g) {
@@ -288,7 +314,8 @@ static void draw_round(design *g, sl_rng *rng, bool *active, edge_list *list) {
         edge_list_push_weighted(list, i, i, own[i]);
 }
 
-static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                           sl_error *error) {
     design g = {0};
     bool *active = NULL;
     int result = design_open(&g, spec, attempt, error);
@@ -301,7 +328,9 @@ static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_
         find_alpha(&g);
     }
     for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
-        sl_rng rng = sl_rng_open(spec->seed, k + 1, attempt, SL_PURPOSE_TOPOLOGY); /* rank 0 and following are the base graph's, if that is random */
+        sl_rng rng = sl_rng_open(
+            spec->seed, k + 1, attempt,
+            SL_PURPOSE_TOPOLOGY); /* rank 0 and following are the base graph's, if that is random */
         draw_round(&g, &rng, active, edge_lists_add(out));
     }
     free(active);
@@ -310,10 +339,14 @@ static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_
 }
 
 const family matcha_family = {
-    .info = {.name = "matcha", .meaning = "each round a random part of the matchings of a base graph, under a budget", .random = true, .schedule = true,
+    .info = {.name = "matcha",
+             .meaning = "each round a random part of the matchings of a base graph, under a budget",
+             .random = true,
+             .schedule = true,
              .weighting = SL_WEIGHTING_EXPLICIT},
-    .takes = MATCHA_OWN | TAKES(SIDES) | TAKES(OFFSETS) | TAKES(DEGREE) | TAKES(ARITY) | TAKES(PART) | TAKES(CLIQUE) | TAKES(CLUSTERS) | TAKES(JOINED) |
-             TAKES(BRIDGES) | TAKES(BRIDGE_EVERY) | TAKES(PROBABILITY) | TAKES(RADIUS),
+    .takes = MATCHA_OWN | TAKES(SIDES) | TAKES(OFFSETS) | TAKES(DEGREE) | TAKES(ARITY) |
+             TAKES(PART) | TAKES(CLIQUE) | TAKES(CLUSTERS) | TAKES(JOINED) | TAKES(BRIDGES) |
+             TAKES(BRIDGE_EVERY) | TAKES(PROBABILITY) | TAKES(RADIUS),
     .needs = TAKES(BASE),
     .nodes_min = 2,
     .raise = "budget or the period",

@@ -1,9 +1,10 @@
-/* matchings.c - edge colouring with at most one colour more than the largest degree: Misra, Gries, "A constructive proof of Vizing's theorem",
- * 1992.
+/* matchings.c - edge colouring with at most one colour more than the largest degree: Misra, Gries,
+ * "A constructive proof of Vizing's theorem", 1992.
  *
- * One edge u v after the other gets a colour. A fan at u is a list of neighbours, v first, in which the edge to each has a colour that the one
- * before lacks. With c lacking at u and d at the fan's last node, the path of d and c edges from u changes its colours; then the fan up to some
- * node that lacks d moves its colours up by one, and the edge to that node gets d.
+ * One edge u v after the other gets a colour. A fan at u is a list of neighbours, v first, in which
+ * the edge to each has a colour that the one before lacks. With c lacking at u and d at the fan's
+ * last node, the path of d and c edges from u changes its colours; then the fan up to some node
+ * that lacks d moves its colours up by one, and the edge to that node gets d.
  */
 #include "topology/matchings.h"
 
@@ -74,7 +75,8 @@ static uint32_t grow_fan(colouring *c, uint32_t u, uint32_t edge) {
 
 static void swap_colours(colouring *c, uint32_t u, uint32_t first, uint32_t second) {
     uint32_t length = 0, node = u;
-    for (uint32_t colour = first; *edge_at(c, node, colour) != none; colour = first + second - colour) {
+    for (uint32_t colour = first; *edge_at(c, node, colour) != none;
+         colour = first + second - colour) {
         c->path[length] = *edge_at(c, node, colour);
         node = other_end(c, c->path[length++], node);
     }
@@ -86,9 +88,11 @@ static void swap_colours(colouring *c, uint32_t u, uint32_t first, uint32_t seco
 
 static void colour_edge(colouring *c, uint32_t edge) {
     uint32_t u = c->m->ends[edge][0], length = grow_fan(c, u, edge);
-    uint32_t own = lacking(c, u), free_at_end = lacking(c, other_end(c, c->fan[length - 1], u)), k = 0;
+    uint32_t own = lacking(c, u), free_at_end = lacking(c, other_end(c, c->fan[length - 1], u)),
+             k = 0;
     swap_colours(c, u, free_at_end, own);
-    /* The first node of the fan that now lacks the colour; up to it the fan has kept its property. */
+    /* The first node of the fan that now lacks the colour; up to it the fan has kept its property.
+     */
     while (*edge_at(c, other_end(c, c->fan[k], u), free_at_end) != none)
         k++;
     for (uint32_t i = 0; i < k; i++) {
@@ -132,8 +136,10 @@ static int colour_edges(matchings *m, sl_error *error) {
         c.colours = m->degree_max + 1;
         if ((uint64_t)m->nodes * c.colours > table_max) {
             free(c.path);
-            return sl_fail(error, SL_EINVAL, "nodes: %u nodes of up to %u neighbours are too many to split into matchings; at most %llu in all", m->nodes,
-                           m->degree_max, (unsigned long long)table_max);
+            return sl_fail(error, SL_EINVAL,
+                           "nodes: %u nodes of up to %u neighbours are too many to split into "
+                           "matchings; at most %llu in all",
+                           m->nodes, m->degree_max, (unsigned long long)table_max);
         }
         c.at = malloc((size_t)m->nodes * c.colours * sizeof *c.at);
         c.fan = malloc(c.colours * sizeof *c.fan);

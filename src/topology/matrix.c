@@ -8,9 +8,11 @@
 
 enum { AT_ONCE = 8 }; /* rows subtracted in one pass over the row that they are subtracted from */
 
-/* row[from .. to) -= sum_k factors[k stride] rows[k n + ...], k = 0 .. count - 1 in that order for each element. */
-FOR_EACH_CPU static void subtract_rows(double *restrict row, const double *restrict rows, size_t n, const double *factors, size_t stride, size_t count,
-                          size_t from, size_t to) {
+/* row[from .. to) -= sum_k factors[k stride] rows[k n + ...], k = 0 .. count - 1 in that order for
+ * each element. */
+FOR_EACH_CPU static void subtract_rows(double *restrict row, const double *restrict rows, size_t n,
+                                       const double *factors, size_t stride, size_t count,
+                                       size_t from, size_t to) {
     size_t k = 0;
     for (; k + AT_ONCE <= count; k += AT_ONCE) {
         double f[AT_ONCE];
@@ -18,8 +20,9 @@ FOR_EACH_CPU static void subtract_rows(double *restrict row, const double *restr
             f[p] = factors[(k + p) * stride];
         const double *r = rows + k * n;
         for (size_t c = from; c < to; c++)
-            row[c] = row[c] - f[0] * r[c] - f[1] * r[n + c] - f[2] * r[2 * n + c] - f[3] * r[3 * n + c] - f[4] * r[4 * n + c] -
-                     f[5] * r[5 * n + c] - f[6] * r[6 * n + c] - f[7] * r[7 * n + c];
+            row[c] = row[c] - f[0] * r[c] - f[1] * r[n + c] - f[2] * r[2 * n + c] -
+                     f[3] * r[3 * n + c] - f[4] * r[4 * n + c] - f[5] * r[5 * n + c] -
+                     f[6] * r[6 * n + c] - f[7] * r[7 * n + c];
     }
     for (; k < count; k++)
         for (size_t c = from; c < to; c++)
@@ -61,7 +64,8 @@ void matrix_invert(double *inverse, const double *u, double *work, size_t n) {
     }
     for (size_t i = n; i-- > 0;) {
         memcpy(inverse + i * n, work + i * n, n * sizeof *inverse);
-        subtract_rows(inverse + i * n, inverse + (i + 1) * n, n, u + i * n + i + 1, 1, n - i - 1, 0, n);
+        subtract_rows(inverse + i * n, inverse + (i + 1) * n, n, u + i * n + i + 1, 1, n - i - 1, 0,
+                      n);
         for (size_t c = 0; c < n; c++)
             inverse[i * n + c] /= u[i * n + i];
     }
@@ -94,7 +98,8 @@ void matrix_solve(const double *u, double *x, size_t n) {
 /* Makes a[p][q] zero. */
 static void rotate(double *a, double *vectors, size_t n, size_t p, size_t q) {
     double theta = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
-    double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1)), c = 1 / sqrt(t * t + 1), s = t * c;
+    double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1)),
+           c = 1 / sqrt(t * t + 1), s = t * c;
     for (size_t k = 0; k < n; k++) {
         double x = a[k * n + p], y = a[k * n + q], u = vectors[k * n + p], v = vectors[k * n + q];
         a[k * n + p] = c * x - s * y;

@@ -10,7 +10,8 @@ void sl_optimum_defaults(sl_optimum_settings *settings) {
 }
 
 /* The graph with some weights as a topology: this also refuses what is no connected graph. */
-static int open_graph(sl_topology **out, const graph_problem *g, sl_weighting weighting, const double *weights, sl_error *error) {
+static int open_graph(sl_topology **out, const graph_problem *g, sl_weighting weighting,
+                      const double *weights, sl_error *error) {
     bool both = weighting == SL_WEIGHTING_EXPLICIT;
     sl_edge *edges = calloc(2 * g->edge_count + g->nodes + 1, sizeof *edges);
     if (edges == NULL)
@@ -41,7 +42,8 @@ static int open_graph(sl_topology **out, const graph_problem *g, sl_weighting we
     return result;
 }
 
-static int spectrum_of(sl_spectrum *out, const graph_problem *g, sl_weighting weighting, const double *weights, sl_error *error) {
+static int spectrum_of(sl_spectrum *out, const graph_problem *g, sl_weighting weighting,
+                       const double *weights, sl_error *error) {
     sl_topology *t;
     int result = open_graph(&t, g, weighting, weights, error);
     if (result != 0)
@@ -53,7 +55,8 @@ static int spectrum_of(sl_spectrum *out, const graph_problem *g, sl_weighting we
 
 /* ---- best constant ---- */
 
-/* To 32 bits: what LAPACK computes differs in its last ones from machine to machine, and agents compare weights. */
+/* To 32 bits: what LAPACK computes differs in its last ones from machine to machine, and agents
+ * compare weights. */
 static double rounded(double x) {
     int exponent;
     double mantissa = frexp(x, &exponent);
@@ -61,7 +64,8 @@ static double rounded(double x) {
 }
 
 /* With W = I - L/q, 1 - lambda_2(W) = lambda_2(L)/q and 1 + lambda_n(W) = 2 - lambda_max(L)/q. */
-int best_constant(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_error *error) {
+int best_constant(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                  size_t edge_count, sl_error *error) {
     graph_problem g = {.nodes = nodes, .edges = edges, .edge_count = edge_count};
     sl_spectrum s;
     double q = 1; /* as SL_WEIGHTING_MAX_DEGREE has it */
@@ -69,8 +73,11 @@ int best_constant(sl_optimum *out, double *weights, uint32_t nodes, const sl_edg
     if (result != 0)
         return result;
     if (!s.converged)
-        return sl_fail(error, SL_EINVAL, "weights: \"best-constant\" needs the extreme eigenvalues of a graph of %u nodes, which were not found within "
-                                         "the limits; take \"max-degree\"", nodes);
+        return sl_fail(error, SL_EINVAL,
+                       "weights: \"best-constant\" needs the extreme eigenvalues of a graph of %u "
+                       "nodes, which were not found within "
+                       "the limits; take \"max-degree\"",
+                       nodes);
     uint32_t *degree = calloc(nodes, sizeof *degree);
     if (degree == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for %u degrees", nodes);
@@ -111,7 +118,8 @@ static int rho_of(double *rho, const graph_problem *g, const double *weights, sl
     return result;
 }
 
-/* On a large graph the descent, which estimates rho, may have gone astray: then the weights are those that it began with. */
+/* On a large graph the descent, which estimates rho, may have gone astray: then the weights are
+ * those that it began with. */
 static int descend(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
     double start;
     int result = rho_of(&start, g, weights, error);
@@ -139,16 +147,22 @@ static int optimise(sl_optimum *out, double *weights, const graph_problem *g, sl
     return result;
 }
 
-int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_sign sign,
-                       const sl_optimum_settings *settings, sl_error *error) {
+int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                       size_t edge_count, sl_sign sign, const sl_optimum_settings *settings,
+                       sl_error *error) {
     sl_optimum_settings defaults;
     sl_optimum_defaults(&defaults);
     if (settings == NULL)
         settings = &defaults;
-    graph_problem g = {.nodes = nodes, .edges = edges, .edge_count = edge_count, .sign = sign, .tolerance = settings->tolerance,
+    graph_problem g = {.nodes = nodes,
+                       .edges = edges,
+                       .edge_count = edge_count,
+                       .sign = sign,
+                       .tolerance = settings->tolerance,
                        .work_max = settings->work_max};
     if (!(settings->tolerance > 0))
-        return sl_fail(error, SL_EINVAL, "tolerance: %g is not allowed; it must be above 0", settings->tolerance);
+        return sl_fail(error, SL_EINVAL, "tolerance: %g is not allowed; it must be above 0",
+                       settings->tolerance);
     sl_topology *t;
     int result = open_graph(&t, &g, SL_WEIGHTING_METROPOLIS, NULL, error);
     if (result != 0)
@@ -165,10 +179,13 @@ int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const s
     return result;
 }
 
-int fastest_mixing(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_error *error) {
-    return sl_optimal_weights(out, weights, nodes, edges, edge_count, SL_SIGN_NONNEGATIVE, NULL, error);
+int fastest_mixing(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                   size_t edge_count, sl_error *error) {
+    return sl_optimal_weights(out, weights, nodes, edges, edge_count, SL_SIGN_NONNEGATIVE, NULL,
+                              error);
 }
 
-int fastest_averaging(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_error *error) {
+int fastest_averaging(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                      size_t edge_count, sl_error *error) {
     return sl_optimal_weights(out, weights, nodes, edges, edge_count, SL_SIGN_ANY, NULL, error);
 }

@@ -1,4 +1,5 @@
-/* optimal.h - weights that belong to a graph as a whole; what the files behind starling/optimal.h share. */
+/* optimal.h - weights that belong to a graph as a whole; what the files behind starling/optimal.h
+ * share. */
 #ifndef SL_TOPOLOGY_OPTIMAL_H
 #define SL_TOPOLOGY_OPTIMAL_H
 
@@ -8,7 +9,8 @@
 /* ---- components.c ---- */
 
 /* The weights of a connected undirected graph, each edge once. */
-typedef int whole_rule(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges, size_t edge_count, sl_error *error);
+typedef int whole_rule(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                       size_t edge_count, sl_error *error);
 /* Of every component on its own: in a schedule a phase need not be connected. */
 int weigh_components(phase *p, whole_rule *rule, uint32_t nodes, sl_error *error);
 
@@ -24,15 +26,19 @@ typedef struct graph_problem {
     double tolerance, work_max;
 } graph_problem;
 
-/* What is below rho whatever the weights, from a matrix Y = P - Q with P, Q positive semidefinite and tr P + tr Q <= 1, Y1 = 0: its trace, and
- * slopes_l = u_l' Y u_l. prices: (nodes), not negative, are changed to what they have to be at least; the nearer to the dual optimum, the better
- * the bound. rho: of any weights. dual.c */
-double dual_bound(const graph_problem *g, double trace, const double *slopes, double *prices, double rho);
+/* What is below rho whatever the weights, from a matrix Y = P - Q with P, Q positive semidefinite
+ * and tr P + tr Q <= 1, Y1 = 0: its trace, and slopes_l = u_l' Y u_l. prices: (nodes), not
+ * negative, are changed to what they have to be at least; the nearer to the dual optimum, the
+ * better the bound. rho: of any weights. dual.c */
+double dual_bound(const graph_problem *g, double trace, const double *slopes, double *prices,
+                  double rho);
 
-/* An interior-point method for graphs of up to INTERIOR_EDGES_MAX edges; weights in: strictly inside. interior.c */
+/* An interior-point method for graphs of up to INTERIOR_EDGES_MAX edges; weights in: strictly
+ * inside. interior.c */
 enum { INTERIOR_EDGES_MAX = 1200, INTERIOR_NODES_MAX = 400 };
 int interior_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
-/* A subgradient method for larger ones; weights in: allowed, out: the best seen, as far as its estimates of rho tell. descent.c */
+/* A subgradient method for larger ones; weights in: allowed, out: the best seen, as far as its
+ * estimates of rho tell. descent.c */
 int descent_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
 
 #endif

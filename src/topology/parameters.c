@@ -11,7 +11,8 @@
 enum { NAMES_MAX = 64 };
 _Static_assert((int)SL_FAMILIES <= (int)NAMES_MAX, "a list of names must hold all families");
 
-int read_name(json_t *value, const char *key, const char *(*name_of)(int), int count, sl_error *error) {
+int read_name(json_t *value, const char *key, const char *(*name_of)(int), int count,
+              sl_error *error) {
     const char *names[NAMES_MAX];
     const char *text = json_string_value(value);
     char all[640] = "";
@@ -22,13 +23,15 @@ int read_name(json_t *value, const char *key, const char *(*name_of)(int), int c
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
     }
     const char *near = text ? sl_suggest(text, names, (size_t)count) : NULL;
-    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s%s%s; it must be one of %s", key, text ? text : "(not a string)",
-            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
+    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s%s%s; it must be one of %s", key,
+            text ? text : "(not a string)", near ? "; did you mean \"" : "", near ? near : "",
+            near ? "\"?" : "", all);
     return -1;
 }
 
 static const char *family_at(int i) {
-    return sl_family_describe((sl_family)(i + 1))->name; /* edges that are listed have no name in a file */
+    return sl_family_describe((sl_family)(i + 1))
+        ->name; /* edges that are listed have no name in a file */
 }
 
 int read_family(json_t *value, const char *key, sl_family *out, sl_error *error) {
@@ -40,15 +43,18 @@ int read_family(json_t *value, const char *key, sl_family *out, sl_error *error)
 }
 
 /* A number alone is a list of one. */
-static int read_list(const parameter *p, json_t *list, uint32_t *out, uint32_t *out_count, sl_error *error) {
+static int read_list(const parameter *p, json_t *list, uint32_t *out, uint32_t *out_count,
+                     sl_error *error) {
     bool is_number = json_is_integer(list);
     size_t count = is_number ? 1 : json_array_size(list);
     if (count < 1 || count > p->count_max)
-        return sl_fail(error, SL_EINVAL, "%s: must be a list of 1 to %u integers", p->name, p->count_max);
+        return sl_fail(error, SL_EINVAL, "%s: must be a list of 1 to %u integers", p->name,
+                       p->count_max);
     for (size_t i = 0; i < count; i++) {
         json_int_t value = json_integer_value(is_number ? list : json_array_get(list, i));
         if (value < 1 || value > SL_NODES_DESCRIBED_MAX)
-            return sl_fail(error, SL_EINVAL, "%s[%zu]: must be an integer from 1 to %u", p->name, i, SL_NODES_DESCRIBED_MAX);
+            return sl_fail(error, SL_EINVAL, "%s[%zu]: must be an integer from 1 to %u", p->name, i,
+                           SL_NODES_DESCRIBED_MAX);
         out[i] = (uint32_t)value;
     }
     *out_count = (uint32_t)count;
@@ -59,7 +65,9 @@ static int read_fraction(const parameter *p, json_t *value, double *out, sl_erro
     double number = json_number_value(value);
     if (!(number > 0 && number <= 1)) {
         char *text = json_dumps(value, JSON_ENCODE_ANY);
-        int result = sl_fail(error, SL_EINVAL, "%s: %.80s is not allowed; it must be a number above 0 and at most 1", p->name, text ? text : "?");
+        int result = sl_fail(error, SL_EINVAL,
+                             "%s: %.80s is not allowed; it must be a number above 0 and at most 1",
+                             p->name, text ? text : "?");
         free(text);
         return result;
     }

@@ -1,7 +1,9 @@
-/* perron.c - the vector that a period's product W(m) ... W(1) leaves as it is: where push-sum's weights go, or whose values an agreement is made of.
+/* perron.c - the vector that a period's product W(m) ... W(1) leaves as it is: where push-sum's
+ * weights go, or whose values an agreement is made of.
  *
- * Up to DENSE_NODES_MAX nodes and without negative weights by elimination (Grassmann, Taksar, Heyman 1985), which subtracts nothing, so that the smallest share is as
- * exact as the largest; otherwise by powers.
+ * Up to DENSE_NODES_MAX nodes and without negative weights by elimination (Grassmann, Taksar,
+ * Heyman 1985), which subtracts nothing, so that the smallest share is as exact as the largest;
+ * otherwise by powers.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +15,8 @@
 enum { DENSE_NODES_MAX = 512 };
 #define AT_REST 1e-15
 
-/* x <- x times the period's product from the left (row-stochastic), or the product times x (column-stochastic). */
+/* x <- x times the period's product from the left (row-stochastic), or the product times x
+ * (column-stochastic). */
 static void apply_period(const sl_topology *t, bool left, double *x, double *spare) {
     for (uint32_t k = 0; k < t->period; k++) {
         const phase *p = &t->phases[left ? t->period - 1 - k : k];
@@ -25,7 +28,8 @@ static void apply_period(const sl_topology *t, bool left, double *x, double *spa
     }
 }
 
-/* Row i of the transition matrix, rows summing to 1: what the transposed operator makes of unit vector i. false: negative entries. */
+/* Row i of the transition matrix, rows summing to 1: what the transposed operator makes of unit
+ * vector i. false: negative entries. */
 static bool transitions(const sl_topology *t, bool left, double *matrix, double *spare) {
     size_t n = t->nodes;
     bool good = true;
@@ -40,7 +44,8 @@ static bool transitions(const sl_topology *t, bool left, double *matrix, double 
     return good;
 }
 
-/* Censors the states from the last to the first, then builds the shares up again. false: the states do not all lead to each other. */
+/* Censors the states from the last to the first, then builds the shares up again. false: the states
+ * do not all lead to each other. */
 static bool eliminate(double *p, double *shares, size_t n) {
     for (size_t k = n - 1; k > 0; k--) {
         double out = 0;
@@ -73,7 +78,8 @@ static void normalize(double *shares, uint32_t n) {
 }
 
 /* Largest change of a share by one more period; `next` becomes the shares after it. */
-static double change(const sl_topology *t, bool left, const double *shares, double *next, double *spare) {
+static double change(const sl_topology *t, bool left, const double *shares, double *next,
+                     double *spare) {
     double largest = 0;
     memcpy(next, shares, t->nodes * sizeof *next);
     apply_period(t, left, next, spare);
@@ -97,7 +103,8 @@ static void iterate(const sl_topology *t, bool left, double *shares, double *nex
 int sl_topology_perron(double *shares, double *residual, const sl_topology *t, sl_error *error) {
     size_t n = t->nodes;
     bool left = t->stochastic.row, dense = n <= DENSE_NODES_MAX, found = false;
-    double *next = malloc(2 * n * sizeof *next), *matrix = dense ? malloc(n * n * sizeof *matrix) : NULL;
+    double *next = malloc(2 * n * sizeof *next),
+           *matrix = dense ? malloc(n * n * sizeof *matrix) : NULL;
     if (next == NULL || (dense && matrix == NULL)) {
         free(next);
         free(matrix);

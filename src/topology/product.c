@@ -1,8 +1,12 @@
-/* product.c - how far k rounds of averaging are from the exact average: ||W(k) ... W(1) - J||_2, without ever forming the product.
+/* product.c - how far k rounds of averaging are from the exact average: ||W(k) ... W(1) - J||_2,
+ * without ever forming the product.
  *
- * With M = W(k) ... W(1), E = M (I - J) is M - J where rows sum to 1. Where rows do not, M's are divided by their sums, as push-sum divides by its weights, and where columns
- * do not, the mean is taken off afterwards. E times a vector is k products with sparse matrices, on vectors that shrink as E does, so that small errors are known to
- * the same relative accuracy as large ones. The largest eigenvalue of E^T E comes from the Lanczos recurrence without reorthogonalisation, which only repeats values.
+ * With M = W(k) ... W(1), E = M (I - J) is M - J where rows sum to 1. Where rows do not, M's are
+ * divided by their sums, as push-sum divides by its weights, and where columns do not, the mean is
+ * taken off afterwards. E times a vector is k products with sparse matrices, on vectors that shrink
+ * as E does, so that small errors are known to the same relative accuracy as large ones. The
+ * largest eigenvalue of E^T E comes from the Lanczos recurrence without reorthogonalisation, which
+ * only repeats values.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +16,8 @@
 #include "topology/union.h"
 
 enum { STEPS_MAX = 400, STEPS_BETWEEN_LOOKS = 4 };
-#define LANCZOS_CHANGE 1e-13 /* relative, of sigma^2 over STEPS_BETWEEN_LOOKS steps: it has come to rest */
+#define LANCZOS_CHANGE                                                                             \
+    1e-13 /* relative, of sigma^2 over STEPS_BETWEEN_LOOKS steps: it has come to rest */
 #define EXACT_BELOW 1e-12
 #define EXACT_FROM 1e-6
 
@@ -30,7 +35,11 @@ typedef struct product {
 
 static int product_open(product *out, const sl_topology *t, sl_error *error) {
     size_t n = t->nodes;
-    product p = {.t = t, .nodes = t->nodes, .scales = !t->stochastic.row, .centers = t->stochastic.row, .budget = {SL_ANALYSIS_WORK}};
+    product p = {.t = t,
+                 .nodes = t->nodes,
+                 .scales = !t->stochastic.row,
+                 .centers = t->stochastic.row,
+                 .budget = {SL_ANALYSIS_WORK}};
     p.blocks = calloc(5 * n, sizeof *p.blocks);
     if (p.blocks == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for vectors of %zu nodes", n);
@@ -95,7 +104,8 @@ static double dot(const double *x, const double *y, uint32_t n) {
 }
 
 /* One step of the recurrence: w = A q - beta old - alpha q. Returns the new beta. */
-static double lanczos_step(product *p, const double *q, double *old, double *w, double beta, double *alpha) {
+static double lanczos_step(product *p, const double *q, double *old, double *w, double beta,
+                           double *alpha) {
     uint32_t n = p->nodes;
     memcpy(w, q, n * sizeof *w);
     apply_square(p, w);
@@ -133,7 +143,8 @@ static double norm_of(product *p) {
     return sqrt(fmax(0, found));
 }
 
-int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topology *topology, sl_error *error) {
+int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topology *topology,
+                               sl_error *error) {
     product p = {0};
     int result = product_open(&p, topology, error);
     if (result != 0)
@@ -146,7 +157,8 @@ int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topolog
     return 0;
 }
 
-int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t rounds, sl_error *error) {
+int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t rounds,
+                            sl_error *error) {
     product p = {0};
     int result = product_open(&p, topology, error);
     if (result != 0)

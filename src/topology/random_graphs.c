@@ -1,6 +1,7 @@
 /* random_graphs.c - families that draw their edges.
  *
- * They draw integers from (seed, attempt) and nothing else, so that a seed gives the same graph everywhere.
+ * They draw integers from (seed, attempt) and nothing else, so that a seed gives the same graph
+ * everywhere.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +9,19 @@
 #include "starling/rng.h"
 #include "topology/family.h"
 
-#define RANDOM(label, text) .info = {.name = label, .meaning = text, .random = true, .weighting = SL_WEIGHTING_METROPOLIS}
+#define RANDOM(label, text)                                                                        \
+    .info = {.name = label, .meaning = text, .random = true, .weighting = SL_WEIGHTING_METROPOLIS}
 
 enum { SWAPS_A_STUB = 200, AHEAD = 16 };
 
 /* ---- random-regular ---- */
 
-/* A d-regular graph under construction: stub s belongs to node s / d, pair p joins stubs[2p] and stubs[2p + 1]. */
+/* A d-regular graph under construction: stub s belongs to node s / d, pair p joins stubs[2p] and
+ * stubs[2p + 1]. */
 typedef struct matching {
     uint32_t *stubs;  /* (n d) */
-    uint32_t *joined; /* (n, d) neighbours so far, loops and doubles included; d = no entry is UINT32_MAX */
+    uint32_t *joined; /* (n, d) neighbours so far, loops and doubles included; d = no entry is
+                         UINT32_MAX */
     uint32_t n, d;
 } matching;
 
@@ -43,7 +47,8 @@ static bool is_bad(const matching *m, uint32_t pair) {
 
 /* Pair p = (a, b) and q = (c, e) become (a, e) and (c, b), if both are then simple. */
 static bool swap_pairs(matching *m, uint32_t p, uint32_t q) {
-    uint32_t a = m->stubs[2 * p], b = m->stubs[2 * p + 1], c = m->stubs[2 * q], e = m->stubs[2 * q + 1];
+    uint32_t a = m->stubs[2 * p], b = m->stubs[2 * p + 1], c = m->stubs[2 * q],
+             e = m->stubs[2 * q + 1];
     if (a == e || c == b || times_joined(m, a, e) > 0 || times_joined(m, c, b) > 0)
         return false;
     replace(m, a, b, e);
@@ -62,7 +67,8 @@ static void call_ahead(const matching *m, uint32_t pair) {
             __builtin_prefetch(&m->joined[(size_t)m->stubs[2 * (pair + AHEAD) + k] * m->d], 1);
 }
 
-/* The pairing model, its loops and double edges removed by random swaps (McKay, Wormald 1990 in spirit). */
+/* The pairing model, its loops and double edges removed by random swaps (McKay, Wormald 1990 in
+ * spirit). */
 static bool pair_stubs(matching *m, sl_rng *rng) {
     uint32_t pairs = m->n * m->d / 2, fill = 0;
     for (uint32_t s = 0; s < m->n * m->d; s++)
@@ -88,13 +94,19 @@ static bool pair_stubs(matching *m, sl_rng *rng) {
 static int settle_random_regular(sl_topology_spec *spec, sl_error *error) {
     uint32_t n = spec->nodes, d = spec->degree;
     if (d >= n)
-        return sl_fail(error, SL_EINVAL, "degree: %u is not allowed for %u nodes; it must be from 1 to %u", d, n, n - 1);
+        return sl_fail(error, SL_EINVAL,
+                       "degree: %u is not allowed for %u nodes; it must be from 1 to %u", d, n,
+                       n - 1);
     if ((uint64_t)n * d % 2 != 0)
-        return sl_fail(error, SL_EINVAL, "degree: %u nodes times degree %u is odd, and every edge has two ends; choose another degree", n, d);
+        return sl_fail(error, SL_EINVAL,
+                       "degree: %u nodes times degree %u is odd, and every edge has two ends; "
+                       "choose another degree",
+                       n, d);
     return 0;
 }
 
-static int generate_random_regular(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_random_regular(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                                   sl_error *error) {
     uint32_t n = spec->nodes, d = spec->degree;
     int result = family_check_edges(spec, (uint64_t)n * d, error);
     if (result != 0)
@@ -109,8 +121,10 @@ static int generate_random_regular(const sl_topology_spec *spec, uint64_t attemp
         simple = pair_stubs(&m, &rng);
     }
     if (result == 0 && !simple)
-        result = sl_fail(error, SL_EINVAL, "degree: no simple %u-regular graph of %u nodes was found from seed %llu; "
-                                           "choose a smaller degree or family 'complete'", d, n, (unsigned long long)spec->seed);
+        result = sl_fail(error, SL_EINVAL,
+                         "degree: no simple %u-regular graph of %u nodes was found from seed %llu; "
+                         "choose a smaller degree or family 'complete'",
+                         d, n, (unsigned long long)spec->seed);
     edge_list *list = edge_lists_add(out);
     edge_list_reserve(list, stubs);
     for (size_t p = 0; result == 0 && p < stubs / 2; p++)
@@ -132,8 +146,9 @@ const family random_regular_family = {
 
 /* ---- erdos-renyi ---- */
 
-/* How many pairs in a row have no edge: geometric, and so its binary digits are independent, digit b being 1 with probability x/(1 + x),
- * x = (1 - p)^(2^b). That takes no logarithm, which two machines may round differently. */
+/* How many pairs in a row have no edge: geometric, and so its binary digits are independent, digit
+ * b being 1 with probability x/(1 + x), x = (1 - p)^(2^b). That takes no logarithm, which two
+ * machines may round differently. */
 typedef struct geometric {
     uint32_t thresholds[64];
     int digits;
@@ -153,10 +168,13 @@ static uint64_t geometric_draw(const geometric *g, sl_rng *rng) {
     return value;
 }
 
-/* From edge to edge over the pairs (0, 1), (0, 2), (1, 2), (0, 3), ...: Batagelj, Brandes, "Efficient generation of large random networks", 2005. */
-static int generate_erdos_renyi(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+/* From edge to edge over the pairs (0, 1), (0, 2), (1, 2), (0, 3), ...: Batagelj, Brandes,
+ * "Efficient generation of large random networks", 2005. */
+static int generate_erdos_renyi(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                                sl_error *error) {
     uint64_t n = spec->nodes;
-    int result = family_check_edges(spec, (uint64_t)((double)n * (double)(n - 1) * spec->probability), error);
+    int result = family_check_edges(
+        spec, (uint64_t)((double)n * (double)(n - 1) * spec->probability), error);
     if (result != 0)
         return result;
     edge_list *list = edge_lists_add(out);
@@ -187,7 +205,8 @@ const family erdos_renyi_family = {
 
 enum { REWIRE_TRIES = 100 };
 
-/* Edge k of node i, i to i + k + 1 in the lattice, belongs to i and stays its own when it is rewired: targets[i * half + k]. */
+/* Edge k of node i, i to i + k + 1 in the lattice, belongs to i and stays its own when it is
+ * rewired: targets[i * half + k]. */
 typedef struct lattice {
     uint32_t *targets; /* (n, half) */
     uint32_t n, half;
@@ -200,7 +219,8 @@ static bool owns(const lattice *l, uint32_t i, uint32_t j) {
     return false;
 }
 
-/* To a node drawn at random; an edge of a node that has nearly all others as neighbours may stay where it is. */
+/* To a node drawn at random; an edge of a node that has nearly all others as neighbours may stay
+ * where it is. */
 static void rewire(lattice *l, uint32_t i, uint32_t k, sl_rng *rng) {
     for (int try = 0; try < REWIRE_TRIES; try++) {
         uint32_t j = sl_rng_below(rng, l->n);
@@ -215,11 +235,14 @@ static int settle_watts_strogatz(sl_topology_spec *spec, sl_error *error) {
     uint32_t most = (spec->nodes - 1) / 2 * 2;
     if (spec->degree % 2 == 0 && spec->degree <= most)
         return 0;
-    return sl_fail(error, SL_EINVAL, "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u", spec->degree, spec->nodes, most);
+    return sl_fail(error, SL_EINVAL,
+                   "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u",
+                   spec->degree, spec->nodes, most);
 }
 
 /* Lap after lap round the ring, as Watts and Strogatz do. */
-static int generate_watts_strogatz(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_watts_strogatz(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                                   sl_error *error) {
     lattice l = {.n = spec->nodes, .half = spec->degree / 2};
     int result = family_check_edges(spec, (uint64_t)spec->nodes * spec->degree, error);
     if (result == 0 && (l.targets = malloc((size_t)l.n * l.half * sizeof *l.targets)) == NULL)
@@ -255,7 +278,8 @@ const family watts_strogatz_family = {
 
 /* ---- random-geometric ---- */
 
-/* Points with whole coordinates below 2^31, so that squared distances are exact, sorted by cells of a grid that are no smaller than the radius. */
+/* Points with whole coordinates below 2^31, so that squared distances are exact, sorted by cells of
+ * a grid that are no smaller than the radius. */
 typedef struct plane {
     uint32_t *x, *y;         /* (n) */
     uint32_t *start, *nodes; /* (cells^2 + 1), (n): nodes[start[c]] .. are those of cell c */
@@ -297,10 +321,12 @@ static void join_near(const plane *p, uint32_t i, edge_list *list) {
                     edge_list_push_both(list, i, p->nodes[e]);
 }
 
-static int generate_random_geometric(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int generate_random_geometric(const sl_topology_spec *spec, uint64_t attempt,
+                                     edge_lists *out, sl_error *error) {
     uint32_t n = spec->nodes;
     plane p = {.n = n, .cells = 1, .radius = (uint64_t)(spec->radius * 0x1p31)};
-    int result = family_check_edges(spec, (uint64_t)(3.2 * spec->radius * spec->radius * n * (n - 1)), error);
+    int result = family_check_edges(
+        spec, (uint64_t)(3.2 * spec->radius * spec->radius * n * (n - 1)), error);
     if (result != 0)
         return result;
     while ((uint64_t)(p.cells + 1) * (p.cells + 1) <= n && (p.cells + 1) * p.radius <= 1ull << 31)

@@ -12,13 +12,13 @@
 #include "topology/links.h"
 
 enum { FIRST_ROUNDS = 8, ERROR_ROUNDS = 64, NOTES_MAX = 16, OPTIMAL_NODES_MAX = 128 };
-#define ROUNDING 1e-11 /* errors below tell nothing of the rate any more */
+#define ROUNDING 1e-11    /* errors below tell nothing of the rate any more */
 #define SPECTRUM_WORK 5e9 /* multiplications and additions: some seconds */
-#define BUSY 4         /* times the mean that a node sends, from where on it is worth a word */
-#define SLOW 2         /* times the fastest link's time, likewise */
+#define BUSY 4            /* times the mean that a node sends, from where on it is worth a word */
+#define SLOW 2            /* times the fastest link's time, likewise */
 
 struct sl_ranking {
-    sl_candidate *items; /* (count) */
+    sl_candidate *items;             /* (count) */
     uint64_t hashes[CANDIDATES_MAX]; /* of their matrices before nodes were numbered anew */
     size_t count;
     char *notes[NOTES_MAX];
@@ -31,7 +31,8 @@ void sl_rank_defaults(sl_rank_settings *settings) {
 
 /* ---- how many rounds ---- */
 
-/* What a round takes off, from the errors of the first rounds: over the last whole period before rounding rules, of which `rounds` hold one at least. */
+/* What a round takes off, from the errors of the first rounds: over the last whole period before
+ * rounding rules, of which `rounds` hold one at least. */
 static double gap_along(const double *errors, uint32_t rounds, uint32_t period) {
     uint32_t last = 0;
     while (last < rounds && errors[last] > ROUNDING)
@@ -54,14 +55,19 @@ static int find_gap(double *gap, const sl_topology *t, sl_error *error) {
     return result;
 }
 
-/* Errors of as many rounds as it takes to come to epsilon, or else of *rounds and the limits that there are; malloc'ed. Not of the rounds after which nothing is left
- * but rounding: looking for its size would take longest. */
-static int follow(double **errors, uint32_t *rounds, const sl_candidate *c, double epsilon, sl_error *error) {
+/* Errors of as many rounds as it takes to come to epsilon, or else of *rounds and the limits that
+ * there are; malloc'ed. Not of the rounds after which nothing is left but rounding: looking for its
+ * size would take longest. */
+static int follow(double **errors, uint32_t *rounds, const sl_candidate *c, double epsilon,
+                  sl_error *error) {
     uint32_t most = *rounds, ends = c->exact_after > 1 ? c->exact_after - 1 : most;
     double *found = malloc(most * sizeof *found);
-    int result = found == NULL ? sl_fail(error, SL_ENOMEM, "out of memory for the errors of %u rounds", most) : 0;
+    int result = found == NULL
+                     ? sl_fail(error, SL_ENOMEM, "out of memory for the errors of %u rounds", most)
+                     : 0;
     uint32_t count = 0;
-    while (result == 0 && count < most && count < ends && (count == 0 || found[count - 1] > epsilon)) {
+    while (result == 0 && count < most && count < ends &&
+           (count == 0 || found[count - 1] > epsilon)) {
         count = count == 0 ? FIRST_ROUNDS : 2 * count;
         count = count < most ? count : most;
         count = count < ends ? count : ends;
@@ -83,9 +89,11 @@ static uint32_t count_known(const double *errors, uint32_t rounds) {
     return known;
 }
 
-/* A schedule is followed round by round, for two periods at least; where that is too much work, a period's spectrum has to do. */
+/* A schedule is followed round by round, for two periods at least; where that is too much work, a
+ * period's spectrum has to do. */
 static int judge_schedule(sl_candidate *c, double epsilon, sl_error *error) {
-    uint32_t period = sl_topology_period(c->topology), rounds = 2 * period > ERROR_ROUNDS ? 2 * period : ERROR_ROUNDS;
+    uint32_t period = sl_topology_period(c->topology),
+             rounds = 2 * period > ERROR_ROUNDS ? 2 * period : ERROR_ROUNDS;
     double *errors = NULL;
     int result = sl_topology_exact_after(&c->exact_after, c->topology, rounds, error);
     if (result == 0)
@@ -125,16 +133,19 @@ static int judge_directed(sl_candidate *c, double epsilon, sl_error *error) {
 
 static int judge_graph(sl_candidate *c, double epsilon, sl_error *error) {
     bool symmetric = sl_topology_stochasticity(c->topology).symmetric;
-    int result = sl_topology_exact_after(&c->exact_after, c->topology, symmetric ? 1 : ERROR_ROUNDS, error);
+    int result =
+        sl_topology_exact_after(&c->exact_after, c->topology, symmetric ? 1 : ERROR_ROUNDS, error);
     c->gap = 1;
     if (result == 0 && c->exact_after == 0)
         result = find_gap(&c->gap, c->topology, error);
     c->rounds = c->exact_after > 0 ? c->exact_after : sl_rounds_to(c->gap, epsilon);
-    return result != 0 || symmetric || c->exact_after == 1 ? result : judge_directed(c, epsilon, error);
+    return result != 0 || symmetric || c->exact_after == 1 ? result
+                                                           : judge_directed(c, epsilon, error);
 }
 
 static int judge(sl_candidate *c, const sl_rank_settings *s, sl_error *error) {
-    int result = sl_topology_period(c->topology) > 1 ? judge_schedule(c, s->epsilon, error) : judge_graph(c, s->epsilon, error);
+    int result = sl_topology_period(c->topology) > 1 ? judge_schedule(c, s->epsilon, error)
+                                                     : judge_graph(c, s->epsilon, error);
     c->bytes = sl_topology_traffic(c->topology).sent_mean * s->message_bytes;
     c->round_seconds = sl_topology_round_seconds(c->topology, s->links, s->message_bytes, s->port);
     c->seconds = c->rounds * c->round_seconds;
@@ -156,7 +167,8 @@ static int compare_seconds(double a, double b) {
 }
 
 /* Keeps the better one. A family that does not fit so many nodes is passed over. */
-static int try_weights(sl_candidate *best, const sl_topology_spec *spec, const sl_rank_settings *s, sl_error *error) {
+static int try_weights(sl_candidate *best, const sl_topology_spec *spec, const sl_rank_settings *s,
+                       sl_error *error) {
     sl_candidate c = {0};
     int result = sl_topology_open(&c.topology, spec, error);
     if (result != 0)
@@ -174,12 +186,15 @@ static int try_weights(sl_candidate *best, const sl_topology_spec *spec, const s
     return result;
 }
 
-/* With the weight scheme that agrees soonest, where the family leaves a choice; the plain one where it makes no difference. */
-static int try_family(sl_candidate *best, const sl_topology_spec *spec, const sl_rank_settings *s, sl_error *error) {
+/* With the weight scheme that agrees soonest, where the family leaves a choice; the plain one where
+ * it makes no difference. */
+static int try_family(sl_candidate *best, const sl_topology_spec *spec, const sl_rank_settings *s,
+                      sl_error *error) {
     static const sl_weighting others[] = {SL_WEIGHTING_BEST_CONSTANT, SL_WEIGHTING_FMMC};
     const sl_family_info *info = sl_family_describe(spec->family);
     int result = try_weights(best, spec, s, error);
-    bool choice = !info->schedule && !info->directed && best->topology != NULL && best->exact_after == 0;
+    bool choice =
+        !info->schedule && !info->directed && best->topology != NULL && best->exact_after == 0;
     for (size_t i = 0; result == 0 && choice && i < (s->nodes <= OPTIMAL_NODES_MAX ? 2 : 1); i++) {
         sl_topology_spec other = *spec;
         other.weighting = others[i];
@@ -191,7 +206,8 @@ static int try_family(sl_candidate *best, const sl_topology_spec *spec, const sl
 /* ---- along fast links ---- */
 
 /* The same topology with node i in the place of order[i]. */
-static int relabel(sl_topology **out, const sl_topology *t, const uint32_t *order, sl_error *error) {
+static int relabel(sl_topology **out, const sl_topology *t, const uint32_t *order,
+                   sl_error *error) {
     uint32_t n = sl_topology_nodes(t), period = sl_topology_period(t);
     size_t count = 0;
     for (uint32_t k = 1; k <= period; k++)
@@ -199,7 +215,8 @@ static int relabel(sl_topology **out, const sl_topology *t, const uint32_t *orde
             count += sl_topology_in(t, k, i).count + 1;
     sl_edge *edges = malloc(count * sizeof *edges), *next = edges;
     sl_phase_spec *phases = malloc(period * sizeof *phases);
-    int result = edges && phases ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %zu edges", count);
+    int result =
+        edges && phases ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %zu edges", count);
     for (uint32_t k = 1; result == 0 && k <= period; k++) {
         sl_edge *first = next;
         for (uint32_t i = 0; i < n; i++) {
@@ -225,7 +242,8 @@ static int relabel(sl_topology **out, const sl_topology *t, const uint32_t *orde
 }
 
 /* Takes the numbering along fast links where that makes rounds shorter. Rounds stay as many. */
-static int try_order(sl_candidate *c, const uint32_t *order, const sl_rank_settings *s, sl_error *error) {
+static int try_order(sl_candidate *c, const uint32_t *order, const sl_rank_settings *s,
+                     sl_error *error) {
     sl_topology *moved = NULL;
     int result = relabel(&moved, c->topology, order, error);
     if (result != 0)
@@ -321,7 +339,8 @@ static void note(sl_ranking *r, const char *format, ...) {
         r->notes[r->note_count++] = copy;
 }
 
-/* The exact schedules, the best of each family: "base-k 1 (5 rounds) or hyper-cuboid 2x2x3 (3 rounds)". */
+/* The exact schedules, the best of each family: "base-k 1 (5 rounds) or hyper-cuboid 2x2x3 (3
+ * rounds)". */
 static void note_exactness(sl_ranking *r, uint32_t nodes) {
     char instead[256] = "";
     sl_family named = SL_FAMILY_EDGES;
@@ -330,12 +349,14 @@ static void note_exactness(sl_ranking *r, uint32_t nodes) {
         size_t used = strlen(instead);
         if (c->exact_after == 0 || sl_topology_period(c->topology) == 1 || c->family == named)
             continue;
-        snprintf(instead + used, sizeof instead - used, "%s%s (%u rounds)", used > 0 ? " or " : ": use ", c->name, c->exact_after);
+        snprintf(instead + used, sizeof instead - used, "%s%s (%u rounds)",
+                 used > 0 ? " or " : ": use ", c->name, c->exact_after);
         if (used > 0)
             break;
         named = c->family;
     }
-    note(r, "one-peer-exponential is not exact at n = %u, and the hypercubes need a power of two%s", nodes, instead);
+    note(r, "one-peer-exponential is not exact at n = %u, and the hypercubes need a power of two%s",
+         nodes, instead);
 }
 
 static bool is_prime(uint32_t n) {
@@ -345,25 +366,37 @@ static bool is_prime(uint32_t n) {
 
 static void note_links(sl_ranking *r, const sl_rank_settings *s, const span *all) {
     sl_link link = sl_links_get(s->links, 0, 1);
-    double latency = 1e-3 * link.latency_ms, travel = links_seconds(s->links, 0, 1, s->message_bytes) - latency;
+    double latency = 1e-3 * link.latency_ms,
+           travel = links_seconds(s->links, 0, 1, s->message_bytes) - latency;
     if (all->slowest > all->fastest * (1 + 1e-9))
-        note(r, "links differ: a message takes from %.3g s to %.3g s (between %u and %u)", all->fastest, all->slowest, all->a, all->b);
+        note(r, "links differ: a message takes from %.3g s to %.3g s (between %u and %u)",
+             all->fastest, all->slowest, all->a, all->b);
     else if (latency > travel)
-        note(r, "latency decides: a message waits %.3g s and travels %.3g s, so that few rounds count", latency, travel);
+        note(r,
+             "latency decides: a message waits %.3g s and travels %.3g s, so that few rounds count",
+             latency, travel);
     else
-        note(r, "bandwidth decides: a message travels %.3g s and waits %.3g s, so that each model sent counts", travel, latency);
+        note(r,
+             "bandwidth decides: a message travels %.3g s and waits %.3g s, so that each model "
+             "sent counts",
+             travel, latency);
 }
 
-static void note_everything(sl_ranking *r, const sl_rank_settings *s, const span *all, const clusterings *racks) {
+static void note_everything(sl_ranking *r, const sl_rank_settings *s, const span *all,
+                            const clusterings *racks) {
     note_links(r, s, all);
     for (size_t i = 0; i < racks->count; i++)
-        note(r, "by their links the nodes form %u clusters of %u, which clusters and hyper-cuboids follow", racks->clusters[i], s->nodes / racks->clusters[i]);
+        note(r,
+             "by their links the nodes form %u clusters of %u, which clusters and hyper-cuboids "
+             "follow",
+             racks->clusters[i], s->nodes / racks->clusters[i]);
     if (!is_power_of_two(s->nodes))
         note_exactness(r, s->nodes);
     if (s->nodes > 3 && is_prime(s->nodes))
         note(r, "no torus, and no hyper-cuboid of small sides: %u is prime", s->nodes);
     if (s->nodes % 2 == 1)
-        note(r, "matchings, ou-equidyn and regular graphs of odd degree need an even number of nodes");
+        note(r,
+             "matchings, ou-equidyn and regular graphs of odd degree need an even number of nodes");
 }
 
 /* ---- all of them ---- */
@@ -384,7 +417,8 @@ static int by_merit(const void *x, const void *y) {
 }
 
 /* order: NULL where all links are alike. */
-static int consider(sl_ranking *r, const sl_topology_spec *spec, const sl_rank_settings *s, const uint32_t *order, const span *all, sl_error *error) {
+static int consider(sl_ranking *r, const sl_topology_spec *spec, const sl_rank_settings *s,
+                    const uint32_t *order, const span *all, sl_error *error) {
     sl_candidate c = {0};
     int result = try_family(&c, spec, s, error);
     uint64_t hash = c.topology != NULL ? sl_topology_hash(c.topology) : 0;
@@ -412,7 +446,9 @@ static int find_layout(layout *out, const sl_rank_settings *s, sl_error *error) 
     if (out->order == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the order of %u nodes", s->nodes);
     int result = sl_links_order(out->order, s->links, s->message_bytes, error);
-    return result == 0 ? links_clusterings(&out->racks, out->order, s->links, s->message_bytes, error) : result;
+    return result == 0
+               ? links_clusterings(&out->racks, out->order, s->links, s->message_bytes, error)
+               : result;
 }
 
 static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
@@ -421,7 +457,10 @@ static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
     span all = all_links(s);
     bool alike = !(all.slowest > all.fastest * (1 + 1e-9));
     r->items = calloc(CANDIDATES_MAX, sizeof *r->items);
-    int result = list && r->items ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the candidates of %u nodes", s->nodes);
+    int result =
+        list && r->items
+            ? 0
+            : sl_fail(error, SL_ENOMEM, "out of memory for the candidates of %u nodes", s->nodes);
     if (result == 0 && !alike)
         result = find_layout(&found, s, error);
     if (result == 0)
@@ -441,13 +480,17 @@ static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
 
 static int check_settings(const sl_rank_settings *s, sl_error *error) {
     if (s->nodes < 2 || s->nodes > SL_RANK_NODES_MAX)
-        return sl_fail(error, SL_EINVAL, "nodes: %u is not allowed; it must be from 2 to %u", s->nodes, SL_RANK_NODES_MAX);
+        return sl_fail(error, SL_EINVAL, "nodes: %u is not allowed; it must be from 2 to %u",
+                       s->nodes, SL_RANK_NODES_MAX);
     if (sl_links_nodes(s->links) != s->nodes)
-        return sl_fail(error, SL_EINVAL, "links: they are of %u nodes, and %u are to be ranked", sl_links_nodes(s->links), s->nodes);
+        return sl_fail(error, SL_EINVAL, "links: they are of %u nodes, and %u are to be ranked",
+                       sl_links_nodes(s->links), s->nodes);
     if (!(s->message_bytes >= 0) || !isfinite(s->message_bytes))
-        return sl_fail(error, SL_EINVAL, "message_bytes: %g is not allowed; it must be 0 or more", s->message_bytes);
+        return sl_fail(error, SL_EINVAL, "message_bytes: %g is not allowed; it must be 0 or more",
+                       s->message_bytes);
     if (!(s->epsilon > 0 && s->epsilon < 1))
-        return sl_fail(error, SL_EINVAL, "epsilon: %g is not allowed; it must be above 0 and below 1", s->epsilon);
+        return sl_fail(error, SL_EINVAL,
+                       "epsilon: %g is not allowed; it must be above 0 and below 1", s->epsilon);
     return 0;
 }
 

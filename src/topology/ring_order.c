@@ -1,4 +1,5 @@
-/* ring_order.c - the nodes of a cluster in an order along its fast links, and the clusters that they form there; see starling/rank.h. */
+/* ring_order.c - the nodes of a cluster in an order along its fast links, and the clusters that
+ * they form there; see starling/rank.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -69,13 +70,16 @@ int sl_links_order(uint32_t *order, const sl_links *links, double message_bytes,
     size_t count = (size_t)n * (n - 1) / 2;
     pair *pairs = n > 1 ? sorted_pairs(links, message_bytes, count) : NULL;
     chains c = {malloc(2 * (size_t)n * sizeof *c.next), malloc((size_t)n * sizeof *c.part)};
-    int result = (n > 1 && pairs == NULL) || !c.next || !c.part ? sl_fail(error, SL_ENOMEM, "out of memory for the order of %u nodes", n) : 0;
+    int result = (n > 1 && pairs == NULL) || !c.next || !c.part
+                     ? sl_fail(error, SL_ENOMEM, "out of memory for the order of %u nodes", n)
+                     : 0;
     for (uint32_t i = 0; result == 0 && i < n; i++) {
         c.next[2 * i] = c.next[2 * i + 1] = UINT32_MAX;
         c.part[i] = i;
     }
     for (size_t p = 0; result == 0 && p < count && n > 1; p++)
-        if (c.next[2 * pairs[p].a + 1] == UINT32_MAX && c.next[2 * pairs[p].b + 1] == UINT32_MAX && part_of(&c, pairs[p].a) != part_of(&c, pairs[p].b))
+        if (c.next[2 * pairs[p].a + 1] == UINT32_MAX && c.next[2 * pairs[p].b + 1] == UINT32_MAX &&
+            part_of(&c, pairs[p].a) != part_of(&c, pairs[p].b))
             join(&c, pairs[p].a, pairs[p].b);
     if (result == 0)
         walk(order, &c, n);
@@ -96,7 +100,8 @@ static bool are_apart(const double *steps, uint32_t nodes, uint32_t size) {
     return between > CLUSTERS_APART * within;
 }
 
-int links_clusterings(clusterings *out, const uint32_t *order, const sl_links *links, double message_bytes, sl_error *error) {
+int links_clusterings(clusterings *out, const uint32_t *order, const sl_links *links,
+                      double message_bytes, sl_error *error) {
     uint32_t n = sl_links_nodes(links);
     double *steps = malloc(n * sizeof *steps); /* from the node before, in that order */
     if (steps == NULL)

@@ -1,4 +1,5 @@
-/* robustness.c - what is left of the mixing when the worst single node is lost; see starling/analysis.h. */
+/* robustness.c - what is left of the mixing when the worst single node is lost; see
+ * starling/analysis.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,8 +11,10 @@ static uint32_t renumber(uint32_t i, uint32_t lost) {
     return i - (i > lost);
 }
 
-/* The edges that are left, explicit: a node has kept for itself what it gave the lost one (where only columns sum to 1: what that one gave it). */
-static uint64_t edges_without(const phase *p, bool by_column, uint32_t nodes, uint32_t lost, sl_edge *edges) {
+/* The edges that are left, explicit: a node has kept for itself what it gave the lost one (where
+ * only columns sum to 1: what that one gave it). */
+static uint64_t edges_without(const phase *p, bool by_column, uint32_t nodes, uint32_t lost,
+                              sl_edge *edges) {
     const side *kept = by_column ? &p->out : &p->in;
     uint64_t count = 0;
     for (uint32_t i = 0; i < nodes; i++) {
@@ -30,7 +33,8 @@ static uint64_t edges_without(const phase *p, bool by_column, uint32_t nodes, ui
 }
 
 /* rho per round of what `lost` leaves. */
-static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_phase_spec *phases, sl_edge *edges, sl_error *error) {
+static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_phase_spec *phases,
+                       sl_edge *edges, sl_error *error) {
     sl_topology_spec spec;
     sl_topology_spec_defaults(&spec);
     spec.nodes = t->nodes - 1;
@@ -40,7 +44,8 @@ static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_phas
     spec.phase_count = t->period;
     spec.in_parts = true;
     for (uint32_t k = 0; k < t->period; k++) {
-        phases[k] = (sl_phase_spec){edges, edges_without(&t->phases[k], !t->stochastic.row, t->nodes, lost, edges)};
+        phases[k] = (sl_phase_spec){
+            edges, edges_without(&t->phases[k], !t->stochastic.row, t->nodes, lost, edges)};
         edges += t->phases[k].edges + t->nodes;
     }
     sl_topology *rest = NULL;
@@ -54,9 +59,11 @@ static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_phas
     return result;
 }
 
-/* Where all nodes are alike, so are their weights; of those that a solver or the links chose that is not known. */
+/* Where all nodes are alike, so are their weights; of those that a solver or the links chose that
+ * is not known. */
 static bool follows_degrees(sl_weighting weighting) {
-    return weighting != SL_WEIGHTING_FMMC && weighting != SL_WEIGHTING_FDLA && weighting != SL_WEIGHTING_BANDWIDTH;
+    return weighting != SL_WEIGHTING_FMMC && weighting != SL_WEIGHTING_FDLA &&
+           weighting != SL_WEIGHTING_BANDWIDTH;
 }
 
 static int try_all(sl_node_loss *out, const sl_topology *t, sl_error *error) {
@@ -65,7 +72,8 @@ static int try_all(sl_node_loss *out, const sl_topology *t, sl_error *error) {
         edges += t->phases[k].edges + t->nodes;
     sl_edge *kept = calloc(edges, sizeof *kept);
     sl_phase_spec *phases = calloc(t->period, sizeof *phases);
-    int result = kept && phases ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the loss of a node");
+    int result =
+        kept && phases ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the loss of a node");
     sl_node_loss worst = {0};
     uint32_t tried = topology_is_alike(t) && follows_degrees(t->spec.weighting) ? 1 : t->nodes;
     for (uint32_t i = 0; i < tried && result == 0 && worst.rho < 1; i++) {

@@ -1,4 +1,5 @@
-/* spectrum.c - which method computes the spectrum of a topology, and the short report of `starling check`. */
+/* spectrum.c - which method computes the spectrum of a topology, and the short report of `starling
+ * check`. */
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ void sl_spectrum_defaults(sl_spectrum_settings *settings) {
 }
 
 /* LAPACK's errors are absolute: a small gap deserves better. */
-static int refine(sl_spectrum *s, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error) {
+static int refine(sl_spectrum *s, const sl_topology *t, const sl_spectrum_settings *settings,
+                  sl_error *error) {
     sl_spectrum better;
     int result = symmetric_spectrum(&better, t, settings, error);
     if (result != 0 || better.gap_error >= s->gap_error)
@@ -43,28 +45,38 @@ static int refine(sl_spectrum *s, const sl_topology *t, const sl_spectrum_settin
     return 0;
 }
 
-static int compute(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error) {
+static int compute(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings,
+                   sl_error *error) {
     if (settings->method == SL_SPECTRUM_CLOSED_FORM || settings->method == SL_SPECTRUM_AUTO) {
         if (sl_spectrum_closed_form(out, &t->spec))
             return 0;
         if (settings->method == SL_SPECTRUM_CLOSED_FORM)
-            return sl_fail(error, SL_EINVAL, "spectrum: there is no formula for this family with these parameters and weights");
+            return sl_fail(
+                error, SL_EINVAL,
+                "spectrum: there is no formula for this family with these parameters and weights");
     }
-    bool symmetric = topology_is_symmetric(t), few = t->nodes <= (settings->method == SL_SPECTRUM_AUTO ? SL_SPECTRUM_DENSE_NODES_MAX : 4); /* ARPACK needs more */
-    if (settings->method == SL_SPECTRUM_DENSE || ((settings->method == SL_SPECTRUM_AUTO || settings->method == SL_SPECTRUM_ARNOLDI) && few)) {
+    bool symmetric = topology_is_symmetric(t),
+         few = t->nodes <= (settings->method == SL_SPECTRUM_AUTO ? SL_SPECTRUM_DENSE_NODES_MAX
+                                                                 : 4); /* ARPACK needs more */
+    if (settings->method == SL_SPECTRUM_DENSE ||
+        ((settings->method == SL_SPECTRUM_AUTO || settings->method == SL_SPECTRUM_ARNOLDI) &&
+         few)) {
         int result = dense_spectrum(out, t, error);
-        if (result == 0 && symmetric && settings->method == SL_SPECTRUM_AUTO && out->gap_error > refined_above)
+        if (result == 0 && symmetric && settings->method == SL_SPECTRUM_AUTO &&
+            out->gap_error > refined_above)
             result = refine(out, t, settings, error);
         return result;
     }
     if (symmetric && settings->method != SL_SPECTRUM_ARNOLDI)
         return symmetric_spectrum(out, t, settings, error);
     if (settings->method == SL_SPECTRUM_LANCZOS || settings->method == SL_SPECTRUM_INVERSE)
-        return sl_fail(error, SL_EINVAL, "spectrum: the method '%s' is for one symmetric matrix", sl_spectrum_method_name(settings->method));
+        return sl_fail(error, SL_EINVAL, "spectrum: the method '%s' is for one symmetric matrix",
+                       sl_spectrum_method_name(settings->method));
     return arnoldi_spectrum(out, t, settings, error);
 }
 
-int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology, const sl_spectrum_settings *settings, sl_error *error) {
+int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
+                        const sl_spectrum_settings *settings, sl_error *error) {
     sl_spectrum_settings defaults;
     sl_spectrum_defaults(&defaults);
     if (topology->nodes == 1) { /* agrees with itself at once */
@@ -72,7 +84,9 @@ int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology, const sl_
         return 0;
     }
     if (!topology->stochastic.row && !topology->stochastic.column)
-        return sl_fail(error, SL_EINVAL, "spectrum: rows sum to 1 in some phases and columns in others, so that no average is kept; weigh all phases alike");
+        return sl_fail(error, SL_EINVAL,
+                       "spectrum: rows sum to 1 in some phases and columns in others, so that no "
+                       "average is kept; weigh all phases alike");
     int threads = openblas_get_num_threads(); /* sums in one order */
     openblas_set_num_threads(1);
     int result = compute(out, topology, settings != NULL ? settings : &defaults, error);
@@ -80,13 +94,18 @@ int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology, const sl_
     return result;
 }
 
-int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *imaginary, sl_error *error) {
+int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *imaginary,
+                            sl_error *error) {
     uint32_t n = topology->nodes;
     if (n > SL_SPECTRUM_DENSE_NODES_MAX)
-        return sl_fail(error, SL_EINVAL, "spectrum: all eigenvalues of %u nodes are too many; at most %u nodes", n, SL_SPECTRUM_DENSE_NODES_MAX);
+        return sl_fail(error, SL_EINVAL,
+                       "spectrum: all eigenvalues of %u nodes are too many; at most %u nodes", n,
+                       SL_SPECTRUM_DENSE_NODES_MAX);
     bool symmetric = topology_is_symmetric(topology);
     if (!symmetric && imaginary == NULL)
-        return sl_fail(error, SL_EINVAL, "spectrum: the matrix is not symmetric; its eigenvalues have imaginary parts");
+        return sl_fail(
+            error, SL_EINVAL,
+            "spectrum: the matrix is not symmetric; its eigenvalues have imaginary parts");
     int result = n == 1 ? 0 : dense_eigenvalues(topology, real, imaginary, error);
     if (result != 0)
         return result;

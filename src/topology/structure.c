@@ -1,4 +1,5 @@
-/* structure.c - components, colours and degrees of the graph over a whole period, and what other files measure of it. */
+/* structure.c - components, colours and degrees of the graph over a whole period, and what other
+ * files measure of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,9 @@
 /* ---- strongly connected components (Tarjan 1972), without recursion ---- */
 
 typedef struct scan {
-    uint32_t *order, *low, *stack, *path; /* (nodes) order: from 1, 0 = not seen, UINT32_MAX = in a finished component */
-    uint64_t *next;                       /* (nodes) the edge to be taken next */
+    uint32_t *order, *low, *stack,
+        *path;      /* (nodes) order: from 1, 0 = not seen, UINT32_MAX = in a finished component */
+    uint64_t *next; /* (nodes) the edge to be taken next */
     uint32_t seen, height, components, largest;
 } scan;
 
@@ -106,7 +108,8 @@ static int find_bipartite(sl_structure *r, const union_graph *g, sl_error *error
             r->bipartite = color_from(&g->both, i, color, stack);
     free(color);
     free(stack);
-    return good ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for two colours of %u nodes", g->nodes);
+    return good ? 0
+                : sl_fail(error, SL_ENOMEM, "out of memory for two colours of %u nodes", g->nodes);
 }
 
 /* ---- degrees ---- */
@@ -159,14 +162,16 @@ bool topology_is_alike(const sl_topology *t) {
 static uint64_t smallest_degree(const union_graph *g) {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < g->nodes; i++) {
-        uint64_t out = g->out.start[i + 1] - g->out.start[i], in = g->in.start[i + 1] - g->in.start[i];
+        uint64_t out = g->out.start[i + 1] - g->out.start[i],
+                 in = g->in.start[i + 1] - g->in.start[i];
         least = out < least ? out : least;
         least = in < least ? in : least;
     }
     return least;
 }
 
-/* What follows without flows: from bridges and cut nodes, from a diameter of at most 2 (Plesník 1975), and where all nodes are alike (Mader 1971). */
+/* What follows without flows: from bridges and cut nodes, from a diameter of at most 2 (Plesník
+ * 1975), and where all nodes are alike (Mader 1971). */
 static void bound_connectivity(sl_structure *r, const sl_topology *t, const union_graph *g) {
     uint64_t degree = smallest_degree(g);
     r->edge_connectivity = r->node_connectivity = (sl_bounds){1, degree};
@@ -184,7 +189,8 @@ static void bound_connectivity(sl_structure *r, const sl_topology *t, const unio
         r->node_connectivity.low = degree;
 }
 
-static int measure_connected(sl_structure *r, const sl_topology *t, const union_graph *g, sl_error *error) {
+static int measure_connected(sl_structure *r, const sl_topology *t, const union_graph *g,
+                             sl_error *error) {
     int result = diameter_bounds(&r->diameter, g, topology_is_alike(t), error);
     if (result != 0 || g->nodes == 1)
         return result;

@@ -1,7 +1,9 @@
-/* symmetric.c - lambda_2 and lambda_n of a symmetric W by iterations: which, and what they are worth.
+/* symmetric.c - lambda_2 and lambda_n of a symmetric W by iterations: which, and what they are
+ * worth.
  *
- * Lanczos' recurrence first. It ends at once on expanders. If it finds that a gap is small and is not getting there, the graph is worth a Cholesky
- * factor, provided that its fill can be afforded; else the recurrence goes on to the limit.
+ * Lanczos' recurrence first. It ends at once on expanders. If it finds that a gap is small and is
+ * not getting there, the graph is worth a Cholesky factor, provided that its fill can be afforded;
+ * else the recurrence goes on to the limit.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +14,11 @@
 
 enum { PATIENCE = 200, GUESS_STEPS = 60 };
 static const double factor_entries_max = 1.5e8; /* 1.2 GB */
-static const double factor_weight = 3;          /* an operation of a factor counts as so many: they wait for one another */
-static const double recurrence_share = 0.9;     /* of the tolerance: what the recurrence promises, its vectors keep to a few digits */
-static const double rounding = 0x1p-48;         /* of a gap that is written over the edges, relative */
+static const double factor_weight =
+    3; /* an operation of a factor counts as so many: they wait for one another */
+static const double recurrence_share =
+    0.9; /* of the tolerance: what the recurrence promises, its vectors keep to a few digits */
+static const double rounding = 0x1p-48; /* of a gap that is written over the edges, relative */
 
 typedef struct search {
     sparse w;
@@ -33,8 +37,8 @@ static uint32_t affordable_steps(const sparse *w, double work_max) {
     return steps < 20 ? 20 : steps > 1e6 ? 1000000 : (uint32_t)steps;
 }
 
-/* Every piece is bipartite and no node keeps anything: -1 is an eigenvalue. The order of nodes is breadth first, so that only the first of a piece has no
- * neighbour before it. */
+/* Every piece is bipartite and no node keeps anything: -1 is an eigenvalue. The order of nodes is
+ * breadth first, so that only the first of a piece has no neighbour before it. */
 static bool swaps_sides(const sparse *w, double *signs) {
     memset(signs, 0, w->nodes * sizeof *signs);
     for (uint32_t i = 0; i < w->nodes; i++) {
@@ -54,7 +58,8 @@ static void judge(search *s, end which, double separation) {
     const double *v = s->vectors[which];
     ritz *r = &s->ends[which];
     r->value = end_quotient(&s->w, which, v);
-    r->residual = sqrt(end_residual(&s->w, which, r->value, v, s->spare) / vector_dot(v, v, s->w.nodes));
+    r->residual =
+        sqrt(end_residual(&s->w, which, r->value, v, s->spare) / vector_dot(v, v, s->w.nodes));
     r->separation = separation;
 }
 
@@ -64,8 +69,10 @@ static int invert(search *s, end which) {
     factor_cost cost;
     factor *f = factor_open(&s->w, which, &cost);
     int result = 0;
-    if (f != NULL && cost.entries <= factor_entries_max && factor_weight * cost.operations <= s->settings->work_max) {
-        result = inverse_lanczos(f, guess->gap, guess->estimate, s->settings->tolerance, &s->ends[which], s->vectors[which], &s->products);
+    if (f != NULL && cost.entries <= factor_entries_max &&
+        factor_weight * cost.operations <= s->settings->work_max) {
+        result = inverse_lanczos(f, guess->gap, guess->estimate, s->settings->tolerance,
+                                 &s->ends[which], s->vectors[which], &s->products);
         s->inverted[which] = result == 0;
     }
     factor_close(&f);
@@ -84,8 +91,9 @@ static int collect(search *s) {
     return 0;
 }
 
-/* An end whose gap is small and open; and the lower one along with the upper one, where that has shown that a factor can be had: there, unlike at the
- * upper end, a shift makes up for a gap that is not small. */
+/* An end whose gap is small and open; and the lower one along with the upper one, where that has
+ * shown that a factor can be had: there, unlike at the upper end, a shift makes up for a gap that
+ * is not small. */
 static bool is_for_factor(const search *s, end which) {
     const settled *e = &s->recurrence.ends[which];
     return !e->converged && (e->gap < SMALL_GAP || (which == LOWER && s->inverted[UPPER]));
@@ -100,8 +108,8 @@ static int run(search *s) {
     for (end which = UPPER; which <= LOWER; which++)
         l->ends[which].converged = s->known[which];
     if (result == 0)
-        result = lanczos_run(l, tolerance, method == SL_SPECTRUM_INVERSE ? GUESS_STEPS : steps_max, method == SL_SPECTRUM_LANCZOS ? steps_max : PATIENCE,
-                             SMALL_GAP);
+        result = lanczos_run(l, tolerance, method == SL_SPECTRUM_INVERSE ? GUESS_STEPS : steps_max,
+                             method == SL_SPECTRUM_LANCZOS ? steps_max : PATIENCE, SMALL_GAP);
     for (end which = UPPER; which <= LOWER && result == 0 && method != SL_SPECTRUM_LANCZOS; which++)
         if (!s->known[which] && (method == SL_SPECTRUM_INVERSE || is_for_factor(s, which)))
             result = invert(s, which);
@@ -109,7 +117,8 @@ static int run(search *s) {
         l->ends[which].converged = l->ends[which].converged || s->inverted[which];
     if (result == 0)
         result = lanczos_run(l, tolerance, steps_max, steps_max, 0);
-    if (result == 0 && !((s->inverted[UPPER] || s->known[UPPER]) && (s->inverted[LOWER] || s->known[LOWER])))
+    if (result == 0 &&
+        !((s->inverted[UPPER] || s->known[UPPER]) && (s->inverted[LOWER] || s->known[LOWER])))
         result = collect(s);
     s->products += l->steps;
     lanczos_close(l);
@@ -117,17 +126,21 @@ static int run(search *s) {
 }
 
 static void report(sl_spectrum *out, const search *s) {
-    const ritz *upper = &s->ends[UPPER], *lower = &s->ends[LOWER], *narrow = upper->value < lower->value ? upper : lower;
+    const ritz *upper = &s->ends[UPPER], *lower = &s->ends[LOWER],
+               *narrow = upper->value < lower->value ? upper : lower;
     *out = spectrum_from_gaps(s->w.nodes, upper->value, lower->value);
     out->residual = fmax(upper->residual, lower->residual);
     out->gap_error = narrow->value == 0 ? 0 : ritz_error(narrow) / fabs(narrow->value) + rounding;
     out->converged = out->residual <= s->settings->tolerance && out->gap_error <= GAP_ERROR_MAX;
-    out->multiplicity = s->w.pieces - 1; /* of 1 where there is more than one piece; else not known */
-    out->method = s->inverted[UPPER] || s->inverted[LOWER] ? SL_SPECTRUM_INVERSE : SL_SPECTRUM_LANCZOS;
+    out->multiplicity =
+        s->w.pieces - 1; /* of 1 where there is more than one piece; else not known */
+    out->method =
+        s->inverted[UPPER] || s->inverted[LOWER] ? SL_SPECTRUM_INVERSE : SL_SPECTRUM_LANCZOS;
     out->products = s->products;
 }
 
-int symmetric_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings, sl_error *error) {
+int symmetric_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings,
+                       sl_error *error) {
     search s = {.settings = settings, .spare = vector_allocate(t->nodes)};
     s.vectors[UPPER] = vector_allocate(t->nodes);
     s.vectors[LOWER] = vector_allocate(t->nodes);
@@ -144,5 +157,7 @@ int symmetric_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum
     free(s.spare);
     free(s.vectors[UPPER]);
     free(s.vectors[LOWER]);
-    return result == 0 ? 0 : sl_fail(error, SL_ENOMEM, "spectrum: out of memory for the vectors of %u nodes", t->nodes);
+    return result == 0 ? 0
+                       : sl_fail(error, SL_ENOMEM,
+                                 "spectrum: out of memory for the vectors of %u nodes", t->nodes);
 }

@@ -9,18 +9,24 @@
 static const uint64_t attempts_max = 100; /* at a connected random graph */
 
 void sl_topology_spec_defaults(sl_topology_spec *spec) {
-    *spec = (sl_topology_spec){.family = SL_FAMILY_RING, .weighting = SL_WEIGHTING_METROPOLIS, .seed = 1};
+    *spec = (sl_topology_spec){
+        .family = SL_FAMILY_RING, .weighting = SL_WEIGHTING_METROPOLIS, .seed = 1};
 }
 
 /* ---- explicit edges ---- */
 
-static int push_listed(edge_list *list, const sl_topology_spec *spec, const sl_edge *e, sl_error *error) {
+static int push_listed(edge_list *list, const sl_topology_spec *spec, const sl_edge *e,
+                       sl_error *error) {
     if (e->from >= spec->nodes || e->to >= spec->nodes)
-        return sl_fail(error, SL_EINVAL, "edges: edge [%u, %u] names a node that is not in 0..%u", e->from, e->to, spec->nodes - 1);
+        return sl_fail(error, SL_EINVAL, "edges: edge [%u, %u] names a node that is not in 0..%u",
+                       e->from, e->to, spec->nodes - 1);
     bool weighted = spec->weighting == SL_WEIGHTING_EXPLICIT;
     if (e->from == e->to && !weighted)
-        return sl_fail(error, SL_EINVAL, "edges: self-loop [%u, %u] has no weight; leave it out (every node keeps a weight for "
-                                         "itself) or give every edge a weight", e->from, e->to);
+        return sl_fail(
+            error, SL_EINVAL,
+            "edges: self-loop [%u, %u] has no weight; leave it out (every node keeps a weight for "
+            "itself) or give every edge a weight",
+            e->from, e->to);
     if (weighted)
         edge_list_push_weighted(list, e->from, e->to, e->weight);
     else if (spec->directed)
@@ -51,7 +57,8 @@ static void free_phases(sl_topology *t) {
     t->phases = NULL;
 }
 
-static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out, sl_error *error) {
+static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                      sl_error *error) {
     int result = 0;
     if (spec->family == SL_FAMILY_EDGES)
         result = listed_edges(spec, out, error);
@@ -64,7 +71,8 @@ static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists
     return result;
 }
 
-static int build_phases(sl_topology *t, const sl_topology_spec *spec, uint64_t attempt, sl_error *error) {
+static int build_phases(sl_topology *t, const sl_topology_spec *spec, uint64_t attempt,
+                        sl_error *error) {
     edge_lists all = {0};
     int result = draw_edges(spec, attempt, &all, error);
     t->period = result == 0 ? all.count : 0;
@@ -97,10 +105,17 @@ static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_erro
     if (spec->in_parts)
         return 0;
     if (attempts > 1)
-        return sl_fail(error, SL_EINVAL, "family \"%s\": none of %llu graphs from seed %llu was connected; raise the %s", info->name,
-                       (unsigned long long)attempts, (unsigned long long)spec->seed, family_of(spec->family)->raise);
-    return sl_fail(error, SL_EINVAL, "edges: the graph is not connected%s: some nodes can never hear of others; add edges",
-                   t->phases[0].undirected && t->period == 1 ? "" : " (every node must reach every other along the edges' direction)");
+        return sl_fail(
+            error, SL_EINVAL,
+            "family \"%s\": none of %llu graphs from seed %llu was connected; raise the %s",
+            info->name, (unsigned long long)attempts, (unsigned long long)spec->seed,
+            family_of(spec->family)->raise);
+    return sl_fail(
+        error, SL_EINVAL,
+        "edges: the graph is not connected%s: some nodes can never hear of others; add edges",
+        t->phases[0].undirected && t->period == 1
+            ? ""
+            : " (every node must reach every other along the edges' direction)");
 }
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
@@ -111,7 +126,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
 }
 
 static uint64_t hash_of(const sl_topology *t) {
-    uint64_t hash = mix(mix(0xCBF29CE484222325ull, &t->nodes, sizeof t->nodes), &t->period, sizeof t->period);
+    uint64_t hash =
+        mix(mix(0xCBF29CE484222325ull, &t->nodes, sizeof t->nodes), &t->period, sizeof t->period);
     for (uint32_t k = 0; k < t->period; k++) {
         const phase *p = &t->phases[k];
         hash = mix(hash, p->in.start, ((size_t)t->nodes + 1) * sizeof *p->in.start);
@@ -162,7 +178,8 @@ static int gather_peers(sl_topology *t, sl_error *error) {
 
 int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *error) {
     if (spec->nodes < 1 || spec->nodes > SL_NODES_MAX)
-        return sl_fail(error, SL_EINVAL, "nodes: %u is not allowed; it must be from 1 to %u", spec->nodes, SL_NODES_MAX);
+        return sl_fail(error, SL_EINVAL, "nodes: %u is not allowed; it must be from 1 to %u",
+                       spec->nodes, SL_NODES_MAX);
     sl_topology *t = calloc(1, sizeof *t);
     if (t == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a topology");
@@ -211,7 +228,8 @@ static const phase *phase_of(const sl_topology *t, uint64_t round) {
 
 static sl_row row_of(const phase *p, const side *s, uint32_t rank) {
     uint64_t start = s->start[rank];
-    return (sl_row){(uint32_t)(s->start[rank + 1] - start), s->peers + start, s->weights + start, p->self[rank]};
+    return (sl_row){(uint32_t)(s->start[rank + 1] - start), s->peers + start, s->weights + start,
+                    p->self[rank]};
 }
 
 sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank) {
@@ -255,8 +273,8 @@ sl_stochasticity sl_topology_stochasticity(const sl_topology *topology) {
 
 bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology) {
     const sl_topology_spec *s = &topology->spec;
-    bool known = (s->weighting == SL_WEIGHTING_FMMC || s->weighting == SL_WEIGHTING_FDLA) && !s->lazy && topology->period == 1 &&
-                 topology->phases[0].connected;
+    bool known = (s->weighting == SL_WEIGHTING_FMMC || s->weighting == SL_WEIGHTING_FDLA) &&
+                 !s->lazy && topology->period == 1 && topology->phases[0].connected;
     if (known)
         *out = topology->phases[0].optimum;
     return known;

@@ -57,7 +57,8 @@ int union_open(union_graph *out, const sl_topology *t, sl_error *error) {
     }
     if (!good) {
         union_close(&g);
-        return sl_fail(error, SL_ENOMEM, "out of memory for the union of %u phases of %u nodes", t->period, t->nodes);
+        return sl_fail(error, SL_ENOMEM, "out of memory for the union of %u phases of %u nodes",
+                       t->period, t->nodes);
     }
     g.directed = !equal(&g.out, &g.in, g.nodes);
     *out = g;
@@ -88,7 +89,8 @@ bool adjacency_has(const adjacency *a, uint32_t from, uint32_t to) {
     return false;
 }
 
-uint32_t breadth_first(const adjacency *a, uint32_t nodes, uint32_t source, uint32_t *distance, uint32_t *queue, budget *b) {
+uint32_t breadth_first(const adjacency *a, uint32_t nodes, uint32_t source, uint32_t *distance,
+                       uint32_t *queue, budget *b) {
     memset(distance, 0xFF, nodes * sizeof *distance);
     uint32_t head = 0, tail = 0;
     distance[source] = 0;

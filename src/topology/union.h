@@ -1,4 +1,5 @@
-/* union.h - the graph that a schedule makes over its whole period, and searches on it. Shared by the files that measure structure. */
+/* union.h - the graph that a schedule makes over its whole period, and searches on it. Shared by
+ * the files that measure structure. */
 #ifndef SL_UNION_H
 #define SL_UNION_H
 
@@ -11,7 +12,8 @@ typedef struct adjacency {
     uint32_t *peers;
 } adjacency;
 
-/* The union over all phases, seen along the edges, against them, and both ways. Where there is nothing to unite it borrows the topology's own rows. */
+/* The union over all phases, seen along the edges, against them, and both ways. Where there is
+ * nothing to unite it borrows the topology's own rows. */
 typedef struct union_graph {
     uint32_t nodes;
     bool directed; /* some edge has no reverse */
@@ -32,8 +34,10 @@ static inline bool budget_spend(budget *b, uint64_t work) { /* is any left? */
     return b->left > 0;
 }
 
-/* Breadth first from `source`: distance[j] in hops, UINT32_MAX where not reached; returns the largest. queue: (nodes) */
-uint32_t breadth_first(const adjacency *a, uint32_t nodes, uint32_t source, uint32_t *distance, uint32_t *queue, budget *b);
+/* Breadth first from `source`: distance[j] in hops, UINT32_MAX where not reached; returns the
+ * largest. queue: (nodes) */
+uint32_t breadth_first(const adjacency *a, uint32_t nodes, uint32_t source, uint32_t *distance,
+                       uint32_t *queue, budget *b);
 
 /* structure.c: edges and degrees into *r. */
 void count_degrees(sl_structure *r, const sl_topology *t);
@@ -44,7 +48,8 @@ bool topology_is_alike(const sl_topology *t);
 int diameter_bounds(sl_bounds *out, const union_graph *g, bool vertex_transitive, sl_error *error);
 
 /* cuts.c: bridges and cut nodes, directions aside; *first: the lowest cut node. */
-int find_cuts(const union_graph *g, uint32_t *bridges, uint32_t *cut_nodes, uint32_t *first, sl_error *error);
+int find_cuts(const union_graph *g, uint32_t *bridges, uint32_t *cut_nodes, uint32_t *first,
+              sl_error *error);
 
 /* connectivity.c; of a connected graph of at least 2 nodes; narrows bounds that hold. */
 int edge_connectivity(sl_bounds *inout, const union_graph *g, sl_error *error);

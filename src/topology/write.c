@@ -1,4 +1,5 @@
-/* write.c - a topology back to JSON, with its hash and where it came from; see file.c for the way in. */
+/* write.c - a topology back to JSON, with its hash and where it came from; see file.c for the way
+ * in. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static void write_phases(FILE *to, const sl_topology *t, bool weighted) {
 
 static void set_weights(json_t *root, const sl_topology_spec *spec) {
     if (spec->weighting != SL_WEIGHTING_EXPLICIT)
-        json_object_set_new(root, "weights", json_string(sl_weighting_name(spec->weighting, spec->lazy)));
+        json_object_set_new(root, "weights",
+                            json_string(sl_weighting_name(spec->weighting, spec->lazy)));
     if (spec->links != NULL)
         json_object_set_new(root, "links", links_value(spec->links));
 }
@@ -107,9 +109,11 @@ static char *dump_with_phases(json_t *root, const sl_topology *t, bool weighted)
     return text;
 }
 
-/* Weights that a solver found may differ in their last digits from one machine to the next; so they are written out. */
+/* Weights that a solver found may differ in their last digits from one machine to the next; so they
+ * are written out. */
 static bool are_solved(sl_weighting weighting) {
-    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC || weighting == SL_WEIGHTING_FDLA;
+    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC ||
+           weighting == SL_WEIGHTING_FDLA;
 }
 
 static json_t *new_root(const sl_topology_spec *spec) {
@@ -128,12 +132,15 @@ char *sl_topology_spec_json(const sl_topology_spec *spec) {
 static void set_optimum(json_t *provenance, const sl_topology *t) {
     sl_optimum optimum;
     if (sl_topology_optimum(&optimum, t))
-        json_object_set_new(provenance, "optimum", json_pack("{sf sf}", "rho", optimum.rho, "lower_bound", optimum.lower_bound));
+        json_object_set_new(
+            provenance, "optimum",
+            json_pack("{sf sf}", "rho", optimum.rho, "lower_bound", optimum.lower_bound));
 }
 
 /* Where listed edges come from; NULL: from nowhere else. */
 static json_t *provenance_of(const sl_topology *t, bool weighted) {
-    bool named = t->spec.family != SL_FAMILY_EDGES, weighed = weighted && t->spec.weighting != SL_WEIGHTING_EXPLICIT;
+    bool named = t->spec.family != SL_FAMILY_EDGES,
+         weighed = weighted && t->spec.weighting != SL_WEIGHTING_EXPLICIT;
     if (t->provenance != NULL)
         return json_loads(t->provenance, 0, NULL);
     if (!named && !weighed)
@@ -164,7 +171,8 @@ static char *edges_text(const sl_topology *t, bool weighted) {
 char *sl_topology_json(const sl_topology *t) {
     bool listed = t->spec.family == SL_FAMILY_EDGES;
     if (listed || are_solved(t->spec.weighting))
-        return edges_text(t, are_solved(t->spec.weighting) || t->spec.weighting == SL_WEIGHTING_EXPLICIT);
+        return edges_text(t, are_solved(t->spec.weighting) ||
+                                 t->spec.weighting == SL_WEIGHTING_EXPLICIT);
     json_t *root = new_root(&t->spec);
     set_family(root, &t->spec);
     set_hash(root, t);

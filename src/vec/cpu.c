@@ -1,9 +1,10 @@
 /* cpu.c - the vector operations on the CPU; see starling/vec.h.
  *
- * One plain C body per operation, compiled for three instruction sets and chosen when the program is loaded. Contraction is off
- * (-ffp-contract=off) and reductions keep the order of element/sum.h, so that every choice gives the same bits.
- * A combine of k vectors must read 4k and write 4 bytes an element; blocks of BLOCK elements keep partial sums of
- * high-degree rows in L1, so that this holds for any k.
+ * One plain C body per operation, compiled for three instruction sets and chosen when the program
+ * is loaded. Contraction is off (-ffp-contract=off) and reductions keep the order of element/sum.h,
+ * so that every choice gives the same bits. A combine of k vectors must read 4k and write 4 bytes
+ * an element; blocks of BLOCK elements keep partial sums of high-degree rows in L1, so that this
+ * holds for any k.
  */
 #include "starling/vec.h"
 
@@ -25,7 +26,8 @@ static float *allocate(size_t count) {
     float *v = aligned_alloc(alignment, bytes ? bytes : alignment);
     if (v == NULL)
         return NULL;
-    /* Where the system gives huge pages only on request: a model is walked from end to end, and 4 KiB pages cost a tenth of that. */
+    /* Where the system gives huge pages only on request: a model is walked from end to end, and 4
+     * KiB pages cost a tenth of that. */
     if (alignment == HUGE_PAGE)
         madvise(v, bytes, MADV_HUGEPAGE);
     memset(v, 0, bytes);
@@ -54,13 +56,14 @@ FOR_EACH_CPU static void combine_1(float *out, const float *a, float wa, size_t 
         out[i] = wa * a[i];
 }
 
-FOR_EACH_CPU static void combine_2(float *out, const float *a, const float *b, float wa, float wb, size_t n) {
+FOR_EACH_CPU static void combine_2(float *out, const float *a, const float *b, float wa, float wb,
+                                   size_t n) {
     for (size_t i = 0; i < n; i++)
         out[i] = wa * a[i] + wb * b[i];
 }
 
-FOR_EACH_CPU static void combine_3(float *out, const float *a, const float *b, const float *c, const float *w,
-                                   size_t n) {
+FOR_EACH_CPU static void combine_3(float *out, const float *a, const float *b, const float *c,
+                                   const float *w, size_t n) {
     float wa = w[0], wb = w[1], wc = w[2];
     for (size_t i = 0; i < n; i++)
         out[i] = wa * a[i] + wb * b[i] + wc * c[i];
@@ -71,12 +74,14 @@ FOR_EACH_CPU static void add_1(float *out, const float *a, float wa, size_t n) {
         out[i] += wa * a[i];
 }
 
-FOR_EACH_CPU static void add_2(float *out, const float *a, const float *b, float wa, float wb, size_t n) {
+FOR_EACH_CPU static void add_2(float *out, const float *a, const float *b, float wa, float wb,
+                               size_t n) {
     for (size_t i = 0; i < n; i++)
         out[i] = out[i] + wa * a[i] + wb * b[i];
 }
 
-static void combine_block(float *out, const float *const *in, const float *w, size_t k, size_t from, size_t n) {
+static void combine_block(float *out, const float *const *in, const float *w, size_t k, size_t from,
+                          size_t n) {
     size_t done;
     if (k >= 3) {
         combine_3(out + from, in[0] + from, in[1] + from, in[2] + from, w, n);
@@ -94,27 +99,29 @@ static void combine_block(float *out, const float *const *in, const float *w, si
         add_1(out + from, in[done] + from, w[done], n);
 }
 
-static void combine(float *out, const float *const *in, const float *weights, size_t k, size_t count) {
+static void combine(float *out, const float *const *in, const float *weights, size_t k,
+                    size_t count) {
     size_t block = k <= 3 ? count : BLOCK;
     for (size_t from = 0; from < count; from += block)
         combine_block(out, in, weights, k, from, count - from < block ? count - from : block);
 }
 
-FOR_EACH_CPU static void step_plain(float *x, const float *x_decay, const float *g, float rate, float decay, size_t n) {
+FOR_EACH_CPU static void step_plain(float *x, const float *x_decay, const float *g, float rate,
+                                    float decay, size_t n) {
     for (size_t i = 0; i < n; i++)
         x[i] -= rate * (g[i] + decay * x_decay[i]);
 }
 
-FOR_EACH_CPU static void step_momentum(float *x, const float *x_decay, const float *g, float *m, float rate, float decay,
-                                       float mu, size_t n) {
+FOR_EACH_CPU static void step_momentum(float *x, const float *x_decay, const float *g, float *m,
+                                       float rate, float decay, float mu, size_t n) {
     for (size_t i = 0; i < n; i++) {
         m[i] = mu * m[i] + (g[i] + decay * x_decay[i]);
         x[i] -= rate * m[i];
     }
 }
 
-FOR_EACH_CPU static void step_nesterov(float *x, const float *x_decay, const float *g, float *m, float rate, float decay,
-                                       float mu, size_t n) {
+FOR_EACH_CPU static void step_nesterov(float *x, const float *x_decay, const float *g, float *m,
+                                       float rate, float decay, float mu, size_t n) {
     for (size_t i = 0; i < n; i++) {
         float direction = g[i] + decay * x_decay[i];
         m[i] = mu * m[i] + direction;
@@ -122,7 +129,8 @@ FOR_EACH_CPU static void step_nesterov(float *x, const float *x_decay, const flo
     }
 }
 
-static void sgd_step(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *s, size_t count) {
+static void sgd_step(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *s,
+                     size_t count) {
     if (m == NULL && s->learning_rate == 0) /* pure averaging: the gradient need not be read */
         return;
     if (m == NULL)
@@ -171,7 +179,9 @@ static double sum_of_squares(const float *x, const float *y, size_t count) {
     const size_t tiles = sum_tiles(count);
     for (size_t t = 0; t < tiles; t++) {
         const size_t at = t * SUM_TILE, n = count - at < SUM_TILE ? count - at : SUM_TILE;
-        sum_fold(folds, t, y != NULL ? tile_distance_squared(x + at, y + at, n) : tile_norm2_squared(x + at, n));
+        sum_fold(folds, t,
+                 y != NULL ? tile_distance_squared(x + at, y + at, n)
+                           : tile_norm2_squared(x + at, n));
     }
     return sum_in_order(folds, sum_folds(tiles));
 }

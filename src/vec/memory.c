@@ -11,10 +11,14 @@ static void describe(const sl_vec_ops *vec, char *text, size_t size) {
     if (m.refused == 0)
         snprintf(text, size, "out of memory");
     else if (m.limit > 0 && m.refused > m.limit - m.taken)
-        snprintf(text, size, "%s: %.1f MB are needed, and of the %.1f MB that device_memory_gb allows %.1f MB are left", vec->name, MB * (double)m.refused,
-                 MB * (double)m.limit, MB * (double)(m.limit - m.taken));
+        snprintf(text, size,
+                 "%s: %.1f MB are needed, and of the %.1f MB that device_memory_gb allows %.1f MB "
+                 "are left",
+                 vec->name, MB * (double)m.refused, MB * (double)m.limit,
+                 MB * (double)(m.limit - m.taken));
     else
-        snprintf(text, size, "%s is out of memory: %.1f MB are needed and %.1f MB are free", vec->name, MB * (double)m.refused, MB * (double)m.free);
+        snprintf(text, size, "%s is out of memory: %.1f MB are needed and %.1f MB are free",
+                 vec->name, MB * (double)m.refused, MB * (double)m.free);
 }
 
 int sl_vec_no_memory(const sl_vec_ops *vec, sl_error *error, const char *format, ...) {

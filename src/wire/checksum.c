@@ -1,7 +1,8 @@
 /* checksum.c - see checksum.h.
  *
- * Every byte is summed once where it is sent and once where it comes in, so the sum's speed is a good part of a round: XXH3 reads 50 GB/s
- * with AVX2 where CRC32C with the processor's own instruction reads 24. Its header is compiled twice, here for any processor and in
+ * Every byte is summed once where it is sent and once where it comes in, so the sum's speed is a
+ * good part of a round: XXH3 reads 50 GB/s with AVX2 where CRC32C with the processor's own
+ * instruction reads 24. Its header is compiled twice, here for any processor and in
  * checksum_avx2.c, because the packaged library has only the first; both give the same sums.
  */
 #include "wire/checksum.h"

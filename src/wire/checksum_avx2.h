@@ -1,4 +1,5 @@
-/* checksum_avx2.h - the checksum for processors that have AVX2; only where the compiler can build it. */
+/* checksum_avx2.h - the checksum for processors that have AVX2; only where the compiler can build
+ * it. */
 #ifndef SL_CHECKSUM_AVX2_H
 #define SL_CHECKSUM_AVX2_H
 

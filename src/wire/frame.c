@@ -99,7 +99,8 @@ static size_t payload_limit(uint16_t type, size_t data_max) {
     return 0;
 }
 
-const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max, bool direct) {
+const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max,
+                            bool direct) {
     if (bytes < SL_FRAME_HEADER_BYTES)
         return "frame shorter than its header";
     if (get32(data) != magic)
@@ -114,7 +115,8 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
         return "unknown frame type";
     if (type == (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT))
-        return direct ? "data through the host's memory, where GPUs exchange theirs" : "data between GPUs, where it goes through the host's memory";
+        return direct ? "data through the host's memory, where GPUs exchange theirs"
+                      : "data between GPUs, where it goes through the host's memory";
     uint32_t payload_bytes = get32(data + 32);
     const size_t payload_at = type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     if (payload_bytes > payload_limit(type, payload_max))
@@ -122,7 +124,8 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
     if (payload_at + payload_bytes != bytes)
         return "payload length is not what came";
     uint64_t payload_sum = get64(data + 40);
-    if (payload_bytes > 0 && type != SL_FRAME_DIRECT && payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes))
+    if (payload_bytes > 0 && type != SL_FRAME_DIRECT &&
+        payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes))
         return "payload checksum differs";
     double scalar = double_of(get64(data + 48));
     if (!isfinite(scalar))

@@ -1,12 +1,16 @@
-/* frame.h - frames between agents: a fixed 64-byte header, then the payload. Bounds first, then memory.
+/* frame.h - frames between agents: a fixed 64-byte header, then the payload. Bounds first, then
+ * memory.
  *
- * Little-endian. The header carries its own checksum (the low half of XXH3) and that of the payload (XXH3, 64 bits); a payload shared by several peers is summed once.
- * Payloads that go from one GPU's memory to another's are summed by nobody here, and begin where no frame of another type reaches, so that a receive buffer
- * is a piece in the host's memory and one in the GPU's, whatever comes into it.
+ * Little-endian. The header carries its own checksum (the low half of XXH3) and that of the payload
+ * (XXH3, 64 bits); a payload shared by several peers is summed once. Payloads that go from one
+ * GPU's memory to another's are summed by nobody here, and begin where no frame of another type
+ * reaches, so that a receive buffer is a piece in the host's memory and one in the GPU's, whatever
+ * comes into it.
  *
  *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  part u32
  *          16  exchange u64 24  credit u64    32  payload bytes u32             36  phase u32
- *          40  payload sum u64                48  scalar f64   56  reserved, zero (4)   60  header sum u32 over bytes 0..59
+ *          40  payload sum u64                48  scalar f64   56  reserved, zero (4)   60  header
+ *              sum u32 over bytes 0..59
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -15,7 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SL_FRAME_HEADER_BYTES = 64, SL_FRAME_TEXT_MAX = 512, SL_FRAME_DIRECT_AT = SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX /* where a DIRECT frame's payload begins */ };
+enum {
+    SL_FRAME_HEADER_BYTES = 64,
+    SL_FRAME_TEXT_MAX = 512,
+    SL_FRAME_DIRECT_AT =
+        SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX /* where a DIRECT frame's payload begins */
+};
 
 typedef enum sl_frame_type {
     SL_FRAME_HELLO = 1, /* payload: sl_hello */
@@ -24,7 +33,8 @@ typedef enum sl_frame_type {
     SL_FRAME_HEARTBEAT, /* none */
     SL_FRAME_ABORT,     /* payload: why the sender ends, text */
     SL_FRAME_BYE,       /* none: the sender has sent all that it ever will */
-    SL_FRAME_DIRECT,    /* what DATA is, in runs whose payloads stay in GPUs' memory: not summed, at SL_FRAME_DIRECT_AT, zeros before it */
+    SL_FRAME_DIRECT,    /* what DATA is, in runs whose payloads stay in GPUs' memory: not summed, at
+                           SL_FRAME_DIRECT_AT, zeros before it */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -42,9 +52,12 @@ typedef struct sl_frame {
 
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);
 
-/* Decodes what a peer sent: `bytes` of it, of which at most `payload_max` may be data payload, in DIRECT frames if `direct`, else in DATA frames. NULL, or what
- * is wrong with it; nothing is read beyond `bytes`, nor of a DIRECT frame's payload, and *out is filled only when all is right, the checksums included. */
-const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max, bool direct);
+/* Decodes what a peer sent: `bytes` of it, of which at most `payload_max` may be data payload, in
+ * DIRECT frames if `direct`, else in DATA frames. NULL, or what is wrong with it; nothing is read
+ * beyond `bytes`, nor of a DIRECT frame's payload, and *out is filled only when all is right, the
+ * checksums included. */
+const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max,
+                            bool direct);
 
 /* What two agents compare before anything else. */
 enum { SL_HELLO_SECTIONS_MAX = 8 };
@@ -58,7 +71,7 @@ typedef struct sl_hello {
     uint32_t chunk_bytes;
     uint32_t nodes;
     uint32_t section_count;
-    uint32_t direct; /* 1: payloads come and go in DIRECT frames */
+    uint32_t direct;                          /* 1: payloads come and go in DIRECT frames */
     uint64_t sections[SL_HELLO_SECTIONS_MAX]; /* configuration, by section */
 } sl_hello;
 

@@ -12,8 +12,15 @@ import sys
 
 import gossip
 
-AVERAGE = ["algorithm.name=local-sgd", "algorithm.period=1"]  # of the models themselves, at learning rate 0
-CHOCO = ["algorithm.name=choco-sgd", "algorithm.compressor.name=top-k", "algorithm.compressor.fraction=0.01"]
+AVERAGE = [
+    "algorithm.name=local-sgd",
+    "algorithm.period=1",
+]  # of the models themselves, at learning rate 0
+CHOCO = [
+    "algorithm.name=choco-sgd",
+    "algorithm.compressor.name=top-k",
+    "algorithm.compressor.fraction=0.01",
+]
 
 
 def in_turns(programs, repetitions):
@@ -28,7 +35,9 @@ def in_turns(programs, repetitions):
 
 
 def print_table(title, dimension, node_counts, repetitions, programs_for):
-    print(f"\n{title}, d = {dimension:,}: median ms per round, {os.cpu_count()} cores, {repetitions} repetitions in turns\n")
+    print(
+        f"\n{title}, d = {dimension:,}: median ms per round, {os.cpu_count()} cores, {repetitions} repetitions in turns\n"
+    )
     first = True
     for nodes in node_counts:
         programs = programs_for(nodes, gossip.rounds_for(nodes, dimension))
@@ -36,16 +45,28 @@ def print_table(title, dimension, node_counts, repetitions, programs_for):
         names = [name for name in programs if name in result]
         ours, others = names[0], names[1:]
         if first:
-            print("| N | " + " | ".join(names) + " | " + " | ".join(f"{ours} / {name}" for name in others) + " |")
+            print(
+                "| N | "
+                + " | ".join(names)
+                + " | "
+                + " | ".join(f"{ours} / {name}" for name in others)
+                + " |"
+            )
             print("|--:|" + "--:|" * (len(names) + len(others)))
             first = False
-        cells = [f"{result[name]:.1f}" for name in names] + [f"{result[ours] / result[name]:.2f}" for name in others]
+        cells = [f"{result[name]:.1f}" for name in names] + [
+            f"{result[ours] / result[name]:.2f}" for name in others
+        ]
         print(f"| {nodes} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=os.path.join(gossip.HERE, "..", "..", "build"), help="build folder (default build)")
+    parser.add_argument(
+        "--build",
+        default=os.path.join(gossip.HERE, "..", "..", "build"),
+        help="build folder (default build)",
+    )
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--nodes", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--dimension", type=int, default=gossip.DIMENSIONS[1])
@@ -63,7 +84,9 @@ def main():
         if importlib.util.find_spec("torch"):
             programs["Gloo"] = [sys.executable, os.path.join(gossip.HERE, "peer_gloo.py"), *size]
         else:
-            print("Gloo: this Python has no torch (apt-get install python3-torch, and run with /usr/bin/python3)")
+            print(
+                "Gloo: this Python has no torch (apt-get install python3-torch, and run with /usr/bin/python3)"
+            )
         return programs
 
     def rounds_of_gossip(nodes, rounds):
@@ -71,7 +94,13 @@ def main():
         return {"CHOCO top-1 %": [agents, *size, *CHOCO], "D-PSGD": [agents, *size]}
 
     print_table("All-reduce", options.dimension, options.nodes, options.repetitions, averages)
-    print_table("Compressed beside dense gossip on a ring", options.dimension, options.nodes[-1:], options.repetitions, rounds_of_gossip)
+    print_table(
+        "Compressed beside dense gossip on a ring",
+        options.dimension,
+        options.nodes[-1:],
+        options.repetitions,
+        rounds_of_gossip,
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-/* bench.h - what the gossip benchmarks share: the clock, the vectors, the check of the first round, the result line.
+/* bench.h - what the gossip benchmarks share: the clock, the vectors, the check of the first round,
+ * the result line.
  *
- * A round lasts from the first process's start to the last one's end. CLOCK_MONOTONIC is one clock for all processes of a
- * host, so that stamps of different processes can be compared; each program gathers them in its own way.
+ * A round lasts from the first process's start to the last one's end. CLOCK_MONOTONIC is one clock
+ * for all processes of a host, so that stamps of different processes can be compared; each program
+ * gathers them in its own way.
  */
 #ifndef STARLING_BENCH_H
 #define STARLING_BENCH_H
@@ -40,7 +42,8 @@ static inline int bench_ring(int rank, int nodes, int peers[2]) {
     return nodes == 2 ? 1 : 2;
 }
 
-/* The number of elements that one round did not turn from bench_fill's values into the neighbourhood's average. */
+/* The number of elements that one round did not turn from bench_fill's values into the
+ * neighbourhood's average. */
 static inline size_t bench_wrong(const float *x, size_t dimension, int rank, int nodes) {
     int peers[2];
     int degree = bench_ring(rank, nodes, peers);
@@ -61,10 +64,12 @@ static int bench_compare(const void *a, const void *b) {
 }
 
 /* Prints the result line that gossip.py reads. Sorts `times`. */
-static inline void bench_report(const char *program, int nodes, size_t dimension, double *times_ms, size_t rounds) {
+static inline void bench_report(const char *program, int nodes, size_t dimension, double *times_ms,
+                                size_t rounds) {
     qsort(times_ms, rounds, sizeof *times_ms, bench_compare);
     double median = (times_ms[(rounds - 1) / 2] + times_ms[rounds / 2]) / 2;
-    printf("{\"program\": \"%s\", \"nodes\": %d, \"dimension\": %zu, \"rounds\": %zu, \"median_ms\": %.3f, \"min_ms\": %.3f}\n",
+    printf("{\"program\": \"%s\", \"nodes\": %d, \"dimension\": %zu, \"rounds\": %zu, "
+           "\"median_ms\": %.3f, \"min_ms\": %.3f}\n",
            program, nodes, dimension, rounds, median, times_ms[0]);
     fflush(stdout);
 }

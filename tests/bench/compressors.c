@@ -1,12 +1,16 @@
-/* compressors.c - how long every compressor takes to encode a vector, and to decode and accumulate it.
+/* compressors.c - how long every compressor takes to encode a vector, and to decode and accumulate
+ * it.
  *
- * Each codec runs on one thread, and on two, each with one half of the vector and its own encoder and decoder. Beside them, as the limits
- * of this machine: how long it takes to read the vector (a sum), and to add a multiple of another to it (an axpy). All take turns. Where other
- * tenants share the cores, arithmetic takes up to twice as long while they compute, and no codec can help that: a fixed amount of arithmetic is
- * timed before and after each sample, on each thread, and a sample that was disturbed is taken again, up to TRIES times, and counts only where there
- * is no other. What others do to the memory shows in the limits. Prints one line of JSON for each, medians in milliseconds: of one thread its
- * processor's time, in which waiting for a core does not count, ("_1", "_2") how long one thread and two take by the clock, and ("_disturbed") the
- * share of turns in which no try was undisturbed. compressors.py makes the table.
+ * Each codec runs on one thread, and on two, each with one half of the vector and its own encoder
+ * and decoder. Beside them, as the limits of this machine: how long it takes to read the vector (a
+ * sum), and to add a multiple of another to it (an axpy). All take turns. Where other tenants share
+ * the cores, arithmetic takes up to twice as long while they compute, and no codec can help that: a
+ * fixed amount of arithmetic is timed before and after each sample, on each thread, and a sample
+ * that was disturbed is taken again, up to TRIES times, and counts only where there is no other.
+ * What others do to the memory shows in the limits. Prints one line of JSON for each, medians in
+ * milliseconds: of one thread its processor's time, in which waiting for a core does not count,
+ * ("_1", "_2") how long one thread and two take by the clock, and ("_disturbed") the share of turns
+ * in which no try was undisturbed. compressors.py makes the table.
  *
  *     compressors [DIMENSION [REPETITIONS]]
  */
@@ -27,7 +31,8 @@ typedef struct contender {
     const char *label;
     sl_compressor_config config;
     double reads;   /* passes over the vector that encoding cannot do without */
-    double touched; /* part of the elements that decoding has to touch; of a pass that skips the others, reads too */
+    double touched; /* part of the elements that decoding has to touch; of a pass that skips the
+                       others, reads too */
 } contender;
 
 static const contender contenders[] = {
@@ -43,8 +48,14 @@ static const contender contenders[] = {
     {"1-bit, buckets of 512", {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 512}, 1, 1},
     {"terngrad, buckets of 512", {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 512}, 1, 1},
     {"natural", {.kind = SL_COMPRESSOR_NATURAL}, 1, 1},
-    {"random-dropping 50 %", {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.5, .scaled = true}, 0, 0.5},
-    {"random-dropping 1 %", {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.01, .scaled = true}, 0, 0.01},
+    {"random-dropping 50 %",
+     {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.5, .scaled = true},
+     0,
+     0.5},
+    {"random-dropping 1 %",
+     {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.01, .scaled = true},
+     0,
+     0.01},
     {"threshold", {.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1}, 1, 1},
 };
 enum { CONTENDERS = sizeof contenders / sizeof *contenders };
@@ -67,10 +78,12 @@ static void fail(const char *what, const char *why) {
     exit(1);
 }
 
-static void open_lane(lane *l, const contender *c, const float *vector, float *acc, size_t dimension) {
+static void open_lane(lane *l, const contender *c, const float *vector, float *acc,
+                      size_t dimension) {
     sl_error error = {0};
     *l = (lane){.vector = vector, .acc = acc};
-    if (sl_codec_open(&l->codec, &c->config, dimension, PART_BYTES, &error) != 0 || sl_encoder_open(&l->encoder, l->codec, sl_vec_cpu(), &error) != 0 ||
+    if (sl_codec_open(&l->codec, &c->config, dimension, PART_BYTES, &error) != 0 ||
+        sl_encoder_open(&l->encoder, l->codec, sl_vec_cpu(), &error) != 0 ||
         sl_decoder_open(&l->decoder, l->codec, sl_vec_cpu(), &error) != 0)
         fail(c->label, error.text);
     size_t parts = sl_codec_parts(l->codec);
@@ -100,7 +113,8 @@ static void *encode(void *context) {
     sl_source source = {.vector = l->vector};
     int result = sl_encoder_begin(l->encoder, &message, &source);
     for (uint32_t p = 0; result == 0 && p < sl_codec_parts(l->codec); p++)
-        result = sl_encoder_part(l->encoder, p, &source, l->buffer ? l->buffer + p * l->stride : NULL, &l->payloads[p]);
+        result = sl_encoder_part(l->encoder, p, &source,
+                                 l->buffer ? l->buffer + p * l->stride : NULL, &l->payloads[p]);
     if (result != 0)
         fail("encode", sl_error_meaning(result));
     return NULL;
@@ -164,7 +178,8 @@ static double processor_ms(void) {
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* Processor's time, in milliseconds, of a fixed amount of arithmetic: more of it where other tenants of the machine share the core. */
+/* Processor's time, in milliseconds, of a fixed amount of arithmetic: more of it where other
+ * tenants of the machine share the core. */
 static double core_ms(void) {
     static const sl_rng_key key = {1, 2, 3, 4};
     uint32_t numbers[4 * CORE_BLOCKS];
@@ -188,7 +203,8 @@ static double undisturbed_core_ms(void) {
     return least;
 }
 
-/* Threads that all begin at once: each spins, since one that sleeps is late by what it takes to wake. */
+/* Threads that all begin at once: each spins, since one that sleeps is late by what it takes to
+ * wake. */
 typedef struct start_line {
     atomic_int missing;
 } start_line;
@@ -199,7 +215,8 @@ static void wait_for_all(start_line *line) {
         continue;
 }
 
-/* Begin and end by the clock, the processor's time between them, and the slower core_ms of those before and after. */
+/* Begin and end by the clock, the processor's time between them, and the slower core_ms of those
+ * before and after. */
 typedef struct worker {
     void *(*work)(void *);
     void *item;
@@ -241,7 +258,10 @@ static sample sample_of(void *(*work)(void *), void *items, size_t item_bytes, i
     worker workers[THREADS];
     start_line line = {threads};
     for (int t = threads - 1; t >= 0; t--) {
-        workers[t] = (worker){.work = work, .item = (char *)items + t * item_bytes, .line = &line, .cpu = t > 0 ? t : -1};
+        workers[t] = (worker){.work = work,
+                              .item = (char *)items + t * item_bytes,
+                              .line = &line,
+                              .cpu = t > 0 ? t : -1};
         if (t > 0 && pthread_create(&others[t], NULL, run_worker, &workers[t]) != 0)
             fail("pthread_create", "no thread");
     }
@@ -281,7 +301,8 @@ static sample undisturbed(void *(*work)(void *), void *items, size_t item_bytes,
 
 /* ---- all of them ---- */
 
-/* The undisturbed samples of one kind of work on so many threads; while there is none, the one that was disturbed least. */
+/* The undisturbed samples of one kind of work on so many threads; while there is none, the one that
+ * was disturbed least. */
 typedef struct series {
     double clock[REPETITIONS_MAX], processor[REPETITIONS_MAX];
     size_t count;
@@ -315,8 +336,9 @@ static double median(double *times, size_t count) {
 
 static void report(timing *t, size_t repetitions, const char *name, const char *end) {
     const double clean = (double)(t->alone.count + t->together.count) / (double)(2 * repetitions);
-    printf("\"%s\": %.3f, \"%s_1\": %.3f, \"%s_2\": %.3f, \"%s_disturbed\": %g%s", name, median(t->alone.processor, t->alone.count), name,
-           median(t->alone.clock, t->alone.count), name, median(t->together.clock, t->together.count), name, 1 - clean, end);
+    printf("\"%s\": %.3f, \"%s_1\": %.3f, \"%s_2\": %.3f, \"%s_disturbed\": %g%s", name,
+           median(t->alone.processor, t->alone.count), name, median(t->alone.clock, t->alone.count),
+           name, median(t->together.clock, t->together.count), name, 1 - clean, end);
 }
 
 static void fill(float *vector, size_t dimension) {
@@ -329,7 +351,9 @@ static void measure(const float *vector, float *acc, size_t dimension, size_t re
     static lane one[CONTENDERS], two[CONTENDERS][THREADS];
     static timing encoding[CONTENDERS], decoding[CONTENDERS], reading, adding;
     size_t half = dimension / 2;
-    range whole = {vector, acc, dimension, 0}, halves[THREADS] = {{vector, acc, half, 0}, {vector + half, acc + half, dimension - half, 0}};
+    range whole = {vector, acc, dimension, 0},
+          halves[THREADS] = {{vector, acc, half, 0},
+                             {vector + half, acc + half, dimension - half, 0}};
     for (int c = 0; c < CONTENDERS; c++) {
         open_lane(&one[c], &contenders[c], vector, acc, dimension);
         open_lane(&two[c][0], &contenders[c], vector, acc, half);
@@ -350,8 +374,9 @@ static void measure(const float *vector, float *acc, size_t dimension, size_t re
     report(&reading, repetitions, "read", ", ");
     report(&adding, repetitions, "axpy", "}\n");
     for (int c = 0; c < CONTENDERS; c++) {
-        printf("{\"codec\": \"%s\", \"bytes\": %zu, \"reads\": %g, \"touched\": %g, ", contenders[c].label, message_bytes(&one[c]),
-               contenders[c].reads, contenders[c].touched);
+        printf("{\"codec\": \"%s\", \"bytes\": %zu, \"reads\": %g, \"touched\": %g, ",
+               contenders[c].label, message_bytes(&one[c]), contenders[c].reads,
+               contenders[c].touched);
         report(&encoding[c], repetitions, "encode", ", ");
         report(&decoding[c], repetitions, "decode", "}\n");
         close_lane(&one[c]);

@@ -24,7 +24,9 @@ LEVELS = 7
 
 def ours(program, dimension, repetitions):
     """The lines of one run: the machine's, then one for each codec."""
-    ended = subprocess.run([program, str(dimension), str(repetitions)], capture_output=True, text=True)
+    ended = subprocess.run(
+        [program, str(dimension), str(repetitions)], capture_output=True, text=True
+    )
     if ended.returncode != 0:
         sys.exit(f"{program}: exit code {ended.returncode}\n{ended.stderr.strip()}")
     return [json.loads(line) for line in ended.stdout.splitlines()]
@@ -32,9 +34,13 @@ def ours(program, dimension, repetitions):
 
 def medians(runs):
     """One run's lines with every number replaced by its median over the runs."""
+
     def middle(values):
         return values[0] if isinstance(values[0], str) else statistics.median(values)
-    return [{key: middle([line[key] for line in lines]) for key in lines[0]} for lines in zip(*runs)]
+
+    return [
+        {key: middle([line[key] for line in lines]) for key in lines[0]} for lines in zip(*runs)
+    ]
 
 
 def lines_touched(share):
@@ -52,27 +58,40 @@ def encode_limit(codec, machine, threads=""):
 
 def decode_limit(codec, machine, threads=""):
     axpy = machine["axpy" + threads]
-    return lines_touched(codec["touched"]) * axpy * 8 / 12 + codec["bytes"] * axpy / (12 * machine["dimension"])
+    return lines_touched(codec["touched"]) * axpy * 8 / 12 + codec["bytes"] * axpy / (
+        12 * machine["dimension"]
+    )
 
 
 def speed_up(codec, machine, work, limit):
     """On two threads, and what the memory allows."""
     both = limit(codec, machine, "_2")
-    return f"{codec[work + '_1'] / codec[work + '_2']:.2f} | {min(2, codec[work + '_1'] / both):.2f}" if both else "- | -"
+    return (
+        f"{codec[work + '_1'] / codec[work + '_2']:.2f} | {min(2, codec[work + '_1'] / both):.2f}"
+        if both
+        else "- | -"
+    )
 
 
 def our_table(machine, codecs):
-    print(f"Reading the vector takes {machine['read']:.1f} ms (x {machine['read_1'] / machine['read_2']:.2f} on two threads), "
-          f"an axpy {machine['axpy']:.1f} ms (x {machine['axpy_1'] / machine['axpy_2']:.2f}).\n")
-    print("| compressor | bits an element | encode ms | limit | x 2 | allowed | decode, add ms | limit | x 2 | allowed |")
+    print(
+        f"Reading the vector takes {machine['read']:.1f} ms (x {machine['read_1'] / machine['read_2']:.2f} on two threads), "
+        f"an axpy {machine['axpy']:.1f} ms (x {machine['axpy_1'] / machine['axpy_2']:.2f}).\n"
+    )
+    print(
+        "| compressor | bits an element | encode ms | limit | x 2 | allowed | decode, add ms | limit | x 2 | allowed |"
+    )
     print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for c in codecs:
-        print(f"| {c['codec']} | {8 * c['bytes'] / machine['dimension']:.2f} "
-              f"| {c['encode']:.1f} | {encode_limit(c, machine):.1f} | {speed_up(c, machine, 'encode', encode_limit)} "
-              f"| {c['decode']:.1f} | {decode_limit(c, machine):.1f} | {speed_up(c, machine, 'decode', decode_limit)} |")
+        print(
+            f"| {c['codec']} | {8 * c['bytes'] / machine['dimension']:.2f} "
+            f"| {c['encode']:.1f} | {encode_limit(c, machine):.1f} | {speed_up(c, machine, 'encode', encode_limit)} "
+            f"| {c['decode']:.1f} | {decode_limit(c, machine):.1f} | {speed_up(c, machine, 'decode', decode_limit)} |"
+        )
 
 
 # ---- what others offer ----
+
 
 def torch_peers(dimension):
     """(name, our codec, encode) of PyTorch, one thread, on a vector of its own."""
@@ -96,9 +115,13 @@ def torch_peers(dimension):
     def dropping():
         return v[torch.rand_like(v) < 0.5]
 
-    return [("torch.topk", "top-k 1 %", top_k), ("torch QSGD, packed nibbles", "qsgd 4 bits, one bucket", qsgd),
-            ("torch half()", "float16", v.half), ("torch bfloat16()", "bfloat16", v.bfloat16),
-            ("torch rand() < p, v[mask]", "random-dropping 50 %", dropping)]
+    return [
+        ("torch.topk", "top-k 1 %", top_k),
+        ("torch QSGD, packed nibbles", "qsgd 4 bits, one bucket", qsgd),
+        ("torch half()", "float16", v.half),
+        ("torch bfloat16()", "bfloat16", v.bfloat16),
+        ("torch rand() < p, v[mask]", "random-dropping 50 %", dropping),
+    ]
 
 
 def numpy_peers(dimension):
@@ -110,7 +133,7 @@ def numpy_peers(dimension):
     v, k = rng.standard_normal(dimension, dtype=np.float32), round(0.01 * dimension)
 
     def top_k():
-        index = np.argpartition(np.abs(v), dimension - k)[dimension - k:]
+        index = np.argpartition(np.abs(v), dimension - k)[dimension - k :]
         return index, v[index]
 
     def sign():
@@ -119,8 +142,11 @@ def numpy_peers(dimension):
     def random_k():
         return v[rng.choice(dimension, k, replace=False, shuffle=False)]
 
-    return [("numpy argpartition", "top-k 1 %", top_k), ("numpy packbits, norm", "scaled-sign", sign),
-            ("numpy choice", "random-k 1 %", random_k)]
+    return [
+        ("numpy argpartition", "top-k 1 %", top_k),
+        ("numpy packbits, norm", "scaled-sign", sign),
+        ("numpy choice", "random-k 1 %", random_k),
+    ]
 
 
 def timed(encode):
@@ -134,12 +160,18 @@ def peer_table(peers, times, codecs):
     encode = {c["codec"]: c["encode"] for c in codecs}
     for name, codec, _ in peers:
         theirs = min(times[name])
-        print(f"| {name} | {theirs:.1f} | {codec} | {encode[codec]:.1f} | {encode[codec] / theirs:.3f} |")
+        print(
+            f"| {name} | {theirs:.1f} | {codec} | {encode[codec]:.1f} | {encode[codec] / theirs:.3f} |"
+        )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build"), help="build folder (default build)")
+    parser.add_argument(
+        "--build",
+        default=os.path.join(HERE, "..", "..", "build"),
+        help="build folder (default build)",
+    )
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--repetitions", type=int, default=3, help="of Starling in each turn")
     parser.add_argument("--dimension", type=int, default=25_557_032)
@@ -157,8 +189,16 @@ def main():
         for name, _, encode in peers:
             times[name].append(timed(encode))
     machine, *codecs = medians(runs)
-    disturbed = statistics.mean(value for line in (machine, *codecs) for key, value in line.items() if key.endswith("_disturbed"))
-    print(f"d = {options.dimension:,}, normally distributed; medians of {options.turns} turns, {100 * disturbed:.0f} % of the samples disturbed.", end=" ")
+    disturbed = statistics.mean(
+        value
+        for line in (machine, *codecs)
+        for key, value in line.items()
+        if key.endswith("_disturbed")
+    )
+    print(
+        f"d = {options.dimension:,}, normally distributed; medians of {options.turns} turns, {100 * disturbed:.0f} % of the samples disturbed.",
+        end=" ",
+    )
     our_table(machine, codecs)
     peer_table(peers, times, codecs)
     return 0

@@ -15,14 +15,32 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DIMENSIONS = (1_000_000, 25_557_032)  # the second is ResNet-50's size
-MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
-          "--mca", "btl_tcp_if_include", "lo"]
+MPIRUN = [
+    "mpirun",
+    "--oversubscribe",
+    "--allow-run-as-root",
+    "--mca",
+    "pml",
+    "ob1",
+    "--mca",
+    "btl",
+    "tcp,self",
+    "--mca",
+    "btl_tcp_if_include",
+    "lo",
+]
 MPI, SOCKETS, STARLING, ALLREDUCE = "mpi", "sockets", "starling", "mpi-allreduce"
-HEADINGS = {STARLING: "Starling", MPI: "OpenMPI Isend/Irecv", SOCKETS: "plain sockets", ALLREDUCE: "OpenMPI Allreduce"}
+HEADINGS = {
+    STARLING: "Starling",
+    MPI: "OpenMPI Isend/Irecv",
+    SOCKETS: "plain sockets",
+    ALLREDUCE: "OpenMPI Allreduce",
+}
 
 
 def commands(build, nodes, dimension, rounds, overrides):
     """program -> command line, for the programs that have been built."""
+
     def built(name):
         path = os.path.join(build, "tests", "bench", name)
         return path if os.access(path, os.X_OK) else None
@@ -49,7 +67,10 @@ def measure(command):
         return None
     lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
     if ended.returncode != 0 or not lines:
-        print(f"{' '.join(command)}: exit code {ended.returncode}\n{ended.stderr.strip()}", file=sys.stderr)
+        print(
+            f"{' '.join(command)}: exit code {ended.returncode}\n{ended.stderr.strip()}",
+            file=sys.stderr,
+        )
         return None
     return json.loads(lines[-1])["median_ms"]
 
@@ -78,32 +99,57 @@ def cell(result, name):
 
 
 def ratio(result, name):
-    return f"{result[STARLING] / result[name]:.2f}" if STARLING in result and name in result else "-"
+    return (
+        f"{result[STARLING] / result[name]:.2f}" if STARLING in result and name in result else "-"
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build"), help="build folder (default build)")
+    parser.add_argument(
+        "--build",
+        default=os.path.join(HERE, "..", "..", "build"),
+        help="build folder (default build)",
+    )
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--nodes", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--dimension", type=int, nargs="+", default=list(DIMENSIONS))
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides of our experiment")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="overrides of our experiment",
+    )
     options = parser.parse_args()
 
     have = commands(options.build, 2, 1, 1, [])
     for name in HEADINGS:
         if name not in have:
-            print(f"{HEADINGS[name]}: not built in {options.build} (meson compile -C BUILD peer_mpi peer_sockets gossip_agents)")
+            print(
+                f"{HEADINGS[name]}: not built in {options.build} (meson compile -C BUILD peer_mpi peer_sockets gossip_agents)"
+            )
     if not have:
         return 1
-    print(f"median ms per gossip round on a ring, loopback, {os.cpu_count()} cores, {options.repetitions} repetitions in turns\n")
-    print("| d | N | " + " | ".join(HEADINGS.values()) + " | Starling / OpenMPI | Starling / sockets |")
+    print(
+        f"median ms per gossip round on a ring, loopback, {os.cpu_count()} cores, {options.repetitions} repetitions in turns\n"
+    )
+    print(
+        "| d | N | "
+        + " | ".join(HEADINGS.values())
+        + " | Starling / OpenMPI | Starling / sockets |"
+    )
     print("|--:|--:|" + "--:|" * (len(HEADINGS) + 2))
     for dimension in options.dimension:
         for nodes in options.nodes:
             result = case(options.build, nodes, dimension, options.repetitions, options.set)
-            cells = [f"{dimension:,}", str(nodes), *(cell(result, name) for name in HEADINGS), ratio(result, MPI),
-                     ratio(result, SOCKETS)]
+            cells = [
+                f"{dimension:,}",
+                str(nodes),
+                *(cell(result, name) for name in HEADINGS),
+                ratio(result, MPI),
+                ratio(result, SOCKETS),
+            ]
             print("| " + " | ".join(cells) + " |", flush=True)
     return 0
 

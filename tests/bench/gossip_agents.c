@@ -1,12 +1,17 @@
-/* gossip_agents.c - Starling's gossip round: real agents over libfabric, as peer_sockets.c and peer_mpi.c measure theirs.
+/* gossip_agents.c - Starling's gossip round: real agents over libfabric, as peer_sockets.c and
+ * peer_mpi.c measure theirs.
  *
  *   gossip_agents N D ROUNDS [KEY=VALUE ...]
  *
- * Forks N agents on a ring that average their vectors (learning rate 0): encode, checksum, send, receive, check, combine. The task's
- * gradient is where rounds begin and end: it stamps the end of the last round, waits for all, and stamps the start of the next. KEY=VALUE
- * overrides keys of the experiment: transport.chunk_bytes=1048576, or another algorithm: algorithm.name=local-sgd algorithm.period=1 is an
- * all-reduce. With GOSSIP_NETNS=PREFIX in the environment, agent i moves into network namespace PREFIXi and has address 10.80.0.(i + 1)
- * there (slow_links.sh). With GOSSIP_GRADIENT_MS=T each gradient takes T ms, without using a processor (device_overlap.sh). What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to stderr, the memory of rank 0.
+ * Forks N agents on a ring that average their vectors (learning rate 0): encode, checksum, send,
+ * receive, check, combine. The task's gradient is where rounds begin and end: it stamps the end of
+ * the last round, waits for all, and stamps the start of the next. KEY=VALUE overrides keys of the
+ * experiment: transport.chunk_bytes=1048576, or another algorithm: algorithm.name=local-sgd
+ * algorithm.period=1 is an all-reduce. With GOSSIP_NETNS=PREFIX in the environment, agent i moves
+ * into network namespace PREFIXi and has address 10.80.0.(i + 1) there (slow_links.sh). With
+ * GOSSIP_GRADIENT_MS=T each gradient takes T ms, without using a processor (device_overlap.sh).
+ * What these two compute is checked after the first round. Prints one JSON line (bench.h) and, to
+ * stderr, the memory of rank 0.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,26 +121,34 @@ static sl_roster *meet(process *p, uint32_t rank, uint16_t port) {
     return roster;
 }
 
-static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrides, int override_count) {
+static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrides,
+                      int override_count) {
     char json[512];
     snprintf(json, sizeof json,
-             "{\"name\": \"gossip\", \"rounds\": %llu, \"topology\": {\"nodes\": %d, \"family\": \"ring\", \"weights\": "
-             "\"metropolis\"}, \"algorithm\": {\"name\": \"d-psgd\"}, \"optimizer\": {\"learning_rate\": 0}, "
-             "\"model\": {\"name\": \"softmax\"}, \"data\": {\"name\": \"digits\"}, \"record\": {\"every\": %llu}}",
+             "{\"name\": \"gossip\", \"rounds\": %llu, \"topology\": {\"nodes\": %d, \"family\": "
+             "\"ring\", \"weights\": "
+             "\"metropolis\"}, \"algorithm\": {\"name\": \"d-psgd\"}, \"optimizer\": "
+             "{\"learning_rate\": 0}, "
+             "\"model\": {\"name\": \"softmax\"}, \"data\": {\"name\": \"digits\"}, \"record\": "
+             "{\"every\": %llu}}",
              (unsigned long long)rounds, p->nodes, (unsigned long long)rounds);
     sl_error error;
     sl_experiment *experiment;
     sl_agent *agent;
-    if (sl_experiment_parse(&experiment, json, "gossip_agents", ".", (const char *const *)overrides, (size_t)override_count,
-                            &error) != 0)
+    if (sl_experiment_parse(&experiment, json, "gossip_agents", ".", (const char *const *)overrides,
+                            (size_t)override_count, &error) != 0)
         die(&error);
     p->algorithm = experiment->algorithm.name;
     char host[HOST_BYTES];
     host_of(rank, host);
     enter_namespace(rank);
     sl_agent_settings settings = {.experiment = experiment, .rank = rank, .host = host};
-    settings.task = (sl_task){.context = p, .dimension = p->dimension, .rounds = rounds, .initial = initial,
-                              .gradient = gradient, .evaluate = evaluate};
+    settings.task = (sl_task){.context = p,
+                              .dimension = p->dimension,
+                              .rounds = rounds,
+                              .initial = initial,
+                              .gradient = gradient,
+                              .evaluate = evaluate};
     if (sl_agent_open(&agent, &settings, &error) != 0)
         die(&error);
     sl_roster *roster = meet(p, rank, sl_agent_port(agent));
@@ -144,9 +157,11 @@ static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrid
     if (rank == 0) {
         struct rusage usage;
         getrusage(RUSAGE_SELF, &usage);
-        fprintf(stderr, "memory of rank 0: vectors %.2f d, receive buffers %.2f d, peak resident %.2f d\n",
+        fprintf(stderr,
+                "memory of rank 0: vectors %.2f d, receive buffers %.2f d, peak resident %.2f d\n",
                 (double)sl_agent_counters_read(agent).vector_bytes / 4 / (double)p->dimension,
-                (double)sl_agent_counters_read(agent).receive_buffer_bytes / 4 / (double)p->dimension,
+                (double)sl_agent_counters_read(agent).receive_buffer_bytes / 4 /
+                    (double)p->dimension,
                 (double)usage.ru_maxrss * 1024 / 4 / (double)p->dimension);
     }
     sl_agent_close(&agent);
@@ -196,9 +211,10 @@ int main(int argc, char **argv) {
     const char *gradient_ms = getenv("GOSSIP_GRADIENT_MS");
     p.gradient_ms = gradient_ms != NULL ? strtod(gradient_ms, NULL) : 0;
     size_t rounds = strtoull(argv[3], NULL, 10);
-    if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension == 0 || rounds == 0 || rounds + WARMUP_ROUNDS + 1 >= ROUNDS_MAX) {
-        fprintf(stderr, "gossip_agents: N is 2..%d, D and ROUNDS are positive, ROUNDS below %d\n", NODES_MAX,
-                ROUNDS_MAX - WARMUP_ROUNDS - 1);
+    if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension == 0 || rounds == 0 ||
+        rounds + WARMUP_ROUNDS + 1 >= ROUNDS_MAX) {
+        fprintf(stderr, "gossip_agents: N is 2..%d, D and ROUNDS are positive, ROUNDS below %d\n",
+                NODES_MAX, ROUNDS_MAX - WARMUP_ROUNDS - 1);
         return 2;
     }
     setpgid(0, 0);

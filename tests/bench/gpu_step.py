@@ -10,8 +10,14 @@ import sys
 import time
 
 # as checkvec names it, as model_step.py does, samples of a batch
-CASES = [("mlp 784-256-10", "mlp", 32), ("lenet5", "lenet5", 32), ("resnet20", "resnet20", 32), ("resnet20", "resnet20", 128),
-         ("lstm 2x256, 80 characters", "lstm", 32), ("transformer 4x128, 80 char.", "transformer", 32)]
+CASES = [
+    ("mlp 784-256-10", "mlp", 32),
+    ("lenet5", "lenet5", 32),
+    ("resnet20", "resnet20", 32),
+    ("resnet20", "resnet20", 128),
+    ("lstm 2x256, 80 characters", "lstm", 32),
+    ("transformer 4x128, 80 char.", "transformer", 32),
+]
 STEPS, WARM_UP = 100, 10
 
 
@@ -50,7 +56,10 @@ def main():
         return 0
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     for line, name, rows in CASES:
-        print(f"pytorch    gradient of {line:28} batch {rows:3} {measure(torch, model_step, name, rows):10.3f} ms", flush=True)
+        print(
+            f"pytorch    gradient of {line:28} batch {rows:3} {measure(torch, model_step, name, rows):10.3f} ms",
+            flush=True,
+        )
     return 0
 
 

@@ -1,11 +1,11 @@
-/* model_step.c - how long one gradient takes: a model, batch 32, one thread; the gathering of the batch included
- * (ResNet-20: crops and mirroring too).
+/* model_step.c - how long one gradient takes: a model, batch 32, one thread; the gathering of the
+ * batch included (ResNet-20: crops and mirroring too).
  *
- * model_step mlp | lenet5 | resnet20 | lstm | transformer    prints "starling MEDIAN MIN" in milliseconds
- * model_step peak    prints what one core's multiply-adds reach, in GFLOP/s
+ * model_step mlp | lenet5 | resnet20 | lstm | transformer    prints "starling MEDIAN MIN" in
+ * milliseconds model_step peak    prints what one core's multiply-adds reach, in GFLOP/s
  *
- * For model_step.py, which sets PyTorch's times beside it. ResNet-20 takes images of noise, written as CIFAR-10's files, and the character
- * models text of noise, 80 of 65 characters a sample.
+ * For model_step.py, which sets PyTorch's times beside it. ResNet-20 takes images of noise, written
+ * as CIFAR-10's files, and the character models text of noise, 80 of 65 characters a sample.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,11 @@ static const struct {
 
 /* File `f` of the noise: the six of CIFAR-10, then a text. */
 static void name_noise(char path[SL_PATH_MAX], const char *folder, int f) {
-    snprintf(path, SL_PATH_MAX, f < 5 ? "%s/data_batch_%d.bin" : f == 5 ? "%s/test_batch.bin" : "%s/text", folder, f + 1);
+    snprintf(path, SL_PATH_MAX,
+             f < 5    ? "%s/data_batch_%d.bin"
+             : f == 5 ? "%s/test_batch.bin"
+                      : "%s/text",
+             folder, f + 1);
 }
 
 /* RECORDS images of noise in each of CIFAR-10's files, and as many bytes of text. */
@@ -45,11 +49,14 @@ static int write_noise(const char *folder) {
     sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_DATA);
     for (int f = 0; f < FILES; f++) {
         for (size_t i = 0; i < sizeof bytes; i++)
-            bytes[i] = (uint8_t)(f == FILES - 1 ? ' ' + sl_rng_below(&rng, 65) : sl_rng_below(&rng, i % RECORD_BYTES == 0 ? 10 : 256));
+            bytes[i] =
+                (uint8_t)(f == FILES - 1 ? ' ' + sl_rng_below(&rng, 65)
+                                         : sl_rng_below(&rng, i % RECORD_BYTES == 0 ? 10 : 256));
         char path[SL_PATH_MAX];
         name_noise(path, folder, f);
         FILE *file = fopen(path, "wb");
-        if (file == NULL || fwrite(bytes, 1, sizeof bytes, file) != sizeof bytes || fclose(file) != 0)
+        if (file == NULL || fwrite(bytes, 1, sizeof bytes, file) != sizeof bytes ||
+            fclose(file) != 0)
             return -1;
     }
     return 0;
@@ -86,13 +93,18 @@ static int time_model(int m) {
     char folder[] = "/tmp/starling-noise-XXXXXX";
     sl_error error = {0};
     sl_learner *learner = NULL;
-    sl_experiment experiment = {.seed = 1, .rounds = 1, .model = models[m].model, .data = {.kind = models[m].data, .batch = 32, .sequence = 80}};
+    sl_experiment experiment = {.seed = 1,
+                                .rounds = 1,
+                                .model = models[m].model,
+                                .data = {.kind = models[m].data, .batch = 32, .sequence = 80}};
     if (mkdtemp(folder) == NULL || write_noise(folder) != 0) {
         perror("model_step: images of noise");
         return 1;
     }
-    snprintf(experiment.data.path, sizeof experiment.data.path, models[m].data == SL_DATA_TEXT ? "%s/text" : "%s", folder);
-    int code = sl_topology_parse(&experiment.topology, "{\"nodes\": 2, \"family\": \"path\"}", "model_step", &error);
+    snprintf(experiment.data.path, sizeof experiment.data.path,
+             models[m].data == SL_DATA_TEXT ? "%s/text" : "%s", folder);
+    int code = sl_topology_parse(&experiment.topology, "{\"nodes\": 2, \"family\": \"path\"}",
+                                 "model_step", &error);
     if (code == 0)
         code = sl_learner_open(&learner, &experiment, &error);
     remove_noise(folder);
@@ -109,7 +121,8 @@ static int time_model(int m) {
 #if defined(__x86_64__)
 #include <immintrin.h>
 __attribute__((target("avx2,fma"))) static float run_chains(long turns) {
-    __m256 sums[12], factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(1e-3f), all = _mm256_setzero_ps();
+    __m256 sums[12], factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(1e-3f),
+                     all = _mm256_setzero_ps();
     for (int i = 0; i < 12; i++)
         sums[i] = _mm256_set1_ps((float)i);
     for (long t = 0; t < turns; t++)

@@ -18,10 +18,13 @@ from torch.nn import functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # name: multiply-adds for one sample, of the forward pass and of its first layer (whose input needs no gradient); image, or characters; steps of PyTorch
-MODELS = {"mlp": (203_264, 200_704, (784,), 1000), "lenet5": (416_520, 117_600, (1, 28, 28), 300),
-          "resnet20": (40_551_040, 442_368, (3, 32, 32), 20),
-          "lstm": (80 * (4 * 256 * (8 + 3 * 256) + 256 * 65), 0, (80,), 8),
-          "transformer": (80 * (4 * (12 * 128**2 + 2 * 80 * 128) + 128 * 65), 0, (80,), 8)}  # attention counted whole, though half is masked
+MODELS = {
+    "mlp": (203_264, 200_704, (784,), 1000),
+    "lenet5": (416_520, 117_600, (1, 28, 28), 300),
+    "resnet20": (40_551_040, 442_368, (3, 32, 32), 20),
+    "lstm": (80 * (4 * 256 * (8 + 3 * 256) + 256 * 65), 0, (80,), 8),
+    "transformer": (80 * (4 * (12 * 128**2 + 2 * 80 * 128) + 128 * 65), 0, (80,), 8),
+}  # attention counted whole, though half is masked
 SYMBOLS = 65
 
 
@@ -46,7 +49,11 @@ class Block(nn.Module):
 class CharacterLSTM(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embedding, self.lstm, self.out = nn.Embedding(SYMBOLS, 8), nn.LSTM(8, 256, 2, batch_first=True), nn.Linear(256, SYMBOLS)
+        self.embedding, self.lstm, self.out = (
+            nn.Embedding(SYMBOLS, 8),
+            nn.LSTM(8, 256, 2, batch_first=True),
+            nn.Linear(256, SYMBOLS),
+        )
 
     def forward(self, x):
         return self.out(self.lstm(self.embedding(x))[0]).flatten(0, 1)
@@ -58,13 +65,23 @@ class Decoder(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
         self.norm1, self.norm2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
-        self.qkv, self.mix, self.wide, self.narrow = (nn.Linear(a * width, b * width) for a, b in ((1, 3), (1, 1), (1, 4), (4, 1)))
+        self.qkv, self.mix, self.wide, self.narrow = (
+            nn.Linear(a * width, b * width) for a, b in ((1, 3), (1, 1), (1, 4), (4, 1))
+        )
         self.register_buffer("hidden", torch.triu(torch.ones(80, 80, dtype=torch.bool), 1))
 
     def forward(self, x):
         rows, steps, width = x.shape
-        q, k, v = self.qkv(self.norm1(x)).view(rows, steps, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        weights = (q @ k.transpose(-2, -1) / (width // self.heads)**0.5).masked_fill(self.hidden, float("-inf")).softmax(-1)
+        q, k, v = (
+            self.qkv(self.norm1(x))
+            .view(rows, steps, 3, self.heads, width // self.heads)
+            .permute(2, 0, 3, 1, 4)
+        )
+        weights = (
+            (q @ k.transpose(-2, -1) / (width // self.heads) ** 0.5)
+            .masked_fill(self.hidden, float("-inf"))
+            .softmax(-1)
+        )
         x = x + self.mix((weights @ v).transpose(1, 2).reshape(rows, steps, width))
         return x + self.narrow(F.gelu(self.wide(self.norm2(x)), approximate="tanh"))
 
@@ -72,8 +89,12 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     def __init__(self, width=128):
         super().__init__()
-        self.embedding, self.positions = nn.Embedding(SYMBOLS, width), nn.Parameter(torch.zeros(80, width))
-        self.blocks = nn.Sequential(*[Decoder(width, 4) for _ in range(4)], nn.LayerNorm(width), nn.Linear(width, SYMBOLS))
+        self.embedding, self.positions = nn.Embedding(SYMBOLS, width), nn.Parameter(
+            torch.zeros(80, width)
+        )
+        self.blocks = nn.Sequential(
+            *[Decoder(width, 4) for _ in range(4)], nn.LayerNorm(width), nn.Linear(width, SYMBOLS)
+        )
 
     def forward(self, x):
         return self.blocks(self.embedding(x) + self.positions).flatten(0, 1)
@@ -87,12 +108,38 @@ def build(name):
     if name == "mlp":
         return nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
     if name == "lenet5":
-        return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-                             nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
-    blocks = [Block(16 << max(stage - 1, 0) if block == 0 else 16 << stage, 16 << stage, 2 if stage > 0 and block == 0 else 1)
-              for stage in range(3) for block in range(3)]
-    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), *blocks, nn.AdaptiveAvgPool2d(1),
-                         nn.Flatten(), nn.Linear(64, 10))
+        return nn.Sequential(
+            nn.Conv2d(1, 6, 5, padding=2),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(6, 16, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(400, 120),
+            nn.ReLU(),
+            nn.Linear(120, 84),
+            nn.ReLU(),
+            nn.Linear(84, 10),
+        )
+    blocks = [
+        Block(
+            16 << max(stage - 1, 0) if block == 0 else 16 << stage,
+            16 << stage,
+            2 if stage > 0 and block == 0 else 1,
+        )
+        for stage in range(3)
+        for block in range(3)
+    ]
+    return nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        *blocks,
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(64, 10),
+    )
 
 
 def time_pytorch(name):
@@ -112,33 +159,52 @@ def time_pytorch(name):
             start = time.perf_counter()
             loss(model(samples), labels).backward()
             times.append(1e3 * (time.perf_counter() - start))
-        times = times[steps // 10:]
+        times = times[steps // 10 :]
         best = min(best or (1e9, 0), (statistics.median(times), min(times)))
     return best
 
 
 def time_starling(program, name):
-    return tuple(map(float, subprocess.run([program, name], capture_output=True, text=True, check=True).stdout.split()[1:]))
+    return tuple(
+        map(
+            float,
+            subprocess.run(
+                [program, name], capture_output=True, text=True, check=True
+            ).stdout.split()[1:],
+        )
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL")
     parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build"))
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
     program = os.path.join(options.build, "tests", "bench", "model_step")
-    peak = float(subprocess.run([program, "peak"], capture_output=True, text=True, check=True).stdout.split()[1])
+    peak = float(
+        subprocess.run(
+            [program, "peak"], capture_output=True, text=True, check=True
+        ).stdout.split()[1]
+    )
     print(f"one core's multiply-adds: {peak:.1f} GFLOP/s\n")
-    print(f"{'model':10} {'starling':>10} {'minimum':>9} {'pytorch':>10} {'minimum':>9} {'ratio':>7} {'GFLOP/s':>9} {'of peak':>8}")
+    print(
+        f"{'model':10} {'starling':>10} {'minimum':>9} {'pytorch':>10} {'minimum':>9} {'ratio':>7} {'GFLOP/s':>9} {'of peak':>8}"
+    )
     for name in options.models:
         turns = [(time_starling(program, name), time_pytorch(name)) for _ in range(options.turns)]
         ours, theirs = (statistics.median(turn[i][0] for turn in turns) for i in (0, 1))
         ours_least, theirs_least = (min(turn[i][1] for turn in turns) for i in (0, 1))
         forward, first = MODELS[name][:2]
-        rate = 2 * (3 * forward - first) * 32 / ours_least / 1e6  # counted as direct sums, whatever the method
-        print(f"{name:10} {ours:10.3f} {ours_least:9.3f} {theirs:10.3f} {theirs_least:9.3f} {ours / theirs:7.2f} {rate:9.1f} {rate / peak:8.0%}")
+        rate = (
+            2 * (3 * forward - first) * 32 / ours_least / 1e6
+        )  # counted as direct sums, whatever the method
+        print(
+            f"{name:10} {ours:10.3f} {ours_least:9.3f} {theirs:10.3f} {theirs_least:9.3f} {ours / theirs:7.2f} {rate:9.1f} {rate / peak:8.0%}"
+        )
 
 
 if __name__ == "__main__":

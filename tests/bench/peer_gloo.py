@@ -17,6 +17,7 @@ def work(rank, nodes, dimension, rounds, port, stamps):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
     import torch
     import torch.distributed as distributed
+
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", rank=rank, world_size=nodes)
     x = torch.arange(dimension, dtype=torch.float32).remainder_(1021).div_(1024).add_(rank)
@@ -39,15 +40,30 @@ def main():
     context = multiprocessing.get_context("spawn")
     stamps = context.Queue()
     port = 20000 + os.getpid() % 20000
-    workers = [context.Process(target=work, args=(rank, nodes, dimension, rounds, port, stamps)) for rank in range(nodes)]
+    workers = [
+        context.Process(target=work, args=(rank, nodes, dimension, rounds, port, stamps))
+        for rank in range(nodes)
+    ]
     for worker in workers:
         worker.start()
     times = [stamps.get(timeout=500) for _ in workers]
     for worker in workers:
         worker.join()
-    lasted = [1e3 * (max(t[r][1] for t in times) - min(t[r][0] for t in times)) for r in range(rounds)]
-    print(json.dumps({"program": "gloo", "nodes": nodes, "dimension": dimension, "rounds": rounds,
-                      "median_ms": round(statistics.median(lasted), 3), "min_ms": round(min(lasted), 3)}))
+    lasted = [
+        1e3 * (max(t[r][1] for t in times) - min(t[r][0] for t in times)) for r in range(rounds)
+    ]
+    print(
+        json.dumps(
+            {
+                "program": "gloo",
+                "nodes": nodes,
+                "dimension": dimension,
+                "rounds": rounds,
+                "median_ms": round(statistics.median(lasted), 3),
+                "min_ms": round(min(lasted), 3),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

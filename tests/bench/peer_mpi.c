@@ -1,6 +1,8 @@
-/* peer_mpi.c - what Starling's gossip round is measured against, first: the same round written for MPI.
+/* peer_mpi.c - what Starling's gossip round is measured against, first: the same round written for
+ * MPI.
  *
- *   mpirun -n N peer_mpi D ROUNDS            Isend/Irecv with both ring neighbours, then x = w (x + a + b)
+ *   mpirun -n N peer_mpi D ROUNDS            Isend/Irecv with both ring neighbours, then x = w (x +
+ *                                            a + b)
  *   mpirun -n N peer_mpi D ROUNDS allreduce  the exact average over all N instead
  *
  * Prints one JSON line (bench.h). gossip.py holds the mpirun options that are used.
@@ -35,10 +37,12 @@ static void gossip(ring *r) {
     MPI_Request requests[4];
     int count = 0;
     for (int p = 0; p < r->degree; p++) {
-        MPI_Irecv(r->from[p], (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD, &requests[count++]);
+        MPI_Irecv(r->from[p], (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD,
+                  &requests[count++]);
     }
     for (int p = 0; p < r->degree; p++) {
-        MPI_Isend(r->x, (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD, &requests[count++]);
+        MPI_Isend(r->x, (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD,
+                  &requests[count++]);
     }
     MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
     float w = bench_weight(r->nodes);
@@ -116,7 +120,8 @@ int main(int argc, char **argv) {
         }
     }
     if (r.rank == 0) {
-        bench_report(allreduce ? "mpi-allreduce" : "mpi", r.nodes, r.dimension, times, (size_t)rounds);
+        bench_report(allreduce ? "mpi-allreduce" : "mpi", r.nodes, r.dimension, times,
+                     (size_t)rounds);
     }
     free(times);
     free(r.x);

@@ -1,11 +1,13 @@
-/* peer_sockets.c - what Starling's gossip round is measured against, second: plain non-blocking TCP sockets.
+/* peer_sockets.c - what Starling's gossip round is measured against, second: plain non-blocking TCP
+ * sockets.
  *
  *   peer_sockets N D ROUNDS [PIECE_KIB [SLOTS [SOCKET_KIB]]]
  *
- * Forks N processes on a ring, one loopback connection an edge. A process sends its vector to its neighbours and receives theirs
- * in pieces, into a few small buffers that stay in cache; a piece is summed into the vector in place as soon as it has come from
- * every neighbour and has itself left to every neighbour. No checksums, no frames, no flow control but TCP's: what is left is what
- * the kernel's copies allow. Prints one JSON line (bench.h).
+ * Forks N processes on a ring, one loopback connection an edge. A process sends its vector to its
+ * neighbours and receives theirs in pieces, into a few small buffers that stay in cache; a piece is
+ * summed into the vector in place as soon as it has come from every neighbour and has itself left
+ * to every neighbour. No checksums, no frames, no flow control but TCP's: what is left is what the
+ * kernel's copies allow. Prints one JSON line (bench.h).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -65,7 +67,8 @@ static void connect_pair(int ends[2], int socket_bytes) {
     socklen_t length = sizeof address;
     int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
     ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-    if (socket_bytes) { /* before connecting: the window scale is agreed then; accepted sockets inherit */
+    if (socket_bytes) { /* before connecting: the window scale is agreed then; accepted sockets
+                           inherit */
         setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &socket_bytes, sizeof socket_bytes);
         setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
         setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &socket_bytes, sizeof socket_bytes);
@@ -111,7 +114,8 @@ static bool receive_some(process *p, edge *e) {
         return false;
     }
     size_t k = e->received / p->piece, at = e->received - k * p->piece;
-    ssize_t n = recv(e->fd, e->slots + k % p->slots * p->piece + at, piece_bytes(p, k) - at, MSG_DONTWAIT);
+    ssize_t n =
+        recv(e->fd, e->slots + k % p->slots * p->piece + at, piece_bytes(p, k) - at, MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN)) {
         die("recv");
     }
@@ -153,7 +157,8 @@ static void wait_for_sockets(process *p) {
     for (int i = 0; i < p->degree; i++) {
         edge *e = &p->edges[i];
         fds[i].fd = e->fd;
-        fds[i].events = (short)((may_receive(p, e) ? POLLIN : 0) | (e->sent < p->bytes ? POLLOUT : 0));
+        fds[i].events =
+            (short)((may_receive(p, e) ? POLLIN : 0) | (e->sent < p->bytes ? POLLOUT : 0));
     }
     if (poll(fds, (nfds_t)p->degree, -1) < 0 && errno != EINTR) {
         die("poll");
@@ -233,7 +238,8 @@ static size_t argument(int argc, char **argv, int i, size_t value) {
     return i < argc ? strtoull(argv[i], NULL, 10) : value;
 }
 
-/* Waits for all children; the first failure ends the rest, which would wait for ever at the barrier. */
+/* Waits for all children; the first failure ends the rest, which would wait for ever at the
+ * barrier. */
 static int reap(const pid_t *children, int count) {
     int failed = 0, status;
     for (int done = 0; done < count; done++) {
@@ -255,11 +261,14 @@ int main(int argc, char **argv) {
     p.piece = argument(argc, argv, 4, 112) * 1024;
     p.slots = argument(argc, argv, 5, 2);
     int socket_bytes = (int)argument(argc, argv, 6, 0) * 1024;
-    if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension < 1 || rounds < 1 || !p.piece || !p.slots || p.slots > SLOTS_MAX) {
-        fprintf(stderr, "usage: peer_sockets NODES DIMENSION ROUNDS [PIECE_KIB [SLOTS [SOCKET_KIB (0: the kernel's)]]]\n");
+    if (p.nodes < 2 || p.nodes > NODES_MAX || p.dimension < 1 || rounds < 1 || !p.piece ||
+        !p.slots || p.slots > SLOTS_MAX) {
+        fprintf(stderr, "usage: peer_sockets NODES DIMENSION ROUNDS [PIECE_KIB [SLOTS [SOCKET_KIB "
+                        "(0: the kernel's)]]]\n");
         return 2;
     }
-    stamps *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    stamps *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         die("mmap");
     }

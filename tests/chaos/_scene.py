@@ -99,8 +99,16 @@ class Scene:
         out, err = self.path(f"stdout{self.count}"), self.path(f"stderr{self.count}")
         environment = {**os.environ, **self.environment, "TMPDIR": self.temporary}
         with open(out, "w") as stdout, open(err, "w") as stderr:
-            process = subprocess.Popen([*wrapper, self.starling, *arguments], cwd=self.folder, env=environment, text=True,
-                                       stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True)
+            process = subprocess.Popen(
+                [*wrapper, self.starling, *arguments],
+                cwd=self.folder,
+                env=environment,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
         return Running(process, out, err)
 
     def call(self, *arguments, timeout=60, wrapper=()):
@@ -121,8 +129,11 @@ class Scene:
 
     def agents(self):
         """rank -> pid"""
-        return {int(arguments[arguments.index("--rank") + 1]): pid for pid, arguments in self.processes().items()
-                if len(arguments) > 1 and arguments[1] == "agent"}
+        return {
+            int(arguments[arguments.index("--rank") + 1]): pid
+            for pid, arguments in self.processes().items()
+            if len(arguments) > 1 and arguments[1] == "agent"
+        }
 
     def wait_gone(self, seconds):
         until = time.monotonic() + seconds
@@ -167,21 +178,31 @@ class Running:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise Failure(f"still running after {timeout} s; stdout {self.out[-500:]!r}, stderr {self.err[-500:]!r}") from None
+            raise Failure(
+                f"still running after {timeout} s; stdout {self.out[-500:]!r}, stderr {self.err[-500:]!r}"
+            ) from None
         self.seconds = time.monotonic() - self.began
         return self
 
     def wait_for(self, text, seconds=60):
         until = time.monotonic() + seconds
         while text not in self.out:
-            check(self.process.poll() is None, f"ended with {self.process.returncode} before it wrote {text!r}: {self.err!r}")
-            check(time.monotonic() < until, f"did not write {text!r} within {seconds} s: {self.out!r}")
+            check(
+                self.process.poll() is None,
+                f"ended with {self.process.returncode} before it wrote {text!r}: {self.err!r}",
+            )
+            check(
+                time.monotonic() < until, f"did not write {text!r} within {seconds} s: {self.out!r}"
+            )
             time.sleep(0.02)
 
     def check_refused(self, *words, code=2):
         """Ended with `code`, and one error line that has all of `words`."""
         lines = self.err.splitlines()
         check(self.code == code, f"exit code {self.code}, expected {code}; stderr {self.err!r}")
-        check(len(lines) == 1 and lines[0].startswith("starling: "), f"expected one line 'starling: ...', got {self.err!r}")
+        check(
+            len(lines) == 1 and lines[0].startswith("starling: "),
+            f"expected one line 'starling: ...', got {self.err!r}",
+        )
         for word in words:
             check(word.lower() in lines[0].lower(), f"'{word}' is missing in {lines[0]!r}")

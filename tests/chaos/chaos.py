@@ -19,7 +19,10 @@ def start_run(scene, **changes):
     running = scene.start("run", scene.experiment(**changes), "--out", scene.path("run"))
     running.wait_for("round 40/")
     agents = scene.agents()
-    check(sorted(agents) == list(range(NODES)), f"agents {sorted(agents)} are running, expected ranks 0 to {NODES - 1}")
+    check(
+        sorted(agents) == list(range(NODES)),
+        f"agents {sorted(agents)} are running, expected ranks 0 to {NODES - 1}",
+    )
     return running, agents
 
 
@@ -29,7 +32,9 @@ def lines_of_agents(running):
     for line in running.err.splitlines():
         match = re.match(r"starling: agent (\d+): (.*)", line)
         if match:
-            check(int(match[1]) not in lines, f"agent {match[1]} has two error lines: {running.err!r}")
+            check(
+                int(match[1]) not in lines, f"agent {match[1]} has two error lines: {running.err!r}"
+            )
             lines[int(match[1])] = match[2]
     return lines
 
@@ -38,12 +43,19 @@ def check_survivors(running, victim, seconds):
     """The run failed in time; each survivor names its edge and round, and the victim's edge where the trouble began."""
     lines = lines_of_agents(running)
     check(running.code == 1, f"exit code {running.code}, expected 1: {running.err!r}")
-    check(sorted(lines) == list(range(NODES)), f"expected one error line for each agent, got {running.err!r}")
+    check(
+        sorted(lines) == list(range(NODES)),
+        f"expected one error line for each agent, got {running.err!r}",
+    )
     for rank in set(range(NODES)) - {victim}:
-        check(re.search(r"edge \d+->\d+", lines[rank]) and re.search(r"round \d+", lines[rank]),
-              f"agent {rank} does not name edge and round: {lines[rank]!r}")
-        check(re.search(rf"edge {victim}->\d|edge \d+->{victim}\b", lines[rank]),
-              f"agent {rank} does not name an edge of {victim}: {lines[rank]!r}")
+        check(
+            re.search(r"edge \d+->\d+", lines[rank]) and re.search(r"round \d+", lines[rank]),
+            f"agent {rank} does not name edge and round: {lines[rank]!r}",
+        )
+        check(
+            re.search(rf"edge {victim}->\d|edge \d+->{victim}\b", lines[rank]),
+            f"agent {rank} does not name an edge of {victim}: {lines[rank]!r}",
+        )
     took = time.monotonic() - running.hit
     check(took <= seconds, f"took {took:.1f} s, allowed {seconds} s")
 
@@ -57,8 +69,14 @@ def check_partial_results(scene):
     for rank in range(NODES):
         path = scene.path(f"run/metrics-{rank}.jsonl")
         check(os.path.getsize(path) > 0, f"{path} is empty")
-    check(not os.path.exists(scene.path("run/model.npy")), "a run that failed has written a final model")
-    check(os.path.exists(scene.path("run/model-last.npy")), "a run that failed has not kept the model that it recorded last")
+    check(
+        not os.path.exists(scene.path("run/model.npy")),
+        "a run that failed has written a final model",
+    )
+    check(
+        os.path.exists(scene.path("run/model-last.npy")),
+        "a run that failed has not kept the model that it recorded last",
+    )
 
 
 def agent_killed(scene):
@@ -66,7 +84,10 @@ def agent_killed(scene):
     hit(running, agents[3], signal.SIGKILL)
     running.wait(TIMEOUT + 10)
     check_survivors(running, 3, TIMEOUT + 2)
-    check("killed by signal 9" in lines_of_agents(running)[3], f"the killed agent's line: {lines_of_agents(running)[3]!r}")
+    check(
+        "killed by signal 9" in lines_of_agents(running)[3],
+        f"the killed agent's line: {lines_of_agents(running)[3]!r}",
+    )
     check_partial_results(scene)
 
 
@@ -75,7 +96,10 @@ def agent_stopped(scene):
     hit(running, agents[5], signal.SIGSTOP)
     running.wait(TIMEOUT + 20)
     check_survivors(running, 5, TIMEOUT + 7)
-    check("stopped" in lines_of_agents(running)[5], f"the stopped agent's line: {lines_of_agents(running)[5]!r}")
+    check(
+        "stopped" in lines_of_agents(running)[5],
+        f"the stopped agent's line: {lines_of_agents(running)[5]!r}",
+    )
     check_partial_results(scene)
 
 
@@ -88,7 +112,9 @@ def agent_stopped_before_its_record(scene):
 
 
 def agent_killed_while_combining_while_adapting(scene):
-    running, agents = start_run(scene, algorithm={"name": "d-psgd", "variant": "combine-while-adapt"})
+    running, agents = start_run(
+        scene, algorithm={"name": "d-psgd", "variant": "combine-while-adapt"}
+    )
     hit(running, agents[0], signal.SIGKILL)
     running.wait(TIMEOUT + 10)
     check_survivors(running, 0, TIMEOUT + 2)
@@ -139,7 +165,10 @@ def interrupted_at_the_start(scene):
         running.wait(15)
         # Before main, the signal is the loader's, or belongs to a library of libfabric's that then ends the process.
         unborn = running.code in (1, -signal.SIGINT) and not running.err and not running.out
-        check(running.code == 130 or unborn, f"exit code {running.code} after {delay} s: {running.err!r}")
+        check(
+            running.code == 130 or unborn,
+            f"exit code {running.code} after {delay} s: {running.err!r}",
+        )
         scene.wait_gone(5)
 
 
@@ -185,7 +214,20 @@ def simulation_interrupted(scene):
 
 
 if __name__ == "__main__":
-    run_tests([agent_killed, agent_stopped, agent_stopped_before_its_record,
-               agent_killed_while_combining_while_adapting, agent_killed_with_payloads_on_a_device, interrupted,
-               interrupted_from_the_keyboard, interrupted_with_a_stopped_agent, interrupted_at_the_start, interrupted_while_processes_become_agents, parent_killed,
-               parent_killed_with_a_stopped_agent, simulation_interrupted])
+    run_tests(
+        [
+            agent_killed,
+            agent_stopped,
+            agent_stopped_before_its_record,
+            agent_killed_while_combining_while_adapting,
+            agent_killed_with_payloads_on_a_device,
+            interrupted,
+            interrupted_from_the_keyboard,
+            interrupted_with_a_stopped_agent,
+            interrupted_at_the_start,
+            interrupted_while_processes_become_agents,
+            parent_killed,
+            parent_killed_with_a_stopped_agent,
+            simulation_interrupted,
+        ]
+    )

@@ -1,4 +1,5 @@
-/* slow_exec.c - preloaded into `starling run`: new processes take their time to become agents, as on a busy machine. */
+/* slow_exec.c - preloaded into `starling run`: new processes take their time to become agents, as
+ * on a busy machine. */
 #include <dlfcn.h>
 #include <time.h>
 #include <unistd.h>

@@ -17,7 +17,11 @@ SHORT = {"rounds": 4, "record__every": 2}
 def refuse(scene, *words, command="run", **changes):
     """The changed experiment is refused, and no run folder appears."""
     path = scene.experiment(**{**SHORT, **changes})
-    ended = scene.call(command, path, "--out", scene.path("out")) if command != "check" else scene.call("check", path)
+    ended = (
+        scene.call(command, path, "--out", scene.path("out"))
+        if command != "check"
+        else scene.call("check", path)
+    )
     ended.check_refused(*words)
     check(not os.path.exists(scene.path("out")), "a run folder was left behind")
 
@@ -28,7 +32,13 @@ def refuse_everywhere(scene, *words, **changes):
 
 
 def unknown_key(scene):
-    refuse_everywhere(scene, "experiment.json", "optimizer.learning_rat", "learning_rate", optimizer__learning_rat=0.1)
+    refuse_everywhere(
+        scene,
+        "experiment.json",
+        "optimizer.learning_rat",
+        "learning_rate",
+        optimizer__learning_rat=0.1,
+    )
 
 
 def unknown_top_level_key(scene):
@@ -36,50 +46,83 @@ def unknown_top_level_key(scene):
 
 
 def wrong_type(scene):
-    refuse_everywhere(scene, "experiment.json", "optimizer.learning_rate", "fast", optimizer__learning_rate="fast")
+    refuse_everywhere(
+        scene, "experiment.json", "optimizer.learning_rate", "fast", optimizer__learning_rate="fast"
+    )
 
 
 def out_of_range(scene):
-    refuse_everywhere(scene, "experiment.json", "optimizer.momentum", "1.5", optimizer__momentum=1.5)
+    refuse_everywhere(
+        scene, "experiment.json", "optimizer.momentum", "1.5", optimizer__momentum=1.5
+    )
 
 
 def not_a_number(scene):
-    path = scene.write("experiment.json", '{"rounds": 3, "topology": {"nodes": 3, "family": "ring"}, "optimizer": {"learning_rate": NaN}}')
+    path = scene.write(
+        "experiment.json",
+        '{"rounds": 3, "topology": {"nodes": 3, "family": "ring"}, "optimizer": {"learning_rate": NaN}}',
+    )
     scene.call("check", path).check_refused("experiment.json")
 
 
 def not_a_number_in_set(scene):
     path = scene.experiment(**SHORT)
-    scene.call("check", path, "--set", "optimizer.learning_rate=NaN").check_refused("optimizer.learning_rate", "NaN")
+    scene.call("check", path, "--set", "optimizer.learning_rate=NaN").check_refused(
+        "optimizer.learning_rate", "NaN"
+    )
 
 
 def not_json(scene):
-    scene.call("check", scene.write("experiment.json", "{\n \"rounds\": 3,\n oops\n}")).check_refused("experiment.json", "3")
+    scene.call("check", scene.write("experiment.json", '{\n "rounds": 3,\n oops\n}')).check_refused(
+        "experiment.json", "3"
+    )
 
 
 def missing_file(scene):
     for command in ("run", "sim", "check"):
-        scene.call(command, scene.path("nowhere.json")).check_refused("nowhere.json", "no such file")
+        scene.call(command, scene.path("nowhere.json")).check_refused(
+            "nowhere.json", "no such file"
+        )
 
 
 def row_does_not_sum_to_one(scene):
-    refuse_everywhere(scene, "row 1", "0.9", topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.5]]})
+    refuse_everywhere(
+        scene,
+        "row 1",
+        "0.9",
+        topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.5]]},
+    )
 
 
 def column_does_not_sum_to_one(scene):
-    refuse_everywhere(scene, "column", "0.1", topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.6]]})
+    refuse_everywhere(
+        scene,
+        "column",
+        "0.1",
+        topology={"nodes": 2, "edges": [[0, 0, 0.5], [0, 1, 0.4], [1, 0, 0.5], [1, 1, 0.6]]},
+    )
 
 
 def disconnected_graph(scene):
-    refuse_everywhere(scene, "connected", topology={"nodes": 4, "edges": [[0, 1], [2, 3]], "weights": "metropolis"})
+    refuse_everywhere(
+        scene,
+        "connected",
+        topology={"nodes": 4, "edges": [[0, 1], [2, 3]], "weights": "metropolis"},
+    )
 
 
 def self_loop_without_weight(scene):
-    refuse_everywhere(scene, "self-loop", topology={"nodes": 2, "edges": [[0, 1], [1, 1]], "weights": "metropolis"})
+    refuse_everywhere(
+        scene,
+        "self-loop",
+        topology={"nodes": 2, "edges": [[0, 1], [1, 1]], "weights": "metropolis"},
+    )
 
 
 def duplicate_edge(scene):
-    refuse_everywhere(scene, "0", "1", topology={"nodes": 2, "edges": [[0, 1], [1, 0]], "weights": "metropolis"})
+    refuse_everywhere(
+        scene, "0", "1", topology={"nodes": 2, "edges": [[0, 1], [1, 0]], "weights": "metropolis"}
+    )
 
 
 def topology_file_missing(scene):
@@ -91,7 +134,11 @@ def too_many_nodes_for_processes(scene):
 
 
 def algorithm(scene, *words, command=None, topology=None, momentum=0, **parameters):
-    changes = {"algorithm": parameters, "topology": topology or {"nodes": 4, "family": "ring"}, "optimizer__momentum": momentum}
+    changes = {
+        "algorithm": parameters,
+        "topology": topology or {"nodes": 4, "family": "ring"},
+        "optimizer__momentum": momentum,
+    }
     for one in [command] if command else ("check", "sim", "run"):
         refuse(scene, *words, command=one, **changes)
 
@@ -101,35 +148,83 @@ def unknown_algorithm(scene):
 
 
 def unknown_compressor(scene):
-    algorithm(scene, "algorithm.compressor.name", "topk", '"top-k"', name="choco-sgd", compressor="topk")
+    algorithm(
+        scene, "algorithm.compressor.name", "topk", '"top-k"', name="choco-sgd", compressor="topk"
+    )
 
 
 def unknown_parameter_of_a_compressor(scene):
-    algorithm(scene, "algorithm.compressor.fractoin", "fraction", name="choco-sgd", compressor={"name": "top-k", "fractoin": 0.1})
+    algorithm(
+        scene,
+        "algorithm.compressor.fractoin",
+        "fraction",
+        name="choco-sgd",
+        compressor={"name": "top-k", "fractoin": 0.1},
+    )
 
 
 def variant_of_another_algorithm(scene):
-    algorithm(scene, "algorithm.variant", "mix-then-compress", "combine-while-adapt", name="d-psgd", variant="mix-then-compress")
+    algorithm(
+        scene,
+        "algorithm.variant",
+        "mix-then-compress",
+        "combine-while-adapt",
+        name="d-psgd",
+        variant="mix-then-compress",
+    )
 
 
 def k_beyond_the_vector(scene):
-    algorithm(scene, "algorithm.compressor.k", "1000000000", name="choco-sgd", compressor={"name": "top-k", "k": 1000000000})
+    algorithm(
+        scene,
+        "algorithm.compressor.k",
+        "1000000000",
+        name="choco-sgd",
+        compressor={"name": "top-k", "k": 1000000000},
+    )
 
 
 def fraction_above_one(scene):
-    algorithm(scene, "algorithm.compressor.fraction", "1.5", name="choco-sgd", compressor={"name": "random-k", "fraction": 1.5})
+    algorithm(
+        scene,
+        "algorithm.compressor.fraction",
+        "1.5",
+        name="choco-sgd",
+        compressor={"name": "random-k", "fraction": 1.5},
+    )
 
 
 def no_levels(scene):
-    algorithm(scene, "algorithm.compressor.levels", "0", name="dcd-psgd", compressor={"name": "qsgd", "levels": 0})
+    algorithm(
+        scene,
+        "algorithm.compressor.levels",
+        "0",
+        name="dcd-psgd",
+        compressor={"name": "qsgd", "levels": 0},
+    )
 
 
 def compressor_where_none_is_taken(scene):
-    algorithm(scene, "algorithm.compressor", "top-k", "d-psgd", "choco-sgd", name="d-psgd", compressor="top-k")
+    algorithm(
+        scene,
+        "algorithm.compressor",
+        "top-k",
+        "d-psgd",
+        "choco-sgd",
+        name="d-psgd",
+        compressor="top-k",
+    )
 
 
 def compressor_that_does_not_contract(scene):
-    algorithm(scene, "algorithm.compressor", "not contractive", "scaled=false", name="choco-sgd", compressor={"name": "random-k", "scaled": True})
+    algorithm(
+        scene,
+        "algorithm.compressor",
+        "not contractive",
+        "scaled=false",
+        name="choco-sgd",
+        compressor={"name": "random-k", "scaled": True},
+    )
 
 
 def directed_graph_where_symmetry_is_needed(scene):
@@ -138,14 +233,28 @@ def directed_graph_where_symmetry_is_needed(scene):
 
 
 def schedule_where_sums_are_kept(scene):
-    matchings = {"nodes": 4, "schedule": [{"edges": [[0, 1], [2, 3]]}, {"edges": [[1, 2], [3, 0]]}], "weights": "metropolis"}
-    algorithm(scene, "dcd-psgd", "schedule", "deep-squeeze", "algorithm.replicas", name="dcd-psgd", topology=matchings)
+    matchings = {
+        "nodes": 4,
+        "schedule": [{"edges": [[0, 1], [2, 3]]}, {"edges": [[1, 2], [3, 0]]}],
+        "weights": "metropolis",
+    }
+    algorithm(
+        scene,
+        "dcd-psgd",
+        "schedule",
+        "deep-squeeze",
+        "algorithm.replicas",
+        name="dcd-psgd",
+        topology=matchings,
+    )
     algorithm(scene, "ecd-psgd", "schedule", "deep-squeeze", name="ecd-psgd", topology=matchings)
 
 
 def replicas_where_none_are_kept(scene):
     algorithm(scene, "algorithm.replicas", "d-psgd", name="d-psgd", replicas="per-neighbour")
-    algorithm(scene, "algorithm.replicas", "each", "per-neighbour", name="choco-sgd", replicas="each")
+    algorithm(
+        scene, "algorithm.replicas", "each", "per-neighbour", name="choco-sgd", replicas="each"
+    )
 
 
 def rows_only_under_push_sum(scene):
@@ -162,27 +271,52 @@ def local_steps_where_messages_follow_the_model(scene):
 
 
 def momentum_where_there_is_none(scene):
-    algorithm(scene, "optimizer.momentum", "gradient-tracking", name="gradient-tracking", momentum=0.9)
+    algorithm(
+        scene, "optimizer.momentum", "gradient-tracking", name="gradient-tracking", momentum=0.9
+    )
 
 
 def divergence_ends_the_run_on_all_nodes(scene):
     """And the model that was recorded last is kept. The rate grows, so that there are such rounds."""
     for command in ("sim", "run"):
-        path = scene.experiment(rounds=400, optimizer__learning_rate=1e3, loss_limit=25, record__every=1,
-                                optimizer__schedule={"name": "constant", "warmup_rounds": 400})
+        path = scene.experiment(
+            rounds=400,
+            optimizer__learning_rate=1e3,
+            loss_limit=25,
+            record__every=1,
+            optimizer__schedule={"name": "constant", "warmup_rounds": 400},
+        )
         ended = scene.call(command, path, "--out", scene.path("diverged-" + command))
-        check(ended.code == 1 and "diverged" in ended.err and "round" in ended.err and "node" in ended.err,
-              f"{command}: exit code {ended.code}: {ended.err!r}")
-        check("model-last.npy" in ended.err, f"{command}: does not say what was kept: {ended.err!r}")
-        check(os.path.exists(scene.path(f"diverged-{command}/model-last.npy")), f"{command}: nothing was kept")
-        check(not os.path.exists(scene.path(f"diverged-{command}/model.npy")), f"{command}: a final model of a run that diverged")
+        check(
+            ended.code == 1
+            and "diverged" in ended.err
+            and "round" in ended.err
+            and "node" in ended.err,
+            f"{command}: exit code {ended.code}: {ended.err!r}",
+        )
+        check(
+            "model-last.npy" in ended.err, f"{command}: does not say what was kept: {ended.err!r}"
+        )
+        check(
+            os.path.exists(scene.path(f"diverged-{command}/model-last.npy")),
+            f"{command}: nothing was kept",
+        )
+        check(
+            not os.path.exists(scene.path(f"diverged-{command}/model.npy")),
+            f"{command}: a final model of a run that diverged",
+        )
 
 
 def divergence_before_all_have_met(scene):
     """Who is not connected yet hears of it too, and does not wait for those who are gone."""
-    path = scene.experiment(rounds=200, optimizer__learning_rate=1e5, transport__connect_timeout_s=30)
+    path = scene.experiment(
+        rounds=200, optimizer__learning_rate=1e5, transport__connect_timeout_s=30
+    )
     ended = scene.call("run", path, "--out", scene.path("early"), timeout=60)
-    check(ended.code == 1 and ended.err.count("diverged") >= 8 and "did not come up" not in ended.err, f"exit code {ended.code}: {ended.err!r}")
+    check(
+        ended.code == 1 and ended.err.count("diverged") >= 8 and "did not come up" not in ended.err,
+        f"exit code {ended.code}: {ended.err!r}",
+    )
     check(ended.seconds < 10, f"took {ended.seconds:.1f} s")
 
 
@@ -228,7 +362,10 @@ def data_file_truncated(scene):
 def data_file_truncated_gz(scene):
     write_mnist(scene)
     os.remove(scene.path("mnist/train-images-idx3-ubyte"))
-    scene.write("mnist/train-images-idx3-ubyte.gz", gzip.compress(idx(0x803, (40, 28, 28), os.urandom(40 * 784)))[:-900])
+    scene.write(
+        "mnist/train-images-idx3-ubyte.gz",
+        gzip.compress(idx(0x803, (40, 28, 28), os.urandom(40 * 784)))[:-900],
+    )
     refuse_everywhere(scene, "train-images", **MNIST)
 
 
@@ -243,12 +380,28 @@ def data_file_that_claims_too_much(scene):
 
 
 def fewer_samples_than_nodes(scene):
-    refuse_everywhere(scene, "8", "samples", data={"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1})
+    refuse_everywhere(
+        scene,
+        "8",
+        "samples",
+        data={"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1},
+    )
 
 
 def model_that_does_not_fit_the_data(scene):
-    refuse(scene, "model.name", "resnet20", "32x32x3", "digits", "28x28x1", command="run", model__name="resnet20")
-    refuse(scene, "model.name", "resnet20", "32x32x3", "28x28x1", command="sim", model__name="resnet20")
+    refuse(
+        scene,
+        "model.name",
+        "resnet20",
+        "32x32x3",
+        "digits",
+        "28x28x1",
+        command="run",
+        model__name="resnet20",
+    )
+    refuse(
+        scene, "model.name", "resnet20", "32x32x3", "28x28x1", command="sim", model__name="resnet20"
+    )
 
 
 def augmentation_of_what_is_no_image(scene):
@@ -264,7 +417,9 @@ def output_folder_in_the_way(scene):
 
 def output_folder_not_writable(scene):
     for command in ("run", "sim"):
-        scene.call(command, scene.experiment(**SHORT), "--out", "/proc/starling").check_refused("/proc/starling")
+        scene.call(command, scene.experiment(**SHORT), "--out", "/proc/starling").check_refused(
+            "/proc/starling"
+        )
 
 
 def output_folder_holds_a_run(scene):
@@ -280,7 +435,14 @@ def disk_full(scene):
     """In a tiny file system of its own."""
     disk = scene.path("disk")
     os.mkdir(disk)
-    wrapper = ("unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=64k none "{disk}" && exec "$@"', "sh")
+    wrapper = (
+        "unshare",
+        "-rm",
+        "sh",
+        "-c",
+        f'mount -t tmpfs -o size=64k none "{disk}" && exec "$@"',
+        "sh",
+    )
     if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
         return "no mount namespace for ordinary users here"
     for command in ("sim", "run"):
@@ -295,53 +457,97 @@ def port_in_use(scene):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        roster = scene.write("roster", f"127.0.0.1:{port}\n" + "".join(f"127.0.0.1:{20000 + i}\n" for i in range(7)))
-        ended = scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster, "--out", scene.path("out"))
+        roster = scene.write(
+            "roster", f"127.0.0.1:{port}\n" + "".join(f"127.0.0.1:{20000 + i}\n" for i in range(7))
+        )
+        ended = scene.call(
+            "agent",
+            scene.experiment(**SHORT),
+            "--rank",
+            "0",
+            "--roster",
+            roster,
+            "--out",
+            scene.path("out"),
+        )
         ended.check_refused(str(port), "in use")
     check(not os.path.exists(scene.path("out")), "a run folder was left behind")
 
 
 def roster_of_another_size(scene):
     roster = scene.write("roster", "127.0.0.1:20000\n127.0.0.1:20001\n")
-    scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster).check_refused("roster", "2", "8")
+    scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster).check_refused(
+        "roster", "2", "8"
+    )
 
 
 def roster_malformed(scene):
     roster = scene.write("roster", "127.0.0.1:20000\n127.0.0.1:lots\n")
-    scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster).check_refused("roster", "2", "lots")
+    scene.call("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster).check_refused(
+        "roster", "2", "lots"
+    )
 
 
 def rank_beyond_the_topology(scene):
     roster = scene.write("roster", "".join(f"127.0.0.1:{20000 + i}\n" for i in range(8)))
-    scene.call("agent", scene.experiment(**SHORT), "--rank", "8", "--roster", roster).check_refused("rank", "8", "7")
+    scene.call("agent", scene.experiment(**SHORT), "--rank", "8", "--roster", roster).check_refused(
+        "rank", "8", "7"
+    )
 
 
 def bad_usage(scene):
     path = scene.experiment(**SHORT)
-    for arguments in (("fly",), ("run",), ("run", path, path), ("run", path, "--fast"), ("agent", path), ("agent", path, "--rank", "0"),
-                      ("agent", path, "--rank", "zero", "--roster", path), ("sim", path, "--rank", "0"),
-                      ("run", path, "--set", "no-value")):
+    for arguments in (
+        ("fly",),
+        ("run",),
+        ("run", path, path),
+        ("run", path, "--fast"),
+        ("agent", path),
+        ("agent", path, "--rank", "0"),
+        ("agent", path, "--rank", "zero", "--roster", path),
+        ("sim", path, "--rank", "0"),
+        ("run", path, "--set", "no-value"),
+    ):
         scene.call(*arguments).check_refused()
 
 
 def pictures_that_cannot_be_drawn(scene):
     ring = scene.write("ring.json", '{"nodes": 8, "family": "ring"}')
     picture = scene.path("x.svg")
-    for arguments, words in (((ring,), ("-o",)), ((ring, ring, "-o", picture), ("one FILE",)), ((scene.path("nowhere.json"), "-o", picture), ("nowhere.json",)),
-                             ((scene.write("parts.json", '{"nodes": 4, "edges": [[0, 1], [2, 3]]}'), "-o", picture), ("parts.json", "connected")),
-                             ((scene.write("huge.json", '{"nodes": 2000000, "family": "ring"}'), "-o", picture), ("huge.json", "1000000"))):
+    for arguments, words in (
+        ((ring,), ("-o",)),
+        ((ring, ring, "-o", picture), ("one FILE",)),
+        ((scene.path("nowhere.json"), "-o", picture), ("nowhere.json",)),
+        (
+            (scene.write("parts.json", '{"nodes": 4, "edges": [[0, 1], [2, 3]]}'), "-o", picture),
+            ("parts.json", "connected"),
+        ),
+        (
+            (scene.write("huge.json", '{"nodes": 2000000, "family": "ring"}'), "-o", picture),
+            ("huge.json", "1000000"),
+        ),
+    ):
         scene.call("topology", "draw", *arguments).check_refused(*words)
     check(not os.path.exists(picture), "a picture was left behind")
-    scene.call("topology", "draw", ring, "-o", scene.path("nowhere/x.svg")).check_refused("nowhere/x.svg", code=1)
+    scene.call("topology", "draw", ring, "-o", scene.path("nowhere/x.svg")).check_refused(
+        "nowhere/x.svg", code=1
+    )
 
 
 def rankings_of_what_cannot_be_ranked(scene):
     links = scene.write("links.json", '{"nodes": 4, "bandwidth_mbit": 100}')
-    for arguments, words in (((), ("--nodes",)), (("--nodes", "1"), ("--nodes 1", "2", "10000")), (("--nodes", "10001"), ("10001", "10000")),
-                             (("--nodes", "4", "ring.json"), ("no file",)), (("--nodes", "4", "--epsilon", "1"), ("--epsilon 1", "below 1")),
-                             (("--nodes", "4", "--parameters", "0"), ("--parameters 0", "1")), (("--nodes", "4", "--link", "100"), ("--link 100", "MBIT:MS")),
-                             (("--nodes", "4", "--links", links, "--link", "1:1"), ("one of --links and --link",)),
-                             (("--nodes", "5", "--links", links), ("links.json", "4", "5")), (("--nodes", "4", "--links", scene.path("nowhere.json")), ("nowhere.json",))):
+    for arguments, words in (
+        ((), ("--nodes",)),
+        (("--nodes", "1"), ("--nodes 1", "2", "10000")),
+        (("--nodes", "10001"), ("10001", "10000")),
+        (("--nodes", "4", "ring.json"), ("no file",)),
+        (("--nodes", "4", "--epsilon", "1"), ("--epsilon 1", "below 1")),
+        (("--nodes", "4", "--parameters", "0"), ("--parameters 0", "1")),
+        (("--nodes", "4", "--link", "100"), ("--link 100", "MBIT:MS")),
+        (("--nodes", "4", "--links", links, "--link", "1:1"), ("one of --links and --link",)),
+        (("--nodes", "5", "--links", links), ("links.json", "4", "5")),
+        (("--nodes", "4", "--links", scene.path("nowhere.json")), ("nowhere.json",)),
+    ):
         scene.call("topology", "rank", *arguments).check_refused(*words)
 
 
@@ -368,7 +574,9 @@ def topologies_that_cannot_be_made(scene):
     ):
         scene.call("topology", "make", *arguments, "-o", path).check_refused(*words)
         check(not os.path.exists(path), f"{arguments}: a file was written")
-    scene.call("topology", "make", "ring", "--nodes", "4", "-o", scene.path("nowhere/x.json")).check_refused("nowhere/x.json", code=1)
+    scene.call(
+        "topology", "make", "ring", "--nodes", "4", "-o", scene.path("nowhere/x.json")
+    ).check_refused("nowhere/x.json", code=1)
 
 
 def topology_that_is_not_what_its_hash_says(scene):
@@ -388,69 +596,183 @@ def topologies_that_cannot_be_analysed(scene):
     """Of a matrix that is almost stochastic: which row, and by how much."""
     almost = '{"nodes": 3, "edges": [[0, 0, 0.5], [0, 1, 0.5], [1, 0, 0.5], [1, 1, 0.250001], [1, 2, 0.25], [2, 1, 0.25], [2, 2, 0.75]]}'
     analyse(scene, almost).check_refused("topology.json", "row 1", "1.000001", "1e-06")
-    analyse(scene, '{"nodes": 5, "family": "random-regular", "degree": 3}').check_refused("degree", "3", "5")
-    analyse(scene, '{"nodes": 2000000, "family": "random-regular", "degree": 3}').check_refused("random-regular", "2000000", "1000000")
-    analyse(scene, '{"nodes": 2000000, "family": "ring"}', "--spectrum").check_refused("topology.json", "spectrum", "2000000", "2000")
+    analyse(scene, '{"nodes": 5, "family": "random-regular", "degree": 3}').check_refused(
+        "degree", "3", "5"
+    )
+    analyse(scene, '{"nodes": 2000000, "family": "random-regular", "degree": 3}').check_refused(
+        "random-regular", "2000000", "1000000"
+    )
+    analyse(scene, '{"nodes": 2000000, "family": "ring"}', "--spectrum").check_refused(
+        "topology.json", "spectrum", "2000000", "2000"
+    )
     ring = '{"nodes": 4, "family": "ring"}'
     links = scene.write("links.json", '{"nodes": 3, "latency_ms": 1}')
-    for options, words in ((("--require", "quick"), ("quick", "gap=X")), (("--require", "gap"), ("gap=0.5",)), (("--require", "exact=3"), ("exact", "no value")),
-                           (("--epsilon", "2"), ("epsilon", "2")), (("--parameters", "many"), ("parameters", "many")), (("--links", links), ("links.json", "3", "4")),
-                           (("--links", scene.path("none.json")), ("none.json",)), (("--fast",), ("--fast",))):
+    for options, words in (
+        (("--require", "quick"), ("quick", "gap=X")),
+        (("--require", "gap"), ("gap=0.5",)),
+        (("--require", "exact=3"), ("exact", "no value")),
+        (("--epsilon", "2"), ("epsilon", "2")),
+        (("--parameters", "many"), ("parameters", "many")),
+        (("--links", links), ("links.json", "3", "4")),
+        (("--links", scene.path("none.json")), ("none.json",)),
+        (("--fast",), ("--fast",)),
+    ):
         analyse(scene, ring, *options).check_refused(*words)
 
 
 def topologies_that_are_not_good_enough(scene):
     """The analysis is printed all the same, and a line says what does not hold."""
     ring = '{"nodes": 8, "family": "ring"}'
-    for topology, options, words in ((ring, ("--require", "connected", "--require", "gap=0.5"), ("gap=0.5", "0.195")), (ring, ("--require", "exact"), ("exact",)),
-                                     ('{"nodes": 4, "edges": [[0, 1], [2, 3]]}', (), ("connected", "2 parts"))):
+    for topology, options, words in (
+        (ring, ("--require", "connected", "--require", "gap=0.5"), ("gap=0.5", "0.195")),
+        (ring, ("--require", "exact"), ("exact",)),
+        ('{"nodes": 4, "edges": [[0, 1], [2, 3]]}', (), ("connected", "2 parts")),
+    ):
         ended = analyse(scene, topology, *options)
-        check(ended.code == 1 and "spectral gap" in ended.out and len(ended.err.splitlines()) == 1, f"code {ended.code}, {ended.err!r}")
+        check(
+            ended.code == 1 and "spectral gap" in ended.out and len(ended.err.splitlines()) == 1,
+            f"code {ended.code}, {ended.err!r}",
+        )
         check(all(word in ended.err for word in words), f"{words} are not all in {ended.err!r}")
-    ended = analyse(scene, ring, "--require", "doubly-stochastic", "--require", "gap=0.19", "--require", "diameter=4", "--require", "rounds=32")
+    ended = analyse(
+        scene,
+        ring,
+        "--require",
+        "doubly-stochastic",
+        "--require",
+        "gap=0.19",
+        "--require",
+        "diameter=4",
+        "--require",
+        "rounds=32",
+    )
     check(ended.code == 0 and not ended.err, f"code {ended.code}, {ended.err!r}")
 
 
 def averages_that_swing_for_ever(scene):
     """lambda_n = -1 is explained, and the lazy form of the weights offered; with it there is nothing to explain."""
     ended = analyse(scene, '{"nodes": 4, "family": "ring", "weights": "max-degree0"}')
-    check(ended.code == 0 and "bipartite and no node keeps" in ended.out and "lazy-max-degree0" in ended.out, f"code {ended.code}, {ended.out!r}")
+    check(
+        ended.code == 0
+        and "bipartite and no node keeps" in ended.out
+        and "lazy-max-degree0" in ended.out,
+        f"code {ended.code}, {ended.out!r}",
+    )
     ended = analyse(scene, '{"nodes": 4, "family": "ring", "weights": "lazy-max-degree0"}')
     check(ended.code == 0 and "note" not in ended.out, f"code {ended.code}, {ended.out!r}")
     ring = {"nodes": 4, "family": "ring", "weights": "metropolis0"}
     for algorithm, warned in (("d-psgd", True), ("exact-diffusion", False), ("all-reduce", False)):
         ended = scene.call("check", scene.experiment(**SHORT, topology=ring, algorithm=algorithm))
-        check(ended.code == 0 and ('"lazy-metropolis0"' in ended.out) == warned == ("warning" in ended.out), f"{algorithm}: code {ended.code}, {ended.out!r}")
-    ended = scene.call("sim", scene.experiment(**SHORT, topology=ring), "--out", scene.path("swinging"))
-    check(ended.code == 0 and "lambda_n = -1" in ended.err and len(ended.err.splitlines()) == 1, f"code {ended.code}, {ended.err!r}")
+        check(
+            ended.code == 0
+            and ('"lazy-metropolis0"' in ended.out) == warned == ("warning" in ended.out),
+            f"{algorithm}: code {ended.code}, {ended.out!r}",
+        )
+    ended = scene.call(
+        "sim", scene.experiment(**SHORT, topology=ring), "--out", scene.path("swinging")
+    )
+    check(
+        ended.code == 0 and "lambda_n = -1" in ended.err and len(ended.err.splitlines()) == 1,
+        f"code {ended.code}, {ended.err!r}",
+    )
 
 
 def averages_that_run_away(scene):
     """Weights that sum to 1 and all the same drive nodes apart."""
     weights = '{"nodes": 3, "edges": [[0,0,-1.8], [1,1,-1.8], [2,2,-1.8], [0,1,1.4], [1,0,1.4], [1,2,1.4], [2,1,1.4], [0,2,1.4], [2,0,1.4]]}'
     ended = analyse(scene, weights)
-    check(ended.code == 0 and "rho is above 1" in ended.out and "infinite with the same data" in ended.out, f"code {ended.code}, {ended.out!r}")
+    check(
+        ended.code == 0
+        and "rho is above 1" in ended.out
+        and "infinite with the same data" in ended.out,
+        f"code {ended.code}, {ended.out!r}",
+    )
     ended = scene.call("check", scene.write("apart.json", weights))
     check(ended.code == 0 and "never agree" in ended.out, f"code {ended.code}, {ended.out!r}")
 
 
 def help_and_version(scene):
-    for arguments in (("--help",), ("--version",), ("run", "--help"), ("agent", "--help"), ("sim", "--help"), ("check", "--help"),
-                      ("topology", "--help"), ("topology", "make", "--help"), ("topology", "analyse", "--help")):
+    for arguments in (
+        ("--help",),
+        ("--version",),
+        ("run", "--help"),
+        ("agent", "--help"),
+        ("sim", "--help"),
+        ("check", "--help"),
+        ("topology", "--help"),
+        ("topology", "make", "--help"),
+        ("topology", "analyse", "--help"),
+    ):
         ended = scene.call(*arguments)
-        check(ended.code == 0 and ended.out and not ended.err, f"{arguments}: code {ended.code}, stderr {ended.err!r}")
+        check(
+            ended.code == 0 and ended.out and not ended.err,
+            f"{arguments}: code {ended.code}, stderr {ended.err!r}",
+        )
 
 
 if __name__ == "__main__":
-    run_tests([unknown_key, unknown_top_level_key, wrong_type, out_of_range, not_a_number, not_a_number_in_set, not_json, missing_file,
-               row_does_not_sum_to_one, column_does_not_sum_to_one, disconnected_graph, self_loop_without_weight, duplicate_edge, topology_file_missing,
-               too_many_nodes_for_processes,
-               unknown_algorithm, unknown_compressor, unknown_parameter_of_a_compressor, variant_of_another_algorithm, k_beyond_the_vector, fraction_above_one,
-               no_levels, compressor_where_none_is_taken, compressor_that_does_not_contract, directed_graph_where_symmetry_is_needed,
-               schedule_where_sums_are_kept, replicas_where_none_are_kept, rows_only_under_push_sum, server_that_does_not_exist, local_steps_where_messages_follow_the_model,
-               momentum_where_there_is_none, divergence_ends_the_run_on_all_nodes, divergence_before_all_have_met, mnist_that_is_right_is_taken, data_folder_missing, data_file_missing, data_file_truncated,
-               data_file_truncated_gz, data_file_with_wrong_magic, data_file_that_claims_too_much, fewer_samples_than_nodes, model_that_does_not_fit_the_data, augmentation_of_what_is_no_image,
-               output_folder_in_the_way, output_folder_not_writable, output_folder_holds_a_run, disk_full, port_in_use,
-               roster_of_another_size, roster_malformed, rank_beyond_the_topology, topologies_that_cannot_be_made,
-               topology_that_is_not_what_its_hash_says, pictures_that_cannot_be_drawn, rankings_of_what_cannot_be_ranked,
-               topologies_that_cannot_be_analysed, topologies_that_are_not_good_enough, averages_that_swing_for_ever, averages_that_run_away, bad_usage, help_and_version])
+    run_tests(
+        [
+            unknown_key,
+            unknown_top_level_key,
+            wrong_type,
+            out_of_range,
+            not_a_number,
+            not_a_number_in_set,
+            not_json,
+            missing_file,
+            row_does_not_sum_to_one,
+            column_does_not_sum_to_one,
+            disconnected_graph,
+            self_loop_without_weight,
+            duplicate_edge,
+            topology_file_missing,
+            too_many_nodes_for_processes,
+            unknown_algorithm,
+            unknown_compressor,
+            unknown_parameter_of_a_compressor,
+            variant_of_another_algorithm,
+            k_beyond_the_vector,
+            fraction_above_one,
+            no_levels,
+            compressor_where_none_is_taken,
+            compressor_that_does_not_contract,
+            directed_graph_where_symmetry_is_needed,
+            schedule_where_sums_are_kept,
+            replicas_where_none_are_kept,
+            rows_only_under_push_sum,
+            server_that_does_not_exist,
+            local_steps_where_messages_follow_the_model,
+            momentum_where_there_is_none,
+            divergence_ends_the_run_on_all_nodes,
+            divergence_before_all_have_met,
+            mnist_that_is_right_is_taken,
+            data_folder_missing,
+            data_file_missing,
+            data_file_truncated,
+            data_file_truncated_gz,
+            data_file_with_wrong_magic,
+            data_file_that_claims_too_much,
+            fewer_samples_than_nodes,
+            model_that_does_not_fit_the_data,
+            augmentation_of_what_is_no_image,
+            output_folder_in_the_way,
+            output_folder_not_writable,
+            output_folder_holds_a_run,
+            disk_full,
+            port_in_use,
+            roster_of_another_size,
+            roster_malformed,
+            rank_beyond_the_topology,
+            topologies_that_cannot_be_made,
+            topology_that_is_not_what_its_hash_says,
+            pictures_that_cannot_be_drawn,
+            rankings_of_what_cannot_be_ranked,
+            topologies_that_cannot_be_analysed,
+            topologies_that_are_not_good_enough,
+            averages_that_swing_for_ever,
+            averages_that_run_away,
+            bad_usage,
+            help_and_version,
+        ]
+    )

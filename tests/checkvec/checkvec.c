@@ -1,13 +1,19 @@
-/* checkvec.c - every vector operation and every compressor, on every device found, against plain C or the CPU, to the bit; every layer, within
- * a tolerance (layers.c); and how fast they are.
+/* checkvec.c - every vector operation and every compressor, on every device found, against plain C
+ * or the CPU, to the bit; every layer, within a tolerance (layers.c); and how fast they are.
  *
- *   checkvec                  sizes 0, 1, odd, 2^20 + 3 (with STARLING_QUICK in the environment up to 4099); random, extreme, equal and zero elements; a line a check: "ok", "not ok" with what differs
- *   checkvec --bench [D]      GB/s of each operation on vectors of D elements (default 25 500 000) beside those of a copy; milliseconds of
- *                             each model's gradient. Bytes are those that must move: vectors and payload, the vector twice where a scale of all of it
- *                             goes before the codes. On a device, which is measured alone where there is one, payloads stay; "add" is a launch or
+ *   checkvec                  sizes 0, 1, odd, 2^20 + 3 (with STARLING_QUICK in the environment up
+ *                             to 4099); random, extreme, equal and zero elements; a line a check:
+ *                             "ok", "not ok" with what differs
+ *   checkvec --bench [D]      GB/s of each operation on vectors of D elements (default 25 500 000)
+ *                             beside those of a copy; milliseconds of
+ *                             each model's gradient. Bytes are those that must move: vectors and
+ *                               payload, the vector twice where a scale of all of it
+ *                             goes before the codes. On a device, which is measured alone where
+ *                               there is one, payloads stay; "add" is a launch or
  *                             more for each part, as agents do it
  *
- * Devices are the CPU and those of the plug-in (starling/device.h). No vector operation is allowed a tolerance: all backends must agree in every bit.
+ * Devices are the CPU and those of the plug-in (starling/device.h). No vector operation is allowed
+ * a tolerance: all backends must agree in every bit.
  */
 #include <float.h>
 #include <math.h>
@@ -19,8 +25,15 @@
 #include "layers.h"
 #include "starling/starling.h"
 
-enum { INPUTS = 11, DEVICES_MAX = 16, PART_BYTES = 8192, BENCH_PART_BYTES = 114688, DEVICE_PART_BYTES = 16 << 20 };
-static const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 1023, 1024, 1025, 4099, 66001, (1 << 20) + 3};
+enum {
+    INPUTS = 11,
+    DEVICES_MAX = 16,
+    PART_BYTES = 8192,
+    BENCH_PART_BYTES = 114688,
+    DEVICE_PART_BYTES = 16 << 20
+};
+static const size_t sizes[] = {0,  1,    2,    3,    7,    8,    9,     63,           64,
+                               65, 1000, 1023, 1024, 1025, 4099, 66001, (1 << 20) + 3};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 typedef enum input_kind { RANDOM, EXTREME, EQUAL, ZERO, INPUT_KINDS } input_kind;
@@ -43,9 +56,11 @@ static float *host_vector(size_t count) {
 
 enum { POOL = (1 << 20) + 1024 };
 
-/* EQUAL: few magnitudes, for ties. EXTREME stays so far from overflow that sums of squares fit a float. */
+/* EQUAL: few magnitudes, for ties. EXTREME stays so far from overflow that sums of squares fit a
+ * float. */
 static void fill_pool(input_kind kind, float *v) {
-    static const float extremes[] = {0.0f, -0.0f, FLT_MIN / 8, -FLT_MIN / 2, FLT_TRUE_MIN, -FLT_MIN, 1e15f, -3e15f, 1.0f, 0.5f};
+    static const float extremes[] = {0.0f,     -0.0f, FLT_MIN / 8, -FLT_MIN / 2, FLT_TRUE_MIN,
+                                     -FLT_MIN, 1e15f, -3e15f,      1.0f,         0.5f};
     sl_rng rng = sl_rng_open(11, 0, kind, SL_PURPOSE_INIT);
     for (size_t i = 0; i < POOL; i++) {
         uint32_t pick = sl_rng_below(&rng, 10);
@@ -83,14 +98,16 @@ static float *upload(const target *t, const float *host, size_t count) {
 }
 
 /* True if the device's vector has these bits; else says where it does not, behind "what". */
-static bool agrees(const target *t, const float *v, const float *expected, size_t count, const char *what) {
+static bool agrees(const target *t, const float *v, const float *expected, size_t count,
+                   const char *what) {
     float *got = host_vector(count);
     t->vec->copy_out(got, v, count * sizeof *got);
     size_t i = 0;
     while (i < count && memcmp(&got[i], &expected[i], sizeof *got) == 0)
         i++;
     if (i < count)
-        printf("# %s: %s: element %zu of %zu is %.9g (%a), not %.9g (%a)\n", t->label, what, i, count, got[i], got[i], expected[i], expected[i]);
+        printf("# %s: %s: element %zu of %zu is %.9g (%a), not %.9g (%a)\n", t->label, what, i,
+               count, got[i], got[i], expected[i], expected[i]);
     free(got);
     return i == count;
 }
@@ -109,7 +126,8 @@ static float times(float a, float b) {
 }
 
 static bool check_combine_of(const target *t, input_kind kind, size_t n, size_t k, bool in_place) {
-    static const float w[INPUTS] = {0.3f, 0.1f, 0.2f, -0.05f, 0.15f, 0.07f, 0.11f, 0.013f, 0.107f, -1.0f, 0.5f};
+    static const float w[INPUTS] = {0.3f,  0.1f,   0.2f,   -0.05f, 0.15f, 0.07f,
+                                    0.11f, 0.013f, 0.107f, -1.0f,  0.5f};
     float *in[INPUTS], *host[INPUTS], *expected = host_vector(n);
     for (uint32_t j = 0; j < k; j++) {
         host[j] = make_input(kind, j, n);
@@ -123,7 +141,8 @@ static bool check_combine_of(const target *t, input_kind kind, size_t n, size_t 
     float *out = in_place ? in[0] : need(t->vec->allocate(n));
     t->vec->combine(out, (const float *const *)in, w, k, n);
     char what[96];
-    snprintf(what, sizeof what, "combine of %zu%s, %s", k, in_place ? " in place" : "", input_names[kind]);
+    snprintf(what, sizeof what, "combine of %zu%s, %s", k, in_place ? " in place" : "",
+             input_names[kind]);
     bool good = agrees(t, out, expected, n, what);
     if (!in_place)
         t->vec->release(out);
@@ -138,7 +157,8 @@ static bool check_combine_of(const target *t, input_kind kind, size_t n, size_t 
 static bool check_combine(const target *t, input_kind kind, size_t n) {
     bool good = true;
     for (size_t k = 1; k <= INPUTS; k += n > 100000 ? 5 : 1)
-        good = check_combine_of(t, kind, n, k, false) && check_combine_of(t, kind, n, k, true) && good;
+        good =
+            check_combine_of(t, kind, n, k, false) && check_combine_of(t, kind, n, k, true) && good;
     return good;
 }
 
@@ -158,9 +178,12 @@ static bool check_shifted(const target *t, input_kind kind, size_t n) {
 
 /* From element `from` on. */
 static bool check_step_of(const target *t, input_kind kind, size_t n, size_t from, sl_sgd s) {
-    float *x = make_input(kind, 1, n), *decay = make_input(kind, 2, n), *g = make_input(kind, 3, n), *m = make_input(kind, 4, n);
-    float *dx = upload(t, x, n), *dd = upload(t, decay, n), *dg = upload(t, g, n), *dm = upload(t, m, n);
-    t->vec->sgd_step(dx + from, dd + from, dg + from, s.momentum > 0 ? dm + from : NULL, &s, n - from);
+    float *x = make_input(kind, 1, n), *decay = make_input(kind, 2, n), *g = make_input(kind, 3, n),
+          *m = make_input(kind, 4, n);
+    float *dx = upload(t, x, n), *dd = upload(t, decay, n), *dg = upload(t, g, n),
+          *dm = upload(t, m, n);
+    t->vec->sgd_step(dx + from, dd + from, dg + from, s.momentum > 0 ? dm + from : NULL, &s,
+                     n - from);
     for (size_t i = from; i < n; i++) {
         float d = g[i] + times(s.weight_decay, decay[i]);
         if (s.momentum > 0) {
@@ -179,10 +202,11 @@ static bool check_step_of(const target *t, input_kind kind, size_t n, size_t fro
 }
 
 static bool check_step(const target *t, input_kind kind, size_t n) {
-    static const sl_sgd settings[] = {{.learning_rate = 0.1f},
-                                      {.learning_rate = 0.1f, .weight_decay = 1e-2f},
-                                      {.learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f},
-                                      {.learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f, .nesterov = true}};
+    static const sl_sgd settings[] = {
+        {.learning_rate = 0.1f},
+        {.learning_rate = 0.1f, .weight_decay = 1e-2f},
+        {.learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f},
+        {.learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f, .nesterov = true}};
     bool good = true;
     for (int i = 0; i < 4; i++)
         for (size_t from = 0; from < 2 && from <= n; from++)
@@ -201,11 +225,13 @@ static bool check_fill(const target *t, input_kind kind, size_t n) {
     return good;
 }
 
-/* In double, 16 lanes a tile of 4096, added by halves, the tiles in 256 folds: the order is part of what is promised. */
+/* In double, 16 lanes a tile of 4096, added by halves, the tiles in 256 folds: the order is part of
+ * what is promised. */
 static double tile_sum(const float *x, const float *y, size_t from, size_t to) {
     volatile double lanes[16] = {0};
     for (size_t i = from; i < to; i++) {
-        volatile double difference = y != NULL ? (double)x[i] - y[i] : x[i], square = difference * difference;
+        volatile double difference = y != NULL ? (double)x[i] - y[i] : x[i],
+                        square = difference * difference;
         lanes[i % 16] += square;
     }
     for (int half = 8; half > 0; half /= 2)
@@ -224,13 +250,14 @@ static double sum_of_squares(const float *x, const float *y, size_t n) {
 }
 
 static bool check_sums(const target *t, input_kind kind, size_t n) {
-    float *x = make_input(kind, 1, n), *y = make_input(kind, 2, n), *dx = upload(t, x, n), *dy = upload(t, y, n);
+    float *x = make_input(kind, 1, n), *y = make_input(kind, 2, n), *dx = upload(t, x, n),
+          *dy = upload(t, y, n);
     double norm = t->vec->norm2_squared(dx, n), distance = t->vec->distance_squared(dx, dy, n);
     double norm_expected = sum_of_squares(x, NULL, n), distance_expected = sum_of_squares(x, y, n);
     bool good = norm == norm_expected && distance == distance_expected;
     if (!good)
-        printf("# %s: %zu %s elements: norm %a, not %a; distance %a, not %a\n", t->label, n, input_names[kind], norm, norm_expected, distance,
-               distance_expected);
+        printf("# %s: %zu %s elements: norm %a, not %a; distance %a, not %a\n", t->label, n,
+               input_names[kind], norm, norm_expected, distance, distance_expected);
     t->vec->release(dx);
     t->vec->release(dy);
     free(x);
@@ -251,8 +278,10 @@ static void check_operations(const target *t) {
     static const struct {
         const char *name;
         bool (*check)(const target *t, input_kind kind, size_t n);
-    } operations[] = {{"allocate", check_allocation}, {"fill", check_fill},          {"combine", check_combine},
-                      {"combine shifted", check_shifted}, {"sgd_step", check_step}, {"norm2_squared, distance_squared", check_sums}};
+    } operations[] = {
+        {"allocate", check_allocation}, {"fill", check_fill},
+        {"combine", check_combine},     {"combine shifted", check_shifted},
+        {"sgd_step", check_step},       {"norm2_squared, distance_squared", check_sums}};
     for (size_t o = 0; o < sizeof operations / sizeof *operations; o++) {
         bool good = true;
         for (int s = 0; s < sizes_checked; s++)
@@ -276,12 +305,15 @@ static const struct {
     {"top-k all", {.kind = SL_COMPRESSOR_TOP_K, .fraction = 1}},
     {"random-k 1 %", {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.01}},
     {"random-k 50 % scaled", {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.5, .scaled = true}},
-    {"random-k 80 % contractive", {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.8, .scaled = true, .contractive = true}},
+    {"random-k 80 % contractive",
+     {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.8, .scaled = true, .contractive = true}},
     {"random-k all", {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 1}},
     {"qsgd 7 whole", {.kind = SL_COMPRESSOR_QSGD, .levels = 7}},
-    {"qsgd 7 buckets of 512", {.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 512, .contractive = true}},
+    {"qsgd 7 buckets of 512",
+     {.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 512, .contractive = true}},
     {"qsgd 1 buckets of 5", {.kind = SL_COMPRESSOR_QSGD, .levels = 1, .bucket = 5}},
-    {"qsgd 127 max buckets of 3000", {.kind = SL_COMPRESSOR_QSGD, .levels = 127, .bucket = 3000, .norm = SL_NORM_MAX}},
+    {"qsgd 127 max buckets of 3000",
+     {.kind = SL_COMPRESSOR_QSGD, .levels = 127, .bucket = 3000, .norm = SL_NORM_MAX}},
     {"qsgd 32767 max whole", {.kind = SL_COMPRESSOR_QSGD, .levels = 32767, .norm = SL_NORM_MAX}},
     {"qsgd 500 buckets of 100", {.kind = SL_COMPRESSOR_QSGD, .levels = 500, .bucket = 100}},
     {"scaled-sign whole", {.kind = SL_COMPRESSOR_SCALED_SIGN}},
@@ -292,7 +324,8 @@ static const struct {
     {"terngrad buckets of 256", {.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 256}},
     {"natural", {.kind = SL_COMPRESSOR_NATURAL}},
     {"random-dropping 1 %", {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.01}},
-    {"random-dropping 60 % scaled", {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.6, .scaled = true}},
+    {"random-dropping 60 % scaled",
+     {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.6, .scaled = true}},
     {"threshold", {.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.3}},
 };
 enum { COMPRESSORS = sizeof compressors / sizeof *compressors };
@@ -307,16 +340,20 @@ typedef struct side {
 } side;
 
 static size_t stride_of(const sl_codec *codec) {
-    return (sl_codec_part_bytes_max(codec) + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    return (sl_codec_part_bytes_max(codec) + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT *
+           SL_VEC_ALIGNMENT;
 }
 
-static side open_side(const target *t, const sl_codec *codec, const float *v, const float *other, size_t n) {
-    side s = {.t = *t, .v = upload(t, v, n), .other = upload(t, other, n), .acc = upload(t, other, n)};
+static side open_side(const target *t, const sl_codec *codec, const float *v, const float *other,
+                      size_t n) {
+    side s = {
+        .t = *t, .v = upload(t, v, n), .other = upload(t, other, n), .acc = upload(t, other, n)};
     size_t stride = stride_of(codec);
     s.host = need(t->vec->allocate_host(stride * sl_codec_parts(codec)));
     s.arrived = need(t->vec->allocate(stride / sizeof(float)));
     sl_error error;
-    if (sl_encoder_open(&s.encoder, codec, t->vec, &error) != 0 || sl_decoder_open(&s.decoder, codec, t->vec, &error) != 0)
+    if (sl_encoder_open(&s.encoder, codec, t->vec, &error) != 0 ||
+        sl_decoder_open(&s.decoder, codec, t->vec, &error) != 0)
         need(NULL);
     sl_encoder_stage(s.encoder, s.host);
     return s;
@@ -333,13 +370,16 @@ static void close_side(side *s) {
 
 static void read_difference(void *context, size_t from, size_t count, float *out) {
     const side *s = context;
-    s->t.vec->combine(out, (const float *const[]){s->v + from, s->other + from}, (const float[]){1, -1}, 2, count);
+    s->t.vec->combine(out, (const float *const[]){s->v + from, s->other + from},
+                      (const float[]){1, -1}, 2, count);
 }
 
 /* acc += weight * part, from bytes on the host. */
-static void add_part(side *s, const sl_message *message, uint32_t part, sl_payload payload, float weight) {
+static void add_part(side *s, const sl_message *message, uint32_t part, sl_payload payload,
+                     float weight) {
     s->t.vec->copy_in(s->arrived, payload.data, payload.bytes);
-    sl_decoder_add(s->decoder, message, part, (sl_payload){s->arrived, payload.bytes}, weight, s->acc);
+    sl_decoder_add(s->decoder, message, part, (sl_payload){s->arrived, payload.bytes}, weight,
+                   s->acc);
 }
 
 static bool same_bytes(const char *label, uint32_t part, sl_payload got, sl_payload expected) {
@@ -350,7 +390,8 @@ static bool same_bytes(const char *label, uint32_t part, sl_payload got, sl_payl
     const uint8_t *a = got.data, *b = expected.data;
     for (size_t i = 0; i < got.bytes; i++)
         if (a[i] != b[i]) {
-            printf("# %s: byte %zu of %zu of part %u is %02x, not %02x\n", label, i, got.bytes, part, a[i], b[i]);
+            printf("# %s: byte %zu of %zu of part %u is %02x, not %02x\n", label, i, got.bytes,
+                   part, a[i], b[i]);
             return false;
         }
     return true;
@@ -363,45 +404,57 @@ typedef struct encoding {
 } encoding;
 
 static void begin_message(side *s, encoding *e, bool read, uint64_t exchange) {
-    *e = (encoding){.message = {.seed = 77, .exchange = exchange, .sender = 3, .stage = 1},
-                    .source = {.vector = read ? NULL : s->v, .read = read_difference, .context = s}};
+    *e =
+        (encoding){.message = {.seed = 77, .exchange = exchange, .sender = 3, .stage = 1},
+                   .source = {.vector = read ? NULL : s->v, .read = read_difference, .context = s}};
     e->result = sl_encoder_begin(s->encoder, &e->message, &e->source);
 }
 
 static sl_payload next_part(side *s, encoding *e, const sl_codec *codec, uint32_t part) {
     sl_payload out = {0};
     if (e->result == 0)
-        e->result = sl_encoder_part(s->encoder, part, &e->source, (char *)s->host + part * stride_of(codec), &out);
+        e->result = sl_encoder_part(s->encoder, part, &e->source,
+                                    (char *)s->host + part * stride_of(codec), &out);
     return out;
 }
 
-/* Both may refuse what cannot be sent, at different parts: a device has seen the whole vector before its first. */
-static bool compare_message(side *cpu, side *device, const sl_codec *codec, bool read, uint64_t exchange) {
+/* Both may refuse what cannot be sent, at different parts: a device has seen the whole vector
+ * before its first. */
+static bool compare_message(side *cpu, side *device, const sl_codec *codec, bool read,
+                            uint64_t exchange) {
     encoding on_cpu, on_device;
     bool good = true;
     begin_message(cpu, &on_cpu, read, exchange);
     begin_message(device, &on_device, read, exchange);
     for (uint32_t part = 0; part < sl_codec_parts(codec) && good; part++) {
-        sl_payload expected = next_part(cpu, &on_cpu, codec, part), got = next_part(device, &on_device, codec, part);
+        sl_payload expected = next_part(cpu, &on_cpu, codec, part),
+                   got = next_part(device, &on_device, codec, part);
         if (on_cpu.result != 0 || on_device.result != 0)
             continue;
-        good = same_bytes(device->t.label, part, got, expected) && sl_decoder_check(device->decoder, &on_device.message, part, got) == 0;
+        good = same_bytes(device->t.label, part, got, expected) &&
+               sl_decoder_check(device->decoder, &on_device.message, part, got) == 0;
         add_part(cpu, &on_cpu.message, part, expected, 0.37f);
         add_part(device, &on_device.message, part, got, 0.37f);
-        sl_decoder_add(cpu->decoder, &on_cpu.message, part, sl_encoder_local(cpu->encoder), -1.0f, cpu->acc);
-        sl_decoder_add(device->decoder, &on_device.message, part, sl_encoder_local(device->encoder), -1.0f, device->acc);
+        sl_decoder_add(cpu->decoder, &on_cpu.message, part, sl_encoder_local(cpu->encoder), -1.0f,
+                       cpu->acc);
+        sl_decoder_add(device->decoder, &on_device.message, part, sl_encoder_local(device->encoder),
+                       -1.0f, device->acc);
     }
     if (on_cpu.result != on_device.result)
-        printf("# %s: encoding ends with %d, not %d\n", device->t.label, on_device.result, on_cpu.result);
+        printf("# %s: encoding ends with %d, not %d\n", device->t.label, on_device.result,
+               on_cpu.result);
     return good && on_cpu.result == on_device.result;
 }
 
-static bool check_message(const target *t, const sl_codec *codec, const float *v, const float *other, size_t n, bool sendable) {
+static bool check_message(const target *t, const sl_codec *codec, const float *v,
+                          const float *other, size_t n, bool sendable) {
     const target host = {sl_vec_cpu(), "cpu"};
     side cpu = open_side(&host, codec, v, other, n), device = open_side(t, codec, v, other, n);
-    bool good = compare_message(&cpu, &device, codec, false, 5) && compare_message(&cpu, &device, codec, true, 6);
+    bool good = compare_message(&cpu, &device, codec, false, 5) &&
+                compare_message(&cpu, &device, codec, true, 6);
     if (sendable)
-        good = good && agrees(t, device.acc, cpu.acc, n, "decoding") && agrees(t, device.v, v, n, "the encoded vector");
+        good = good && agrees(t, device.acc, cpu.acc, n, "decoding") &&
+               agrees(t, device.v, v, n, "the encoded vector");
     close_side(&cpu);
     close_side(&device);
     return good;
@@ -412,8 +465,9 @@ static bool check_compressor(const target *t, int c, input_kind kind, size_t n, 
     sl_codec *codec;
     sl_error error;
     bool split = n > 10 && n % 2 == 1 && c % 2 == 1;
-    int result = split ? sl_codec_open_split(&codec, &compressors[c].config, ends, 3, part_bytes, &error)
-                       : sl_codec_open(&codec, &compressors[c].config, n, part_bytes, &error);
+    int result =
+        split ? sl_codec_open_split(&codec, &compressors[c].config, ends, 3, part_bytes, &error)
+              : sl_codec_open(&codec, &compressors[c].config, n, part_bytes, &error);
     if (result != 0)
         return true; /* not possible at this length */
     float *v = make_input(kind, 1, n), *other = make_input(RANDOM, 2, n);
@@ -423,8 +477,8 @@ static bool check_compressor(const target *t, int c, input_kind kind, size_t n, 
         good = check_message(t, codec, v, other, n, false) && good;
     }
     if (!good)
-        printf("# %s: %s, %zu elements (%s), parts of %zu bytes%s\n", t->label, compressors[c].name, n, input_names[kind], part_bytes,
-               split ? ", three tensors" : "");
+        printf("# %s: %s, %zu elements (%s), parts of %zu bytes%s\n", t->label, compressors[c].name,
+               n, input_names[kind], part_bytes, split ? ", three tensors" : "");
     sl_codec_close(&codec);
     free(v);
     free(other);
@@ -436,7 +490,9 @@ static void check_compressors(const target *t) {
         bool good = true;
         for (int s = 1; s < sizes_checked; s++)
             for (input_kind kind = 0; kind < (sizes[s] > 100000 ? EXTREME : INPUT_KINDS); kind++)
-                good = check_compressor(t, c, kind, sizes[s], sizes[s] > 100000 ? BENCH_PART_BYTES : PART_BYTES) && good;
+                good = check_compressor(t, c, kind, sizes[s],
+                                        sizes[s] > 100000 ? BENCH_PART_BYTES : PART_BYTES) &&
+                       good;
         tell(t, compressors[c].name, good);
     }
 }
@@ -476,11 +532,13 @@ static void bench_copy(bench *b) {
 }
 
 static void bench_combine(bench *b) {
-    b->t.vec->combine(b->v[0], (const float *const[]){b->v[0], b->v[1], b->v[2]}, (const float[]){0.3f, 0.3f, 0.4f}, 3, b->n);
+    b->t.vec->combine(b->v[0], (const float *const[]){b->v[0], b->v[1], b->v[2]},
+                      (const float[]){0.3f, 0.3f, 0.4f}, 3, b->n);
 }
 
 static void bench_step(bench *b) {
-    b->t.vec->sgd_step(b->v[0], b->v[0], b->v[1], b->v[2], &(sl_sgd){.learning_rate = 1e-6f, .momentum = 0.9f}, b->n);
+    b->t.vec->sgd_step(b->v[0], b->v[0], b->v[1], b->v[2],
+                       &(sl_sgd){.learning_rate = 1e-6f, .momentum = 0.9f}, b->n);
 }
 
 static const sl_message bench_message = {.seed = 1, .exchange = 1};
@@ -490,7 +548,8 @@ static void bench_encode(bench *b) {
     const sl_source source = {.vector = b->v[1]};
     sl_encoder_begin(b->side.encoder, &bench_message, &source);
     for (uint32_t part = 0; b->t.vec->on_host && part < sl_codec_parts(b->codec); part++)
-        sl_encoder_part(b->side.encoder, part, &source, (char *)b->side.host + part * stride_of(b->codec), &b->parts[part]);
+        sl_encoder_part(b->side.encoder, part, &source,
+                        (char *)b->side.host + part * stride_of(b->codec), &b->parts[part]);
 }
 
 static void find_parts(bench *b) {
@@ -519,21 +578,25 @@ static double seconds_of(bench *b, void (*run)(bench *)) {
     return best;
 }
 
-static void print_speed(const bench *b, const char *name, double bytes, double seconds, double copy_rate) {
-    printf("%-10s %-32s %10zu %10.1f us %9.1f GB/s %6.1f %% of a copy\n", b->t.label, name, b->n, 1e6 * seconds, 1e-9 * bytes / seconds,
-           100 * bytes / seconds / copy_rate);
+static void print_speed(const bench *b, const char *name, double bytes, double seconds,
+                        double copy_rate) {
+    printf("%-10s %-32s %10zu %10.1f us %9.1f GB/s %6.1f %% of a copy\n", b->t.label, name, b->n,
+           1e6 * seconds, 1e-9 * bytes / seconds, 100 * bytes / seconds / copy_rate);
     fflush(stdout);
 }
 
 /* Of the vector's elements, those that a message changes. */
 static double share_of(const sl_compressor_config *c) {
-    return c->kind == SL_COMPRESSOR_TOP_K || c->kind == SL_COMPRESSOR_RANDOM_K ? c->fraction : c->kind == SL_COMPRESSOR_RANDOM_DROPPING ? c->probability : 1;
+    return c->kind == SL_COMPRESSOR_TOP_K || c->kind == SL_COMPRESSOR_RANDOM_K ? c->fraction
+           : c->kind == SL_COMPRESSOR_RANDOM_DROPPING                          ? c->probability
+                                                                               : 1;
 }
 
-/* How often an encoder reads what it looks at: a scale of the whole vector goes before the codes. */
+/* How often an encoder reads what it looks at: a scale of the whole vector goes before the codes.
+ */
 static int reads_of(const sl_compressor_config *c) {
-    const bool is_scaled = c->kind == SL_COMPRESSOR_QSGD || c->kind == SL_COMPRESSOR_SCALED_SIGN || c->kind == SL_COMPRESSOR_ONE_BIT ||
-                           c->kind == SL_COMPRESSOR_TERNGRAD;
+    const bool is_scaled = c->kind == SL_COMPRESSOR_QSGD || c->kind == SL_COMPRESSOR_SCALED_SIGN ||
+                           c->kind == SL_COMPRESSOR_ONE_BIT || c->kind == SL_COMPRESSOR_TERNGRAD;
     return is_scaled && c->bucket == 0 ? 2 : 1;
 }
 
@@ -541,8 +604,13 @@ static void open_bench(bench *b, const sl_codec *codec) {
     sl_error error;
     b->codec = codec;
     b->parts = need(calloc(sl_codec_parts(codec), sizeof *b->parts));
-    b->side = (side){.t = b->t, .host = b->t.vec->on_host ? need(b->t.vec->allocate_host(stride_of(codec) * sl_codec_parts(codec))) : NULL};
-    if (sl_encoder_open(&b->side.encoder, codec, b->t.vec, &error) != 0 || sl_decoder_open(&b->side.decoder, codec, b->t.vec, &error) != 0)
+    b->side =
+        (side){.t = b->t,
+               .host = b->t.vec->on_host
+                           ? need(b->t.vec->allocate_host(stride_of(codec) * sl_codec_parts(codec)))
+                           : NULL};
+    if (sl_encoder_open(&b->side.encoder, codec, b->t.vec, &error) != 0 ||
+        sl_decoder_open(&b->side.decoder, codec, b->t.vec, &error) != 0)
         need(NULL);
 }
 
@@ -559,14 +627,17 @@ static void bench_compressor(bench *b, int c, double copy_rate) {
     sl_codec *codec;
     sl_error error;
     char name[64];
-    if (sl_codec_open(&codec, config, b->n, b->t.vec->on_host ? BENCH_PART_BYTES : DEVICE_PART_BYTES, &error) != 0)
+    if (sl_codec_open(&codec, config, b->n,
+                      b->t.vec->on_host ? BENCH_PART_BYTES : DEVICE_PART_BYTES, &error) != 0)
         return;
     open_bench(b, codec);
     snprintf(name, sizeof name, "encode %s", compressors[c].name);
-    print_speed(b, name, reads_of(config) * bytes + payload, seconds_of(b, bench_encode), copy_rate);
+    print_speed(b, name, reads_of(config) * bytes + payload, seconds_of(b, bench_encode),
+                copy_rate);
     find_parts(b);
     snprintf(name, sizeof name, "add %s", compressors[c].name);
-    print_speed(b, name, 2 * bytes * share_of(config) + payload, seconds_of(b, bench_decode), copy_rate);
+    print_speed(b, name, 2 * bytes * share_of(config) + payload, seconds_of(b, bench_decode),
+                copy_rate);
     close_bench(b);
     sl_codec_close(&codec);
 }

@@ -1,7 +1,8 @@
-/* layers.c - each kind of layer on a device against the plain C one on the CPU: forward, backward, adding and overwriting.
+/* layers.c - each kind of layer on a device against the plain C one on the CPU: forward, backward,
+ * adding and overwriting.
  *
- * Both are given the same numbers. Results may differ by `tolerance` times the largest number of the tensor: sums run in another order, and
- * exponentials are others.
+ * Both are given the same numbers. Results may differ by `tolerance` times the largest number of
+ * the tensor: sums run in another order, and exponentials are others.
  */
 #include "layers.h"
 
@@ -15,11 +16,21 @@
 #include "learner/network.h"
 #include "starling/rng.h"
 
-#define CONV(k, w, s, p, b, r) {.kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p, .bias = b, .relu = r}
-#define POOL(kind_, w, s) {.kind = kind_, .window = w, .stride = s}
-#define DENSE(k, e, r) {.kind = SL_LAYER_DENSE, .each = e, .relu = r, .out = {.channels = k}}
-#define NORM(r) {.kind = SL_LAYER_BATCH_NORM, .relu = r}
-#define EMBED(s, k, p) {.kind = SL_LAYER_EMBEDDING, .symbols = s, .out = {.channels = k}, .bias = p}
+#define CONV(k, w, s, p, b, r)                                                                     \
+    {                                                                                              \
+        .kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p,   \
+        .bias = b, .relu = r                                                                       \
+    }
+#define POOL(kind_, w, s)                                                                          \
+    { .kind = kind_, .window = w, .stride = s }
+#define DENSE(k, e, r)                                                                             \
+    {                                                                                              \
+        .kind = SL_LAYER_DENSE, .each = e, .relu = r, .out = {.channels = k }                      \
+    }
+#define NORM(r)                                                                                    \
+    { .kind = SL_LAYER_BATCH_NORM, .relu = r }
+#define EMBED(s, k, p)                                                                             \
+    { .kind = SL_LAYER_EMBEDDING, .symbols = s, .out = {.channels = k}, .bias = p }
 
 static const struct {
     const char *name;
@@ -31,12 +42,24 @@ static const struct {
 } cases[] = {
     {"dense", DENSE(10, false, true), {3, 5, 7}, {0}, 33, 1e15f, 2e-6},
     {"dense, one row, one output", DENSE(1, false, false), {1, 1, 1}, {0}, 1, 1e15f, 2e-6},
-    {"dense at each position, shortcut", DENSE(12, true, true), {1, 67, 5}, {1, 67, 12}, 3, 1e15f, 2e-6},
+    {"dense at each position, shortcut",
+     DENSE(12, true, true),
+     {1, 67, 5},
+     {1, 67, 12},
+     3,
+     1e15f,
+     2e-6},
     {"dense, 5000 positions", DENSE(3, true, false), {1, 5000, 2}, {0}, 1, 1e15f, 5e-6},
     {"conv2d 5x5", CONV(6, 5, 1, 2, true, true), {28, 28, 1}, {0}, 3, 1e15f, 5e-6},
     {"conv2d 3x3, odd sides", CONV(21, 3, 1, 1, false, false), {7, 9, 10}, {0}, 3, 1e15f, 5e-6},
     {"conv2d 3x3, stride 2", CONV(8, 3, 2, 1, true, true), {8, 7, 4}, {0}, 5, 1e15f, 5e-6},
-    {"conv2d 2x2, stride 3, no padding", CONV(5, 2, 3, 0, true, false), {9, 11, 3}, {0}, 2, 1e15f, 5e-6},
+    {"conv2d 2x2, stride 3, no padding",
+     CONV(5, 2, 3, 0, true, false),
+     {9, 11, 3},
+     {0},
+     2,
+     1e15f,
+     5e-6},
     {"conv2d 1x1, one row", CONV(17, 1, 1, 0, false, true), {5, 4, 6}, {0}, 1, 1e15f, 5e-6},
     {"conv2d in pieces", CONV(4, 5, 1, 2, true, true), {70, 64, 32}, {0}, 5, 0, 2e-5},
     {"batch norm", NORM(true), {5, 6, 19}, {0}, 4, 1e4f, 1e-5},
@@ -46,17 +69,47 @@ static const struct {
     {"max pool 2x2", POOL(SL_LAYER_MAX_POOL, 2, 2), {8, 9, 5}, {0}, 3, 1e15f, 1e-6},
     {"max pool 3x3, overlapping", POOL(SL_LAYER_MAX_POOL, 3, 1), {6, 7, 11}, {0}, 2, 1e15f, 1e-6},
     {"max pool 2x2, stride 3", POOL(SL_LAYER_MAX_POOL, 2, 3), {9, 8, 3}, {0}, 1, 1e15f, 1e-6},
-    {"average pool 3x3, stride 2", POOL(SL_LAYER_AVERAGE_POOL, 3, 2), {8, 9, 5}, {0}, 3, 1e15f, 2e-6},
+    {"average pool 3x3, stride 2",
+     POOL(SL_LAYER_AVERAGE_POOL, 3, 2),
+     {8, 9, 5},
+     {0},
+     3,
+     1e15f,
+     2e-6},
     {"average pool of all", POOL(SL_LAYER_AVERAGE_POOL, 0, 0), {8, 8, 64}, {0}, 2, 1e15f, 2e-6},
     {"embedding", EMBED(65, 8, false), {1, 80, 1}, {0}, 9, 1e15f, 2e-6},
     {"embedding of positions", EMBED(5, 9, true), {1, 7, 1}, {0}, 1, 1e15f, 2e-6},
     {"lstm", {.kind = SL_LAYER_LSTM, .out = {.channels = 13}}, {1, 9, 3}, {0}, 5, 30, 2e-5},
-    {"lstm of one step, one row", {.kind = SL_LAYER_LSTM, .out = {.channels = 5}}, {1, 1, 4}, {0}, 1, 30, 2e-5},
+    {"lstm of one step, one row",
+     {.kind = SL_LAYER_LSTM, .out = {.channels = 5}},
+     {1, 1, 4},
+     {0},
+     1,
+     30,
+     2e-5},
     {"layer norm", {.kind = SL_LAYER_LAYER_NORM}, {1, 37, 11}, {0}, 7, 1e4f, 1e-5},
-    {"layer norm, 3 channels, one row", {.kind = SL_LAYER_LAYER_NORM}, {1, 1, 3}, {0}, 1, 1e4f, 2e-4}, /* little is left of d */
+    {"layer norm, 3 channels, one row",
+     {.kind = SL_LAYER_LAYER_NORM},
+     {1, 1, 3},
+     {0},
+     1,
+     1e4f,
+     2e-4}, /* little is left of d */
     {"attention", {.kind = SL_LAYER_ATTENTION, .heads = 3}, {1, 17, 36}, {0}, 5, 2, 1e-5},
-    {"attention, one position", {.kind = SL_LAYER_ATTENTION, .heads = 1}, {1, 1, 6}, {0}, 1, 2, 1e-5},
-    {"attention in pieces", {.kind = SL_LAYER_ATTENTION, .heads = 8}, {1, 520, 48}, {0}, 5, 0, 1e-5},
+    {"attention, one position",
+     {.kind = SL_LAYER_ATTENTION, .heads = 1},
+     {1, 1, 6},
+     {0},
+     1,
+     2,
+     1e-5},
+    {"attention in pieces",
+     {.kind = SL_LAYER_ATTENTION, .heads = 8},
+     {1, 520, 48},
+     {0},
+     5,
+     0,
+     1e-5},
     {"gelu", {.kind = SL_LAYER_GELU}, {1, 3, 7}, {0}, 5, 1e4f, 1e-6},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -69,7 +122,8 @@ static void draw_numbers(float *v, size_t count, draw kind, float largest, uint3
     const float extremes[] = {0.0f, -0.0f, 1e-41f, -1e-38f, largest, -largest, 1.0f, -0.5f};
     sl_rng rng = sl_rng_open(5, stream, kind, SL_PURPOSE_INIT);
     for (size_t i = 0; i < count; i++)
-        v[i] = kind == EXTREME && sl_rng_below(&rng, 2) ? extremes[sl_rng_below(&rng, 8)] : (float)sl_rng_normal(&rng);
+        v[i] = kind == EXTREME && sl_rng_below(&rng, 2) ? extremes[sl_rng_below(&rng, 8)]
+                                                        : (float)sl_rng_normal(&rng);
 }
 
 static void *need(void *memory) {
@@ -100,7 +154,8 @@ static void fetch(const sl_vec_ops *vec, const tensor *t) {
 /* ---- one layer on one device ---- */
 
 enum { W, IN, SHORTCUT, OUT, SAVED, KEPT, SCRATCH, G, D_OUT, D_IN, D_SHORTCUT, TENSORS };
-static const char *const tensor_names[] = {"w", "in", "shortcut", "out", "saved", "kept", "scratch", "g", "d_out", "d_in", "d_shortcut"};
+static const char *const tensor_names[] = {"w",       "in", "shortcut", "out",  "saved",     "kept",
+                                           "scratch", "g",  "d_out",    "d_in", "d_shortcut"};
 
 typedef struct side {
     const sl_vec_ops *vec;
@@ -122,9 +177,12 @@ static sl_layer layer_of(int c) {
 static side open_side(const sl_vec_ops *vec, const sl_layer_backend *backend, int c) {
     side s = {.vec = vec, .layer = layer_of(c), .ops = backend->kinds[cases[c].layer.kind]};
     const sl_layer_memory m = s.ops->memory(&s.layer, cases[c].rows);
-    const size_t in = cases[c].rows * sl_shape_size(s.layer.in), out = cases[c].rows * sl_shape_size(s.layer.out);
+    const size_t in = cases[c].rows * sl_shape_size(s.layer.in),
+                 out = cases[c].rows * sl_shape_size(s.layer.out);
     const size_t shortcut = cases[c].rows * sl_shape_size(cases[c].shortcut);
-    const size_t counts[TENSORS] = {s.layer.count, in, shortcut, out, m.saved, 2 * m.kept, m.scratch, s.layer.count, out, in, shortcut};
+    const size_t counts[TENSORS] = {s.layer.count, in,         shortcut,  out,
+                                    m.saved,       2 * m.kept, m.scratch, s.layer.count,
+                                    out,           in,         shortcut};
     for (int i = 0; i < TENSORS; i++)
         s.t[i] = open_tensor(vec, counts[i]);
     return s;
@@ -141,8 +199,10 @@ static void fill_side(side *s, int c, draw kind) {
     static const int drawn[] = {W, IN, SHORTCUT, G, D_OUT, D_IN, D_SHORTCUT};
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
         tensor *t = &s->t[drawn[i]];
-        draw_numbers(t->host, t->count, drawn[i] == IN || drawn[i] == D_OUT ? kind : RANDOM, cases[c].largest, (uint32_t)drawn[i]);
-        for (size_t e = 0; e < t->count && drawn[i] == IN && s->layer.kind == SL_LAYER_EMBEDDING; e++)
+        draw_numbers(t->host, t->count, drawn[i] == IN || drawn[i] == D_OUT ? kind : RANDOM,
+                     cases[c].largest, (uint32_t)drawn[i]);
+        for (size_t e = 0; e < t->count && drawn[i] == IN && s->layer.kind == SL_LAYER_EMBEDDING;
+             e++)
             t->host[e] = (float)(e * 7 % 19 % s->layer.symbols);
         send(s->vec, t);
     }
@@ -151,16 +211,29 @@ static void fill_side(side *s, int c, draw kind) {
 
 static sl_layer_call call_of(const side *s, int c, sl_pass pass, bool add) {
     const bool detours = cases[c].shortcut.channels > 0;
-    return (sl_layer_call){.layer = &s->layer, .pass = pass, .rows = cases[c].rows, .w = s->t[W].there, .in = s->t[IN].there,
-                           .shortcut = detours ? s->t[SHORTCUT].there : NULL, .shortcut_shape = cases[c].shortcut, .out = s->t[OUT].there,
-                           .saved = s->t[SAVED].there, .kept = (double *)(void *)s->t[KEPT].there, .scratch = s->t[SCRATCH].there, .g = s->t[G].there,
-                           .d_out = s->t[D_OUT].there, .d_in = s->t[D_IN].there, .d_shortcut = detours ? s->t[D_SHORTCUT].there : NULL,
-                           .add_in = add, .add_shortcut = add};
+    return (sl_layer_call){.layer = &s->layer,
+                           .pass = pass,
+                           .rows = cases[c].rows,
+                           .w = s->t[W].there,
+                           .in = s->t[IN].there,
+                           .shortcut = detours ? s->t[SHORTCUT].there : NULL,
+                           .shortcut_shape = cases[c].shortcut,
+                           .out = s->t[OUT].there,
+                           .saved = s->t[SAVED].there,
+                           .kept = (double *)(void *)s->t[KEPT].there,
+                           .scratch = s->t[SCRATCH].there,
+                           .g = s->t[G].there,
+                           .d_out = s->t[D_OUT].there,
+                           .d_in = s->t[D_IN].there,
+                           .d_shortcut = detours ? s->t[D_SHORTCUT].there : NULL,
+                           .add_in = add,
+                           .add_shortcut = add};
 }
 
 /* ---- both ---- */
 
-static bool agrees(const char *label, int c, const side *got, const side *expected, int which, const char *when) {
+static bool agrees(const char *label, int c, const side *got, const side *expected, int which,
+                   const char *when) {
     const tensor *a = &got->t[which], *b = &expected->t[which];
     float largest = 0;
     fetch(got->vec, a);
@@ -169,8 +242,10 @@ static bool agrees(const char *label, int c, const side *got, const side *expect
         largest = fmaxf(largest, fabsf(b->host[i]));
     for (size_t i = 0; i < a->count; i++)
         if (!(fabs((double)a->host[i] - b->host[i]) <= cases[c].tolerance * largest)) {
-            printf("# %s: %s, %s: %s[%zu] of %zu is %.9g, not %.9g (the largest is %.9g, tolerance %g)\n", label, cases[c].name, when, tensor_names[which],
-                   i, a->count, a->host[i], b->host[i], largest, cases[c].tolerance);
+            printf("# %s: %s, %s: %s[%zu] of %zu is %.9g, not %.9g (the largest is %.9g, tolerance "
+                   "%g)\n",
+                   label, cases[c].name, when, tensor_names[which], i, a->count, a->host[i],
+                   b->host[i], largest, cases[c].tolerance);
             return false;
         }
     return true;
@@ -179,7 +254,8 @@ static bool agrees(const char *label, int c, const side *got, const side *expect
 static bool check_training(const char *label, int c, side *device, side *cpu, draw kind, bool add) {
     side *both[] = {device, cpu};
     char when[64];
-    snprintf(when, sizeof when, "%s numbers, %s", kind == RANDOM ? "random" : "extreme", add ? "adding" : "overwriting");
+    snprintf(when, sizeof when, "%s numbers, %s", kind == RANDOM ? "random" : "extreme",
+             add ? "adding" : "overwriting");
     for (int i = 0; i < 2; i++) {
         fill_side(both[i], c, kind);
         sl_layer_call call = call_of(both[i], c, SL_PASS_TRAIN, add);
@@ -190,7 +266,8 @@ static bool check_training(const char *label, int c, side *device, side *cpu, dr
         sl_layer_call call = call_of(both[i], c, SL_PASS_TRAIN, add);
         both[i]->ops->backward(&call);
     }
-    return agrees(label, c, device, cpu, G, when) && agrees(label, c, device, cpu, D_IN, when) && agrees(label, c, device, cpu, D_SHORTCUT, when) && good;
+    return agrees(label, c, device, cpu, G, when) && agrees(label, c, device, cpu, D_IN, when) &&
+           agrees(label, c, device, cpu, D_SHORTCUT, when) && good;
 }
 
 /* Statistics of two batches, then an evaluation with them. */
@@ -212,7 +289,8 @@ static bool check_evaluation(const char *label, int c, side *device, side *cpu) 
 }
 
 static bool check_case(const sl_vec_ops *vec, const char *label, int c) {
-    side device = open_side(vec, vec->layers, c), cpu = open_side(sl_vec_cpu(), sl_layer_backend_plain(), c);
+    side device = open_side(vec, vec->layers, c),
+         cpu = open_side(sl_vec_cpu(), sl_layer_backend_plain(), c);
     bool good = true;
     for (draw kind = RANDOM; kind < (cases[c].largest > 0 ? DRAWS : EXTREME); kind++)
         for (int add = 0; add < 2; add++)
@@ -226,13 +304,21 @@ static bool check_case(const sl_vec_ops *vec, const char *label, int c) {
 
 /* ---- the loss ---- */
 
-static void find_loss(const sl_vec_ops *vec, const sl_layer_backend *backend, tensor *z, const uint16_t *labels, uint32_t rows, bool gradient, double result[2]) {
+static void find_loss(const sl_vec_ops *vec, const sl_layer_backend *backend, tensor *z,
+                      const uint16_t *labels, uint32_t rows, bool gradient, double result[2]) {
     const uint32_t classes = (uint32_t)(z->count / rows);
-    float *labels_there = need(vec->allocate(rows / 2 + 1)), *scratch = need(vec->allocate(backend->loss_scratch(rows) + 1)), *found = need(vec->allocate(4));
+    float *labels_there = need(vec->allocate(rows / 2 + 1)),
+          *scratch = need(vec->allocate(backend->loss_scratch(rows) + 1)),
+          *found = need(vec->allocate(4));
     send(vec, z);
     vec->copy_in(labels_there, labels, rows * sizeof *labels);
-    backend->loss(&(sl_loss_call){.z = z->there, .labels = (uint16_t *)(void *)labels_there, .rows = rows, .classes = classes, .gradient = gradient,
-                                  .result = (double *)(void *)found, .scratch = scratch});
+    backend->loss(&(sl_loss_call){.z = z->there,
+                                  .labels = (uint16_t *)(void *)labels_there,
+                                  .rows = rows,
+                                  .classes = classes,
+                                  .gradient = gradient,
+                                  .result = (double *)(void *)found,
+                                  .scratch = scratch});
     vec->copy_out(result, found, 2 * sizeof *result);
     fetch(vec, z);
     vec->release(labels_there);
@@ -240,8 +326,10 @@ static void find_loss(const sl_vec_ops *vec, const sl_layer_backend *backend, te
     vec->release(found);
 }
 
-static bool check_loss_of(const sl_vec_ops *vec, const char *label, uint32_t rows, uint32_t classes, draw kind) {
-    tensor there = open_tensor(vec, (size_t)rows * classes), here = open_tensor(sl_vec_cpu(), (size_t)rows * classes);
+static bool check_loss_of(const sl_vec_ops *vec, const char *label, uint32_t rows, uint32_t classes,
+                          draw kind) {
+    tensor there = open_tensor(vec, (size_t)rows * classes),
+           here = open_tensor(sl_vec_cpu(), (size_t)rows * classes);
     uint16_t *labels = need(malloc(rows * sizeof *labels));
     double got[2], expected[2];
     bool good = true;
@@ -252,13 +340,16 @@ static bool check_loss_of(const sl_vec_ops *vec, const char *label, uint32_t row
         draw_numbers(here.host, here.count, kind, 1e30f, 3);
         find_loss(vec, vec->layers, &there, labels, rows, gradient, got);
         find_loss(sl_vec_cpu(), sl_layer_backend_plain(), &here, labels, rows, gradient, expected);
-        good = good && fabs(got[0] - expected[0]) <= 1e-6 * fabs(expected[0]) && got[1] == expected[1];
+        good =
+            good && fabs(got[0] - expected[0]) <= 1e-6 * fabs(expected[0]) && got[1] == expected[1];
         for (size_t i = 0; i < here.count && gradient; i++)
             good = good && fabs((double)there.host[i] - here.host[i]) <= 1e-6 / rows;
     }
     if (!good)
-        printf("# %s: %u rows, %u classes, %s: loss %.17g, correct %g; not %.17g and %g; or their gradients\n", label, rows, classes,
-               kind == RANDOM ? "random" : "extreme", got[0], got[1], expected[0], expected[1]);
+        printf("# %s: %u rows, %u classes, %s: loss %.17g, correct %g; not %.17g and %g; or their "
+               "gradients\n",
+               label, rows, classes, kind == RANDOM ? "random" : "extreme", got[0], got[1],
+               expected[0], expected[1]);
     free(labels);
     free(there.host);
     free(here.host);
@@ -276,7 +367,8 @@ static bool check_loss(const sl_vec_ops *vec, const char *label) {
     return good;
 }
 
-void check_layers(const sl_vec_ops *vec, const char *label, void (*tell)(void *context, const char *name, bool good), void *context) {
+void check_layers(const sl_vec_ops *vec, const char *label,
+                  void (*tell)(void *context, const char *name, bool good), void *context) {
     for (int c = 0; c < CASES; c++)
         tell(context, cases[c].name, check_case(vec, label, c));
     tell(context, "loss", check_loss(vec, label));
@@ -290,7 +382,11 @@ static const struct {
     sl_shape in;
     uint32_t classes, rows;
 } models[] = {
-    {"mlp 784-256-10", {.kind = SL_MODEL_MLP, .hidden = {256}, .hidden_count = 1}, {1, 1, 784}, 10, 32},
+    {"mlp 784-256-10",
+     {.kind = SL_MODEL_MLP, .hidden = {256}, .hidden_count = 1},
+     {1, 1, 784},
+     10,
+     32},
     {"lenet5", {.kind = SL_MODEL_LENET5}, {28, 28, 1}, 10, 32},
     {"resnet20", {.kind = SL_MODEL_RESNET20}, {32, 32, 3}, 10, 32},
     {"resnet20", {.kind = SL_MODEL_RESNET20}, {32, 32, 3}, 10, 128},
@@ -302,7 +398,8 @@ enum { STEPS = 5, BENCH_SECONDS = 2 };
 static bool open_model(sl_network *net, const sl_vec_ops *vec, int m, float **x, float **g) {
     sl_layers table;
     sl_error error;
-    if (sl_model_build(&table, &models[m].model, models[m].in, models[m].classes, "noise", &error) != 0 ||
+    if (sl_model_build(&table, &models[m].model, models[m].in, models[m].classes, "noise",
+                       &error) != 0 ||
         sl_network_open(net, &table, vec, models[m].rows, &error) != 0) {
         printf("# %s: %s\n", models[m].name, error.text);
         return false;
@@ -314,14 +411,17 @@ static bool open_model(sl_network *net, const sl_vec_ops *vec, int m, float **x,
     vec->copy_in(*x, start, table.dimension * sizeof *start);
     free(start);
     draw_numbers(net->input, models[m].rows * sl_shape_size(models[m].in), RANDOM, 0, 1);
-    for (size_t i = 0; i < (size_t)models[m].rows * models[m].in.width && sl_model_takes_text(models[m].model.kind); i++)
+    for (size_t i = 0; i < (size_t)models[m].rows * models[m].in.width &&
+                       sl_model_takes_text(models[m].model.kind);
+         i++)
         net->input[i] = (float)(i * 31 % models[m].classes);
     for (uint32_t i = 0; i < models[m].rows * net->positions; i++)
         net->labels[i] = (uint16_t)(i * 7 % models[m].classes);
     return true;
 }
 
-/* Batches lie ready: gathering them is not counted. The least of the times, after a first step; at least STEPS, and for about BENCH_SECONDS. */
+/* Batches lie ready: gathering them is not counted. The least of the times, after a first step; at
+ * least STEPS, and for about BENCH_SECONDS. */
 static double time_gradient(sl_network *net, uint32_t rows, const float *x, float *g) {
     double best = INFINITY, began = sl_clock_seconds();
     for (int i = 0; i < STEPS || sl_clock_seconds() - began < BENCH_SECONDS; i++) {
@@ -338,7 +438,8 @@ void bench_models(const sl_vec_ops *vec, const char *label) {
         float *x, *g;
         if (!open_model(&net, vec, (int)m, &x, &g))
             continue;
-        printf("%-10s gradient of %-28s batch %3u %10.3f ms\n", label, models[m].name, models[m].rows, 1e3 * time_gradient(&net, models[m].rows, x, g));
+        printf("%-10s gradient of %-28s batch %3u %10.3f ms\n", label, models[m].name,
+               models[m].rows, 1e3 * time_gradient(&net, models[m].rows, x, g));
         fflush(stdout);
         sl_network_close(&net);
         vec->release(x);

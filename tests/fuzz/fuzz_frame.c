@@ -15,7 +15,9 @@ static void decode_as(const uint8_t *data, size_t size, bool direct) {
         return;
     assert(frame.type >= SL_FRAME_HELLO && frame.type < SL_FRAME_TYPE_END);
     assert(frame.type != (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT));
-    assert(frame.payload_bytes == size - (frame.type == SL_FRAME_DIRECT ? (size_t)SL_FRAME_DIRECT_AT : (size_t)SL_FRAME_HEADER_BYTES));
+    assert(frame.payload_bytes == size - (frame.type == SL_FRAME_DIRECT
+                                              ? (size_t)SL_FRAME_DIRECT_AT
+                                              : (size_t)SL_FRAME_HEADER_BYTES));
     uint8_t header[SL_FRAME_HEADER_BYTES];
     sl_frame_encode(&frame, header);
     assert(memcmp(header, data, sizeof header) == 0);
@@ -44,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (mended == NULL)
         return 0;
     memcpy(mended, data, size);
-    put(mended + PAYLOAD_SUM_AT, sl_checksum(mended + SL_FRAME_HEADER_BYTES, size - SL_FRAME_HEADER_BYTES), 8);
+    put(mended + PAYLOAD_SUM_AT,
+        sl_checksum(mended + SL_FRAME_HEADER_BYTES, size - SL_FRAME_HEADER_BYTES), 8);
     put(mended + 56, 0, 4);
     put(mended + HEADER_SUM_AT, sl_checksum(mended, HEADER_SUM_AT), 4);
     decode(mended, size);

@@ -1,6 +1,7 @@
-/* fuzz_payload.c - what a peer may send as a part of a compressed vector. The first bytes choose the compressor, its parameters, the length
- * and the part; the rest is the payload. What sl_decoder_check lets through must add no more than it should, and the dense-coded
- * compressors only finite numbers. */
+/* fuzz_payload.c - what a peer may send as a part of a compressed vector. The first bytes choose
+ * the compressor, its parameters, the length and the part; the rest is the payload. What
+ * sl_decoder_check lets through must add no more than it should, and the dense-coded compressors
+ * only finite numbers. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static uint32_t two_bytes(const uint8_t *at) {
     return at[0] | (uint32_t)at[1] << 8;
 }
 
-static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint32_t *part, sl_message *message) {
+static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint32_t *part,
+                                   sl_message *message) {
     *dimension = 1 + two_bytes(data + 1) % DIMENSION_MAX;
     *part = data[3] % 8;
     *message = (sl_message){.seed = 1, .exchange = data[4], .sender = 2, .stage = data[5]};
@@ -33,12 +35,14 @@ static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint3
 
 /* Identity takes any float, and those that keep some entries may scale them. */
 static bool is_bounded(sl_compressor_kind kind) {
-    return kind != SL_COMPRESSOR_IDENTITY && kind != SL_COMPRESSOR_TOP_K && kind != SL_COMPRESSOR_RANDOM_K && kind != SL_COMPRESSOR_RANDOM_DROPPING;
+    return kind != SL_COMPRESSOR_IDENTITY && kind != SL_COMPRESSOR_TOP_K &&
+           kind != SL_COMPRESSOR_RANDOM_K && kind != SL_COMPRESSOR_RANDOM_DROPPING;
 }
 
-/* Everything outside the part's range stays as it was, and half of what a code stands for is finite. */
-static void add(const sl_codec *codec, sl_decoder *decoder, const sl_message *message, uint32_t part, sl_payload payload, size_t dimension,
-                bool bounded) {
+/* Everything outside the part's range stays as it was, and half of what a code stands for is
+ * finite. */
+static void add(const sl_codec *codec, sl_decoder *decoder, const sl_message *message,
+                uint32_t part, sl_payload payload, size_t dimension, bool bounded) {
     float *memory = calloc(dimension + 2 * GUARD, sizeof *memory), *acc = memory + GUARD;
     size_t from, count;
     assert(memory != NULL);
@@ -62,11 +66,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_decoder *decoder;
     if (sl_codec_open(&codec, &config, dimension, 4096, NULL) != 0)
         return 0;
-    uint64_t *aligned = malloc(bytes > 0 ? bytes : 1); /* just as long: the sanitizer sees what goes over it */
+    uint64_t *aligned =
+        malloc(bytes > 0 ? bytes : 1); /* just as long: the sanitizer sees what goes over it */
     if (aligned != NULL && sl_decoder_open(&decoder, codec, sl_vec_cpu(), NULL) == 0) {
         memcpy(aligned, data + CHOICE_BYTES, bytes);
         if (sl_decoder_check(decoder, &message, part, (sl_payload){aligned, bytes}) == 0)
-            add(codec, decoder, &message, part, (sl_payload){aligned, bytes}, dimension, is_bounded(config.kind));
+            add(codec, decoder, &message, part, (sl_payload){aligned, bytes}, dimension,
+                is_bounded(config.kind));
         sl_decoder_close(&decoder);
     }
     free(aligned);

@@ -1,4 +1,5 @@
-/* fuzz_text.c - a text: the first byte tells how many characters a sample has, and how many samples are wanted. */
+/* fuzz_text.c - a text: the first byte tells how many characters a sample has, and how many samples
+ * are wanted. */
 #include <assert.h>
 
 #include "learner/data.h"
@@ -13,7 +14,8 @@ static void check(const sl_samples *samples) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1)
         return 0;
-    sl_data_config config = {.kind = SL_DATA_TEXT, .sequence = 1 + data[0] % 16, .train_samples = data[0] / 16};
+    sl_data_config config = {
+        .kind = SL_DATA_TEXT, .sequence = 1 + data[0] % 16, .train_samples = data[0] / 16};
     /* The parser only reads; sl_bytes owns its bytes elsewhere, hence the cast. */
     sl_bytes file = {.data = (uint8_t *)data + 1, .size = size - 1, .name = "text"};
     sl_data parsed;

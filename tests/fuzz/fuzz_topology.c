@@ -9,9 +9,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = text_of(data, size);
     sl_topology *topology = NULL, *again = NULL;
     sl_error error;
-    bool slow = text != NULL && has_number_above(text, strstr(text, "matcha") ? 2 : 3); /* an optimization in each */
-    if (text != NULL && !slow &&
-        sl_topology_parse(&topology, text, "input", &error) == 0) {
+    bool slow =
+        text != NULL &&
+        has_number_above(text, strstr(text, "matcha") ? 2 : 3); /* an optimization in each */
+    if (text != NULL && !slow && sl_topology_parse(&topology, text, "input", &error) == 0) {
         sl_stochasticity s = sl_topology_stochasticity(topology);
         assert(s.row || s.column);
         char *json = sl_topology_json(topology);

@@ -8,7 +8,9 @@ import tempfile
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference"))
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference")
+)
 import dpsgd  # noqa: E402
 from expect import Graph  # noqa: E402
 
@@ -22,7 +24,9 @@ class Refused(Exception):
 def irregular():
     """Seven nodes with one to four neighbours."""
     edges = [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]
-    return Graph({"nodes": 7, "edges": edges, "weights": "metropolis"}, [dpsgd.metropolis(7, edges)])
+    return Graph(
+        {"nodes": 7, "edges": edges, "weights": "metropolis"}, [dpsgd.metropolis(7, edges)]
+    )
 
 
 def matchings():
@@ -57,13 +61,28 @@ def simulate(starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, 
     """Runs the experiment, and raises Refused when it does not end well."""
     with tempfile.TemporaryDirectory(prefix="starling-quadratic-") as folder:
         write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
-        write(folder, "experiment.json", {
-            "name": "quadratic", "rounds": rounds, "topology": graph.topology, "algorithm": algorithm, "optimizer": optimizer,
-            "model": {"name": "quadratic", "path": "problem.json"}, "record": {"every": rounds, "parameters_at": recorded},
-            **({"network": network} if network else {})})
+        write(
+            folder,
+            "experiment.json",
+            {
+                "name": "quadratic",
+                "rounds": rounds,
+                "topology": graph.topology,
+                "algorithm": algorithm,
+                "optimizer": optimizer,
+                "model": {"name": "quadratic", "path": "problem.json"},
+                "record": {"every": rounds, "parameters_at": recorded},
+                **({"network": network} if network else {}),
+            },
+        )
         out = os.path.join(folder, "out")
-        ended = subprocess.run([starling, "sim", os.path.join(folder, "experiment.json"), "--out", out], capture_output=True, text=True,
-                               timeout=300, stdin=subprocess.DEVNULL)
+        ended = subprocess.run(
+            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            stdin=subprocess.DEVNULL,
+        )
         if ended.returncode != 0:
             raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
         return Result(out)

@@ -11,15 +11,22 @@ import sys
 import tempfile
 
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
-GOLDENS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference", "dpsgd")
+GOLDENS = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference", "dpsgd"
+)
 TIMES = {"seconds"}  # what two runs of the same experiment may differ in
 
 DIGITS = {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8}
 SOFTMAX, MLP = {"name": "softmax"}, {"name": "mlp", "hidden": [32, 16]}
 ADAPT_FIRST, WHILE_ADAPTING = "adapt-then-combine", "combine-while-adapt"
 PLAIN = {"learning_rate": 0.1}
-MOMENTUM = {"learning_rate": 0.05, "momentum": 0.9, "nesterov": True, "weight_decay": 0.001,
-            "schedule": {"name": "cosine", "warmup_rounds": 5}}
+MOMENTUM = {
+    "learning_rate": 0.05,
+    "momentum": 0.9,
+    "nesterov": True,
+    "weight_decay": 0.001,
+    "schedule": {"name": "cosine", "warmup_rounds": 5},
+}
 RING = {"nodes": 8, "family": "ring"}
 TORUS = {"nodes": 9, "family": "torus", "sides": [3, 3]}
 EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
@@ -27,25 +34,42 @@ EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
 
 def network(model, topology, variant, optimizer, **data):
     rounds = 12 if QUICK else 40
-    return {"name": "parity", "seed": 11, "rounds": rounds, "topology": topology,
-            "algorithm": {"name": "d-psgd", "variant": variant}, "optimizer": optimizer, "model": model,
-            "data": {**DIGITS, **data}, "record": {"every": 5, "parameters_at": [0, 1, 2, rounds]},
-            "transport": {"chunk_bytes": 4096}}
+    return {
+        "name": "parity",
+        "seed": 11,
+        "rounds": rounds,
+        "topology": topology,
+        "algorithm": {"name": "d-psgd", "variant": variant},
+        "optimizer": optimizer,
+        "model": model,
+        "data": {**DIGITS, **data},
+        "record": {"every": 5, "parameters_at": [0, 1, 2, rounds]},
+        "transport": {"chunk_bytes": 4096},
+    }
 
 
 NETWORKS = {
     "softmax ring": network(SOFTMAX, RING, ADAPT_FIRST, PLAIN),
-    "softmax ring overlapped": network(SOFTMAX, RING, WHILE_ADAPTING, MOMENTUM, partition={"name": "shards"}),
+    "softmax ring overlapped": network(
+        SOFTMAX, RING, WHILE_ADAPTING, MOMENTUM, partition={"name": "shards"}
+    ),
     "softmax exponential": network(SOFTMAX, EXPONENTIAL, ADAPT_FIRST, MOMENTUM),
     "mlp ring": network(MLP, RING, ADAPT_FIRST, MOMENTUM),
-    "mlp torus": network(MLP, TORUS, ADAPT_FIRST, PLAIN, partition={"name": "dirichlet", "alpha": 0.5}),
+    "mlp torus": network(
+        MLP, TORUS, ADAPT_FIRST, PLAIN, partition={"name": "dirichlet", "alpha": 0.5}
+    ),
     "mlp torus overlapped": network(MLP, TORUS, WHILE_ADAPTING, MOMENTUM),
     "mlp exponential overlapped": network(MLP, EXPONENTIAL, WHILE_ADAPTING, PLAIN),
 }
 TOP_K, QSGD = {"name": "top-k", "fraction": 0.05}, {"name": "qsgd", "levels": 7, "bucket": 256}
 GOSSIP = {"nodes": 8, "family": "random-regular", "degree": 3, "seed": 5}
 PAIRS = {"nodes": 8, "family": "hyper-cuboid", "sides": [2, 2, 2]}
-PUSH = {"nodes": 8, "directed": True, "edges": [[i, (i + 1) % 8] for i in range(8)] + [[0, 4], [3, 1], [6, 2]], "weights": "push-sum"}
+PUSH = {
+    "nodes": 8,
+    "directed": True,
+    "edges": [[i, (i + 1) % 8] for i in range(8)] + [[0, 4], [3, 1], [6, 2]],
+    "weights": "push-sum",
+}
 
 
 def algorithm(name, topology=GOSSIP, optimizer=MOMENTUM, **parameters):
@@ -61,12 +85,22 @@ ALGORITHMS = {
     "ecd-psgd qsgd": algorithm("ecd-psgd", compressor=QSGD),
     "choco-sgd top-k": algorithm("choco-sgd", compressor=TOP_K),
     "choco-sgd qsgd": algorithm("choco-sgd", compressor=QSGD),
-    "choco-sgd top-k overlapped": algorithm("choco-sgd", variant="mix-then-compress", compressor=TOP_K),
-    "choco-sgd random-k local steps": algorithm("choco-sgd", local_steps=3, compressor={"name": "random-k", "fraction": 0.1}),
+    "choco-sgd top-k overlapped": algorithm(
+        "choco-sgd", variant="mix-then-compress", compressor=TOP_K
+    ),
+    "choco-sgd random-k local steps": algorithm(
+        "choco-sgd", local_steps=3, compressor={"name": "random-k", "fraction": 0.1}
+    ),
     "choco-sgd top-k per tensor": algorithm("choco-sgd", compressor={**TOP_K, "per": "tensor"}),
-    "choco-sgd top-k replicas": algorithm("choco-sgd", PAIRS, replicas="per-neighbour", compressor=TOP_K),
-    "choco-sgd top-k replicas overlapped": algorithm("choco-sgd", PAIRS, variant="mix-then-compress", replicas="per-neighbour", compressor=TOP_K),
-    "dcd-psgd qsgd replicas": algorithm("dcd-psgd", PAIRS, replicas="per-neighbour", compressor=QSGD),
+    "choco-sgd top-k replicas": algorithm(
+        "choco-sgd", PAIRS, replicas="per-neighbour", compressor=TOP_K
+    ),
+    "choco-sgd top-k replicas overlapped": algorithm(
+        "choco-sgd", PAIRS, variant="mix-then-compress", replicas="per-neighbour", compressor=TOP_K
+    ),
+    "dcd-psgd qsgd replicas": algorithm(
+        "dcd-psgd", PAIRS, replicas="per-neighbour", compressor=QSGD
+    ),
     "deep-squeeze top-k": algorithm("deep-squeeze", compressor=TOP_K),
     "deep-squeeze scaled-sign": algorithm("deep-squeeze", compressor="scaled-sign"),
     "sgp digraph": algorithm("sgp", PUSH),
@@ -76,14 +110,26 @@ ALGORITHMS = {
     "all-reduce": algorithm("all-reduce"),
     "parameter-server": algorithm("parameter-server", server=3),
     "parameter-server sharded": algorithm("parameter-server", server="sharded"),
-    "double-squeeze top-k": algorithm("double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K),
-    "double-squeeze sharded qsgd": algorithm("double-squeeze", optimizer=PLAIN, server="sharded", compressor=QSGD),
+    "double-squeeze top-k": algorithm(
+        "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K
+    ),
+    "double-squeeze sharded qsgd": algorithm(
+        "double-squeeze", optimizer=PLAIN, server="sharded", compressor=QSGD
+    ),
     "local-sgd": algorithm("local-sgd", period=4),
     "cd-sgd": algorithm("cd-sgd", optimizer=PLAIN, threshold=0.01, warmup_rounds=3),
-    "cd-sgd sharded": algorithm("cd-sgd", optimizer=PLAIN, threshold=0.01, server="sharded", correction_period=3),
+    "cd-sgd sharded": algorithm(
+        "cd-sgd", optimizer=PLAIN, threshold=0.01, server="sharded", correction_period=3
+    ),
     "naive-compression qsgd": algorithm("naive-compression", compressor=QSGD),
 }
-QUADRATICS = ["ring-overlapped-momentum", "torus-warm-up", "matchings-momentum", "exponential", "exponential-overlapped"]
+QUADRATICS = [
+    "ring-overlapped-momentum",
+    "torus-warm-up",
+    "matchings-momentum",
+    "exponential",
+    "exponential-overlapped",
+]
 
 
 class Failure(Exception):
@@ -97,9 +143,17 @@ def check(holds, why):
 
 def train(starling, command, experiment, out, *overrides):
     arguments = [argument for override in overrides for argument in ("--set", override)]
-    ended = subprocess.run([starling, command, experiment, "--out", out, *arguments], capture_output=True, text=True, timeout=240,
-                           stdin=subprocess.DEVNULL)
-    check(ended.returncode == 0, f"starling {command} ended with {ended.returncode}: {ended.stderr.strip()[-2000:]}")
+    ended = subprocess.run(
+        [starling, command, experiment, "--out", out, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        stdin=subprocess.DEVNULL,
+    )
+    check(
+        ended.returncode == 0,
+        f"starling {command} ended with {ended.returncode}: {ended.stderr.strip()[-2000:]}",
+    )
     return out
 
 
@@ -125,16 +179,30 @@ def names(folder, pattern):
 def compare(simulated, trained, drop=TIMES):
     """The two run folders hold the same bits."""
     models, measured = names(simulated, "model*.npy"), names(simulated, "metrics-*.jsonl")
-    check(len(measured) > 1 and len(models) == len(measured) + 2, f"the simulator wrote only {models + measured}")
-    check(models + measured == names(trained, "model*.npy") + names(trained, "metrics-*.jsonl"), "different files")
-    check(content(simulated, "parameters.jsonl") == content(trained, "parameters.jsonl"), "parameters.jsonl differs")
+    check(
+        len(measured) > 1 and len(models) == len(measured) + 2,
+        f"the simulator wrote only {models + measured}",
+    )
+    check(
+        models + measured == names(trained, "model*.npy") + names(trained, "metrics-*.jsonl"),
+        "different files",
+    )
+    check(
+        content(simulated, "parameters.jsonl") == content(trained, "parameters.jsonl"),
+        "parameters.jsonl differs",
+    )
     for name in models:
         check(content(simulated, name) == content(trained, name), f"{name} differs")
     for name in measured:
         pairs = list(zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True))
         for a, b in pairs:
-            differing = [key for key in a.keys() | b.keys() if repr(a.get(key)) != repr(b.get(key))]  # NaN equals NaN
-            check(not differing, f"{name}, round {a.get('round')}: {', '.join(f'{k} {a.get(k)} and {b.get(k)}' for k in differing)}")
+            differing = [
+                key for key in a.keys() | b.keys() if repr(a.get(key)) != repr(b.get(key))
+            ]  # NaN equals NaN
+            check(
+                not differing,
+                f"{name}, round {a.get('round')}: {', '.join(f'{k} {a.get(k)} and {b.get(k)}' for k in differing)}",
+            )
 
 
 def twice(starling, experiment, folder):
@@ -154,31 +222,66 @@ def chunk_size_changes_no_bit(starling, folder):
     """Frames are cut differently: only bytes sent and the grouping of distance sums may change."""
     path = written(folder, NETWORKS["mlp ring"])
     one = train(starling, "run", path, os.path.join(folder, "small"))
-    other = train(starling, "run", path, os.path.join(folder, "large"), "transport.chunk_bytes=1048576", "transport.window_chunks=2")
-    compare(one, other, TIMES | {"bytes_sent", "bytes_received", "frames_sent", "frames_received", "neighbour_distance"})
+    other = train(
+        starling,
+        "run",
+        path,
+        os.path.join(folder, "large"),
+        "transport.chunk_bytes=1048576",
+        "transport.window_chunks=2",
+    )
+    compare(
+        one,
+        other,
+        TIMES
+        | {"bytes_sent", "bytes_received", "frames_sent", "frames_received", "neighbour_distance"},
+    )
 
 
 def run_folder_repeats_itself(starling, folder):
     """A run from another run folder's config.json alone."""
-    first = train(starling, "sim", written(folder, NETWORKS["softmax exponential"]), os.path.join(folder, "first"))
-    compare(first, train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")))
+    first = train(
+        starling,
+        "sim",
+        written(folder, NETWORKS["softmax exponential"]),
+        os.path.join(folder, "first"),
+    )
+    compare(
+        first,
+        train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")),
+    )
 
 
 def quadratic_folder_repeats_itself(starling, folder):
-    first = train(starling, "sim", os.path.join(GOLDENS, "exponential.json"), os.path.join(folder, "first"))
-    compare(first, train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")))
+    first = train(
+        starling, "sim", os.path.join(GOLDENS, "exponential.json"), os.path.join(folder, "first")
+    )
+    compare(
+        first,
+        train(starling, "sim", os.path.join(first, "config.json"), os.path.join(folder, "again")),
+    )
 
 
 def tests():
     """name -> test(starling, folder)"""
     found = {}
     for name, experiment in NETWORKS.items():
-        found[name] = lambda starling, folder, e=experiment: twice(starling, written(folder, e), folder)
+        found[name] = lambda starling, folder, e=experiment: twice(
+            starling, written(folder, e), folder
+        )
     for name, experiment in ALGORITHMS.items():
-        found["algorithm " + name] = lambda starling, folder, e=experiment: twice(starling, written(folder, e), folder)
+        found["algorithm " + name] = lambda starling, folder, e=experiment: twice(
+            starling, written(folder, e), folder
+        )
     for name in QUADRATICS:
-        found["quadratic " + name] = lambda starling, folder, n=name: twice(starling, os.path.join(GOLDENS, n + ".json"), folder)
-    for test in (chunk_size_changes_no_bit, run_folder_repeats_itself, quadratic_folder_repeats_itself):
+        found["quadratic " + name] = lambda starling, folder, n=name: twice(
+            starling, os.path.join(GOLDENS, n + ".json"), folder
+        )
+    for test in (
+        chunk_size_changes_no_bit,
+        run_folder_repeats_itself,
+        quadratic_folder_repeats_itself,
+    ):
         found[test.__name__.replace("_", " ")] = test
     return found
 

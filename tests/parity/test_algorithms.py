@@ -22,8 +22,20 @@ ROUNDS, RECORDED = 50, [1, 2, 5, 10, 50]
 TOLERANCE = 1e-4  # relative to max(1, |x|); single precision keeps about 1e-6
 D, ROWS, SEED = 20, 12, 41
 
-RING, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = "ring", "irregular", "digraph", "matchings", "exponential"
-GRAPHS = {RING: ring(8), IRREGULAR: irregular(), DIGRAPH: digraph(), MATCHINGS: matchings(), EXPONENTIAL: exponential(8)}
+RING, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = (
+    "ring",
+    "irregular",
+    "digraph",
+    "matchings",
+    "exponential",
+)
+GRAPHS = {
+    RING: ring(8),
+    IRREGULAR: irregular(),
+    DIGRAPH: digraph(),
+    MATCHINGS: matchings(),
+    EXPONENTIAL: exponential(8),
+}
 FIXED = [RING, IRREGULAR]
 
 PLAIN = {"learning_rate": 0.2}
@@ -32,15 +44,28 @@ MOMENTUM = {"learning_rate": 0.03, "momentum": 0.9}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
 STILL = {"learning_rate": 0}
-WITH_MOMENTUM = {"sgd": PLAIN, "momentum": MOMENTUM, "nesterov": NESTEROV, "cosine": COSINE, "still": STILL}
+WITH_MOMENTUM = {
+    "sgd": PLAIN,
+    "momentum": MOMENTUM,
+    "nesterov": NESTEROV,
+    "cosine": COSINE,
+    "still": STILL,
+}
 WITHOUT = {"sgd": PLAIN, "decay": DECAY, "still": STILL}
-ALONE = {name: optimizer for name, optimizer in WITH_MOMENTUM.items() if name != "still"}  # no averaging of models to look at
+ALONE = {
+    name: optimizer for name, optimizer in WITH_MOMENTUM.items() if name != "still"
+}  # no averaging of models to look at
 
 NONE = {"identity": {"name": "identity"}}
 TOP4 = {"top-k": {"name": "top-k", "k": 4}}
 SIGN = {"scaled-sign": {"name": "scaled-sign"}}
-ALL = {**NONE, **TOP4, "top-fraction": {"name": "top-k", "fraction": 0.3}, **SIGN,
-       "sign-in-buckets": {"name": "scaled-sign", "bucket": 8}}
+ALL = {
+    **NONE,
+    **TOP4,
+    "top-fraction": {"name": "top-k", "fraction": 0.3},
+    **SIGN,
+    "sign-in-buckets": {"name": "scaled-sign", "bucket": 8},
+}
 
 SAME, OWN = "same", "own"  # every node starts in the same place, or in its own
 
@@ -56,16 +81,25 @@ class Edge:
         def watched(v):
             out = compress(v)
             step = 1e-6 * np.maximum(1, abs(v))
-            outward = np.where(out == 0, step, -step) * np.sign(v)  # entries that stay at home grow, those that are sent shrink
+            outward = np.where(out == 0, step, -step) * np.sign(
+                v
+            )  # entries that stay at home grow, those that are sent shrink
             for nudge in (step, -step, outward):
                 self.near = self.near or abs(compress(v + nudge) - out).max() > 2e-4
             return out
+
         return watched
 
 
 class Case:
     def __init__(self, name, settings, graph, optimizer, start):
-        self.name, self.settings, self.graph, self.optimizer, self.start = name, settings, GRAPHS[graph], optimizer, start
+        self.name, self.settings, self.graph, self.optimizer, self.start = (
+            name,
+            settings,
+            GRAPHS[graph],
+            optimizer,
+            start,
+        )
 
     def problem(self, seed=SEED):
         return dpsgd.problem(self.graph.n, ROWS, D, self.start == SAME, seed)
@@ -75,29 +109,53 @@ class Case:
         for seed in range(SEED, SEED + 100):
             edge = Edge()
             a, b, x0 = self.problem(seed)
-            history = algorithms.history(ROUNDS, self.graph.phases, self.settings, self.optimizer, algorithms.Quadratic(a, b), x0,
-                                         watch=edge.watch)
+            history = algorithms.history(
+                ROUNDS,
+                self.graph.phases,
+                self.settings,
+                self.optimizer,
+                algorithms.Quadratic(a, b),
+                x0,
+                watch=edge.watch,
+            )
             if not edge.near:
                 return (a, b, x0), *history
         raise RuntimeError(f"{self.name}: every problem has a close call")
 
     def found(self, starling, problem=None):
-        return simulate(starling, self.graph, self.settings, self.optimizer, *(problem or self.problem()), ROUNDS, RECORDED)
+        return simulate(
+            starling,
+            self.graph,
+            self.settings,
+            self.optimizer,
+            *(problem or self.problem()),
+            ROUNDS,
+            RECORDED,
+        )
 
 
 def cases(label, settings, compressors, graphs, optimizers, starts):
     """All of these with each other; compressors None: the algorithm's own business."""
     for (how, optimizer), (what, config), graph, start in itertools.product(
-            optimizers.items(), (compressors or {"": None}).items(), graphs, starts):
+        optimizers.items(), (compressors or {"": None}).items(), graphs, starts
+    ):
         full = {**settings, "compressor": config} if config else settings
-        yield Case(" ".join(filter(None, [label, what, graph, how, start])), full, graph, optimizer, start)
+        yield Case(
+            " ".join(filter(None, [label, what, graph, how, start])), full, graph, optimizer, start
+        )
 
 
 def with_steps(label, name, key, step, variant=None):
     """A contractive compressor and a step that it bears."""
     base = {"name": name, **({"variant": variant} if variant else {})}
-    yield from cases(label, {**base, key: 1 if variant is None or variant == "compress-then-mix" else 0.8}, NONE, FIXED, WITH_MOMENTUM,
-                     [SAME, OWN])
+    yield from cases(
+        label,
+        {**base, key: 1 if variant is None or variant == "compress-then-mix" else 0.8},
+        NONE,
+        FIXED,
+        WITH_MOMENTUM,
+        [SAME, OWN],
+    )
     lossy = {what: config for what, config in ALL.items() if what != "identity"}
     yield from cases(label, {**base, key: step}, lossy, FIXED, WITH_MOMENTUM, [SAME, OWN])
 
@@ -105,39 +163,153 @@ def with_steps(label, name, key, step, variant=None):
 def all_cases():
     both = [SAME, OWN]
     for variant in ("adapt-then-combine", "combine-while-adapt"):
-        yield from cases(f"d-psgd {variant}", {"name": "d-psgd", "variant": variant}, None, [*FIXED, MATCHINGS, EXPONENTIAL],
-                         WITH_MOMENTUM, both)
-        yield from cases(f"d-psgd {variant} H=3", {"name": "d-psgd", "variant": variant, "local_steps": 3}, None,
-                         [RING, MATCHINGS, EXPONENTIAL], WITH_MOMENTUM, [OWN])
-    slow = {how: {**optimizer, "learning_rate": optimizer["learning_rate"] / 2} for how, optimizer in WITH_MOMENTUM.items()}
+        yield from cases(
+            f"d-psgd {variant}",
+            {"name": "d-psgd", "variant": variant},
+            None,
+            [*FIXED, MATCHINGS, EXPONENTIAL],
+            WITH_MOMENTUM,
+            both,
+        )
+        yield from cases(
+            f"d-psgd {variant} H=3",
+            {"name": "d-psgd", "variant": variant, "local_steps": 3},
+            None,
+            [RING, MATCHINGS, EXPONENTIAL],
+            WITH_MOMENTUM,
+            [OWN],
+        )
+    slow = {
+        how: {**optimizer, "learning_rate": optimizer["learning_rate"] / 2}
+        for how, optimizer in WITH_MOMENTUM.items()
+    }
     yield from cases("dcd-psgd", {"name": "dcd-psgd"}, ALL, FIXED, slow, [SAME])
     yield from cases("ecd-psgd", {"name": "ecd-psgd"}, ALL, FIXED, slow, [SAME])
     for variant in ("compress-then-mix", "mix-then-compress"):
         yield from with_steps(f"choco-sgd {variant}", "choco-sgd", "consensus_step", 0.3, variant)
-        each = {"name": "choco-sgd", "variant": variant, "consensus_step": 0.3, "replicas": "per-neighbour"}
-        yield from cases(f"choco-sgd {variant} replicas", each, ALL, [IRREGULAR, MATCHINGS], WITH_MOMENTUM, [OWN])
-    yield from cases("choco-sgd H=2", {"name": "choco-sgd", "consensus_step": 0.3, "local_steps": 2}, TOP4, FIXED, WITH_MOMENTUM, [OWN])
-    yield from cases("dcd-psgd replicas", {"name": "dcd-psgd", "replicas": "per-neighbour"}, ALL, [IRREGULAR, MATCHINGS], slow, [SAME])
+        each = {
+            "name": "choco-sgd",
+            "variant": variant,
+            "consensus_step": 0.3,
+            "replicas": "per-neighbour",
+        }
+        yield from cases(
+            f"choco-sgd {variant} replicas", each, ALL, [IRREGULAR, MATCHINGS], WITH_MOMENTUM, [OWN]
+        )
+    yield from cases(
+        "choco-sgd H=2",
+        {"name": "choco-sgd", "consensus_step": 0.3, "local_steps": 2},
+        TOP4,
+        FIXED,
+        WITH_MOMENTUM,
+        [OWN],
+    )
+    yield from cases(
+        "dcd-psgd replicas",
+        {"name": "dcd-psgd", "replicas": "per-neighbour"},
+        ALL,
+        [IRREGULAR, MATCHINGS],
+        slow,
+        [SAME],
+    )
     yield from with_steps("deep-squeeze", "deep-squeeze", "eta", 0.2)
-    yield from cases("deep-squeeze", {"name": "deep-squeeze", "eta": 0.2}, TOP4, [MATCHINGS], WITH_MOMENTUM, [OWN])
-    yield from cases("deep-squeeze H=4", {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4}, SIGN, FIXED, WITH_MOMENTUM, [OWN])
-    yield from cases("sgp", {"name": "sgp"}, None, [DIGRAPH, EXPONENTIAL, RING, IRREGULAR], WITH_MOMENTUM, both)
-    yield from cases("sgp H=3", {"name": "sgp", "local_steps": 3}, None, [DIGRAPH, EXPONENTIAL], WITH_MOMENTUM, [OWN])
-    yield from cases("gradient-tracking", {"name": "gradient-tracking"}, None, [*FIXED, MATCHINGS, EXPONENTIAL], WITHOUT, both)
-    yield from cases("exact-diffusion", {"name": "exact-diffusion"}, None, [*FIXED, MATCHINGS], WITHOUT, both)
-    yield from cases("naive-compression", {"name": "naive-compression"}, {**NONE, **TOP4, **SIGN}, FIXED, WITH_MOMENTUM, both)
+    yield from cases(
+        "deep-squeeze",
+        {"name": "deep-squeeze", "eta": 0.2},
+        TOP4,
+        [MATCHINGS],
+        WITH_MOMENTUM,
+        [OWN],
+    )
+    yield from cases(
+        "deep-squeeze H=4",
+        {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4},
+        SIGN,
+        FIXED,
+        WITH_MOMENTUM,
+        [OWN],
+    )
+    yield from cases(
+        "sgp", {"name": "sgp"}, None, [DIGRAPH, EXPONENTIAL, RING, IRREGULAR], WITH_MOMENTUM, both
+    )
+    yield from cases(
+        "sgp H=3",
+        {"name": "sgp", "local_steps": 3},
+        None,
+        [DIGRAPH, EXPONENTIAL],
+        WITH_MOMENTUM,
+        [OWN],
+    )
+    yield from cases(
+        "gradient-tracking",
+        {"name": "gradient-tracking"},
+        None,
+        [*FIXED, MATCHINGS, EXPONENTIAL],
+        WITHOUT,
+        both,
+    )
+    yield from cases(
+        "exact-diffusion", {"name": "exact-diffusion"}, None, [*FIXED, MATCHINGS], WITHOUT, both
+    )
+    yield from cases(
+        "naive-compression",
+        {"name": "naive-compression"},
+        {**NONE, **TOP4, **SIGN},
+        FIXED,
+        WITH_MOMENTUM,
+        both,
+    )
     yield from cases("all-reduce", {"name": "all-reduce"}, None, FIXED, ALONE, [SAME])
     for server in (0, 5, "sharded"):
-        yield from cases(f"parameter-server {server}", {"name": "parameter-server", "server": server}, None, FIXED, ALONE, [SAME])
+        yield from cases(
+            f"parameter-server {server}",
+            {"name": "parameter-server", "server": server},
+            None,
+            FIXED,
+            ALONE,
+            [SAME],
+        )
     plain = {"sgd": PLAIN, "decay": DECAY}
     for server in (0, 5):
-        yield from cases(f"double-squeeze {server}", {"name": "double-squeeze", "server": server}, ALL, FIXED, plain, [SAME])
-    shards = {**NONE, "top-1": {"name": "top-k", "k": 1}, "top-fraction": {"name": "top-k", "fraction": 0.4}, **SIGN}
-    yield from cases("double-squeeze sharded", {"name": "double-squeeze", "server": "sharded"}, shards, FIXED, plain, [SAME])
+        yield from cases(
+            f"double-squeeze {server}",
+            {"name": "double-squeeze", "server": server},
+            ALL,
+            FIXED,
+            plain,
+            [SAME],
+        )
+    shards = {
+        **NONE,
+        "top-1": {"name": "top-k", "k": 1},
+        "top-fraction": {"name": "top-k", "fraction": 0.4},
+        **SIGN,
+    }
+    yield from cases(
+        "double-squeeze sharded",
+        {"name": "double-squeeze", "server": "sharded"},
+        shards,
+        FIXED,
+        plain,
+        [SAME],
+    )
     for period in (1, 3, 10):
-        yield from cases(f"local-sgd {period}", {"name": "local-sgd", "period": period}, None, FIXED, WITH_MOMENTUM, both)
+        yield from cases(
+            f"local-sgd {period}",
+            {"name": "local-sgd", "period": period},
+            None,
+            FIXED,
+            WITH_MOMENTUM,
+            both,
+        )
     for warmup, k in ((0, 4), (5, 3), (7, 1)):
-        settings = {"name": "cd-sgd", "warmup_rounds": warmup, "correction_period": k, "threshold": 0.05, "local_learning_rate": 0.1}
+        settings = {
+            "name": "cd-sgd",
+            "warmup_rounds": warmup,
+            "correction_period": k,
+            "threshold": 0.05,
+            "local_learning_rate": 0.1,
+        }
         yield from cases(f"cd-sgd W={warmup} k={k}", settings, None, FIXED, plain, [SAME])
 
 
@@ -155,15 +327,29 @@ def compare(starling, case):
     result = case.found(starling, problem)
     if sorted(result.models) != RECORDED:
         return f"recorded rounds {sorted(result.models)}, expected {RECORDED}", None
-    worst, where = max((max(difference(result.models[r], models[r]), difference(result.weights[r], weights[r])), -r) for r in RECORDED)
+    worst, where = max(
+        (
+            max(difference(result.models[r], models[r]), difference(result.weights[r], weights[r])),
+            -r,
+        )
+        for r in RECORDED
+    )
     if not worst <= TOLERANCE:
-        first = next(r for r in RECORDED if not difference(result.models[r], models[r]) <= TOLERANCE
-                     or not difference(result.weights[r], weights[r]) <= TOLERANCE)
-        return f"round {-where} differs by {worst:.1e}, allowed {TOLERANCE}; the first to differ is round {first}", None
+        first = next(
+            r
+            for r in RECORDED
+            if not difference(result.models[r], models[r]) <= TOLERANCE
+            or not difference(result.weights[r], weights[r]) <= TOLERANCE
+        )
+        return (
+            f"round {-where} differs by {worst:.1e}, allowed {TOLERANCE}; the first to differ is round {first}",
+            None,
+        )
     return None, worst
 
 
 # ---- identities and invariants, of the program alone ----
+
 
 def models_of(starling, settings, graph, optimizer, start):
     return Case("", settings, graph, optimizer, start).found(starling).models
@@ -175,38 +361,95 @@ def identities():
     for how, optimizer in (("momentum", MOMENTUM), ("nesterov", NESTEROV)):
         for graph in FIXED:
             tail = f"{graph} {how}"
-            yield f"dcd-psgd = combine-while-adapt {tail}", {"name": "dcd-psgd"}, overlapped, graph, optimizer, SAME
-            yield f"ecd-psgd = combine-while-adapt {tail}", {"name": "ecd-psgd"}, overlapped, graph, optimizer, SAME
-            yield (f"choco-sgd with step 1 = adapt-then-combine {tail}", {"name": "choco-sgd", "consensus_step": 1}, {"name": "d-psgd"},
-                   graph, optimizer, OWN)
-            yield (f"deep-squeeze with eta 1 = adapt-then-combine {tail}", {"name": "deep-squeeze", "eta": 1}, {"name": "d-psgd"}, graph,
-                   optimizer, OWN)
-            yield f"parameter-server = all-reduce {tail}", {"name": "parameter-server"}, {"name": "all-reduce"}, graph, optimizer, SAME
+            yield f"dcd-psgd = combine-while-adapt {tail}", {
+                "name": "dcd-psgd"
+            }, overlapped, graph, optimizer, SAME
+            yield f"ecd-psgd = combine-while-adapt {tail}", {
+                "name": "ecd-psgd"
+            }, overlapped, graph, optimizer, SAME
+            yield (
+                f"choco-sgd with step 1 = adapt-then-combine {tail}",
+                {"name": "choco-sgd", "consensus_step": 1},
+                {"name": "d-psgd"},
+                graph,
+                optimizer,
+                OWN,
+            )
+            yield (
+                f"deep-squeeze with eta 1 = adapt-then-combine {tail}",
+                {"name": "deep-squeeze", "eta": 1},
+                {"name": "d-psgd"},
+                graph,
+                optimizer,
+                OWN,
+            )
+            yield f"parameter-server = all-reduce {tail}", {"name": "parameter-server"}, {
+                "name": "all-reduce"
+            }, graph, optimizer, SAME
         for name in ("dcd-psgd", "choco-sgd"):
-            settings = {"name": name, **({"consensus_step": 0.3} if name == "choco-sgd" else {}), "compressor": {"name": "top-k", "k": 12}}
-            yield (f"{name} with replicas = with their sum {how}", {**settings, "replicas": "per-neighbour"}, settings, RING, optimizer, SAME)
+            settings = {
+                "name": name,
+                **({"consensus_step": 0.3} if name == "choco-sgd" else {}),
+                "compressor": {"name": "top-k", "k": 12},
+            }
+            yield (
+                f"{name} with replicas = with their sum {how}",
+                {**settings, "replicas": "per-neighbour"},
+                settings,
+                RING,
+                optimizer,
+                SAME,
+            )
         for graph in (RING, IRREGULAR, EXPONENTIAL):
-            yield f"sgp = adapt-then-combine {graph} {how}", {"name": "sgp"}, {"name": "d-psgd"}, graph, optimizer, OWN
+            yield f"sgp = adapt-then-combine {graph} {how}", {"name": "sgp"}, {
+                "name": "d-psgd"
+            }, graph, optimizer, OWN
 
 
 def check_identity(starling, left, right, graph, optimizer, start):
-    one, other = (models_of(starling, settings, graph, optimizer, start) for settings in (left, right))
+    one, other = (
+        models_of(starling, settings, graph, optimizer, start) for settings in (left, right)
+    )
     return largest(max(difference(one[r], other[r]) for r in RECORDED), 1e-5)
 
 
 def largest(worst, allowed):
-    return (None, worst) if worst <= allowed else (f"differs by {worst:.1e}, allowed {allowed}", None)
+    return (
+        (None, worst) if worst <= allowed else (f"differs by {worst:.1e}, allowed {allowed}", None)
+    )
 
 
 def kept_means():
     """(name, settings): at learning rate 0 the mean model stays where it is."""
     for what, config in ALL.items():
-        yield f"choco-sgd keeps the mean, {what}", {"name": "choco-sgd", "consensus_step": 0.3, "compressor": config}
-        yield (f"choco-sgd, mixed first, keeps the mean, {what}",
-               {"name": "choco-sgd", "variant": "mix-then-compress", "consensus_step": 0.3, "compressor": config})
-        yield (f"choco-sgd, replicas one by one, keeps the mean, {what}",
-               {"name": "choco-sgd", "replicas": "per-neighbour", "consensus_step": 0.3, "compressor": config})
-        yield f"deep-squeeze keeps the mean, {what}", {"name": "deep-squeeze", "eta": 0.2, "compressor": config}
+        yield f"choco-sgd keeps the mean, {what}", {
+            "name": "choco-sgd",
+            "consensus_step": 0.3,
+            "compressor": config,
+        }
+        yield (
+            f"choco-sgd, mixed first, keeps the mean, {what}",
+            {
+                "name": "choco-sgd",
+                "variant": "mix-then-compress",
+                "consensus_step": 0.3,
+                "compressor": config,
+            },
+        )
+        yield (
+            f"choco-sgd, replicas one by one, keeps the mean, {what}",
+            {
+                "name": "choco-sgd",
+                "replicas": "per-neighbour",
+                "consensus_step": 0.3,
+                "compressor": config,
+            },
+        )
+        yield f"deep-squeeze keeps the mean, {what}", {
+            "name": "deep-squeeze",
+            "eta": 0.2,
+            "compressor": config,
+        }
     yield "d-psgd keeps the mean", {"name": "d-psgd"}
     yield "d-psgd, overlapped, keeps the mean", {"name": "d-psgd", "variant": "combine-while-adapt"}
 
@@ -249,7 +492,10 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for (name, _), (reason, worst) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
             failed = failed or reason is not None
-            print(f"not ok {name}: {reason}" if reason else f"ok {name} (differs by {worst:.1e})", flush=True)
+            print(
+                f"not ok {name}: {reason}" if reason else f"ok {name} (differs by {worst:.1e})",
+                flush=True,
+            )
     return 1 if failed else 0
 
 

@@ -33,7 +33,7 @@ BASE = {
 GOSSIP = {"name": "gossip", "set": {"algorithm": "d-psgd"}}
 CHOCO = {"name": "choco", "set": {"algorithm": {"name": "choco-sgd", "compressor": TOP_K}}}
 REDUCE = {"name": "reduce", "set": {"algorithm.name": "all-reduce"}}
-WILD = {"name": "wild, \"very\"", "set": {"optimizer": {"learning_rate": 1e5}, "loss_limit": 1000}}
+WILD = {"name": 'wild, "very"', "set": {"optimizer": {"learning_rate": 1e5}, "loss_limit": 1000}}
 TIMES = {"gradient_s", "encode_s", "wait_s", "combine_s"}
 
 
@@ -44,7 +44,10 @@ def write(scene, variants, file="compare.json", **changes):
 def compare(scene, *arguments, code=0, out="out"):
     """Runs it; the rows of the CSV by name, and the ended command."""
     ended = scene.call("compare", *arguments, "--out", scene.path(out), timeout=300)
-    check(ended.code == code, f"exit code {ended.code}, expected {code}: {ended.err!r} {ended.out[-600:]!r}")
+    check(
+        ended.code == code,
+        f"exit code {ended.code}, expected {code}: {ended.err!r} {ended.out[-600:]!r}",
+    )
     with open(scene.path(f"{out}/compare.csv"), newline="") as file:
         return {row["name"]: row for row in csv.DictReader(file)}, ended
 
@@ -55,7 +58,10 @@ def lines(scene, path):
 
 
 def close(value, expected, what, tolerance=1e-6):
-    check(math.isclose(float(value), expected, rel_tol=tolerance), f"{what}: {value}, expected {expected}")
+    check(
+        math.isclose(float(value), expected, rel_tol=tolerance),
+        f"{what}: {value}, expected {expected}",
+    )
 
 
 def frames(bytes_of_message, chunk=114688):
@@ -73,66 +79,157 @@ def test_rows_say_what_the_run_folders_say(scene):
             summary = json.load(file)
         close(row["accuracy"], summary["mean_model"]["accuracy"], f"{name}: accuracy")
         close(row["loss"], summary["mean_model"]["loss"], f"{name}: loss")
-        check(abs(float(row["consensus_distance"]) - summary["consensus_distance"]) <= 1e-8, f"{name}: consensus distance")
-        close(row["mb_total"], sum(m[-1]["bytes_sent"] for m in metrics) / NODES / 1e6, f"{name}: megabytes")
+        check(
+            abs(float(row["consensus_distance"]) - summary["consensus_distance"]) <= 1e-8,
+            f"{name}: consensus distance",
+        )
+        close(
+            row["mb_total"],
+            sum(m[-1]["bytes_sent"] for m in metrics) / NODES / 1e6,
+            f"{name}: megabytes",
+        )
         close(row["target_loss"], target, f"{name}: target")
-        first = next(i for i, line in enumerate(consensus) if line["test_loss"] <= target * (1 + 1e-8))
+        first = next(
+            i for i, line in enumerate(consensus) if line["test_loss"] <= target * (1 + 1e-8)
+        )
         close(row["rounds_to_target"], consensus[first]["round"], f"{name}: rounds to the target")
-        close(row["mb_to_target"], sum(m[first]["bytes_sent"] for m in metrics) / NODES / 1e6, f"{name}: megabytes to the target")
+        close(
+            row["mb_to_target"],
+            sum(m[first]["bytes_sent"] for m in metrics) / NODES / 1e6,
+            f"{name}: megabytes to the target",
+        )
         check(name in ended.out and row["wait_s"] == "", f"{name}: {row}")
-        close(row["gradient_s"], sum(m[-1]["seconds"]["gradient"] for m in metrics) / NODES, f"{name}: gradient")
-    check(rows["choco"]["compressor"] == "top-k 1 %" and rows["reduce"]["algorithm"] == "all-reduce", f"{rows}")
-    table = [line for line in ended.out.splitlines() if line.startswith(("name ", "gossip ", "reduce ", "choco "))]
-    check(len(table) == 4 and len({len(line) for line in table}) == 1, f"the table is not aligned: {table}")
+        close(
+            row["gradient_s"],
+            sum(m[-1]["seconds"]["gradient"] for m in metrics) / NODES,
+            f"{name}: gradient",
+        )
+    check(
+        rows["choco"]["compressor"] == "top-k 1 %" and rows["reduce"]["algorithm"] == "all-reduce",
+        f"{rows}",
+    )
+    table = [
+        line
+        for line in ended.out.splitlines()
+        if line.startswith(("name ", "gossip ", "reduce ", "choco "))
+    ]
+    check(
+        len(table) == 4 and len({len(line) for line in table}) == 1,
+        f"the table is not aligned: {table}",
+    )
 
 
 def test_predicted_times_are_the_closed_forms(scene):
-    rows, _ = compare(scene, write(scene, [GOSSIP, REDUCE, CHOCO], network={"gradient_ms": 3}), "--link", "100:2", "--link", "1:0")
+    rows, _ = compare(
+        scene,
+        write(scene, [GOSSIP, REDUCE, CHOCO], network={"gradient_ms": 3}),
+        "--link",
+        "100:2",
+        "--link",
+        "1:0",
+    )
     choco_bytes = 1e6 * float(rows["choco"]["mb_total"]) / ROUNDS / 2  # a copy
     for mbit, latency in ((100, 2e-3), (1, 0)):
         column, byte = f"predicted_s_{mbit}_mbit_{latency * 1e3:g}_ms", 8e-6 / mbit
         dense = 3e-3 + latency + 2 * frames(4 * DIMENSION) * byte
         close(rows["gossip"][column], ROUNDS * dense, f"d-psgd at {mbit} Mbit/s")
-        close(rows["choco"][column], ROUNDS * (3e-3 + latency + 2 * choco_bytes * byte), f"choco-sgd at {mbit} Mbit/s")
+        close(
+            rows["choco"][column],
+            ROUNDS * (3e-3 + latency + 2 * choco_bytes * byte),
+            f"choco-sgd at {mbit} Mbit/s",
+        )
         shards = [(k + 1) * DIMENSION // NODES - k * DIMENSION // NODES for k in range(NODES)]
-        low, high = (3e-3 + 14 * (latency + frames(4 * size) * byte) for size in (min(shards), max(shards)))
-        check(ROUNDS * low * 0.9999 <= float(rows["reduce"][column]) <= ROUNDS * high * 1.0001, f"all-reduce at {mbit} Mbit/s: {rows['reduce'][column]}")
-        check(rows["choco"][f"pays_below_mbit_{mbit}_mbit_{latency * 1e3:g}_ms"] == "always", f"{rows['choco']}")
+        low, high = (
+            3e-3 + 14 * (latency + frames(4 * size) * byte) for size in (min(shards), max(shards))
+        )
+        check(
+            ROUNDS * low * 0.9999 <= float(rows["reduce"][column]) <= ROUNDS * high * 1.0001,
+            f"all-reduce at {mbit} Mbit/s: {rows['reduce'][column]}",
+        )
+        check(
+            rows["choco"][f"pays_below_mbit_{mbit}_mbit_{latency * 1e3:g}_ms"] == "always",
+            f"{rows['choco']}",
+        )
 
 
 def test_break_even_is_where_times_are_equal(scene):
     """With coding that takes time a compressor pays below a bandwidth; more bytes in fewer phases pay above one."""
-    dense = {"name": "choco dense", "set": {"algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 1}}}}
+    dense = {
+        "name": "choco dense",
+        "set": {"algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 1}}},
+    }
     path = write(scene, [GOSSIP, CHOCO, dense])
-    rows, _ = compare(scene, path, "--set", "network.gradient_ms=1", "--set", "network.coding=true", "--link", "100:1", out="measured")
-    cost = {name: (float(r["encode_s"]) + float(r["combine_s"])) / ROUNDS for name, r in rows.items()}
+    rows, _ = compare(
+        scene,
+        path,
+        "--set",
+        "network.gradient_ms=1",
+        "--set",
+        "network.coding=true",
+        "--link",
+        "100:1",
+        out="measured",
+    )
+    cost = {
+        name: (float(r["encode_s"]) + float(r["combine_s"])) / ROUNDS for name, r in rows.items()
+    }
     bits = {name: 8e6 * float(r["mb_total"]) / ROUNDS for name, r in rows.items()}
     found = rows["choco"]["pays_below_mbit_100_mbit_1_ms"]
     if cost["choco"] > cost["gossip"]:
-        close(found, 1e-6 * (bits["gossip"] - bits["choco"]) / (cost["choco"] - cost["gossip"]), "break-even", 1e-3)
+        close(
+            found,
+            1e-6 * (bits["gossip"] - bits["choco"]) / (cost["choco"] - cost["gossip"]),
+            "break-even",
+            1e-3,
+        )
     else:
         check(found == "always", f"break-even {found} where coding costs nothing")
     if cost["choco dense"] > cost["gossip"]:
-        check(rows["choco dense"]["pays_below_mbit_100_mbit_1_ms"] == "never", f"{rows['choco dense']}")
-    rows, _ = compare(scene, write(scene, [REDUCE, dense, CHOCO]), "--set", "network.gradient_ms=1", "--link", "100:1", "--link", "100:4", out="given")
+        check(
+            rows["choco dense"]["pays_below_mbit_100_mbit_1_ms"] == "never",
+            f"{rows['choco dense']}",
+        )
+    rows, _ = compare(
+        scene,
+        write(scene, [REDUCE, dense, CHOCO]),
+        "--set",
+        "network.gradient_ms=1",
+        "--link",
+        "100:1",
+        "--link",
+        "100:4",
+        out="given",
+    )
     for latency in (1, 4):
         kind, found = rows["choco dense"][f"pays_below_mbit_100_mbit_{latency}_ms"].split()
         bits = {name: 8e6 * float(r["mb_total"]) / ROUNDS for name, r in rows.items()}
         expected = 1e-6 * (bits["choco dense"] - bits["reduce"]) / (13 * latency * 1e-3)
         check(kind == "above", f"{kind} {found}")
-        close(found, expected, "break-even with an all-reduce", 1e-2)  # its shards are not all equally long
-        check(rows["choco"][f"pays_below_mbit_100_mbit_{latency}_ms"] == "always", f"{rows['choco']}")
+        close(
+            found, expected, "break-even with an all-reduce", 1e-2
+        )  # its shards are not all equally long
+        check(
+            rows["choco"][f"pays_below_mbit_100_mbit_{latency}_ms"] == "always", f"{rows['choco']}"
+        )
 
 
 def test_numbers_are_reproducible(scene):
-    path = write(scene, [GOSSIP, CHOCO], network={"gradient_ms": 2, "speeds": [1, 1, 0.5, 1, 2, 1, 1, 1]})
+    path = write(
+        scene, [GOSSIP, CHOCO], network={"gradient_ms": 2, "speeds": [1, 1, 0.5, 1, 2, 1, 1, 1]}
+    )
     first, _ = compare(scene, path, out="one")
     second, _ = compare(scene, path, out="two")
     for name, row in first.items():
         for key, value in row.items():
-            check(key in TIMES or value == second[name][key], f"{name}: {key} is {value}, and then {second[name][key]}")
+            check(
+                key in TIMES or value == second[name][key],
+                f"{name}: {key} is {value}, and then {second[name][key]}",
+            )
     slowest = ROUNDS * 2e-3 / 0.5
-    check(float(first["gossip"]["predicted_s_10000_mbit_0.1_ms"]) > slowest, "the slow node does not hold the others up")
+    check(
+        float(first["gossip"]["predicted_s_10000_mbit_0.1_ms"]) > slowest,
+        "the slow node does not hold the others up",
+    )
 
 
 def test_agents_end_like_the_simulator(scene):
@@ -140,17 +237,37 @@ def test_agents_end_like_the_simulator(scene):
     simulated, _ = compare(scene, path, out="simulated")
     real, _ = compare(scene, path, "--agents", out="real")
     for name, row in simulated.items():
-        for key in ("accuracy", "loss", "target_loss", "rounds_to_target", "mb_to_target", "mb_total", "consensus_distance"):
-            check(row[key] == real[name][key], f"{name}: {key} is {row[key]} simulated and {real[name][key]} with agents")
-        check(float(real[name]["wait_s"]) >= 0 and float(real[name]["predicted_s_5_mbit_20_ms"]) > 20 * 20e-3, f"{real[name]}")
+        for key in (
+            "accuracy",
+            "loss",
+            "target_loss",
+            "rounds_to_target",
+            "mb_to_target",
+            "mb_total",
+            "consensus_distance",
+        ):
+            check(
+                row[key] == real[name][key],
+                f"{name}: {key} is {row[key]} simulated and {real[name][key]} with agents",
+            )
+        check(
+            float(real[name]["wait_s"]) >= 0
+            and float(real[name]["predicted_s_5_mbit_20_ms"]) > 20 * 20e-3,
+            f"{real[name]}",
+        )
 
 
 def test_what_diverges_does_not_stop_the_others(scene):
     path = write(scene, [WILD, GOSSIP, CHOCO])
     for driver in ([], ["--agents"]):
         rows, ended = compare(scene, path, *driver, out="out" + "".join(driver))
-        check(rows[WILD["name"]]["outcome"].startswith("diverged in round "), f"{rows[WILD['name']]}")
-        check(rows["gossip"]["outcome"] == rows["choco"]["outcome"] == "done" and not ended.err, f"{rows} {ended.err!r}")
+        check(
+            rows[WILD["name"]]["outcome"].startswith("diverged in round "), f"{rows[WILD['name']]}"
+        )
+        check(
+            rows["gossip"]["outcome"] == rows["choco"]["outcome"] == "done" and not ended.err,
+            f"{rows} {ended.err!r}",
+        )
         check(rows["gossip"]["target_loss"] != "" and rows[WILD["name"]]["loss"] == "", f"{rows}")
         check("diverged in round" in ended.out, f"{ended.out!r}")
     rows, ended = compare(scene, write(scene, [WILD]), out="alone", code=1)
@@ -162,20 +279,43 @@ def test_files_are_variants_too(scene):
     plain = {**BASE, "algorithm": "d-psgd"}
     scene.write("a.json", json.dumps(plain))
     scene.write("other/a.json", json.dumps({**plain, "algorithm": "exact-diffusion"}))
-    rows, _ = compare(scene, scene.path("a.json"), scene.path("other/a.json"), write(scene, [CHOCO]), "--target-loss", "0")
+    rows, _ = compare(
+        scene,
+        scene.path("a.json"),
+        scene.path("other/a.json"),
+        write(scene, [CHOCO]),
+        "--target-loss",
+        "0",
+    )
     check(list(rows) == ["a", "a-2", "choco"], f"rows {list(rows)}")
-    check(all(row["rounds_to_target"] == "" and float(row["target_loss"]) == 0 for row in rows.values()), f"{rows}")
+    check(
+        all(
+            row["rounds_to_target"] == "" and float(row["target_loss"]) == 0
+            for row in rows.values()
+        ),
+        f"{rows}",
+    )
     check(os.path.exists(scene.path("out/a-2/model.npy")), "no run folder")
     again, _ = compare(scene, scene.path("out/a/config.json"), out="again")
-    check(again["config"]["loss"] == rows["a"]["loss"], "config.json of a variant does not repeat it")
+    check(
+        again["config"]["loss"] == rows["a"]["loss"], "config.json of a variant does not repeat it"
+    )
 
 
 def test_quadratics_have_no_accuracy(scene):
     n, d = 4, 3
-    problem = {"A": [[[float(i == j) for j in range(d)] for i in range(d)]] * n, "b": [[float(i + j) for j in range(d)] for i in range(n)],
-               "x0": [[0.0] * d] * n}
+    problem = {
+        "A": [[[float(i == j) for j in range(d)] for i in range(d)]] * n,
+        "b": [[float(i + j) for j in range(d)] for i in range(n)],
+        "x0": [[0.0] * d] * n,
+    }
     scene.write("problem.json", json.dumps(problem))
-    path = write(scene, [GOSSIP, REDUCE], model={"name": "quadratic", "path": "problem.json"}, topology={"nodes": n, "family": "ring"})
+    path = write(
+        scene,
+        [GOSSIP, REDUCE],
+        model={"name": "quadratic", "path": "problem.json"},
+        topology={"nodes": n, "family": "ring"},
+    )
     rows, _ = compare(scene, path)
     check(rows["gossip"]["accuracy"] == "" and float(rows["gossip"]["loss"]) > 0, f"{rows}")
 
@@ -192,9 +332,16 @@ def test_what_differs_is_refused(scene):
     }
     for key, (changes, words) in cases.items():
         scene.write("b.json", json.dumps({**plain, **changes}))
-        ended = scene.call("compare", scene.path("a.json"), scene.path("b.json"), "--out", scene.path("out"))
+        ended = scene.call(
+            "compare", scene.path("a.json"), scene.path("b.json"), "--out", scene.path("out")
+        )
         ended.check_refused("b.json", words, "a.json")
-    ended = scene.call("compare", write(scene, [GOSSIP, {"name": "other", "set": {"data.batch": 16}}]), "--out", scene.path("out"))
+    ended = scene.call(
+        "compare",
+        write(scene, [GOSSIP, {"name": "other", "set": {"data.batch": 16}}]),
+        "--out",
+        scene.path("out"),
+    )
     ended.check_refused("compare.json", "other", "data.batch is 16")
     check(not os.path.exists(scene.path("out")), "something was started")
 
@@ -206,26 +353,50 @@ def test_wrong_variants_are_refused(scene):
         ([{"set": {}}], "variants[0]"),
         ([{"name": "../x"}], "variants[0]"),
         ([{"name": ".x"}], "variants[0]"),
-        ([{"name": "x", "set": 3}], "\"set\" must be an object"),
-        ([{"name": "x", "sets": {}}], "unknown key \"sets\""),
+        ([{"name": "x", "set": 3}], '"set" must be an object'),
+        ([{"name": "x", "sets": {}}], 'unknown key "sets"'),
         ([GOSSIP, GOSSIP], "there is another one"),
-        ([{"name": "x", "set": {"algorithm.compresor": 1}}], "variant \"x\""),
+        ([{"name": "x", "set": {"algorithm.compresor": 1}}], 'variant "x"'),
         ([{"name": "x", "set": {"algorithm": "choco"}}], "choco-sgd"),
-        ([{"name": "x", "set": {"algorithm": {"name": "choco-sgd", "compressor": {"name": "random-k", "scaled": True}}}}], "scaled"),
+        (
+            [
+                {
+                    "name": "x",
+                    "set": {
+                        "algorithm": {
+                            "name": "choco-sgd",
+                            "compressor": {"name": "random-k", "scaled": True},
+                        }
+                    },
+                }
+            ],
+            "scaled",
+        ),
     ]
     for variants, words in cases:
-        scene.call("compare", write(scene, variants), "--out", scene.path("out")).check_refused("compare.json", words)
+        scene.call("compare", write(scene, variants), "--out", scene.path("out")).check_refused(
+            "compare.json", words
+        )
     path = write(scene, [GOSSIP])
-    for arguments, words in [((), "at least one file"), ((path, "--link", "5"), "MBIT:MS"), ((path, "--link", "0:5"), "MBIT:MS"),
-                             ((path, "--link", "5:-1"), "MBIT:MS"), ((path, "--target-loss", "low"), "--target-loss low"),
-                             ((scene.path("none.json"),), "none.json")]:
+    for arguments, words in [
+        ((), "at least one file"),
+        ((path, "--link", "5"), "MBIT:MS"),
+        ((path, "--link", "0:5"), "MBIT:MS"),
+        ((path, "--link", "5:-1"), "MBIT:MS"),
+        ((path, "--target-loss", "low"), "--target-loss low"),
+        ((scene.path("none.json"),), "none.json"),
+    ]:
         scene.call("compare", *arguments).check_refused(words)
-    scene.call("compare", path, "--out", "/proc/nowhere").check_refused("/proc/nowhere", "cannot be made")
+    scene.call("compare", path, "--out", "/proc/nowhere").check_refused(
+        "/proc/nowhere", "cannot be made"
+    )
     scene.call("sim", path).check_refused("variants", "starling compare")
     compare(scene, path)
     scene.call("compare", path, "--out", scene.path("out")).check_refused("already holds")
     os.remove(scene.path("out/compare.csv"))
-    scene.call("compare", path, "--out", scene.path("out")).check_refused("gossip", "already holds a run")
+    scene.call("compare", path, "--out", scene.path("out")).check_refused(
+        "gossip", "already holds a run"
+    )
 
 
 def test_too_many_agents_are_refused(scene):
@@ -255,7 +426,10 @@ def test_the_example_runs(scene):
     names = {row["algorithm"] for row in rows.values()}
     check({"d-psgd", "all-reduce", "choco-sgd", "deep-squeeze"} <= names, f"{names}")
     if not QUICK:
-        check(all(float(row["accuracy"]) > 0.85 for row in rows.values()), f"{[row['accuracy'] for row in rows.values()]}")
+        check(
+            all(float(row["accuracy"]) > 0.85 for row in rows.values()),
+            f"{[row['accuracy'] for row in rows.values()]}",
+        )
 
 
 if __name__ == "__main__":

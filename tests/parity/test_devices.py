@@ -25,7 +25,9 @@ import tempfile
 from _simulate import QUICK, arguments, read_lines, write
 
 ON_GPU = os.environ.get("STARLING_TEST_PLUGIN") == "cuda"
-TIMEOUT_S = 30 if ON_GPU else 5  # a GPU's driver takes seconds to begin, and longer when many programs do
+TIMEOUT_S = (
+    30 if ON_GPU else 5
+)  # a GPU's driver takes seconds to begin, and longer when many programs do
 ROUNDS = 5
 RING, DIRECTED = {"nodes": 5, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
 
@@ -40,15 +42,31 @@ CASES = {
     "d-psgd local steps": {"name": "d-psgd", "local_steps": 2},
     "dcd-psgd": {"name": "dcd-psgd", **compressed("qsgd", levels=127, bucket=512)},
     "dcd-psgd plain": {"name": "dcd-psgd"},
-    "dcd-psgd replicas": {"name": "dcd-psgd", "replicas": "per-neighbour", **compressed("qsgd", levels=127, bucket=512)},
+    "dcd-psgd replicas": {
+        "name": "dcd-psgd",
+        "replicas": "per-neighbour",
+        **compressed("qsgd", levels=127, bucket=512),
+    },
     "ecd-psgd": {"name": "ecd-psgd", **compressed("natural")},
     "choco-sgd top-k": {"name": "choco-sgd", **compressed("top-k", fraction=0.01)},
     "choco-sgd top-k dense": {"name": "choco-sgd", **compressed("top-k", fraction=0.3)},
-    "choco-sgd replicas": {"name": "choco-sgd", "replicas": "per-neighbour", **compressed("top-k", fraction=0.01)},
+    "choco-sgd replicas": {
+        "name": "choco-sgd",
+        "replicas": "per-neighbour",
+        **compressed("top-k", fraction=0.01),
+    },
     "choco-sgd sign": {"name": "choco-sgd", **compressed("scaled-sign")},
-    "choco-sgd mix-then-compress": {"name": "choco-sgd", "variant": "mix-then-compress", **compressed("random-k", fraction=0.1)},
+    "choco-sgd mix-then-compress": {
+        "name": "choco-sgd",
+        "variant": "mix-then-compress",
+        **compressed("random-k", fraction=0.1),
+    },
     "choco-sgd plain": {"name": "choco-sgd", "consensus_step": 1},
-    "choco-sgd plain per tensor": {"name": "choco-sgd", "consensus_step": 1, **compressed("identity", per="tensor")},
+    "choco-sgd plain per tensor": {
+        "name": "choco-sgd",
+        "consensus_step": 1,
+        **compressed("identity", per="tensor"),
+    },
     "choco-sgd per tensor": {"name": "choco-sgd", **compressed("1-bit", per="tensor")},
     "deep-squeeze": {"name": "deep-squeeze", **compressed("terngrad", bucket=256)},
     "deep-squeeze plain": {"name": "deep-squeeze"},
@@ -61,13 +79,21 @@ CASES = {
     "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
     "local-sgd": {"name": "local-sgd", "period": 2},
     "double-squeeze": {"name": "double-squeeze", **compressed("bfloat16")},
-    "double-squeeze sharded": {"name": "double-squeeze", "server": "sharded", **compressed("random-dropping", probability=0.3)},
+    "double-squeeze sharded": {
+        "name": "double-squeeze",
+        "server": "sharded",
+        **compressed("random-dropping", probability=0.3),
+    },
     "cd-sgd": {"name": "cd-sgd", "correction_period": 3},
     "naive-compression": {"name": "naive-compression", **compressed("qsgd", levels=7)},
 }
 # Messages that leave the device in several copies, and come in more loads than there are places for; not measured, which would wait for each.
-LONG = {"topology": {"nodes": 2, "family": "complete"}, "model": {"name": "mlp", "hidden": [512]}, "record": {"every": ROUNDS},
-        "transport": {"chunk_bytes": 65536, "timeout_s": TIMEOUT_S}}
+LONG = {
+    "topology": {"nodes": 2, "family": "complete"},
+    "model": {"name": "mlp", "hidden": [512]},
+    "record": {"every": ROUNDS},
+    "transport": {"chunk_bytes": 65536, "timeout_s": TIMEOUT_S},
+}
 OTHERWISE = {"d-psgd long messages": LONG, "choco-sgd long messages": LONG}
 CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
@@ -75,10 +101,26 @@ WITHOUT_MOMENTUM = ("gradient-tracking", "exact-diffusion", "double-squeeze", "c
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 3000, 2
 # Payloads between GPUs' memory: vectors as they are, and messages that are put together first.
-DIRECT = [name for name, settings in CASES.items() if settings.get("compressor", {"name": "identity"})["name"] == "identity" and settings["name"] != "cd-sgd"]
-LEARNING_DIRECT = ["d-psgd combine-while-adapt", "choco-sgd plain per tensor", "all-reduce", "d-psgd long messages"]
+DIRECT = [
+    name
+    for name, settings in CASES.items()
+    if settings.get("compressor", {"name": "identity"})["name"] == "identity"
+    and settings["name"] != "cd-sgd"
+]
+LEARNING_DIRECT = [
+    "d-psgd combine-while-adapt",
+    "choco-sgd plain per tensor",
+    "all-reduce",
+    "d-psgd long messages",
+]
 HEADER, DIRECT_HEADER = 64, 576  # bytes of a frame before its payload
-BETWEEN_AGENTS = ["d-psgd adapt-then-combine", "d-psgd combine-while-adapt", "choco-sgd top-k", "choco-sgd mix-then-compress", "all-reduce"]
+BETWEEN_AGENTS = [
+    "d-psgd adapt-then-combine",
+    "d-psgd combine-while-adapt",
+    "choco-sgd top-k",
+    "choco-sgd mix-then-compress",
+    "all-reduce",
+]
 
 
 class Skipped(Exception):
@@ -92,28 +134,65 @@ def plugin(starling, name):
 
 def write_quadratic(folder, nodes):
     """1/2 |A x - b|^2 of each node, of numbers that a formula gives; returns the model."""
+
     def number(*place):
         return math.sin(sum(factor * i for factor, i in zip((12.9898, 78.233, 37.719), place)) + 1)
-    write(folder, "quadratic.json", {
-        "A": [[[0.05 * number(n, m, d) for d in range(DIMENSION)] for m in range(EQUATIONS)] for n in range(nodes)],
-        "b": [[number(n, m, -1) for m in range(EQUATIONS)] for n in range(nodes)],
-        "x0": [[number(-1, 0, d) for d in range(DIMENSION)]] * nodes})
+
+    write(
+        folder,
+        "quadratic.json",
+        {
+            "A": [
+                [[0.05 * number(n, m, d) for d in range(DIMENSION)] for m in range(EQUATIONS)]
+                for n in range(nodes)
+            ],
+            "b": [[number(n, m, -1) for m in range(EQUATIONS)] for n in range(nodes)],
+            "x0": [[number(-1, 0, d) for d in range(DIMENSION)]] * nodes,
+        },
+    )
     return {"name": "quadratic", "path": "quadratic.json"}
 
 
-def call(starling, command, settings, folder, device="cpu", env=None, model="softmax", otherwise=None):
+def call(
+    starling, command, settings, folder, device="cpu", env=None, model="softmax", otherwise=None
+):
     topology = DIRECTED if settings["name"] == "sgp" else RING
     experiment = {
-        "rounds": ROUNDS, "model": write_quadratic(folder, topology["nodes"]) if model == "quadratic" else model,
-        "transport": {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S}, "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
-        "topology": topology, "device": device, "algorithm": settings,
-        "optimizer": {"learning_rate": 0.05, "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9},
-        **(otherwise or {})}
+        "rounds": ROUNDS,
+        "model": write_quadratic(folder, topology["nodes"]) if model == "quadratic" else model,
+        "transport": {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S},
+        "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
+        "topology": topology,
+        "device": device,
+        "algorithm": settings,
+        "optimizer": {
+            "learning_rate": 0.05,
+            "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9,
+        },
+        **(otherwise or {}),
+    }
     if model != "quadratic":
-        experiment["data"] = {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8}
+        experiment["data"] = {
+            "name": "digits",
+            "train_samples": 300,
+            "test_samples": 50,
+            "batch": 8,
+        }
     write(folder, "experiment.json", experiment)
-    return subprocess.run([starling, command, os.path.join(folder, "experiment.json"), "--out", os.path.join(folder, "out")],
-                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+    return subprocess.run(
+        [
+            starling,
+            command,
+            os.path.join(folder, "experiment.json"),
+            "--out",
+            os.path.join(folder, "out"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **(env or {})},
+    )
 
 
 def directly(name):
@@ -126,14 +205,28 @@ def directly(name):
 def outcome(starling, command, name, device, env, model, otherwise=None):
     """What a run leaves that does not depend on time: parameters, losses, distances, bytes."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, command, CASES[name], folder, device, env, model, otherwise or OTHERWISE.get(name))
+        ended = call(
+            starling,
+            command,
+            CASES[name],
+            folder,
+            device,
+            env,
+            model,
+            otherwise or OTHERWISE.get(name),
+        )
         if ended.returncode == 2 and "offers no GPU memory" in ended.stderr:
             raise Skipped(ended.stderr.strip())
         if ended.returncode != 0:
-            raise RuntimeError(f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr.strip()}")
+            raise RuntimeError(
+                f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr.strip()}"
+            )
         out = os.path.join(folder, "out")
-        metrics = [{key: value for key, value in row.items() if not key.endswith("seconds")}
-                   for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl"))) for row in read_lines(out, os.path.basename(node))]
+        metrics = [
+            {key: value for key, value in row.items() if not key.endswith("seconds")}
+            for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl")))
+            for row in read_lines(out, os.path.basename(node))
+        ]
         if not metrics:
             raise RuntimeError("no metrics")
         parameters = ""
@@ -147,7 +240,9 @@ def compare(found, expected):
     if found[1] != expected[1]:
         raise RuntimeError("the parameters differ")
     if found[0] != expected[0]:
-        raise RuntimeError(f"the metrics differ: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}")
+        raise RuntimeError(
+            f"the metrics differ: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}"
+        )
 
 
 def compare_direct(found, expected):
@@ -156,7 +251,9 @@ def compare_direct(found, expected):
         for row, through_host in zip(found[0], expected[0]):
             longer, bytes_through_host = row.pop(key) - through_host[key], through_host.pop(key)
             if longer % (DIRECT_HEADER - HEADER) != 0 or (longer > 0) != (bytes_through_host > 0):
-                raise RuntimeError(f"{key} is {longer} more than through the host's memory, {bytes_through_host}")
+                raise RuntimeError(
+                    f"{key} is {longer} more than through the host's memory, {bytes_through_host}"
+                )
     compare(found, expected)
 
 
@@ -169,8 +266,10 @@ def guarded(starling):
 
 
 def check(starling, name, command):
-    compare(outcome(starling, command, name, "cuda:0", guarded(starling), "quadratic"),
-            outcome(starling, "sim", name, "cpu", None, "quadratic"))
+    compare(
+        outcome(starling, command, name, "cuda:0", guarded(starling), "quadratic"),
+        outcome(starling, "sim", name, "cpu", None, "quadratic"),
+    )
 
 
 def check_learning(starling, name):
@@ -182,29 +281,55 @@ def check_learning(starling, name):
 
 
 def check_direct(starling, name):
-    compare_direct(outcome(starling, "run", name, "cuda:0", plugin_tested(starling), "quadratic", directly(name)),
-                   outcome(starling, "sim", name, "cpu", None, "quadratic"))
+    compare_direct(
+        outcome(
+            starling, "run", name, "cuda:0", plugin_tested(starling), "quadratic", directly(name)
+        ),
+        outcome(starling, "sim", name, "cpu", None, "quadratic"),
+    )
 
 
 def check_learning_direct(starling, name):
-    compare_direct(outcome(starling, "run", name, "cuda:0", plugin_tested(starling), "softmax", directly(name)),
-                   outcome(starling, "sim", name, "cuda:0", plugin_tested(starling), "softmax"))
+    compare_direct(
+        outcome(
+            starling, "run", name, "cuda:0", plugin_tested(starling), "softmax", directly(name)
+        ),
+        outcome(starling, "sim", name, "cuda:0", plugin_tested(starling), "softmax"),
+    )
 
 
-def check_refused(starling, device, env, code, *texts, command="sim", case="all-reduce", lines=1, otherwise=None):
+def check_refused(
+    starling, device, env, code, *texts, command="sim", case="all-reduce", lines=1, otherwise=None
+):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         ended = call(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
         said = [line for line in ended.stderr.splitlines() if line]
-        if ended.returncode != code or len(said) != lines or not all(text in "\n".join(said) for text in texts):
-            raise RuntimeError(f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}")
+        if (
+            ended.returncode != code
+            or len(said) != lines
+            or not all(text in "\n".join(said) for text in texts)
+        ):
+            raise RuntimeError(
+                f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}"
+            )
 
 
 def check_failing(starling, after, otherwise=None):
     """A device that fails in the middle of a run: all agents end, and say what and where."""
     env = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": str(after)}
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = call(starling, "run", CASES["d-psgd combine-while-adapt"], folder, "cuda:0", env, otherwise=otherwise)
-        if ended.returncode != 1 or not re.search(r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to", ended.stderr):
+        ended = call(
+            starling,
+            "run",
+            CASES["d-psgd combine-while-adapt"],
+            folder,
+            "cuda:0",
+            env,
+            otherwise=otherwise,
+        )
+        if ended.returncode != 1 or not re.search(
+            r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to", ended.stderr
+        ):
             raise RuntimeError(f"ended with {ended.returncode} and said {ended.stderr}")
 
 
@@ -219,38 +344,77 @@ def free_ports(count):
 def run_pair(starling, env, *settings):
     """Two agents by hand, the first with its vectors on a GPU, the second on the CPU: their exit codes, and what they said."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        experiment = {"rounds": 100000, "model": "softmax", "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
-                      "topology": {"nodes": 2, "family": "complete"}, "transport": {"timeout_s": 60}, "record": {"every": 100000}}
+        experiment = {
+            "rounds": 100000,
+            "model": "softmax",
+            "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
+            "topology": {"nodes": 2, "family": "complete"},
+            "transport": {"timeout_s": 60},
+            "record": {"every": 100000},
+        }
         write(folder, "experiment.json", experiment)
         with open(os.path.join(folder, "roster"), "w") as roster:
             roster.writelines(f"127.0.0.1:{port}\n" for port in free_ports(2))
-        agents = [subprocess.Popen([starling, "agent", os.path.join(folder, "experiment.json"), "--rank", str(rank), "--roster",
-                                    os.path.join(folder, "roster"), "--out", os.path.join(folder, f"out-{rank}"), "--set", f"device={device}",
-                                    *(argument for setting in settings for argument in ("--set", setting))],
-                                   env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                  for rank, device in enumerate(("cuda:0", "cpu"))]
+        agents = [
+            subprocess.Popen(
+                [
+                    starling,
+                    "agent",
+                    os.path.join(folder, "experiment.json"),
+                    "--rank",
+                    str(rank),
+                    "--roster",
+                    os.path.join(folder, "roster"),
+                    "--out",
+                    os.path.join(folder, f"out-{rank}"),
+                    "--set",
+                    f"device={device}",
+                    *(argument for setting in settings for argument in ("--set", setting)),
+                ],
+                env={**os.environ, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank, device in enumerate(("cuda:0", "cpu"))
+        ]
         said = [agent.communicate(timeout=50)[1] for agent in agents]
         return [agent.returncode for agent in agents], said
 
 
 def check_told(starling):
     """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long before its time-out."""
-    codes, said = run_pair(starling, {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"})
+    codes, said = run_pair(
+        starling, {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"}
+    )
     if codes != [1, 1] or "failed: it was asked to" not in said[0]:
         raise RuntimeError(f"ended with {codes} and said {said}")
-    if "agent 0 ended: node 0, round " not in said[1] or "cuda:0: " not in said[1] or "failed: it was asked to" not in said[1]:
+    if (
+        "agent 0 ended: node 0, round " not in said[1]
+        or "cuda:0: " not in said[1]
+        or "failed: it was asked to" not in said[1]
+    ):
         raise RuntimeError(f"the other agent said {said[1]}")
 
 
 def check_mixed_pair(starling):
     """Payloads from GPU memory and a neighbour on the CPU: nobody trains, and both say why."""
-    codes, said = run_pair(starling, {"STARLING_PLUGIN": plugin(starling, "emulated")}, "transport.gpu_direct=auto")
-    if codes != [1, 1] or not all("transport.gpu_direct" in text and "agents 0 and 1 differs" in text.replace("1 and 0", "0 and 1") for text in said):
+    codes, said = run_pair(
+        starling, {"STARLING_PLUGIN": plugin(starling, "emulated")}, "transport.gpu_direct=auto"
+    )
+    if codes != [1, 1] or not all(
+        "transport.gpu_direct" in text
+        and "agents 0 and 1 differs" in text.replace("1 and 0", "0 and 1")
+        for text in said
+    ):
         raise RuntimeError(f"ended with {codes} and said {said}")
 
 
 def all_tests(starling):
-    emulated, other = {"STARLING_PLUGIN": plugin(starling, "emulated")}, {"STARLING_PLUGIN": plugin(starling, "other")}
+    emulated, other = {"STARLING_PLUGIN": plugin(starling, "emulated")}, {
+        "STARLING_PLUGIN": plugin(starling, "other")
+    }
     absent = {"STARLING_PLUGIN": "/nowhere/libstarling-cuda.so"}
     for name in CASES:
         if name in OTHERWISE:
@@ -266,29 +430,100 @@ def all_tests(starling):
     for name in LEARNING_DIRECT:
         yield f"learning direct {name}", lambda name=name: check_learning_direct(starling, name)
     for after in (60, 90, 120):
-        yield f"a device that fails after {after} operations", lambda after=after: check_failing(starling, after)
-        yield f"a device that fails after {after} operations, direct", lambda after=after: check_failing(starling, after, directly("d-psgd combine-while-adapt"))
+        yield f"a device that fails after {after} operations", lambda after=after: check_failing(
+            starling, after
+        )
+        yield f"a device that fails after {after} operations, direct", lambda after=after: check_failing(
+            starling, after, directly("d-psgd combine-while-adapt")
+        )
     yield "a device that fails, and the neighbour", lambda: check_told(starling)
-    yield "no plug-in, demanded", lambda: check_refused(starling, "cuda:0", absent, 2, "device: cuda:0", "cannot be loaded")
-    yield "no plug-in, auto", lambda: check_refused(starling, "auto", absent, 0, "device auto is cpu", "cannot be loaded")
-    yield "plug-in of another version", lambda: check_refused(starling, "cuda:0", other, 2, "built for another Starling", "interface")
-    yield "a GPU that is not there", lambda: check_refused(starling, "cuda:3", emulated, 2, "device: cuda:3", "the only GPU here is cuda:0")
-    yield "a bound that products do not fit", lambda: check_refused(starling, "cuda:0", emulated, 1, "device: cuda:0 cannot be used: matrix products work in 0.1 MB",
-                                                                    "device_memory_gb allows 0.0 MB", otherwise={"device_memory_gb": 0.00001})
-    yield "auto takes the GPU", lambda: check_refused(starling, "auto", emulated, 0, "device auto is cuda:0")
+    yield "no plug-in, demanded", lambda: check_refused(
+        starling, "cuda:0", absent, 2, "device: cuda:0", "cannot be loaded"
+    )
+    yield "no plug-in, auto", lambda: check_refused(
+        starling, "auto", absent, 0, "device auto is cpu", "cannot be loaded"
+    )
+    yield "plug-in of another version", lambda: check_refused(
+        starling, "cuda:0", other, 2, "built for another Starling", "interface"
+    )
+    yield "a GPU that is not there", lambda: check_refused(
+        starling, "cuda:3", emulated, 2, "device: cuda:3", "the only GPU here is cuda:0"
+    )
+    yield "a bound that products do not fit", lambda: check_refused(
+        starling,
+        "cuda:0",
+        emulated,
+        1,
+        "device: cuda:0 cannot be used: matrix products work in 0.1 MB",
+        "device_memory_gb allows 0.0 MB",
+        otherwise={"device_memory_gb": 0.00001},
+    )
+    yield "auto takes the GPU", lambda: check_refused(
+        starling, "auto", emulated, 0, "device auto is cuda:0"
+    )
     # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
     as_gpu = {**emulated, "STARLING_AS_GPU": "1"}
-    on, auto = ({"command": "run", "otherwise": {"transport": {"gpu_direct": value, "chunk_bytes": 4096}}} for value in ("on", "auto"))
+    on, auto = (
+        {"command": "run", "otherwise": {"transport": {"gpu_direct": value, "chunk_bytes": 4096}}}
+        for value in ("on", "auto")
+    )
     compressed_on, compressed_auto = ({**how, "case": "deep-squeeze float16"} for how in (on, auto))
-    yield "GPU-direct demanded", lambda: check_refused(starling, "cuda:0", as_gpu, 2, 'gpu_direct: "on" is refused: provider \'tcp\' offers', "through host memory", **on)
-    yield "GPU-direct auto", lambda: check_refused(starling, "cuda:0", as_gpu, 0, "gpu_direct auto is off", "through host memory: provider 'tcp' offers", **auto)
-    yield "GPU-direct auto, offered", lambda: check_refused(starling, "cuda:0", emulated, 0, "gpu_direct auto is on", **auto)
-    yield "GPU-direct without a GPU", lambda: check_refused(starling, "cpu", {}, 2, 'gpu_direct: "on" needs vectors on a GPU', **on)
-    yield "GPU-direct, and auto is the CPU", lambda: check_refused(starling, "auto", absent, 2, "device auto is cpu", "on\" is refused: device auto is no GPU here", lines=2, **on)
-    yield "GPU-direct of a compressor", lambda: check_refused(starling, "cuda:0", emulated, 2, 'gpu_direct: "on" is for compressor identity only', '"float16"', **compressed_on)
-    yield "GPU-direct of a compressor, auto", lambda: check_refused(starling, "cuda:0", emulated, 0, "gpu_direct auto is off", 'compressor "float16"', **compressed_auto)
+    yield "GPU-direct demanded", lambda: check_refused(
+        starling,
+        "cuda:0",
+        as_gpu,
+        2,
+        "gpu_direct: \"on\" is refused: provider 'tcp' offers",
+        "through host memory",
+        **on,
+    )
+    yield "GPU-direct auto", lambda: check_refused(
+        starling,
+        "cuda:0",
+        as_gpu,
+        0,
+        "gpu_direct auto is off",
+        "through host memory: provider 'tcp' offers",
+        **auto,
+    )
+    yield "GPU-direct auto, offered", lambda: check_refused(
+        starling, "cuda:0", emulated, 0, "gpu_direct auto is on", **auto
+    )
+    yield "GPU-direct without a GPU", lambda: check_refused(
+        starling, "cpu", {}, 2, 'gpu_direct: "on" needs vectors on a GPU', **on
+    )
+    yield "GPU-direct, and auto is the CPU", lambda: check_refused(
+        starling,
+        "auto",
+        absent,
+        2,
+        "device auto is cpu",
+        'on" is refused: device auto is no GPU here',
+        lines=2,
+        **on,
+    )
+    yield "GPU-direct of a compressor", lambda: check_refused(
+        starling,
+        "cuda:0",
+        emulated,
+        2,
+        'gpu_direct: "on" is for compressor identity only',
+        '"float16"',
+        **compressed_on,
+    )
+    yield "GPU-direct of a compressor, auto", lambda: check_refused(
+        starling,
+        "cuda:0",
+        emulated,
+        0,
+        "gpu_direct auto is off",
+        'compressor "float16"',
+        **compressed_auto,
+    )
     yield "GPU-direct and a neighbour without a GPU", lambda: check_mixed_pair(starling)
-    yield "no device's name", lambda: check_refused(starling, "gpu", emulated, 2, '"gpu" is not allowed', '"cuda:0"')
+    yield "no device's name", lambda: check_refused(
+        starling, "gpu", emulated, 2, '"gpu" is not allowed', '"cuda:0"'
+    )
 
 
 def attempt(name, test):
@@ -305,7 +540,9 @@ def attempt(name, test):
 def main():
     starling, only = arguments(__doc__)
     tests = [(name, test) for name, test in all_tests(starling) if only in name]
-    with concurrent.futures.ThreadPoolExecutor(2 if QUICK else 4 if ON_GPU else os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(
+        2 if QUICK else 4 if ON_GPU else os.cpu_count()
+    ) as pool:
         lines = list(pool.map(attempt, *zip(*tests)))
     print("\n".join(lines))
     return 1 if any(line.startswith("not ok") for line in lines) else 0

@@ -12,10 +12,11 @@ from _simulate import QUICK, Refused
 import expect
 
 
-
 def simulate(starling, graph, settings, optimizer, problem, rounds, recorded):
     try:
-        return _simulate.simulate(starling, graph, settings, optimizer, *problem, rounds, recorded).models
+        return _simulate.simulate(
+            starling, graph, settings, optimizer, *problem, rounds, recorded
+        ).models
     except Refused as error:
         if "diverge" in str(error):
             raise expect.Diverged(str(error)) from error
@@ -32,16 +33,34 @@ def results(starling, check):
 
 # ---- what does not fit ----
 
+
 def misfits():
     """(name, graph, algorithm, a word that the reason must have)"""
     ring, digraph = expect.ring(8), expect.digraph()
-    for compressor in (expect.SCALED_RANDOM, {"name": "random-k", "fraction": 0.5, "scaled": True}, expect.ONE_LEVEL,
-                       {**expect.ONE_LEVEL, "levels": 3}):
+    for compressor in (
+        expect.SCALED_RANDOM,
+        {"name": "random-k", "fraction": 0.5, "scaled": True},
+        expect.ONE_LEVEL,
+        {**expect.ONE_LEVEL, "levels": 3},
+    ):
         text = " ".join(f"{key}={value}" for key, value in compressor.items())
         for name in ("choco-sgd", "deep-squeeze"):
-            yield f"{name} takes no {text}", ring, {"name": name, "compressor": compressor}, "contractive"
-    for name in ("d-psgd", "choco-sgd", "deep-squeeze", "dcd-psgd", "ecd-psgd", "gradient-tracking", "exact-diffusion"):
-        yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {"name": name}, "doubly stochastic"
+            yield f"{name} takes no {text}", ring, {
+                "name": name,
+                "compressor": compressor,
+            }, "contractive"
+    for name in (
+        "d-psgd",
+        "choco-sgd",
+        "deep-squeeze",
+        "dcd-psgd",
+        "ecd-psgd",
+        "gradient-tracking",
+        "exact-diffusion",
+    ):
+        yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {
+            "name": name
+        }, "doubly stochastic"
 
 
 def refuses(starling, name, graph, settings, word):
@@ -55,20 +74,39 @@ def refuses(starling, name, graph, settings, word):
 
 # ---- the steps that Starling derives ----
 
+
 def derived_steps(simulate):
     """Gossip with the default consensus_step: the nodes come together from the first rounds on, whatever the compressor and the graph."""
-    compressors = [expect.TOP_PERCENT, expect.PLAIN_RANDOM, {"name": "scaled-sign"}, {"name": "1-bit"},
-                   {**expect.ONE_LEVEL, "contractive": True}, {"name": "qsgd", "levels": 7, "bucket": 64}, {"name": "terngrad"},
-                   {"name": "natural"}, {"name": "random-dropping", "probability": 0.1}]
+    compressors = [
+        expect.TOP_PERCENT,
+        expect.PLAIN_RANDOM,
+        {"name": "scaled-sign"},
+        {"name": "1-bit"},
+        {**expect.ONE_LEVEL, "contractive": True},
+        {"name": "qsgd", "levels": 7, "bucket": 64},
+        {"name": "terngrad"},
+        {"name": "natural"},
+        {"name": "random-dropping", "probability": 0.1},
+    ]
     x0 = expect.vectors(8, 1000, seed=2)
     star = expect.Graph({"nodes": 8, "family": "star"}, [])
     for graph in (expect.ring(8), star):
         for compressor in compressors:
             recorded = [0, 20, 100, 500, 1000, 1500]
-            models = simulate(graph, {"name": "choco-sgd", "compressor": compressor}, expect.STILL, x0, 1500, recorded)
+            models = simulate(
+                graph,
+                {"name": "choco-sgd", "compressor": compressor},
+                expect.STILL,
+                x0,
+                1500,
+                recorded,
+            )
             apart = [expect.distance(models[r]) for r in recorded]
-            yield (f"choco-sgd's own step contracts: {compressor['name']}, {graph.topology['family']}",
-                   max(apart) <= 1.02 * apart[0] and apart[-1] < 0.8 * apart[0], ", ".join(f"{value:.2g}" for value in apart))
+            yield (
+                f"choco-sgd's own step contracts: {compressor['name']}, {graph.topology['family']}",
+                max(apart) <= 1.02 * apart[0] and apart[-1] < 0.8 * apart[0],
+                ", ".join(f"{value:.2g}" for value in apart),
+            )
 
 
 LONG = [expect.choco_gossip, expect.variance, derived_steps]  # left out under sanitizers
@@ -76,7 +114,11 @@ LONG = [expect.choco_gossip, expect.variance, derived_steps]  # left out under s
 
 def main():
     starling, only = _simulate.arguments(__doc__)
-    checks = [functools.partial(results, starling, check) for check in [*expect.CHECKS, derived_steps] if not (QUICK and check in LONG)]
+    checks = [
+        functools.partial(results, starling, check)
+        for check in [*expect.CHECKS, derived_steps]
+        if not (QUICK and check in LONG)
+    ]
     checks += [functools.partial(refuses, starling, *misfit) for misfit in misfits()]
     failed = False
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -84,7 +126,10 @@ def main():
             for name, holds, seen in found:
                 if only in name:
                     failed = failed or not holds
-                    print(f"{'ok' if holds else 'not ok'} {name}{': ' + seen if seen else ''}", flush=True)
+                    print(
+                        f"{'ok' if holds else 'not ok'} {name}{': ' + seen if seen else ''}",
+                        flush=True,
+                    )
     return 1 if failed else 0
 
 

@@ -11,33 +11,87 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference"))
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference")
+)
 import families  # noqa: E402
 
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 
 CASES = [
-    *[(name, n, {}) for name in ("ring", "path", "star", "complete", "symmetric-exponential", "static-exponential", "directed-ring", "one-peer-exponential")
-      for n in (2, 3, 8, 13)],
-    *[(name, n, {}) for name in ("wheel", "barbell", "lollipop", "complete-bipartite", "k-ary-tree") for n in (4, 9, 14)],
+    *[
+        (name, n, {})
+        for name in (
+            "ring",
+            "path",
+            "star",
+            "complete",
+            "symmetric-exponential",
+            "static-exponential",
+            "directed-ring",
+            "one-peer-exponential",
+        )
+        for n in (2, 3, 8, 13)
+    ],
+    *[
+        (name, n, {})
+        for name in ("wheel", "barbell", "lollipop", "complete-bipartite", "k-ary-tree")
+        for n in (4, 9, 14)
+    ],
     *[(name, n, {}) for name in ("hypercube", "one-peer-hypercube") for n in (2, 16)],
-    *[(name, n, {"sides": sides}) for name in ("grid", "torus") for n, sides in ((12, [3, 4]), (24, [2, 3, 4]), (16, [2, 2, 2, 2]), (7, [7]), (9, [1, 9]))],
-    ("grid", 12, {}), ("torus", 30, {}), ("barbell", 11, {"clique": 3}), ("lollipop", 11, {"clique": 10}), ("complete-bipartite", 11, {"part": 3}),
-    ("k-ary-tree", 20, {"arity": 3}), ("circulant", 13, {"offsets": [1, 5]}), ("circulant", 12, {"offsets": [3, 4, 6]}),
-    ("clusters", 12, {"clusters": 3}), ("clusters", 20, {"clusters": 4, "degree": 2, "joined": "complete", "bridges": 2}),
-    ("clusters", 12, {"clusters": 2, "bridge_every": 3, "bridges": 6}), ("clusters", 18, {"clusters": 3, "degree": 3, "joined": "path"}),
+    *[
+        (name, n, {"sides": sides})
+        for name in ("grid", "torus")
+        for n, sides in ((12, [3, 4]), (24, [2, 3, 4]), (16, [2, 2, 2, 2]), (7, [7]), (9, [1, 9]))
+    ],
+    ("grid", 12, {}),
+    ("torus", 30, {}),
+    ("barbell", 11, {"clique": 3}),
+    ("lollipop", 11, {"clique": 10}),
+    ("complete-bipartite", 11, {"part": 3}),
+    ("k-ary-tree", 20, {"arity": 3}),
+    ("circulant", 13, {"offsets": [1, 5]}),
+    ("circulant", 12, {"offsets": [3, 4, 6]}),
+    ("clusters", 12, {"clusters": 3}),
+    ("clusters", 20, {"clusters": 4, "degree": 2, "joined": "complete", "bridges": 2}),
+    ("clusters", 12, {"clusters": 2, "bridge_every": 3, "bridges": 6}),
+    ("clusters", 18, {"clusters": 3, "degree": 3, "joined": "path"}),
     ("clusters", 10, {"clusters": 5, "joined": "star"}),
-    *[("random-regular", n, {"degree": d, "seed": seed}) for n, d, seed in ((10, 3, 1), (20, 4, 2), (9, 2, 3), (12, 9, 4), (50, 3, 12345678901))],
-    *[("erdos-renyi", n, {"probability": p, "seed": seed}) for n, p, seed in ((16, 0.3, 1), (12, 0.9, 2), (60, 0.07, 3), (5, 1, 4))],
-    *[("watts-strogatz", n, {"degree": d, "probability": p, "seed": seed}) for n, d, p, seed in ((20, 4, 0.2, 1), (15, 2, 0.5, 2), (9, 8, 0.5, 3))],
-    *[("random-geometric", n, {"radius": r, "seed": seed}) for n, r, seed in ((30, 0.4, 1), (100, 0.2, 2), (10, 1, 3))],
+    *[
+        ("random-regular", n, {"degree": d, "seed": seed})
+        for n, d, seed in ((10, 3, 1), (20, 4, 2), (9, 2, 3), (12, 9, 4), (50, 3, 12345678901))
+    ],
+    *[
+        ("erdos-renyi", n, {"probability": p, "seed": seed})
+        for n, p, seed in ((16, 0.3, 1), (12, 0.9, 2), (60, 0.07, 3), (5, 1, 4))
+    ],
+    *[
+        ("watts-strogatz", n, {"degree": d, "probability": p, "seed": seed})
+        for n, d, p, seed in ((20, 4, 0.2, 1), (15, 2, 0.5, 2), (9, 8, 0.5, 3))
+    ],
+    *[
+        ("random-geometric", n, {"radius": r, "seed": seed})
+        for n, r, seed in ((30, 0.4, 1), (100, 0.2, 2), (10, 1, 3))
+    ],
     *[("de-bruijn", n, {"arity": k}) for n, k in ((8, 2), (27, 3), (10, 2), (7, 4))],
     *[("d-equistatic", n, {"degree": d, "seed": 5}) for n, d in ((10, 3), (17, 1), (6, 5))],
     *[("u-equistatic", n, {"degree": d, "seed": 6}) for n, d in ((10, 4), (17, 2), (6, 4))],
-    ("hyper-cuboid", 12, {}), ("hyper-cuboid", 30, {"sides": [5, 6]}), ("hyper-cuboid", 7, {}), ("hyper-cuboid", 64, {"sides": [4, 4, 4]}),
-    ("alternating-matchings", 8, {}), ("alternating-matchings", 2, {}),
-    *[("base-k", n, {"peers": k}) for n in (2, 5, 6, 7, 12, 13, 23, 24, 25, 36, 53) for k in (1, 2, 3, 4, 6) if k < n],
-    ("od-equidyn", 9, {}), ("od-equidyn", 20, {"period": 12, "seed": 3}), ("ou-equidyn", 9, {}), ("ou-equidyn", 20, {"period": 12, "seed": 3}),
+    ("hyper-cuboid", 12, {}),
+    ("hyper-cuboid", 30, {"sides": [5, 6]}),
+    ("hyper-cuboid", 7, {}),
+    ("hyper-cuboid", 64, {"sides": [4, 4, 4]}),
+    ("alternating-matchings", 8, {}),
+    ("alternating-matchings", 2, {}),
+    *[
+        ("base-k", n, {"peers": k})
+        for n in (2, 5, 6, 7, 12, 13, 23, 24, 25, 36, 53)
+        for k in (1, 2, 3, 4, 6)
+        if k < n
+    ],
+    ("od-equidyn", 9, {}),
+    ("od-equidyn", 20, {"period": 12, "seed": 3}),
+    ("ou-equidyn", 9, {}),
+    ("ou-equidyn", 20, {"period": 12, "seed": 3}),
 ]
 
 
@@ -47,8 +101,17 @@ def text(value):
 
 def make(starling, name, n, parameters):
     """The matrices of what `make --expand` writes."""
-    arguments = [word for key, value in parameters.items() for word in ("--" + key.replace("_", "-"), text(value))]
-    ended = subprocess.run([starling, "topology", "make", name, "--nodes", str(n), *arguments, "--expand"], capture_output=True, text=True, check=False)
+    arguments = [
+        word
+        for key, value in parameters.items()
+        for word in ("--" + key.replace("_", "-"), text(value))
+    ]
+    ended = subprocess.run(
+        [starling, "topology", "make", name, "--nodes", str(n), *arguments, "--expand"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ended.returncode != 0:
         raise RuntimeError(ended.stderr.strip())
     content = json.loads(ended.stdout)
@@ -101,14 +164,18 @@ def best_probabilities(laplacians, budget):
         low, high = -2, 2
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (middle, high) if np.clip(p - middle, 0, 1).sum() > budget * m else (low, middle)
+            low, high = (
+                (middle, high) if np.clip(p - middle, 0, 1).sum() > budget * m else (low, middle)
+            )
         p = np.clip(p - high, 0, 1)
     return best
 
 
 def check_matcha(starling, base, n, budget, base_edges, **parameters):
     period = 1500
-    phases = make(starling, "matcha", n, {"base": base, "budget": budget, "period": period, **parameters})
+    phases = make(
+        starling, "matcha", n, {"base": base, "budget": budget, "period": period, **parameters}
+    )
     base_pairs = {frozenset(edge) for edge in base_edges}
     active = np.array([[w[i, j] != 0 for i, j in map(tuple, base_pairs)] for w in phases])
     alpha = max(w[~np.eye(n, dtype=bool)].max() for w in phases)
@@ -135,10 +202,16 @@ def check_matcha(starling, base, n, budget, base_edges, **parameters):
     spread = sum(a * (1 - a) * l for a, l in zip(p, laplacians))
 
     def factor(a):
-        return np.linalg.eigvalsh(np.eye(n) - 2 * a * mean + a * a * (mean @ mean + 2 * spread) - np.ones((n, n)) / n)[-1]
+        return np.linalg.eigvalsh(
+            np.eye(n) - 2 * a * mean + a * a * (mean @ mean + 2 * spread) - np.ones((n, n)) / n
+        )[-1]
 
     least = min(factor(a) for a in np.linspace(0.01, 1, 300))
-    return "" if factor(alpha) <= least + 0.01 * (1 - least) + 0.002 else f"alpha = {alpha:.3f} gives {factor(alpha):.4f}, the best {least:.4f}"
+    return (
+        ""
+        if factor(alpha) <= least + 0.01 * (1 - least) + 0.002
+        else f"alpha = {alpha:.3f} gives {factor(alpha):.4f}, the best {least:.4f}"
+    )
 
 
 MATCHAS = [
@@ -163,12 +236,17 @@ def main():
     for name, n, parameters in CASES[::8] if QUICK else CASES:
         label = f"{name} of {n} {json.dumps(parameters)}" if parameters else f"{name} of {n}"
         try:
-            why = compare(make(starling, name, n, parameters), families.MATRICES[name](n, **parameters))
+            why = compare(
+                make(starling, name, n, parameters), families.MATRICES[name](n, **parameters)
+            )
         except RuntimeError as error:
             why = str(error)
         failed |= report(label, why)
     for base, n, budget, edges, parameters in MATCHAS[:2] if QUICK else MATCHAS:
-        failed |= report(f"matcha on a {base} of {n}, budget {budget}", check_matcha(starling, base, n, budget, edges, **parameters))
+        failed |= report(
+            f"matcha on a {base} of {n}, budget {budget}",
+            check_matcha(starling, base, n, budget, edges, **parameters),
+        )
     return failed
 
 

@@ -14,15 +14,46 @@ import xml.etree.ElementTree as tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SVG = "{http://www.w3.org/2000/svg}"
-MADE = ["torus --nodes 48 --sides 6,8", "torus --nodes 64 --sides 4,4,4", "grid --nodes 60 --sides 3,4,5", "hypercube --nodes 64", "k-ary-tree --nodes 121 --arity 3",
-        "barbell --nodes 16", "complete-bipartite --nodes 9 --part 4", "wheel --nodes 12", "clusters --nodes 32 --clusters 4", "random-regular --nodes 1000 --degree 4",
-        "static-exponential --nodes 16", "hyper-cuboid --nodes 12", "star --nodes 16 --weights uniform", "complete --nodes 128", "one-peer-exponential --nodes 12",
-        "ring --nodes 300", "path --nodes 2", "ring --nodes 1", "one-peer-hypercube --nodes 1024", "base-k --nodes 20 --peers 2", "grid --nodes 9 --weights fmmc", "matcha --nodes 9 --base wheel --budget 0.5", "de-bruijn --nodes 8", "random-geometric --nodes 60 --radius 0.3", "u-equistatic --nodes 16 --degree 4", "watts-strogatz --nodes 24 --degree 4 --probability 0.2", "grid --nodes 2500"]
+MADE = [
+    "torus --nodes 48 --sides 6,8",
+    "torus --nodes 64 --sides 4,4,4",
+    "grid --nodes 60 --sides 3,4,5",
+    "hypercube --nodes 64",
+    "k-ary-tree --nodes 121 --arity 3",
+    "barbell --nodes 16",
+    "complete-bipartite --nodes 9 --part 4",
+    "wheel --nodes 12",
+    "clusters --nodes 32 --clusters 4",
+    "random-regular --nodes 1000 --degree 4",
+    "static-exponential --nodes 16",
+    "hyper-cuboid --nodes 12",
+    "star --nodes 16 --weights uniform",
+    "complete --nodes 128",
+    "one-peer-exponential --nodes 12",
+    "ring --nodes 300",
+    "path --nodes 2",
+    "ring --nodes 1",
+    "one-peer-hypercube --nodes 1024",
+    "base-k --nodes 20 --peers 2",
+    "grid --nodes 9 --weights fmmc",
+    "matcha --nodes 9 --base wheel --budget 0.5",
+    "de-bruijn --nodes 8",
+    "random-geometric --nodes 60 --radius 0.3",
+    "u-equistatic --nodes 16 --degree 4",
+    "watts-strogatz --nodes 24 --degree 4 --probability 0.2",
+    "grid --nodes 2500",
+]
 
 
 def draw(starling, file, folder):
     out = os.path.join(folder, "picture.svg")
-    ended = subprocess.run([starling, "topology", "draw", file, "-o", out], capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(
+        [starling, "topology", "draw", file, "-o", out],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     if ended.returncode != 0 or ended.stderr or ended.stdout:
         raise AssertionError(f"ended with {ended.returncode}: {ended.stderr.strip()}")
     with open(out, "rb") as picture:
@@ -32,16 +63,30 @@ def draw(starling, file, folder):
 def text_box(element):
     """(left, top, right, bottom) of a text, with letters as wide as those of a wide font."""
     text, size = "".join(element.itertext()), float(element.get("font-size"))
-    width = sum(0.3 if c in " .,·|-−()1il" else 0.62 for c in text) * size * (1.08 if element.get("font-weight") else 1)
-    left = float(element.get("x")) - {"start": 0, "middle": width / 2, "end": width}[element.get("text-anchor")]
-    return left, float(element.get("y")) - 0.72 * size, left + width, float(element.get("y")) + 0.1 * size
+    width = (
+        sum(0.3 if c in " .,·|-−()1il" else 0.62 for c in text)
+        * size
+        * (1.08 if element.get("font-weight") else 1)
+    )
+    left = (
+        float(element.get("x"))
+        - {"start": 0, "middle": width / 2, "end": width}[element.get("text-anchor")]
+    )
+    return (
+        left,
+        float(element.get("y")) - 0.72 * size,
+        left + width,
+        float(element.get("y")) + 0.1 * size,
+    )
 
 
 def check_texts(root):
     width, height = float(root.get("width")), float(root.get("height"))
     boxes = [(text_box(e), "".join(e.itertext())) for e in root.iter(SVG + "text")]
     for i, (a, text) in enumerate(boxes):
-        assert a[0] >= 0 and a[1] >= 0 and a[2] <= width and a[3] <= height, f"'{text}' leaves the picture"
+        assert (
+            a[0] >= 0 and a[1] >= 0 and a[2] <= width and a[3] <= height
+        ), f"'{text}' leaves the picture"
         for b, other in boxes[:i]:
             overlap = a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
             assert not overlap, f"'{text}' lies over '{other}'"
@@ -53,14 +98,31 @@ def check_picture(starling, file):
         assert data == draw(starling, file, folder), "not the same bytes a second time"
     root = tree.fromstring(data)
     assert root.tag == SVG + "svg", root.tag
-    assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {"svg", "title", "desc", "g", "rect", "line", "circle", "path", "text", "tspan"}, "an unknown element"
-    assert not re.search(rb"nan|inf(?!o)", re.sub(rb"<(title|desc)>.*?</\1>", b"", data)), "a number that is none"
+    assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {
+        "svg",
+        "title",
+        "desc",
+        "g",
+        "rect",
+        "line",
+        "circle",
+        "path",
+        "text",
+        "tspan",
+    }, "an unknown element"
+    assert not re.search(
+        rb"nan|inf(?!o)", re.sub(rb"<(title|desc)>.*?</\1>", b"", data)
+    ), "a number that is none"
     for element in root.iter():
         for name in ("cx", "cy", "x1", "y1", "x2", "y2"):
-            assert -1 <= float(element.get(name, 0)) <= 1000, f"{name} = {element.get(name)} is outside"
+            assert (
+                -1 <= float(element.get(name, 0)) <= 1000
+            ), f"{name} = {element.get(name)} is outside"
     check_texts(root)
     facts = root.find(SVG + "desc").text
-    nodes, edges = (int(number) for number in re.match(r"(\d+) nodes? · (\d+) edge", facts).groups())
+    nodes, edges = (
+        int(number) for number in re.match(r"(\d+) nodes? · (\d+) edge", facts).groups()
+    )
     graph = next(e for e in root.iter(SVG + "g") if e.get("id") == "graph")
     circles = len(list(graph.iter(SVG + "circle")))
     if circles > 0:
@@ -72,26 +134,42 @@ def check_picture(starling, file):
 
 def check_ring(starling):
     """Of a plain graph, each edge is one line."""
-    panels, nodes, edges, graph = check_picture(starling, os.path.join(ROOT, "topologies", "ring-8.json"))
+    panels, nodes, edges, graph = check_picture(
+        starling, os.path.join(ROOT, "topologies", "ring-8.json")
+    )
     assert (panels, nodes, edges, len(list(graph.iter(SVG + "line")))) == (1, 8, 8, 8)
 
 
 def check_schedule(starling):
     """Of a schedule, each phase and all together; edges of round 3 have both directions, so that they are lines without arrows."""
-    panels, nodes, _, graph = check_picture(starling, os.path.join(ROOT, "topologies", "one-peer-exponential-8.json"))
-    assert (panels, nodes, len(list(graph.iter(SVG + "path")))) == (4, 8, 16), "16 arrows in rounds 1 and 2"
+    panels, nodes, _, graph = check_picture(
+        starling, os.path.join(ROOT, "topologies", "one-peer-exponential-8.json")
+    )
+    assert (panels, nodes, len(list(graph.iter(SVG + "path")))) == (
+        4,
+        8,
+        16,
+    ), "16 arrows in rounds 1 and 2"
 
 
 def check_made(starling, arguments):
     with tempfile.TemporaryDirectory(prefix="starling-picture-") as folder:
         file = os.path.join(folder, "made.json")
-        subprocess.run([starling, "topology", "make", *arguments.split(), "-o", file], check=True, timeout=60)
+        subprocess.run(
+            [starling, "topology", "make", *arguments.split(), "-o", file], check=True, timeout=60
+        )
         check_picture(starling, file)
 
 
 def check_readme(starling):
     """The table of topologies/README.md is that of the files, and each file has its picture."""
-    ended = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "topologies"), starling, "--check"], capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(
+        [sys.executable, os.path.join(ROOT, "tools", "topologies"), starling, "--check"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr.strip()
 
 
@@ -106,10 +184,15 @@ def attempt(name, check, *arguments):
 def main():
     starling = os.path.abspath(sys.argv[1])
     shipped = sorted(glob.glob(os.path.join(ROOT, "topologies", "*.json")))
-    tests = [(f"picture of {os.path.basename(file)}", check_picture, starling, file) for file in shipped]
+    tests = [
+        (f"picture of {os.path.basename(file)}", check_picture, starling, file) for file in shipped
+    ]
     tests += [(f"picture of {arguments}", check_made, starling, arguments) for arguments in MADE]
-    tests += [("each edge of a ring is a line", check_ring, starling), ("each phase of a schedule is shown", check_schedule, starling),
-              ("the table of the shipped files", check_readme, starling)]
+    tests += [
+        ("each edge of a ring is a line", check_ring, starling),
+        ("each phase of a schedule is shown", check_schedule, starling),
+        ("the table of the shipped files", check_readme, starling),
+    ]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         lines = list(pool.map(lambda test: attempt(*test), tests))
     print("\n".join(lines))

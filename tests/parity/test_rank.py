@@ -22,8 +22,23 @@ SLACK = 0.25
 
 
 def rank(starling, *options):
-    ended = subprocess.run([starling, "topology", "rank", *options, "--json", "--parameters", str(PARAMETERS), "--epsilon", str(EPSILON)],
-                           capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(
+        [
+            starling,
+            "topology",
+            "rank",
+            *options,
+            "--json",
+            "--parameters",
+            str(PARAMETERS),
+            "--epsilon",
+            str(EPSILON),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     if ended.returncode != 0:
         raise AssertionError(f"rank ended with {ended.returncode}: {ended.stderr.strip()}")
     return json.loads(ended.stdout)
@@ -39,21 +54,38 @@ def averaged(starling, topology, rounds, mbit, latency):
     graph = Graph(topology)
     x0 = np.eye(graph.n, PARAMETERS)
     nothing = np.zeros((graph.n, 1, PARAMETERS)), np.zeros((graph.n, 1))
-    run = simulate(starling, graph, {"name": "d-psgd"}, {"learning_rate": 0}, *nothing, x0, rounds, [rounds - 1, rounds] if rounds > 1 else [rounds],
-                   {"bandwidth_mbit": mbit, "latency_ms": latency, "gradient_ms": 1e-9})
-    errors = {k: np.linalg.norm(model[:, :graph.n] - 1 / graph.n, 2) for k, model in run.models.items()}
+    run = simulate(
+        starling,
+        graph,
+        {"name": "d-psgd"},
+        {"learning_rate": 0},
+        *nothing,
+        x0,
+        rounds,
+        [rounds - 1, rounds] if rounds > 1 else [rounds],
+        {"bandwidth_mbit": mbit, "latency_ms": latency, "gradient_ms": 1e-9},
+    )
+    errors = {
+        k: np.linalg.norm(model[:, : graph.n] - 1 / graph.n, 2) for k, model in run.models.items()
+    }
     return errors.get(rounds - 1, 1.0), errors[rounds], run.seconds
 
 
 def check_candidate(starling, candidate, mbit, latency):
     name, rounds = candidate["name"], int(candidate["rounds"])
     before, after, seconds = averaged(starling, candidate["topology"], rounds, mbit, latency)
-    if not (after <= EPSILON * (1 + 1e-3) + 1e-6 and (rounds == 1 or before > EPSILON * (1 - 1e-3))):
-        raise AssertionError(f"{name}: {rounds} rounds to {EPSILON}, but the error is {before:.4g} after {rounds - 1} and {after:.4g} after {rounds}")
+    if not (
+        after <= EPSILON * (1 + 1e-3) + 1e-6 and (rounds == 1 or before > EPSILON * (1 - 1e-3))
+    ):
+        raise AssertionError(
+            f"{name}: {rounds} rounds to {EPSILON}, but the error is {before:.4g} after {rounds - 1} and {after:.4g} after {rounds}"
+        )
     if candidate["exact_after"] == rounds and after > 1e-6:
         raise AssertionError(f"{name}: exact after {rounds} rounds, but {after:.3g} is left")
     if abs(candidate["seconds"] - seconds) > SLACK * seconds:
-        raise AssertionError(f"{name}: {candidate['seconds']:.4g} s, but the simulator predicts {seconds:.4g} s")
+        raise AssertionError(
+            f"{name}: {candidate['seconds']:.4g} s, but the simulator predicts {seconds:.4g} s"
+        )
     return seconds
 
 
@@ -66,7 +98,9 @@ def check_ranking(starling, nodes, mbit, latency):
     for i, first in enumerate(chosen):
         for j in range(i):
             if seconds[j] > (1 + SLACK) * seconds[i]:
-                raise AssertionError(f"{chosen[j]['name']} stands before {first['name']}, but takes {seconds[j]:.4g} s, and that {seconds[i]:.4g} s")
+                raise AssertionError(
+                    f"{chosen[j]['name']} stands before {first['name']}, but takes {seconds[j]:.4g} s, and that {seconds[i]:.4g} s"
+                )
     if len(chosen) < 4:
         raise AssertionError(f"only {len(chosen)} candidates to compare")
 
@@ -76,8 +110,12 @@ def check_links(starling):
     n = 8
     fast = [[i, j, 1000, 0.1] for i in range(n) for j in range(i + 1, n) if i % 2 == j % 2]
     with tempfile.TemporaryDirectory(prefix="starling-links-") as folder:
-        write(folder, "links.json", {"nodes": n, "bandwidth_mbit": 10, "latency_ms": 5, "links": fast})
-        said = rank(starling, "--nodes", str(n), "--links", os.path.join(folder, "links.json"))["candidates"]
+        write(
+            folder, "links.json", {"nodes": n, "bandwidth_mbit": 10, "latency_ms": 5, "links": fast}
+        )
+        said = rank(starling, "--nodes", str(n), "--links", os.path.join(folder, "links.json"))[
+            "candidates"
+        ]
     ring = next(c for c in said if c["name"] == "ring")
     edges = {(min(a, b), max(a, b)) for a, b, _ in ring["topology"]["edges"] if a != b}
     crossing = [edge for edge in edges if edge[0] % 2 != edge[1] % 2]
@@ -93,11 +131,16 @@ def check_racks(starling):
     n = 12
     fast = [[i, j, 1000, 0.1] for i in range(n) for j in range(i + 1, n) if i % 3 == j % 3]
     with tempfile.TemporaryDirectory(prefix="starling-links-") as folder:
-        write(folder, "links.json", {"nodes": n, "bandwidth_mbit": 10, "latency_ms": 5, "links": fast})
+        write(
+            folder, "links.json", {"nodes": n, "bandwidth_mbit": 10, "latency_ms": 5, "links": fast}
+        )
         said = rank(starling, "--nodes", str(n), "--links", os.path.join(folder, "links.json"))
     if not any("3 clusters of 4" in note for note in said["notes"]):
         raise AssertionError(f"no clusters are named: {said['notes']}")
-    always, seldom = (next(c for c in said["candidates"] if c["name"] == name) for name in ("clusters 3 of 4", "clusters 3 of 4, every 4"))
+    always, seldom = (
+        next(c for c in said["candidates"] if c["name"] == name)
+        for name in ("clusters 3 of 4", "clusters 3 of 4, every 4")
+    )
     crossing = [(a, b) for a, b, _ in always["topology"]["edges"] if a % 3 != b % 3]
     if len(crossing) != 6:
         raise AssertionError(f"edges between racks: {crossing}")
@@ -105,11 +148,15 @@ def check_racks(starling):
     inside, bridged = 1e-4 + 3 * quick, 5e-3 + slow + 3 * quick
     for candidate, seconds in ((always, bridged), (seldom, (3 * inside + bridged) / 4)):
         if abs(candidate["round_seconds"] - seconds) > 1e-9:
-            raise AssertionError(f"a round of {candidate['name']} takes {candidate['round_seconds']}, not {seconds}")
+            raise AssertionError(
+                f"a round of {candidate['name']} takes {candidate['round_seconds']}, not {seconds}"
+            )
     if seldom["rounds"] <= ROUNDS_MAX:
         before, after, _ = averaged(starling, seldom["topology"], int(seldom["rounds"]), 100, 0.1)
         if not after <= EPSILON * (1 + 1e-3) < before * (1 + 2e-3):
-            raise AssertionError(f"{seldom['rounds']} rounds, but {before} and {after} are left before and after the last")
+            raise AssertionError(
+                f"{seldom['rounds']} rounds, but {before} and {after} are left before and after the last"
+            )
 
 
 def check_notes(starling):
@@ -118,15 +165,29 @@ def check_notes(starling):
     cuboid = next(c for c in said["candidates"] if c["name"] == "hyper-cuboid 2x2x3")
     if "12 is not a power of two" not in one_peer["why"] or cuboid["exact_after"] != 3:
         raise AssertionError(f"{one_peer['why']}; {cuboid['exact_after']}")
-    if not any("hyper-cuboid 2x2x3 (3 rounds)" in note and "base-k" in note for note in said["notes"]):
+    if not any(
+        "hyper-cuboid 2x2x3 (3 rounds)" in note and "base-k" in note for note in said["notes"]
+    ):
         raise AssertionError(f"no way out is named: {said['notes']}")
 
 
 def main():
     starling, only = arguments(__doc__)
-    tests = [(f"{nodes} nodes at {mbit} Mbit/s and {latency} ms", check_ranking, (nodes, mbit, latency))
-             for nodes, mbit, latency in ((8, 100, 0.1), (12, 100, 0.1), (12, 1000, 20), (15, 10, 1), (16, 100, 0.1))[:3 if QUICK else 5]]
-    tests += [("links that differ", check_links, ()), ("racks", check_racks, ()), ("reasons and ways out", check_notes, ())]
+    tests = [
+        (f"{nodes} nodes at {mbit} Mbit/s and {latency} ms", check_ranking, (nodes, mbit, latency))
+        for nodes, mbit, latency in (
+            (8, 100, 0.1),
+            (12, 100, 0.1),
+            (12, 1000, 20),
+            (15, 10, 1),
+            (16, 100, 0.1),
+        )[: 3 if QUICK else 5]
+    ]
+    tests += [
+        ("links that differ", check_links, ()),
+        ("racks", check_racks, ()),
+        ("reasons and ways out", check_notes, ()),
+    ]
     failed = 0
     for name, check, parameters in tests:
         if only not in name:

@@ -21,12 +21,21 @@ TIMEOUT_S = 300
 POINTS = 0.5  # of accuracy in per cent, on iid data, to all-reduce
 UNEVEN_POINTS = 1  # where nodes see different classes; the compressed ones need more rounds there (docs/results.md)
 
-ALL_REDUCE, D_PSGD, CHOCO, DEEP_SQUEEZE, DCD = "all-reduce", "d-psgd", "choco", "deep-squeeze", "dcd"
+ALL_REDUCE, D_PSGD, CHOCO, DEEP_SQUEEZE, DCD = (
+    "all-reduce",
+    "d-psgd",
+    "choco",
+    "deep-squeeze",
+    "dcd",
+)
 ALGORITHMS = {
     ALL_REDUCE: "all-reduce",
     D_PSGD: "d-psgd",
     CHOCO: {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.01}},
-    DEEP_SQUEEZE: {"name": "deep-squeeze", "compressor": {"name": "terngrad", "bucket": 64}},  # 2 bits an element
+    DEEP_SQUEEZE: {
+        "name": "deep-squeeze",
+        "compressor": {"name": "terngrad", "bucket": 64},
+    },  # 2 bits an element
     DCD: {"name": "dcd-psgd", "compressor": {"name": "qsgd", "levels": 3, "bucket": 64}},
 }
 TOPOLOGIES = {8: "ring", 32: "torus"}
@@ -50,7 +59,11 @@ def optdigits(folder):
         paths.append(os.path.join(folder, name))
         with open(source) as rows, open(paths[-1], "w") as out:
             for *counts, digit in csv.reader(rows):
-                out.write(digit + "".join(f" {i}:{int(count) / 16:g}" for i, count in enumerate(counts, 1)) + "\n")
+                out.write(
+                    digit
+                    + "".join(f" {i}:{int(count) / 16:g}" for i, count in enumerate(counts, 1))
+                    + "\n"
+                )
     return paths
 
 
@@ -62,18 +75,41 @@ def compare(starling, folder, data_set, paths, nodes, partition):
     """name -> (accuracy in per cent, None where it diverged)"""
     _, epochs, learning_rate = DATA_SETS[data_set]
     experiment = {
-        "name": data_set, "epochs": epochs, "topology": {"nodes": nodes, "family": TOPOLOGIES[nodes]},
-        "optimizer": {"learning_rate": learning_rate, "schedule": "cosine"}, "model": "softmax",
-        "data": {"name": "libsvm", "path": paths[0], "test_path": paths[1], "batch": 32 if nodes == 8 else 16, "partition": PARTITIONS[partition]},
+        "name": data_set,
+        "epochs": epochs,
+        "topology": {"nodes": nodes, "family": TOPOLOGIES[nodes]},
+        "optimizer": {"learning_rate": learning_rate, "schedule": "cosine"},
+        "model": "softmax",
+        "data": {
+            "name": "libsvm",
+            "path": paths[0],
+            "test_path": paths[1],
+            "batch": 32 if nodes == 8 else 16,
+            "partition": PARTITIONS[partition],
+        },
         "record": {"every": 1000000},
-        "variants": [{"name": name, "set": {"algorithm": algorithm}} for name, algorithm in ALGORITHMS.items()]}
-    path, out = os.path.join(folder, f"{data_set}.json"), os.path.join(folder, f"{data_set}-{nodes}-{partition}")
+        "variants": [
+            {"name": name, "set": {"algorithm": algorithm}}
+            for name, algorithm in ALGORITHMS.items()
+        ],
+    }
+    path, out = os.path.join(folder, f"{data_set}.json"), os.path.join(
+        folder, f"{data_set}-{nodes}-{partition}"
+    )
     with open(path, "w") as file:
         json.dump(experiment, file)
-    ended = subprocess.run([starling, "compare", path, "--out", out], capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+    ended = subprocess.run(
+        [starling, "compare", path, "--out", out],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        stdin=subprocess.DEVNULL,
+    )
     table = os.path.join(out, "compare.csv")
     if not os.path.exists(table):
-        raise _simulate.Refused(f"starling compare ended with {ended.returncode}: {ended.stderr.strip()}")
+        raise _simulate.Refused(
+            f"starling compare ended with {ended.returncode}: {ended.stderr.strip()}"
+        )
     with open(table) as file:
         rows = {row["name"]: row["accuracy"] for row in csv.DictReader(file)}
     return {name: 100 * float(value) if value else None for name, value in rows.items()}
@@ -81,14 +117,19 @@ def compare(starling, folder, data_set, paths, nodes, partition):
 
 def judge(label, partition, accuracy):
     """[(name, holds, numbers seen)]"""
-    seen = ", ".join(f"{name} {'diverged' if value is None else f'{value:.2f}'}" for name, value in accuracy.items())
+    seen = ", ".join(
+        f"{name} {'diverged' if value is None else f'{value:.2f}'}"
+        for name, value in accuracy.items()
+    )
     central = accuracy[ALL_REDUCE]
     for name in (D_PSGD, CHOCO, DEEP_SQUEEZE) if partition == "iid" else (D_PSGD,):
         points = POINTS if partition == "iid" else UNEVEN_POINTS
         close = accuracy[name] is not None and accuracy[name] >= central - points
         yield f"{label}: {name} is within {points} points of all-reduce", close, seen
     if partition == "iid" and " 32 " in label:
-        worst = accuracy[DCD] is None or accuracy[DCD] < min(accuracy[name] for name in (ALL_REDUCE, D_PSGD, CHOCO))
+        worst = accuracy[DCD] is None or accuracy[DCD] < min(
+            accuracy[name] for name in (ALL_REDUCE, D_PSGD, CHOCO)
+        )
         yield f"{label}: all-reduce, D-PSGD and CHOCO end before DCD", worst, seen
 
 
@@ -106,7 +147,11 @@ def main():
                     if paths is None:
                         print(f"skip {label}: not in {os.path.abspath(DATA)}; set STARLING_DATA")
                         continue
-                    for name, holds, seen in judge(label, partition, compare(starling, folder, data_set, paths, nodes, partition)):
+                    for name, holds, seen in judge(
+                        label,
+                        partition,
+                        compare(starling, folder, data_set, paths, nodes, partition),
+                    ):
                         failed = failed or not holds
                         print(f"ok {name}" if holds else f"not ok {name}: {seen}", flush=True)
                         print(f"# {seen}")

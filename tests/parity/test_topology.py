@@ -41,20 +41,73 @@ CASES = [
     Case("torus", {"nodes": 20, "family": "torus", "sides": [4, 5]}),
     Case("hypercube", {"nodes": 16, "family": "hypercube"}),
     Case("random regular", {"nodes": 24, "family": "random-regular", "degree": 3, "seed": 4}),
-    Case("irregular", {"nodes": 7, "edges": [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]}),
+    Case(
+        "irregular",
+        {"nodes": 7, "edges": [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]},
+    ),
     Case("static exponential", {"nodes": 12, "family": "static-exponential"}),
-    Case("doubly stochastic, not normal", {"nodes": 4, "edges": [[0, 1, 0.5], [1, 2, 0.3], [2, 0, 0.3], [1, 0, 0.2], [2, 3, 0.25], [3, 2, 0.25]]}),
-    Case("push-sum", {"nodes": 6, "directed": True, "edges": [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 0], [1, 4]], "weights": "push-sum"}),
+    Case(
+        "doubly stochastic, not normal",
+        {
+            "nodes": 4,
+            "edges": [
+                [0, 1, 0.5],
+                [1, 2, 0.3],
+                [2, 0, 0.3],
+                [1, 0, 0.2],
+                [2, 3, 0.25],
+                [3, 2, 0.25],
+            ],
+        },
+    ),
+    Case(
+        "push-sum",
+        {
+            "nodes": 6,
+            "directed": True,
+            "edges": [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 0], [1, 4]],
+            "weights": "push-sum",
+        },
+    ),
     Case("one-peer exponential of 16", {"nodes": 16, "family": "one-peer-exponential"}),
     Case("one-peer exponential of 12", {"nodes": 12, "family": "one-peer-exponential"}),
     Case("alternating matchings", {"nodes": 10, "family": "alternating-matchings"}),
     Case("hyper-cuboid", {"nodes": 12, "family": "hyper-cuboid"}),
     Case("MATCHA", {"nodes": 10, "family": "matcha", "base": "ring", "period": 12}),
     Case("EquiDyn", {"nodes": 11, "family": "od-equidyn", "period": 6, "seed": 2}),
-    Case("clusters with seldom bridges", {"nodes": 12, "family": "clusters", "clusters": 3, "bridge_every": 4}),
-    Case("fastest weights, some negative", {"nodes": 8, "weights": "fdla", "edges": [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [5, 7]]}),
-    Case("push-sum schedule", {"nodes": 5, "directed": True, "weights": "push-sum",
-                               "schedule": [{"edges": [[0, 1], [2, 3], [3, 4]]}, {"edges": [[1, 2], [4, 0], [1, 3]]}]}),
+    Case(
+        "clusters with seldom bridges",
+        {"nodes": 12, "family": "clusters", "clusters": 3, "bridge_every": 4},
+    ),
+    Case(
+        "fastest weights, some negative",
+        {
+            "nodes": 8,
+            "weights": "fdla",
+            "edges": [
+                [0, 1],
+                [1, 2],
+                [2, 3],
+                [3, 0],
+                [0, 2],
+                [1, 3],
+                [3, 4],
+                [4, 5],
+                [5, 6],
+                [6, 7],
+                [5, 7],
+            ],
+        },
+    ),
+    Case(
+        "push-sum schedule",
+        {
+            "nodes": 5,
+            "directed": True,
+            "weights": "push-sum",
+            "schedule": [{"edges": [[0, 1], [2, 3], [3, 4]]}, {"edges": [[1, 2], [4, 0], [1, 3]]}],
+        },
+    ),
 ]
 
 
@@ -64,8 +117,17 @@ class Averaging:
     def __init__(self, starling, case, x0, rounds, recorded=None):
         n, d = x0.shape
         self.case = case
-        run = simulate(starling, case, case.algorithm, {"learning_rate": 0}, np.zeros((n, 1, d)), np.zeros((n, 1)), x0, rounds,
-                       list(recorded or range(0, rounds + 1)))
+        run = simulate(
+            starling,
+            case,
+            case.algorithm,
+            {"learning_rate": 0},
+            np.zeros((n, 1, d)),
+            np.zeros((n, 1)),
+            x0,
+            rounds,
+            list(recorded or range(0, rounds + 1)),
+        )
         self.models, self.weights = run.models, run.weights
 
     def product(self, k):
@@ -79,7 +141,19 @@ class Averaging:
 def analyse(starling, topology, *options):
     with tempfile.TemporaryDirectory(prefix="starling-topology-") as folder:
         write(folder, "topology.json", topology)
-        ended = subprocess.run([starling, "topology", "analyse", os.path.join(folder, "topology.json"), "--json", *options], capture_output=True, text=True, timeout=120)
+        ended = subprocess.run(
+            [
+                starling,
+                "topology",
+                "analyse",
+                os.path.join(folder, "topology.json"),
+                "--json",
+                *options,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         if ended.returncode != 0:
             raise AssertionError(f"analyse ended with {ended.returncode}: {ended.stderr.strip()}")
         return json.loads(ended.stdout)
@@ -87,7 +161,8 @@ def analyse(starling, topology, *options):
 
 def contraction(starling, case, seed=5):
     """Per round, in the long run: of random models whose sum is 0, again and again from what is left of them. Push-sum's models are taken times their weights, so that
-    it is W alone that acts. The geometric mean over the later runs, since complex eigenvalues come and go. None where nothing is left."""
+    it is W alone that acts. The geometric mean over the later runs, since complex eigenvalues come and go. None where nothing is left.
+    """
     x = np.random.default_rng(seed).standard_normal((case.n, 4))
     settling = 60 if QUICK else 100
     rounds, logarithm, measured = 0, 0.0, 0
@@ -114,6 +189,7 @@ def expect(what, found, measured, tolerance=TOLERANCE, floor=0.0):
 
 # ---- findings ----
 
+
 def check_errors(said, run):
     errors = said.get("product_error") or [said["rho"] ** k for k in range(1, 17)]
     for k, error in enumerate(errors, 1):
@@ -123,7 +199,9 @@ def check_errors(said, run):
 
 
 def check_exact(said, run):
-    exact = next((k for k in range(1, 17) if run.error(k) < FLOOR and run.error(k - 1) > 0.05), None)
+    exact = next(
+        (k for k in range(1, 17) if run.error(k) < FLOOR and run.error(k - 1) > 0.05), None
+    )
     if exact != said["exact_after"]:
         raise AssertionError(f"exact after: said to be {said['exact_after']}, measured {exact}")
 
@@ -135,7 +213,9 @@ def check_rounds(said, run):
 
 def check_mixing_time(said, run):
     """Within 1/4 of the stationary distribution in that round, and not in the one before."""
-    if said["period"] > 1 or (said["mixing_time"] is None and run.models[1].min() < 0): # with negative weights W is no walk
+    if said["period"] > 1 or (
+        said["mixing_time"] is None and run.models[1].min() < 0
+    ):  # with negative weights W is no walk
         return
     shares = np.array(said["perron"]["shares"])
 
@@ -145,12 +225,19 @@ def check_mixing_time(said, run):
 
     k = said["mixing_time"]
     if distance(k) > 0.25 + 1e-6 or distance(k - 1) <= 0.25 - 1e-6:
-        raise AssertionError(f"mixing time {k}: the distances there and a round before are {distance(k):.6g} and {distance(k - 1):.6g}")
+        raise AssertionError(
+            f"mixing time {k}: the distances there and a round before are {distance(k):.6g} and {distance(k - 1):.6g}"
+        )
 
 
 def check_diameter(said, run):
-    if said["period"] == 1: # what has come once stays, as every node keeps something of its own
-        expect("diameter", said["diameter"], next(k for k in range(ROUNDS) if (run.models[k] != 0).all()), 0)
+    if said["period"] == 1:  # what has come once stays, as every node keeps something of its own
+        expect(
+            "diameter",
+            said["diameter"],
+            next(k for k in range(ROUNDS) if (run.models[k] != 0).all()),
+            0,
+        )
 
 
 def check_shares(said, run):
@@ -163,19 +250,39 @@ def check_neighbours(said, run):
     if not said["doubly_stochastic"] or said["period"] > 1:
         return
     decay = said["effective_neighbours"][0]["decay"]
-    variance = sum(decay ** (k - 1) * (run.models[k] ** 2).sum() / run.case.n for k in range(1, ROUNDS + 1)) + decay ** ROUNDS / (1 - decay) / run.case.n
-    expect("effective neighbours", said["effective_neighbours"][0]["neighbours"], 1 / (1 - decay) / variance, 1e-3)
+    variance = (
+        sum(
+            decay ** (k - 1) * (run.models[k] ** 2).sum() / run.case.n for k in range(1, ROUNDS + 1)
+        )
+        + decay**ROUNDS / (1 - decay) / run.case.n
+    )
+    expect(
+        "effective neighbours",
+        said["effective_neighbours"][0]["neighbours"],
+        1 / (1 - decay) / variance,
+        1e-3,
+    )
 
 
 def check_case(starling, case):
     said = analyse(starling, case.topology, "--epsilon", str(EPSILON))
     run = Averaging(starling, case, np.eye(case.n), ROUNDS)
-    for check in (check_errors, check_exact, check_rounds, check_mixing_time, check_diameter, check_shares, check_neighbours):
+    for check in (
+        check_errors,
+        check_exact,
+        check_rounds,
+        check_mixing_time,
+        check_diameter,
+        check_shares,
+        check_neighbours,
+    ):
         check(said, run)
     measured = contraction(starling, case)
     if measured is None:
         if said["effective_rho"] ** BLOCK > 1e-4:
-            raise AssertionError(f"rho per round is said to be {said['effective_rho']:.6g}; nothing was left to measure")
+            raise AssertionError(
+                f"rho per round is said to be {said['effective_rho']:.6g}; nothing was left to measure"
+            )
         return
     expect("contraction per round", said["effective_rho"], measured)
     expect("gap", said["effective_gap"], 1 - measured)
@@ -188,29 +295,72 @@ def check_worst_loss(starling, case):
     worst = 0
     for lost in range(case.n):
         kept = [i for i in range(case.n) if i != lost]
-        edges = [[b, a, float(w[i, j])] for a, i in enumerate(kept) for b, j in enumerate(kept) if i != j and w[i, j] > 0]
-        worst = max(worst, contraction(starling, Case("rest", {"nodes": case.n - 1, "edges": edges})))
+        edges = [
+            [b, a, float(w[i, j])]
+            for a, i in enumerate(kept)
+            for b, j in enumerate(kept)
+            if i != j and w[i, j] > 0
+        ]
+        worst = max(
+            worst, contraction(starling, Case("rest", {"nodes": case.n - 1, "edges": edges}))
+        )
     expect("rho after the worst loss", said["rho"], worst)
 
 
 # ---- cost ----
 
+
 def check_cost(starling, case):
     """Bytes and predicted time of a run with 30,000 parameters beside the formulas."""
     d, rounds = 30000, 12
     with tempfile.TemporaryDirectory(prefix="starling-topology-") as folder:
-        write(folder, "problem.json", {"A": np.zeros((case.n, 1, d)).tolist(), "b": np.zeros((case.n, 1)).tolist(), "x0": np.zeros((case.n, d)).tolist()})
+        write(
+            folder,
+            "problem.json",
+            {
+                "A": np.zeros((case.n, 1, d)).tolist(),
+                "b": np.zeros((case.n, 1)).tolist(),
+                "x0": np.zeros((case.n, d)).tolist(),
+            },
+        )
         write(folder, "links.json", {"nodes": case.n, "bandwidth_mbit": 80, "latency_ms": 2})
         write(folder, "topology.json", case.topology)
-        write(folder, "experiment.json", {
-            "name": "cost", "rounds": rounds, "topology": case.topology, "algorithm": case.algorithm, "optimizer": {"learning_rate": 0},
-            "model": {"name": "quadratic", "path": "problem.json"}, "record": {"every": rounds},
-            "network": {"bandwidth_mbit": 80, "latency_ms": 2, "gradient_ms": 1e-6, "coding": False}})
+        write(
+            folder,
+            "experiment.json",
+            {
+                "name": "cost",
+                "rounds": rounds,
+                "topology": case.topology,
+                "algorithm": case.algorithm,
+                "optimizer": {"learning_rate": 0},
+                "model": {"name": "quadratic", "path": "problem.json"},
+                "record": {"every": rounds},
+                "network": {
+                    "bandwidth_mbit": 80,
+                    "latency_ms": 2,
+                    "gradient_ms": 1e-6,
+                    "coding": False,
+                },
+            },
+        )
         out = os.path.join(folder, "out")
-        ended = subprocess.run([starling, "sim", os.path.join(folder, "experiment.json"), "--out", out], capture_output=True, text=True, timeout=120)
+        ended = subprocess.run(
+            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         if ended.returncode != 0:
             raise AssertionError(f"sim ended with {ended.returncode}: {ended.stderr.strip()}")
-        said = analyse(starling, case.topology, "--parameters", str(d), "--links", os.path.join(folder, "links.json"))["cost"]
+        said = analyse(
+            starling,
+            case.topology,
+            "--parameters",
+            str(d),
+            "--links",
+            os.path.join(folder, "links.json"),
+        )["cost"]
         with open(os.path.join(out, "summary.json")) as file:
             seconds = json.load(file)["predicted_seconds"]
         sent = []
@@ -222,13 +372,24 @@ def check_cost(starling, case):
     expect("bytes of the busiest node", dense["busiest_node_bytes"], max(sent) / rounds)
     if case.name != "torus":
         expect("seconds of a round", dense["serial_s"], seconds / rounds)
-    elif not dense["serial_s"] <= seconds / rounds <= 1.25 * dense["serial_s"]: # messages meet at a port that is busy, which the formula leaves out
-        raise AssertionError(f"seconds of a round: said to be at least {dense['serial_s']:.6g}, predicted {seconds / rounds:.6g}")
+    elif (
+        not dense["serial_s"] <= seconds / rounds <= 1.25 * dense["serial_s"]
+    ):  # messages meet at a port that is busy, which the formula leaves out
+        raise AssertionError(
+            f"seconds of a round: said to be at least {dense['serial_s']:.6g}, predicted {seconds / rounds:.6g}"
+        )
 
 
 TESTS = [(f"gossip: {case.name}", check_case, case) for case in CASES]
-TESTS += [(f"worst loss: {CASES[k].name}", check_worst_loss, CASES[k]) for k in (7, 0)[:1 if QUICK else 2]]
-TESTS += [(f"cost: {case.name}", check_cost, case) for case in CASES if case.name in ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")]
+TESTS += [
+    (f"worst loss: {CASES[k].name}", check_worst_loss, CASES[k])
+    for k in (7, 0)[: 1 if QUICK else 2]
+]
+TESTS += [
+    (f"cost: {case.name}", check_cost, case)
+    for case in CASES
+    if case.name in ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")
+]
 
 
 def main():

@@ -20,18 +20,21 @@ import dpsgd  # noqa: E402  graphs and their matrices, the learning rate
 
 # ---- compressors: a message in each row ----
 
+
 def identity(v):
     return v.copy()
 
 
 def top_k(k=None, fraction=None):
     """The k entries of largest magnitude; of equal ones those with the lower index."""
+
     def compress(v):
         kept = kept_entries(k, fraction, v.shape[1])
         chosen = np.argsort(-abs(v), axis=1, kind="stable")[:, :kept]
         out = np.zeros_like(v)
         np.put_along_axis(out, chosen, np.take_along_axis(v, chosen, axis=1), axis=1)
         return out
+
     return compress
 
 
@@ -41,12 +44,14 @@ def kept_entries(k, fraction, d):
 
 def scaled_sign(bucket=0):
     """mean |v| * sign(v), sign(0) = +1, for each bucket of elements; 0: one bucket."""
+
     def compress(v):
         out = np.empty_like(v)
         for begin, end in buckets(v.shape[1], bucket):
             part = v[:, begin:end]
             out[:, begin:end] = np.where(part < 0, -1, 1) * abs(part).mean(axis=1, keepdims=True)
         return out
+
     return compress
 
 
@@ -62,18 +67,23 @@ def threshold(tau):
 
 def random_k(k=None, fraction=None, scaled=False, random=None):
     """A uniform k-subset for each message; scaled by d/k it is unbiased."""
+
     def compress(v):
         rows, d = v.shape
         kept = kept_entries(k, fraction, d)
         chosen = np.argsort(random.random((rows, d)), axis=1)[:, :kept]
         out = np.zeros_like(v)
-        np.put_along_axis(out, chosen, np.take_along_axis(v, chosen, axis=1) * (d / kept if scaled else 1), axis=1)
+        np.put_along_axis(
+            out, chosen, np.take_along_axis(v, chosen, axis=1) * (d / kept if scaled else 1), axis=1
+        )
         return out
+
     return compress
 
 
 def qsgd(levels, bucket=0, contractive=False, random=None):
     """|v| sign(v_j) xi_j / s for each bucket; contractive: divided by 1 + omega, omega = min(B / s^2, sqrt(B) / s)."""
+
     def compress(v):
         out = np.zeros_like(v)
         for begin, end in buckets(v.shape[1], bucket):
@@ -81,9 +91,10 @@ def qsgd(levels, bucket=0, contractive=False, random=None):
             norm = np.linalg.norm(part, axis=1, keepdims=True)
             exact = levels * abs(part) / np.where(norm > 0, norm, 1)
             xi = np.floor(exact) + (random.random(part.shape) < exact - np.floor(exact))
-            shrink = 1 + min(size / levels ** 2, np.sqrt(size) / levels) if contractive else 1
+            shrink = 1 + min(size / levels**2, np.sqrt(size) / levels) if contractive else 1
             out[:, begin:end] = norm * np.sign(part) * xi / levels / shrink
         return out
+
     return compress
 
 
@@ -95,10 +106,17 @@ def compressor(config, random=None):
         return identity
     if name in ("random-k", "qsgd"):
         config["random"] = random
-    return {"top-k": top_k, "scaled-sign": scaled_sign, "threshold": threshold, "random-k": random_k, "qsgd": qsgd}[name](**config)
+    return {
+        "top-k": top_k,
+        "scaled-sign": scaled_sign,
+        "threshold": threshold,
+        "random-k": random_k,
+        "qsgd": qsgd,
+    }[name](**config)
 
 
 # ---- what every algorithm has ----
+
 
 class Algorithm:
     """Models X, and how one round changes them.
@@ -107,6 +125,7 @@ class Algorithm:
     local(update)   a round without exchange
     exchange(w, u)  the algorithm's own round; u = rate * mom(gradient)
     """
+
     takes_momentum = True
 
     def __init__(self, x0, settings, compress):
@@ -142,10 +161,12 @@ class Algorithm:
 
 class GradientAlgorithm(Algorithm):
     """Takes the gradient itself, and no momentum: exchange(w, g, rate)."""
+
     takes_momentum = False
 
 
 # ---- decentralized ----
+
 
 class AdaptThenCombine(Algorithm):
     def exchange(self, w, u):
@@ -254,7 +275,9 @@ class GradientTracking(GradientAlgorithm):
     """Nedic, Olshevsky, Shi, Achieving Geometric Convergence for Distributed Optimization over Time-Varying Graphs, 2017 (DIGing)."""
 
     def start(self):
-        self.mixed = self.last = 0  # sum W q_j of the exchange before, with its W; the gradient of the round before
+        self.mixed = (
+            self.last
+        ) = 0  # sum W q_j of the exchange before, with its W; the gradient of the round before
 
     def exchange(self, w, g, rate):
         q = self.mixed + g - self.last
@@ -277,6 +300,7 @@ class ExactDiffusion(GradientAlgorithm):
 
 # ---- centralized and local ----
 
+
 class LocalSgd(Algorithm):
     def exchange(self, w, u):
         self.x = self.x - u
@@ -286,6 +310,7 @@ class LocalSgd(Algorithm):
 
 class AllReduce(Algorithm):
     """C-SGD: the gradient is averaged before weight decay and momentum. How it is averaged changes nothing: also parameter-server."""
+
     averages_gradients = True
 
     def exchange(self, w, u):
@@ -309,7 +334,9 @@ class DoubleSqueeze(GradientAlgorithm):
         self.server_error = np.zeros((1, self.d))
 
     def squeeze(self, v):
-        return np.concatenate([self.compress(v[:, begin:end]) for begin, end in self.shards], axis=1)
+        return np.concatenate(
+            [self.compress(v[:, begin:end]) for begin, end in self.shards], axis=1
+        )
 
     def exchange(self, w, g, rate):
         v = g + self.worker_error
@@ -356,17 +383,38 @@ class CdSgd(GradientAlgorithm):
 
 def algorithm_class(settings):
     name, variant = settings["name"], settings.get("variant")
-    forms = {"d-psgd": {None: AdaptThenCombine, "adapt-then-combine": AdaptThenCombine, "combine-while-adapt": CombineWhileAdapt},
-             "choco-sgd": {None: ChocoCompressThenMix, "compress-then-mix": ChocoCompressThenMix,
-                           "mix-then-compress": ChocoMixThenCompress}}
+    forms = {
+        "d-psgd": {
+            None: AdaptThenCombine,
+            "adapt-then-combine": AdaptThenCombine,
+            "combine-while-adapt": CombineWhileAdapt,
+        },
+        "choco-sgd": {
+            None: ChocoCompressThenMix,
+            "compress-then-mix": ChocoCompressThenMix,
+            "mix-then-compress": ChocoMixThenCompress,
+        },
+    }
     if name in forms:
         return forms[name][variant]
-    return {"dcd-psgd": Dcd, "ecd-psgd": Ecd, "deep-squeeze": DeepSqueeze, "sgp": PushSum, "gradient-tracking": GradientTracking,
-            "exact-diffusion": ExactDiffusion, "all-reduce": AllReduce, "parameter-server": AllReduce, "double-squeeze": DoubleSqueeze,
-            "local-sgd": LocalSgd, "cd-sgd": CdSgd, "naive-compression": Naive}[name]
+    return {
+        "dcd-psgd": Dcd,
+        "ecd-psgd": Ecd,
+        "deep-squeeze": DeepSqueeze,
+        "sgp": PushSum,
+        "gradient-tracking": GradientTracking,
+        "exact-diffusion": ExactDiffusion,
+        "all-reduce": AllReduce,
+        "parameter-server": AllReduce,
+        "double-squeeze": DoubleSqueeze,
+        "local-sgd": LocalSgd,
+        "cd-sgd": CdSgd,
+        "naive-compression": Naive,
+    }[name]
 
 
 # ---- a run ----
+
 
 class Quadratic:
     """f_i(x) = 1/2 |A_i x - b_i|^2: A (n, m, d), b (n, m)."""
@@ -398,7 +446,16 @@ class Momentum:
 class Run:
     """One training run: step() is a round. random: of compressors that draw; watch: put around the compressor."""
 
-    def __init__(self, phases, algorithm, optimizer, problem, x0, random=None, watch=lambda compress: compress):
+    def __init__(
+        self,
+        phases,
+        algorithm,
+        optimizer,
+        problem,
+        x0,
+        random=None,
+        watch=lambda compress: compress,
+    ):
         self.phases, self.optimizer, self.problem = phases, optimizer, problem
         self.local_steps = algorithm.get("local_steps", 1)
         self.momentum = Momentum(optimizer)
@@ -442,6 +499,7 @@ def history(rounds, *arguments, **more):
 
 # ---- graphs that dpsgd.py lacks ----
 
+
 def push_sum_weights(n, edges):
     """P_ji = 1/(1 + outdegree_i) for each edge [i, j]."""
     p = np.eye(n)
@@ -451,6 +509,7 @@ def push_sum_weights(n, edges):
 
 
 # ---- the reference against itself ----
+
 
 def close(a, b, tolerance=1e-11):
     return all(np.allclose(x, y, rtol=0, atol=tolerance) for x, y in zip(a, b))
@@ -469,52 +528,98 @@ def self_check():
     atc = run({"name": "d-psgd"})
     cwa = run({"name": "d-psgd", "variant": "combine-while-adapt"}, same)
     exponential = dpsgd.one_peer_exponential(8)
-    yield "D-PSGD as in dpsgd.py", close(atc, dpsgd.train(ring, dpsgd.ADAPT_FIRST, nesterov, a, b, x0))
-    yield "combine-while-adapt as in dpsgd.py", close(cwa, dpsgd.train(ring, dpsgd.WHILE_ADAPTING, nesterov, a, b, same))
+    yield "D-PSGD as in dpsgd.py", close(
+        atc, dpsgd.train(ring, dpsgd.ADAPT_FIRST, nesterov, a, b, x0)
+    )
+    yield "combine-while-adapt as in dpsgd.py", close(
+        cwa, dpsgd.train(ring, dpsgd.WHILE_ADAPTING, nesterov, a, b, same)
+    )
     yield "DCD = combine-while-adapt", close(cwa, run({"name": "dcd-psgd"}, same))
     yield "ECD = combine-while-adapt", close(cwa, run({"name": "ecd-psgd"}, same))
-    yield "CHOCO with step 1 = adapt-then-combine", close(atc, run({"name": "choco-sgd", "consensus_step": 1}))
-    yield "DeepSqueeze with eta 1 = adapt-then-combine", close(atc, run({"name": "deep-squeeze", "eta": 1}))
+    yield "CHOCO with step 1 = adapt-then-combine", close(
+        atc, run({"name": "choco-sgd", "consensus_step": 1})
+    )
+    yield "DeepSqueeze with eta 1 = adapt-then-combine", close(
+        atc, run({"name": "deep-squeeze", "eta": 1})
+    )
     yield "SGP = adapt-then-combine", close(atc, run({"name": "sgp"}))
-    yield "SGP, one peer = adapt-then-combine", close(run({"name": "d-psgd"}, phases=exponential),
-                                                      run({"name": "sgp"}, phases=exponential))
-    yield "local SGD every round = complete graph", close(run({"name": "local-sgd", "period": 1}),
-                                                          run({"name": "d-psgd"}, phases=[np.full((8, 8), 1 / 8)]))
+    yield "SGP, one peer = adapt-then-combine", close(
+        run({"name": "d-psgd"}, phases=exponential), run({"name": "sgp"}, phases=exponential)
+    )
+    yield "local SGD every round = complete graph", close(
+        run({"name": "local-sgd", "period": 1}),
+        run({"name": "d-psgd"}, phases=[np.full((8, 8), 1 / 8)]),
+    )
     plain = {"learning_rate": 0.1}
     reduced = run({"name": "all-reduce"}, same, plain)
-    yield "double squeeze, not compressed = all-reduce", close(run({"name": "double-squeeze", "server": 0}, same, plain), reduced)
-    warm = {"name": "cd-sgd", "warmup_rounds": 50, "correction_period": 4, "threshold": 0.1, "local_learning_rate": 0.1}
+    yield "double squeeze, not compressed = all-reduce", close(
+        run({"name": "double-squeeze", "server": 0}, same, plain), reduced
+    )
+    warm = {
+        "name": "cd-sgd",
+        "warmup_rounds": 50,
+        "correction_period": 4,
+        "threshold": 0.1,
+        "local_learning_rate": 0.1,
+    }
     yield "CD-SGD in its warm-up = all-reduce", close(run(warm, same, plain), reduced)
     yield "CD-SGD alone and always correct = SGD", cd_sgd_alone(a, b, x0)
-    for name, settings in [("D-PSGD", {"name": "d-psgd"}), ("CHOCO", {"name": "choco-sgd", "consensus_step": 0.3, "compressor": top4}),
-                           ("CHOCO, mixed first",
-                            {"name": "choco-sgd", "variant": "mix-then-compress", "consensus_step": 0.3, "compressor": sign}),
-                           ("DeepSqueeze", {"name": "deep-squeeze", "eta": 0.3, "compressor": top4})]:
-        yield f"{name} keeps the mean", close([x.mean(axis=0) for x in run(settings, optimizer=still)], [x0.mean(axis=0)] * 51)
+    for name, settings in [
+        ("D-PSGD", {"name": "d-psgd"}),
+        ("CHOCO", {"name": "choco-sgd", "consensus_step": 0.3, "compressor": top4}),
+        (
+            "CHOCO, mixed first",
+            {
+                "name": "choco-sgd",
+                "variant": "mix-then-compress",
+                "consensus_step": 0.3,
+                "compressor": sign,
+            },
+        ),
+        ("DeepSqueeze", {"name": "deep-squeeze", "eta": 0.3, "compressor": top4}),
+    ]:
+        yield f"{name} keeps the mean", close(
+            [x.mean(axis=0) for x in run(settings, optimizer=still)], [x0.mean(axis=0)] * 51
+        )
     p = [push_sum_weights(8, [[i, (i + 1) % 8] for i in range(8)] + [[0, 4], [2, 7]])]
     models, weights = history(50, p, {"name": "sgp"}, still, problem, x0)
     yield "push-sum weights sum to n", close([w.sum() for w in weights], [8] * 51)
     long = history(300, p, {"name": "sgp"}, still, problem, x0)[0]
     yield "push-sum reaches the mean", close(long[-1], [x0.mean(axis=0)] * 8, 1e-8)
-    yield "one peer averages in 3 rounds", close(run({"name": "sgp"}, optimizer=still, phases=exponential)[3], [x0.mean(axis=0)] * 8)
+    yield "one peer averages in 3 rounds", close(
+        run({"name": "sgp"}, optimizer=still, phases=exponential)[3], [x0.mean(axis=0)] * 8
+    )
     best = problem.optimum()
     for name in ["gradient-tracking", "exact-diffusion"]:
-        yield f"{name} reaches the optimum", close(run({"name": name}, optimizer={"learning_rate": 0.2}, rounds=3000)[-1], [best] * 8, 1e-8)
+        yield f"{name} reaches the optimum", close(
+            run({"name": name}, optimizer={"learning_rate": 0.2}, rounds=3000)[-1], [best] * 8, 1e-8
+        )
     yield "local steps: two of D-PSGD with H = 2", local_steps_by_hand(ring[0], problem, x0)
 
 
 def cd_sgd_alone(a, b, x0):
     """One node, k = 1 and the same rate: L' = G_old - rate g(L) = G_new, so that it is SGD."""
     problem, rate = Quadratic(a[:1], b[:1]), {"learning_rate": 0.1}
-    settings = {"name": "cd-sgd", "warmup_rounds": 0, "correction_period": 1, "threshold": 0.1, "local_learning_rate": 0.1}
+    settings = {
+        "name": "cd-sgd",
+        "warmup_rounds": 0,
+        "correction_period": 1,
+        "threshold": 0.1,
+        "local_learning_rate": 0.1,
+    }
     one = [np.eye(1)]
-    return close(history(30, one, settings, rate, problem, x0[:1])[0], history(30, one, {"name": "all-reduce"}, rate, problem, x0[:1])[0])
+    return close(
+        history(30, one, settings, rate, problem, x0[:1])[0],
+        history(30, one, {"name": "all-reduce"}, rate, problem, x0[:1])[0],
+    )
 
 
 def local_steps_by_hand(w, problem, x0):
     x1 = x0 - 0.1 * problem.gradient(x0)
     x2 = w @ (x1 - 0.1 * problem.gradient(x1))
-    found = history(2, [w, np.eye(8)], {"name": "d-psgd", "local_steps": 2}, {"learning_rate": 0.1}, problem, x0)[0]
+    found = history(
+        2, [w, np.eye(8)], {"name": "d-psgd", "local_steps": 2}, {"learning_rate": 0.1}, problem, x0
+    )[0]
     return close(found, [x0, x1, x2])
 
 

@@ -16,6 +16,7 @@ DECAY = 0.9
 
 # ---- graphs: (nodes, phases of directed edges) ----
 
+
 def both(edges):
     return [(a, b) for a, b in edges] + [(b, a) for a, b in edges]
 
@@ -54,7 +55,7 @@ def diameter(nodes, edges):
 
 
 def is_bipartite(nodes, edges):
-    return any(all(bits >> a & 1 != bits >> b & 1 for a, b in edges) for bits in range(2 ** nodes))
+    return any(all(bits >> a & 1 != bits >> b & 1 for a, b in edges) for bits in range(2**nodes))
 
 
 def fewest_edges(nodes, links):
@@ -87,13 +88,23 @@ def structure(nodes, phases):
     plain = both(pairs)
     links = [[(a, b), (b, a)] for a, b in pairs] if undirected else [[e] for e in edges]
     without = [[e for e in plain if tuple(sorted(e)) != pair] for pair in pairs]
-    return {"edges": edges_of(phases), "directed": not undirected, "components": components(nodes, edges), "bipartite": is_bipartite(nodes, pairs),
-            "diameter": diameter(nodes, edges), "bridges": sum(components(nodes, w) > components(nodes, plain) for w in without),
-            "cut_nodes": sum(not is_connected(nodes, plain, set(range(nodes)) - {i}) for i in range(nodes)),
-            "edge_connectivity": fewest_edges(nodes, links), "node_connectivity": fewest_nodes(nodes, edges)}
+    return {
+        "edges": edges_of(phases),
+        "directed": not undirected,
+        "components": components(nodes, edges),
+        "bipartite": is_bipartite(nodes, pairs),
+        "diameter": diameter(nodes, edges),
+        "bridges": sum(components(nodes, w) > components(nodes, plain) for w in without),
+        "cut_nodes": sum(
+            not is_connected(nodes, plain, set(range(nodes)) - {i}) for i in range(nodes)
+        ),
+        "edge_connectivity": fewest_edges(nodes, links),
+        "node_connectivity": fewest_nodes(nodes, edges),
+    }
 
 
 # ---- matrices ----
+
 
 def metropolis(nodes, edges):
     degree = np.zeros(nodes)
@@ -169,7 +180,7 @@ def effective_neighbours(ws):
         m, total = np.eye(n), 0.0
         for k in range(2000):
             m = m @ ws[(end - k) % len(ws)]
-            total += DECAY ** k * (m ** 2).sum() / n
+            total += DECAY**k * (m**2).sum() / n
         found.append(1 / (1 - DECAY) / total)
     return float(np.mean(found))
 
@@ -196,11 +207,17 @@ def worst_loss(nodes, phases, ws):
 
 # ---- cases ----
 
+
 def random_graph(rng, directed):
     nodes = int(rng.integers(2, 8 if not directed else 7))
     while True:
         p = rng.uniform(0.3, 0.9)
-        edges = [(i, j) for i in range(nodes) for j in range(nodes) if (i != j if directed else i < j) and rng.uniform() < p]
+        edges = [
+            (i, j)
+            for i in range(nodes)
+            for j in range(nodes)
+            if (i != j if directed else i < j) and rng.uniform() < p
+        ]
         if len(edges) <= 16 and is_connected(nodes, edges if directed else both(edges)):
             return nodes, edges
 
@@ -212,23 +229,48 @@ def cases():
         yield {"nodes": nodes, "edges": edges, "weights": "metropolis"}, nodes, [both(edges)]
     for k in range(16):
         nodes, edges = random_graph(rng, True)
-        yield {"nodes": nodes, "directed": True, "edges": edges, "weights": ["push-sum", "uniform"][k % 2]}, nodes, [edges]
+        yield {
+            "nodes": nodes,
+            "directed": True,
+            "edges": edges,
+            "weights": ["push-sum", "uniform"][k % 2],
+        }, nodes, [edges]
     for _ in range(4):
         nodes, edges = random_graph(rng, False)
         parts = [[e for k, e in enumerate(edges) if k % 2 == side] for side in range(2)]
-        yield {"nodes": nodes, "schedule": [{"edges": p} for p in parts], "weights": "metropolis"}, nodes, [both(p) for p in parts]
+        yield {
+            "nodes": nodes,
+            "schedule": [{"edges": p} for p in parts],
+            "weights": "metropolis",
+        }, nodes, [both(p) for p in parts]
     for _ in range(4):
         nodes, edges = random_graph(rng, True)
         parts = [edges[::2], edges[1::2]]
-        yield {"nodes": nodes, "directed": True, "schedule": [{"edges": p} for p in parts], "weights": "push-sum"}, nodes, parts
+        yield {
+            "nodes": nodes,
+            "directed": True,
+            "schedule": [{"edges": p} for p in parts],
+            "weights": "push-sum",
+        }, nodes, parts
     for bits in (2, 3):
-        n = 2 ** bits
-        phases = [[(i, (i + 2 ** k) % n) for i in range(n)] for k in range(bits)]
-        yield {"nodes": n, "directed": True, "schedule": [{"edges": p} for p in phases], "weights": "uniform"}, n, phases
+        n = 2**bits
+        phases = [[(i, (i + 2**k) % n) for i in range(n)] for k in range(bits)]
+        yield {
+            "nodes": n,
+            "directed": True,
+            "schedule": [{"edges": p} for p in phases],
+            "weights": "uniform",
+        }, n, phases
 
 
 def c_number(value):
-    return "NAN" if value is None else str(int(value)) if isinstance(value, (bool, int)) else repr(float(value))
+    return (
+        "NAN"
+        if value is None
+        else str(int(value))
+        if isinstance(value, (bool, int))
+        else repr(float(value))
+    )
 
 
 def main():
@@ -237,18 +279,30 @@ def main():
     for topology, nodes, phases in cases():
         ws = [SCHEMES[topology["weights"]](nodes, p) for p in phases]
         errors = product_errors(ws)
-        found = {**structure(nodes, phases), "mixing_time": mixing_time(ws), "effective_neighbours": effective_neighbours(ws),
-                 "worst_loss": worst_loss(nodes, phases, ws) if nodes > 2 else 0.0}
+        found = {
+            **structure(nodes, phases),
+            "mixing_time": mixing_time(ws),
+            "effective_neighbours": effective_neighbours(ws),
+            "worst_loss": worst_loss(nodes, phases, ws) if nodes > 2 else 0.0,
+        }
         fields = list(found)
         text = json.dumps(json.dumps(topology))
         shares = ", ".join(c_number(x) for x in perron(ws))
-        rows.append(f"    {{{text},\n     {', '.join(c_number(x) for x in found.values())},\n"
-                    f"     {{{', '.join(c_number(x) for x in errors)}}},\n     {{{shares}}}}},\n")
+        rows.append(
+            f"    {{{text},\n     {', '.join(c_number(x) for x in found.values())},\n"
+            f"     {{{', '.join(c_number(x) for x in errors)}}},\n     {{{shares}}}}},\n"
+        )
     whole = [f for f in fields if f not in ("effective_neighbours", "worst_loss")]
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "analysis.h"), "w", encoding="utf-8") as out:
+    with open(
+        os.path.join(os.path.dirname(os.path.abspath(__file__)), "analysis.h"),
+        "w",
+        encoding="utf-8",
+    ) as out:
         out.write("/* analysis.h - written by analysis.py. perron: (nodes) */\n")
-        out.write(f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}\nstatic const struct {{\n    const char *json;\n    unsigned {', '.join(whole)};\n"
-                  "    double effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {\n")
+        out.write(
+            f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}\nstatic const struct {{\n    const char *json;\n    unsigned {', '.join(whole)};\n"
+            "    double effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {\n"
+        )
         out.writelines(rows)
         out.write("};\n")
 

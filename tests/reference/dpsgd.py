@@ -28,6 +28,7 @@ RECORDED = [1, 2, 5, 10, 50]
 
 # ---- the mixing matrices, dense: one for each phase of a topology ----
 
+
 def ring(n):
     return [[i, (i + 1) % n] for i in range(n)]
 
@@ -50,7 +51,7 @@ def one_peer_exponential(n):
     for k in range(math.ceil(math.log2(n))):
         w = np.eye(n) / 2
         for i in range(n):
-            w[(i + 2 ** k) % n, i] += 0.5
+            w[(i + 2**k) % n, i] += 0.5
         phases.append(w)
     return phases
 
@@ -64,17 +65,26 @@ def weighted(n, edges):
 
 
 IRREGULAR = [[i, i, w] for i, w in enumerate([0.5, 0.25, 0.4, 0.55, 0.9])] + [
-    edge for i, j, w in [(0, 1, 0.3), (0, 2, 0.2), (1, 2, 0.15), (1, 3, 0.3), (2, 3, 0.15), (2, 4, 0.1)]
-    for edge in ([i, j, w], [j, i, w])]
+    edge
+    for i, j, w in [(0, 1, 0.3), (0, 2, 0.2), (1, 2, 0.15), (1, 3, 0.3), (2, 3, 0.15), (2, 4, 0.1)]
+    for edge in ([i, j, w], [j, i, w])
+]
 MATCHINGS = [[[0, 1], [2, 3], [4, 5]], [[1, 2], [3, 4], [5, 0]], [[0, 3], [1, 4], [2, 5]]]
-TORUS_3X3 = [edge for r in range(3) for c in range(3)
-             for edge in ([3 * r + c, 3 * r + (c + 1) % 3], [3 * r + c, 3 * ((r + 1) % 3) + c])]
+TORUS_3X3 = [
+    edge
+    for r in range(3)
+    for c in range(3)
+    for edge in ([3 * r + c, 3 * r + (c + 1) % 3], [3 * r + c, 3 * ((r + 1) % 3) + c])
+]
 
 
 def family(n, name, edges, weights="metropolis", **more):
     """(topology for the file, its phases)"""
     w = metropolis(n, edges)
-    return ({"nodes": n, "family": name, "weights": weights, **more}, [(np.eye(n) + w) / 2 if weights == "lazy" else w])
+    return (
+        {"nodes": n, "family": name, "weights": weights, **more},
+        [(np.eye(n) + w) / 2 if weights == "lazy" else w],
+    )
 
 
 TOPOLOGIES = {
@@ -84,8 +94,14 @@ TOPOLOGIES = {
     "star": family(7, "star", [[0, i] for i in range(1, 7)]),
     "torus": family(9, "torus", TORUS_3X3, sides=[3, 3]),
     "irregular": ({"nodes": 5, "edges": IRREGULAR}, [weighted(5, IRREGULAR)]),
-    "matchings": ({"nodes": 6, "schedule": [{"edges": edges} for edges in MATCHINGS], "weights": "metropolis"},
-                  [metropolis(6, edges) for edges in MATCHINGS]),
+    "matchings": (
+        {
+            "nodes": 6,
+            "schedule": [{"edges": edges} for edges in MATCHINGS],
+            "weights": "metropolis",
+        },
+        [metropolis(6, edges) for edges in MATCHINGS],
+    ),
     "exponential": ({"nodes": 8, "family": "one-peer-exponential"}, one_peer_exponential(8)),
     "exponential-of-6": ({"nodes": 6, "family": "one-peer-exponential"}, one_peer_exponential(6)),
 }
@@ -97,26 +113,114 @@ COSINE = {"name": "cosine", "minimum": 0.05}
 # name, topology, variant, optimizer, d, m, identical start
 CASES = [
     ("ring", "ring", ADAPT_FIRST, {"learning_rate": 0.5}, 10, 12, True),
-    ("ring-overlapped-momentum", "ring", WHILE_ADAPTING, {"learning_rate": 0.1, "momentum": 0.8}, 10, 12, True),
-    ("irregular-nesterov-cosine", "irregular", ADAPT_FIRST,
-     {"learning_rate": 0.2, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01, "schedule": COSINE}, 20, 9, False),
-    ("irregular-overlapped-decay", "irregular", WHILE_ADAPTING, {"learning_rate": 0.3, "weight_decay": 0.05}, 5, 5, False),
-    ("star-momentum-steps", "star", ADAPT_FIRST,
-     {"learning_rate": 0.3, "momentum": 0.5, "schedule": {**STEP, "warmup_rounds": 6}}, 8, 10, False),
-    ("path-overlapped-warm-up", "path", WHILE_ADAPTING,
-     {"learning_rate": 0.2, "momentum": 0.6, "nesterov": True, "weight_decay": 0.02, "schedule": {**COSINE, "warmup_rounds": 10}},
-     7, 6, True),
-    ("torus-warm-up", "torus", ADAPT_FIRST, {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}}, 6, 8, True),
+    (
+        "ring-overlapped-momentum",
+        "ring",
+        WHILE_ADAPTING,
+        {"learning_rate": 0.1, "momentum": 0.8},
+        10,
+        12,
+        True,
+    ),
+    (
+        "irregular-nesterov-cosine",
+        "irregular",
+        ADAPT_FIRST,
+        {
+            "learning_rate": 0.2,
+            "momentum": 0.9,
+            "nesterov": True,
+            "weight_decay": 0.01,
+            "schedule": COSINE,
+        },
+        20,
+        9,
+        False,
+    ),
+    (
+        "irregular-overlapped-decay",
+        "irregular",
+        WHILE_ADAPTING,
+        {"learning_rate": 0.3, "weight_decay": 0.05},
+        5,
+        5,
+        False,
+    ),
+    (
+        "star-momentum-steps",
+        "star",
+        ADAPT_FIRST,
+        {"learning_rate": 0.3, "momentum": 0.5, "schedule": {**STEP, "warmup_rounds": 6}},
+        8,
+        10,
+        False,
+    ),
+    (
+        "path-overlapped-warm-up",
+        "path",
+        WHILE_ADAPTING,
+        {
+            "learning_rate": 0.2,
+            "momentum": 0.6,
+            "nesterov": True,
+            "weight_decay": 0.02,
+            "schedule": {**COSINE, "warmup_rounds": 10},
+        },
+        7,
+        6,
+        True,
+    ),
+    (
+        "torus-warm-up",
+        "torus",
+        ADAPT_FIRST,
+        {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}},
+        6,
+        8,
+        True,
+    ),
     ("lazy-ring-gossip", "lazy-ring", ADAPT_FIRST, {"learning_rate": 0}, 11, 3, False),
-    ("matchings-momentum", "matchings", ADAPT_FIRST, {"learning_rate": 0.2, "momentum": 0.7, "weight_decay": 0.001}, 9, 9, False),
-    ("exponential", "exponential", ADAPT_FIRST,
-     {"learning_rate": 0.25, "momentum": 0.9, "nesterov": True, "schedule": STEP}, 12, 12, True),
-    ("exponential-overlapped", "exponential", WHILE_ADAPTING, {"learning_rate": 0.2, "momentum": 0.5}, 12, 12, False),
-    ("exponential-of-6", "exponential-of-6", ADAPT_FIRST, {"learning_rate": 0.4, "schedule": COSINE}, 5, 7, False),
+    (
+        "matchings-momentum",
+        "matchings",
+        ADAPT_FIRST,
+        {"learning_rate": 0.2, "momentum": 0.7, "weight_decay": 0.001},
+        9,
+        9,
+        False,
+    ),
+    (
+        "exponential",
+        "exponential",
+        ADAPT_FIRST,
+        {"learning_rate": 0.25, "momentum": 0.9, "nesterov": True, "schedule": STEP},
+        12,
+        12,
+        True,
+    ),
+    (
+        "exponential-overlapped",
+        "exponential",
+        WHILE_ADAPTING,
+        {"learning_rate": 0.2, "momentum": 0.5},
+        12,
+        12,
+        False,
+    ),
+    (
+        "exponential-of-6",
+        "exponential-of-6",
+        ADAPT_FIRST,
+        {"learning_rate": 0.4, "schedule": COSINE},
+        5,
+        7,
+        False,
+    ),
 ]
 
 
 # ---- the algorithm ----
+
 
 def learning_rate(optimizer, r):
     schedule = optimizer.get("schedule", {"name": "constant"})
@@ -139,7 +243,9 @@ def train(phases, variant, optimizer, a, b, x0):
         w = phases[(r - 1) % len(phases)]
         g = np.einsum("imd,im->id", a, np.einsum("imd,id->im", a, x) - b) + decay * x
         m = momentum * m + g
-        update = learning_rate(optimizer, r) * (g + momentum * m if optimizer.get("nesterov") else m)
+        update = learning_rate(optimizer, r) * (
+            g + momentum * m if optimizer.get("nesterov") else m
+        )
         x = w @ (x - update) if variant == ADAPT_FIRST else w @ x - update
         history.append(x.copy())
     return history
@@ -147,19 +253,26 @@ def train(phases, variant, optimizer, a, b, x0):
 
 # ---- the files ----
 
+
 def problem(n, m, d, identical_start, seed):
     """Different nodes want different things; largest eigenvalue of each A^T A about 1. Decimals that both programs read exactly."""
     random = np.random.default_rng(seed)
     a = random.standard_normal((n, m, d))
     a /= np.linalg.norm(a, 2, axis=(1, 2), keepdims=True)
     b = random.standard_normal((n, m)) + random.standard_normal((n, 1))
-    x0 = random.standard_normal((1 if identical_start else n, d)).repeat(n if identical_start else 1, axis=0)
+    x0 = random.standard_normal((1 if identical_start else n, d)).repeat(
+        n if identical_start else 1, axis=0
+    )
     return a.round(4), b.round(4), x0.round(4)
 
 
 def check(name, phases):
     for w in phases:
-        assert np.allclose(w.sum(axis=0), 1) and np.allclose(w.sum(axis=1), 1) and (w.diagonal() > 0).all(), name
+        assert (
+            np.allclose(w.sum(axis=0), 1)
+            and np.allclose(w.sum(axis=1), 1)
+            and (w.diagonal() > 0).all()
+        ), name
 
 
 def dump(folder, name, content):
@@ -175,18 +288,37 @@ def write_case(folder, index, case):
     a, b, x0 = problem(topology["nodes"], m, d, identical_start, seed=1000 + index)
     history = train(phases, variant, optimizer, a, b, x0)
     dump(folder, f"{name}.problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
-    dump(folder, f"{name}.json", {
-        "name": name, "rounds": ROUNDS, "topology": topology, "algorithm": {"name": "d-psgd", "variant": variant},
-        "optimizer": optimizer, "model": {"name": "quadratic", "path": f"{name}.problem.json"},
-        "record": {"parameters_at": RECORDED}})
-    dump(folder, f"{name}.expected.json", [
-        {"round": r, "node": i, "parameters": [float(f"{v:.12g}") for v in history[r][i]]}
-        for r in RECORDED for i in range(topology["nodes"])])
+    dump(
+        folder,
+        f"{name}.json",
+        {
+            "name": name,
+            "rounds": ROUNDS,
+            "topology": topology,
+            "algorithm": {"name": "d-psgd", "variant": variant},
+            "optimizer": optimizer,
+            "model": {"name": "quadratic", "path": f"{name}.problem.json"},
+            "record": {"parameters_at": RECORDED},
+        },
+    )
+    dump(
+        folder,
+        f"{name}.expected.json",
+        [
+            {"round": r, "node": i, "parameters": [float(f"{v:.12g}") for v in history[r][i]]}
+            for r in RECORDED
+            for i in range(topology["nodes"])
+        ],
+    )
     print(f"{name}: largest |x| at the end {abs(history[-1]).max():.3f}")
 
 
 def main():
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "dpsgd")
+    folder = (
+        sys.argv[1]
+        if len(sys.argv) > 1
+        else os.path.join(os.path.dirname(os.path.abspath(__file__)), "dpsgd")
+    )
     os.makedirs(folder, exist_ok=True)
     for index, case in enumerate(CASES):
         write_case(folder, index, case)

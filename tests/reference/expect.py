@@ -41,7 +41,10 @@ def ring(n):
 def digraph():
     """A directed ring of seven with two chords: senders split evenly, so that only columns sum to 1."""
     edges = [[i, (i + 1) % 7] for i in range(7)] + [[0, 3], [2, 6]]
-    return Graph({"nodes": 7, "directed": True, "edges": edges, "weights": "push-sum"}, [algorithms.push_sum_weights(7, edges)])
+    return Graph(
+        {"nodes": 7, "directed": True, "edges": edges, "weights": "push-sum"},
+        [algorithms.push_sum_weights(7, edges)],
+    )
 
 
 def exponential(n):
@@ -50,7 +53,11 @@ def exponential(n):
 
 def vectors(n, d, seed):
     """A problem without gradient, for averaging x0."""
-    return np.zeros((n, 1, d)), np.zeros((n, 1)), np.random.default_rng(seed).standard_normal((n, d)).round(4)
+    return (
+        np.zeros((n, 1, d)),
+        np.zeros((n, 1)),
+        np.random.default_rng(seed).standard_normal((n, d)).round(4),
+    )
 
 
 def distance(x, point=None):
@@ -68,11 +75,15 @@ def outcome(simulate, *arguments):
 
 # ---- gossip ----
 
+
 def naive_floor(simulate):
     graph = ring(8)
     problem = dpsgd.problem(8, 12, 10, True, seed=7)
     best = algorithms.Quadratic(*problem[:2]).optimum()
-    for what, compressor in (("top-k", {"name": "top-k", "k": 5}), ("qsgd", {"name": "qsgd", "levels": 8, "bucket": 10})):
+    for what, compressor in (
+        ("top-k", {"name": "top-k", "k": 5}),
+        ("qsgd", {"name": "qsgd", "levels": 8, "bucket": 10}),
+    ):
         apart = []
         for rate in (0.2, 0.02):
             rounds = round(400 / rate)
@@ -80,10 +91,22 @@ def naive_floor(simulate):
             settings = {"name": "naive-compression", "compressor": compressor}
             models = simulate(graph, settings, {"learning_rate": rate}, problem, rounds, recorded)
             apart.append(np.mean([distance(models[r], best) for r in recorded]))
-        yield (f"naive compression stalls, {what}: a smaller learning rate does not help", apart[1] > 0.7 * apart[0],
-               f"{apart[0]:.2g} from the optimum, {apart[1]:.2g} at a tenth of the rate")
-    models = [simulate(graph, {"name": "d-psgd"}, {"learning_rate": rate}, problem, round(400 / rate), [round(400 / rate)])
-              for rate in (0.2, 0.02)]
+        yield (
+            f"naive compression stalls, {what}: a smaller learning rate does not help",
+            apart[1] > 0.7 * apart[0],
+            f"{apart[0]:.2g} from the optimum, {apart[1]:.2g} at a tenth of the rate",
+        )
+    models = [
+        simulate(
+            graph,
+            {"name": "d-psgd"},
+            {"learning_rate": rate},
+            problem,
+            round(400 / rate),
+            [round(400 / rate)],
+        )
+        for rate in (0.2, 0.02)
+    ]
     far, near = (distance(x[max(x)], best) for x in models)
     yield "D-PSGD's floor falls with the learning rate", near < 0.2 * far, f"{far:.2g} from the optimum, {near:.2g} at a tenth of the rate"
 
@@ -95,32 +118,74 @@ def choco_gossip(simulate):
     models = simulate(ring(8), settings, STILL, problem, 8000, recorded)
     apart = [distance(models[r]) for r in recorded]
     factors = [apart[i] / apart[i + 1] for i in range(1, 3)]
-    yield ("CHOCO gossip with top-1 % contracts linearly", min(factors) > 20 and 0.3 < factors[0] / factors[1] < 3 and apart[4] < 1e-4,
-           "distances " + ", ".join(f"{value:.2g}" for value in apart))
-    yield "CHOCO gossip keeps the mean", np.allclose(models[8000].mean(axis=0), problem[2].mean(axis=0), atol=1e-4), ""
-    models = outcome(simulate, ring(8), {**settings, "consensus_step": 0.1}, STILL, problem, 4000, [4000])
-    yield ("CHOCO gossip with top-1 % diverges at consensus_step 0.1", models is None or distance(models[4000]) > 100 * apart[0],
-           "stopped" if models is None else f"distance {distance(models[4000]):.2g}")
+    yield (
+        "CHOCO gossip with top-1 % contracts linearly",
+        min(factors) > 20 and 0.3 < factors[0] / factors[1] < 3 and apart[4] < 1e-4,
+        "distances " + ", ".join(f"{value:.2g}" for value in apart),
+    )
+    yield "CHOCO gossip keeps the mean", np.allclose(
+        models[8000].mean(axis=0), problem[2].mean(axis=0), atol=1e-4
+    ), ""
+    models = outcome(
+        simulate, ring(8), {**settings, "consensus_step": 0.1}, STILL, problem, 4000, [4000]
+    )
+    yield (
+        "CHOCO gossip with top-1 % diverges at consensus_step 0.1",
+        models is None or distance(models[4000]) > 100 * apart[0],
+        "stopped" if models is None else f"distance {distance(models[4000]):.2g}",
+    )
 
 
 def variance(simulate):
     """Where the variance of an unbiased compressor is high, DCD diverges; CHOCO and DeepSqueeze live with the contractive form."""
     problem = dpsgd.problem(8, 4, 1000, True, seed=9)
     start = distance(problem[2], 0)
-    forms = {"random-1 %": (SCALED_RANDOM, PLAIN_RANDOM), "qsgd of one level": (ONE_LEVEL, {**ONE_LEVEL, "contractive": True})}
+    forms = {
+        "random-1 %": (SCALED_RANDOM, PLAIN_RANDOM),
+        "qsgd of one level": (ONE_LEVEL, {**ONE_LEVEL, "contractive": True}),
+    }
     for what, (unbiased, contractive) in forms.items():
-        models = outcome(simulate, ring(8), {"name": "dcd-psgd", "compressor": unbiased}, {"learning_rate": 0.05}, problem, 2000, [2000])
-        yield (f"DCD diverges with {what}", models is None or distance(models[2000], 0) > 100 * start,
-               "stopped" if models is None else f"|x| {distance(models[2000], 0):.2g}")
-        yield descends(simulate, {"name": "choco-sgd", "consensus_step": 0.006, "compressor": contractive}, 0.05, problem, 3000, what)
-        yield descends(simulate, {"name": "deep-squeeze", "eta": 0.003, "compressor": contractive}, 0.02, problem, 8000, what)
-    yield descends(simulate, {"name": "dcd-psgd", "compressor": TOP_PERCENT}, 0.05, problem, 3000, "top-1 %")
+        models = outcome(
+            simulate,
+            ring(8),
+            {"name": "dcd-psgd", "compressor": unbiased},
+            {"learning_rate": 0.05},
+            problem,
+            2000,
+            [2000],
+        )
+        yield (
+            f"DCD diverges with {what}",
+            models is None or distance(models[2000], 0) > 100 * start,
+            "stopped" if models is None else f"|x| {distance(models[2000], 0):.2g}",
+        )
+        yield descends(
+            simulate,
+            {"name": "choco-sgd", "consensus_step": 0.006, "compressor": contractive},
+            0.05,
+            problem,
+            3000,
+            what,
+        )
+        yield descends(
+            simulate,
+            {"name": "deep-squeeze", "eta": 0.003, "compressor": contractive},
+            0.02,
+            problem,
+            8000,
+            what,
+        )
+    yield descends(
+        simulate, {"name": "dcd-psgd", "compressor": TOP_PERCENT}, 0.05, problem, 3000, "top-1 %"
+    )
 
 
 def descends(simulate, settings, rate, problem, rounds, what):
     """The mean model loses four fifths of what it can lose."""
     name = f"{settings['name']} converges with {what}"
-    models = outcome(simulate, ring(8), settings, {"learning_rate": rate}, problem, rounds, [rounds])
+    models = outcome(
+        simulate, ring(8), settings, {"learning_rate": rate}, problem, rounds, [rounds]
+    )
     if models is None:
         return name, False, "diverged"
     a, b, x0 = problem
@@ -144,7 +209,7 @@ def push_sum(simulate):
 
 def one_peer(simulate):
     for m in (1, 2, 3, 4, 5):
-        n = 2 ** m
+        n = 2**m
         problem = vectors(n, 50, seed=m)
         for name in ("d-psgd", "sgp"):
             models = simulate(exponential(n), {"name": name}, STILL, problem, m, [m])
@@ -154,20 +219,31 @@ def one_peer(simulate):
 
 # ---- data that differs between nodes ----
 
+
 def heterogeneous(simulate):
     graph = ring(8)
     problem = dpsgd.problem(8, 12, 10, False, seed=11)
     best = algorithms.Quadratic(*problem[:2]).optimum()
 
     def error(name, rate, rounds=4000, **more):
-        return distance(simulate(graph, {"name": name, **more}, {"learning_rate": rate}, problem, rounds, [rounds])[rounds], best)
+        return distance(
+            simulate(
+                graph, {"name": name, **more}, {"learning_rate": rate}, problem, rounds, [rounds]
+            )[rounds],
+            best,
+        )
 
     floors = [error("d-psgd", rate) for rate in (0.1, 0.05)]
-    yield ("D-PSGD stops at a floor, proportional to the learning rate", floors[0] > 0.05 and 1.7 < floors[0] / floors[1] < 2.3,
-           f"{floors[0]:.3g} from the optimum, {floors[1]:.3g} at half the rate")
+    yield (
+        "D-PSGD stops at a floor, proportional to the learning rate",
+        floors[0] > 0.05 and 1.7 < floors[0] / floors[1] < 2.3,
+        f"{floors[0]:.3g} from the optimum, {floors[1]:.3g} at half the rate",
+    )
     for name in ("gradient-tracking", "exact-diffusion"):
         seen = error(name, 0.1)
-        yield f"{name} reaches the optimum", seen < 1e-4 and seen < 1e-3 * floors[0], f"{seen:.2g} from it"
+        yield f"{name} reaches the optimum", seen < 1e-4 and seen < 1e-3 * floors[
+            0
+        ], f"{seen:.2g} from it"
 
 
 CHECKS = [naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous]
@@ -175,9 +251,17 @@ CHECKS = [naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous
 
 # ---- the reference, put through them ----
 
+
 def reference(graph, settings, optimizer, problem, rounds, recorded):
     a, b, x0 = problem
-    run = algorithms.Run(graph.phases, settings, optimizer, algorithms.Quadratic(a, b), x0, random=np.random.default_rng(17))
+    run = algorithms.Run(
+        graph.phases,
+        settings,
+        optimizer,
+        algorithms.Quadratic(a, b),
+        x0,
+        random=np.random.default_rng(17),
+    )
     models = {0: x0.copy()} if 0 in recorded else {}
     for r in range(1, rounds + 1):
         run.step()
@@ -194,7 +278,10 @@ def main():
     for check in CHECKS:
         for name, holds, seen in check(reference) if wanted in check.__name__ else ():
             failed = failed or not holds
-            print(f"{'ok' if holds else 'not ok'} reference: {name}{': ' + seen if seen else ''}", flush=True)
+            print(
+                f"{'ok' if holds else 'not ok'} reference: {name}{': ' + seen if seen else ''}",
+                flush=True,
+            )
     return 1 if failed else 0
 
 

@@ -87,7 +87,7 @@ def is_connected(matrices):
 
 
 def ring_edges(n):
-    return [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)][:n - 1]
+    return [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)][: n - 1]
 
 
 def path_edges(n):
@@ -110,7 +110,7 @@ def mesh(sides, wraps):
             ahead = at[d] + 1
             if ahead == side and not wraps:
                 continue
-            j = number[at[:d] + (ahead % side,) + at[d + 1:]]
+            j = number[at[:d] + (ahead % side,) + at[d + 1 :]]
             if i != j:
                 yield i, j
 
@@ -129,8 +129,17 @@ def clusters_edges(n, clusters, degree=None, joined="ring", bridges=1):
     size = n // clusters
     degree = size - 1 if degree is None else degree
     offsets = list(range(1, degree // 2 + 1)) + [size // 2] * (degree % 2)
-    within = [(c * size + i, c * size + j) for c in range(clusters) for i, j in circulant_edges(size, offsets)]
-    pairs = {"ring": ring_edges, "path": path_edges, "star": star_edges, "complete": lambda c: complete_edges(range(c))}[joined](clusters)
+    within = [
+        (c * size + i, c * size + j)
+        for c in range(clusters)
+        for i, j in circulant_edges(size, offsets)
+    ]
+    pairs = {
+        "ring": ring_edges,
+        "path": path_edges,
+        "star": star_edges,
+        "complete": lambda c: complete_edges(range(c)),
+    }[joined](clusters)
     used = [0] * clusters
     between = []
     for a, b in pairs:
@@ -155,13 +164,21 @@ UNDIRECTED = {
     "star": star_edges,
     "wheel": lambda n: star_edges(n) + [(1 + i, 1 + j) for i, j in ring_edges(n - 1)],
     "complete": lambda n: complete_edges(range(n)),
-    "complete-bipartite": lambda n, part=None: list(itertools.product(range(part or n // 2), range(part or n // 2, n))),
-    "k-ary-tree": lambda n, arity=2: [(i, arity * i + c) for i in range(n) for c in range(1, arity + 1) if arity * i + c < n],
-    "barbell": lambda n, clique=None: complete_edges(range(clique or n // 2)) + complete_edges(range(n - (clique or n // 2), n)) +
-    [(i, i + 1) for i in range((clique or n // 2) - 1, n - (clique or n // 2))],
-    "lollipop": lambda n, clique=None: complete_edges(range(clique or n // 2)) + [(i, i + 1) for i in range((clique or n // 2) - 1, n - 1)],
+    "complete-bipartite": lambda n, part=None: list(
+        itertools.product(range(part or n // 2), range(part or n // 2, n))
+    ),
+    "k-ary-tree": lambda n, arity=2: [
+        (i, arity * i + c) for i in range(n) for c in range(1, arity + 1) if arity * i + c < n
+    ],
+    "barbell": lambda n, clique=None: complete_edges(range(clique or n // 2))
+    + complete_edges(range(n - (clique or n // 2), n))
+    + [(i, i + 1) for i in range((clique or n // 2) - 1, n - (clique or n // 2))],
+    "lollipop": lambda n, clique=None: complete_edges(range(clique or n // 2))
+    + [(i, i + 1) for i in range((clique or n // 2) - 1, n - 1)],
     "circulant": lambda n, offsets: circulant_edges(n, offsets),
-    "symmetric-exponential": lambda n: circulant_edges(n, [1 << k for k in range(n.bit_length()) if 1 << k <= n // 2]),
+    "symmetric-exponential": lambda n: circulant_edges(
+        n, [1 << k for k in range(n.bit_length()) if 1 << k <= n // 2]
+    ),
 }
 
 # ---- random graphs: edges, or None where the drawing has to begin again ----
@@ -204,7 +221,9 @@ def erdos_renyi_edges(n, probability, seed, attempt):
     pairs = [(i, j) for j in range(n) for i in range(j)]
     edges, at = [], -1
     while True:
-        at += 1 + sum((stream.word() < threshold) << bit for bit, threshold in enumerate(thresholds))
+        at += 1 + sum(
+            (stream.word() < threshold) << bit for bit, threshold in enumerate(thresholds)
+        )
         if at >= len(pairs):
             return edges
         edges.append(pairs[at])
@@ -231,8 +250,12 @@ def watts_strogatz_edges(n, degree, probability, seed, attempt):
 def random_geometric_edges(n, radius, seed, attempt):
     stream = Stream(seed, 0, attempt)
     at = [(stream.word() >> 1, stream.word() >> 1) for _ in range(n)]
-    limit = int(radius * 2**31)**2
-    return [(i, j) for i, j in complete_edges(range(n)) if (at[i][0] - at[j][0])**2 + (at[i][1] - at[j][1])**2 <= limit]
+    limit = int(radius * 2**31) ** 2
+    return [
+        (i, j)
+        for i, j in complete_edges(range(n))
+        if (at[i][0] - at[j][0]) ** 2 + (at[i][1] - at[j][1]) ** 2 <= limit
+    ]
 
 
 def drawn(edges_of, n, seed=1, **more):
@@ -277,7 +300,10 @@ def d_equistatic(n, degree, seed=1):
 
 
 def u_equistatic(n, degree, seed=1):
-    return [sum(basis(n, u) + basis(n, u).T for u in random_offsets(n, (n - 1) // 2, degree // 2, seed)) / degree]
+    return [
+        sum(basis(n, u) + basis(n, u).T for u in random_offsets(n, (n - 1) // 2, degree // 2, seed))
+        / degree
+    ]
 
 
 # ---- schedules ----
@@ -304,7 +330,11 @@ def matchings(n):
 def factors(n, most):
     """As few factors of n as can be, none above most, and of those the one with the largest first; None if there are none."""
     for count in range(n.bit_length() + 1):
-        options = [f for f in itertools.combinations_with_replacement(range(most, 1, -1), count) if math.prod(f) == n]
+        options = [
+            f
+            for f in itertools.combinations_with_replacement(range(most, 1, -1), count)
+            if math.prod(f) == n
+        ]
         if options:
             return list(max(options))
     return None
@@ -324,12 +354,12 @@ def cuboid(n, k, nodes):
 
 def simple_base(n, k, nodes):
     """Takezawa et al. 2023, algorithm 2: [(groups that average, [(i, j, weight)])], one for each round."""
-    parts, first, block = [], 0, (k + 1)**int(math.log(n + 0.5, k + 1))
+    parts, first, block = [], 0, (k + 1) ** int(math.log(n + 0.5, k + 1))
     while first < n:
         size = (n - first) // block * block
         if size:
-            blocks = [nodes[at:at + block] for at in range(first, first + size, block)]
-            parts.append((nodes[first:first + size], blocks, n - first))
+            blocks = [nodes[at : at + block] for at in range(first, first + size, block)]
+            parts.append((nodes[first : first + size], blocks, n - first))
         first, block = first + size, block // (k + 1)
     gather = len(cuboid(len(parts[0][0]), k, parts[0][0]))
     rounds = []
@@ -342,11 +372,13 @@ def simple_base(n, k, nodes):
         groups, links = [], []
         if r < len(parts) - 1:
             part, blocks, rest = parts[r]
-            later = [node for after, _, _ in parts[r + 1:] for node in after]
-            links = [(node, one[t], len(one) / rest) for t, node in enumerate(later) for one in blocks]
-            unmet = [node for one in blocks for node in one[len(later):]]
+            later = [node for after, _, _ in parts[r + 1 :] for node in after]
+            links = [
+                (node, one[t], len(one) / rest) for t, node in enumerate(later) for one in blocks
+            ]
+            unmet = [node for one in blocks for node in one[len(later) :]]
             clique = min(k + 1, 32)
-            groups += [unmet[at:at + clique] for at in range(0, len(unmet), clique)]
+            groups += [unmet[at : at + clique] for at in range(0, len(unmet), clique)]
         for l, (part, blocks, _) in enumerate(parts):
             done = r - l - (l < len(parts) - 1)
             for one in blocks if done >= 0 else []:
@@ -360,8 +392,14 @@ def base_k(n, peers=1):
     """Takezawa et al. 2023, algorithm 3."""
     smooth = math.prod(p for p in prime_factors(n) if p <= peers + 1)
     size = n // smooth
-    grouped = [simple_base(size, peers, list(range(g * size, g * size + size))) if size > 1 else [] for g in range(smooth)]
-    rounds = [([group for one in phase for group in one[0]], [link for one in phase for link in one[1]]) for phase in zip(*grouped)]
+    grouped = [
+        simple_base(size, peers, list(range(g * size, g * size + size))) if size > 1 else []
+        for g in range(smooth)
+    ]
+    rounds = [
+        ([group for one in phase for group in one[0]], [link for one in phase for link in one[1]])
+        for phase in zip(*grouped)
+    ]
     across = [cuboid(smooth, peers, list(range(i, n, size))) for i in range(size)]
     rounds += [([group for one in phase for group in one], []) for phase in zip(*across)]
     alone = simple_base(n, peers, list(range(n)))
@@ -387,7 +425,9 @@ def prime_factors(n):
 
 
 def od_equidyn(n, period=32, seed=1):
-    return [np.eye(n) / 2 + basis(n, 1 + Stream(seed, k, 0).below(n - 1)) / 2 for k in range(period)]
+    return [
+        np.eye(n) / 2 + basis(n, 1 + Stream(seed, k, 0).below(n - 1)) / 2 for k in range(period)
+    ]
 
 
 def ou_equidyn(n, period=32, seed=1):
@@ -412,19 +452,26 @@ def exponents(n):
 
 
 MATRICES = {
-    **{name: lambda n, edges_of=edges_of, **more: [metropolis(n, edges_of(n, **more))] for name, edges_of in UNDIRECTED.items()},
+    **{
+        name: lambda n, edges_of=edges_of, **more: [metropolis(n, edges_of(n, **more))]
+        for name, edges_of in UNDIRECTED.items()
+    },
     "clusters": clusters,
     "random-regular": functools.partial(drawn, random_regular_edges),
     "erdos-renyi": functools.partial(drawn, erdos_renyi_edges),
     "watts-strogatz": functools.partial(drawn, watts_strogatz_edges),
     "random-geometric": functools.partial(drawn, random_geometric_edges),
     "directed-ring": lambda n: [(np.eye(n) + shift(n, 1)) / 2],
-    "static-exponential": lambda n: [uniform(n, [(i, (i + u) % n) for u in exponents(n) for i in range(n)])],
+    "static-exponential": lambda n: [
+        uniform(n, [(i, (i + u) % n) for u in exponents(n) for i in range(n)])
+    ],
     "de-bruijn": de_bruijn,
     "d-equistatic": d_equistatic,
     "u-equistatic": u_equistatic,
     "one-peer-exponential": lambda n: [(np.eye(n) + shift(n, u)) / 2 for u in exponents(n)],
-    "one-peer-hypercube": lambda n: [metropolis(n, [(i, i ^ u) for i in range(n)]) for u in exponents(n)],
+    "one-peer-hypercube": lambda n: [
+        metropolis(n, [(i, i ^ u) for i in range(n)]) for u in exponents(n)
+    ],
     "hyper-cuboid": hyper_cuboid,
     "alternating-matchings": matchings,
     "base-k": base_k,

@@ -32,7 +32,9 @@ class Parameters:
         self.tensors = []
 
     def take(self, shape, scale, centre=0.0):
-        values = (centre + scale * uniform(math.prod(shape), 100 + len(self.tensors))).float().double()
+        values = (
+            (centre + scale * uniform(math.prod(shape), 100 + len(self.tensors))).float().double()
+        )
         tensor = values.reshape(shape).requires_grad_()
         self.tensors.append(tensor)
         return tensor
@@ -79,9 +81,26 @@ def resnet20(p, x):
 
 
 def lstm_layer(p, x, units):
-    w, u = p.take((x.shape[2], 4 * units), math.sqrt(1.5 / x.shape[2])), p.take((units, 4 * units), 0.1)
-    start, weights = torch.zeros(1, len(x), units), [w.T, u.T, p.take((4 * units,), 0.1), torch.zeros(4 * units)]
-    return torch.lstm(x, (start, start), weights, has_biases=True, num_layers=1, dropout=0.0, train=True, bidirectional=False, batch_first=True)[0]
+    w, u = p.take((x.shape[2], 4 * units), math.sqrt(1.5 / x.shape[2])), p.take(
+        (units, 4 * units), 0.1
+    )
+    start, weights = torch.zeros(1, len(x), units), [
+        w.T,
+        u.T,
+        p.take((4 * units,), 0.1),
+        torch.zeros(4 * units),
+    ]
+    return torch.lstm(
+        x,
+        (start, start),
+        weights,
+        has_biases=True,
+        num_layers=1,
+        dropout=0.0,
+        train=True,
+        bidirectional=False,
+        batch_first=True,
+    )[0]
 
 
 def lstm(p, x, symbols):
@@ -97,10 +116,30 @@ def layer_norm(p, x):
 def attention(p, x, heads):
     """PyTorch's own, which wants (positions, rows, channels), True where nothing may be seen, and its weights as outputs times inputs."""
     width = x.shape[2]
-    w_in, b_in, w_out, b_out = p.weights(width, 3 * width), p.take((3 * width,), 0.1), p.weights(width, width), p.take((width,), 0.1)
+    w_in, b_in, w_out, b_out = (
+        p.weights(width, 3 * width),
+        p.take((3 * width,), 0.1),
+        p.weights(width, width),
+        p.take((width,), 0.1),
+    )
     x = x.transpose(0, 1)
     hidden = torch.triu(torch.ones(len(x), len(x), dtype=torch.bool), 1)
-    y, _ = F.multi_head_attention_forward(x, x, x, width, heads, w_in.T, b_in, None, None, False, 0.0, w_out.T, b_out, attn_mask=hidden)
+    y, _ = F.multi_head_attention_forward(
+        x,
+        x,
+        x,
+        width,
+        heads,
+        w_in.T,
+        b_in,
+        None,
+        None,
+        False,
+        0.0,
+        w_out.T,
+        b_out,
+        attn_mask=hidden,
+    )
     return y.transpose(0, 1)
 
 
@@ -113,14 +152,30 @@ def transformer(p, x, symbols, width=128, heads=4):
 
 
 def image(model, rows, side, channels):
-    x = uniform(rows * side * side * channels, 1).reshape(rows, side, side, channels).permute(0, 3, 1, 2)
-    return describe(lambda p: F.cross_entropy(model(p, x), torch.arange(rows) * 7 % 10), model, rows=rows, side=side, channels=channels)
+    x = (
+        uniform(rows * side * side * channels, 1)
+        .reshape(rows, side, side, channels)
+        .permute(0, 3, 1, 2)
+    )
+    return describe(
+        lambda p: F.cross_entropy(model(p, x), torch.arange(rows) * 7 % 10),
+        model,
+        rows=rows,
+        side=side,
+        channels=channels,
+    )
 
 
 def text(model, rows, sequence, symbols):
     x = ((uniform(rows * sequence, 1) + 1) * symbols / 2).long().reshape(rows, sequence)
     labels = torch.arange(rows * sequence) * 7 % symbols
-    return describe(lambda p: F.cross_entropy(model(p, x, symbols).flatten(0, 1), labels), model, rows=rows, sequence=sequence, symbols=symbols)
+    return describe(
+        lambda p: F.cross_entropy(model(p, x, symbols).flatten(0, 1), labels),
+        model,
+        rows=rows,
+        sequence=sequence,
+        symbols=symbols,
+    )
 
 
 def describe(loss_of, model, **shape):
@@ -130,13 +185,26 @@ def describe(loss_of, model, **shape):
     tensors = []
     for i, tensor in enumerate(p.tensors):
         g = tensor.grad.flatten()
-        tensors.append({"count": g.numel(), "norm": g.norm().item(), "product": (g @ uniform(g.numel(), 1000 + i)).item(),
-                        "first": g[:SHOWN].tolist(), "last": g[-SHOWN:].tolist()})
+        tensors.append(
+            {
+                "count": g.numel(),
+                "norm": g.norm().item(),
+                "product": (g @ uniform(g.numel(), 1000 + i)).item(),
+                "first": g[:SHOWN].tolist(),
+                "last": g[-SHOWN:].tolist(),
+            }
+        )
     return {"model": model.__name__, **shape, "loss": loss.item(), "tensors": tensors}
 
 
 def main():
-    results = [image(lenet5, 5, 28, 1), image(lenet5, 3, 32, 3), image(resnet20, 8, 32, 3), text(lstm, 3, 20, 65), text(transformer, 3, 20, 65)]
+    results = [
+        image(lenet5, 5, 28, 1),
+        image(lenet5, 3, 32, 3),
+        image(resnet20, 8, 32, 3),
+        text(lstm, 3, 20, 65),
+        text(transformer, 3, 20, 65),
+    ]
     print(json.dumps(results).replace('{"count"', '\n{"count"').replace('{"model"', '\n{"model"'))
 
 

@@ -14,12 +14,51 @@ CASES = {
     "bull": (5, [(0, 1), (1, 2), (0, 2), (0, 3), (1, 4)]),
     "lollipop": (6, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)]),
     "grid": (6, [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)]),
-    "barbell": (8, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (4, 6), (4, 7), (5, 6), (5, 7), (6, 7)]),
+    "barbell": (
+        8,
+        [
+            (0, 1),
+            (0, 2),
+            (0, 3),
+            (1, 2),
+            (1, 3),
+            (2, 3),
+            (3, 4),
+            (4, 5),
+            (4, 6),
+            (4, 7),
+            (5, 6),
+            (5, 7),
+            (6, 7),
+        ],
+    ),
     "wheel": (7, [(0, i) for i in range(1, 7)] + [(i, i % 6 + 1) for i in range(1, 7)]),
     "house": (5, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)]),
     "tree": (9, [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6), (3, 7), (3, 8)]),
-    "eight nodes": (8, [(0, 1), (1, 2), (2, 3), (0, 4), (1, 7), (1, 3), (4, 5), (4, 6), (2, 6), (3, 7), (5, 6), (6, 7), (1, 6)]),
-    "tangle": (12, [(i, (i * i + 3) % 12) for i in (0, 2, 4, 5, 7, 8, 11)] + [(i, (i + 1) % 12) for i in range(12)] + [(1, 9), (2, 10), (6, 10)]),
+    "eight nodes": (
+        8,
+        [
+            (0, 1),
+            (1, 2),
+            (2, 3),
+            (0, 4),
+            (1, 7),
+            (1, 3),
+            (4, 5),
+            (4, 6),
+            (2, 6),
+            (3, 7),
+            (5, 6),
+            (6, 7),
+            (1, 6),
+        ],
+    ),
+    "tangle": (
+        12,
+        [(i, (i * i + 3) % 12) for i in (0, 2, 4, 5, 7, 8, 11)]
+        + [(i, (i + 1) % 12) for i in range(12)]
+        + [(1, 9), (2, 10), (6, 10)],
+    ),
 }
 WITHIN = 1e-7
 
@@ -39,7 +78,9 @@ class Problem:
 
     def look(self, w):
         """rho at w; every eigenvector becomes a constraint on both sides."""
-        values, vectors = numpy.linalg.eigh(numpy.eye(self.nodes) - 1 / self.nodes - (self.u.T * w) @ self.u)
+        values, vectors = numpy.linalg.eigh(
+            numpy.eye(self.nodes) - 1 / self.nodes - (self.u.T * w) @ self.u
+        )
         for v in vectors.T:
             v = v - v.mean()
             slopes = (self.u @ v) ** 2
@@ -52,7 +93,9 @@ class Problem:
             low = numpy.maximum(low, 0)
         bounds = [*zip(low, high), (0, 1)]
         cost = numpy.append(numpy.zeros(len(self.edges)), 1)
-        answer = linprog(cost, numpy.array(self.rows), numpy.array(self.rhs), bounds=bounds, method="highs")
+        answer = linprog(
+            cost, numpy.array(self.rows), numpy.array(self.rhs), bounds=bounds, method="highs"
+        )
         assert answer.status == 0, answer.message
         return answer.x[:-1], answer.fun
 
@@ -68,7 +111,9 @@ def least_rho(nodes, edges, nonnegative):
         if rho < best:
             best, w = rho, near
         if k % 5 == 4:
-            _, bound = problem.solve(numpy.full(len(edges), -2.0), numpy.full(len(edges), 2.0))  # |W_ij| <= rho + 1/n
+            _, bound = problem.solve(
+                numpy.full(len(edges), -2.0), numpy.full(len(edges), 2.0)
+            )  # |W_ij| <= rho + 1/n
             size = max(size, best - bound)
         if best - bound <= WITHIN:
             return best
@@ -78,14 +123,20 @@ def least_rho(nodes, edges, nonnegative):
 def main():
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "optimal.h")
     with open(path, "w", encoding="utf-8") as out:
-        out.write("/* optimal.h - written by optimal.py: a topology file but for its weights, the least rho without and with negative weights, and the error. */\n")
-        out.write("static const struct {\n    const char *graph;\n    double fmmc, fdla, within;\n} optima[] = {\n")
+        out.write(
+            "/* optimal.h - written by optimal.py: a topology file but for its weights, the least rho without and with negative weights, and the error. */\n"
+        )
+        out.write(
+            "static const struct {\n    const char *graph;\n    double fmmc, fdla, within;\n} optima[] = {\n"
+        )
         for name, (nodes, edges) in CASES.items():
             edges = sorted({(min(e), max(e)) for e in edges if e[0] != e[1]})
             fmmc, fdla = least_rho(nodes, edges, True), least_rho(nodes, edges, False)
             listed = ", ".join(f"[{a}, {b}]" for a, b in edges)
-            out.write(f'    {{"{{\\"comment\\": \\"{name}\\", \\"nodes\\": {nodes}, \\"weights\\": \\"%s\\", \\"edges\\": [{listed}]}}",\n'
-                      f"     {fmmc:.9f}, {fdla:.9f}, {WITHIN}}},\n")
+            out.write(
+                f'    {{"{{\\"comment\\": \\"{name}\\", \\"nodes\\": {nodes}, \\"weights\\": \\"%s\\", \\"edges\\": [{listed}]}}",\n'
+                f"     {fmmc:.9f}, {fdla:.9f}, {WITHIN}}},\n"
+            )
         out.write("};\n")
 
 

@@ -22,13 +22,21 @@ def path(nodes):
 
 
 def grid(rows, columns):
-    return [(i, i + 1) for i in range(rows * columns) if (i + 1) % columns] + [(i, i + columns) for i in range((rows - 1) * columns)]
+    return [(i, i + 1) for i in range(rows * columns) if (i + 1) % columns] + [
+        (i, i + columns) for i in range((rows - 1) * columns)
+    ]
 
 
 CASES = {
     '{"nodes": 2500, "family": "k-ary-tree", "arity": 3}': (2500, tree(2500, 3)),
-    '{"nodes": 2200, "family": "lollipop", "clique": 60}': (2200, clique(range(60)) + path(range(59, 2200))),
-    '{"nodes": 2100, "family": "barbell", "clique": 50}': (2100, clique(range(50)) + path(range(49, 2051)) + clique(range(2050, 2100))),
+    '{"nodes": 2200, "family": "lollipop", "clique": 60}': (
+        2200,
+        clique(range(60)) + path(range(59, 2200)),
+    ),
+    '{"nodes": 2100, "family": "barbell", "clique": 50}': (
+        2100,
+        clique(range(50)) + path(range(49, 2051)) + clique(range(2050, 2100)),
+    ),
     '{"nodes": 2400, "family": "grid", "sides": [40, 60]}': (2400, grid(40, 60)),
     '{"nodes": 900, "family": "path"}': (900, path(range(900))),
 }
@@ -49,11 +57,17 @@ def gaps(nodes, edges):
 def main():
     where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "small_gaps.h")
     with open(where, "w", encoding="utf-8") as out:
-        out.write("/* small_gaps.h - written by small_gaps.py: topology file, 1 - lambda_2, 1 + lambda_n. */\n")
-        out.write("static const struct {\n    const char *json;\n    double gap_lambda2, gap_lambda_n;\n} small_gaps[] = {\n")
+        out.write(
+            "/* small_gaps.h - written by small_gaps.py: topology file, 1 - lambda_2, 1 + lambda_n. */\n"
+        )
+        out.write(
+            "static const struct {\n    const char *json;\n    double gap_lambda2, gap_lambda_n;\n} small_gaps[] = {\n"
+        )
         for json, (nodes, edges) in CASES.items():
             upper, lower = gaps(nodes, edges)
-            out.write('    {"' + json.replace('"', '\\"') + f'", {float(upper)!r}, {float(lower)!r}}},\n')
+            out.write(
+                '    {"' + json.replace('"', '\\"') + f'", {float(upper)!r}, {float(lower)!r}}},\n'
+            )
         out.write("};\n")
 
 

@@ -10,8 +10,26 @@ import numpy
 CASES = {
     "bull": (5, [(0, 1), (1, 2), (0, 2), (0, 3), (1, 4)]),
     "lollipop": (6, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)]),
-    "petersen": (10, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (5, 7), (7, 9), (9, 6), (6, 8), (8, 5),
-                      (0, 5), (1, 6), (2, 7), (3, 8), (4, 9)]),
+    "petersen": (
+        10,
+        [
+            (0, 1),
+            (1, 2),
+            (2, 3),
+            (3, 4),
+            (4, 0),
+            (5, 7),
+            (7, 9),
+            (9, 6),
+            (6, 8),
+            (8, 5),
+            (0, 5),
+            (1, 6),
+            (2, 7),
+            (3, 8),
+            (4, 9),
+        ],
+    ),
     "grid": (6, [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)]),
 }
 
@@ -29,13 +47,19 @@ def metropolis(nodes, edges):
 def main():
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spectral.h")
     with open(path, "w", encoding="utf-8") as out:
-        out.write("/* spectral.h - written by spectral.py: name, topology file, lambda_2, lambda_n. */\n")
-        out.write("static const struct {\n    const char *name, *json;\n    double lambda_2, lambda_n;\n} spectra[] = {\n")
+        out.write(
+            "/* spectral.h - written by spectral.py: name, topology file, lambda_2, lambda_n. */\n"
+        )
+        out.write(
+            "static const struct {\n    const char *name, *json;\n    double lambda_2, lambda_n;\n} spectra[] = {\n"
+        )
         for name, (nodes, edges) in CASES.items():
             values = numpy.linalg.eigvalsh(metropolis(nodes, edges))
             listed = ", ".join(f"[{a}, {b}]" for a, b in edges)
-            out.write(f'    {{"{name}", "{{\\"nodes\\": {nodes}, \\"edges\\": [{listed}]}}",\n'
-                      f"     {float(values[-2])!r}, {float(values[0])!r}}},\n")
+            out.write(
+                f'    {{"{name}", "{{\\"nodes\\": {nodes}, \\"edges\\": [{listed}]}}",\n'
+                f"     {float(values[-2])!r}, {float(values[0])!r}}},\n"
+            )
         out.write("};\n")
 
 

@@ -1,6 +1,7 @@
 /* test_node_trace.c - the node as a protocol transcript: events in, updates out.
  *
- * Node 1 of a path 0 - 1 - 2 with four parameters in two chunks. W by metropolis: 1/3 from each neighbour, 1/3 self. Learning rate 0 unless said.
+ * Node 1 of a path 0 - 1 - 2 with four parameters in two chunks. W by metropolis: 1/3 from each
+ * neighbour, 1/3 self. Learning rate 0 unless said.
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static int next_vector;
 
 static void open_node(sl_variant variant, double learning_rate, uint64_t rounds) {
     optimizer = (sl_optimizer_config){.learning_rate = learning_rate};
-    ck_assert_int_eq(sl_topology_parse(&topology, "{\"nodes\": 3, \"family\": \"path\"}", "path", &error), 0);
+    ck_assert_int_eq(
+        sl_topology_parse(&topology, "{\"nodes\": 3, \"family\": \"path\"}", "path", &error), 0);
     sl_algorithm_config config = {.name = "d-psgd", .variant = variant};
     ck_assert_int_eq(sl_algorithm_fit(&fit, &config, topology, false, D, &error), 0);
     sl_node_settings settings = {
@@ -64,11 +66,16 @@ static void gradient(float g) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = 1}), 0);
 }
 
-static int receive_elements(uint32_t peer, uint64_t round, uint32_t chunk, float value, size_t elements) {
+static int receive_elements(uint32_t peer, uint64_t round, uint32_t chunk, float value,
+                            size_t elements) {
     float *v = vectors[next_vector++ % 16];
     for (size_t i = 0; i < elements; i++)
         v[i] = value;
-    return step((sl_event){.type = SL_EVENT_RECEIVED, .peer = peer, .exchange = round, .part = chunk, .token = v,
+    return step((sl_event){.type = SL_EVENT_RECEIVED,
+                           .peer = peer,
+                           .exchange = round,
+                           .part = chunk,
+                           .token = v,
                            .payload = {v, elements * sizeof(float)}});
 }
 
@@ -109,7 +116,8 @@ START_TEST(a_round_in_order) {
     receive(0, 1, 0, 0);
     expect_released(0);
     receive(2, 1, 0, 6);
-    expect_released(0); /* chunk 0 is complete, but has not left: x still holds what is being sent */
+    expect_released(
+        0); /* chunk 0 is complete, but has not left: x still holds what is being sent */
     sent(0);
     expect_released(2);
     expect_model(3, 3);
@@ -255,7 +263,9 @@ START_TEST(a_skipped_chunk_is_an_error_that_names_edge_and_round) {
     gradient(0);
     publish(0);
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = 0}), SL_EPROTO);
-    ck_assert_str_eq(error.text, "edge 0->1, round 1: part 0 of phase 0 never came, part 1 of phase 0 of exchange 1 did");
+    ck_assert_str_eq(
+        error.text,
+        "edge 0->1, round 1: part 0 of phase 0 never came, part 1 of phase 0 of exchange 1 did");
     close_node();
 }
 END_TEST
@@ -264,7 +274,8 @@ START_TEST(a_payload_of_the_wrong_size_is_never_mixed) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
     start();
     ck_assert_int_eq(receive_elements(0, 1, 0, 5, CHUNK + 1), SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(error.text, "edge 0->1, round 1: part 0 of phase 0 with 12 bytes is no identity payload"));
+    ck_assert_ptr_nonnull(strstr(
+        error.text, "edge 0->1, round 1: part 0 of phase 0 with 12 bytes is no identity payload"));
     expect_released(1);
     close_node();
 }
@@ -304,11 +315,13 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("node trace");
     ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
-              combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent, an_early_chunk_waits_for_its_round,
-              chunks_may_come_before_start);
-    ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back, more_than_the_credit_is_dropped,
-              a_skipped_chunk_is_an_error_that_names_edge_and_round, a_payload_of_the_wrong_size_is_never_mixed,
-              divergence_is_an_error_that_names_node_round_and_remedy, a_lost_peer_and_a_passed_deadline_name_the_edge,
-              settings_that_make_no_sense_are_refused);
+              combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
+              an_early_chunk_waits_for_its_round, chunks_may_come_before_start);
+    ADD_TESTS(
+        suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
+        more_than_the_credit_is_dropped, a_skipped_chunk_is_an_error_that_names_edge_and_round,
+        a_payload_of_the_wrong_size_is_never_mixed,
+        divergence_is_an_error_that_names_node_round_and_remedy,
+        a_lost_peer_and_a_passed_deadline_name_the_edge, settings_that_make_no_sense_are_refused);
     return run_suite(suite);
 }

@@ -1,4 +1,5 @@
-/* dense_wire.h - for tests of the dense-coded compressors: an encoder, a decoder and the bytes between them, vectors, and each kind of compressor. */
+/* dense_wire.h - for tests of the dense-coded compressors: an encoder, a decoder and the bytes
+ * between them, vectors, and each kind of compressor. */
 #ifndef STARLING_TEST_DENSE_WIRE_H
 #define STARLING_TEST_DENSE_WIRE_H
 
@@ -15,15 +16,16 @@
 #include "starling/rng.h"
 
 /* Check notes each of its own assertions in a file: too slow for those of each element. */
-#define ENSURE(condition, ...)          \
-    do {                                \
-        if (!(condition))               \
-            ck_abort_msg(__VA_ARGS__); \
+#define ENSURE(condition, ...)                                                                     \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            ck_abort_msg(__VA_ARGS__);                                                             \
     } while (0)
 
 enum { PART_SMALL = 4096, PART_USUAL = 112 * 1024, PART_LARGE = 512 * 1024 };
 
-static const sl_message message = {.seed = 0x5EED0123456789ABu, .exchange = 5, .sender = 3, .stage = 2};
+static const sl_message message = {
+    .seed = 0x5EED0123456789ABu, .exchange = 5, .sender = 3, .stage = 2};
 
 /* ---- an encoder, a decoder and the bytes between them ---- */
 
@@ -36,7 +38,8 @@ typedef struct wire {
     sl_payload *parts;
 } wire;
 
-static inline wire open_wire(const sl_compressor_config *config, size_t dimension, size_t part_bytes) {
+static inline wire open_wire(const sl_compressor_config *config, size_t dimension,
+                             size_t part_bytes) {
     wire w = {.dimension = dimension};
     sl_error error = {0};
     ENSURE(sl_codec_open(&w.codec, config, dimension, part_bytes, &error) == 0, "%s", error.text);
@@ -107,7 +110,8 @@ static inline float *gaussian(size_t n, uint32_t rank) {
 /* Numbers of all sizes, with zeros of both signs, subnormals and repeated ones. */
 static inline float *motley(size_t n, uint32_t rank) {
     float *v = gaussian(n, rank);
-    static const float odd[] = {0, -0.0f, 1, -1, 0x1p-149f, -0x1p-127f, 0x1p-126f, 3e-5f, -6e-8f, 60000, -0.5f, 0x1.fffffep-1f};
+    static const float odd[] = {0,         -0.0f, 1,      -1,    0x1p-149f, -0x1p-127f,
+                                0x1p-126f, 3e-5f, -6e-8f, 60000, -0.5f,     0x1.fffffep-1f};
     for (size_t i = 0; i < n; i += 1 + i % 5)
         v[i] = odd[(i + rank) % (sizeof odd / sizeof *odd)];
     return v;
@@ -135,7 +139,8 @@ static const sl_compressor_config kinds[] = {
     {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 512},
     {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 1000},
     {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 13},
-    {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 266240}, /* each of 262144, which go at once, and some more */
+    {.kind = SL_COMPRESSOR_SCALED_SIGN,
+     .bucket = 266240}, /* each of 262144, which go at once, and some more */
     {.kind = SL_COMPRESSOR_ONE_BIT},
     {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 2048},
     {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 4},
@@ -150,8 +155,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const char *describe(const sl_compressor_config *c) {
     static char text[128];
-    snprintf(text, sizeof text, "%s levels %u bucket %u norm %d contractive %d", sl_compressor_name(c->kind), c->levels, c->bucket, (int)c->norm,
-             c->contractive);
+    snprintf(text, sizeof text, "%s levels %u bucket %u norm %d contractive %d",
+             sl_compressor_name(c->kind), c->levels, c->bucket, (int)c->norm, c->contractive);
     return text;
 }
 
@@ -174,7 +179,8 @@ static inline size_t bucket_of(const sl_compressor_config *c, size_t d) {
 }
 
 static inline bool has_buckets(const sl_compressor_config *c) {
-    return c->kind == SL_COMPRESSOR_QSGD || c->kind == SL_COMPRESSOR_SCALED_SIGN || c->kind == SL_COMPRESSOR_ONE_BIT || c->kind == SL_COMPRESSOR_TERNGRAD;
+    return c->kind == SL_COMPRESSOR_QSGD || c->kind == SL_COMPRESSOR_SCALED_SIGN ||
+           c->kind == SL_COMPRESSOR_ONE_BIT || c->kind == SL_COMPRESSOR_TERNGRAD;
 }
 
 static inline unsigned level_bits(uint32_t levels) {

@@ -15,11 +15,11 @@ static inline int run_suite(Suite *suite) {
 
 #define ADD_TESTS(suite, name, ...)                                                                \
     do {                                                                                           \
-        const TTest *added_[] = {__VA_ARGS__};                                                      \
+        const TTest *added_[] = {__VA_ARGS__};                                                     \
         TCase *test_case = tcase_create(name);                                                     \
         tcase_set_timeout(test_case, 120);                                                         \
-        for (size_t i_ = 0; i_ < sizeof added_ / sizeof *added_; i_++)                               \
-            tcase_add_test(test_case, added_[i_]);                                                  \
+        for (size_t i_ = 0; i_ < sizeof added_ / sizeof *added_; i_++)                             \
+            tcase_add_test(test_case, added_[i_]);                                                 \
         suite_add_tcase(suite, test_case);                                                         \
     } while (0)
 

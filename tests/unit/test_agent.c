@@ -1,7 +1,8 @@
 /* test_agent.c - one real agent against a peer that does not behave, over real connections.
  *
- * The agent is rank 0 of two; the peer, rank 1, is this test speaking frames by hand. It answers the agent's HELLO with the same HELLO,
- * so that what it does afterwards comes from somebody whom the agent has accepted.
+ * The agent is rank 0 of two; the peer, rank 1, is this test speaking frames by hand. It answers
+ * the agent's HELLO with the same HELLO, so that what it does afterwards comes from somebody whom
+ * the agent has accepted.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -113,8 +114,10 @@ static bool poll_until(peer *p, const bool *flag, size_t frames) {
 
 static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {
     sl_fabric_handlers handlers = {p, on_requested, on_connected, on_received, on_sent, on_down};
-    ck_assert_msg(sl_fabric_open(&p->fabric, "tcp", "127.0.0.1", 0, false, &handlers, &error) == 0, "%s", error.text);
-    sl_link_settings settings = {.owner = p, .buffer_count = 8, .buffer_bytes = sizeof p->last, .send_count = 16};
+    ck_assert_msg(sl_fabric_open(&p->fabric, "tcp", "127.0.0.1", 0, false, &handlers, &error) == 0,
+                  "%s", error.text);
+    sl_link_settings settings = {
+        .owner = p, .buffer_count = 8, .buffer_bytes = sizeof p->last, .send_count = 16};
     ck_assert_int_eq(sl_link_open(&p->link, p->fabric, &settings, &error), 0);
     uint8_t greeting[SL_FABRIC_GREETING_BYTES] = {0};
     memcpy(greeting, magic, 8);
@@ -122,7 +125,8 @@ static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t ran
     ck_assert_int_eq(sl_link_connect(p->link, "127.0.0.1", port, greeting, &error), 0);
 }
 
-static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const void *payload, size_t payload_bytes) {
+static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const void *payload,
+                           size_t payload_bytes) {
     ck_assert_int_eq(sl_link_send(p->link, frame, bytes, payload, payload_bytes, false, 0), 0);
     for (int i = 0; i < 20; i++) {
         sl_fabric_poll(p->fabric);
@@ -134,8 +138,14 @@ static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
     peer_send_both(p, frame, bytes, NULL, 0);
 }
 
-static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t chunk, const void *payload, uint32_t bytes) {
-    sl_frame frame = {.type = type, .sender = 1, .exchange = round, .part = chunk, .credit = 8, .payload_bytes = bytes,
+static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t chunk,
+                         const void *payload, uint32_t bytes) {
+    sl_frame frame = {.type = type,
+                      .sender = 1,
+                      .exchange = round,
+                      .part = chunk,
+                      .credit = 8,
+                      .payload_bytes = bytes,
                       .payload_sum = sl_checksum(payload, bytes)};
     sl_frame_encode(&frame, out);
     if (bytes > 0)
@@ -163,15 +173,23 @@ static void peer_close(peer *p) {
 
 typedef void (*meeting)(peer *p);
 
-/* With the agent's vectors on `device`, and payloads straight from its memory and to it if `direct`. */
+/* With the agent's vectors on `device`, and payloads straight from its memory and to it if
+ * `direct`. */
 static void meet_on(const char *device, bool direct, meeting behave) {
-    static const char json[] = "{\"rounds\": 3, \"topology\": {\"nodes\": 2, \"family\": \"path\"}, \"optimizer\": {\"learning_rate\": 0}}";
+    static const char json[] = "{\"rounds\": 3, \"topology\": {\"nodes\": 2, \"family\": "
+                               "\"path\"}, \"optimizer\": {\"learning_rate\": 0}}";
     char on[32];
     snprintf(on, sizeof on, "device=%s", device);
-    const char *overrides[] = {"transport.timeout_s=2", "transport.connect_timeout_s=3", on, direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 4, &error) == 0, "%s", error.text);
+    const char *overrides[] = {"transport.timeout_s=2", "transport.connect_timeout_s=3", on,
+                               direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 4, &error) == 0,
+                  "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
-    settings.task = (sl_task){.dimension = D, .rounds = ROUNDS, .initial = initial, .gradient = gradient, .evaluate = evaluate};
+    settings.task = (sl_task){.dimension = D,
+                              .rounds = ROUNDS,
+                              .initial = initial,
+                              .gradient = gradient,
+                              .evaluate = evaluate};
     ck_assert_msg(sl_agent_open(&agent, &settings, &error) == 0, "%s", error.text);
     sl_roster *roster;
     ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:9\n127.0.0.1:9\n", "roster", &error), 0);
@@ -192,7 +210,8 @@ static void meet(meeting behave) {
     meet_on("cpu", false, behave);
 }
 
-/* The network reads and writes the device's memory beside its operations, which its guard would not let it do. */
+/* The network reads and writes the device's memory beside its operations, which its guard would not
+ * let it do. */
 static void meet_direct(meeting behave) {
     unsetenv("STARLING_GUARD");
     meet_on("cuda:0", true, behave);
@@ -233,7 +252,8 @@ static void corrupt_a_payload(peer *p) {
 START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed) {
     meet(corrupt_a_payload);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_str_eq(agent_text, "edge 1->0, round 1: corrupted frame dropped with its connection: payload checksum differs");
+    ck_assert_str_eq(agent_text, "edge 1->0, round 1: corrupted frame dropped with its connection: "
+                                 "payload checksum differs");
     ck_assert_uint_eq(counters.frames_corrupted, 1);
     ck_assert_float_eq(last_model[0], 1);
 }
@@ -256,7 +276,12 @@ END_TEST
 
 static void send_direct(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT, .sender = 1, .exchange = round, .credit = 8, .payload_bytes = D * sizeof *values}, frame);
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
+                                .sender = 1,
+                                .exchange = round,
+                                .credit = 8,
+                                .payload_bytes = D * sizeof *values},
+                    frame);
     peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
 }
 
@@ -271,7 +296,8 @@ static void behave_well_from_a_gpu(peer *p) {
         ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof values, true));
         ck_assert_int_eq(frame.type, SL_FRAME_DIRECT);
         for (int i = 0; i < D; i++)
-            ck_assert_mem_eq(p->last + SL_FRAME_DIRECT_AT + i * sizeof(float), &agents[round - 1], sizeof(float));
+            ck_assert_mem_eq(p->last + SL_FRAME_DIRECT_AT + i * sizeof(float), &agents[round - 1],
+                             sizeof(float));
         send_direct(p, round, values);
     }
     peer_send(p, bye, make_frame(bye, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
@@ -302,10 +328,14 @@ static void give_up_before_a_gpu(peer *p) {
 START_TEST(payloads_come_the_agreed_way_only) {
     meet(send_direct_to_the_host);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(agent_text, "corrupted frame dropped with its connection: data between GPUs, where it goes through the host's memory"));
+    ck_assert_ptr_nonnull(
+        strstr(agent_text, "corrupted frame dropped with its connection: data between GPUs, where "
+                           "it goes through the host's memory"));
     meet_direct(behave_well);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(agent_text, "corrupted frame dropped with its connection: data through the host's memory, where GPUs exchange theirs"));
+    ck_assert_ptr_nonnull(
+        strstr(agent_text, "corrupted frame dropped with its connection: data through the host's "
+                           "memory, where GPUs exchange theirs"));
     meet_direct(send_too_much);
     ck_assert_int_eq(agent_result, SL_EPROTO);
     meet_direct(give_up_before_a_gpu);
@@ -320,7 +350,8 @@ static void differ_in_way(peer *p) {
 }
 
 START_TEST(a_gpu_is_not_paired_with_a_host) {
-    static const char refusal[] = "refused: the way of payloads (transport.gpu_direct; \"off\" for all suits any pair) of agents 1 and 0 differs";
+    static const char refusal[] = "refused: the way of payloads (transport.gpu_direct; \"off\" for "
+                                  "all suits any pair) of agents 1 and 0 differs";
     meet(differ_in_way);
     ck_assert_int_eq(agent_result, SL_EPEER);
     ck_assert_ptr_nonnull(strstr(agent_text, refusal));
@@ -343,7 +374,8 @@ static void differ_in_optimizer(peer *p) {
 START_TEST(a_difference_is_refused_with_its_name) {
     meet(differ_in_topology);
     ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 0: refused: the topology of agents 1 and 0 differs"));
+    ck_assert_ptr_nonnull(
+        strstr(agent_text, "edge 1->0, round 0: refused: the topology of agents 1 and 0 differs"));
     meet(differ_in_optimizer);
     ck_assert_ptr_nonnull(strstr(agent_text, "the optimizer of agents 1 and 0 differs"));
 }
@@ -378,7 +410,8 @@ static void claim_another_rank(peer *p) {
 START_TEST(a_stranger_is_rejected_and_the_missing_neighbour_named) {
     meet(be_a_stranger);
     ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 0: agent 1 (127.0.0.1:9) did not come up within 3 s"));
+    ck_assert_ptr_nonnull(
+        strstr(agent_text, "edge 1->0, round 0: agent 1 (127.0.0.1:9) did not come up within 3 s"));
     meet(claim_another_rank);
     ck_assert_int_eq(agent_result, SL_EPEER);
 }
@@ -411,7 +444,8 @@ static void give_up(peer *p) {
 START_TEST(an_abort_passes_on_the_edge_where_it_began) {
     meet(give_up);
     ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_str_eq(agent_text, "edge 1->0, round 1: agent 1 ended: edge 5->6, round 9: agent 5 is gone");
+    ck_assert_str_eq(agent_text,
+                     "edge 1->0, round 1: agent 1 ended: edge 5->6, round 9: agent 5 is gone");
 }
 END_TEST
 
@@ -457,7 +491,9 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
         ck_assert_msg(strstr(error.text, bad[i].complaint) != NULL, "%s", error.text);
         ck_assert_ptr_null(roster);
     }
-    ck_assert_int_eq(sl_roster_parse(&roster, "# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n", "roster", &error), 0);
+    ck_assert_int_eq(sl_roster_parse(&roster, "# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n",
+                                     "roster", &error),
+                     0);
     ck_assert_uint_eq(sl_roster_count(roster), 2);
     ck_assert_str_eq(sl_roster_host(roster, 0), "10.0.0.1");
     ck_assert_uint_eq(sl_roster_port(roster, 1), 7001);
@@ -469,10 +505,14 @@ START_TEST(a_port_in_use_is_named) {
     sl_fabric *first, *second;
     sl_fabric_handlers handlers = {NULL, on_requested, on_connected, on_received, on_sent, on_down};
     ck_assert_int_eq(sl_fabric_open(&first, "tcp", "127.0.0.1", 0, false, &handlers, &error), 0);
-    ck_assert_int_ne(sl_fabric_open(&second, "tcp", "127.0.0.1", sl_fabric_port(first), false, &handlers, &error), 0);
+    ck_assert_int_ne(sl_fabric_open(&second, "tcp", "127.0.0.1", sl_fabric_port(first), false,
+                                    &handlers, &error),
+                     0);
     ck_assert_msg(strstr(error.text, "cannot listen on 127.0.0.1 port") != NULL, "%s", error.text);
-    ck_assert_int_ne(sl_fabric_open(&second, "carrier-pigeon", "127.0.0.1", 0, false, &handlers, &error), 0);
-    ck_assert_msg(strstr(error.text, "transport.provider 'carrier-pigeon'") != NULL, "%s", error.text);
+    ck_assert_int_ne(
+        sl_fabric_open(&second, "carrier-pigeon", "127.0.0.1", 0, false, &handlers, &error), 0);
+    ck_assert_msg(strstr(error.text, "transport.provider 'carrier-pigeon'") != NULL, "%s",
+                  error.text);
     sl_fabric_close(&first);
 }
 END_TEST
@@ -481,11 +521,13 @@ int main(void) {
     Suite *suite = suite_create("agent");
     ADD_TESTS(suite, "peers", a_peer_that_behaves_is_averaged_with,
               a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
-              a_payload_longer_than_the_layout_allows_is_refused, a_difference_is_refused_with_its_name,
-              data_before_agreement_is_refused, a_stranger_is_rejected_and_the_missing_neighbour_named,
-              a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only, a_gpu_is_not_paired_with_a_host,
-              a_silent_peer_is_dead_within_the_timeout, an_abort_passes_on_the_edge_where_it_began,
-              a_closed_connection_names_edge_and_round, an_agent_stops_on_request);
+              a_payload_longer_than_the_layout_allows_is_refused,
+              a_difference_is_refused_with_its_name, data_before_agreement_is_refused,
+              a_stranger_is_rejected_and_the_missing_neighbour_named,
+              a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only,
+              a_gpu_is_not_paired_with_a_host, a_silent_peer_is_dead_within_the_timeout,
+              an_abort_passes_on_the_edge_where_it_began, a_closed_connection_names_edge_and_round,
+              an_agent_stops_on_request);
     ADD_TESTS(suite, "places", a_roster_is_read_and_its_mistakes_are_named, a_port_in_use_is_named);
     return run_suite(suite);
 }

@@ -1,4 +1,5 @@
-/* test_analysis.c - structure, agreement and cost of topologies: against what trying everything finds (numpy), formulas, and what is too large to be tried. */
+/* test_analysis.c - structure, agreement and cost of topologies: against what trying everything
+ * finds (numpy), formulas, and what is too large to be tried. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +26,13 @@ static sl_structure structure_of(const char *json) {
     return s;
 }
 
-#define EXPECT_BOUNDS(json, found, expected)                                                                                                  \
-    ck_assert_msg((found).low == (expected) && (found).high == (expected), "%s: " #found " %llu .. %llu, not %llu", json,                     \
-                  (unsigned long long)(found).low, (unsigned long long)(found).high, (unsigned long long)(expected))
-#define EXPECT_CLOSE(json, found, expected, tolerance) \
-    ck_assert_msg(fabs((found) - (expected)) <= (tolerance), "%s: " #found " %.17g, not %.17g", json, (double)(found), (double)(expected))
+#define EXPECT_BOUNDS(json, found, expected)                                                       \
+    ck_assert_msg((found).low == (expected) && (found).high == (expected),                         \
+                  "%s: " #found " %llu .. %llu, not %llu", json, (unsigned long long)(found).low,  \
+                  (unsigned long long)(found).high, (unsigned long long)(expected))
+#define EXPECT_CLOSE(json, found, expected, tolerance)                                             \
+    ck_assert_msg(fabs((found) - (expected)) <= (tolerance), "%s: " #found " %.17g, not %.17g",    \
+                  json, (double)(found), (double)(expected))
 
 /* ---- structure ---- */
 
@@ -61,7 +64,10 @@ START_TEST(structure_of_families_is_known) {
         {"{\"nodes\": 300, \"family\": \"complete\"}", 1, 299, 299, false},
         {"{\"nodes\": 64, \"family\": \"hypercube\"}", 6, 6, 6, true},
         {"{\"nodes\": 60, \"family\": \"torus\", \"sides\": [3, 4, 5]}", 5, 6, 6, false},
-        {"{\"nodes\": 10, \"edges\": [[0,1],[1,2],[2,3],[3,4],[4,0],[5,7],[7,9],[9,6],[6,8],[8,5],[0,5],[1,6],[2,7],[3,8],[4,9]]}", 2, 3, 3, false},
+        {"{\"nodes\": 10, \"edges\": "
+         "[[0,1],[1,2],[2,3],[3,4],[4,0],[5,7],[7,9],[9,6],[6,8],[8,5],[0,5],[1,6],[2,7],[3,8],[4,"
+         "9]]}",
+         2, 3, 3, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sl_structure s = structure_of(cases[i].json);
@@ -74,8 +80,9 @@ START_TEST(structure_of_families_is_known) {
 END_TEST
 
 static void expect_within(const char *json, const char *what, sl_bounds found, sl_bounds known) {
-    ck_assert_msg(found.low == found.high && known.low <= found.low && found.high <= known.high, "%s: %s %llu is not in %llu .. %llu", json, what,
-                  (unsigned long long)found.low, (unsigned long long)known.low, (unsigned long long)known.high);
+    ck_assert_msg(found.low == found.high && known.low <= found.low && found.high <= known.high,
+                  "%s: %s %llu is not in %llu .. %llu", json, what, (unsigned long long)found.low,
+                  (unsigned long long)known.low, (unsigned long long)known.high);
 }
 
 static void compare_closed_form(const char *json) {
@@ -86,15 +93,30 @@ static void compare_closed_form(const char *json) {
     expect_within(json, "diameter", found.diameter, known.diameter);
     expect_within(json, "edge connectivity", found.edge_connectivity, known.edge_connectivity);
     expect_within(json, "node connectivity", found.node_connectivity, known.node_connectivity);
-    ck_assert_msg(strstr(json, "circulant") || (known.diameter.low == known.diameter.high && known.node_connectivity.low == known.node_connectivity.high), "%s", json);
+    ck_assert_msg(strstr(json, "circulant") ||
+                      (known.diameter.low == known.diameter.high &&
+                       known.node_connectivity.low == known.node_connectivity.high),
+                  "%s", json);
     found.diameter = known.diameter;
     found.node_connectivity = known.node_connectivity;
     found.edge_connectivity = known.edge_connectivity;
     ck_assert_double_eq_tol(found.degree_mean, known.degree_mean, 1e-12);
     found.degree_mean = known.degree_mean;
-#define SAME(field) ck_assert_msg(found.field == known.field, "%s: " #field " %llu, by formula %llu", json, (unsigned long long)found.field, (unsigned long long)known.field)
-    SAME(edges); SAME(directed); SAME(components); SAME(component_nodes_max); SAME(connected); SAME(bipartite); SAME(degree_min); SAME(degree_max);
-    SAME(in_degree_min); SAME(in_degree_max); SAME(bridges); SAME(cut_nodes);
+#define SAME(field)                                                                                \
+    ck_assert_msg(found.field == known.field, "%s: " #field " %llu, by formula %llu", json,        \
+                  (unsigned long long)found.field, (unsigned long long)known.field)
+    SAME(edges);
+    SAME(directed);
+    SAME(components);
+    SAME(component_nodes_max);
+    SAME(connected);
+    SAME(bipartite);
+    SAME(degree_min);
+    SAME(degree_max);
+    SAME(in_degree_min);
+    SAME(in_degree_max);
+    SAME(bridges);
+    SAME(cut_nodes);
 #undef SAME
 }
 
@@ -110,7 +132,9 @@ START_TEST(formulas_are_what_is_found) {
         for (unsigned b = 1; b <= 4; b++)
             for (unsigned c = 1; c <= 3; c++)
                 for (int wraps = 0; wraps < 2; wraps++) {
-                    snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\", \"sides\": [%u, %u, %u]}", a * b * c, wraps ? "torus" : "grid", a, b, c);
+                    snprintf(json, sizeof json,
+                             "{\"nodes\": %u, \"family\": \"%s\", \"sides\": [%u, %u, %u]}",
+                             a * b * c, wraps ? "torus" : "grid", a, b, c);
                     compare_closed_form(json);
                 }
     for (unsigned n = 2; n <= 64; n *= 2) {
@@ -119,7 +143,8 @@ START_TEST(formulas_are_what_is_found) {
     }
     for (unsigned n = 6; n <= 14; n++)
         for (unsigned offset = 2; offset <= n / 2; offset++) {
-            snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"circulant\", \"offsets\": [1, %u]}", n, offset);
+            snprintf(json, sizeof json,
+                     "{\"nodes\": %u, \"family\": \"circulant\", \"offsets\": [1, %u]}", n, offset);
             compare_closed_form(json);
         }
 }
@@ -127,11 +152,14 @@ END_TEST
 
 /* What would take too long is bounded, and the bounds hold: 20,000 random nodes of degree 4. */
 START_TEST(large_graphs_are_bounded) {
-    sl_structure s = structure_of("{\"nodes\": 20000, \"family\": \"random-regular\", \"degree\": 4}");
+    sl_structure s =
+        structure_of("{\"nodes\": 20000, \"family\": \"random-regular\", \"degree\": 4}");
     ck_assert(s.connected && s.bridges == 0 && !s.bipartite);
     ck_assert_uint_eq(s.edges, 40000);
-    ck_assert(s.diameter.low >= 10 && s.diameter.low <= s.diameter.high && s.diameter.high <= 2 * s.diameter.low);
-    ck_assert(s.edge_connectivity.low >= 2 && s.edge_connectivity.high <= 4 && s.node_connectivity.high <= s.edge_connectivity.high);
+    ck_assert(s.diameter.low >= 10 && s.diameter.low <= s.diameter.high &&
+              s.diameter.high <= 2 * s.diameter.low);
+    ck_assert(s.edge_connectivity.low >= 2 && s.edge_connectivity.high <= 4 &&
+              s.node_connectivity.high <= s.edge_connectivity.high);
     s = structure_of("{\"nodes\": 1000000, \"family\": \"ring\"}");
     EXPECT_BOUNDS("ring", s.diameter, 500000);
     EXPECT_BOUNDS("ring", s.node_connectivity, 2);
@@ -143,7 +171,8 @@ START_TEST(large_graphs_are_bounded) {
 END_TEST
 
 /* How many hops it takes from `source` to all. */
-static uint32_t eccentricity(const sl_topology *t, uint32_t source, uint32_t *queue, uint32_t *seen) {
+static uint32_t eccentricity(const sl_topology *t, uint32_t source, uint32_t *queue,
+                             uint32_t *seen) {
     uint32_t head = 0, tail = 1, hops = 0;
     queue[0] = source;
     seen[source] = source + 1;
@@ -164,7 +193,8 @@ static uint32_t eccentricity(const sl_topology *t, uint32_t source, uint32_t *qu
 START_TEST(a_diameter_is_within_its_bounds) {
     enum { NODES = 6000 };
     static uint32_t queue[NODES], seen[NODES];
-    sl_topology *t = parse("{\"nodes\": 6000, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 3}");
+    sl_topology *t =
+        parse("{\"nodes\": 6000, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 3}");
     sl_structure s;
     ck_assert_int_eq(sl_topology_structure(&s, t, &error), 0);
     uint32_t diameter = 0;
@@ -173,8 +203,10 @@ START_TEST(a_diameter_is_within_its_bounds) {
         diameter = hops > diameter ? hops : diameter;
     }
     sl_topology_close(&t);
-    ck_assert_msg(s.diameter.low < s.diameter.high && s.diameter.low <= diameter && diameter <= s.diameter.high, "%u is not within %llu .. %llu", diameter,
-                  (unsigned long long)s.diameter.low, (unsigned long long)s.diameter.high);
+    ck_assert_msg(s.diameter.low < s.diameter.high && s.diameter.low <= diameter &&
+                      diameter <= s.diameter.high,
+                  "%u is not within %llu .. %llu", diameter, (unsigned long long)s.diameter.low,
+                  (unsigned long long)s.diameter.high);
 }
 END_TEST
 
@@ -187,7 +219,8 @@ START_TEST(agreement_is_numpys) {
     sl_bounds mixing;
     ck_assert_int_eq(sl_topology_product_errors(errors, ROUNDS, t, &error), 0);
     for (int k = 0; k < ROUNDS; k++)
-        EXPECT_CLOSE(json, errors[k], analyses[_i].errors[k], 1e-8 * analyses[_i].errors[k] + 1e-14);
+        EXPECT_CLOSE(json, errors[k], analyses[_i].errors[k],
+                     1e-8 * analyses[_i].errors[k] + 1e-14);
     ck_assert_int_eq(sl_topology_perron(shares, &residual, t, &error), 0);
     ck_assert_double_lt(residual, 1e-15);
     for (uint32_t i = 0; i < sl_topology_nodes(t); i++)
@@ -206,9 +239,11 @@ END_TEST
 START_TEST(the_worst_loss_is_numpys) {
     sl_topology *t = parse(analyses[_i].json);
     sl_node_loss loss;
-    ck_assert_msg(sl_topology_worst_loss(&loss, t, &error) == 0, "%s: %s", analyses[_i].json, error.text);
+    ck_assert_msg(sl_topology_worst_loss(&loss, t, &error) == 0, "%s: %s", analyses[_i].json,
+                  error.text);
     /* Of a product with a defective eigenvalue 0 only a root of the rounding error is known. */
-    EXPECT_CLOSE(analyses[_i].json, loss.rho, analyses[_i].worst_loss, analyses[_i].worst_loss < 1e-3 ? 1e-3 : 1e-8);
+    EXPECT_CLOSE(analyses[_i].json, loss.rho, analyses[_i].worst_loss,
+                 analyses[_i].worst_loss < 1e-3 ? 1e-3 : 1e-8);
     sl_topology_close(&t);
 }
 END_TEST
@@ -246,7 +281,8 @@ START_TEST(rounds_follow_from_the_gap) {
     double uneven[] = {0.9, 0.4, 0.36, 0.16}; /* every second round does most: 0.4 a period */
     ck_assert_double_eq(sl_rounds_along(uneven, 4, 2, 1 - sqrt(0.4), 0.1), 6);
     ck_assert_double_eq(sl_rounds_along(uneven, 4, 2, 1 - sqrt(0.4), 0.15), 5);
-    ck_assert_double_eq(sl_rounds_along(uneven, 1, 2, 1 - sqrt(0.4), 0.36), 3); /* less than a period is known */
+    ck_assert_double_eq(sl_rounds_along(uneven, 1, 2, 1 - sqrt(0.4), 0.36),
+                        3); /* less than a period is known */
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, true), 409600, 1e-6);
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, false), 40960000, 1e-3);
 }
@@ -266,14 +302,20 @@ END_TEST
 START_TEST(rounds_cost_what_their_slowest_edge_or_port_does) {
     sl_topology *t = parse("{\"nodes\": 5, \"family\": \"star\"}");
     sl_links *links = NULL;
-    ck_assert_int_eq(sl_links_parse(&links, "{\"nodes\": 5, \"bandwidth_mbit\": 100, \"latency_ms\": 2, \"links\": [[0, 3, 10, 7]]}", "test", &error), 0);
+    ck_assert_int_eq(sl_links_parse(&links,
+                                    "{\"nodes\": 5, \"bandwidth_mbit\": 100, \"latency_ms\": 2, "
+                                    "\"links\": [[0, 3, 10, 7]]}",
+                                    "test", &error),
+                     0);
     sl_traffic traffic = sl_topology_traffic(t);
     ck_assert_double_eq(traffic.messages, 8);
     ck_assert_double_eq(traffic.sent_max, 4);
     ck_assert_double_eq(traffic.sent_mean, 1.6);
     /* 10^6 bytes: 0.08 s over 100 Mbit/s, 0.8 s over 10 */
-    EXPECT_CLOSE("serial", sl_topology_round_seconds(t, links, 1e6, SL_PORT_SERIAL), 3 * 0.08 + 0.8 + 0.007, 1e-12);
-    EXPECT_CLOSE("parallel", sl_topology_round_seconds(t, links, 1e6, SL_PORT_PARALLEL), 0.8 + 0.007, 1e-12);
+    EXPECT_CLOSE("serial", sl_topology_round_seconds(t, links, 1e6, SL_PORT_SERIAL),
+                 3 * 0.08 + 0.8 + 0.007, 1e-12);
+    EXPECT_CLOSE("parallel", sl_topology_round_seconds(t, links, 1e6, SL_PORT_PARALLEL),
+                 0.8 + 0.007, 1e-12);
     sl_links_close(&links);
     sl_topology_close(&t);
 }
@@ -286,8 +328,10 @@ int main(void) {
     tcase_add_loop_test(references, agreement_is_numpys, 0, ANALYSES);
     tcase_add_loop_test(references, the_worst_loss_is_numpys, 0, ANALYSES);
     suite_add_tcase(suite, references);
-    ADD_TESTS(suite, "structure", structure_of_families_is_known, formulas_are_what_is_found, a_diameter_is_within_its_bounds, large_graphs_are_bounded);
-    ADD_TESTS(suite, "agreement", exact_schedules_are_recognised, rounds_follow_from_the_gap, mixing_times_lie_between_their_bounds);
+    ADD_TESTS(suite, "structure", structure_of_families_is_known, formulas_are_what_is_found,
+              a_diameter_is_within_its_bounds, large_graphs_are_bounded);
+    ADD_TESTS(suite, "agreement", exact_schedules_are_recognised, rounds_follow_from_the_gap,
+              mixing_times_lie_between_their_bounds);
     ADD_TESTS(suite, "cost", rounds_cost_what_their_slowest_edge_or_port_does);
     return run_suite(suite);
 }

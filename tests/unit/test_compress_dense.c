@@ -1,4 +1,5 @@
-/* test_compress_dense.c - the dense-coded compressors against a second implementation that goes element by element and bit by bit. */
+/* test_compress_dense.c - the dense-coded compressors against a second implementation that goes
+ * element by element and bit by bit. */
 #include "dense_wire.h"
 
 #include "compress/pack.h"
@@ -13,7 +14,8 @@ static double sum_by_halves(double *lanes, int count) {
     return lanes[0];
 }
 
-/* A tile's element i adds to lane i % 16, and the lanes are added by halves; the tiles of 4096 elements add to 256 folds. */
+/* A tile's element i adds to lane i % 16, and the lanes are added by halves; the tiles of 4096
+ * elements add to 256 folds. */
 static double tile_sum(const float *v, size_t from, size_t to, double (*term)(double)) {
     double lanes[16] = {0};
     for (size_t i = from; i < to; i++)
@@ -21,7 +23,8 @@ static double tile_sum(const float *v, size_t from, size_t to, double (*term)(do
     return sum_by_halves(lanes, 16);
 }
 
-/* The same of magnitudes, but those that a lane has of 64 elements are added as floats before: ((1 + 2) + (3 + 4)), 0 for what the tile lacks. */
+/* The same of magnitudes, but those that a lane has of 64 elements are added as floats before: ((1
+ * + 2) + (3 + 4)), 0 for what the tile lacks. */
 static double tile_magnitudes(const float *v, size_t from, size_t to) {
     double lanes[16] = {0};
     for (size_t group = from / 64; group * 64 < to; group++)
@@ -40,7 +43,8 @@ static double bucket_sum(const float *v, size_t from, size_t to, double (*term)(
     double folds[256] = {0}, sum = 0;
     for (size_t at = from; at < to; at += 4096) {
         size_t end = at + 4096 < to ? at + 4096 : to;
-        folds[(at - from) / 4096 % 256] += term == fabs ? tile_magnitudes(v, at, end) : tile_sum(v, at, end, term);
+        folds[(at - from) / 4096 % 256] +=
+            term == fabs ? tile_magnitudes(v, at, end) : tile_sum(v, at, end, term);
     }
     for (int f = 0; f < 256; f++)
         sum += folds[f];
@@ -58,7 +62,8 @@ static double below(double x) {
 }
 
 /* Of the bucket [from, to); returns how many. */
-static int scales_of(const sl_compressor_config *c, const float *v, size_t from, size_t to, float *scale) {
+static int scales_of(const sl_compressor_config *c, const float *v, size_t from, size_t to,
+                     float *scale) {
     double largest = 0;
     size_t negatives = 0;
     for (size_t i = from; i < to; i++) {
@@ -103,7 +108,8 @@ static uint32_t round_up_or_down(float x, uint32_t levels, float scale, uint32_t
     return level < levels ? level : levels;
 }
 
-/* To the nearest float with `digits` binary digits whose last place is at least 2^least; ties to even. */
+/* To the nearest float with `digits` binary digits whose last place is at least 2^least; ties to
+ * even. */
 static double nearest(double x, int digits, int least) {
     int exponent;
     frexp(x, &exponent);
@@ -115,11 +121,14 @@ static uint32_t half_code(double x) {
     double rounded = fabs(nearest(x, 11, -24));
     int exponent;
     frexp(rounded, &exponent);
-    uint32_t code = rounded < 0x1p-14 ? (uint32_t)ldexp(rounded, 24) : (uint32_t)(exponent + 14) << 10 | ((uint32_t)ldexp(rounded, 11 - exponent) & 0x3FF);
+    uint32_t code = rounded < 0x1p-14 ? (uint32_t)ldexp(rounded, 24)
+                                      : (uint32_t)(exponent + 14) << 10 |
+                                            ((uint32_t)ldexp(rounded, 11 - exponent) & 0x3FF);
     return code | (uint32_t)(signbit(x) != 0) << 15;
 }
 
-static uint32_t code_of(const sl_compressor_config *c, const sl_message *m, const float *scale, float x, size_t i) {
+static uint32_t code_of(const sl_compressor_config *c, const sl_message *m, const float *scale,
+                        float x, size_t i) {
     uint32_t sign = bits_of(x) >> 31, level;
     switch (c->kind) {
     case SL_COMPRESSOR_FLOAT16:
@@ -127,12 +136,16 @@ static uint32_t code_of(const sl_compressor_config *c, const sl_message *m, cons
     case SL_COMPRESSOR_BFLOAT16:
         return bits_of((float)nearest(x, 8, -133)) >> 16 | sign << 15;
     case SL_COMPRESSOR_QSGD:
-        return round_up_or_down(x, c->levels, scale[0], random_bits(m, i)) | sign << level_bits(c->levels);
+        return round_up_or_down(x, c->levels, scale[0], random_bits(m, i)) |
+               sign << level_bits(c->levels);
     case SL_COMPRESSOR_TERNGRAD:
         level = round_up_or_down(x, 1, scale[0], random_bits(m, i));
         return level << sign;
     case SL_COMPRESSOR_NATURAL:
-        return (uint32_t)(((uint64_t)(bits_of(x) & 0x7FFFFFFF) * 2 + random_bits(m, i) * 256 + 128) >> 24) | sign << 8;
+        return (uint32_t)(((uint64_t)(bits_of(x) & 0x7FFFFFFF) * 2 + random_bits(m, i) * 256 +
+                           128) >>
+                          24) |
+               sign << 8;
     case SL_COMPRESSOR_THRESHOLD:
         return x >= (float)c->threshold ? 1 : x <= -(float)c->threshold ? 2 : 0;
     default:
@@ -141,12 +154,15 @@ static uint32_t code_of(const sl_compressor_config *c, const sl_message *m, cons
 }
 
 /* What a code adds, before its weight: acc += a * b. */
-static void factors_of(const sl_compressor_config *c, const float *scale, float weight, uint32_t code, float *a, float *b) {
+static void factors_of(const sl_compressor_config *c, const float *scale, float weight,
+                       uint32_t code, float *a, float *b) {
     float magnitude;
     *a = weight;
     switch (c->kind) {
     case SL_COMPRESSOR_FLOAT16:
-        magnitude = (code >> 10 & 31) == 0 ? ldexpf((float)(code & 0x3FF), -24) : ldexpf((float)(1024 + (code & 0x3FF)), (int)(code >> 10 & 31) - 25);
+        magnitude = (code >> 10 & 31) == 0
+                        ? ldexpf((float)(code & 0x3FF), -24)
+                        : ldexpf((float)(1024 + (code & 0x3FF)), (int)(code >> 10 & 31) - 25);
         *b = code >> 15 ? -magnitude : magnitude;
         break;
     case SL_COMPRESSOR_BFLOAT16:
@@ -176,9 +192,11 @@ static void put_bit(uint8_t *bytes, size_t at, uint32_t bit) {
     bytes[at / 8] = (uint8_t)(bytes[at / 8] | (bit & 1) << at % 8);
 }
 
-/* The payload of [from, from + count) into `out` (zeroed), which adds to acc too. Returns its bytes. */
-static size_t reference(const sl_compressor_config *c, const sl_message *m, const float *v, size_t d, size_t from, size_t count, float weight,
-                        uint8_t *out, float *acc) {
+/* The payload of [from, from + count) into `out` (zeroed), which adds to acc too. Returns its
+ * bytes. */
+static size_t reference(const sl_compressor_config *c, const sl_message *m, const float *v,
+                        size_t d, size_t from, size_t count, float weight, uint8_t *out,
+                        float *acc) {
     size_t bucket = has_buckets(c) ? bucket_of(c, d) : d, head = 0;
     unsigned width = width_of(c);
     float scale[2] = {0};
@@ -206,7 +224,12 @@ static void compare(const sl_compressor_config *c, size_t d, size_t part_bytes) 
     wire w = open_wire(c, d, part_bytes);
     float *v = motley(d, (uint32_t)d), *got = gaussian(d, 77), *want = gaussian(d, 77);
     uint8_t *bytes = malloc(w.stride + 16);
-    double omega = sl_compressor_quality(&(sl_compressor_config){.kind = c->kind, .levels = c->levels, .bucket = c->bucket, .norm = c->norm}, d).omega;
+    double omega = sl_compressor_quality(&(sl_compressor_config){.kind = c->kind,
+                                                                 .levels = c->levels,
+                                                                 .bucket = c->bucket,
+                                                                 .norm = c->norm},
+                                         d)
+                       .omega;
     float weight = 0.3f * (c->contractive ? (float)(1 / (1 + omega)) : 1);
     ck_assert_int_eq(send_vector(&w, &message, v), 0);
     receive(&w, &message, 0.3f, got);
@@ -215,11 +238,12 @@ static void compare(const sl_compressor_config *c, size_t d, size_t part_bytes) 
         sl_codec_part_range(w.codec, p, &from, &count);
         memset(bytes, 0, w.stride + 16);
         size_t n = reference(c, &message, v, d, from, count, weight, bytes, want);
-        ENSURE(n == w.parts[p].bytes && memcmp(bytes, w.parts[p].data, n) == 0, "%s: d %zu part %u of %u bytes", describe(c), d, p,
-                      (unsigned)part_bytes);
+        ENSURE(n == w.parts[p].bytes && memcmp(bytes, w.parts[p].data, n) == 0,
+               "%s: d %zu part %u of %u bytes", describe(c), d, p, (unsigned)part_bytes);
     }
     for (size_t i = 0; i < d; i++)
-        ENSURE(bits_of(got[i]) == bits_of(want[i]), "%s: d %zu element %zu: %a, not %a", describe(c), d, i, got[i], want[i]);
+        ENSURE(bits_of(got[i]) == bits_of(want[i]), "%s: d %zu element %zu: %a, not %a",
+               describe(c), d, i, got[i], want[i]);
     free(v);
     free(got);
     free(want);
@@ -228,7 +252,8 @@ static void compare(const sl_compressor_config *c, size_t d, size_t part_bytes) 
 }
 
 START_TEST(test_same_bytes) {
-    static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 17, 63, 65, 511, 513, 1000, 1023, 1024, 1025, 2049, 5000, 33333, 70001};
+    static const size_t sizes[] = {1,   2,    7,    8,    9,    15,   17,   63,    65,   511,
+                                   513, 1000, 1023, 1024, 1025, 2049, 5000, 33333, 70001};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         compare(kinds + _i, sizes[s], PART_SMALL);
         compare(kinds + _i, sizes[s], PART_USUAL);
@@ -238,7 +263,8 @@ END_TEST
 
 START_TEST(test_same_bytes_large) {
     compare(kinds + _i, (1u << 20) + 3, PART_USUAL);
-    if (has_buckets(kinds + _i) && kinds[_i].bucket == 0) /* its sums go through the folds more than once */
+    if (has_buckets(kinds + _i) &&
+        kinds[_i].bucket == 0) /* its sums go through the folds more than once */
         compare(kinds + _i, (5u << 19) + 9999, PART_USUAL);
 }
 END_TEST
@@ -269,7 +295,8 @@ START_TEST(test_messages_have_streams_of_their_own) {
     static const uint64_t exchanges[EXCHANGES] = {1, 2, (UINT64_C(1) << 40) - 1};
     uint32_t blocks[STAGES * EXCHANGES][4];
     for (size_t i = 0; i < STAGES * EXCHANGES; i++) {
-        const sl_message m = {.seed = 1, .exchange = exchanges[i / STAGES], .sender = 3, .stage = stages[i % STAGES]};
+        const sl_message m = {
+            .seed = 1, .exchange = exchanges[i / STAGES], .sender = 3, .stage = stages[i % STAGES]};
         const sl_rng_key key = sl_message_key(&m);
         sl_rng_block(&key, 0, blocks[i]);
         for (size_t j = 0; j < i; j++)
@@ -295,9 +322,12 @@ static void pack_and_look(unsigned width, size_t n) {
             put_bit(expected, i * width + b, codes[i] >> b & 1);
     }
     sl_pack(memcpy(back, codes, n * sizeof *codes), n, width, packed);
-    ENSURE(memcmp(packed, expected, bytes) == 0, "%zu codes of %u bits are packed wrongly", n, width);
-    ENSURE(memcmp(sl_unpack(packed, n, width, back), codes, n * sizeof *codes) == 0, "%zu codes of %u bits are unpacked wrongly", n, width);
-    ENSURE(sl_packed_largest(packed, n, width, mask) == largest, "the largest of %zu codes of %u bits & %u is not %u", n, width, mask, largest);
+    ENSURE(memcmp(packed, expected, bytes) == 0, "%zu codes of %u bits are packed wrongly", n,
+           width);
+    ENSURE(memcmp(sl_unpack(packed, n, width, back), codes, n * sizeof *codes) == 0,
+           "%zu codes of %u bits are unpacked wrongly", n, width);
+    ENSURE(sl_packed_largest(packed, n, width, mask) == largest,
+           "the largest of %zu codes of %u bits & %u is not %u", n, width, mask, largest);
     free(expected);
     free(packed);
 }
@@ -312,7 +342,8 @@ END_TEST
 /* Of more than a block: one code is the largest, wherever it stands. */
 START_TEST(test_largest_of_many) {
     enum { MANY = 3 * SL_BLOCK + 5, PLACES = 7 };
-    static const size_t places[PLACES] = {0, 1, 500, SL_BLOCK, 2 * SL_BLOCK + 17, MANY - 9, MANY - 1};
+    static const size_t places[PLACES] = {0,        1,       500, SL_BLOCK, 2 * SL_BLOCK + 17,
+                                          MANY - 9, MANY - 1};
     _Alignas(uint16_t) static uint8_t packed[2 * MANY];
     for (unsigned width = 2; width <= 16; width++)
         for (int p = 0; p < PLACES; p++) {
@@ -344,9 +375,12 @@ START_TEST(test_small_examples) {
     close_wire(&w);
 
     const float grid[] = {5, -2.5f, 0, -5, 2.5f}; /* all on the grid of 2 levels: nothing random */
-    w = open_wire(&(sl_compressor_config){.kind = SL_COMPRESSOR_QSGD, .levels = 2, .norm = SL_NORM_MAX}, 5, PART_USUAL);
+    w = open_wire(
+        &(sl_compressor_config){.kind = SL_COMPRESSOR_QSGD, .levels = 2, .norm = SL_NORM_MAX}, 5,
+        PART_USUAL);
     ck_assert_int_eq(send_vector(&w, &message, grid), 0);
-    const uint8_t qsgd[] = {0, 0, 0xA0, 0x40, 2 | 5 << 3 | 0 << 6, 6 << 1 | 1 << 4}; /* codes 2, 5, 0, 6, 1 of 3 bits */
+    const uint8_t qsgd[] = {
+        0, 0, 0xA0, 0x40, 2 | 5 << 3 | 0 << 6, 6 << 1 | 1 << 4}; /* codes 2, 5, 0, 6, 1 of 3 bits */
     ck_assert_uint_eq(w.parts[0].bytes, sizeof qsgd);
     ck_assert_mem_eq(w.parts[0].data, qsgd, sizeof qsgd);
     close_wire(&w);
@@ -354,13 +388,15 @@ START_TEST(test_small_examples) {
     const float powers[] = {1, -2, 0, 0.25f};
     w = open_wire(&(sl_compressor_config){.kind = SL_COMPRESSOR_NATURAL}, 4, PART_USUAL);
     ck_assert_int_eq(send_vector(&w, &message, powers), 0);
-    const uint8_t natural[] = {127, (128 << 1 & 0xFF), 0x80 >> 7 | 1 << 1, 125 << 3 & 0xFF, 125 >> 5}; /* 127, 256 + 128, 0, 125 of 9 bits */
+    const uint8_t natural[] = {127, (128 << 1 & 0xFF), 0x80 >> 7 | 1 << 1, 125 << 3 & 0xFF,
+                               125 >> 5}; /* 127, 256 + 128, 0, 125 of 9 bits */
     ck_assert_uint_eq(w.parts[0].bytes, sizeof natural);
     ck_assert_mem_eq(w.parts[0].data, natural, sizeof natural);
     close_wire(&w);
 
     const float r[] = {0.5f, 0.49f, -0.5f, -7, 0};
-    float *t = through(&(sl_compressor_config){.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.5}, r, 5);
+    float *t =
+        through(&(sl_compressor_config){.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.5}, r, 5);
     const float cut[] = {0.5f, 0, -0.5f, -0.5f, 0};
     ck_assert_mem_eq(t, cut, sizeof cut);
     free(t);
@@ -368,7 +404,8 @@ START_TEST(test_small_examples) {
 END_TEST
 
 START_TEST(test_halves) {
-    const float v[] = {1, 1 + 0x1p-11f, 1 + 0x3p-11f, -65504, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1.ffcp-15f, 65519.996f};
+    const float v[] = {1,        1 + 0x1p-11f, 1 + 0x3p-11f, -65504,    0x1p-24f,
+                       0x1p-25f, 0x1.8p-25f,   0x1.ffcp-15f, 65519.996f};
     const float half[] = {1, 1, 1 + 0x1p-9f, -65504, 0x1p-24f, 0, 0x1p-24f, 0x1p-14f, 65504};
     const float brain[] = {1, 1, 1, -0x1p16f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1p-14f, 0x1p16f};
     float *h = through(&(sl_compressor_config){.kind = SL_COMPRESSOR_FLOAT16}, v, 9);
@@ -388,14 +425,17 @@ START_TEST(test_sizes) {
         const sl_compressor_config *c = kinds + _i;
         size_t d = sizes[s], total = 0;
         int scales = !has_buckets(c) ? 0 : c->kind == SL_COMPRESSOR_ONE_BIT ? 2 : 1;
-        double bits = (double)d * width_of(c) + 32.0 * scales * (double)((d - 1) / bucket_of(c, d) + 1);
-        ENSURE(sl_compressor_bits(c, d) == bits, "%s: %g bits, not %g", describe(c), sl_compressor_bits(c, d), bits);
+        double bits =
+            (double)d * width_of(c) + 32.0 * scales * (double)((d - 1) / bucket_of(c, d) + 1);
+        ENSURE(sl_compressor_bits(c, d) == bits, "%s: %g bits, not %g", describe(c),
+               sl_compressor_bits(c, d), bits);
         wire w = open_wire(c, d, 1 << 20);
         float *v = gaussian(d, 1);
         ck_assert_uint_eq(sl_codec_parts(w.codec), 1);
         ck_assert_int_eq(send_vector(&w, &message, v), 0);
         total = w.parts[0].bytes;
-        ENSURE(total == (size_t)ceil(bits / 8) && total == sl_codec_part_bytes_max(w.codec), "%s: d %zu: %zu bytes", describe(c), d, total);
+        ENSURE(total == (size_t)ceil(bits / 8) && total == sl_codec_part_bytes_max(w.codec),
+               "%s: d %zu: %zu bytes", describe(c), d, total);
         free(v);
         close_wire(&w);
     }
@@ -412,8 +452,10 @@ static void read_copy(void *context, size_t from, size_t count, float *out) {
 START_TEST(test_parts_and_sources_do_not_matter) {
     const size_t d = 150001;
     float *v = gaussian(d, 4), *whole = floats(d), *parts = floats(d), *read = floats(d);
-    wire few = open_wire(kinds + _i, d, PART_USUAL), many = open_wire(kinds + _i, d, PART_SMALL), fewest = open_wire(kinds + _i, d, PART_LARGE);
-    ck_assert_uint_eq(sl_codec_parts(fewest.codec), 2); /* of at most so many elements as floats fit */
+    wire few = open_wire(kinds + _i, d, PART_USUAL), many = open_wire(kinds + _i, d, PART_SMALL),
+         fewest = open_wire(kinds + _i, d, PART_LARGE);
+    ck_assert_uint_eq(sl_codec_parts(fewest.codec),
+                      2); /* of at most so many elements as floats fit */
     ck_assert_uint_gt(sl_codec_parts(many.codec), sl_codec_parts(few.codec) > 3 ? 3 : 1);
     ck_assert_int_eq(send_vector(&few, &message, v), 0);
     ck_assert_int_eq(send_vector(&many, &message, v), 0);
@@ -447,7 +489,7 @@ int main(void) {
     tcase_add_loop_test(loops, test_sizes, 0, KINDS);
     tcase_add_loop_test(loops, test_parts_and_sources_do_not_matter, 0, KINDS);
     suite_add_tcase(suite, loops);
-    ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own, test_packing, test_largest_of_many, test_small_examples,
-              test_halves);
+    ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own,
+              test_packing, test_largest_of_many, test_small_examples, test_halves);
     return run_suite(suite);
 }

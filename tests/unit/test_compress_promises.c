@@ -1,15 +1,17 @@
-/* test_compress_promises.c - what the definitions of the dense-coded compressors promise: unbiasedness, error, and refusal of what cannot be sent
- * or was not sent by them. */
+/* test_compress_promises.c - what the definitions of the dense-coded compressors promise:
+ * unbiasedness, error, and refusal of what cannot be sent or was not sent by them. */
 #include "dense_wire.h"
 
 /* ---- what theory promises ---- */
 
 enum { TRIALS = 20000, ELEMENTS = 50 };
 
-/* Mean and mean squared error over messages of one vector, with error bars of five standard deviations; `resolution`: of the rounding. */
+/* Mean and mean squared error over messages of one vector, with error bars of five standard
+ * deviations; `resolution`: of the rounding. */
 static void try_unbiased(const sl_compressor_config *c, const float *v, double resolution) {
     wire w = open_wire(c, ELEMENTS, PART_USUAL);
-    double sum[ELEMENTS] = {0}, squares[ELEMENTS] = {0}, error = 0, error2 = 0, norm = squared(v, NULL, ELEMENTS);
+    double sum[ELEMENTS] = {0}, squares[ELEMENTS] = {0}, error = 0, error2 = 0,
+           norm = squared(v, NULL, ELEMENTS);
     sl_quality q = sl_compressor_quality(c, ELEMENTS);
     ck_assert(q.unbiased);
     for (uint64_t t = 1; t <= TRIALS; t++) {
@@ -27,11 +29,14 @@ static void try_unbiased(const sl_compressor_config *c, const float *v, double r
         error2 += e * e / TRIALS;
     }
     for (int i = 0; i < ELEMENTS; i++) {
-        double mean = sum[i] / TRIALS, spread = sqrt(fmax(squares[i] / TRIALS - mean * mean, 0) / TRIALS);
-        ENSURE(fabs(mean - v[i]) <= 5 * spread + resolution, "%s: element %d: mean %.7g +- %.2g, not %.7g", describe(c), i, mean, spread, v[i]);
+        double mean = sum[i] / TRIALS,
+               spread = sqrt(fmax(squares[i] / TRIALS - mean * mean, 0) / TRIALS);
+        ENSURE(fabs(mean - v[i]) <= 5 * spread + resolution,
+               "%s: element %d: mean %.7g +- %.2g, not %.7g", describe(c), i, mean, spread, v[i]);
     }
     double bar = 5 * sqrt(fmax(error2 - error * error, 0) / TRIALS);
-    ENSURE(error <= q.omega * norm + bar + 1e-12 * norm, "%s: error %g of %g, promised %g", describe(c), error, norm, q.omega * norm);
+    ENSURE(error <= q.omega * norm + bar + 1e-12 * norm, "%s: error %g of %g, promised %g",
+           describe(c), error, norm, q.omega * norm);
     close_wire(&w);
 }
 
@@ -51,11 +56,15 @@ START_TEST(test_unbiased) {
     float *v = gaussian(ELEMENTS, 8), equal[ELEMENTS], one_large[ELEMENTS];
     double norm = sqrt(squared(v, NULL, ELEMENTS));
     for (int i = 0; i < ELEMENTS; i++) {
-        equal[i] = i % 3 ? 0.75f : -0.75f; /* halfway between powers of two, and the worst for the Euclidean norm */
+        equal[i] =
+            i % 3
+                ? 0.75f
+                : -0.75f; /* halfway between powers of two, and the worst for the Euclidean norm */
         one_large[i] = i == 0 ? 1 : 1 / (1 + sqrtf(ELEMENTS)); /* the worst for TernGrad */
     }
     unsigned bits = level_bits(c->levels) > 5 ? 21 - level_bits(c->levels) : 16;
-    double unit = c->kind == SL_COMPRESSOR_NATURAL ? 0x1p-17 : ldexp(1.0 / fmax(c->levels, 1), -(int)bits);
+    double unit =
+        c->kind == SL_COMPRESSOR_NATURAL ? 0x1p-17 : ldexp(1.0 / fmax(c->levels, 1), -(int)bits);
     try_unbiased(c, v, norm * unit);
     try_unbiased(c, equal, sqrt(ELEMENTS) * unit);
     try_unbiased(c, one_large, 2 * unit);
@@ -65,12 +74,18 @@ END_TEST
 
 START_TEST(test_contractive) {
     static const sl_compressor_config contractive[] = {
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 1, .contractive = true},  {.kind = SL_COMPRESSOR_QSGD, .levels = 3, .bucket = 16, .contractive = true},
-        {.kind = SL_COMPRESSOR_TERNGRAD, .contractive = true},           {.kind = SL_COMPRESSOR_NATURAL, .contractive = true},
-        {.kind = SL_COMPRESSOR_NATURAL},                                 {.kind = SL_COMPRESSOR_QSGD, .levels = 15, .bucket = 20},
-        {.kind = SL_COMPRESSOR_SCALED_SIGN},                             {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 7},
-        {.kind = SL_COMPRESSOR_ONE_BIT},                                 {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 7},
-        {.kind = SL_COMPRESSOR_FLOAT16},                                 {.kind = SL_COMPRESSOR_BFLOAT16},
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 1, .contractive = true},
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 3, .bucket = 16, .contractive = true},
+        {.kind = SL_COMPRESSOR_TERNGRAD, .contractive = true},
+        {.kind = SL_COMPRESSOR_NATURAL, .contractive = true},
+        {.kind = SL_COMPRESSOR_NATURAL},
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 15, .bucket = 20},
+        {.kind = SL_COMPRESSOR_SCALED_SIGN},
+        {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 7},
+        {.kind = SL_COMPRESSOR_ONE_BIT},
+        {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 7},
+        {.kind = SL_COMPRESSOR_FLOAT16},
+        {.kind = SL_COMPRESSOR_BFLOAT16},
     };
     const sl_compressor_config *c = contractive + _i;
     sl_quality q = sl_compressor_quality(c, ELEMENTS);
@@ -92,7 +107,8 @@ START_TEST(test_contractive) {
             error2 += e * e / 2000;
         }
         double bar = 5 * sqrt(fmax(error2 - error * error, 0) / 2000);
-        ENSURE(error <= (1 - q.delta) * norm * (1 + 1e-6) + bar, "%s: vector %u: error %g of %g, delta %g", describe(c), form, error, norm, q.delta);
+        ENSURE(error <= (1 - q.delta) * norm * (1 + 1e-6) + bar,
+               "%s: vector %u: error %g of %g, delta %g", describe(c), form, error, norm, q.delta);
         close_wire(&w);
         free(v);
     }
@@ -123,22 +139,32 @@ START_TEST(test_quality) {
         sl_compressor_config config;
         sl_quality want;
     } rows[] = {
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 512}, {.unbiased = true, .omega = sqrt(512) / 7}},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 20, .bucket = 100}, {.unbiased = true, .omega = 0.25, .is_contractive = true, .delta = 0.75}},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .contractive = true}, {.omega = INFINITY, .is_contractive = true, .delta = 1 / (1 + sqrt(1000))}},
-        {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .norm = SL_NORM_MAX, .bucket = 25}, {.unbiased = true, .omega = 2}},
+        {{.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 512},
+         {.unbiased = true, .omega = sqrt(512) / 7}},
+        {{.kind = SL_COMPRESSOR_QSGD, .levels = 20, .bucket = 100},
+         {.unbiased = true, .omega = 0.25, .is_contractive = true, .delta = 0.75}},
+        {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .contractive = true},
+         {.omega = INFINITY, .is_contractive = true, .delta = 1 / (1 + sqrt(1000))}},
+        {{.kind = SL_COMPRESSOR_QSGD, .levels = 1, .norm = SL_NORM_MAX, .bucket = 25},
+         {.unbiased = true, .omega = 2}},
         {{.kind = SL_COMPRESSOR_TERNGRAD, .bucket = 25}, {.unbiased = true, .omega = 2}},
-        {{.kind = SL_COMPRESSOR_NATURAL}, {.unbiased = true, .omega = 0.125, .is_contractive = true, .delta = 0.875}},
-        {{.kind = SL_COMPRESSOR_SCALED_SIGN}, {.omega = INFINITY, .is_contractive = true, .delta = 1e-3}},
-        {{.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 10}, {.omega = INFINITY, .is_contractive = true, .delta = 0.1}},
-        {{.kind = SL_COMPRESSOR_FLOAT16}, {.omega = INFINITY, .is_contractive = true, .delta = 1 - 0x1p-22}},
+        {{.kind = SL_COMPRESSOR_NATURAL},
+         {.unbiased = true, .omega = 0.125, .is_contractive = true, .delta = 0.875}},
+        {{.kind = SL_COMPRESSOR_SCALED_SIGN},
+         {.omega = INFINITY, .is_contractive = true, .delta = 1e-3}},
+        {{.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 10},
+         {.omega = INFINITY, .is_contractive = true, .delta = 0.1}},
+        {{.kind = SL_COMPRESSOR_FLOAT16},
+         {.omega = INFINITY, .is_contractive = true, .delta = 1 - 0x1p-22}},
         {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1}, {.omega = INFINITY}},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         sl_quality q = sl_compressor_quality(&rows[r].config, 1000), want = rows[r].want;
-        ENSURE(q.unbiased == want.unbiased && q.is_contractive == want.is_contractive && (q.omega == want.omega || fabs(q.omega - want.omega) < 1e-12) &&
-                          fabs(q.delta - want.delta) < 1e-12,
-                      "%s: %d omega %.17g, %d delta %.17g", describe(&rows[r].config), q.unbiased, q.omega, q.is_contractive, q.delta);
+        ENSURE(q.unbiased == want.unbiased && q.is_contractive == want.is_contractive &&
+                   (q.omega == want.omega || fabs(q.omega - want.omega) < 1e-12) &&
+                   fabs(q.delta - want.delta) < 1e-12,
+               "%s: %d omega %.17g, %d delta %.17g", describe(&rows[r].config), q.unbiased, q.omega,
+               q.is_contractive, q.delta);
     }
 }
 END_TEST
@@ -161,10 +187,12 @@ START_TEST(test_one_element) {
     static const float values[] = {1.5f, -1.5f, 0x1p-149f, -0x1p-126f, 1000, -0x1p-20f};
     for (int i = 0; i < 6; i++) {
         const sl_compressor_config *c = kinds + _i;
-        float *out = through(c, values + i, 1), factor = c->contractive && sl_compressor_quality(c, 1).delta < 1 ? 0.5f : 1;
+        float *out = through(c, values + i, 1),
+              factor = c->contractive && sl_compressor_quality(c, 1).delta < 1 ? 0.5f : 1;
         if (has_buckets(c)) /* its scale is the element's magnitude */
-            ENSURE(fabsf(out[0] - values[i]) <= 0x1p-22f * fabsf(values[i]) + (float)c->levels * 0x1p-149f, "%s: %a, not %a", describe(c), out[0],
-                          values[i]);
+            ENSURE(fabsf(out[0] - values[i]) <=
+                       0x1p-22f * fabsf(values[i]) + (float)c->levels * 0x1p-149f,
+                   "%s: %a, not %a", describe(c), out[0], values[i]);
         else
             ENSURE(isfinite(out[0]) && factor > 0, "%s: %a", describe(c), out[0]);
         free(out);
@@ -184,14 +212,18 @@ START_TEST(test_far_exponents) {
         for (int i = 0; i < D; i++)
             v[i] *= units[u];
         float *out = through(c, v, D);
-        double error = squared(out, v, D), norm = squared(v, NULL, D), slack = D * 0x1p-149 * 0x1p-149;
+        double error = squared(out, v, D), norm = squared(v, NULL, D),
+               slack = D * 0x1p-149 * 0x1p-149;
         sl_quality q = sl_compressor_quality(c, D);
         double promised = q.is_contractive ? 1 - q.delta : q.unbiased ? q.omega : 1;
-        if (c->kind == SL_COMPRESSOR_FLOAT16 || (u == 0 && (c->kind == SL_COMPRESSOR_NATURAL || c->kind == SL_COMPRESSOR_BFLOAT16)))
+        if (c->kind == SL_COMPRESSOR_FLOAT16 ||
+            (u == 0 && (c->kind == SL_COMPRESSOR_NATURAL || c->kind == SL_COMPRESSOR_BFLOAT16)))
             promised = 1e6; /* below these compressors' range */
         if (u == 0)
-            slack *= (double)c->levels * c->levels + 4; /* a level, scale / levels, loses its digits */
-        ENSURE(isfinite(error) && error <= 1.3 * promised * norm + slack, "%s: unit %g: error %g of %g", describe(c), units[u], error, norm);
+            slack *=
+                (double)c->levels * c->levels + 4; /* a level, scale / levels, loses its digits */
+        ENSURE(isfinite(error) && error <= 1.3 * promised * norm + slack,
+               "%s: unit %g: error %g of %g", describe(c), units[u], error, norm);
         free(v);
         free(out);
     }
@@ -210,11 +242,13 @@ START_TEST(test_not_finite_is_refused) {
                 float kept = v[places[p]];
                 v[places[p]] = bad[b];
                 memset(w.bytes, 0xA5, w.stride * sl_codec_parts(w.codec));
-                ENSURE(send_vector(&w, &message, v) == SL_EDIVERGED, "%s: %g at %zu went through", describe(kinds + _i), bad[b], places[p]);
+                ENSURE(send_vector(&w, &message, v) == SL_EDIVERGED, "%s: %g at %zu went through",
+                       describe(kinds + _i), bad[b], places[p]);
                 v[places[p]] = kept;
             }
         memset(w.bytes, 0xA5, w.stride * sl_codec_parts(w.codec));
-        ck_assert_int_eq(send_vector(&w, &message, v), 0); /* and what came before leaves no trace */
+        ck_assert_int_eq(send_vector(&w, &message, v),
+                         0); /* and what came before leaves no trace */
         float *got = floats(D), *want = floats(D);
         receive(&w, &message, 1, got);
         close_wire(&w);
@@ -238,8 +272,10 @@ static int send_pair(sl_compressor_config config, float a, float b) {
 }
 
 START_TEST(test_out_of_range_is_refused) {
-    const sl_compressor_config half = {.kind = SL_COMPRESSOR_FLOAT16}, brain = {.kind = SL_COMPRESSOR_BFLOAT16};
-    const sl_compressor_config natural = {.kind = SL_COMPRESSOR_NATURAL}, qsgd = {.kind = SL_COMPRESSOR_QSGD, .levels = 3};
+    const sl_compressor_config half = {.kind = SL_COMPRESSOR_FLOAT16},
+                               brain = {.kind = SL_COMPRESSOR_BFLOAT16};
+    const sl_compressor_config natural = {.kind = SL_COMPRESSOR_NATURAL},
+                               qsgd = {.kind = SL_COMPRESSOR_QSGD, .levels = 3};
     ck_assert_int_eq(send_pair(half, 0, -65519.996f), 0);
     ck_assert_int_eq(send_pair(half, 0, 65520), SL_EDIVERGED);
     ck_assert_int_eq(send_pair(brain, 0, value_of(0x7F7F7FFF)), 0);
@@ -248,10 +284,17 @@ START_TEST(test_out_of_range_is_refused) {
     ck_assert_int_eq(send_pair(natural, 0, nextafterf(0x1p127f, INFINITY)), SL_EDIVERGED);
     ck_assert_int_eq(send_pair(qsgd, 0, -FLT_MAX), 0);
     ck_assert_int_eq(send_pair(qsgd, FLT_MAX, -FLT_MAX), SL_EDIVERGED); /* the norm is none */
-    ck_assert_int_eq(send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_QSGD, .levels = 3, .norm = SL_NORM_MAX}, FLT_MAX, -FLT_MAX), 0);
-    ck_assert_int_eq(send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_SCALED_SIGN}, FLT_MAX, -FLT_MAX), 0);
-    ck_assert_int_eq(send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_ONE_BIT}, FLT_MAX, -FLT_MAX), 0);
-    ck_assert_int_eq(send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_TERNGRAD}, FLT_MAX, -FLT_MAX), 0);
+    ck_assert_int_eq(
+        send_pair(
+            (sl_compressor_config){.kind = SL_COMPRESSOR_QSGD, .levels = 3, .norm = SL_NORM_MAX},
+            FLT_MAX, -FLT_MAX),
+        0);
+    ck_assert_int_eq(
+        send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_SCALED_SIGN}, FLT_MAX, -FLT_MAX), 0);
+    ck_assert_int_eq(
+        send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_ONE_BIT}, FLT_MAX, -FLT_MAX), 0);
+    ck_assert_int_eq(
+        send_pair((sl_compressor_config){.kind = SL_COMPRESSOR_TERNGRAD}, FLT_MAX, -FLT_MAX), 0);
 }
 END_TEST
 
@@ -288,7 +331,8 @@ START_TEST(test_long_vector_not_finite) {
 }
 END_TEST
 
-/* What was decoded is on the grid, and encoding it again changes no code, whatever the random numbers; a scale may lose its last digit. */
+/* What was decoded is on the grid, and encoding it again changes no code, whatever the random
+ * numbers; a scale may lose its last digit. */
 START_TEST(test_stable) {
     enum { D = 3000 };
     static const sl_compressor_config stable[] = {
@@ -317,7 +361,8 @@ START_TEST(test_stable) {
         ck_assert_int_eq(send_vector(&second, &other, out), 0);
         receive(&second, &other, 1, again);
         for (int i = 0; i < D; i++)
-            ENSURE(fabsf(again[i] - out[i]) <= 0x1p-22f * fabsf(out[i]), "%s: %a became %a", describe(c), out[i], again[i]);
+            ENSURE(fabsf(again[i] - out[i]) <= 0x1p-22f * fabsf(out[i]), "%s: %a became %a",
+                   describe(c), out[i], again[i]);
         free(again);
         free(out);
         close_wire(&first);
@@ -357,7 +402,8 @@ START_TEST(test_wrong_lengths_and_scales) {
                 uint32_t kept;
                 memcpy(&kept, copy + s, 4);
                 memcpy(copy + s, bad + b, 4);
-                ENSURE(check_of(&w, p, copy, n) == SL_EPROTO, "%s: scale %zu: %08x was taken", describe(c), s / 4, bad[b]);
+                ENSURE(check_of(&w, p, copy, n) == SL_EPROTO, "%s: scale %zu: %08x was taken",
+                       describe(c), s / 4, bad[b]);
                 memcpy(copy + s, &kept, 4);
             }
         unsigned used = count * width_of(c) % 8;
@@ -367,7 +413,8 @@ START_TEST(test_wrong_lengths_and_scales) {
             copy[n - 1] = (uint8_t)(copy[n - 1] ^ 1 << b);
         }
     }
-    ck_assert_int_eq(check_of(&w, sl_codec_parts(w.codec), w.parts[0].data, w.parts[0].bytes), SL_EPROTO);
+    ck_assert_int_eq(check_of(&w, sl_codec_parts(w.codec), w.parts[0].data, w.parts[0].bytes),
+                     SL_EPROTO);
     free(v);
     close_wire(&w);
 }
@@ -403,10 +450,12 @@ START_TEST(test_wrong_codes) {
             memcpy(kept, codes + at, n);
             for (unsigned b = 0; b < width; b++) {
                 size_t bit = i * width + b;
-                codes[bit / 8] = (uint8_t)((codes[bit / 8] & ~(1 << bit % 8)) | (code >> b & 1) << bit % 8);
+                codes[bit / 8] =
+                    (uint8_t)((codes[bit / 8] & ~(1 << bit % 8)) | (code >> b & 1) << bit % 8);
             }
             int want = (code & rows[_i].mask) <= rows[_i].max ? 0 : SL_EPROTO;
-            ENSURE(sl_decoder_check(w.decoder, &message, 0, w.parts[0]) == want, "%s: code %u of element %zu", describe(c), code, i);
+            ENSURE(sl_decoder_check(w.decoder, &message, 0, w.parts[0]) == want,
+                   "%s: code %u of element %zu", describe(c), code, i);
             memcpy(codes + at, kept, n);
         }
     free(v);
@@ -432,15 +481,19 @@ START_TEST(test_settings) {
         {{.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 4000000000u}, NULL},
         {{.kind = SL_COMPRESSOR_THRESHOLD}, "algorithm.compressor.threshold: 0"},
         {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = -1}, "algorithm.compressor.threshold: -1"},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = NAN}, "algorithm.compressor.threshold: nan"},
-        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1e39}, "algorithm.compressor.threshold: 1e+39"},
+        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = NAN},
+         "algorithm.compressor.threshold: nan"},
+        {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 1e39},
+         "algorithm.compressor.threshold: 1e+39"},
         {{.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.01}, NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         sl_error error = {0};
         int result = sl_compressor_check(&rows[r].config, 100, &error);
         ck_assert_int_eq(result, rows[r].names == NULL ? 0 : SL_EINVAL);
-        ENSURE(rows[r].names == NULL || strncmp(error.text, rows[r].names, strlen(rows[r].names)) == 0, "%s", error.text);
+        ENSURE(rows[r].names == NULL ||
+                   strncmp(error.text, rows[r].names, strlen(rows[r].names)) == 0,
+               "%s", error.text);
     }
 }
 END_TEST
@@ -459,7 +512,7 @@ int main(void) {
     tcase_add_loop_test(loops, test_wrong_lengths_and_scales, 0, KINDS);
     tcase_add_loop_test(loops, test_wrong_codes, 0, 9);
     suite_add_tcase(suite, loops);
-    ADD_TESTS(suite, "examples", test_sign_errors, test_quality, test_out_of_range_is_refused, test_magnitudes_that_add_to_no_float,
-              test_long_vector_not_finite, test_settings);
+    ADD_TESTS(suite, "examples", test_sign_errors, test_quality, test_out_of_range_is_refused,
+              test_magnitudes_that_add_to_no_float, test_long_vector_not_finite, test_settings);
     return run_suite(suite);
 }

@@ -1,5 +1,6 @@
-/* test_compress_sparse.c - top-k, random-k and random dropping: exact sizes, top-k against a sort, the subsets of the random ones at both
- * ends, what theory promises by Monte Carlo, and that nothing malformed gets past sl_decoder_check. */
+/* test_compress_sparse.c - top-k, random-k and random dropping: exact sizes, top-k against a sort,
+ * the subsets of the random ones at both ends, what theory promises by Monte Carlo, and that
+ * nothing malformed gets past sl_decoder_check. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -26,24 +27,57 @@ static float *gaussian(size_t d, uint32_t stream) {
     return v;
 }
 
-typedef enum shape { GAUSSIAN, EQUAL, ZERO, RISING, FALLING, TINY, HEAVY, FEW_VALUES, EXTREME, BURST, SHAPES } shape;
+typedef enum shape {
+    GAUSSIAN,
+    EQUAL,
+    ZERO,
+    RISING,
+    FALLING,
+    TINY,
+    HEAVY,
+    FEW_VALUES,
+    EXTREME,
+    BURST,
+    SHAPES
+} shape;
 
 static float *shaped(size_t d, shape s) {
-    static const float extremes[] = {0.0f, -0.0f, FLT_MIN / 8, -FLT_MIN / 8, FLT_MAX, -FLT_MAX, FLT_TRUE_MIN, 1.0f};
+    static const float extremes[] = {0.0f,    -0.0f,    FLT_MIN / 8,  -FLT_MIN / 8,
+                                     FLT_MAX, -FLT_MAX, FLT_TRUE_MIN, 1.0f};
     float *v = gaussian(d, 1);
     for (size_t i = 0; i < d; i++)
         switch (s) {
-        case GAUSSIAN: break;
-        case EQUAL: v[i] = v[i] < 0 ? -0.5f : 0.5f; break;
-        case ZERO: v[i] = i % 3 == 0 ? -0.0f : 0.0f; break;
-        case RISING: v[i] = (float)i; break;
-        case FALLING: v[i] = (float)(d - i); break;
-        case TINY: v[i] *= FLT_MIN / 64; break;
-        case HEAVY: v[i] = 1 / (v[i] * v[i] * v[i] + 1e-6f); break;
-        case FEW_VALUES: v[i] = roundf(v[i]); break;
-        case EXTREME: v[i] = extremes[(uint32_t)(fabsf(v[i]) * 1e4f) % 8]; break;
-        case BURST: v[i] = i < d - d / 64 ? v[i] * 1e-3f : v[i]; break; /* a sample overestimates or misses what is at the end */
-        case SHAPES: break;
+        case GAUSSIAN:
+            break;
+        case EQUAL:
+            v[i] = v[i] < 0 ? -0.5f : 0.5f;
+            break;
+        case ZERO:
+            v[i] = i % 3 == 0 ? -0.0f : 0.0f;
+            break;
+        case RISING:
+            v[i] = (float)i;
+            break;
+        case FALLING:
+            v[i] = (float)(d - i);
+            break;
+        case TINY:
+            v[i] *= FLT_MIN / 64;
+            break;
+        case HEAVY:
+            v[i] = 1 / (v[i] * v[i] * v[i] + 1e-6f);
+            break;
+        case FEW_VALUES:
+            v[i] = roundf(v[i]);
+            break;
+        case EXTREME:
+            v[i] = extremes[(uint32_t)(fabsf(v[i]) * 1e4f) % 8];
+            break;
+        case BURST:
+            v[i] = i < d - d / 64 ? v[i] * 1e-3f : v[i];
+            break; /* a sample overestimates or misses what is at the end */
+        case SHAPES:
+            break;
         }
     return v;
 }
@@ -69,7 +103,8 @@ static pair open_pair(sl_compressor_config config, size_t d, size_t part_bytes) 
     ck_assert_uint_le(sl_codec_part_bytes_max(p.codec), part_bytes);
     ck_assert_int_eq(sl_encoder_open(&p.encoder, p.codec, sl_vec_cpu(), &error), 0);
     ck_assert_int_eq(sl_decoder_open(&p.decoder, p.codec, sl_vec_cpu(), &error), 0);
-    size_t stride = (sl_codec_part_bytes_max(p.codec) + 63) / 64 * 64, parts = sl_codec_parts(p.codec);
+    size_t stride = (sl_codec_part_bytes_max(p.codec) + 63) / 64 * 64,
+           parts = sl_codec_parts(p.codec);
     p.buffer = aligned_alloc(64, stride * parts);
     p.payloads = calloc(parts, sizeof *p.payloads);
     ck_assert(p.buffer != NULL && p.payloads != NULL);
@@ -88,7 +123,8 @@ static int encode(pair *p, const sl_message *message, const sl_source *source) {
     size_t stride = (sl_codec_part_bytes_max(p->codec) + 63) / 64 * 64;
     int result = sl_encoder_begin(p->encoder, message, source);
     for (uint32_t part = 0; result == 0 && part < sl_codec_parts(p->codec); part++) {
-        result = sl_encoder_part(p->encoder, part, source, p->buffer + part * stride, &p->payloads[part]);
+        result = sl_encoder_part(p->encoder, part, source, p->buffer + part * stride,
+                                 &p->payloads[part]);
         ck_assert(result != 0 || p->payloads[part].bytes <= sl_codec_part_bytes_max(p->codec));
     }
     return result;
@@ -125,7 +161,8 @@ static float *round_trip(sl_compressor_config config, const float *v, size_t d, 
 static void expect_equal(const float *got, const float *expected, size_t d) {
     for (size_t i = 0; i < d; i++)
         if (got[i] != expected[i]) /* an assertion for each of a million elements takes a minute */
-            ck_abort_msg("element %zu of %zu: %g instead of %g", i, d, (double)got[i], (double)expected[i]);
+            ck_abort_msg("element %zu of %zu: %g instead of %g", i, d, (double)got[i],
+                         (double)expected[i]);
 }
 
 static sl_compressor_config top_k(size_t k) {
@@ -137,7 +174,8 @@ static sl_compressor_config random_k(size_t k, bool scaled) {
 }
 
 static sl_compressor_config dropping(double p, bool scaled) {
-    return (sl_compressor_config){.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = p, .scaled = scaled};
+    return (sl_compressor_config){
+        .kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = p, .scaled = scaled};
 }
 
 /* ---- sizes ---- */
@@ -149,7 +187,8 @@ static size_t log2_up(size_t d) {
     return bits;
 }
 
-static const size_t dimensions[] = {1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 1023, 1024, 1025, 4097, 5000, 100003};
+static const size_t dimensions[] = {1,  2,    3,    7,    8,    9,    63,   64,
+                                    65, 1000, 1023, 1024, 1025, 4097, 5000, 100003};
 enum { DIMENSIONS = sizeof dimensions / sizeof *dimensions };
 
 START_TEST(a_top_k_message_is_as_long_as_documented) {
@@ -163,7 +202,8 @@ START_TEST(a_top_k_message_is_as_long_as_documented) {
             for (int parts = 0; parts < 2; parts++) {
                 pair p = open_pair(config, d, parts ? SMALL_PART : ONE_PART);
                 ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
-                ck_assert_msg(message_bytes(&p) == (expected + 7) / 8, "d %zu, k %zu: %zu bytes", d, k, message_bytes(&p));
+                ck_assert_msg(message_bytes(&p) == (expected + 7) / 8, "d %zu, k %zu: %zu bytes", d,
+                              k, message_bytes(&p));
                 close_pair(&p);
             }
             release(v);
@@ -196,7 +236,8 @@ START_TEST(random_dropping_sends_about_what_is_documented) {
         pair p = open_pair(config, d, 8 * SMALL_PART);
         ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
         double expected = sl_compressor_bits(&config, d), kept = expected / 32;
-        ck_assert_double_eq_tol(8 * (double)message_bytes(&p), expected, 32 * 5 * sqrt(kept * (1 - kept / (double)d)) + 1e-6);
+        ck_assert_double_eq_tol(8 * (double)message_bytes(&p), expected,
+                                32 * 5 * sqrt(kept * (1 - kept / (double)d)) + 1e-6);
         close_pair(&p);
     }
     release(v);
@@ -206,7 +247,8 @@ END_TEST
 START_TEST(random_dropping_keeps_the_elements_whose_half_words_are_small_enough) {
     size_t d = 2999;
     float *v = gaussian(d, 3), *decoded = round_trip(dropping(0.25, false), v, d, SMALL_PART);
-    const sl_rng_key key = {a_message.seed, a_message.exchange, a_message.sender, SL_PURPOSE_COMPRESS | a_message.stage << 8};
+    const sl_rng_key key = {a_message.seed, a_message.exchange, a_message.sender,
+                            SL_PURPOSE_COMPRESS | a_message.stage << 8};
     for (size_t i = 0; i < d; i++) {
         uint32_t block[4];
         sl_rng_quick_block(&key, (uint32_t)(i / 8), block);
@@ -222,9 +264,11 @@ START_TEST(a_fraction_is_rounded_and_keeps_at_least_one_entry) {
     static const struct {
         double fraction;
         size_t d, k;
-    } cases[] = {{0.01, 1000, 10}, {0.01, 1049, 10}, {0.01, 1050, 11}, {1e-9, 5, 1}, {1, 5, 5}, {0.29, 100, 29}, {0.5, 1, 1}};
+    } cases[] = {{0.01, 1000, 10}, {0.01, 1049, 10}, {0.01, 1050, 11}, {1e-9, 5, 1},
+                 {1, 5, 5},        {0.29, 100, 29},  {0.5, 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sl_compressor_config config = {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = cases[i].fraction};
+        sl_compressor_config config = {.kind = SL_COMPRESSOR_RANDOM_K,
+                                       .fraction = cases[i].fraction};
         ck_assert_double_eq(sl_compressor_bits(&config, cases[i].d), 32.0 * (double)cases[i].k);
     }
 }
@@ -250,7 +294,8 @@ static uint32_t *ranking(const float *v, size_t d) {
     return order;
 }
 
-static void expect_top_k(const float *v, const uint32_t *order, size_t d, size_t k, size_t part_bytes) {
+static void expect_top_k(const float *v, const uint32_t *order, size_t d, size_t k,
+                         size_t part_bytes) {
     float *expected = vector_of(d), *decoded = round_trip(top_k(k), v, d, part_bytes);
     for (size_t i = 0; i < k; i++)
         expected[order[i]] = v[order[i]];
@@ -292,7 +337,8 @@ START_TEST(of_equal_magnitudes_the_lower_index_is_kept) {
 }
 END_TEST
 
-/* A sample of this vector finds only large elements: the guess is too high, and the vector is read again. */
+/* A sample of this vector finds only large elements: the guess is too high, and the vector is read
+ * again. */
 START_TEST(a_sample_that_misleads_costs_time_only) {
     size_t d = 1 << 20;
     float *v = gaussian(d, 4);
@@ -311,12 +357,18 @@ END_TEST
 
 static sl_compressor_config any_config(int i, size_t d) {
     switch (i) {
-    case 0: return top_k(d / 100 + 1);
-    case 1: return top_k(d / 3 + 1);
-    case 2: return random_k(d / 100 + 1, true);
-    case 3: return random_k(d * 2 / 3 + 1, false);
-    case 4: return dropping(0.02, true);
-    default: return dropping(0.7, false);
+    case 0:
+        return top_k(d / 100 + 1);
+    case 1:
+        return top_k(d / 3 + 1);
+    case 2:
+        return random_k(d / 100 + 1, true);
+    case 3:
+        return random_k(d * 2 / 3 + 1, false);
+    case 4:
+        return dropping(0.02, true);
+    default:
+        return dropping(0.7, false);
     }
 }
 enum { CONFIGS = 6 };
@@ -326,7 +378,8 @@ START_TEST(small_parts_decode_to_the_same_vector) {
     for (int s = 0; s < 5; s++) {
         float *v = gaussian(sizes[s], 5);
         sl_compressor_config config = any_config(_i, sizes[s]);
-        float *one = round_trip(config, v, sizes[s], ONE_PART), *many = round_trip(config, v, sizes[s], SMALL_PART);
+        float *one = round_trip(config, v, sizes[s], ONE_PART),
+              *many = round_trip(config, v, sizes[s], SMALL_PART);
         expect_equal(many, one, sizes[s]);
         release(one);
         release(many);
@@ -353,9 +406,11 @@ START_TEST(a_source_that_is_read_gives_the_same_bytes_as_memory) {
         size_t d = sizes[s];
         float *v = gaussian(d, 6);
         reads r = {v, d, 0};
-        pair p = open_pair(any_config(_i, d), d, 4 * SMALL_PART), q = open_pair(any_config(_i, d), d, 4 * SMALL_PART);
+        pair p = open_pair(any_config(_i, d), d, 4 * SMALL_PART),
+             q = open_pair(any_config(_i, d), d, 4 * SMALL_PART);
         ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
-        ck_assert_int_eq(encode(&q, &a_message, &(sl_source){.read = read_block, .context = &r}), 0);
+        ck_assert_int_eq(encode(&q, &a_message, &(sl_source){.read = read_block, .context = &r}),
+                         0);
         ck_assert_uint_eq(message_bytes(&p), message_bytes(&q));
         for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++)
             ck_assert_mem_eq(p.payloads[part].data, q.payloads[part].data, p.payloads[part].bytes);
@@ -404,12 +459,14 @@ START_TEST(weights_and_factors_multiply_what_is_added) {
 }
 END_TEST
 
-/* What was decoded, encoded as the same message again, is the same message: the selection does not change what it selects. */
+/* What was decoded, encoded as the same message again, is the same message: the selection does not
+ * change what it selects. */
 START_TEST(a_decoded_message_encodes_to_itself) {
     size_t d = 30011;
     sl_compressor_config config = any_config(_i, d);
     config.scaled = false;
-    float *v = gaussian(d, 9), *once = round_trip(config, v, d, SMALL_PART), *twice = round_trip(config, once, d, SMALL_PART);
+    float *v = gaussian(d, 9), *once = round_trip(config, v, d, SMALL_PART),
+          *twice = round_trip(config, once, d, SMALL_PART);
     expect_equal(twice, once, d);
     release(v);
     release(once);
@@ -423,10 +480,12 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t count) {
     return h;
 }
 
-/* Written down once: whatever kernels the processor gets, and at whatever time, messages and sums are these. */
+/* Written down once: whatever kernels the processor gets, and at whatever time, messages and sums
+ * are these. */
 START_TEST(bytes_are_the_same_on_every_processor) {
-    static const uint64_t expected[CONFIGS] = {UINT64_C(0x7f83cd6136240db1), UINT64_C(0x587b22e01cf2ef47), UINT64_C(0xbf1da9803a3c01e4),
-                                               UINT64_C(0xae8f49126ed56b1b), UINT64_C(0x1571c11cffbb3291), UINT64_C(0xb3013e708e56bd64)};
+    static const uint64_t expected[CONFIGS] = {
+        UINT64_C(0x7f83cd6136240db1), UINT64_C(0x587b22e01cf2ef47), UINT64_C(0xbf1da9803a3c01e4),
+        UINT64_C(0xae8f49126ed56b1b), UINT64_C(0x1571c11cffbb3291), UINT64_C(0xb3013e708e56bd64)};
     size_t d = 200003;
     float *v = vector_of(d), *acc = vector_of(d);
     sl_rng rng = sl_rng_open(3, 1, 4, SL_PURPOSE_INIT);
@@ -456,7 +515,8 @@ START_TEST(nan_and_infinity_are_never_sent) {
                 float *v = gaussian(d, 10);
                 for (size_t i = many ? 0 : d - 1; i < d; i++)
                     v[i] = bad[b];
-                pair p = open_pair(top_k((d + 50) / 100 + 1 < d ? (d + 50) / 100 + 1 : 1), d, SMALL_PART);
+                pair p = open_pair(top_k((d + 50) / 100 + 1 < d ? (d + 50) / 100 + 1 : 1), d,
+                                   SMALL_PART);
                 ck_assert_int_eq(encode_vector(&p, &a_message, v), SL_EDIVERGED);
                 close_pair(&p);
                 p = open_pair(random_k(d, false), d, SMALL_PART);
@@ -492,14 +552,15 @@ static double chi_square(const double *counts, size_t n, double expected, double
     return sum;
 }
 
-/* Each element is kept with the same probability: chi-square within five deviations, for subsets small and large. Of a subset
- * of fixed size, n - 1 counts are free. */
+/* Each element is kept with the same probability: chi-square within five deviations, for subsets
+ * small and large. Of a subset of fixed size, n - 1 counts are free. */
 START_TEST(elements_are_kept_with_equal_probability) {
     static const size_t kept[] = {10, 31, 50, 90};
     size_t d = 100, trials = 20000;
     for (int c = 0; c < 8; c++) {
         double probability = (double)kept[c % 4] / (double)d;
-        sl_compressor_config config = c < 4 ? random_k(kept[c], false) : dropping(probability, false);
+        sl_compressor_config config =
+            c < 4 ? random_k(kept[c], false) : dropping(probability, false);
         pair p = open_pair(config, d, SMALL_PART);
         double counts[100] = {0};
         for (size_t t = 1; t <= trials; t++) {
@@ -513,9 +574,11 @@ START_TEST(elements_are_kept_with_equal_probability) {
             release(mask);
         }
         double exact = c < 4 ? probability : round(probability * 65536) / 65536;
-        double statistic = chi_square(counts, d, exact * (double)trials, exact), free_counts = c < 4 ? (double)d - 1 : (double)d;
+        double statistic = chi_square(counts, d, exact * (double)trials, exact),
+               free_counts = c < 4 ? (double)d - 1 : (double)d;
         statistic *= c < 4 ? ((double)d - 1) / (double)d : 1; /* E of the sum is then d - 1 */
-        ck_assert_msg(fabs(statistic - free_counts) < 5 * sqrt(2 * free_counts), "config %d: chi-square %g", c, statistic);
+        ck_assert_msg(fabs(statistic - free_counts) < 5 * sqrt(2 * free_counts),
+                      "config %d: chi-square %g", c, statistic);
         close_pair(&p);
     }
 }
@@ -537,7 +600,8 @@ START_TEST(random_k_draws_every_subset_alike) {
     for (unsigned subset = 0; subset < 64; subset++) {
         double expected = __builtin_popcount(subset) == 3 ? (double)trials / 20 : 0;
         ck_assert(expected > 0 || counts[subset] == 0);
-        sum += expected > 0 ? (counts[subset] - expected) * (counts[subset] - expected) / expected : 0;
+        sum +=
+            expected > 0 ? (counts[subset] - expected) * (counts[subset] - expected) / expected : 0;
     }
     ck_assert_msg(fabs(sum - 19) < 5 * sqrt(2 * 19.0), "chi-square %g", sum);
     close_pair(&p);
@@ -590,13 +654,15 @@ START_TEST(messages_differ_in_what_they_keep) {
 }
 END_TEST
 
-/* A receiver that sees parts of two messages in turn decodes both as one that sees them in order. */
+/* A receiver that sees parts of two messages in turn decodes both as one that sees them in order.
+ */
 START_TEST(parts_of_two_messages_may_come_in_turns) {
     size_t d = 50021;
     sl_message second = a_message;
     second.stage++;
     sl_compressor_config config = any_config(_i, d);
-    float *v = gaussian(d, 12), *w = gaussian(d, 13), *in_turns = vector_of(d), *in_order = vector_of(d);
+    float *v = gaussian(d, 12), *w = gaussian(d, 13), *in_turns = vector_of(d),
+          *in_order = vector_of(d);
     pair p = open_pair(config, d, SMALL_PART), q = open_pair(config, d, SMALL_PART);
     ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
     ck_assert_int_eq(encode_vector(&q, &second, w), 0);
@@ -624,12 +690,14 @@ static double squared_distance(const float *x, const float *y, size_t d) {
     return sl_vec_cpu()->distance_squared(x, y, d);
 }
 
-/* Mean of C(v) and of ||C(v) - v||^2 / ||v||^2 over messages, each within five standard errors of what quality() says. */
+/* Mean of C(v) and of ||C(v) - v||^2 / ||v||^2 over messages, each within five standard errors of
+ * what quality() says. */
 static void expect_quality(sl_compressor_config config, const float *v, size_t d) {
     enum { TRIALS = 4000 };
     pair p = open_pair(config, d, SMALL_PART);
     sl_quality q = sl_compressor_quality(&config, d);
-    double *mean = calloc(d, sizeof *mean), *square = calloc(d, sizeof *square), errors = 0, errors_squared = 0;
+    double *mean = calloc(d, sizeof *mean), *square = calloc(d, sizeof *square), errors = 0,
+           errors_squared = 0;
     for (uint64_t t = 1; t <= TRIALS; t++) {
         sl_message message = a_message;
         message.exchange = t;
@@ -648,7 +716,8 @@ static void expect_quality(sl_compressor_config config, const float *v, size_t d
     double bar = 5 * sqrt(fmax(0, errors_squared - errors * errors) / TRIALS) + 1e-6;
     if (q.unbiased) {
         for (size_t i = 0; i < d; i++)
-            ck_assert_double_le(fabs(mean[i] - v[i]), 5 * sqrt(fmax(0, square[i] - mean[i] * mean[i]) / TRIALS) + 1e-6);
+            ck_assert_double_le(fabs(mean[i] - v[i]),
+                                5 * sqrt(fmax(0, square[i] - mean[i] * mean[i]) / TRIALS) + 1e-6);
         ck_assert_double_eq_tol(errors, q.omega, bar);
     }
     if (q.is_contractive)
@@ -664,7 +733,8 @@ START_TEST(quality_is_as_promised) {
     for (int contractive = 0; contractive < 2; contractive++)
         for (size_t k = 1; k <= d; k += 19)
             for (int scaled = 0; scaled < 2; scaled++) {
-                sl_compressor_config configs[] = {top_k(k), random_k(k, scaled), dropping((double)k / (double)d, scaled)};
+                sl_compressor_config configs[] = {top_k(k), random_k(k, scaled),
+                                                  dropping((double)k / (double)d, scaled)};
                 for (int c = 0; c < 3; c++) {
                     configs[c].contractive = contractive;
                     expect_quality(configs[c], v, d);
@@ -710,7 +780,8 @@ static void expect_refused(sl_compressor_config config, size_t d, const char *ke
 START_TEST(impossible_parameters_are_named) {
     static const double fractions[] = {0, -0.1, 1.0001, NAN};
     for (int kind = 0; kind < 2; kind++) {
-        sl_compressor_config config = {.kind = kind ? SL_COMPRESSOR_TOP_K : SL_COMPRESSOR_RANDOM_K, .k = 11};
+        sl_compressor_config config = {.kind = kind ? SL_COMPRESSOR_TOP_K : SL_COMPRESSOR_RANDOM_K,
+                                       .k = 11};
         expect_refused(config, 10, "algorithm.compressor.k: 11 ");
         config.k = 0;
         for (int f = 0; f < 4; f++) {
@@ -725,7 +796,8 @@ END_TEST
 
 /* ---- a peer's bytes ---- */
 
-/* A payload of one's own to spoil, in exactly as much memory as it says, so that a sanitizer sees every byte too many. */
+/* A payload of one's own to spoil, in exactly as much memory as it says, so that a sanitizer sees
+ * every byte too many. */
 static sl_payload copy_of(sl_payload payload, size_t bytes) {
     uint8_t *copy = aligned_alloc(8, (bytes + 8) / 8 * 8);
     memset(copy, 0, (bytes + 8) / 8 * 8);
@@ -742,7 +814,8 @@ START_TEST(decoders_keep_to_the_payload) {
     static const size_t sizes[] = {1, 9, 64, 100, 1031, 30011};
     for (int s = 0; s < 6; s++) {
         size_t d = sizes[s];
-        float *v = gaussian(d, 19), *expected = round_trip(any_config(_i, d), v, d, SMALL_PART), *decoded = vector_of(d);
+        float *v = gaussian(d, 19), *expected = round_trip(any_config(_i, d), v, d, SMALL_PART),
+              *decoded = vector_of(d);
         pair p = open_pair(any_config(_i, d), d, SMALL_PART);
         ck_assert_int_eq(encode_vector(&p, &a_message, v), 0);
         for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++) {
@@ -771,7 +844,8 @@ START_TEST(a_wrong_length_or_value_is_refused) {
         for (uint32_t part = 0; part < sl_codec_parts(p.codec); part++) {
             sl_payload good = p.payloads[part];
             ck_assert_int_eq(sl_decoder_check(p.decoder, &a_message, part, good), 0);
-            for (size_t bytes = 0; bytes < good.bytes + 9; bytes += bytes + 9 < good.bytes ? good.bytes / 7 + 1 : 1) {
+            for (size_t bytes = 0; bytes < good.bytes + 9;
+                 bytes += bytes + 9 < good.bytes ? good.bytes / 7 + 1 : 1) {
                 sl_payload cut = copy_of(good, bytes);
                 if (bytes != good.bytes)
                     expect_malformed(&p, part, cut);
@@ -804,11 +878,13 @@ static void set_packed(sl_payload payload, size_t count, size_t width, size_t i,
     uint8_t *packed = (uint8_t *)payload.data + 4 * count;
     for (size_t b = 0; b < width; b++) {
         size_t bit = i * width + b;
-        packed[bit / 8] = (uint8_t)((packed[bit / 8] & ~(1u << bit % 8)) | (index >> b & 1) << bit % 8);
+        packed[bit / 8] =
+            (uint8_t)((packed[bit / 8] & ~(1u << bit % 8)) | (index >> b & 1) << bit % 8);
     }
 }
 
-static void expect_index_refused(pair *p, uint32_t part, size_t count, size_t width, size_t i, uint32_t index) {
+static void expect_index_refused(pair *p, uint32_t part, size_t count, size_t width, size_t i,
+                                 uint32_t index) {
     sl_payload spoiled = copy_of(p->payloads[part], p->payloads[part].bytes);
     set_packed(spoiled, count, width, i, index);
     expect_malformed(p, part, spoiled);
@@ -827,14 +903,17 @@ START_TEST(indices_out_of_order_or_range_are_refused) {
         size_t n = counts[part];
         ck_assert_uint_eq(p.payloads[part].bytes, 4 * n + (WIDTH * n + 7) / 8);
         for (size_t i = 1; i < n; i++) {
-            expect_index_refused(&p, part, n, WIDTH, i, get_packed(p.payloads[part], n, WIDTH, i - 1));
+            expect_index_refused(&p, part, n, WIDTH, i,
+                                 get_packed(p.payloads[part], n, WIDTH, i - 1));
             expect_index_refused(&p, part, n, WIDTH, i, 0);
         }
         expect_index_refused(&p, part, n, WIDTH, n - 1, D);
         expect_index_refused(&p, part, n, WIDTH, n - 1, (1 << WIDTH) - 1);
     }
-    expect_index_refused(&p, 0, counts[0], WIDTH, counts[0] - 1, (uint32_t)(D - counts[1])); /* no room for those that follow */
-    expect_index_refused(&p, 1, counts[1], WIDTH, 0, (uint32_t)counts[0] - 1);               /* nor for those before */
+    expect_index_refused(&p, 0, counts[0], WIDTH, counts[0] - 1,
+                         (uint32_t)(D - counts[1])); /* no room for those that follow */
+    expect_index_refused(&p, 1, counts[1], WIDTH, 0,
+                         (uint32_t)counts[0] - 1); /* nor for those before */
     ck_assert_uint_ne(WIDTH * counts[1] % 8, 0);
     sl_payload spoiled = copy_of(p.payloads[1], p.payloads[1].bytes);
     ((uint8_t *)spoiled.data)[spoiled.bytes - 1] |= 0x80;
@@ -854,13 +933,17 @@ START_TEST(bitmaps_that_contradict_the_length_are_refused) {
         uint32_t last = sl_codec_parts(p.codec) - 1;
         size_t from, elements;
         sl_codec_part_range(p.codec, last, &from, &elements);
-        for (size_t bit = 0; bit < (elements + 7) / 8 * 8; bit++) { /* the bits behind the last element as well */
+        for (size_t bit = 0; bit < (elements + 7) / 8 * 8;
+             bit++) { /* the bits behind the last element as well */
             sl_payload spoiled = copy_of(p.payloads[last], p.payloads[last].bytes);
-            ((uint8_t *)spoiled.data)[spoiled.bytes - (elements + 7) / 8 + bit / 8] ^= (uint8_t)(1u << bit % 8);
+            ((uint8_t *)spoiled.data)[spoiled.bytes - (elements + 7) / 8 + bit / 8] ^=
+                (uint8_t)(1u << bit % 8);
             expect_malformed(&p, last, spoiled);
             free((void *)spoiled.data);
         }
-        sl_payload moved = copy_of(p.payloads[last], p.payloads[last].bytes); /* a bit moved behind the end: the count is right */
+        sl_payload moved =
+            copy_of(p.payloads[last],
+                    p.payloads[last].bytes); /* a bit moved behind the end: the count is right */
         uint8_t *bitmap = (uint8_t *)moved.data + moved.bytes - (elements + 7) / 8;
         for (size_t bit = 0;; bit++)
             if (bitmap[bit / 8] >> bit % 8 & 1) {
@@ -891,11 +974,15 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compress_sparse");
-    ADD_TESTS(suite, "sizes", a_top_k_message_is_as_long_as_documented, a_random_k_message_is_as_long_as_documented,
+    ADD_TESTS(suite, "sizes", a_top_k_message_is_as_long_as_documented,
+              a_random_k_message_is_as_long_as_documented,
               random_dropping_sends_about_what_is_documented,
-              random_dropping_keeps_the_elements_whose_half_words_are_small_enough, a_fraction_is_rounded_and_keeps_at_least_one_entry);
-    ADD_TESTS(suite, "top-k", of_equal_magnitudes_the_lower_index_is_kept, a_sample_that_misleads_costs_time_only);
-    TCase *shapes = tcase_create("shapes"), *each = tcase_create("each"), *drawn = tcase_create("drawn"), *once = tcase_create("once");
+              random_dropping_keeps_the_elements_whose_half_words_are_small_enough,
+              a_fraction_is_rounded_and_keeps_at_least_one_entry);
+    ADD_TESTS(suite, "top-k", of_equal_magnitudes_the_lower_index_is_kept,
+              a_sample_that_misleads_costs_time_only);
+    TCase *shapes = tcase_create("shapes"), *each = tcase_create("each"),
+          *drawn = tcase_create("drawn"), *once = tcase_create("once");
     tcase_set_timeout(shapes, 120);
     tcase_add_loop_test(shapes, top_k_is_what_a_sort_gives, 0, SHAPES);
     tcase_add_loop_test(shapes, top_k_of_a_long_vector_is_what_a_sort_gives, 0, SHAPES);
@@ -914,11 +1001,12 @@ int main(void) {
     suite_add_tcase(suite, each);
     suite_add_tcase(suite, drawn);
     suite_add_tcase(suite, once);
-    ADD_TESTS(suite, "random", elements_are_kept_with_equal_probability, random_k_draws_every_subset_alike,
-              random_k_takes_the_first_different_draws);
+    ADD_TESTS(suite, "random", elements_are_kept_with_equal_probability,
+              random_k_draws_every_subset_alike, random_k_takes_the_first_different_draws);
     ADD_TESTS(suite, "quality", quality_is_as_promised, quality_in_numbers);
     ADD_TESTS(suite, "refused", nan_and_infinity_are_never_sent, impossible_parameters_are_named,
-              indices_out_of_order_or_range_are_refused, bitmaps_that_contradict_the_length_are_refused,
+              indices_out_of_order_or_range_are_refused,
+              bitmaps_that_contradict_the_length_are_refused,
               a_bitmap_with_too_few_entries_is_refused);
     return run_suite(suite);
 }

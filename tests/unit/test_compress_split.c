@@ -1,4 +1,5 @@
-/* test_compress_split.c - a vector of tensors compressed one by one is what each of them would be alone. */
+/* test_compress_split.c - a vector of tensors compressed one by one is what each of them would be
+ * alone. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ static void fill(void) {
 }
 
 /* acc = decode(encode(v)), all parts. */
-static void there_and_back(const sl_codec *codec, const sl_message *message, const float *v, float *acc) {
+static void there_and_back(const sl_codec *codec, const sl_message *message, const float *v,
+                           float *acc) {
     sl_encoder *encoder;
     sl_decoder *decoder;
     ck_assert_int_eq(sl_encoder_open(&encoder, codec, sl_vec_cpu(), &error), 0);
@@ -54,9 +56,11 @@ static void compare_with_single_tensors(sl_compressor_config config) {
 }
 
 START_TEST(deterministic_compressors_treat_each_tensor_alone) {
-    compare_with_single_tensors((sl_compressor_config){.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.1});
+    compare_with_single_tensors(
+        (sl_compressor_config){.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.1});
     compare_with_single_tensors((sl_compressor_config){.kind = SL_COMPRESSOR_SCALED_SIGN});
-    compare_with_single_tensors((sl_compressor_config){.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 100});
+    compare_with_single_tensors(
+        (sl_compressor_config){.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 100});
 }
 END_TEST
 
@@ -67,7 +71,8 @@ START_TEST(random_ones_draw_other_numbers_for_each_tensor) {
     sl_codec *codec;
     sl_message message = {.seed = 3, .exchange = 2, .sender = 1};
     sl_compressor_config config = {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.5};
-    ck_assert_int_eq(sl_codec_open_split(&codec, &config, (const size_t[]){1000, 2000}, 2, 4096, &error), 0);
+    ck_assert_int_eq(
+        sl_codec_open_split(&codec, &config, (const size_t[]){1000, 2000}, 2, 4096, &error), 0);
     there_and_back(codec, &message, same, acc);
     ck_assert_int_ne(memcmp(acc, acc + 1000, 1000 * sizeof *acc), 0);
     size_t kept = 0;
@@ -88,7 +93,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compress split");
-    ADD_TESTS(suite, "tensors", deterministic_compressors_treat_each_tensor_alone, random_ones_draw_other_numbers_for_each_tensor,
-              a_k_beyond_a_tensor_is_refused);
+    ADD_TESTS(suite, "tensors", deterministic_compressors_treat_each_tensor_alone,
+              random_ones_draw_other_numbers_for_each_tensor, a_k_beyond_a_tensor_is_refused);
     return run_suite(suite);
 }

@@ -371,7 +371,8 @@ static uint16_t code_of(const char *text, size_t size, char character) {
 }
 
 /* Sample `row` of the table is `said`, and what follows. */
-static void assert_sample(const sl_samples *table, uint32_t row, const char *said, const char *text, size_t size) {
+static void assert_sample(const sl_samples *table, uint32_t row, const char *said, const char *text,
+                          size_t size) {
     float x[8];
     const uint16_t *next = sl_samples_get(table, row, x);
     for (uint32_t i = 0; i < table->features; i++) {
@@ -384,9 +385,11 @@ START_TEST(text_becomes_sequences_labelled_by_what_follows) {
     char text[25 * 4 + 1 + 2];
     for (uint32_t i = 0; i < sizeof text; i++)
         text[i] = (char)('a' + i * i / 7 % 20);
-    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 4}) == 0, "%s", error.text); /* 25 samples, two characters too few for one more */
+    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 4}) == 0, "%s",
+                  error.text); /* 25 samples, two characters too few for one more */
     const sl_samples *tables[] = {&data.train, &data.test};
-    ck_assert_uint_eq(data.train.count, 23); /* two sources of 12 and 13 samples, a tenth of each held out */
+    ck_assert_uint_eq(data.train.count,
+                      23); /* two sources of 12 and 13 samples, a tenth of each held out */
     ck_assert_uint_eq(data.test.count, 2);
     ck_assert_uint_eq(data.train.group_count, 2);
     ck_assert_uint_eq(data.train.speakers, false);
@@ -405,7 +408,8 @@ START_TEST(text_codes_are_places_in_its_alphabet) {
     for (uint32_t i = 0; i < sizeof text; i++)
         text[i] = i % 3 == 0 ? '\xff' : i % 3 == 1 ? ' ' : '\0';
     float x[2];
-    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 2}) == 0, "%s", error.text);
+    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 2}) == 0, "%s",
+                  error.text);
     ck_assert_uint_eq(data.train.classes, 3);
     ck_assert_uint_eq(sl_samples_get(&data.train, 0, x)[1], 0);
     ck_assert_float_eq(x[0], 2);
@@ -418,7 +422,10 @@ START_TEST(text_samples_wanted_are_taken_evenly) {
     float x[1];
     for (uint32_t i = 0; i < sizeof text; i++)
         text[i] = (char)(i / 20);
-    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 1, .train_samples = 90, .test_samples = 10}) == 0, "%s", error.text);
+    ck_assert_msg(
+        parse_text(text, sizeof text,
+                   (sl_data_config){.sequence = 1, .train_samples = 90, .test_samples = 10}) == 0,
+        "%s", error.text);
     ck_assert_uint_eq(data.train.count, 90);
     ck_assert_uint_eq(data.test.count, 10);
     for (uint32_t row = 0; row < 90; row++) {
@@ -426,15 +433,19 @@ START_TEST(text_samples_wanted_are_taken_evenly) {
         ck_assert_float_eq_tol(x[0], (float)row * 100 / 90, 2);
     }
     sl_data_free(&data);
-    ck_assert_int_eq(parse_text(text, sizeof text, (sl_data_config){.sequence = 1, .test_samples = 300}), SL_EINVAL);
+    ck_assert_int_eq(
+        parse_text(text, sizeof text, (sl_data_config){.sequence = 1, .test_samples = 300}),
+        SL_EINVAL);
     assert_said("data.test_samples is 300, but text.txt has only ");
 }
 END_TEST
 
 START_TEST(text_of_speakers_is_strung_together_by_speaker) {
-    static const char play[] = "BOB:\nabcde\n\nAL:\nxxxxx\nxxxxx\nxxxxxx\n\nBOB:\nfgh\n\nno name\n\n\nAL:\nzz";
+    static const char play[] =
+        "BOB:\nabcde\n\nAL:\nxxxxx\nxxxxx\nxxxxxx\n\nBOB:\nfgh\n\nno name\n\n\nAL:\nzz";
     static const char al[] = "xxxxx\nxxxxx\nxxxxxx\n\nzz", bob[] = "abcde\n\nfgh\n\nno name\n\n\n";
-    ck_assert_msg(parse_text(play, strlen(play), (sl_data_config){.sequence = 2}) == 0, "%s", error.text);
+    ck_assert_msg(parse_text(play, strlen(play), (sl_data_config){.sequence = 2}) == 0, "%s",
+                  error.text);
     ck_assert_uint_eq(data.train.speakers, true);
     ck_assert_uint_eq(data.train.group_count, 2);
     ck_assert_uint_eq(data.train.count, 18); /* 10 samples each, the last of each held out */
@@ -457,14 +468,18 @@ static const struct {
 } bad_texts[] = {
     {"", 0, 80, "text.txt: is empty"},
     {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 40, 1, "only one character, 0x61"},
-    {"abababababababababab", 20, 2, "has only 9 samples of data.sequence 2 characters; at least 10"},
+    {"abababababababababab", 20, 2,
+     "has only 9 samples of data.sequence 2 characters; at least 10"},
     {"a", 1, 4096, "only one character"},
-    {"A:\nabcdefghijk\n\nB:\nabcdefghijk\n\nC:\nabc", 38, 2, "no speaker has more than 6 samples of data.sequence 2"},
+    {"A:\nabcdefghijk\n\nB:\nabcdefghijk\n\nC:\nabc", 38, 2,
+     "no speaker has more than 6 samples of data.sequence 2"},
     {"abababababababababab", 20, 0, "data.sequence is 0"},
 };
 
 START_TEST(text_that_gives_no_samples_is_refused) {
-    ck_assert_int_ne(parse_text(bad_texts[_i].text, bad_texts[_i].size, (sl_data_config){.sequence = bad_texts[_i].sequence}), 0);
+    ck_assert_int_ne(parse_text(bad_texts[_i].text, bad_texts[_i].size,
+                                (sl_data_config){.sequence = bad_texts[_i].sequence}),
+                     0);
     assert_said(bad_texts[_i].said);
 }
 END_TEST
@@ -522,7 +537,8 @@ int main(void) {
     tcase_add_test(tcase, text_codes_are_places_in_its_alphabet);
     tcase_add_test(tcase, text_samples_wanted_are_taken_evenly);
     tcase_add_test(tcase, text_of_speakers_is_strung_together_by_speaker);
-    tcase_add_loop_test(tcase, text_that_gives_no_samples_is_refused, 0, sizeof bad_texts / sizeof bad_texts[0]);
+    tcase_add_loop_test(tcase, text_that_gives_no_samples_is_refused, 0,
+                        sizeof bad_texts / sizeof bad_texts[0]);
     tcase_add_test(tcase, text_is_not_standardised);
     tcase_add_test(tcase, a_folder_or_fifo_is_no_data_file);
     tcase_add_test(tcase, digits_are_a_function_of_seed_and_index);

@@ -1,4 +1,5 @@
-/* test_experiment.c - the experiment file: what is accepted, what it becomes, and what each mistake is told. */
+/* test_experiment.c - the experiment file: what is accepted, what it becomes, and what each mistake
+ * is told. */
 #include <glob.h>
 #include <limits.h>
 #include <math.h>
@@ -65,14 +66,18 @@ static sl_experiment *with_override(const char *json, const char *override) {
 static void refuse(const char *json, const char *override, const char *text, const char *another) {
     sl_experiment *e = NULL;
     sl_error error = {0};
-    int result = sl_experiment_parse(&e, json, "test.json", folder, &override, override != NULL, &error);
+    int result =
+        sl_experiment_parse(&e, json, "test.json", folder, &override, override != NULL, &error);
     ck_assert_msg(result < 0, "accepted: %s %s", json, override ? override : "");
     ck_assert_ptr_null(e);
     ck_assert_int_eq(error.code, result);
     ck_assert_msg(strstr(error.text, "test.json") == error.text, "no source named: %s", error.text);
     ck_assert_msg(strstr(error.text, text) != NULL, "\"%s\" not in: %s", text, error.text);
-    ck_assert_msg(another == NULL || strstr(error.text, another) != NULL, "\"%s\" not in: %s", another ? another : "", error.text);
-    ck_assert_int_eq(sl_experiment_parse(&e, json, "test.json", folder, &override, override != NULL, NULL), result);
+    ck_assert_msg(another == NULL || strstr(error.text, another) != NULL, "\"%s\" not in: %s",
+                  another ? another : "", error.text);
+    ck_assert_int_eq(
+        sl_experiment_parse(&e, json, "test.json", folder, &override, override != NULL, NULL),
+        result);
 }
 
 static char *json_of(const char *json) {
@@ -114,13 +119,17 @@ END_TEST
 static json_t *another_value(const key *k) {
     switch (k->type) {
     case KEY_NAME:
-        return json_string(strcmp(k->path, "algorithm.name") == 0 ? "choco-sgd" : strcmp(k->path, "device") == 0 ? "auto" : "another");
+        return json_string(strcmp(k->path, "algorithm.name") == 0 ? "choco-sgd"
+                           : strcmp(k->path, "device") == 0       ? "auto"
+                                                                  : "another");
     case KEY_PATH:
         return json_string(in_folder("some-file"));
     case KEY_CHOICE:
-        return json_string(k->choices[strcmp(k->path, "model.name") == 0                                                     ? 2
-                                      : strcmp(k->path, "algorithm.variant") == 0 || strcmp(k->path, "algorithm.compressor.name") == 0 ? 3
-                                                                                                                           : 1]);
+        return json_string(k->choices[strcmp(k->path, "model.name") == 0 ? 2
+                                      : strcmp(k->path, "algorithm.variant") == 0 ||
+                                              strcmp(k->path, "algorithm.compressor.name") == 0
+                                          ? 3
+                                          : 1]);
     case KEY_BOOL:
     case KEY_SWITCH:
         return json_true();
@@ -130,7 +139,9 @@ static json_t *another_value(const key *k) {
     case KEY_U64:
         return json_integer(strcmp(k->path, "transport.chunk_bytes") == 0 ? 8192 : 9);
     case KEY_REAL:
-        return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25 : strcmp(k->path, "epochs") == 0 ? 0.0 : 0.3);
+        return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25
+                         : strcmp(k->path, "epochs") == 0        ? 0.0
+                                                                 : 0.3);
     case KEY_REALS:
         return json_pack("[fff]", 0.1, 1.0 / 3, 0.75);
     case KEY_FACTORS: /* one for each node of everything_different */
@@ -184,7 +195,8 @@ START_TEST(epochs_come_back_and_rounds_stay_out) {
 END_TEST
 
 START_TEST(numbers_print_as_they_were_written) {
-    char *text = json_of(WITH("\"optimizer\": {\"learning_rate\": 0.1, \"momentum\": 0.7, \"weight_decay\": 1e-4}"));
+    char *text = json_of(
+        WITH("\"optimizer\": {\"learning_rate\": 0.1, \"momentum\": 0.7, \"weight_decay\": 1e-4}"));
     ck_assert_ptr_nonnull(strstr(text, "\"learning_rate\": 0.1,"));
     ck_assert_ptr_nonnull(strstr(text, "\"weight_decay\": 0.0001,"));
     free(text);
@@ -192,7 +204,8 @@ START_TEST(numbers_print_as_they_were_written) {
 END_TEST
 
 START_TEST(a_number_that_needs_17_digits_comes_back_bit_for_bit) {
-    sl_experiment *e = parse(WITH("\"optimizer\": {\"learning_rate\": 0.33333333333333331483, \"momentum\": 0.30000000000000004}"));
+    sl_experiment *e = parse(WITH("\"optimizer\": {\"learning_rate\": 0.33333333333333331483, "
+                                  "\"momentum\": 0.30000000000000004}"));
     char *text = sl_experiment_json(e);
     sl_experiment *again = parse(text);
     ck_assert(again->optimizer.learning_rate == 1.0 / 3 && again->optimizer.momentum == 0.1 + 0.2);
@@ -202,19 +215,23 @@ START_TEST(a_number_that_needs_17_digits_comes_back_bit_for_bit) {
 END_TEST
 
 START_TEST(text_in_place_of_a_group_is_its_name) {
-    char *brief = json_of(WITH("\"algorithm\": \"d-psgd\", \"model\": \"softmax\", \"data\": {\"name\": \"digits\", \"partition\": \"shards\"},"
+    char *brief = json_of(WITH("\"algorithm\": \"d-psgd\", \"model\": \"softmax\", \"data\": "
+                               "{\"name\": \"digits\", \"partition\": \"shards\"},"
                                "\"optimizer\": {\"schedule\": \"cosine\"}"));
-    char *full = json_of(WITH("\"algorithm\": {\"name\": \"d-psgd\"}, \"model\": {\"name\": \"softmax\"},"
-                              "\"data\": {\"name\": \"digits\", \"partition\": {\"name\": \"shards\"}},"
-                              "\"optimizer\": {\"schedule\": {\"name\": \"cosine\"}}"));
+    char *full =
+        json_of(WITH("\"algorithm\": {\"name\": \"d-psgd\"}, \"model\": {\"name\": \"softmax\"},"
+                     "\"data\": {\"name\": \"digits\", \"partition\": {\"name\": \"shards\"}},"
+                     "\"optimizer\": {\"schedule\": {\"name\": \"cosine\"}}"));
     ck_assert_str_eq(brief, full);
     free(brief), free(full);
 }
 END_TEST
 
 START_TEST(comments_are_allowed_anywhere) {
-    char *with = json_of("{\"comment\": \"why\", \"rounds\": 10, \"topology\": {\"comment\": [1], \"nodes\": 4, \"family\": \"ring\"},"
-                         "\"data\": {\"comment\": {\"deep\": null}, \"partition\": {\"comment\": 3}}}");
+    char *with =
+        json_of("{\"comment\": \"why\", \"rounds\": 10, \"topology\": {\"comment\": [1], "
+                "\"nodes\": 4, \"family\": \"ring\"},"
+                "\"data\": {\"comment\": {\"deep\": null}, \"partition\": {\"comment\": 3}}}");
     char *without = json_of(SMALLEST);
     ck_assert_str_eq(with, without);
     free(with), free(without);
@@ -226,10 +243,12 @@ START_TEST(a_topology_may_be_a_file_beside_the_experiment) {
     write_file("experiment.json", "{\"rounds\": 1, \"topology\": \"ring.json\"}");
     sl_experiment *e = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_load(&e, in_folder("experiment.json"), NULL, 0, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_experiment_load(&e, in_folder("experiment.json"), NULL, 0, &error) == 0, "%s",
+                  error.text);
     ck_assert_uint_eq(sl_topology_nodes(e->topology), 6);
     char *text = sl_experiment_json(e);
-    ck_assert_ptr_nonnull(strstr(text, "\"family\": \"ring\"")); /* inline, so that it stands alone */
+    ck_assert_ptr_nonnull(
+        strstr(text, "\"family\": \"ring\"")); /* inline, so that it stands alone */
     free(text);
     sl_experiment_close(&e);
 }
@@ -242,11 +261,14 @@ START_TEST(every_example_is_accepted) {
     int count = 0;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *path = found.gl_pathv[i], *const here = "data.path=.";
-        if (strstr(path, "-problem") != NULL || strstr(path, "compare") != NULL) /* the latter holds several: tests/parity/test_compare.py */
+        if (strstr(path, "-problem") != NULL ||
+            strstr(path, "compare") !=
+                NULL) /* the latter holds several: tests/parity/test_compare.py */
             continue;
         sl_experiment *e = NULL;
         sl_error error = {0};
-        bool has_data_elsewhere = strstr(path, "mnist") || strstr(path, "cifar10") || strstr(path, "shakespeare");
+        bool has_data_elsewhere =
+            strstr(path, "mnist") || strstr(path, "cifar10") || strstr(path, "shakespeare");
         int result = sl_experiment_load(&e, path, &here, has_data_elsewhere, &error);
         ck_assert_msg(result == 0, "%s", error.text);
         sl_experiment_close(&e);
@@ -264,8 +286,10 @@ START_TEST(help_and_docs_name_every_key) {
     for (size_t i = 0; i < sl_key_count; i++) {
         char row[128];
         snprintf(row, sizeof row, "| `%s` |", sl_keys[i].path);
-        ck_assert_msg(strstr(help, sl_keys[i].path) != NULL, "%s is not in the help", sl_keys[i].path);
-        ck_assert_msg(strstr(docs, row) != NULL, "%s is not in docs/experiment.md", sl_keys[i].path);
+        ck_assert_msg(strstr(help, sl_keys[i].path) != NULL, "%s is not in the help",
+                      sl_keys[i].path);
+        ck_assert_msg(strstr(docs, row) != NULL, "%s is not in docs/experiment.md",
+                      sl_keys[i].path);
     }
     free(help), free(docs);
 }
@@ -276,25 +300,32 @@ END_TEST
 START_TEST(an_unknown_key_gets_the_nearest_known_one) {
     refuse(WITH("\"variants\": []"), NULL, "variants", "starling compare");
     refuse(WITH("\"sede\": 3"), NULL, "unknown key \"sede\"", "did you mean \"seed\"");
-    refuse(WITH("\"optimizer\": {\"learning_rte\": 1}"), NULL, "\"optimizer.learning_rte\"", "did you mean \"optimizer.learning_rate\"");
-    refuse(WITH("\"data\": {\"partition\": {\"aplha\": 1}}"), NULL, "\"data.partition.aplha\"", "did you mean \"data.partition.alpha\"");
+    refuse(WITH("\"optimizer\": {\"learning_rte\": 1}"), NULL, "\"optimizer.learning_rte\"",
+           "did you mean \"optimizer.learning_rate\"");
+    refuse(WITH("\"data\": {\"partition\": {\"aplha\": 1}}"), NULL, "\"data.partition.aplha\"",
+           "did you mean \"data.partition.alpha\"");
     refuse("{\"rounds\": 1, \"topolgy\": {}}", NULL, "\"topolgy\"", "did you mean \"topology\"");
-    refuse(SMALLEST, "optimizer.momentun=0.5", "--set: unknown key \"optimizer.momentun\"", "did you mean \"optimizer.momentum\"");
+    refuse(SMALLEST, "optimizer.momentun=0.5", "--set: unknown key \"optimizer.momentun\"",
+           "did you mean \"optimizer.momentum\"");
     refuse(WITH("\"qqqqqqqqqqqqqqqqqqqqqq\": 3"), NULL, "unknown key", "docs/experiment.md");
 }
 END_TEST
 
 START_TEST(a_misspelt_group_gets_the_group) {
-    refuse(WITH("\"optimiser\": {\"momentum\": 0.5}"), NULL, "\"optimiser\"", "did you mean \"optimizer\"");
+    refuse(WITH("\"optimiser\": {\"momentum\": 0.5}"), NULL, "\"optimiser\"",
+           "did you mean \"optimizer\"");
     refuse(WITH("\"algoritm\": \"d-psgd\""), NULL, "\"algoritm\"", "did you mean \"algorithm\"");
-    refuse(WITH("\"data\": {\"partitions\": \"iid\"}"), NULL, "\"data.partitions\"", "did you mean \"data.partition\"");
+    refuse(WITH("\"data\": {\"partitions\": \"iid\"}"), NULL, "\"data.partitions\"",
+           "did you mean \"data.partition\"");
 }
 END_TEST
 
 START_TEST(a_key_outside_of_its_group_gets_its_full_name) {
     refuse(WITH("\"momentum\": 0.5"), NULL, "\"momentum\"", "did you mean \"optimizer.momentum\"");
-    refuse(WITH("\"optimizer\": {\"batch\": 3}"), NULL, "\"optimizer.batch\"", "did you mean \"data.batch\"");
-    refuse(SMALLEST, "learning_rate=0.5", "\"learning_rate\"", "did you mean \"optimizer.learning_rate\"");
+    refuse(WITH("\"optimizer\": {\"batch\": 3}"), NULL, "\"optimizer.batch\"",
+           "did you mean \"data.batch\"");
+    refuse(SMALLEST, "learning_rate=0.5", "\"learning_rate\"",
+           "did you mean \"optimizer.learning_rate\"");
 }
 END_TEST
 
@@ -308,11 +339,14 @@ START_TEST(a_wrong_type_is_refused_with_what_is_allowed) {
     refuse(WITH("\"seed\": \"3\""), NULL, "seed: \"3\" is not allowed", "an integer from 0");
     refuse(WITH("\"seed\": 1.5"), NULL, "seed: 1.5", "an integer");
     refuse(WITH("\"name\": 3"), NULL, "name: 3", "text");
-    refuse(WITH("\"optimizer\": {\"nesterov\": 1}"), NULL, "optimizer.nesterov: 1 ", "true or false");
+    refuse(WITH("\"optimizer\": {\"nesterov\": 1}"), NULL, "optimizer.nesterov: 1 ",
+           "true or false");
     refuse(WITH("\"optimizer\": 5"), NULL, "optimizer: must be an object", NULL);
     refuse(WITH("\"optimizer\": null"), NULL, "optimizer: must be an object", NULL);
-    refuse(WITH("\"optimizer\": {\"learning_rate\": null}"), NULL, "optimizer.learning_rate: null", "a number");
-    refuse(WITH("\"optimizer\": {\"learning_rate\": true}"), NULL, "optimizer.learning_rate: true", "a number");
+    refuse(WITH("\"optimizer\": {\"learning_rate\": null}"), NULL, "optimizer.learning_rate: null",
+           "a number");
+    refuse(WITH("\"optimizer\": {\"learning_rate\": true}"), NULL, "optimizer.learning_rate: true",
+           "a number");
     refuse(WITH("\"model\": {\"hidden\": 5}"), NULL, "model.hidden: 5", "a list of integers");
     refuse(WITH("\"model\": {\"hidden\": [5, \"6\"]}"), NULL, "model.hidden: [5,\"6\"]", NULL);
     refuse(WITH("\"data\": {\"path\": []}"), NULL, "data.path: []", "a path");
@@ -323,18 +357,25 @@ START_TEST(a_wrong_type_is_refused_with_what_is_allowed) {
 END_TEST
 
 START_TEST(a_number_out_of_range_is_refused_with_the_range) {
-    refuse(WITH("\"optimizer\": {\"learning_rate\": -0.1}"), NULL, "optimizer.learning_rate: -0.1", "from 0 to 1000000");
-    refuse(WITH("\"optimizer\": {\"momentum\": 1}"), NULL, "optimizer.momentum: 1 ", "from 0 to 0.99999999");
+    refuse(WITH("\"optimizer\": {\"learning_rate\": -0.1}"), NULL, "optimizer.learning_rate: -0.1",
+           "from 0 to 1000000");
+    refuse(WITH("\"optimizer\": {\"momentum\": 1}"), NULL, "optimizer.momentum: 1 ",
+           "from 0 to 0.99999999");
     refuse(WITH("\"data\": {\"batch\": 0}"), NULL, "data.batch: 0", "from 1 to 1000000");
     refuse(WITH("\"data\": {\"batch\": 4294967328}"), NULL, "data.batch: 4294967328", NULL);
     refuse(WITH("\"seed\": -1"), NULL, "seed: -1", NULL);
     refuse("{\"rounds\": -5, " TOPOLOGY "}", NULL, "rounds: -5", NULL);
     refuse(WITH("\"model\": {\"hidden\": [0]}"), NULL, "model.hidden: [0]", NULL);
-    refuse(WITH("\"model\": {\"hidden\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"), NULL, "model.hidden", NULL);
-    refuse(WITH("\"record\": {\"parameters_at\": [5, 5]}"), NULL, "record.parameters_at: [5,5]", "rising");
-    refuse(WITH("\"optimizer\": {\"schedule\": {\"milestones\": [0.5, 0.2]}}"), NULL, "optimizer.schedule.milestones", "rising");
-    refuse(WITH("\"transport\": {\"chunk_bytes\": 5000}"), NULL, "transport.chunk_bytes: 5000", "4096");
-    refuse(WITH("\"network\": {\"speeds\": [1, 2]}"), NULL, "network.speeds: has 2 speeds", "4 nodes");
+    refuse(WITH("\"model\": {\"hidden\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"), NULL,
+           "model.hidden", NULL);
+    refuse(WITH("\"record\": {\"parameters_at\": [5, 5]}"), NULL, "record.parameters_at: [5,5]",
+           "rising");
+    refuse(WITH("\"optimizer\": {\"schedule\": {\"milestones\": [0.5, 0.2]}}"), NULL,
+           "optimizer.schedule.milestones", "rising");
+    refuse(WITH("\"transport\": {\"chunk_bytes\": 5000}"), NULL, "transport.chunk_bytes: 5000",
+           "4096");
+    refuse(WITH("\"network\": {\"speeds\": [1, 2]}"), NULL, "network.speeds: has 2 speeds",
+           "4 nodes");
     refuse(WITH("\"network\": {\"speeds\": [1, 2, 0, 1]}"), NULL, "network.speeds", "1e-06");
     refuse(WITH("\"transport\": {\"timeout_s\": 0}"), NULL, "transport.timeout_s: 0", "from 0.5");
 }
@@ -344,18 +385,22 @@ START_TEST(numbers_that_are_none_are_refused) {
     refuse(WITH("\"optimizer\": {\"learning_rate\": 1e999}"), NULL, "test.json:1:", NULL);
     refuse(WITH("\"optimizer\": {\"learning_rate\": NaN}"), NULL, "test.json:1:", NULL);
     refuse(WITH("\"seed\": 99999999999999999999999"), NULL, "test.json:1:", NULL);
-    refuse(SMALLEST, "optimizer.learning_rate=1e999", "optimizer.learning_rate: \"1e999\"", "a number");
+    refuse(SMALLEST, "optimizer.learning_rate=1e999", "optimizer.learning_rate: \"1e999\"",
+           "a number");
     refuse(SMALLEST, "optimizer.learning_rate=NaN", "optimizer.learning_rate: \"NaN\"", "a number");
-    refuse(SMALLEST, "optimizer.learning_rate=-inf", "optimizer.learning_rate: \"-inf\"", "a number");
+    refuse(SMALLEST, "optimizer.learning_rate=-inf", "optimizer.learning_rate: \"-inf\"",
+           "a number");
 }
 END_TEST
 
 START_TEST(a_choice_that_is_none_gets_the_nearest) {
     refuse(WITH("\"model\": \"mlpp\""), NULL, "model.name: \"mlpp\"", "did you mean \"mlp\"");
     refuse(WITH("\"data\": \"minst\""), NULL, "data.name: \"minst\"", "did you mean \"mnist\"");
-    refuse(WITH("\"algorithm\": {\"variant\": \"combine-while-adopt\"}"), NULL, "algorithm.variant", "did you mean \"combine-while-adapt\"");
+    refuse(WITH("\"algorithm\": {\"variant\": \"combine-while-adopt\"}"), NULL, "algorithm.variant",
+           "did you mean \"combine-while-adapt\"");
     refuse(WITH("\"algorithm\": \"dpsgd\""), NULL, "algorithm.name: \"dpsgd\"", "\"d-psgd\"");
-    refuse(WITH("\"algorithm\": {\"compressor\": \"topk\"}"), NULL, "algorithm.compressor.name: \"topk\"", "did you mean \"top-k\"?");
+    refuse(WITH("\"algorithm\": {\"compressor\": \"topk\"}"), NULL,
+           "algorithm.compressor.name: \"topk\"", "did you mean \"top-k\"?");
 }
 END_TEST
 
@@ -379,18 +424,25 @@ START_TEST(what_must_fit_together_is_checked) {
     refuse("{\"rounds\": 0, " TOPOLOGY "}", NULL, "rounds, epochs", "above 0");
     refuse(WITH("\"data\": \"mnist\""), NULL, "data.path: missing", NULL);
     refuse(WITH("\"model\": \"quadratic\""), NULL, "model.path: missing", NULL);
-    refuse(WITH("\"model\": {\"name\": \"mlp\", \"hidden\": []}"), NULL, "model.hidden: is empty", NULL);
-    refuse(WITH("\"optimizer\": {\"nesterov\": true}"), NULL, "optimizer.nesterov", "optimizer.momentum above 0");
-    refuse(WITH("\"optimizer\": {\"schedule\": \"step\"}"), NULL, "optimizer.schedule.milestones: is empty", NULL);
-    refuse("{\"rounds\": 3, \"topology\": {\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0],[0,2]], \"weights\": \"push-sum\"}}", NULL,
-           "test.json", "stochastic");
+    refuse(WITH("\"model\": {\"name\": \"mlp\", \"hidden\": []}"), NULL, "model.hidden: is empty",
+           NULL);
+    refuse(WITH("\"optimizer\": {\"nesterov\": true}"), NULL, "optimizer.nesterov",
+           "optimizer.momentum above 0");
+    refuse(WITH("\"optimizer\": {\"schedule\": \"step\"}"), NULL,
+           "optimizer.schedule.milestones: is empty", NULL);
+    refuse("{\"rounds\": 3, \"topology\": {\"nodes\": 3, \"directed\": true, \"edges\": "
+           "[[0,1],[1,2],[2,0],[0,2]], \"weights\": \"push-sum\"}}",
+           NULL, "test.json", "stochastic");
 }
 END_TEST
 
 START_TEST(a_missing_file_is_named) {
-    refuse(WITH("\"data\": {\"name\": \"mnist\", \"path\": \"nowhere\"}"), NULL, "data.path: ", "/nowhere: No such file");
-    refuse(WITH("\"model\": {\"name\": \"quadratic\", \"path\": \"none.json\"}"), NULL, "model.path: ", "/none.json: No such file");
-    refuse("{\"rounds\": 3, \"topology\": \"none.json\"}", NULL, "topology: ", "/none.json: No such file");
+    refuse(WITH("\"data\": {\"name\": \"mnist\", \"path\": \"nowhere\"}"), NULL,
+           "data.path: ", "/nowhere: No such file");
+    refuse(WITH("\"model\": {\"name\": \"quadratic\", \"path\": \"none.json\"}"), NULL,
+           "model.path: ", "/none.json: No such file");
+    refuse("{\"rounds\": 3, \"topology\": \"none.json\"}", NULL,
+           "topology: ", "/none.json: No such file");
     sl_experiment *e = NULL;
     sl_error error = {0};
     ck_assert_int_eq(sl_experiment_load(&e, in_folder("gone.json"), NULL, 0, &error), SL_EFILE);
@@ -416,7 +468,8 @@ START_TEST(a_folder_that_json_cannot_name_is_refused) {
     ck_assert_int_eq(mkdir(odd, 0700), 0);
     sl_experiment *e = NULL;
     sl_error error = {0};
-    int result = sl_experiment_parse(&e, WITH("\"data\": {\"name\": \"mnist\", \"path\": \".\"}"), "test.json", odd, NULL, 0, &error);
+    int result = sl_experiment_parse(&e, WITH("\"data\": {\"name\": \"mnist\", \"path\": \".\"}"),
+                                     "test.json", odd, NULL, 0, &error);
     ck_assert_int_eq(result, SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "not valid UTF-8"));
 }
@@ -440,8 +493,14 @@ END_TEST
 /* ---- overrides ---- */
 
 START_TEST(an_override_is_read_as_json_or_else_as_text) {
-    const char *const overrides[] = {"optimizer.learning_rate=0.25", "name=plain text", "data.partition.name=shards", "model.hidden=[8,9]",
-                                     "optimizer.nesterov=true", "optimizer.momentum=0.5", "seed=11", "algorithm.variant=\"combine-while-adapt\""};
+    const char *const overrides[] = {"optimizer.learning_rate=0.25",
+                                     "name=plain text",
+                                     "data.partition.name=shards",
+                                     "model.hidden=[8,9]",
+                                     "optimizer.nesterov=true",
+                                     "optimizer.momentum=0.5",
+                                     "seed=11",
+                                     "algorithm.variant=\"combine-while-adapt\""};
     sl_experiment *e = parse_set(SMALLEST, overrides, sizeof overrides / sizeof *overrides);
     ck_assert_double_eq(e->optimizer.learning_rate, 0.25);
     ck_assert_str_eq(e->name, "plain text");
@@ -457,7 +516,8 @@ END_TEST
 
 START_TEST(an_override_goes_over_the_file_and_the_last_one_wins) {
     const char *const overrides[] = {"optimizer.momentum=0.3", "optimizer.momentum=0.4"};
-    sl_experiment *e = parse_set(WITH("\"optimizer\": {\"momentum\": 0.9, \"weight_decay\": 0.5}"), overrides, 2);
+    sl_experiment *e =
+        parse_set(WITH("\"optimizer\": {\"momentum\": 0.9, \"weight_decay\": 0.5}"), overrides, 2);
     ck_assert_double_eq(e->optimizer.momentum, 0.4);
     ck_assert_double_eq(e->optimizer.weight_decay, 0.5);
     sl_experiment_close(&e);
@@ -483,7 +543,8 @@ START_TEST(an_override_may_change_the_inline_topology) {
     ck_assert_uint_eq(sl_topology_nodes(e->topology), 3);
     sl_experiment_close(&e);
     refuse(SMALLEST, "topology.ndes=16", "ndes", "\"nodes\"");
-    refuse("{\"rounds\": 1, \"topology\": \"ring.json\"}", "topology.nodes=16", "--set topology.nodes", "not an object");
+    refuse("{\"rounds\": 1, \"topology\": \"ring.json\"}", "topology.nodes=16",
+           "--set topology.nodes", "not an object");
 }
 END_TEST
 
@@ -529,7 +590,8 @@ END_TEST
 
 /* ---- hashes ---- */
 
-/* One key changed: only its section's hash may differ, and it must, except for paths and what agents need not share. */
+/* One key changed: only its section's hash may differ, and it must, except for paths and what
+ * agents need not share. */
 START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
     write_file("some-file", "");
     sl_experiment *plain = parse(SMALLEST);
@@ -544,14 +606,17 @@ START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
         }
         ck_assert_int_eq(sl_key_read(k, e, value, &error), 0);
         json_decref(value);
-        bool shared = k->type != KEY_PATH && strncmp(k->path, "record.", 7) != 0 && strncmp(k->path, "transport.", 10) != 0 &&
-                      strcmp(k->path, "name") != 0 && strncmp(k->path, "device", 6) != 0; /* device_memory_gb too */
+        bool shared = k->type != KEY_PATH && strncmp(k->path, "record.", 7) != 0 &&
+                      strncmp(k->path, "transport.", 10) != 0 && strcmp(k->path, "name") != 0 &&
+                      strncmp(k->path, "device", 6) != 0; /* device_memory_gb too */
         const char *dot = strchr(k->path, '.');
         for (int s = 0; s < SL_SECTION_COUNT; s++) {
             const char *name = sl_section_name(s);
-            bool mine = dot == NULL ? s == SL_SECTION_run : strncmp(k->path, name, (size_t)(dot - k->path)) == 0;
+            bool mine = dot == NULL ? s == SL_SECTION_run
+                                    : strncmp(k->path, name, (size_t)(dot - k->path)) == 0;
             bool same = sl_experiment_section_hash(e, s) == sl_experiment_section_hash(plain, s);
-            ck_assert_msg(same == !(shared && mine), "%s, section %s: %s", k->path, name, same ? "same" : "changed");
+            ck_assert_msg(same == !(shared && mine), "%s, section %s: %s", k->path, name,
+                          same ? "same" : "changed");
         }
         sl_experiment_close(&e);
     }
@@ -562,7 +627,8 @@ END_TEST
 START_TEST(the_spelling_of_a_number_does_not_change_the_hash) {
     sl_experiment *a = parse(WITH("\"optimizer\": {\"learning_rate\": 1, \"momentum\": 0.50}"));
     sl_experiment *b = parse(WITH("\"optimizer\": {\"learning_rate\": 10e-1, \"momentum\": 0.5}"));
-    ck_assert_uint_eq(sl_experiment_section_hash(a, SL_SECTION_optimizer), sl_experiment_section_hash(b, SL_SECTION_optimizer));
+    ck_assert_uint_eq(sl_experiment_section_hash(a, SL_SECTION_optimizer),
+                      sl_experiment_section_hash(b, SL_SECTION_optimizer));
     sl_experiment_close(&a), sl_experiment_close(&b);
 }
 END_TEST
@@ -571,19 +637,39 @@ int main(void) {
     Suite *suite = suite_create("experiment");
     TCase *files = tcase_create("files");
     tcase_add_checked_fixture(files, make_folder, remove_folder);
-    const TTest *with_folder[] = {
-        the_smallest_experiment_gets_every_default, every_key_is_taken_and_printed_back, epochs_come_back_and_rounds_stay_out,
-        numbers_print_as_they_were_written, a_number_that_needs_17_digits_comes_back_bit_for_bit, text_in_place_of_a_group_is_its_name,
-        comments_are_allowed_anywhere, a_topology_may_be_a_file_beside_the_experiment, every_example_is_accepted, help_and_docs_name_every_key,
-        an_unknown_key_gets_the_nearest_known_one, a_misspelt_group_gets_the_group, a_key_outside_of_its_group_gets_its_full_name,
-        a_dotted_key_in_the_file_is_not_passed_over, a_wrong_type_is_refused_with_what_is_allowed,
-        a_number_out_of_range_is_refused_with_the_range, numbers_that_are_none_are_refused, a_choice_that_is_none_gets_the_nearest,
-        broken_text_is_refused_with_line_and_column, what_must_fit_together_is_checked, a_missing_file_is_named,
-        a_pipe_is_refused_and_not_waited_for, text_that_is_too_long_is_refused, a_folder_that_json_cannot_name_is_refused, an_override_is_read_as_json_or_else_as_text,
-        an_override_goes_over_the_file_and_the_last_one_wins, an_override_reaches_into_a_group_given_as_text,
-        an_override_may_change_the_inline_topology, a_path_in_an_override_starts_where_the_command_runs,
-        a_path_in_the_file_starts_at_the_file, a_malformed_override_is_refused, a_hash_changes_exactly_with_the_keys_of_its_section,
-        the_spelling_of_a_number_does_not_change_the_hash};
+    const TTest *with_folder[] = {the_smallest_experiment_gets_every_default,
+                                  every_key_is_taken_and_printed_back,
+                                  epochs_come_back_and_rounds_stay_out,
+                                  numbers_print_as_they_were_written,
+                                  a_number_that_needs_17_digits_comes_back_bit_for_bit,
+                                  text_in_place_of_a_group_is_its_name,
+                                  comments_are_allowed_anywhere,
+                                  a_topology_may_be_a_file_beside_the_experiment,
+                                  every_example_is_accepted,
+                                  help_and_docs_name_every_key,
+                                  an_unknown_key_gets_the_nearest_known_one,
+                                  a_misspelt_group_gets_the_group,
+                                  a_key_outside_of_its_group_gets_its_full_name,
+                                  a_dotted_key_in_the_file_is_not_passed_over,
+                                  a_wrong_type_is_refused_with_what_is_allowed,
+                                  a_number_out_of_range_is_refused_with_the_range,
+                                  numbers_that_are_none_are_refused,
+                                  a_choice_that_is_none_gets_the_nearest,
+                                  broken_text_is_refused_with_line_and_column,
+                                  what_must_fit_together_is_checked,
+                                  a_missing_file_is_named,
+                                  a_pipe_is_refused_and_not_waited_for,
+                                  text_that_is_too_long_is_refused,
+                                  a_folder_that_json_cannot_name_is_refused,
+                                  an_override_is_read_as_json_or_else_as_text,
+                                  an_override_goes_over_the_file_and_the_last_one_wins,
+                                  an_override_reaches_into_a_group_given_as_text,
+                                  an_override_may_change_the_inline_topology,
+                                  a_path_in_an_override_starts_where_the_command_runs,
+                                  a_path_in_the_file_starts_at_the_file,
+                                  a_malformed_override_is_refused,
+                                  a_hash_changes_exactly_with_the_keys_of_its_section,
+                                  the_spelling_of_a_number_does_not_change_the_hash};
     for (size_t i = 0; i < sizeof with_folder / sizeof *with_folder; i++)
         tcase_add_test(files, with_folder[i]);
     suite_add_tcase(suite, files);

@@ -1,5 +1,6 @@
-/* test_families.c - what is promised of graph families: exactness, degrees, connection, the same graph everywhere, and what mistakes are told.
- * tests/parity/test_families.py compares their edges with a second implementation. */
+/* test_families.c - what is promised of graph families: exactness, degrees, connection, the same
+ * graph everywhere, and what mistakes are told. tests/parity/test_families.py compares their edges
+ * with a second implementation. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,7 +55,8 @@ static double disagreement(const sl_topology *t, uint32_t rounds) {
 
 static void expect_exact(sl_topology *t, const char *what) {
     double off = disagreement(t, sl_topology_period(t));
-    ck_assert_msg(off < 1e-14, "%s of %u nodes: off by %g after %u rounds", what, sl_topology_nodes(t), off, sl_topology_period(t));
+    ck_assert_msg(off < 1e-14, "%s of %u nodes: off by %g after %u rounds", what,
+                  sl_topology_nodes(t), off, sl_topology_period(t));
 }
 
 static uint32_t largest_degree(const sl_topology *t) {
@@ -73,7 +75,8 @@ START_TEST(base_k_is_exact_for_any_number_of_nodes) {
             sl_topology *t = make("{\"nodes\": %u, \"family\": \"base-k\", \"peers\": %u}", n, k);
             expect_exact(t, "base-k");
             ck_assert_uint_le(largest_degree(t), k);
-            ck_assert_double_le(sl_topology_period(t), 2 * log(n) / log(k + 1) + 2); /* Takezawa et al. 2023, theorem 1 */
+            ck_assert_double_le(sl_topology_period(t),
+                                2 * log(n) / log(k + 1) + 2); /* Takezawa et al. 2023, theorem 1 */
             sl_stochasticity s = sl_topology_stochasticity(t);
             ck_assert(s.symmetric && s.row && s.column);
             sl_topology_close(&t);
@@ -113,7 +116,8 @@ END_TEST
 START_TEST(de_bruijn_graphs_are_exact_after_as_many_rounds_as_digits) {
     for (uint32_t arity = 2; arity <= 5; arity++)
         for (uint32_t n = arity, digits = 1; n <= 128; n *= arity, digits++) {
-            sl_topology *t = make("{\"nodes\": %u, \"family\": \"de-bruijn\", \"arity\": %u}", n, arity);
+            sl_topology *t =
+                make("{\"nodes\": %u, \"family\": \"de-bruijn\", \"arity\": %u}", n, arity);
             ck_assert_double_lt(disagreement(t, digits), 1e-14);
             ck_assert(digits == 1 || disagreement(t, digits - 1) > 1e-3);
             sl_topology_close(&t);
@@ -138,16 +142,28 @@ typedef struct promise {
 } promise;
 
 static const promise promises[] = {
-    {"{\"nodes\": %u, \"family\": \"random-regular\", \"degree\": %u, \"seed\": %u}", true, false, 3, 8, true},
-    {"{\"nodes\": %u, \"family\": \"random-regular\", \"degree\": %u, \"seed\": %u, \"weights\": \"lazy-metropolis\"}", true, false, 2, 4, true},
-    {"{\"nodes\": %u, \"family\": \"watts-strogatz\", \"degree\": %u, \"probability\": 0.3, \"seed\": %u}", true, true, 4, 9, false},
-    {"{\"nodes\": %u, \"family\": \"erdos-renyi\", \"probability\": 0.%u, \"seed\": %u}", true, false, 2, 9, false},
-    {"{\"nodes\": %u, \"family\": \"random-geometric\", \"radius\": 0.%u, \"seed\": %u}", true, false, 4, 9, false},
-    {"{\"nodes\": %u, \"family\": \"d-equistatic\", \"degree\": %u, \"seed\": %u}", false, false, 3, 8, true},
-    {"{\"nodes\": %u, \"family\": \"u-equistatic\", \"degree\": %u, \"seed\": %u}", true, true, 4, 9, true},
-    {"{\"nodes\": %u, \"family\": \"od-equidyn\", \"period\": 1%u, \"seed\": %u}", false, false, 0, 9, false},
-    {"{\"nodes\": %u, \"family\": \"ou-equidyn\", \"period\": 2%u, \"seed\": %u}", true, false, 0, 9, false},
-    {"{\"nodes\": %u, \"family\": \"matcha\", \"base\": \"ring\", \"budget\": 0.%u, \"seed\": %u}", true, false, 4, 9, false},
+    {"{\"nodes\": %u, \"family\": \"random-regular\", \"degree\": %u, \"seed\": %u}", true, false,
+     3, 8, true},
+    {"{\"nodes\": %u, \"family\": \"random-regular\", \"degree\": %u, \"seed\": %u, \"weights\": "
+     "\"lazy-metropolis\"}",
+     true, false, 2, 4, true},
+    {"{\"nodes\": %u, \"family\": \"watts-strogatz\", \"degree\": %u, \"probability\": 0.3, "
+     "\"seed\": %u}",
+     true, true, 4, 9, false},
+    {"{\"nodes\": %u, \"family\": \"erdos-renyi\", \"probability\": 0.%u, \"seed\": %u}", true,
+     false, 2, 9, false},
+    {"{\"nodes\": %u, \"family\": \"random-geometric\", \"radius\": 0.%u, \"seed\": %u}", true,
+     false, 4, 9, false},
+    {"{\"nodes\": %u, \"family\": \"d-equistatic\", \"degree\": %u, \"seed\": %u}", false, false, 3,
+     8, true},
+    {"{\"nodes\": %u, \"family\": \"u-equistatic\", \"degree\": %u, \"seed\": %u}", true, true, 4,
+     9, true},
+    {"{\"nodes\": %u, \"family\": \"od-equidyn\", \"period\": 1%u, \"seed\": %u}", false, false, 0,
+     9, false},
+    {"{\"nodes\": %u, \"family\": \"ou-equidyn\", \"period\": 2%u, \"seed\": %u}", true, false, 0,
+     9, false},
+    {"{\"nodes\": %u, \"family\": \"matcha\", \"base\": \"ring\", \"budget\": 0.%u, \"seed\": %u}",
+     true, false, 4, 9, false},
 };
 
 static void expect_promise(const promise *p, const sl_topology *t, uint32_t parameter) {
@@ -155,23 +171,28 @@ static void expect_promise(const promise *p, const sl_topology *t, uint32_t para
     ck_assert(s.row_residual < 1e-12 && s.column_residual < 1e-12);
     ck_assert(s.symmetric || !p->symmetric);
     for (uint32_t i = 0; p->keeps_degree && i < sl_topology_nodes(t); i++)
-        ck_assert(sl_topology_in(t, 1, i).count == parameter && sl_topology_out(t, 1, i).count == parameter);
+        ck_assert(sl_topology_in(t, 1, i).count == parameter &&
+                  sl_topology_out(t, 1, i).count == parameter);
     sl_topology_report report;
     ck_assert_int_eq(sl_topology_analyse(t, &report, &error), 0);
     ck_assert(report.connected);
-    ck_assert_msg(report.gap > 1e-6 || sl_topology_description(t)->family == SL_FAMILY_RANDOM_REGULAR, "gap %g", report.gap);
+    ck_assert_msg(report.gap > 1e-6 ||
+                      sl_topology_description(t)->family == SL_FAMILY_RANDOM_REGULAR,
+                  "gap %g", report.gap);
 }
 
 START_TEST(thousands_of_random_graphs_are_what_they_promise) {
     sl_rng rng = sl_rng_open(77, 0, 0, SL_PURPOSE_INIT);
     for (uint32_t k = 0; k < 2000; k++) {
         const promise *p = &promises[k % (sizeof promises / sizeof *promises)];
-        uint32_t nodes = 10 + sl_rng_below(&rng, 30), parameter = p->degree_from + sl_rng_below(&rng, p->degree_below - p->degree_from);
+        uint32_t nodes = 10 + sl_rng_below(&rng, 30),
+                 parameter = p->degree_from + sl_rng_below(&rng, p->degree_below - p->degree_from);
         parameter -= p->even_degree && parameter % 2;
         nodes += nodes % 2;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        sl_topology *t = make(p->format, nodes, parameter, k), *again = make(p->format, nodes, parameter, k);
+        sl_topology *t = make(p->format, nodes, parameter, k),
+                    *again = make(p->format, nodes, parameter, k);
 #pragma GCC diagnostic pop
         expect_promise(p, t, parameter);
         ck_assert_uint_eq(sl_topology_hash(t), sl_topology_hash(again));
@@ -187,20 +208,27 @@ START_TEST(a_seed_gives_the_graph_that_it_always_gave) {
         uint64_t hash;
     } graphs[] = {
         {"{\"nodes\": 64, \"family\": \"random-regular\", \"degree\": 4}", 0xe4df3d66bfaf615full},
-        {"{\"nodes\": 64, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 7}", 0xa11f173426b9215full},
-        {"{\"nodes\": 64, \"family\": \"erdos-renyi\", \"probability\": 0.1}", 0xe7b3caef2fbb7448ull},
-        {"{\"nodes\": 64, \"family\": \"erdos-renyi\", \"probability\": 0.1, \"seed\": 7}", 0x590c83b98ac672efull},
-        {"{\"nodes\": 64, \"family\": \"watts-strogatz\", \"degree\": 4, \"probability\": 0.25}", 0x296ba095d715add5ull},
-        {"{\"nodes\": 64, \"family\": \"random-geometric\", \"radius\": 0.3}", 0xe18f7209a0459c62ull},
+        {"{\"nodes\": 64, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 7}",
+         0xa11f173426b9215full},
+        {"{\"nodes\": 64, \"family\": \"erdos-renyi\", \"probability\": 0.1}",
+         0xe7b3caef2fbb7448ull},
+        {"{\"nodes\": 64, \"family\": \"erdos-renyi\", \"probability\": 0.1, \"seed\": 7}",
+         0x590c83b98ac672efull},
+        {"{\"nodes\": 64, \"family\": \"watts-strogatz\", \"degree\": 4, \"probability\": 0.25}",
+         0x296ba095d715add5ull},
+        {"{\"nodes\": 64, \"family\": \"random-geometric\", \"radius\": 0.3}",
+         0xe18f7209a0459c62ull},
         {"{\"nodes\": 64, \"family\": \"d-equistatic\", \"degree\": 5}", 0x06e485c8ce5b01e3ull},
         {"{\"nodes\": 64, \"family\": \"u-equistatic\", \"degree\": 6}", 0x6f5b2f492370a88cull},
         {"{\"nodes\": 64, \"family\": \"od-equidyn\", \"period\": 8}", 0xe1c8dd83d9669a8dull},
         {"{\"nodes\": 64, \"family\": \"ou-equidyn\", \"period\": 8}", 0x18e84eedc0107195ull},
-        {"{\"nodes\": 64, \"family\": \"matcha\", \"base\": \"torus\", \"period\": 8}", 0x8910067333447a7bull},
+        {"{\"nodes\": 64, \"family\": \"matcha\", \"base\": \"torus\", \"period\": 8}",
+         0x8910067333447a7bull},
     };
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         sl_topology *t = make("%s", graphs[i].json);
-        ck_assert_msg(sl_topology_hash(t) == graphs[i].hash, "%s: %016llx", graphs[i].json, (unsigned long long)sl_topology_hash(t));
+        ck_assert_msg(sl_topology_hash(t) == graphs[i].hash, "%s: %016llx", graphs[i].json,
+                      (unsigned long long)sl_topology_hash(t));
         sl_topology_close(&t);
     }
 }
@@ -211,10 +239,12 @@ START_TEST(erdos_renyi_has_the_edges_that_it_should) {
     static const double probabilities[] = {0.01, 0.1, 0.5, 0.97};
     for (size_t k = 0; k < sizeof probabilities / sizeof *probabilities; k++) {
         double p = probabilities[k], pairs = 1000.0 * 999 / 2, edges = 0;
-        sl_topology *t = make("{\"nodes\": 1000, \"family\": \"erdos-renyi\", \"probability\": %g}", p);
+        sl_topology *t =
+            make("{\"nodes\": 1000, \"family\": \"erdos-renyi\", \"probability\": %g}", p);
         for (uint32_t i = 0; i < 1000; i++)
             edges += sl_topology_in(t, 1, i).count / 2.0;
-        ck_assert_msg(fabs(edges - pairs * p) < 5 * sqrt(pairs * p * (1 - p)), "%g edges instead of %g", edges, pairs * p);
+        ck_assert_msg(fabs(edges - pairs * p) < 5 * sqrt(pairs * p * (1 - p)),
+                      "%g edges instead of %g", edges, pairs * p);
         sl_topology_close(&t);
     }
     sl_topology *t = make("{\"nodes\": 40, \"family\": \"erdos-renyi\", \"probability\": 1}");
@@ -266,7 +296,8 @@ static const char *const examples[] = {
     "\"nodes\": 7, \"family\": \"base-k\", \"peers\": 2",
     "\"nodes\": 8, \"family\": \"od-equidyn\", \"period\": 5",
     "\"nodes\": 8, \"family\": \"ou-equidyn\", \"period\": 9",
-    "\"nodes\": 8, \"family\": \"matcha\", \"base\": \"circulant\", \"offsets\": [1, 2], \"budget\": 0.3",
+    "\"nodes\": 8, \"family\": \"matcha\", \"base\": \"circulant\", \"offsets\": [1, 2], "
+    "\"budget\": 0.3",
 };
 _Static_assert(sizeof examples / sizeof *examples == SL_FAMILIES - 1, "one example of each family");
 
@@ -288,7 +319,9 @@ START_TEST(every_family_comes_back_from_its_json_named_and_written_out) {
         sl_stochasticity s = sl_topology_stochasticity(t);
         ck_assert_msg(s.row && s.column, "%s", examples[i]);
         const sl_family_info *info = sl_family_describe((sl_family)(i + 1));
-        ck_assert_msg((sl_topology_period(t) > 1) == info->schedule || sl_topology_description(t)->bridge_every > 1, "%s", examples[i]);
+        ck_assert_msg((sl_topology_period(t) > 1) == info->schedule ||
+                          sl_topology_description(t)->bridge_every > 1,
+                      "%s", examples[i]);
         ck_assert_msg(s.symmetric == !info->directed, "%s", examples[i]);
         char *expanded = sl_topology_json_expanded(t);
         ck_assert_ptr_nonnull(strstr(expanded, info->name));
@@ -303,19 +336,36 @@ END_TEST
 
 START_TEST(a_description_is_read_without_drawing_it) {
     sl_topology_spec spec;
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 1000000000, \"family\": \"torus\", \"sides\": [1000, 1000, 1000]}", "test", &error), 0);
-    ck_assert(spec.nodes == 1000000000 && spec.family == SL_FAMILY_TORUS && spec.side_count == 3 && spec.sides[2] == 1000);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 999999999, \"family\": \"grid\"}", "test", &error), 0);
+    ck_assert_int_eq(
+        sl_topology_spec_parse(
+            &spec, "{\"nodes\": 1000000000, \"family\": \"torus\", \"sides\": [1000, 1000, 1000]}",
+            "test", &error),
+        0);
+    ck_assert(spec.nodes == 1000000000 && spec.family == SL_FAMILY_TORUS && spec.side_count == 3 &&
+              spec.sides[2] == 1000);
+    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 999999999, \"family\": \"grid\"}",
+                                            "test", &error),
+                     0);
     ck_assert(spec.side_count == 2 && (uint64_t)spec.sides[0] * spec.sides[1] == 999999999);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 12, \"family\": \"hyper-cuboid\"}", "test", &error), 0);
+    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 12, \"family\": \"hyper-cuboid\"}",
+                                            "test", &error),
+                     0);
     ck_assert(spec.side_count == 3 && spec.weighting == SL_WEIGHTING_EXPLICIT);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 3, \"edges\": [[0, 1], [1, 2]]}", "test", &error), 0);
+    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 3, \"edges\": [[0, 1], [1, 2]]}",
+                                            "test", &error),
+                     0);
     ck_assert(spec.family == SL_FAMILY_EDGES && spec.phases == NULL && spec.nodes == 3);
-    ck_assert_int_ne(sl_topology_spec_parse(&spec, "{\"nodes\": 1000000001, \"family\": \"ring\"}", "test", &error), 0);
-    ck_assert_int_ne(sl_topology_spec_parse(&spec, "{\"nodes\": 12, \"family\": \"hypercube\"}", "test", &error), 0);
+    ck_assert_int_ne(sl_topology_spec_parse(&spec, "{\"nodes\": 1000000001, \"family\": \"ring\"}",
+                                            "test", &error),
+                     0);
+    ck_assert_int_ne(
+        sl_topology_spec_parse(&spec, "{\"nodes\": 12, \"family\": \"hypercube\"}", "test", &error),
+        0);
     sl_topology *t = NULL;
-    ck_assert_int_ne(sl_topology_parse(&t, "{\"nodes\": 1000001, \"family\": \"ring\"}", "test", &error), 0);
-    ck_assert_ptr_nonnull(strstr(error.text, "nodes: 1000001 is not allowed; it must be an integer from 1 to 1000000"));
+    ck_assert_int_ne(
+        sl_topology_parse(&t, "{\"nodes\": 1000001, \"family\": \"ring\"}", "test", &error), 0);
+    ck_assert_ptr_nonnull(strstr(
+        error.text, "nodes: 1000001 is not allowed; it must be an integer from 1 to 1000000"));
 }
 END_TEST
 
@@ -334,65 +384,104 @@ START_TEST(what_cannot_be_is_refused_by_name) {
     static const struct {
         const char *json, *complaint;
     } mistakes[] = {
-        {"\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 3", "degree: 5 nodes times degree 3 is odd, and every edge has two ends"},
-        {"\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 0", "degree: 0 is not allowed; it must be an integer from 1"},
-        {"\"nodes\": 5, \"family\": \"random-regular\"", "degree: missing; family \"random-regular\" needs it"},
-        {"\"nodes\": 5, \"family\": \"torus\", \"sides\": []", "sides: must be a list of 1 to 32 integers"},
-        {"\"nodes\": 5, \"family\": \"torus\", \"sides\": [5, 0]", "sides[1]: must be an integer from 1"},
-        {"\"nodes\": 5, \"family\": \"grid\", \"sides\": [1000000000, 1000000000, 1000000000]", "sides: their product is at least 1000000000000000000, but nodes is 5"},
-        {"\"nodes\": 5, \"family\": \"torus\", \"sides\": [5], \"degree\": 2", "degree: has no meaning for family \"torus\", which takes sides"},
-        {"\"nodes\": 3, \"family\": \"wheel\"", "nodes: 3 is too few for family \"wheel\"; at least 4"},
-        {"\"nodes\": 100000, \"family\": \"complete\"", "would have 9999900000 directed edges; at most 200000000 are kept"},
-        {"\"nodes\": 5, \"family\": \"complete-bipartite\", \"part\": 5", "part: 5 of 5 nodes leaves no other part"},
-        {"\"nodes\": 9, \"family\": \"barbell\", \"clique\": 5", "clique: 5 is not allowed for family \"barbell\" of 9 nodes; it must be from 2 to 4"},
-        {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [2, 4]", "are multiples of 2, so that the graph falls into 2 parts"},
-        {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [1, 7]", "offsets[1]: 7 is not allowed for 12 nodes; it must be from 1 to 6"},
-        {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [5, 5]", "offsets[1]: 5 stands twice"},
-        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 5", "clusters: 5 is not allowed for 12 nodes"},
-        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"rung\"", "joined: \"rung\" is not known; did you mean \"ring\"?"},
-        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"hypercube\"", "joined: nodes: 3 is not a power of two"},
-        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"torus\"", "joined: \"torus\" is not allowed"},
-        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"bridges\": 5", "bridges: 5 are more than the 4 nodes of a cluster"},
-        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"degree\": 1", "degree: 1 leaves clusters of 4 nodes in pieces"},
-        {"\"nodes\": 12, \"family\": \"watts-strogatz\", \"degree\": 3, \"probability\": 0.1", "degree: 3 is not allowed for 12 nodes; it must be even"},
+        {"\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 3",
+         "degree: 5 nodes times degree 3 is odd, and every edge has two ends"},
+        {"\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 0",
+         "degree: 0 is not allowed; it must be an integer from 1"},
+        {"\"nodes\": 5, \"family\": \"random-regular\"",
+         "degree: missing; family \"random-regular\" needs it"},
+        {"\"nodes\": 5, \"family\": \"torus\", \"sides\": []",
+         "sides: must be a list of 1 to 32 integers"},
+        {"\"nodes\": 5, \"family\": \"torus\", \"sides\": [5, 0]",
+         "sides[1]: must be an integer from 1"},
+        {"\"nodes\": 5, \"family\": \"grid\", \"sides\": [1000000000, 1000000000, 1000000000]",
+         "sides: their product is at least 1000000000000000000, but nodes is 5"},
+        {"\"nodes\": 5, \"family\": \"torus\", \"sides\": [5], \"degree\": 2",
+         "degree: has no meaning for family \"torus\", which takes sides"},
+        {"\"nodes\": 3, \"family\": \"wheel\"",
+         "nodes: 3 is too few for family \"wheel\"; at least 4"},
+        {"\"nodes\": 100000, \"family\": \"complete\"",
+         "would have 9999900000 directed edges; at most 200000000 are kept"},
+        {"\"nodes\": 5, \"family\": \"complete-bipartite\", \"part\": 5",
+         "part: 5 of 5 nodes leaves no other part"},
+        {"\"nodes\": 9, \"family\": \"barbell\", \"clique\": 5",
+         "clique: 5 is not allowed for family \"barbell\" of 9 nodes; it must be from 2 to 4"},
+        {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [2, 4]",
+         "are multiples of 2, so that the graph falls into 2 parts"},
+        {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [1, 7]",
+         "offsets[1]: 7 is not allowed for 12 nodes; it must be from 1 to 6"},
+        {"\"nodes\": 12, \"family\": \"circulant\", \"offsets\": [5, 5]",
+         "offsets[1]: 5 stands twice"},
+        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 5",
+         "clusters: 5 is not allowed for 12 nodes"},
+        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"rung\"",
+         "joined: \"rung\" is not known; did you mean \"ring\"?"},
+        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"hypercube\"",
+         "joined: nodes: 3 is not a power of two"},
+        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"joined\": \"torus\"",
+         "joined: \"torus\" is not allowed"},
+        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"bridges\": 5",
+         "bridges: 5 are more than the 4 nodes of a cluster"},
+        {"\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"degree\": 1",
+         "degree: 1 leaves clusters of 4 nodes in pieces"},
+        {"\"nodes\": 12, \"family\": \"watts-strogatz\", \"degree\": 3, \"probability\": 0.1",
+         "degree: 3 is not allowed for 12 nodes; it must be even"},
         {"\"nodes\": 12, \"family\": \"watts-strogatz\", \"degree\": 4", "probability: missing"},
-        {"\"nodes\": 50, \"family\": \"random-geometric\", \"radius\": 0.01", "none of 100 graphs from seed 1 was connected; raise the radius"},
-        {"\"nodes\": 50, \"family\": \"random-geometric\", \"radius\": -1", "radius: -1 is not allowed; it must be a number above 0 and at most 1"},
-        {"\"nodes\": 50, \"family\": \"random-regular\", \"degree\": 1", "none of 100 graphs from seed 1 was connected; raise the degree"},
-        {"\"nodes\": 8, \"family\": \"de-bruijn\", \"arity\": 9", "arity: 9 is not allowed for 8 nodes; it must be from 2 to 8"},
-        {"\"nodes\": 8, \"family\": \"d-equistatic\", \"degree\": 8", "degree: 8 is not allowed for 8 nodes; it must be from 1 to 7"},
-        {"\"nodes\": 8, \"family\": \"u-equistatic\", \"degree\": 3", "it must be even and from 2 to 6"},
+        {"\"nodes\": 50, \"family\": \"random-geometric\", \"radius\": 0.01",
+         "none of 100 graphs from seed 1 was connected; raise the radius"},
+        {"\"nodes\": 50, \"family\": \"random-geometric\", \"radius\": -1",
+         "radius: -1 is not allowed; it must be a number above 0 and at most 1"},
+        {"\"nodes\": 50, \"family\": \"random-regular\", \"degree\": 1",
+         "none of 100 graphs from seed 1 was connected; raise the degree"},
+        {"\"nodes\": 8, \"family\": \"de-bruijn\", \"arity\": 9",
+         "arity: 9 is not allowed for 8 nodes; it must be from 2 to 8"},
+        {"\"nodes\": 8, \"family\": \"d-equistatic\", \"degree\": 8",
+         "degree: 8 is not allowed for 8 nodes; it must be from 1 to 7"},
+        {"\"nodes\": 8, \"family\": \"u-equistatic\", \"degree\": 3",
+         "it must be even and from 2 to 6"},
         {"\"nodes\": 12, \"family\": \"one-peer-hypercube\"", "nodes: 12 is not a power of two"},
         {"\"nodes\": 9, \"family\": \"alternating-matchings\"", "nodes: 9 is odd"},
-        {"\"nodes\": 9, \"family\": \"base-k\", \"peers\": 9", "peers: 9 is not allowed for 9 nodes; it must be from 1 to 8"},
-        {"\"nodes\": 9, \"family\": \"base-k\", \"weights\": \"metropolis\"", "weights: family \"base-k\" brings its own; leave them out"},
-        {"\"nodes\": 9, \"family\": \"od-equidyn\", \"period\": 5000", "period: 5000 is not allowed; it must be from 1 to 4096"},
+        {"\"nodes\": 9, \"family\": \"base-k\", \"peers\": 9",
+         "peers: 9 is not allowed for 9 nodes; it must be from 1 to 8"},
+        {"\"nodes\": 9, \"family\": \"base-k\", \"weights\": \"metropolis\"",
+         "weights: family \"base-k\" brings its own; leave them out"},
+        {"\"nodes\": 9, \"family\": \"od-equidyn\", \"period\": 5000",
+         "period: 5000 is not allowed; it must be from 1 to 4096"},
         {"\"nodes\": 9, \"family\": \"matcha\"", "base: missing"},
-        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"directed-ring\"", "base: \"directed-ring\" is not allowed; it must be the family of one undirected graph"},
-        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"matcha\"", "base: \"matcha\" is not allowed"},
-        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"ring\", \"degree\": 3", "base: degree: has no meaning for family \"ring\""},
-        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"random-regular\", \"degree\": 3", "base: degree: 9 nodes times degree 3 is odd"},
-        {"\"nodes\": 5000, \"family\": \"matcha\", \"base\": \"ring\"", "nodes: 5000 is too many for family \"matcha\"; at most 4096"},
-        {"\"nodes\": 9, \"edges\": [[0, 1]], \"seed\": 3", "seed: has no meaning for edges that are listed"},
+        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"directed-ring\"",
+         "base: \"directed-ring\" is not allowed; it must be the family of one undirected graph"},
+        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"matcha\"",
+         "base: \"matcha\" is not allowed"},
+        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"ring\", \"degree\": 3",
+         "base: degree: has no meaning for family \"ring\""},
+        {"\"nodes\": 9, \"family\": \"matcha\", \"base\": \"random-regular\", \"degree\": 3",
+         "base: degree: 9 nodes times degree 3 is odd"},
+        {"\"nodes\": 5000, \"family\": \"matcha\", \"base\": \"ring\"",
+         "nodes: 5000 is too many for family \"matcha\"; at most 4096"},
+        {"\"nodes\": 9, \"edges\": [[0, 1]], \"seed\": 3",
+         "seed: has no meaning for edges that are listed"},
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         char json[300];
         sl_topology *t = NULL;
         snprintf(json, sizeof json, "{%s}", mistakes[i].json);
         ck_assert_msg(sl_topology_parse(&t, json, "test", &error) != 0, "%s was accepted", json);
-        ck_assert_msg(strstr(error.text, mistakes[i].complaint) != NULL, "%s: %s", json, error.text);
+        ck_assert_msg(strstr(error.text, mistakes[i].complaint) != NULL, "%s: %s", json,
+                      error.text);
     }
 }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("families");
-    ADD_TESTS(suite, "exact", base_k_is_exact_for_any_number_of_nodes, hyper_cuboids_are_exact_for_any_factors,
-              one_peer_graphs_are_exact_for_powers_of_two, de_bruijn_graphs_are_exact_after_as_many_rounds_as_digits);
-    ADD_TESTS(suite, "random", thousands_of_random_graphs_are_what_they_promise, a_seed_gives_the_graph_that_it_always_gave,
-              erdos_renyi_has_the_edges_that_it_should, large_random_graphs_are_regular);
-    ADD_TESTS(suite, "descriptions", every_family_comes_back_from_its_json_named_and_written_out, a_description_is_read_without_drawing_it,
-              the_help_names_every_family_and_parameter);
+    ADD_TESTS(suite, "exact", base_k_is_exact_for_any_number_of_nodes,
+              hyper_cuboids_are_exact_for_any_factors, one_peer_graphs_are_exact_for_powers_of_two,
+              de_bruijn_graphs_are_exact_after_as_many_rounds_as_digits);
+    ADD_TESTS(suite, "random", thousands_of_random_graphs_are_what_they_promise,
+              a_seed_gives_the_graph_that_it_always_gave, erdos_renyi_has_the_edges_that_it_should,
+              large_random_graphs_are_regular);
+    ADD_TESTS(suite, "descriptions", every_family_comes_back_from_its_json_named_and_written_out,
+              a_description_is_read_without_drawing_it, the_help_names_every_family_and_parameter);
     ADD_TESTS(suite, "mistakes", what_cannot_be_is_refused_by_name);
     return run_suite(suite);
 }

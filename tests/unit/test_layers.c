@@ -1,4 +1,5 @@
-/* test_layers.c - every kind of layer, and the models made of them, against losses in float64 written from the definitions. */
+/* test_layers.c - every kind of layer, and the models made of them, against losses in float64
+ * written from the definitions. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +27,9 @@ typedef double *volume; /* (rows, height, width, channels) */
 
 static double at(volume v, sl_shape s, uint32_t row, int64_t y, int64_t x, uint32_t c) {
     bool outside = y < 0 || x < 0 || y >= s.height || x >= s.width || c >= s.channels;
-    return outside ? 0 : v[(((size_t)row * s.height + (size_t)y) * s.width + (size_t)x) * s.channels + c];
+    return outside
+               ? 0
+               : v[(((size_t)row * s.height + (size_t)y) * s.width + (size_t)x) * s.channels + c];
 }
 
 static double dense_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t k) {
@@ -37,18 +40,22 @@ static double dense_at(const sl_layer *l, volume in, const double *w, uint32_t r
     return sum;
 }
 
-static double conv_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y, uint32_t x, uint32_t k) {
+static double conv_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y,
+                      uint32_t x, uint32_t k) {
     double sum = l->bias ? w[l->tensors[0] + k] : 0;
     for (uint32_t r = 0; r < l->window; r++)
         for (uint32_t s = 0; s < l->window; s++)
             for (uint32_t c = 0; c < l->in.channels; c++)
-                sum += at(in, l->in, row, (int64_t)y * l->stride + r - l->padding, (int64_t)x * l->stride + s - l->padding, c) *
+                sum += at(in, l->in, row, (int64_t)y * l->stride + r - l->padding,
+                          (int64_t)x * l->stride + s - l->padding, c) *
                        w[((r * l->window + s) * l->in.channels + c) * l->out.channels + k];
     return sum;
 }
 
-static double pool_at(const sl_layer *l, volume in, uint32_t row, uint32_t y, uint32_t x, uint32_t k) {
-    uint32_t height = l->window ? l->window : l->in.height, width = l->window ? l->window : l->in.width;
+static double pool_at(const sl_layer *l, volume in, uint32_t row, uint32_t y, uint32_t x,
+                      uint32_t k) {
+    uint32_t height = l->window ? l->window : l->in.height,
+             width = l->window ? l->window : l->in.width;
     double sum = 0, top = -INFINITY;
     for (uint32_t r = 0; r < height; r++)
         for (uint32_t s = 0; s < width; s++) {
@@ -60,7 +67,8 @@ static double pool_at(const sl_layer *l, volume in, uint32_t row, uint32_t y, ui
 }
 
 /* Mean and variance of one channel over the batch. */
-static void moments(const sl_layer *l, volume in, uint32_t rows, uint32_t k, double *mean, double *variance) {
+static void moments(const sl_layer *l, volume in, uint32_t rows, uint32_t k, double *mean,
+                    double *variance) {
     size_t positions = (size_t)rows * l->in.height * l->in.width;
     *mean = *variance = 0;
     for (size_t p = 0; p < positions; p++)
@@ -69,12 +77,14 @@ static void moments(const sl_layer *l, volume in, uint32_t rows, uint32_t k, dou
         *variance += pow(in[p * l->in.channels + k] - *mean, 2) / positions;
 }
 
-static double embedding_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t x, uint32_t k) {
+static double embedding_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t x,
+                           uint32_t k) {
     size_t channels = l->out.channels, code = (size_t)at(in, l->in, row, 0, x, 0);
     return w[code * channels + k] + (l->bias ? w[(l->symbols + x) * channels + k] : 0);
 }
 
-static double layer_norm_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y, uint32_t x, uint32_t k) {
+static double layer_norm_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y,
+                            uint32_t x, uint32_t k) {
     uint32_t n = l->in.channels;
     double mean = 0, variance = 0;
     for (uint32_t c = 0; c < n; c++)
@@ -106,7 +116,8 @@ static double logistic(double x) {
 }
 
 /* One sample through a layer of LSTM: out (width, n). */
-static void reference_lstm(const sl_layer *l, volume in, volume out, const double *w, uint32_t row) {
+static void reference_lstm(const sl_layer *l, volume in, volume out, const double *w,
+                           uint32_t row) {
     uint32_t inputs = l->in.channels, n = l->out.channels;
     const double *u = w + 4 * inputs * n, *b = u + 4 * n * n;
     double *cell = calloc(n, sizeof *cell), *a = malloc(4 * n * sizeof *a);
@@ -127,15 +138,16 @@ static void reference_lstm(const sl_layer *l, volume in, volume out, const doubl
     free(a);
 }
 
-static double value_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y, uint32_t x, uint32_t k, const double *mean,
-                       const double *variance) {
+static double value_at(const sl_layer *l, volume in, const double *w, uint32_t row, uint32_t y,
+                       uint32_t x, uint32_t k, const double *mean, const double *variance) {
     switch (l->kind) {
     case SL_LAYER_DENSE:
         return dense_at(l, in, w, l->each ? (row * l->in.height + y) * l->in.width + x : row, k);
     case SL_LAYER_CONV2D:
         return conv_at(l, in, w, row, y, x, k);
     case SL_LAYER_BATCH_NORM:
-        return w[k] * (at(in, l->in, row, y, x, k) - mean[k]) / sqrt(variance[k] + 1e-5) + w[l->out.channels + k];
+        return w[k] * (at(in, l->in, row, y, x, k) - mean[k]) / sqrt(variance[k] + 1e-5) +
+               w[l->out.channels + k];
     case SL_LAYER_MAX_POOL:
     case SL_LAYER_AVERAGE_POOL:
         return pool_at(l, in, row, y, x, k);
@@ -153,7 +165,8 @@ static double value_at(const sl_layer *l, volume in, const double *w, uint32_t r
     return NAN;
 }
 
-static void reference_layer(const sl_layer *l, volume in, volume shortcut, sl_shape from, volume out, const double *w, uint32_t rows) {
+static void reference_layer(const sl_layer *l, volume in, volume shortcut, sl_shape from,
+                            volume out, const double *w, uint32_t rows) {
     double mean[512], variance[512];
     uint32_t step = shortcut != NULL && from.height != l->out.height ? 2 : 1;
     for (uint32_t k = 0; k < l->in.channels && l->kind == SL_LAYER_BATCH_NORM; k++)
@@ -180,8 +193,9 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
         activations[0][i] = net->input[i];
     for (size_t l = 0; l < t->count; l++) {
         const sl_layer *layer = &t->items[l];
-        reference_layer(layer, activations[layer->input], layer->shortcut ? activations[layer->shortcut] : NULL,
-                        sl_layers_shape(t, layer->shortcut), activations[l + 1], x + layer->offset, rows);
+        reference_layer(
+            layer, activations[layer->input], layer->shortcut ? activations[layer->shortcut] : NULL,
+            sl_layers_shape(t, layer->shortcut), activations[l + 1], x + layer->offset, rows);
     }
     double loss = 0;
     uint32_t labels = rows * net->positions;
@@ -199,17 +213,35 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
 
 /* ---- small tables that together have everything ---- */
 
-#define CONV(k, w, s, p, b, r) {.kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p, .bias = b, .relu = r}
-#define NORM(r, from) {.kind = SL_LAYER_BATCH_NORM, .relu = r, .shortcut = from}
-#define POOL(max, w, s) {.kind = max ? SL_LAYER_MAX_POOL : SL_LAYER_AVERAGE_POOL, .window = w, .stride = s}
-#define LAST(k) {.kind = SL_LAYER_DENSE, .out = {.channels = k}}
-#define EMBED(symbols_, k, p) {.kind = SL_LAYER_EMBEDDING, .symbols = symbols_, .out = {.channels = k}, .bias = p}
-#define LSTM(k) {.kind = SL_LAYER_LSTM, .out = {.channels = k}}
-#define LAYER_NORM {.kind = SL_LAYER_LAYER_NORM}
-#define ATTEND(h) {.kind = SL_LAYER_ATTENTION, .heads = h}
-#define GELU {.kind = SL_LAYER_GELU}
-#define EACH(k, from) {.kind = SL_LAYER_DENSE, .each = true, .out = {.channels = k}, .shortcut = from}
-#define END {.out = {.channels = 0}, .window = 99}
+#define CONV(k, w, s, p, b, r)                                                                     \
+    {                                                                                              \
+        .kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p,   \
+        .bias = b, .relu = r                                                                       \
+    }
+#define NORM(r, from)                                                                              \
+    { .kind = SL_LAYER_BATCH_NORM, .relu = r, .shortcut = from }
+#define POOL(max, w, s)                                                                            \
+    { .kind = max ? SL_LAYER_MAX_POOL : SL_LAYER_AVERAGE_POOL, .window = w, .stride = s }
+#define LAST(k)                                                                                    \
+    {                                                                                              \
+        .kind = SL_LAYER_DENSE, .out = {.channels = k }                                            \
+    }
+#define EMBED(symbols_, k, p)                                                                      \
+    { .kind = SL_LAYER_EMBEDDING, .symbols = symbols_, .out = {.channels = k}, .bias = p }
+#define LSTM(k)                                                                                    \
+    {                                                                                              \
+        .kind = SL_LAYER_LSTM, .out = {.channels = k }                                             \
+    }
+#define LAYER_NORM                                                                                 \
+    { .kind = SL_LAYER_LAYER_NORM }
+#define ATTEND(h)                                                                                  \
+    { .kind = SL_LAYER_ATTENTION, .heads = h }
+#define GELU                                                                                       \
+    { .kind = SL_LAYER_GELU }
+#define EACH(k, from)                                                                              \
+    { .kind = SL_LAYER_DENSE, .each = true, .out = {.channels = k}, .shortcut = from }
+#define END                                                                                        \
+    { .out = {.channels = 0}, .window = 99 }
 
 static const struct {
     const char *name;
@@ -217,24 +249,80 @@ static const struct {
     uint32_t rows;
     sl_layer layers[8];
 } tables[] = {
-    {"dense", {2, 3, 4}, 3, {{.kind = SL_LAYER_DENSE, .relu = true, .out = {.channels = 20}}, LAST(3), END}},
-    {"5x5, bias and relu", {7, 9, 1}, 3, {CONV(6, 5, 1, 2, true, true), CONV(5, 5, 1, 0, true, true), LAST(3), END}},
-    {"3x3 of 3 channels", {6, 5, 3}, 2, {CONV(16, 3, 1, 1, false, true), CONV(18, 3, 1, 1, true, false), LAST(4), END}},
-    {"3x3 of 16 channels", {8, 8, 4}, 2, {CONV(16, 3, 1, 1, false, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
-    {"3x3 of 32 channels, odd sides", {7, 6, 4}, 2, {CONV(32, 3, 1, 1, true, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
-    {"stride 2", {8, 7, 2}, 2, {CONV(9, 3, 2, 1, false, true), CONV(24, 3, 2, 1, true, true), LAST(3), END}},
-    {"stride 3, no padding", {9, 11, 2}, 2, {CONV(3, 2, 3, 0, true, true), CONV(7, 2, 1, 1, true, true), LAST(3), END}},
-    {"1x1", {5, 4, 6}, 2, {CONV(17, 1, 1, 0, false, true), CONV(4, 1, 2, 0, true, true), LAST(3), END}},
-    {"max pool", {8, 9, 5}, 2, {CONV(11, 3, 1, 1, true, false), POOL(true, 2, 2), POOL(true, 3, 1), LAST(3), END}},
-    {"average pools", {8, 9, 5}, 2, {CONV(11, 3, 1, 1, true, false), POOL(false, 2, 2), POOL(false, 0, 0), LAST(3), END}},
-    {"batch norm", {5, 6, 3}, 4, {CONV(19, 3, 1, 1, false, false), NORM(true, 0), CONV(8, 3, 1, 1, false, false), NORM(false, 0), LAST(3), END}},
-    {"3x3 of 16 and 32 channels, sides 9 and 5", {9, 5, 16}, 2, {CONV(32, 3, 1, 1, false, false), CONV(16, 3, 1, 1, false, false), POOL(true, 2, 2), LAST(3), END}},
-    {"residual", {6, 6, 3}, 3, {CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
-    {"option A", {7, 6, 3}, 3, {CONV(10, 3, 1, 1, false, false), NORM(true, 0), CONV(21, 3, 2, 1, false, false), NORM(true, 0), CONV(21, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
-    {"option A, whole vectors", {8, 8, 3}, 2, {CONV(8, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 2, 1, false, false), NORM(true, 2), POOL(false, 0, 0), LAST(3), END}},
+    {"dense",
+     {2, 3, 4},
+     3,
+     {{.kind = SL_LAYER_DENSE, .relu = true, .out = {.channels = 20}}, LAST(3), END}},
+    {"5x5, bias and relu",
+     {7, 9, 1},
+     3,
+     {CONV(6, 5, 1, 2, true, true), CONV(5, 5, 1, 0, true, true), LAST(3), END}},
+    {"3x3 of 3 channels",
+     {6, 5, 3},
+     2,
+     {CONV(16, 3, 1, 1, false, true), CONV(18, 3, 1, 1, true, false), LAST(4), END}},
+    {"3x3 of 16 channels",
+     {8, 8, 4},
+     2,
+     {CONV(16, 3, 1, 1, false, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
+    {"3x3 of 32 channels, odd sides",
+     {7, 6, 4},
+     2,
+     {CONV(32, 3, 1, 1, true, true), CONV(16, 3, 1, 1, false, true), LAST(2), END}},
+    {"stride 2",
+     {8, 7, 2},
+     2,
+     {CONV(9, 3, 2, 1, false, true), CONV(24, 3, 2, 1, true, true), LAST(3), END}},
+    {"stride 3, no padding",
+     {9, 11, 2},
+     2,
+     {CONV(3, 2, 3, 0, true, true), CONV(7, 2, 1, 1, true, true), LAST(3), END}},
+    {"1x1",
+     {5, 4, 6},
+     2,
+     {CONV(17, 1, 1, 0, false, true), CONV(4, 1, 2, 0, true, true), LAST(3), END}},
+    {"max pool",
+     {8, 9, 5},
+     2,
+     {CONV(11, 3, 1, 1, true, false), POOL(true, 2, 2), POOL(true, 3, 1), LAST(3), END}},
+    {"average pools",
+     {8, 9, 5},
+     2,
+     {CONV(11, 3, 1, 1, true, false), POOL(false, 2, 2), POOL(false, 0, 0), LAST(3), END}},
+    {"batch norm",
+     {5, 6, 3},
+     4,
+     {CONV(19, 3, 1, 1, false, false), NORM(true, 0), CONV(8, 3, 1, 1, false, false),
+      NORM(false, 0), LAST(3), END}},
+    {"3x3 of 16 and 32 channels, sides 9 and 5",
+     {9, 5, 16},
+     2,
+     {CONV(32, 3, 1, 1, false, false), CONV(16, 3, 1, 1, false, false), POOL(true, 2, 2), LAST(3),
+      END}},
+    {"residual",
+     {6, 6, 3},
+     3,
+     {CONV(16, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 1, 1, false, false),
+      NORM(true, 0), CONV(16, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
+    {"option A",
+     {7, 6, 3},
+     3,
+     {CONV(10, 3, 1, 1, false, false), NORM(true, 0), CONV(21, 3, 2, 1, false, false),
+      NORM(true, 0), CONV(21, 3, 1, 1, false, false), NORM(true, 2), LAST(3), END}},
+    {"option A, whole vectors",
+     {8, 8, 3},
+     2,
+     {CONV(8, 3, 1, 1, false, false), NORM(true, 0), CONV(16, 3, 2, 1, false, false), NORM(true, 2),
+      POOL(false, 0, 0), LAST(3), END}},
     {"one row, one class more", {1, 1, 3}, 1, {LAST(2), END}},
     {"dense at each position", {3, 4, 5}, 2, {EACH(7, 0), EACH(7, 1), EACH(3, 0), END}},
-    {"dense at each position, rectified", {1, 6, 5}, 2, {{.kind = SL_LAYER_DENSE, .each = true, .relu = true, .out = {.channels = 16}}, EACH(16, 1), LAST(3), END}},
+    {"dense at each position, rectified",
+     {1, 6, 5},
+     2,
+     {{.kind = SL_LAYER_DENSE, .each = true, .relu = true, .out = {.channels = 16}},
+      EACH(16, 1),
+      LAST(3),
+      END}},
     {"embedding", {1, 7, 1}, 3, {EMBED(5, 6, false), EACH(5, 0), END}},
     {"embedding of positions", {1, 7, 1}, 3, {EMBED(5, 9, true), EACH(9, 1), EACH(5, 0), END}},
     {"lstm", {1, 9, 1}, 3, {EMBED(6, 3, false), LSTM(5), EACH(6, 0), END}},
@@ -243,12 +331,20 @@ static const struct {
     {"layer norm", {2, 3, 11}, 3, {LAYER_NORM, EACH(13, 0), LAYER_NORM, LAST(3), END}},
     {"layer norm, whole vectors", {1, 5, 16}, 2, {EACH(24, 0), LAYER_NORM, EACH(3, 0), END}},
     {"attention", {1, 9, 4}, 2, {EACH(18, 0), ATTEND(2), EACH(3, 0), END}},
-    {"attention of one head", {1, 17, 4}, 2, {EACH(24, 0), ATTEND(1), EACH(24, 0), ATTEND(8), EACH(3, 0), END}},
+    {"attention of one head",
+     {1, 17, 4},
+     2,
+     {EACH(24, 0), ATTEND(1), EACH(24, 0), ATTEND(8), EACH(3, 0), END}},
     {"gelu", {1, 3, 7}, 2, {EACH(19, 0), GELU, EACH(19, 2), GELU, LAST(4), END}},
-    {"transformer block", {1, 6, 1}, 2, {EMBED(5, 12, true), LAYER_NORM, EACH(36, 0), ATTEND(3), EACH(12, 1), LAYER_NORM, EACH(5, 0), END}},
+    {"transformer block",
+     {1, 6, 1},
+     2,
+     {EMBED(5, 12, true), LAYER_NORM, EACH(36, 0), ATTEND(3), EACH(12, 1), LAYER_NORM, EACH(5, 0),
+      END}},
 };
 
-/* What computes: this processor's fastest kernels, those of any, or a device: the emulated one, unless STARLING_PLUGIN names another. */
+/* What computes: this processor's fastest kernels, those of any, or a device: the emulated one,
+ * unless STARLING_PLUGIN names another. */
 typedef enum machine { FASTEST, PLAIN, DEVICE, MACHINES } machine;
 
 static int open_on(sl_network *net, const sl_layers *table, machine where, uint32_t rows) {
@@ -282,12 +378,15 @@ static sl_network open_table(int i, machine where, float **x) {
     sl_network net;
     sl_layers table = {.input = tables[i].input};
     for (size_t l = 0; tables[i].layers[l].window != 99; l++)
-        ck_assert_msg(sl_layers_add(&table, &tables[i].layers[l], &error) == 0, "%s: %s", tables[i].name, error.text);
+        ck_assert_msg(sl_layers_add(&table, &tables[i].layers[l], &error) == 0, "%s: %s",
+                      tables[i].name, error.text);
     ck_assert_msg(open_on(&net, &table, where, tables[i].rows) == 0, "%s", error.text);
     *x = malloc(table.dimension * sizeof **x);
     fill(*x, table.dimension, 1, 0.3);
     fill(net.input, tables[i].rows * sl_shape_size(table.input), 2, 1.5);
-    for (size_t p = 0; p < tables[i].rows * sl_shape_size(table.input) && table.items[0].kind == SL_LAYER_EMBEDDING; p++)
+    for (size_t p = 0; p < tables[i].rows * sl_shape_size(table.input) &&
+                       table.items[0].kind == SL_LAYER_EMBEDDING;
+         p++)
         net.input[p] = (float)(p * 11 % 17 % table.items[0].symbols);
     for (uint32_t row = 0; row < tables[i].rows * net.positions; row++)
         net.labels[row] = (uint16_t)(row * 7 % net.classes);
@@ -312,7 +411,9 @@ static void check_gradient(sl_network *net, const char *name, uint32_t rows, con
         point[i] = x[i] - h;
         double slope = (above - reference_loss(net, rows, point)) / (2 * h);
         point[i] = x[i];
-        ck_assert_msg(fabs(g[i] - slope) <= 1e-5 * (1 + largest), "%s, %u rows: parameter %zu: %.9g, but in float64 %.9g", name, rows, i, g[i], slope);
+        ck_assert_msg(fabs(g[i] - slope) <= 1e-5 * (1 + largest),
+                      "%s, %u rows: parameter %zu: %.9g, but in float64 %.9g", name, rows, i, g[i],
+                      slope);
     }
     free(g);
     free(point);
@@ -357,13 +458,16 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
 }
 
-/* Largest difference of the gradient's tensors to the reference's, in units of each tensor's norm. */
+/* Largest difference of the gradient's tensors to the reference's, in units of each tensor's norm.
+ */
 static double compare_tensors(const sl_layers *table, const float *g, const json_t *tensors) {
     double worst = 0;
     size_t start = 0;
     ck_assert_uint_eq(json_array_size(tensors), table->tensor_count);
     for (size_t t = 0; t < table->tensor_count; start = table->tensor_ends[t++]) {
-        const json_t *expected = json_array_get(tensors, t), *first = json_object_get(expected, "first"), *last = json_object_get(expected, "last");
+        const json_t *expected = json_array_get(tensors, t),
+                     *first = json_object_get(expected, "first"),
+                     *last = json_object_get(expected, "last");
         size_t count = table->tensor_ends[t] - start, shown = json_array_size(first);
         double squares = 0, product = 0, norm = number(expected, "norm");
         ck_assert_double_eq((double)count, number(expected, "count"));
@@ -374,15 +478,18 @@ static double compare_tensors(const sl_layers *table, const float *g, const json
         worst = fmax(worst, fabs(sqrt(squares) - norm) / norm);
         worst = fmax(worst, fabs(product - number(expected, "product")) / norm);
         for (size_t i = 0; i < shown; i++) {
-            worst = fmax(worst, fabs(g[start + i] - json_number_value(json_array_get(first, i))) / norm);
-            worst = fmax(worst, fabs(g[start + count - shown + i] - json_number_value(json_array_get(last, i))) / norm);
+            worst = fmax(worst,
+                         fabs(g[start + i] - json_number_value(json_array_get(first, i))) / norm);
+            worst = fmax(worst, fabs(g[start + count - shown + i] -
+                                     json_number_value(json_array_get(last, i))) /
+                                    norm);
         }
     }
     return worst;
 }
 
-/* A sanitized build rounds otherwise, and one of ResNet's activations that is 0 but for rounding may then fall on the other side of its ReLU,
- * which changes the gradient of what lies below it. */
+/* A sanitized build rounds otherwise, and one of ResNet's activations that is 0 but for rounding
+ * may then fall on the other side of its ReLU, which changes the gradient of what lies below it. */
 #ifdef __SANITIZE_ADDRESS__
 #define RESNET_GRADIENT_ERROR 1e-2
 #else
@@ -405,11 +512,14 @@ static const struct {
 static sl_network open_reference(const json_t *expected, sl_model_kind kind, machine where) {
     sl_model_config config = {.kind = kind, .embedding = 8, .heads = 4};
     bool text = sl_model_takes_text(kind);
-    uint32_t rows = (uint32_t)number(expected, "rows"), side = (uint32_t)number(expected, "side"), classes = text ? (uint32_t)number(expected, "symbols") : 10;
-    sl_shape image = {side, side, (uint32_t)number(expected, "channels")}, sequence = {1, (uint32_t)number(expected, "sequence"), 1};
+    uint32_t rows = (uint32_t)number(expected, "rows"), side = (uint32_t)number(expected, "side"),
+             classes = text ? (uint32_t)number(expected, "symbols") : 10;
+    sl_shape image = {side, side, (uint32_t)number(expected, "channels")},
+             sequence = {1, (uint32_t)number(expected, "sequence"), 1};
     sl_layers table;
     sl_network net;
-    ck_assert_int_eq(sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error), 0);
+    ck_assert_int_eq(
+        sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error), 0);
     ck_assert_int_eq(open_on(&net, &table, where, rows), 0);
     for (size_t i = 0; i < rows * sl_shape_size(table.input); i++) {
         float u = uniform_at(i, 1);
@@ -421,15 +531,19 @@ static sl_network open_reference(const json_t *expected, sl_model_kind kind, mac
 }
 
 START_TEST(models_agree_with_pytorch) {
-    json_t *all = json_load_file("tests/reference/models.json", 0, NULL), *expected = json_array_get(all, (size_t)_i / MACHINES);
+    json_t *all = json_load_file("tests/reference/models.json", 0, NULL),
+           *expected = json_array_get(all, (size_t)_i / MACHINES);
     ck_assert_ptr_nonnull(expected);
-    ck_assert_str_eq(json_string_value(json_object_get(expected, "model")), references[_i / MACHINES].name);
+    ck_assert_str_eq(json_string_value(json_object_get(expected, "model")),
+                     references[_i / MACHINES].name);
     sl_network net = open_reference(expected, references[_i / MACHINES].kind, _i % MACHINES);
     size_t dimension = net.table.dimension;
     float *x = malloc(dimension * sizeof *x), *g = malloc(dimension * sizeof *g);
     reference_parameters(&net.table, x);
-    ck_assert_double_eq_tol(find_gradient(&net, net.rows_max, x, g), number(expected, "loss"), references[_i / MACHINES].loss_error);
-    ck_assert_double_lt(compare_tensors(&net.table, g, json_object_get(expected, "tensors")), references[_i / MACHINES].gradient_error);
+    ck_assert_double_eq_tol(find_gradient(&net, net.rows_max, x, g), number(expected, "loss"),
+                            references[_i / MACHINES].loss_error);
+    ck_assert_double_lt(compare_tensors(&net.table, g, json_object_get(expected, "tensors")),
+                        references[_i / MACHINES].gradient_error);
     free(x);
     free(g);
     sl_network_close(&net);
@@ -452,15 +566,18 @@ START_TEST(images_are_arranged_cropped_and_mirrored) {
     const sl_shape shape = {6, 5, 3};
     float planes[90], x[90];
     fill(planes, 90, 3, 1);
-    const sl_crop crops[] = {{0, 0, false}, {-4, 2, false}, {3, -1, true}, {0, 0, true}, {4, 4, true}};
+    const sl_crop crops[] = {
+        {0, 0, false}, {-4, 2, false}, {3, -1, true}, {0, 0, true}, {4, 4, true}};
     for (int i = 0; i < 5; i++) {
         sl_image_arrange(x, planes, shape, crops[i]);
         for (int row = 0; row < 6; row++)
             for (int column = 0; column < 5; column++)
                 for (int c = 0; c < 3; c++) {
-                    int from_row = row + crops[i].down, from = (crops[i].mirrored ? 4 - column : column) + crops[i].right;
+                    int from_row = row + crops[i].down,
+                        from = (crops[i].mirrored ? 4 - column : column) + crops[i].right;
                     bool inside = from_row >= 0 && from_row < 6 && from >= 0 && from < 5;
-                    ck_assert_float_eq(x[(row * 5 + column) * 3 + c], inside ? planes[c * 30 + from_row * 5 + from] : 0);
+                    ck_assert_float_eq(x[(row * 5 + column) * 3 + c],
+                                       inside ? planes[c * 30 + from_row * 5 + from] : 0);
                 }
     }
 }
@@ -471,7 +588,8 @@ START_TEST(crops_take_every_place_equally_often) {
     for (uint32_t rank = 0; rank < 3; rank++)
         for (uint64_t round = 1; round <= 100; round++)
             for (uint32_t row = 0; row < 30; row++, draws++) {
-                sl_crop crop = sl_crop_draw(5, rank, round, row), again = sl_crop_draw(5, rank, round, row);
+                sl_crop crop = sl_crop_draw(5, rank, round, row),
+                        again = sl_crop_draw(5, rank, round, row);
                 ck_assert_int_eq(crop.down, again.down);
                 ck_assert(abs(crop.down) <= SL_CROP_SHIFT && abs(crop.right) <= SL_CROP_SHIFT);
                 down[crop.down + 4]++;
@@ -498,7 +616,8 @@ static void write_noise(const char *folder, bool remove_them) {
         records[i] = (uint8_t)(i % 3073 == 0 ? sl_rng_below(&rng, 10) : sl_rng_below(&rng, 256));
     for (int f = 0; f < 6; f++) {
         char path[SL_PATH_MAX + 32];
-        snprintf(path, sizeof path, f < 5 ? "%s/data_batch_%d.bin" : "%s/test_batch.bin", folder, f + 1);
+        snprintf(path, sizeof path, f < 5 ? "%s/data_batch_%d.bin" : "%s/test_batch.bin", folder,
+                 f + 1);
         FILE *file = remove_them ? NULL : fopen(path, "wb");
         if (remove_them)
             ck_assert_int_eq(remove(path), 0);
@@ -511,7 +630,8 @@ static void write_noise(const char *folder, bool remove_them) {
         ck_assert_int_eq(remove(folder), 0);
 }
 
-static int open_learner(sl_learner **out, sl_experiment *e, sl_model_kind model, sl_data_kind data) {
+static int open_learner(sl_learner **out, sl_experiment *e, sl_model_kind model,
+                        sl_data_kind data) {
     char folder[] = "/tmp/starling-layers-XXXXXX";
     e->seed = 1;
     e->rounds = 10;
@@ -521,7 +641,8 @@ static int open_learner(sl_learner **out, sl_experiment *e, sl_model_kind model,
     ck_assert_ptr_nonnull(mkdtemp(folder));
     write_noise(folder, false);
     snprintf(e->data.path, sizeof e->data.path, "%s", folder);
-    ck_assert_int_eq(sl_topology_parse(&e->topology, "{\"nodes\": 2, \"family\": \"path\"}", "test", &error), 0);
+    ck_assert_int_eq(
+        sl_topology_parse(&e->topology, "{\"nodes\": 2, \"family\": \"path\"}", "test", &error), 0);
     int code = sl_learner_open(out, e, &error);
     write_noise(folder, true);
     return code;
@@ -532,7 +653,8 @@ START_TEST(no_call_of_a_residual_network_changes_another) {
     sl_learner *a, *b;
     ck_assert_msg(open_learner(&a, &e, SL_MODEL_RESNET20, SL_DATA_CIFAR10) == 0, "%s", error.text);
     ck_assert_msg(open_learner(&b, &f, SL_MODEL_RESNET20, SL_DATA_CIFAR10) == 0, "%s", error.text);
-    ck_assert_str_eq(sl_learner_describe(a), "resnet20 32x32x3-10, 269722 parameters; cifar10, 200 train, 40 test, iid");
+    ck_assert_str_eq(sl_learner_describe(a),
+                     "resnet20 32x32x3-10, 269722 parameters; cifar10, 200 train, 40 test, iid");
     size_t d = sl_learner_dimension(a);
     float *x = malloc(d * sizeof *x), *g = malloc(d * sizeof *g), *h = malloc(d * sizeof *h);
     sl_learner_initial(a, 0, x);
@@ -542,7 +664,8 @@ START_TEST(no_call_of_a_residual_network_changes_another) {
     ck_assert(sl_learner_gradient(b, 1, 3, x, h) == loss);
     ck_assert_mem_eq(g, h, d * sizeof *g);
     sl_evaluation second = sl_learner_evaluate(b, x), third = sl_learner_evaluate(a, x);
-    ck_assert(first.loss == second.loss && first.loss == third.loss && first.accuracy == third.accuracy);
+    ck_assert(first.loss == second.loss && first.loss == third.loss &&
+              first.accuracy == third.accuracy);
     ck_assert(isfinite(first.loss));
     sl_learner_close(&a);
     sl_learner_close(&b);
@@ -602,15 +725,19 @@ static const struct {
     sl_switch augment;
     const char *said;
 } misfits[] = {
-    {SL_MODEL_RESNET20, SL_DATA_DIGITS, SL_SWITCH_AUTO, "model.name: resnet20 takes images of 32x32x3; the samples of data.name digits are images of 28x28x1"},
-    {SL_MODEL_SOFTMAX, SL_DATA_CIFAR10, SL_SWITCH_ON, "data.augment: true needs a model that sees images"},
+    {SL_MODEL_RESNET20, SL_DATA_DIGITS, SL_SWITCH_AUTO,
+     "model.name: resnet20 takes images of 32x32x3; the samples of data.name digits are images of "
+     "28x28x1"},
+    {SL_MODEL_SOFTMAX, SL_DATA_CIFAR10, SL_SWITCH_ON,
+     "data.augment: true needs a model that sees images"},
 };
 
 START_TEST(models_that_do_not_fit_the_data_are_refused) {
     sl_experiment e = {.data = {.augment = misfits[_i].augment}};
     sl_learner *learner = NULL;
     ck_assert_int_eq(open_learner(&learner, &e, misfits[_i].model, misfits[_i].data), SL_EINVAL);
-    ck_assert_msg(strstr(error.text, misfits[_i].said) != NULL, "\"%s\" should say \"%s\"", error.text, misfits[_i].said);
+    ck_assert_msg(strstr(error.text, misfits[_i].said) != NULL, "\"%s\" should say \"%s\"",
+                  error.text, misfits[_i].said);
     sl_topology_close(&e.topology);
 }
 END_TEST
@@ -619,17 +746,21 @@ int main(void) {
     Suite *suite = suite_create("layers");
     TCase *gradients = tcase_create("gradients");
     tcase_set_timeout(gradients, 120);
-    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0, MACHINES * sizeof tables / sizeof *tables);
+    tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0,
+                        MACHINES * sizeof tables / sizeof *tables);
     suite_add_tcase(suite, gradients);
     TCase *models = tcase_create("models");
     tcase_set_timeout(models, 120);
-    tcase_add_loop_test(models, models_agree_with_pytorch, 0, MACHINES * sizeof references / sizeof *references);
+    tcase_add_loop_test(models, models_agree_with_pytorch, 0,
+                        MACHINES * sizeof references / sizeof *references);
     suite_add_tcase(suite, models);
     TCase *refusals = tcase_create("refusals");
-    tcase_add_loop_test(refusals, models_that_do_not_fit_the_data_are_refused, 0, sizeof misfits / sizeof *misfits);
+    tcase_add_loop_test(refusals, models_that_do_not_fit_the_data_are_refused, 0,
+                        sizeof misfits / sizeof *misfits);
     suite_add_tcase(suite, refusals);
-    ADD_TESTS(suite, "tables", unfitting_layers_are_refused, images_are_arranged_cropped_and_mirrored, crops_take_every_place_equally_often);
-    ADD_TESTS(suite, "learners", no_call_of_a_residual_network_changes_another, augmentation_changes_gradients_and_not_evaluations,
-              lenet_learns_the_digits);
+    ADD_TESTS(suite, "tables", unfitting_layers_are_refused,
+              images_are_arranged_cropped_and_mirrored, crops_take_every_place_equally_often);
+    ADD_TESTS(suite, "learners", no_call_of_a_residual_network_changes_another,
+              augmentation_changes_gradients_and_not_evaluations, lenet_learns_the_digits);
     return run_suite(suite);
 }

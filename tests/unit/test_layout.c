@@ -27,7 +27,8 @@ static double distance(layout_point a, layout_point b) {
     return hypot(a.x - b.x, a.y - b.y);
 }
 
-/* All that a layout promises: inside the square, two sides of it touched, no two nodes on the same spot, the same again. */
+/* All that a layout promises: inside the square, two sides of it touched, no two nodes on the same
+ * spot, the same again. */
 static void expect_sound(const char *json, layout_kind kind) {
     static layout_point points[LAYOUT_NODES_MAX], again[LAYOUT_NODES_MAX];
     sl_topology *t = parse(json);
@@ -43,11 +44,14 @@ static void expect_sound(const char *json, layout_kind kind) {
         for (uint32_t j = 0; j < i; j++)
             nearest = fmin(nearest, distance(points[i], points[j]));
     }
-    ck_assert_msg(left > -1e-9 && right < 1 + 1e-9 && top > -1e-9 && bottom < 1 + 1e-9, "%s: %g..%g, %g..%g", json, left, right, top, bottom);
-    ck_assert_msg(fabs(fmax(right - left, bottom - top) - 1) < 1e-9, "%s: %g wide, %g high", json, right - left, bottom - top);
+    ck_assert_msg(left > -1e-9 && right < 1 + 1e-9 && top > -1e-9 && bottom < 1 + 1e-9,
+                  "%s: %g..%g, %g..%g", json, left, right, top, bottom);
+    ck_assert_msg(fabs(fmax(right - left, bottom - top) - 1) < 1e-9, "%s: %g wide, %g high", json,
+                  right - left, bottom - top);
     ck_assert_msg(nearest > 0.12 / n, "%s: two nodes are %g apart", json, nearest);
     place(again, t);
-    ck_assert_msg(memcmp(points, again, n * sizeof *points) == 0, "%s: another layout at the second time", json);
+    ck_assert_msg(memcmp(points, again, n * sizeof *points) == 0,
+                  "%s: another layout at the second time", json);
     sl_topology_close(&t);
 }
 
@@ -57,7 +61,8 @@ START_TEST(every_layout_is_sound) {
     expect_sound("{\"nodes\": 9, \"family\": \"path\"}", LAYOUT_ARC);
     expect_sound("{\"nodes\": 17, \"family\": \"star\"}", LAYOUT_HUB);
     expect_sound("{\"nodes\": 12, \"family\": \"complete\"}", LAYOUT_CIRCLE);
-    expect_sound("{\"nodes\": 11, \"family\": \"complete-bipartite\", \"part\": 4}", LAYOUT_COLUMNS);
+    expect_sound("{\"nodes\": 11, \"family\": \"complete-bipartite\", \"part\": 4}",
+                 LAYOUT_COLUMNS);
     expect_sound("{\"nodes\": 24, \"family\": \"torus\", \"sides\": [4, 6]}", LAYOUT_LATTICE);
     expect_sound("{\"nodes\": 24, \"family\": \"torus\", \"sides\": [24]}", LAYOUT_CIRCLE);
     expect_sound("{\"nodes\": 24, \"family\": \"grid\", \"sides\": [1, 24]}", LAYOUT_ARC);
@@ -91,7 +96,8 @@ START_TEST(a_listed_cycle_is_a_circle) {
     static const uint32_t cycle[] = {0, 3, 1, 5, 2, 4};
     ck_assert(place(points, t).kind == LAYOUT_CYCLE);
     for (int i = 0; i < 6; i++)
-        ck_assert_double_eq_tol(distance(points[cycle[i]], points[cycle[(i + 1) % 6]]), distance(points[0], points[3]), 1e-9);
+        ck_assert_double_eq_tol(distance(points[cycle[i]], points[cycle[(i + 1) % 6]]),
+                                distance(points[0], points[3]), 1e-9);
     sl_topology_close(&t);
 }
 END_TEST
@@ -104,7 +110,8 @@ START_TEST(lattice_edges_are_short_or_wrap_around) {
         sl_row row = sl_topology_in(t, 1, i);
         for (uint32_t e = 0; e < row.count; e++) {
             uint32_t steps = layout_wraps(&l, i, row.peers[e]);
-            ck_assert_double_eq_tol(distance(points[i], points[row.peers[e]]), (steps > 0 ? steps : 1) / 5.0, 1e-9);
+            ck_assert_double_eq_tol(distance(points[i], points[row.peers[e]]),
+                                    (steps > 0 ? steps : 1) / 5.0, 1e-9);
         }
     }
     ck_assert_uint_eq(layout_wraps(&l, 0, 5), 5);
@@ -115,7 +122,8 @@ START_TEST(lattice_edges_are_short_or_wrap_around) {
 }
 END_TEST
 
-/* A path's distances fit on a line: stress vanishes there. A grid's nearly fit: opposite corners come out farthest. */
+/* A path's distances fit on a line: stress vanishes there. A grid's nearly fit: opposite corners
+ * come out farthest. */
 START_TEST(stress_recovers_what_fits_the_plane) {
     enum { N = 12 };
     uint16_t hops[N * N];
@@ -156,14 +164,18 @@ START_TEST(text_is_escaped_and_numbers_are_short) {
     close(mkstemp(path));
     svg *s = NULL;
     ck_assert_int_eq(svg_open(&s, path, 100, 50, "a < b & \"c\"", "", &error), 0);
-    svg_line(s, (svg_point){1.0 / 3, -0.001}, (svg_point){100, 2.5}, &(svg_paint){.stroke = "#000000", .width = 1});
-    svg_text(s, (svg_point){0, 0}, &(svg_font){.size = 10, .colour = "#000000"}, "x_{2} > 10^{%d}", 3);
+    svg_line(s, (svg_point){1.0 / 3, -0.001}, (svg_point){100, 2.5},
+             &(svg_paint){.stroke = "#000000", .width = 1});
+    svg_text(s, (svg_point){0, 0}, &(svg_font){.size = 10, .colour = "#000000"}, "x_{2} > 10^{%d}",
+             3);
     ck_assert_int_eq(svg_close(&s, &error), 0);
     ck_assert_ptr_null(s);
     read_back(text, sizeof text, path);
     ck_assert_ptr_nonnull(strstr(text, "a &lt; b &amp; &quot;c&quot;"));
     ck_assert_ptr_nonnull(strstr(text, "x1=\"0.33\" y1=\"0\" x2=\"100\" y2=\"2.5\""));
-    ck_assert_ptr_nonnull(strstr(text, ">x</tspan><tspan dy=\"2\" font-size=\"7.2\">2</tspan><tspan dy=\"-2\"> &gt; 10</tspan><tspan dy=\"-4\""));
+    ck_assert_ptr_nonnull(
+        strstr(text, ">x</tspan><tspan dy=\"2\" font-size=\"7.2\">2</tspan><tspan dy=\"-2\"> &gt; "
+                     "10</tspan><tspan dy=\"-4\""));
 }
 END_TEST
 
@@ -181,7 +193,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("layout");
-    ADD_TESTS(suite, "layout", every_layout_is_sound, one_node_stands_in_the_middle, a_listed_cycle_is_a_circle, lattice_edges_are_short_or_wrap_around,
+    ADD_TESTS(suite, "layout", every_layout_is_sound, one_node_stands_in_the_middle,
+              a_listed_cycle_is_a_circle, lattice_edges_are_short_or_wrap_around,
               stress_recovers_what_fits_the_plane, too_many_nodes_are_refused);
     ADD_TESTS(suite, "svg", text_is_escaped_and_numbers_are_short, what_cannot_be_written_is_told);
     return run_suite(suite);

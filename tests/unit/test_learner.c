@@ -54,8 +54,8 @@ static double reference_loss(const sl_network *net, uint32_t rows, const double 
     for (size_t l = 0; l < net->table.count; l++)
         sizes[l + 1] = net->table.items[l].out.channels;
     for (uint32_t row = 0; row < rows; row++)
-        loss += reference_row(sizes, net->table.count + 1, x,
-                              net->input + row * sizes[0], net->labels[row]);
+        loss += reference_row(sizes, net->table.count + 1, x, net->input + row * sizes[0],
+                              net->labels[row]);
     return loss / rows;
 }
 
@@ -68,10 +68,12 @@ static const struct {
     {{5, 8, 17, 3}, 4, 7}, {{12, 33, 6, 18, 5}, 5, 9}, {{1, 1, 2}, 3, 1},  {{3, 2}, 2, 300},
 };
 
-static void open_perceptron(sl_network *net, const uint32_t *sizes, size_t size_count, uint32_t rows) {
+static void open_perceptron(sl_network *net, const uint32_t *sizes, size_t size_count,
+                            uint32_t rows) {
     sl_layers table = {.input = {1, 1, sizes[0]}};
     for (size_t i = 1; i < size_count; i++) {
-        sl_layer dense = {.kind = SL_LAYER_DENSE, .relu = i + 1 < size_count, .out = {.channels = sizes[i]}};
+        sl_layer dense = {
+            .kind = SL_LAYER_DENSE, .relu = i + 1 < size_count, .out = {.channels = sizes[i]}};
         ck_assert_int_eq(sl_layers_add(&table, &dense, &error), 0);
     }
     ck_assert_int_eq(sl_network_open(net, &table, sl_vec_cpu(), rows, &error), 0);
@@ -491,7 +493,8 @@ static void write_verses(char path[32]) {
 
 static sl_experiment text_experiment(sl_model_kind model, const char *path) {
     sl_experiment e = experiment_of(model, 2);
-    e.model = (sl_model_config){.kind = model, .layers = 2, .units = 24, .embedding = 8, .heads = 3};
+    e.model =
+        (sl_model_config){.kind = model, .layers = 2, .units = 24, .embedding = 8, .heads = 3};
     e.data = (sl_data_config){.kind = SL_DATA_TEXT, .batch = 8, .sequence = 32};
     snprintf(e.data.path, sizeof e.data.path, "%s", path);
     return e;
@@ -510,10 +513,13 @@ START_TEST(text_models_learn_what_comes_next) {
     ck_assert_msg(sl_learner_open(&learner, &e, &error) == 0, "%s", error.text);
     float *x = malloc(sl_learner_dimension(learner) * sizeof *x);
     sl_learner_initial(learner, 0, x);
-    sl_evaluation before = sl_learner_evaluate(learner, x), after = train(learner, text_models[_i].rate, 1);
+    sl_evaluation before = sl_learner_evaluate(learner, x),
+                  after = train(learner, text_models[_i].rate, 1);
     const double guess = log(17); /* characters in the verses */
-    ck_assert_msg(fabs(before.loss - guess) < 0.05 && before.accuracy < 0.3, "%g %g", before.loss, before.accuracy);
-    ck_assert_msg(after.loss < 0.4 && after.accuracy > 0.9, "loss %g accuracy %g", after.loss, after.accuracy);
+    ck_assert_msg(fabs(before.loss - guess) < 0.05 && before.accuracy < 0.3, "%g %g", before.loss,
+                  before.accuracy);
+    ck_assert_msg(after.loss < 0.4 && after.accuracy > 0.9, "loss %g accuracy %g", after.loss,
+                  after.accuracy);
     free(x);
     sl_learner_close(&learner);
     sl_topology_close(&e.topology);
@@ -531,11 +537,14 @@ START_TEST(text_and_models_that_take_none_are_refused) {
     e.model.kind = SL_MODEL_TRANSFORMER;
     e.data.kind = SL_DATA_DIGITS;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "model.name: transformer takes text; the samples of data.name digits are none"));
+    ck_assert_ptr_nonnull(
+        strstr(error.text,
+               "model.name: transformer takes text; the samples of data.name digits are none"));
     e.data.kind = SL_DATA_TEXT;
     e.model.heads = 5;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "model.heads is 5; it must divide model.units, which is 24"));
+    ck_assert_ptr_nonnull(
+        strstr(error.text, "model.heads is 5; it must divide model.units, which is 24"));
     e.model.heads = 3;
     e.data.augment = SL_SWITCH_ON;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
@@ -557,7 +566,8 @@ int main(void) {
              sizeof shapes / sizeof shapes[0]);
     add_loop(suite, "bad quadratics", bad_quadratic_files_are_explained,
              sizeof bad_quadratics / sizeof bad_quadratics[0]);
-    add_loop(suite, "text", text_models_learn_what_comes_next, sizeof text_models / sizeof text_models[0]);
+    add_loop(suite, "text", text_models_learn_what_comes_next,
+             sizeof text_models / sizeof text_models[0]);
     ADD_TESTS(suite, "network", score_agrees_with_float64, huge_outputs_do_not_overflow,
               a_nan_parameter_shows_in_the_loss, layer_outputs_agree_with_float64_in_every_shape,
               weight_gradients_agree_with_float64_in_every_shape,

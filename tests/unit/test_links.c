@@ -13,7 +13,8 @@ static sl_links *parse(const char *json) {
     return links;
 }
 
-static void expect_link(const sl_links *links, uint32_t i, uint32_t j, double bandwidth_mbit, double latency_ms) {
+static void expect_link(const sl_links *links, uint32_t i, uint32_t j, double bandwidth_mbit,
+                        double latency_ms) {
     sl_link a = sl_links_get(links, i, j), b = sl_links_get(links, j, i);
     ck_assert(a.bandwidth_mbit == bandwidth_mbit && a.latency_ms == latency_ms);
     ck_assert(b.bandwidth_mbit == bandwidth_mbit && b.latency_ms == latency_ms);
@@ -29,7 +30,8 @@ static void expect_links(const sl_links *links) {
 }
 
 START_TEST(a_pair_has_its_own_link_or_the_default) {
-    sl_links *links = parse("{\"nodes\": 5, \"bandwidth_mbit\": 10000, \"latency_ms\": 0.05, \"comment\": \"two racks\","
+    sl_links *links = parse("{\"nodes\": 5, \"bandwidth_mbit\": 10000, \"latency_ms\": 0.05, "
+                            "\"comment\": \"two racks\","
                             " \"links\": [[4, 3, 0], [1, 0, 100, 20], [1, 2, 0.1]]}");
     expect_links(links);
     char *text = sl_links_json(links);
@@ -62,21 +64,28 @@ START_TEST(mistakes_are_told) {
         {"{\"nodes\": 3,}", "test:1:"},
         {"{}", "nodes: missing"},
         {"{\"nodes\": 0}", "nodes: 0 is not allowed; it must be an integer from 1 to 1000000"},
-        {"{\"nodes\": 2, \"bandwith_mbit\": 3}", "unknown key \"bandwith_mbit\"; did you mean \"bandwidth_mbit\"?"},
-        {"{\"nodes\": 2, \"bandwidth_mbit\": -3}", "bandwidth_mbit: -3 is not allowed; it must be a number from 0 to 1000000000"},
+        {"{\"nodes\": 2, \"bandwith_mbit\": 3}",
+         "unknown key \"bandwith_mbit\"; did you mean \"bandwidth_mbit\"?"},
+        {"{\"nodes\": 2, \"bandwidth_mbit\": -3}",
+         "bandwidth_mbit: -3 is not allowed; it must be a number from 0 to 1000000000"},
         {"{\"nodes\": 2, \"latency_ms\": \"1\"}", "latency_ms: \"1\" is not allowed"},
         {"{\"nodes\": 2, \"links\": {}}", "links: must be a list"},
         {"{\"nodes\": 2, \"links\": [[0, 1]]}", "links[0]: must be [i, j, bandwidth_mbit]"},
-        {"{\"nodes\": 2, \"links\": [[0, 1, 5], [0, 2, 5]]}", "links[1]: both ends must be nodes from 0 to 1"},
+        {"{\"nodes\": 2, \"links\": [[0, 1, 5], [0, 2, 5]]}",
+         "links[1]: both ends must be nodes from 0 to 1"},
         {"{\"nodes\": 2, \"links\": [[1, 1, 5]]}", "links[0]: is from node 1 to itself"},
         {"{\"nodes\": 2, \"links\": [[0, 1, -5]]}", "links[0]: bandwidth_mbit: -5 is not allowed"},
-        {"{\"nodes\": 2, \"links\": [[0, 1, 5, 2e6]]}", "links[0]: latency_ms: 2000000.0 is not allowed; it must be a number from 0 to 1000000"},
-        {"{\"nodes\": 2, \"links\": [[0, 1, 5], [1, 0, 5]]}", "links: the link between 0 and 1 is listed twice"},
+        {"{\"nodes\": 2, \"links\": [[0, 1, 5, 2e6]]}",
+         "links[0]: latency_ms: 2000000.0 is not allowed; it must be a number from 0 to 1000000"},
+        {"{\"nodes\": 2, \"links\": [[0, 1, 5], [1, 0, 5]]}",
+         "links: the link between 0 and 1 is listed twice"},
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         sl_links *links = NULL;
-        ck_assert_msg(sl_links_parse(&links, mistakes[i].json, "test", &error) == SL_EINVAL, "%s was accepted", mistakes[i].json);
-        ck_assert_msg(strstr(error.text, mistakes[i].told) != NULL, "%s was told \"%s\"", mistakes[i].json, error.text);
+        ck_assert_msg(sl_links_parse(&links, mistakes[i].json, "test", &error) == SL_EINVAL,
+                      "%s was accepted", mistakes[i].json);
+        ck_assert_msg(strstr(error.text, mistakes[i].told) != NULL, "%s was told \"%s\"",
+                      mistakes[i].json, error.text);
         ck_assert_ptr_null(links);
     }
     sl_links *links = NULL;
@@ -86,6 +95,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("links");
-    ADD_TESTS(suite, "links", a_pair_has_its_own_link_or_the_default, without_a_word_links_are_infinitely_fast, mistakes_are_told);
+    ADD_TESTS(suite, "links", a_pair_has_its_own_link_or_the_default,
+              without_a_word_links_are_infinitely_fast, mistakes_are_told);
     return run_suite(suite);
 }

@@ -1,5 +1,6 @@
-/* test_memory.c - the vectors that each algorithm keeps are those that docs/algorithms.md says, at any degree. With them counts, where it is as
- * long as a vector, the buffer that encoded messages leave from. */
+/* test_memory.c - the vectors that each algorithm keeps are those that docs/algorithms.md says, at
+ * any degree. With them counts, where it is as long as a vector, the buffer that encoded messages
+ * leave from. */
 #include "harness.h"
 #include "starling/node.h"
 
@@ -27,7 +28,8 @@ static const expected all[] = {
     {{.name = "parameter-server"}, 0},
     {{.name = "local-sgd", .period = 10}, 0},
     {{.name = "double-squeeze", TOP_K}, 2},
-    {{.name = "cd-sgd", .correction_period = 5, .threshold = 0.1}, 3 + 1}, /* the buffer that whole gradients leave from */
+    {{.name = "cd-sgd", .correction_period = 5, .threshold = 0.1},
+     3 + 1}, /* the buffer that whole gradients leave from */
     {{.name = "naive-compression", TOP_K}, 1},
 };
 
@@ -38,9 +40,17 @@ static unsigned vectors(const sl_algorithm_config *config, const char *graph, ui
     sl_node *node;
     sl_optimizer_config optimizer = {.learning_rate = 0.1};
     ck_assert_msg(sl_topology_parse(&topology, graph, "graph", &error) == 0, "%s", error.text);
-    ck_assert_msg(sl_algorithm_fit(&fit, config, topology, false, D, &error) == 0, "%s", error.text);
-    sl_node_settings settings = {.rank = rank, .rounds = 1, .dimension = D, .part_bytes = 114688, .inbox_parts = 4, .topology = topology,
-                                 .fit = &fit, .vec = sl_vec_cpu(), .optimizer = &optimizer};
+    ck_assert_msg(sl_algorithm_fit(&fit, config, topology, false, D, &error) == 0, "%s",
+                  error.text);
+    sl_node_settings settings = {.rank = rank,
+                                 .rounds = 1,
+                                 .dimension = D,
+                                 .part_bytes = 114688,
+                                 .inbox_parts = 4,
+                                 .topology = topology,
+                                 .fit = &fit,
+                                 .vec = sl_vec_cpu(),
+                                 .optimizer = &optimizer};
     ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);
     const size_t bytes = sl_node_memory(node);
     sl_node_close(&node);
@@ -52,14 +62,19 @@ START_TEST(as_documented) {
     const unsigned leaf = vectors(&all[_i].config, "{\"nodes\": 9, \"family\": \"star\"}", 5);
     const unsigned hub = vectors(&all[_i].config, "{\"nodes\": 9, \"family\": \"star\"}", 1);
     const unsigned want = 2 + all[_i].vectors;
-    ck_assert_msg(leaf == want && hub == want, "%s: %u and %u, not %u", all[_i].config.name, leaf, hub, want);
+    ck_assert_msg(leaf == want && hub == want, "%s: %u and %u, not %u", all[_i].config.name, leaf,
+                  hub, want);
 }
 END_TEST
 
 START_TEST(one_replica_for_each_neighbour_where_a_run_asks) {
-    static const char star[] = "{\"nodes\": 9, \"family\": \"star\"}", schedule[] = "{\"nodes\": 8, \"family\": \"hyper-cuboid\", \"sides\": [2, 2, 2]}";
-    const sl_algorithm_config choco = {.name = "choco-sgd", .replicas = SL_REPLICAS_PER_NEIGHBOUR, TOP_K};
-    const sl_algorithm_config dcd = {.name = "dcd-psgd", .replicas = SL_REPLICAS_PER_NEIGHBOUR, TOP_K};
+    static const char star[] = "{\"nodes\": 9, \"family\": \"star\"}",
+                      schedule[] =
+                          "{\"nodes\": 8, \"family\": \"hyper-cuboid\", \"sides\": [2, 2, 2]}";
+    const sl_algorithm_config choco = {
+        .name = "choco-sgd", .replicas = SL_REPLICAS_PER_NEIGHBOUR, TOP_K};
+    const sl_algorithm_config dcd = {
+        .name = "dcd-psgd", .replicas = SL_REPLICAS_PER_NEIGHBOUR, TOP_K};
     ck_assert_uint_eq(vectors(&choco, star, 0), 2 + 8 + 1);
     ck_assert_uint_eq(vectors(&choco, star, 5), 2 + 1 + 1);
     ck_assert_uint_eq(vectors(&choco, schedule, 5), 2 + 3 + 1);

@@ -126,7 +126,8 @@ START_TEST(impossible_partitions_are_refused) {
     ck_assert_ptr_nonnull(strstr(error.text, "10 training samples for 11 nodes"));
     config = (sl_data_config){.partition = SL_PARTITION_SHARDS, .shards_per_node = 3};
     ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "data.partition.shards_per_node is 3; allowed are 1 to 2"));
+    ck_assert_ptr_nonnull(
+        strstr(error.text, "data.partition.shards_per_node is 3; allowed are 1 to 2"));
     config = (sl_data_config){.partition = SL_PARTITION_DIRICHLET, .alpha = NAN};
     ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
     sl_samples_free(&samples);
@@ -154,7 +155,8 @@ START_TEST(speakers_are_dealt_whole_and_evenly) {
     for (uint32_t nodes = 1; nodes <= 36; nodes++) {
         sl_partition p;
         int owners[42];
-        ck_assert_msg(sl_partition_open(&p, &config, &samples, nodes, 1, &error) == 0, "%s", error.text);
+        ck_assert_msg(sl_partition_open(&p, &config, &samples, nodes, 1, &error) == 0, "%s",
+                      error.text);
         memset(owners, -1, sizeof owners);
         for (uint32_t node = 0; node < nodes; node++) {
             ck_assert_uint_ge(sl_partition_size(&p, node), 1);
@@ -166,7 +168,8 @@ START_TEST(speakers_are_dealt_whole_and_evenly) {
         }
         ck_assert_uint_eq(p.starts[nodes], samples.count);
         for (uint32_t node = 0; node < nodes && nodes <= 6; node++)
-            ck_assert_int_le(abs((int)sl_partition_size(&p, node) - (int)(samples.count / nodes)), 6);
+            ck_assert_int_le(abs((int)sl_partition_size(&p, node) - (int)(samples.count / nodes)),
+                             6);
         sl_partition_close(&p);
     }
     sl_samples_free(&samples);
@@ -178,7 +181,8 @@ START_TEST(partitions_by_label_go_by_a_text_s_speakers) {
     sl_data_config config = {.partition = SL_PARTITION_SHARDS, .shards_per_node = 1};
     sl_partition p;
     ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 6, 1, &error), 0);
-    for (uint32_t node = 0; node < 6; node++) { /* 21 samples in a row of the sorted ones: one to six a speaker */
+    for (uint32_t node = 0; node < 6;
+         node++) { /* 21 samples in a row of the sorted ones: one to six a speaker */
         uint32_t least = 42, most = 0;
         for (uint32_t i = p.starts[node]; i < p.starts[node + 1]; i++) {
             uint32_t speaker = samples.groups[p.members[i]];
@@ -197,7 +201,8 @@ START_TEST(speakers_that_are_too_few_or_none_are_refused) {
     sl_data_config config = {.partition = SL_PARTITION_SPEAKERS};
     sl_partition p;
     ck_assert_int_eq(sl_partition_open(&p, &config, &text, 37, 1, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "36 speakers with a whole sample and the topology 37 nodes"));
+    ck_assert_ptr_nonnull(
+        strstr(error.text, "36 speakers with a whole sample and the topology 37 nodes"));
     ck_assert_int_eq(sl_partition_open(&p, &config, &images, 2, 1, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "data.partition.name: speakers needs a text"));
     sl_samples_free(&text);
@@ -259,6 +264,7 @@ int main(void) {
               dirichlet_shares_have_the_right_variance, impossible_partitions_are_refused,
               an_epoch_shows_each_sample_once_and_the_next_in_another_order,
               a_batch_is_a_function_of_rank_and_round_alone, speakers_are_dealt_whole_and_evenly,
-              partitions_by_label_go_by_a_text_s_speakers, speakers_that_are_too_few_or_none_are_refused);
+              partitions_by_label_go_by_a_text_s_speakers,
+              speakers_that_are_too_few_or_none_are_refused);
     return run_suite(suite);
 }

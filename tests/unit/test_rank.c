@@ -1,4 +1,5 @@
-/* test_rank.c - the ranking of topologies: what it promises of every number of nodes, and the order along fast links. tests/parity/test_rank.py compares it with the simulator. */
+/* test_rank.c - the ranking of topologies: what it promises of every number of nodes, and the order
+ * along fast links. tests/parity/test_rank.py compares it with the simulator. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@ static sl_error error;
 
 static sl_links *alike(uint32_t nodes, double bandwidth_mbit, double latency_ms) {
     sl_links *links = NULL;
-    ck_assert_int_eq(sl_links_uniform(&links, nodes, (sl_link){bandwidth_mbit, latency_ms}, &error), 0);
+    ck_assert_int_eq(sl_links_uniform(&links, nodes, (sl_link){bandwidth_mbit, latency_ms}, &error),
+                     0);
     return links;
 }
 
@@ -41,13 +43,17 @@ static void expect_sound(const sl_ranking *r, uint32_t nodes) {
         ck_assert_msg(c->seconds >= before, "%u nodes: %s after %g s", nodes, c->name, before);
         before = c->seconds;
         ck_assert_uint_eq(sl_topology_nodes(c->topology), nodes);
-        ck_assert_msg(c->rounds >= 1 && c->gap > 0 && c->gap <= 1 && c->degree_max >= 1 && c->degree_max < nodes, "%u nodes: %s: %g rounds, gap %g, %u peers",
-                      nodes, c->name, c->rounds, c->gap, c->degree_max);
+        ck_assert_msg(c->rounds >= 1 && c->gap > 0 && c->gap <= 1 && c->degree_max >= 1 &&
+                          c->degree_max < nodes,
+                      "%u nodes: %s: %g rounds, gap %g, %u peers", nodes, c->name, c->rounds,
+                      c->gap, c->degree_max);
         ck_assert_double_eq_tol(c->seconds, c->rounds * c->round_seconds, 1e-12 * c->seconds);
         sl_stochasticity s = sl_topology_stochasticity(c->topology);
         ck_assert_msg(s.row && s.column, "%u nodes: %s is not doubly stochastic", nodes, c->name);
         for (size_t j = 0; j < i; j++)
-            ck_assert_msg(sl_topology_hash(sl_ranking_at(r, j)->topology) != sl_topology_hash(c->topology), "%u nodes: %s twice", nodes, c->name);
+            ck_assert_msg(sl_topology_hash(sl_ranking_at(r, j)->topology) !=
+                              sl_topology_hash(c->topology),
+                          "%u nodes: %s twice", nodes, c->name);
     }
 }
 
@@ -90,7 +96,8 @@ START_TEST(gaps_are_those_of_the_spectrum) {
         ck_assert_int_eq(sl_spectrum_compute(&spectrum, c->topology, NULL, &error), 0);
         ck_assert_double_eq_tol(c->gap, spectrum.gap, 1e-9);
     }
-    const sl_candidate *one_peer = find(r, "one-peer-exponential"); /* ||product of a period|| = 0.2091 */
+    const sl_candidate *one_peer =
+        find(r, "one-peer-exponential"); /* ||product of a period|| = 0.2091 */
     ck_assert_double_eq_tol(one_peer->gap, 0.3238, 2e-4);
     ck_assert_ptr_nonnull(strstr(one_peer->why, "12 is not a power of two"));
     ck_assert_uint_eq(find(r, "hyper-cuboid 2x2x3")->exact_after, 3);
@@ -119,11 +126,14 @@ END_TEST
 /* `racks` racks whose nodes take turns: fast within, slow between. */
 static sl_links *racked(uint32_t nodes, uint32_t racks) {
     char json[16384];
-    int used = snprintf(json, sizeof json, "{\"nodes\": %u, \"bandwidth_mbit\": 10, \"latency_ms\": 5, \"links\": [", nodes);
+    int used =
+        snprintf(json, sizeof json,
+                 "{\"nodes\": %u, \"bandwidth_mbit\": 10, \"latency_ms\": 5, \"links\": [", nodes);
     const char *comma = "";
     for (uint32_t i = 0; i < nodes; i++)
         for (uint32_t j = i + racks; j < nodes; j += racks, comma = ",")
-            used += snprintf(json + used, sizeof json - (size_t)used, "%s[%u, %u, 1000, 0.1]", comma, i, j);
+            used += snprintf(json + used, sizeof json - (size_t)used, "%s[%u, %u, 1000, 0.1]",
+                             comma, i, j);
     snprintf(json + used, sizeof json - (size_t)used, "]}");
     sl_links *links = NULL;
     ck_assert_msg(sl_links_parse(&links, json, "test", &error) == 0, "%s", error.text);
@@ -161,8 +171,13 @@ START_TEST(racks_are_found) {
     sl_links *sites = NULL;
     uint32_t order[8];
     clusterings found;
-    ck_assert_int_eq(sl_links_parse(&sites, "{\"nodes\": 8, \"latency_ms\": 100, \"links\": [[0,2,0,1], [4,6,0,1], [1,3,0,1], [5,7,0,1], [0,4,0,10], [0,6,0,10],"
-                                            "[2,4,0,10], [2,6,0,10], [1,5,0,10], [1,7,0,10], [3,5,0,10], [3,7,0,10]]}", "test", &error), 0);
+    ck_assert_int_eq(
+        sl_links_parse(&sites,
+                       "{\"nodes\": 8, \"latency_ms\": 100, \"links\": [[0,2,0,1], [4,6,0,1], "
+                       "[1,3,0,1], [5,7,0,1], [0,4,0,10], [0,6,0,10],"
+                       "[2,4,0,10], [2,6,0,10], [1,5,0,10], [1,7,0,10], [3,5,0,10], [3,7,0,10]]}",
+                       "test", &error),
+        0);
     ck_assert_int_eq(sl_links_order(order, sites, 1e6, &error), 0);
     ck_assert_int_eq(links_clusterings(&found, order, sites, 1e6, &error), 0);
     ck_assert_uint_eq(found.count, 2);
@@ -230,7 +245,8 @@ START_TEST(sides_are_as_equal_as_possible) {
     static const struct {
         uint32_t nodes, count, sides[3];
         bool possible;
-    } cases[] = {{12, 2, {3, 4}, true}, {16, 2, {4, 4}, true}, {30, 3, {2, 3, 5}, true}, {64, 3, {4, 4, 4}, true}, {13, 2, {0}, false}, {6, 3, {0}, false}};
+    } cases[] = {{12, 2, {3, 4}, true},    {16, 2, {4, 4}, true}, {30, 3, {2, 3, 5}, true},
+                 {64, 3, {4, 4, 4}, true}, {13, 2, {0}, false},   {6, 3, {0}, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t sides[SL_SIDES_MAX];
         ck_assert_int_eq(equal_sides(sides, cases[i].count, cases[i].nodes), cases[i].possible);
@@ -265,9 +281,10 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("rank");
-    ADD_TESTS(suite, "ranking", every_number_of_nodes_has_a_ranking, latency_and_bandwidth_choose_differently, gaps_are_those_of_the_spectrum, the_same_again,
-              sides_are_as_equal_as_possible, settings_that_are_not_allowed);
-    ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, racks_are_found, clusters_are_the_racks, small_orders,
-              numbering_along_links_keeps_the_rounds);
+    ADD_TESTS(suite, "ranking", every_number_of_nodes_has_a_ranking,
+              latency_and_bandwidth_choose_differently, gaps_are_those_of_the_spectrum,
+              the_same_again, sides_are_as_equal_as_possible, settings_that_are_not_allowed);
+    ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, racks_are_found,
+              clusters_are_the_racks, small_orders, numbering_along_links_keeps_the_rounds);
     return run_suite(suite);
 }

@@ -1,4 +1,5 @@
-/* test_record.c - the run folder: what is written comes back, bit for bit; what cannot be written is said. */
+/* test_record.c - the run folder: what is written comes back, bit for bit; what cannot be written
+ * is said. */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +15,9 @@
 #include "starling/record.h"
 
 #define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
-#define QUADRATIC "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": \"quadratic\", \"path\": \"problem-of-mine.json\"}}"
+#define QUADRATIC                                                                                  \
+    "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": "  \
+    "\"quadratic\", \"path\": \"problem-of-mine.json\"}}"
 
 static char base[] = "/tmp/starling-record-XXXXXX";
 
@@ -57,7 +60,8 @@ static void put(const char *path, const char *text) {
 static sl_experiment *experiment_of(const char *json) {
     sl_experiment *e = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&e, json, "test.json", base, NULL, 0, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_experiment_parse(&e, json, "test.json", base, NULL, 0, &error) == 0, "%s",
+                  error.text);
     return e;
 }
 
@@ -74,7 +78,8 @@ static void close_folder(sl_folder *folder) {
     ck_assert_ptr_null(folder);
 }
 
-static void refuse_folder(const char *path, const sl_experiment *e, bool all_nodes, const char *text) {
+static void refuse_folder(const char *path, const sl_experiment *e, bool all_nodes,
+                          const char *text) {
     sl_folder *folder = NULL;
     sl_error error = {0};
     int result = sl_folder_open(&folder, path, e, all_nodes, &error);
@@ -146,9 +151,16 @@ END_TEST
 /* ---- metrics ---- */
 
 static sl_record record_of(uint32_t rank, uint64_t round) {
-    return (sl_record){.rank = rank, .round = {.round = round, .loss = 0.125 * (double)round, .learning_rate = 0.1, .neighbour_distance = 3.5},
-                       .evaluation = {.loss = 1.0 / 3, .accuracy = 0.75}, .bytes_sent = 5000000000, .bytes_received = 7,
-                       .times = {.total = 6, .gradient = 1, .encode = 2, .exchange = 3, .wait = 4, .combine = 5}};
+    return (sl_record){
+        .rank = rank,
+        .round = {.round = round,
+                  .loss = 0.125 * (double)round,
+                  .learning_rate = 0.1,
+                  .neighbour_distance = 3.5},
+        .evaluation = {.loss = 1.0 / 3, .accuracy = 0.75},
+        .bytes_sent = 5000000000,
+        .bytes_received = 7,
+        .times = {.total = 6, .gradient = 1, .encode = 2, .exchange = 3, .wait = 4, .combine = 5}};
 }
 
 static double real_at(json_t *object, const char *name) {
@@ -174,13 +186,18 @@ START_TEST(a_line_of_metrics_holds_what_was_given) {
         json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         ck_assert_ptr_nonnull(object);
         ck_assert(real_at(object, "round") == round && real_at(object, "node") == 2);
-        ck_assert(real_at(object, "loss") == 0.125 * round && real_at(object, "learning_rate") == 0.1);
-        ck_assert(fabs(real_at(object, "test_loss") - 1.0 / 3) < 1e-12 && real_at(object, "accuracy") == 0.75);
+        ck_assert(real_at(object, "loss") == 0.125 * round &&
+                  real_at(object, "learning_rate") == 0.1);
+        ck_assert(fabs(real_at(object, "test_loss") - 1.0 / 3) < 1e-12 &&
+                  real_at(object, "accuracy") == 0.75);
         ck_assert(real_at(object, "neighbour_distance") == 3.5);
-        ck_assert(real_at(object, "bytes_sent") == 5000000000 && real_at(object, "bytes_received") == 7);
+        ck_assert(real_at(object, "bytes_sent") == 5000000000 &&
+                  real_at(object, "bytes_received") == 7);
         json_t *seconds = json_object_get(object, "seconds");
-        ck_assert(real_at(seconds, "total") == 6 && real_at(seconds, "gradient") == 1 && real_at(seconds, "encode") == 2);
-        ck_assert(real_at(seconds, "exchange") == 3 && real_at(seconds, "wait") == 4 && real_at(seconds, "combine") == 5);
+        ck_assert(real_at(seconds, "total") == 6 && real_at(seconds, "gradient") == 1 &&
+                  real_at(seconds, "encode") == 2);
+        ck_assert(real_at(seconds, "exchange") == 3 && real_at(seconds, "wait") == 4 &&
+                  real_at(seconds, "combine") == 5);
         json_decref(object);
     }
     ck_assert_ptr_null(fgets(line, sizeof line, file));
@@ -193,14 +210,16 @@ START_TEST(consensus_goes_line_by_line) {
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     for (uint64_t round = 1; round <= 2; round++) {
-        sl_consensus consensus = {.mean_model = {.loss = 0.25, .accuracy = round == 1 ? NAN : 0.5}, .distance = 2};
+        sl_consensus consensus = {.mean_model = {.loss = 0.25, .accuracy = round == 1 ? NAN : 0.5},
+                                  .distance = 2};
         ck_assert_int_eq(sl_folder_consensus(folder, round, &consensus, NULL), 0);
     }
     close_folder(folder);
     size_t bytes;
     char *text = contents(at("run/consensus.jsonl"), &bytes);
-    ck_assert_str_eq(text, "{\"round\":1,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":null}\n"
-                           "{\"round\":2,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":0.5}\n");
+    ck_assert_str_eq(
+        text, "{\"round\":1,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":null}\n"
+              "{\"round\":2,\"consensus_distance\":2.0,\"test_loss\":0.25,\"accuracy\":0.5}\n");
     free(text);
     sl_experiment_close(&e);
 }
@@ -213,15 +232,26 @@ START_TEST(what_is_no_number_is_null) {
     record.evaluation.accuracy = NAN;
     record.round.loss = INFINITY;
     ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
-    sl_summary summary = {.driver = "sim", .rounds = 10, .nodes = 4, .record_count = 1, .records = &record, .has_consensus = true,
-                          .consensus = {.mean_model = {.loss = 2.5, .accuracy = NAN}, .distance = 0.5}, .seconds = 1.5};
+    sl_summary summary = {
+        .driver = "sim",
+        .rounds = 10,
+        .nodes = 4,
+        .record_count = 1,
+        .records = &record,
+        .has_consensus = true,
+        .consensus = {.mean_model = {.loss = 2.5, .accuracy = NAN}, .distance = 0.5},
+        .seconds = 1.5};
     ck_assert_int_eq(sl_folder_summary(folder, &summary, NULL), 0);
     close_folder(folder);
-    json_t *line = json_load_file(at("run/metrics-0.jsonl"), 0, NULL), *table = json_load_file(at("run/summary.json"), 0, NULL);
-    ck_assert(json_is_null(json_object_get(line, "accuracy")) && json_is_null(json_object_get(line, "loss")));
+    json_t *line = json_load_file(at("run/metrics-0.jsonl"), 0, NULL),
+           *table = json_load_file(at("run/summary.json"), 0, NULL);
+    ck_assert(json_is_null(json_object_get(line, "accuracy")) &&
+              json_is_null(json_object_get(line, "loss")));
     ck_assert_str_eq(json_string_value(json_object_get(table, "driver")), "sim");
-    ck_assert(real_at(table, "rounds") == 10 && real_at(table, "nodes") == 4 && real_at(table, "seconds") == 1.5);
-    ck_assert(real_at(table, "consensus_distance") == 0.5 && real_at(json_object_get(table, "mean_model"), "loss") == 2.5);
+    ck_assert(real_at(table, "rounds") == 10 && real_at(table, "nodes") == 4 &&
+              real_at(table, "seconds") == 1.5);
+    ck_assert(real_at(table, "consensus_distance") == 0.5 &&
+              real_at(json_object_get(table, "mean_model"), "loss") == 2.5);
     ck_assert(json_is_null(json_object_get(json_object_get(table, "mean_model"), "accuracy")));
     ck_assert(json_equal(json_array_get(json_object_get(table, "per_node"), 0), line));
     json_decref(line), json_decref(table);
@@ -231,18 +261,22 @@ END_TEST
 
 /* ---- parameters and models ---- */
 
-static const float awkward[] = {0.1f, -0.0f, 1e-45f, 3.4028235e38f, 16777217.0f, -1.17549435e-38f, 0.333333343f};
+static const float awkward[] = {
+    0.1f, -0.0f, 1e-45f, 3.4028235e38f, 16777217.0f, -1.17549435e-38f, 0.333333343f};
 enum { AWKWARD = sizeof awkward / sizeof *awkward };
 
 START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
-    const int order[][2] = {{0, 0}, {0, 2}, {0, 1}, {0, 3}, {20, 3}, {20, 0}, {3, 1}, {3, 0}, {20, 1}, {3, 3}, {3, 2}, {20, 2}};
+    const int order[][2] = {{0, 0}, {0, 2}, {0, 1},  {0, 3}, {20, 3}, {20, 0},
+                            {3, 1}, {3, 0}, {20, 1}, {3, 3}, {3, 2},  {20, 2}};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         float x[AWKWARD];
         for (size_t k = 0; k < AWKWARD; k++)
             x[k] = awkward[(k + (size_t)order[i][1]) % AWKWARD];
-        ck_assert_int_eq(sl_folder_parameters(folder, (uint64_t)order[i][0], (uint32_t)order[i][1], x, AWKWARD, 1.0 / 3, NULL), 0);
+        ck_assert_int_eq(sl_folder_parameters(folder, (uint64_t)order[i][0], (uint32_t)order[i][1],
+                                              x, AWKWARD, 1.0 / 3, NULL),
+                         0);
     }
     close_folder(folder);
     FILE *file = fopen(at("run/parameters.jsonl"), "r");
@@ -255,7 +289,8 @@ START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
         ck_assert(real_at(object, "push_sum_weight") == 1.0 / 3);
         ck_assert_uint_eq(json_array_size(list), AWKWARD);
         for (size_t k = 0; k < AWKWARD; k++) {
-            float back = (float)json_number_value(json_array_get(list, k)), want = awkward[(k + (size_t)(i % 4)) % AWKWARD];
+            float back = (float)json_number_value(json_array_get(list, k)),
+                  want = awkward[(k + (size_t)(i % 4)) % AWKWARD];
             ck_assert_msg(memcmp(&back, &want, sizeof back) == 0, "%a came back as %a", want, back);
         }
         json_decref(object);
@@ -266,7 +301,8 @@ START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
 }
 END_TEST
 
-/* Read as NumPy does: magic, version, little-endian length, a literal that ends in a newline at a multiple of 64. */
+/* Read as NumPy does: magic, version, little-endian length, a literal that ends in a newline at a
+ * multiple of 64. */
 START_TEST(a_model_is_a_valid_npy_file) {
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
@@ -281,7 +317,8 @@ START_TEST(a_model_is_a_valid_npy_file) {
         size_t head = 10 + (size_t)(unsigned char)file[8] + 256 * (size_t)(unsigned char)file[9];
         ck_assert_uint_eq(head % 64, 0);
         ck_assert_int_eq(file[head - 1], '\n');
-        ck_assert_mem_eq(file + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", 57);
+        ck_assert_mem_eq(file + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }",
+                         57);
         ck_assert_uint_eq(strspn(file + 10 + 57, " "), head - 10 - 57 - 1);
         ck_assert_uint_eq(bytes, head + sizeof awkward);
         ck_assert_mem_eq(file + head, awkward, sizeof awkward);
@@ -302,7 +339,8 @@ START_TEST(the_last_finite_model_is_rescued) {
     ck_assert_int_ne(access(at("run/model-last.npy"), F_OK), 0);
     for (uint64_t r = 1; r <= 4; r++) {
         float x = (float)r;
-        ck_assert_int_eq(sl_folder_remember(folder, r, &(sl_evaluation){.loss = losses[r - 1]}, &x, 1, NULL), 0);
+        ck_assert_int_eq(
+            sl_folder_remember(folder, r, &(sl_evaluation){.loss = losses[r - 1]}, &x, 1, NULL), 0);
     }
     ck_assert_int_eq(sl_folder_rescue(folder, -1, &round, NULL), 0);
     ck_assert_uint_eq(round, 3);
@@ -320,12 +358,14 @@ START_TEST(the_last_finite_model_is_rescued) {
 }
 END_TEST
 
-/* By accuracy, then by loss; by loss where there is no accuracy; never one whose loss is not finite. */
+/* By accuracy, then by loss; by loss where there is no accuracy; never one whose loss is not
+ * finite. */
 START_TEST(the_best_model_is_kept) {
     static const struct {
         sl_evaluation evaluation;
         bool taken;
-    } rounds[] = {{{NAN, 0.9}, false}, {{2, 0.5}, true}, {{1, 0.4}, false}, {{3, 0.6}, true}, {{3, 0.6}, false}, {{2, 0.6}, true}, {{INFINITY, 0.9}, false}};
+    } rounds[] = {{{NAN, 0.9}, false}, {{2, 0.5}, true}, {{1, 0.4}, false},       {{3, 0.6}, true},
+                  {{3, 0.6}, false},   {{2, 0.6}, true}, {{INFINITY, 0.9}, false}};
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
     float best = -1;
@@ -334,7 +374,9 @@ START_TEST(the_best_model_is_kept) {
         best = rounds[r].taken ? x : best;
         ck_assert_int_eq(sl_folder_best(folder, -1, r + 1, &rounds[r].evaluation, &x, 1, NULL), 0);
         size_t bytes;
-        char *file = access(at("run/model-best.npy"), F_OK) == 0 ? contents(at("run/model-best.npy"), &bytes) : NULL;
+        char *file = access(at("run/model-best.npy"), F_OK) == 0
+                         ? contents(at("run/model-best.npy"), &bytes)
+                         : NULL;
         if (file != NULL)
             memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
         ck_assert_float_eq(kept, best);
@@ -343,8 +385,13 @@ START_TEST(the_best_model_is_kept) {
     close_folder(folder);
     folder = open_folder(at("quadratic"), e, true);
     for (uint64_t r = 1; r <= 3; r++)
-        ck_assert_int_eq(sl_folder_best(folder, 3, r, &(sl_evaluation){.loss = 4 - (double)r, .accuracy = NAN}, &best, 1, NULL), 0);
-    ck_assert_int_eq(sl_folder_summary(folder, &(sl_summary){.driver = "agent", .rounds = 3, .nodes = 4}, NULL), 0);
+        ck_assert_int_eq(sl_folder_best(folder, 3, r,
+                                        &(sl_evaluation){.loss = 4 - (double)r, .accuracy = NAN},
+                                        &best, 1, NULL),
+                         0);
+    ck_assert_int_eq(
+        sl_folder_summary(folder, &(sl_summary){.driver = "agent", .rounds = 3, .nodes = 4}, NULL),
+        0);
     close_folder(folder);
     char *summary = contents(at("quadratic/summary.json"), &(size_t){0});
     ck_assert_ptr_nonnull(strstr(summary, "\"round\": 3"));
@@ -365,7 +412,8 @@ START_TEST(a_quadratic_folder_stands_alone) {
     ck_assert_int_eq(rename(at("run"), at("moved")), 0);
     sl_experiment *again = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_load(&again, at("moved/config.json"), NULL, 0, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_experiment_load(&again, at("moved/config.json"), NULL, 0, &error) == 0, "%s",
+                  error.text);
     ck_assert_str_eq(again->model.path, at("moved/problem.json"));
     for (int s = 0; s < SL_SECTION_COUNT; s++)
         ck_assert_uint_eq(sl_experiment_section_hash(e, s), sl_experiment_section_hash(again, s));
@@ -375,7 +423,8 @@ START_TEST(a_quadratic_folder_stands_alone) {
     free(copy);
     /* The folder of the repeated run is the same once more. */
     close_folder(open_folder(at("again"), again, true));
-    char *first = contents(at("moved/config.json"), &bytes), *second = contents(at("again/config.json"), &bytes);
+    char *first = contents(at("moved/config.json"), &bytes),
+         *second = contents(at("again/config.json"), &bytes);
     ck_assert_str_eq(first, second);
     free(first), free(second);
     sl_experiment_close(&e), sl_experiment_close(&again);
@@ -405,7 +454,9 @@ START_TEST(a_folder_that_holds_a_run_is_refused) {
 END_TEST
 
 START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
-    sl_experiment *e = experiment_of(SMALLEST), *other = experiment_of("{\"rounds\": 11, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}");
+    sl_experiment *e = experiment_of(SMALLEST),
+                  *other = experiment_of(
+                      "{\"rounds\": 11, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}");
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
     refuse_folder(at("run"), other, false, "another configuration");
     sl_record record = record_of(0, 1);
@@ -431,7 +482,8 @@ START_TEST(two_writers_of_one_rank_do_not_mix) {
     ck_assert_int_eq(sl_folder_metrics(first, &record, NULL), 0);
     for (int i = 0; i < 2; i++) { /* not the second time either */
         ck_assert_int_eq(sl_folder_metrics(second, &record, &error), SL_EFILE);
-        ck_assert_msg(strstr(error.text, "metrics-0.jsonl") && strstr(error.text, "exists"), "%s", error.text);
+        ck_assert_msg(strstr(error.text, "metrics-0.jsonl") && strstr(error.text, "exists"), "%s",
+                      error.text);
     }
     close_folder(first), close_folder(second);
     sl_experiment_close(&e);
@@ -490,7 +542,8 @@ START_TEST(a_folder_without_write_permission_is_named) {
         bool refused = sl_folder_open(&folder, at("locked/run"), e, true, &inside) == SL_EFILE &&
                        sl_folder_open(&folder, at("locked"), e, true, &itself) == SL_EFILE;
         _exit(refused && strstr(inside.text, "locked/run") && strstr(itself.text, "locked") &&
-                      strstr(inside.text, "Permission denied") && strstr(itself.text, "Permission denied")
+                      strstr(inside.text, "Permission denied") &&
+                      strstr(itself.text, "Permission denied")
                   ? 0
                   : 1);
     }
@@ -503,8 +556,9 @@ END_TEST
 
 static void expect_full(int result, const sl_error *error, const char *file) {
     ck_assert_int_eq(result, SL_EFILE);
-    ck_assert_msg(strstr(error->text, file) && strstr(error->text, "No space left on device") && strstr(error->text, "--out"), "%s",
-                  error->text);
+    ck_assert_msg(strstr(error->text, file) && strstr(error->text, "No space left on device") &&
+                      strstr(error->text, "--out"),
+                  "%s", error->text);
 }
 
 /* A file system of 64 KiB for this process alone, gone when it ends. */
@@ -520,13 +574,15 @@ static bool mount_small_disk(const char *path) {
         put("/proc/self/uid_map", users);
         put("/proc/self/gid_map", groups);
     }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("tmpfs", path, "tmpfs", 0, "size=64k") == 0;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", path, "tmpfs", 0, "size=64k") == 0;
 }
 
 START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
     ck_assert_int_eq(mkdir(at("disk"), 0700), 0);
     if (!mount_small_disk(at("disk"))) {
-        printf("skip a_full_disk_is_said_and_leaves_whole_lines: no small disk can be mounted here\n");
+        printf(
+            "skip a_full_disk_is_said_and_leaves_whole_lines: no small disk can be mounted here\n");
         return;
     }
     sl_experiment *e = experiment_of(SMALLEST);
@@ -565,14 +621,26 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("record");
-    ADD_TESTS(suite, "rounds", about_twenty_rounds_of_a_run_are_recorded, multiples_and_the_last_round_are_due,
-              parameters_are_due_where_named, the_consensus_distance_is_the_naive_one,
+    ADD_TESTS(suite, "rounds", about_twenty_rounds_of_a_run_are_recorded,
+              multiples_and_the_last_round_are_due, parameters_are_due_where_named,
+              the_consensus_distance_is_the_naive_one,
               equal_models_have_distance_0_and_themselves_as_mean);
-    const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given, consensus_goes_line_by_line, what_is_no_number_is_null, parameters_come_back_bit_for_bit_and_in_order,
-                              a_model_is_a_valid_npy_file, the_last_finite_model_is_rescued, the_best_model_is_kept, a_quadratic_folder_stands_alone, parents_are_made_and_nothing_else_is_left_behind,
-                              a_folder_that_holds_a_run_is_refused, agents_join_a_folder_of_the_same_configuration_only,
-                              two_writers_of_one_rank_do_not_mix, agents_that_come_at_once_all_join, a_file_in_the_way_is_named,
-                              a_folder_without_write_permission_is_named, a_full_disk_is_said_and_leaves_whole_lines};
+    const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given,
+                              consensus_goes_line_by_line,
+                              what_is_no_number_is_null,
+                              parameters_come_back_bit_for_bit_and_in_order,
+                              a_model_is_a_valid_npy_file,
+                              the_last_finite_model_is_rescued,
+                              the_best_model_is_kept,
+                              a_quadratic_folder_stands_alone,
+                              parents_are_made_and_nothing_else_is_left_behind,
+                              a_folder_that_holds_a_run_is_refused,
+                              agents_join_a_folder_of_the_same_configuration_only,
+                              two_writers_of_one_rank_do_not_mix,
+                              agents_that_come_at_once_all_join,
+                              a_file_in_the_way_is_named,
+                              a_folder_without_write_permission_is_named,
+                              a_full_disk_is_said_and_leaves_whole_lines};
     TCase *folders = tcase_create("folders");
     tcase_add_checked_fixture(folders, make_base, remove_base);
     for (size_t i = 0; i < sizeof in_base / sizeof *in_base; i++)

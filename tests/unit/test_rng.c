@@ -1,4 +1,5 @@
-/* test_rng.c - Philox against the published known answers (Random123 kat_vectors), and what is built on it. */
+/* test_rng.c - Philox against the published known answers (Random123 kat_vectors), and what is
+ * built on it. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 
 typedef void block_function(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
 
-static void expect_block(block_function *draw, sl_rng_key key, uint32_t index, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+static void expect_block(block_function *draw, sl_rng_key key, uint32_t index, uint32_t a,
+                         uint32_t b, uint32_t c, uint32_t d) {
     uint32_t out[4];
     draw(&key, index, out);
     ck_assert_uint_eq(out[0], a);
@@ -17,7 +19,8 @@ static void expect_block(block_function *draw, sl_rng_key key, uint32_t index, u
     ck_assert_uint_eq(out[3], d);
 }
 
-static const sl_rng_key ones = {~0ull, 0xFFFFFFFFFFFFull, 0xFFFFFFFFu, 0xFFFFu}, pi = {0x299f31d0a4093822ull, 0x037013198a2eull, 0x85a308d3, 0x7344};
+static const sl_rng_key ones = {~0ull, 0xFFFFFFFFFFFFull, 0xFFFFFFFFu, 0xFFFFu},
+                        pi = {0x299f31d0a4093822ull, 0x037013198a2eull, 0x85a308d3, 0x7344};
 
 START_TEST(philox_gives_the_published_answers) {
     expect_block(sl_rng_block, (sl_rng_key){0}, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8);
@@ -27,9 +30,12 @@ START_TEST(philox_gives_the_published_answers) {
 END_TEST
 
 START_TEST(philox_of_seven_rounds_gives_the_published_answers) {
-    expect_block(sl_rng_quick_block, (sl_rng_key){0}, 0, 0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48);
-    expect_block(sl_rng_quick_block, ones, 0xFFFFFFFFu, 0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662);
-    expect_block(sl_rng_quick_block, pi, 0x243f6a88, 0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a);
+    expect_block(sl_rng_quick_block, (sl_rng_key){0}, 0, 0x5f6fb709, 0x0d893f64, 0x4f121f81,
+                 0x4f730a48);
+    expect_block(sl_rng_quick_block, ones, 0xFFFFFFFFu, 0x5207ddc2, 0x45165e59, 0x4d8ee751,
+                 0x8c52f662);
+    expect_block(sl_rng_quick_block, pi, 0x243f6a88, 0x4dfccaba, 0x190a87f0, 0xc47362ba,
+                 0xb6b5242a);
 }
 END_TEST
 
@@ -44,7 +50,8 @@ START_TEST(a_cursor_reads_the_stream_in_order) {
 }
 END_TEST
 
-/* ---- seven rounds: what compressors round and drop by; blocks by counting, as these take them ---- */
+/* ---- seven rounds: what compressors round and drop by; blocks by counting, as these take them
+ * ---- */
 
 enum { QUICK_BLOCKS = 1 << 16, HALVES = 8, HALF_BITS = 16, BLOCK_BITS = 128 };
 
@@ -88,7 +95,8 @@ START_TEST(quick_half_words_fill_the_square_evenly) {
     const sl_rng_key key = {0xFFFFFFFFull << 32, 2, 9, SL_PURPOSE_COMPRESS};
     sl_rng_quick_blocks(&key, 0, QUICK_BLOCKS + 1, words);
     for (size_t i = 0; i < PAIRS; i++) {
-        const uint32_t a = words[i / 2] >> i % 2 * 16 & 0xFFFF, b = words[(i + 1) / 2] >> (i + 1) % 2 * 16 & 0xFFFF;
+        const uint32_t a = words[i / 2] >> i % 2 * 16 & 0xFFFF,
+                       b = words[(i + 1) / 2] >> (i + 1) % 2 * 16 & 0xFFFF;
         upper[a / 1024 * SIDE + b / 1024]++;
         lower[a % SIDE * SIDE + b % SIDE]++;
     }
@@ -97,7 +105,8 @@ START_TEST(quick_half_words_fill_the_square_evenly) {
 }
 END_TEST
 
-/* ---- windows: sixteen bits of a block for each of sixteen elements, by which stochastic rounding goes ---- */
+/* ---- windows: sixteen bits of a block for each of sixteen elements, by which stochastic rounding
+ * goes ---- */
 
 START_TEST(windows_are_two_bytes_of_sixteen_in_a_ring) {
     uint8_t bytes[PHILOX_WINDOWS];
@@ -114,7 +123,8 @@ START_TEST(windows_are_two_bytes_of_sixteen_in_a_ring) {
 }
 END_TEST
 
-/* Is window i of a block below `draws`, as a rounding up with probability draws / 65536 would ask? */
+/* Is window i of a block below `draws`, as a rounding up with probability draws / 65536 would ask?
+ */
 static uint32_t goes_up(const uint32_t *words, size_t i, uint32_t draws) {
     return philox_window(words + 4 * (i / PHILOX_WINDOWS), i % PHILOX_WINDOWS) < draws;
 }
@@ -132,13 +142,21 @@ START_TEST(windows_give_each_probability_and_neighbours_hardly_depend_on_each_ot
             const uint32_t mine = goes_up(words, i, draws[d]);
             up += mine;
             for (size_t far = 1; far <= FARTHEST; far++)
-                both[far] += mine & goes_up(words, i / PHILOX_WINDOWS * PHILOX_WINDOWS + (i + far) % PHILOX_WINDOWS, draws[d]);
+                both[far] +=
+                    mine & goes_up(words,
+                                   i / PHILOX_WINDOWS * PHILOX_WINDOWS + (i + far) % PHILOX_WINDOWS,
+                                   draws[d]);
         }
-        /* A neighbour's share of a window's bits is within 2^-8 of a step; the mean's own variance grows by as much. */
+        /* A neighbour's share of a window's bits is within 2^-8 of a step; the mean's own variance
+         * grows by as much. */
         ck_assert_double_lt(fabs(up / (double)ELEMENTS - p), 5 * sqrt(1.02 * one_in / ELEMENTS));
         for (size_t far = 1; far <= FARTHEST; far++) {
-            const double covariance = both[far] / (double)ELEMENTS - p * p, noise = 5 * sqrt((p * p * (1 - p * p) + 4 * p * p * one_in) / ELEMENTS) + 1e-7;
-            ck_assert_msg(fabs(covariance) < noise + (far == 1 ? 0x1p-10 : 0), "at %zu: covariance %g, noise %g, for %u of 65536", far, covariance, noise, draws[d]);
+            const double covariance = both[far] / (double)ELEMENTS - p * p,
+                         noise =
+                             5 * sqrt((p * p * (1 - p * p) + 4 * p * p * one_in) / ELEMENTS) + 1e-7;
+            ck_assert_msg(fabs(covariance) < noise + (far == 1 ? 0x1p-10 : 0),
+                          "at %zu: covariance %g, noise %g, for %u of 65536", far, covariance,
+                          noise, draws[d]);
         }
     }
 }
@@ -158,7 +176,8 @@ static void flip(sl_rng_key *key, uint32_t *index, uint32_t i) {
         *index ^= 1u << (i - 160);
 }
 
-/* Messages differ in a bit or two of their keys: each input bit changes each output bit half of the time. */
+/* Messages differ in a bit or two of their keys: each input bit changes each output bit half of the
+ * time. */
 START_TEST(quick_blocks_of_neighbouring_keys_have_nothing_in_common) {
     enum { INPUT_BITS = 192, TRIALS = 2000 };
     static uint32_t changed[BLOCK_BITS];
@@ -175,8 +194,10 @@ START_TEST(quick_blocks_of_neighbouring_keys_have_nothing_in_common) {
                 changed[b] += (before[b / 32] ^ after[b / 32]) >> b % 32 & 1;
         }
         for (uint32_t b = 0; b < BLOCK_BITS; b++)
-            if (deviations(changed[b], TRIALS, 0.5) >= 6) /* of 24,576, one beyond 4.1 is expected */
-                ck_abort_msg("input bit %u changes output bit %u in %u of %d", i, b, changed[b], TRIALS);
+            if (deviations(changed[b], TRIALS, 0.5) >=
+                6) /* of 24,576, one beyond 4.1 is expected */
+                ck_abort_msg("input bit %u changes output bit %u in %u of %d", i, b, changed[b],
+                             TRIALS);
     }
 }
 END_TEST
@@ -244,10 +265,15 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("rng");
-    ADD_TESTS(suite, "philox", philox_gives_the_published_answers, philox_of_seven_rounds_gives_the_published_answers, a_cursor_reads_the_stream_in_order);
-    ADD_TESTS(suite, "windows", windows_are_two_bytes_of_sixteen_in_a_ring, windows_give_each_probability_and_neighbours_hardly_depend_on_each_other);
-    ADD_TESTS(suite, "seven rounds", quick_bits_are_uniform_and_do_not_depend_on_those_next_to_them, quick_half_words_fill_the_square_evenly,
+    ADD_TESTS(suite, "philox", philox_gives_the_published_answers,
+              philox_of_seven_rounds_gives_the_published_answers,
+              a_cursor_reads_the_stream_in_order);
+    ADD_TESTS(suite, "windows", windows_are_two_bytes_of_sixteen_in_a_ring,
+              windows_give_each_probability_and_neighbours_hardly_depend_on_each_other);
+    ADD_TESTS(suite, "seven rounds", quick_bits_are_uniform_and_do_not_depend_on_those_next_to_them,
+              quick_half_words_fill_the_square_evenly,
               quick_blocks_of_neighbouring_keys_have_nothing_in_common);
-    ADD_TESTS(suite, "draws", below_is_uniform_and_in_range, normal_has_mean_0_and_variance_1, shuffle_is_a_permutation, shuffle_is_that_of_fisher_and_yates);
+    ADD_TESTS(suite, "draws", below_is_uniform_and_in_range, normal_has_mean_0_and_variance_1,
+              shuffle_is_a_permutation, shuffle_is_that_of_fisher_and_yates);
     return run_suite(suite);
 }

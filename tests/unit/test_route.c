@@ -1,4 +1,5 @@
-/* test_route.c - who sends what to whom, seen from both ends of every edge: whatever one node publishes for another is what that one expects. */
+/* test_route.c - who sends what to whom, seen from both ends of every edge: whatever one node
+ * publishes for another is what that one expects. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,12 +14,14 @@ static sl_error error;
 
 static void open_routes(const char *name, int64_t server, uint32_t nodes, size_t dimension) {
     char json[128];
-    snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\"}", nodes, nodes > 1 ? "ring" : "complete");
+    snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\"}", nodes,
+             nodes > 1 ? "ring" : "complete");
     ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
     sl_algorithm_config config = {.server = server};
     const sl_algorithm *algorithm = sl_algorithm_find(name, SL_VARIANT_DEFAULT, &error);
     for (uint32_t i = 0; i < nodes; i++)
-        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, i, dimension, &error), 0);
+        ck_assert_int_eq(
+            sl_route_open(&routes[i], algorithm, &config, topology, i, dimension, &error), 0);
 }
 
 static void close_routes(uint32_t nodes) {
@@ -47,7 +50,8 @@ static void check_both_ends(uint32_t nodes, bool gather) {
     for (uint32_t index = 0; index < sl_route_phases(&routes[0], gather); index++)
         for (uint32_t i = 0; i < nodes; i++)
             for (uint32_t j = 0; j < nodes; j++) {
-                sl_phase from = sl_route_phase(&routes[j], gather, 1, index), to = sl_route_phase(&routes[i], gather, 1, index);
+                sl_phase from = sl_route_phase(&routes[j], gather, 1, index),
+                         to = sl_route_phase(&routes[i], gather, 1, index);
                 ck_assert_int_eq(holds(from.out, i), holds(to.in, j));
                 if (!holds(from.out, i))
                     continue;
@@ -58,7 +62,8 @@ static void check_both_ends(uint32_t nodes, bool gather) {
             }
 }
 
-/* With values that say which node they are from: after both halves everybody has everybody's, once. */
+/* With values that say which node they are from: after both halves everybody has everybody's, once.
+ */
 static void check_sums(uint32_t nodes, size_t dimension) {
     static uint64_t held[NODES_MAX][64], next[NODES_MAX][64];
     for (uint32_t i = 0; i < nodes; i++)
@@ -142,9 +147,11 @@ START_TEST(gossip_follows_the_topology) {
 }
 END_TEST
 
-/* Where replicas are kept one by one: all edges of the schedule in every exchange, with the exchange's weights. */
+/* Where replicas are kept one by one: all edges of the schedule in every exchange, with the
+ * exchange's weights. */
 START_TEST(a_schedule_united) {
-    const char *json = "{\"nodes\": 4, \"schedule\": [{\"edges\": [[0, 1], [2, 3]]}, {\"edges\": [[1, 2], [3, 0]]}, {\"edges\": [[0, 1]]}]}";
+    const char *json = "{\"nodes\": 4, \"schedule\": [{\"edges\": [[0, 1], [2, 3]]}, {\"edges\": "
+                       "[[1, 2], [3, 0]]}, {\"edges\": [[0, 1]]}]}";
     ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
     const sl_algorithm_config config = {.replicas = SL_REPLICAS_PER_NEIGHBOUR};
     const sl_algorithm *algorithm = sl_algorithm_find("choco-sgd", SL_VARIANT_DEFAULT, &error);
@@ -170,7 +177,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("route");
-    ADD_TESTS(suite, "routes", a_ring_sums_and_spreads, one_server_sums_and_spreads, sharded_servers_sum_and_spread,
-              shards_follow_each_other_and_cover_the_vector, gossip_follows_the_topology, a_schedule_united);
+    ADD_TESTS(suite, "routes", a_ring_sums_and_spreads, one_server_sums_and_spreads,
+              sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
+              gossip_follows_the_topology, a_schedule_united);
     return run_suite(suite);
 }

@@ -1,4 +1,5 @@
-/* test_spectrum.c - formulas against LAPACK, LAPACK against numpy, and what iterations say of themselves. */
+/* test_spectrum.c - formulas against LAPACK, LAPACK against numpy, and what iterations say of
+ * themselves. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,13 +39,15 @@ static sl_spectrum compute(const sl_topology *t, sl_spectrum_method method) {
 
 /* ---- formulas ---- */
 
-static sl_spectrum formula(sl_topology_spec *spec, sl_family family, sl_weighting weighting, uint32_t nodes) {
+static sl_spectrum formula(sl_topology_spec *spec, sl_family family, sl_weighting weighting,
+                           uint32_t nodes) {
     spec->family = family;
     spec->weighting = weighting;
     spec->nodes = nodes;
     sl_spectrum s;
     ck_assert(sl_spectrum_closed_form(&s, spec));
-    ck_assert(s.converged && s.symmetric && s.method == SL_SPECTRUM_CLOSED_FORM && s.nodes == nodes);
+    ck_assert(s.converged && s.symmetric && s.method == SL_SPECTRUM_CLOSED_FORM &&
+              s.nodes == nodes);
     return s;
 }
 
@@ -62,13 +65,18 @@ static int expect_dense(const sl_topology_spec *spec) {
     ck_assert_msg(sl_topology_open(&t, spec, &error) == 0, "%s", error.text);
     computed = compute(t, SL_SPECTRUM_DENSE);
     sl_topology_close(&t);
-    double near = spec->weighting == SL_WEIGHTING_BEST_CONSTANT ? 1e-9 : 1e-13; /* that constant is rounded */
-    ck_assert_msg(is_near(known.lambda_2, computed.lambda_2, near) && is_near(known.lambda_n, computed.lambda_n, near) &&
-                      is_near(known.gap, computed.gap, near) && is_near(known.rho, computed.rho, near) &&
-                      is_near(known.singular_2, computed.singular_2, near) && known.multiplicity == computed.multiplicity,
-                  "family %d, weights %d, %u nodes: %.17g %.17g %.17g x%u, by LAPACK %.17g %.17g %.17g x%u", spec->family, spec->weighting, spec->nodes,
-                  known.lambda_2, known.lambda_n, known.rho, known.multiplicity, computed.lambda_2, computed.lambda_n, computed.rho,
-                  computed.multiplicity);
+    double near =
+        spec->weighting == SL_WEIGHTING_BEST_CONSTANT ? 1e-9 : 1e-13; /* that constant is rounded */
+    ck_assert_msg(
+        is_near(known.lambda_2, computed.lambda_2, near) &&
+            is_near(known.lambda_n, computed.lambda_n, near) &&
+            is_near(known.gap, computed.gap, near) && is_near(known.rho, computed.rho, near) &&
+            is_near(known.singular_2, computed.singular_2, near) &&
+            known.multiplicity == computed.multiplicity,
+        "family %d, weights %d, %u nodes: %.17g %.17g %.17g x%u, by LAPACK %.17g %.17g %.17g x%u",
+        spec->family, spec->weighting, spec->nodes, known.lambda_2, known.lambda_n, known.rho,
+        known.multiplicity, computed.lambda_2, computed.lambda_n, computed.rho,
+        computed.multiplicity);
     return 1;
 }
 
@@ -76,7 +84,8 @@ static int expect_dense(const sl_topology_spec *spec) {
 static int expect_dense_weighted(sl_topology_spec *spec) {
     int formulas = 0;
     for (int lazy = 0; lazy <= 1; lazy++)
-        for (spec->weighting = SL_WEIGHTING_METROPOLIS; spec->weighting < SL_WEIGHTING_EXPLICIT; spec->weighting++) {
+        for (spec->weighting = SL_WEIGHTING_METROPOLIS; spec->weighting < SL_WEIGHTING_EXPLICIT;
+             spec->weighting++) {
             spec->lazy = lazy;
             formulas += expect_dense(spec);
         }
@@ -84,8 +93,10 @@ static int expect_dense_weighted(sl_topology_spec *spec) {
 }
 
 START_TEST(formulas_are_lapacks_eigenvalues) {
-    static const sl_family families[] = {SL_FAMILY_RING, SL_FAMILY_PATH, SL_FAMILY_STAR, SL_FAMILY_COMPLETE, SL_FAMILY_HYPERCUBE,
-                                         SL_FAMILY_SYMMETRIC_EXPONENTIAL, SL_FAMILY_DIRECTED_RING};
+    static const sl_family families[] = {SL_FAMILY_RING,         SL_FAMILY_PATH,
+                                         SL_FAMILY_STAR,         SL_FAMILY_COMPLETE,
+                                         SL_FAMILY_HYPERCUBE,    SL_FAMILY_SYMMETRIC_EXPONENTIAL,
+                                         SL_FAMILY_DIRECTED_RING};
     sl_topology_spec spec;
     sl_topology_spec_defaults(&spec);
     int formulas = 0;
@@ -95,11 +106,13 @@ START_TEST(formulas_are_lapacks_eigenvalues) {
             formulas += expect_dense_weighted(&spec);
         }
     ck_assert_int_gt(formulas, 1000);
-    static const uint32_t sides[][4] = {{2, 3}, {2, 2}, {4, 2}, {1, 7}, {5, 4}, {3, 3, 3}, {2, 4, 5}, {6, 6}, {2, 2, 2, 4}, {2, 3, 4, 5}};
+    static const uint32_t sides[][4] = {{2, 3},    {2, 2},    {4, 2}, {1, 7},       {5, 4},
+                                        {3, 3, 3}, {2, 4, 5}, {6, 6}, {2, 2, 2, 4}, {2, 3, 4, 5}};
     for (size_t k = 0; k < 2 * sizeof sides / sizeof *sides; k++) {
         spec.family = k % 2 ? SL_FAMILY_TORUS : SL_FAMILY_GRID;
         spec.nodes = 1;
-        for (spec.side_count = 0; spec.side_count < 4 && sides[k / 2][spec.side_count] > 0; spec.side_count++)
+        for (spec.side_count = 0; spec.side_count < 4 && sides[k / 2][spec.side_count] > 0;
+             spec.side_count++)
             spec.nodes *= spec.sides[spec.side_count] = sides[k / 2][spec.side_count];
         ck_assert_int_ge(expect_dense_weighted(&spec), 6);
     }
@@ -129,7 +142,8 @@ START_TEST(circulants_are_searched_to_the_end) {
         ck_assert_int_ge(expect_dense_weighted(&spec), 10);
     }
     spec.lazy = false;
-    sl_spectrum s = formula(&spec, SL_FAMILY_SYMMETRIC_EXPONENTIAL, SL_WEIGHTING_METROPOLIS, 1u << 20);
+    sl_spectrum s =
+        formula(&spec, SL_FAMILY_SYMMETRIC_EXPONENTIAL, SL_WEIGHTING_METROPOLIS, 1u << 20);
     ck_assert_double_eq_tol(s.gap_lambda2, 4. / 40, 1e-15);
     /* All k tried by numpy, the smallest evaluated by mpmath */
     static const uint32_t offsets[] = {1, 1000, 1000000};
@@ -170,9 +184,11 @@ START_TEST(all_eigenvalues_come_in_order) {
     double real[6], imaginary[6];
     ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, NULL, &error), 0);
     for (int i = 0; i < 6; i++)
-        ck_assert_double_eq_tol(real[i], 1. / 3 + 2. / 3 * cos(2 * M_PI * ((i + 1) / 2) / 6), 1e-14);
+        ck_assert_double_eq_tol(real[i], 1. / 3 + 2. / 3 * cos(2 * M_PI * ((i + 1) / 2) / 6),
+                                1e-14);
     sl_topology_close(&t);
-    t = parse("{\"nodes\": 4, \"directed\": true, \"edges\": [[0,1],[1,2],[2,3],[3,0]], \"weights\": \"push-sum\"}");
+    t = parse("{\"nodes\": 4, \"directed\": true, \"edges\": [[0,1],[1,2],[2,3],[3,0]], "
+              "\"weights\": \"push-sum\"}");
     ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, NULL, &error), SL_EINVAL);
     ck_assert_int_eq(sl_spectrum_eigenvalues(t, real, imaginary, &error), 0);
     static const double re[] = {1, 0.5, 0.5, 0}, im[] = {0, 0.5, -0.5, 0};
@@ -183,8 +199,10 @@ START_TEST(all_eigenvalues_come_in_order) {
 END_TEST
 
 START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say) {
-    /* Everybody but node 0 listens to its predecessor: W - J has a larger norm than spectral radius. */
-    sl_topology *t = parse("{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0],[2,1]], \"weights\": \"uniform\"}");
+    /* Everybody but node 0 listens to its predecessor: W - J has a larger norm than spectral
+     * radius. */
+    sl_topology *t = parse("{\"nodes\": 3, \"directed\": true, \"edges\": "
+                           "[[0,1],[1,2],[2,0],[2,1]], \"weights\": \"uniform\"}");
     sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
     ck_assert(!s.symmetric && isnan(s.lambda_2) && isnan(s.gap_lambda2));
     /* W = [[1/2 0 1/2] [1/3 1/3 1/3] [0 1/2 1/2]]: numpy.linalg.eigvals and svd(W - 1/3) */
@@ -196,17 +214,24 @@ END_TEST
 
 START_TEST(without_symmetry_iterations_find_what_lapack_finds) {
     static const char *const graphs[] = {
-        "{\"nodes\": 3, \"family\": \"directed-ring\"}", "{\"nodes\": 30, \"family\": \"directed-ring\"}",
-        "{\"nodes\": 100, \"family\": \"static-exponential\"}", "{\"nodes\": 101, \"family\": \"d-equistatic\", \"degree\": 4}",
-        "{\"nodes\": 37, \"family\": \"one-peer-exponential\"}", "{\"nodes\": 40, \"family\": \"star\", \"weights\": \"uniform\"}",
-        "{\"nodes\": 60, \"family\": \"erdos-renyi\", \"probability\": 0.2, \"weights\": \"push-sum\"}",
-        "{\"nodes\": 36, \"family\": \"grid\", \"weights\": \"uniform\"}", "{\"nodes\": 24, \"family\": \"alternating-matchings\"}",
+        "{\"nodes\": 3, \"family\": \"directed-ring\"}",
+        "{\"nodes\": 30, \"family\": \"directed-ring\"}",
+        "{\"nodes\": 100, \"family\": \"static-exponential\"}",
+        "{\"nodes\": 101, \"family\": \"d-equistatic\", \"degree\": 4}",
+        "{\"nodes\": 37, \"family\": \"one-peer-exponential\"}",
+        "{\"nodes\": 40, \"family\": \"star\", \"weights\": \"uniform\"}",
+        "{\"nodes\": 60, \"family\": \"erdos-renyi\", \"probability\": 0.2, \"weights\": "
+        "\"push-sum\"}",
+        "{\"nodes\": 36, \"family\": \"grid\", \"weights\": \"uniform\"}",
+        "{\"nodes\": 24, \"family\": \"alternating-matchings\"}",
     };
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         sl_topology *t = parse(graphs[i]);
-        sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE), arnoldi = compute(t, SL_SPECTRUM_ARNOLDI);
-        ck_assert_msg(fabs(dense.rho - arnoldi.rho) < 1e-10 && fabs(dense.singular_2 - arnoldi.singular_2) < 1e-10 && arnoldi.converged, "%s: %.17g, by LAPACK %.17g",
-                      graphs[i], arnoldi.rho, dense.rho);
+        sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE),
+                    arnoldi = compute(t, SL_SPECTRUM_ARNOLDI);
+        ck_assert_msg(fabs(dense.rho - arnoldi.rho) < 1e-10 &&
+                          fabs(dense.singular_2 - arnoldi.singular_2) < 1e-10 && arnoldi.converged,
+                      "%s: %.17g, by LAPACK %.17g", graphs[i], arnoldi.rho, dense.rho);
         sl_topology_close(&t);
     }
 }
@@ -217,26 +242,32 @@ START_TEST(what_averages_exactly_has_no_second_eigenvalue) {
         const char *json;
         bool exact;
     } schedules[] = {
-        {"{\"nodes\": 64, \"family\": \"one-peer-exponential\"}", true}, {"{\"nodes\": 48, \"family\": \"one-peer-exponential\"}", false},
-        {"{\"nodes\": 30, \"family\": \"base-k\"}", true},               {"{\"nodes\": 8192, \"family\": \"one-peer-hypercube\"}", true},
+        {"{\"nodes\": 64, \"family\": \"one-peer-exponential\"}", true},
+        {"{\"nodes\": 48, \"family\": \"one-peer-exponential\"}", false},
+        {"{\"nodes\": 30, \"family\": \"base-k\"}", true},
+        {"{\"nodes\": 8192, \"family\": \"one-peer-hypercube\"}", true},
         {"{\"nodes\": 30, \"family\": \"hyper-cuboid\"}", true},
     };
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
         sl_topology *t = parse(schedules[i].json);
         sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
-        ck_assert_msg((s.rho == 0) == schedules[i].exact && s.converged, "%s: %g", schedules[i].json, s.rho);
+        ck_assert_msg((s.rho == 0) == schedules[i].exact && s.converged, "%s: %g",
+                      schedules[i].json, s.rho);
         sl_topology_close(&t);
     }
     /* Not in one round, but nilpotent: LAPACK's moduli of the first would be 1e-3 and more */
-    static const char *const jordan[] = {"{\"nodes\": 64, \"family\": \"de-bruijn\"}", "{\"nodes\": 81, \"family\": \"de-bruijn\", \"arity\": 3}",
+    static const char *const jordan[] = {"{\"nodes\": 64, \"family\": \"de-bruijn\"}",
+                                         "{\"nodes\": 81, \"family\": \"de-bruijn\", \"arity\": 3}",
                                          "{\"nodes\": 65536, \"family\": \"de-bruijn\"}"};
     for (size_t i = 0; i < sizeof jordan / sizeof *jordan; i++) {
         sl_topology *t = parse(jordan[i]);
         sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
         sl_topology_close(&t);
-        ck_assert_msg(s.rho == 0 && s.gap == 1 && s.converged && fabs(s.singular_2 - 1) < 1e-9, "%s: %.17g, norm %.17g", jordan[i], s.rho, s.singular_2);
+        ck_assert_msg(s.rho == 0 && s.gap == 1 && s.converged && fabs(s.singular_2 - 1) < 1e-9,
+                      "%s: %.17g, norm %.17g", jordan[i], s.rho, s.singular_2);
     }
-    sl_topology *t = parse("{\"nodes\": 48, \"family\": \"de-bruijn\"}"); /* 3 is left over: not nilpotent */
+    sl_topology *t =
+        parse("{\"nodes\": 48, \"family\": \"de-bruijn\"}"); /* 3 is left over: not nilpotent */
     sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
     sl_topology_close(&t);
     ck_assert_double_eq_tol(s.rho, 0.5, 1e-12);
@@ -245,28 +276,43 @@ END_TEST
 
 /* ---- iterations ---- */
 
-static void expect_equal(const char *json, const sl_spectrum *a, const sl_spectrum *b, double tolerance) {
-    ck_assert_msg(fabs(a->lambda_2 - b->lambda_2) < tolerance && fabs(a->lambda_n - b->lambda_n) < tolerance,
-                  "%s: %s %.17g %.17g, %s %.17g %.17g", json, sl_spectrum_method_name(a->method), a->lambda_2, a->lambda_n,
-                  sl_spectrum_method_name(b->method), b->lambda_2, b->lambda_n);
-    ck_assert_msg(a->converged && a->residual < 1e-9, "%s: %s leaves %g", json, sl_spectrum_method_name(a->method), a->residual);
+static void expect_equal(const char *json, const sl_spectrum *a, const sl_spectrum *b,
+                         double tolerance) {
+    ck_assert_msg(
+        fabs(a->lambda_2 - b->lambda_2) < tolerance && fabs(a->lambda_n - b->lambda_n) < tolerance,
+        "%s: %s %.17g %.17g, %s %.17g %.17g", json, sl_spectrum_method_name(a->method), a->lambda_2,
+        a->lambda_n, sl_spectrum_method_name(b->method), b->lambda_2, b->lambda_n);
+    ck_assert_msg(a->converged && a->residual < 1e-9, "%s: %s leaves %g", json,
+                  sl_spectrum_method_name(a->method), a->residual);
 }
 
 START_TEST(iterations_find_what_lapack_finds) {
     static const char *const graphs[] = {
-        "{\"nodes\": 2, \"family\": \"path\"}", "{\"nodes\": 3, \"family\": \"path\"}", "{\"nodes\": 3, \"family\": \"ring\"}",
-        "{\"nodes\": 4, \"family\": \"ring\", \"weights\": \"metropolis0\"}", "{\"nodes\": 5, \"family\": \"ring\", \"weights\": \"metropolis0\"}",
-        "{\"nodes\": 60, \"family\": \"ring\"}", "{\"nodes\": 61, \"family\": \"path\"}", "{\"nodes\": 50, \"family\": \"star\"}",
-        "{\"nodes\": 40, \"family\": \"complete\"}", "{\"nodes\": 64, \"family\": \"hypercube\"}", "{\"nodes\": 90, \"family\": \"torus\"}",
-        "{\"nodes\": 96, \"family\": \"grid\", \"weights\": \"lazy\"}", "{\"nodes\": 85, \"family\": \"k-ary-tree\", \"arity\": 4}",
-        "{\"nodes\": 70, \"family\": \"barbell\"}", "{\"nodes\": 300, \"family\": \"random-regular\", \"degree\": 3}",
-        "{\"nodes\": 301, \"family\": \"erdos-renyi\", \"probability\": 0.05}", "{\"nodes\": 400, \"family\": \"random-regular\", \"degree\": 6}",
+        "{\"nodes\": 2, \"family\": \"path\"}",
+        "{\"nodes\": 3, \"family\": \"path\"}",
+        "{\"nodes\": 3, \"family\": \"ring\"}",
+        "{\"nodes\": 4, \"family\": \"ring\", \"weights\": \"metropolis0\"}",
+        "{\"nodes\": 5, \"family\": \"ring\", \"weights\": \"metropolis0\"}",
+        "{\"nodes\": 60, \"family\": \"ring\"}",
+        "{\"nodes\": 61, \"family\": \"path\"}",
+        "{\"nodes\": 50, \"family\": \"star\"}",
+        "{\"nodes\": 40, \"family\": \"complete\"}",
+        "{\"nodes\": 64, \"family\": \"hypercube\"}",
+        "{\"nodes\": 90, \"family\": \"torus\"}",
+        "{\"nodes\": 96, \"family\": \"grid\", \"weights\": \"lazy\"}",
+        "{\"nodes\": 85, \"family\": \"k-ary-tree\", \"arity\": 4}",
+        "{\"nodes\": 70, \"family\": \"barbell\"}",
+        "{\"nodes\": 300, \"family\": \"random-regular\", \"degree\": 3}",
+        "{\"nodes\": 301, \"family\": \"erdos-renyi\", \"probability\": 0.05}",
+        "{\"nodes\": 400, \"family\": \"random-regular\", \"degree\": 6}",
         "{\"nodes\": 30, \"family\": \"complete-bipartite\", \"weights\": \"metropolis0\"}",
         "{\"nodes\": 3, \"edges\": [[0,1,0.9],[1,0,0.9],[1,2,0.9],[2,1,0.9],[1,1,-0.8]]}",
     };
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         sl_topology *t = parse(graphs[i]);
-        sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE), lanczos = compute(t, SL_SPECTRUM_LANCZOS), inverse = compute(t, SL_SPECTRUM_INVERSE);
+        sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE),
+                    lanczos = compute(t, SL_SPECTRUM_LANCZOS),
+                    inverse = compute(t, SL_SPECTRUM_INVERSE);
         expect_equal(graphs[i], &lanczos, &dense, 1e-13);
         expect_equal(graphs[i], &inverse, &dense, 1e-13);
         sl_topology_close(&t);
@@ -282,7 +328,8 @@ START_TEST(small_gaps_keep_their_digits) {
         "{\"nodes\": 20000, \"family\": \"path\", \"weights\": \"lazy\"}",
         "{\"nodes\": 12100, \"family\": \"torus\"}",
         "{\"nodes\": 13000, \"family\": \"grid\", \"weights\": \"max-degree\"}",
-        "{\"nodes\": 8000, \"family\": \"grid\", \"sides\": [2, 4000], \"weights\": \"max-degree0\"}",
+        "{\"nodes\": 8000, \"family\": \"grid\", \"sides\": [2, 4000], \"weights\": "
+        "\"max-degree0\"}",
         "{\"nodes\": 50000, \"family\": \"star\"}",
     };
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
@@ -290,10 +337,13 @@ START_TEST(small_gaps_keep_their_digits) {
         sl_spectrum known, s = iterate(t);
         ck_assert_msg(sl_spectrum_closed_form(&known, sl_topology_description(t)), "%s", graphs[i]);
         sl_topology_close(&t);
-        ck_assert_msg(fabs(s.gap_lambda2 / known.gap_lambda2 - 1) < 1e-12 && fabs(s.gap_lambda_n - known.gap_lambda_n) <= 1e-12 * known.gap_lambda_n &&
-                          s.converged && s.residual < 1e-9 && fabs(s.gap - known.gap) <= s.gap_error * known.gap + 1e-300,
-                      "%s: %.17g %.17g, by formula %.17g %.17g, residual %g", graphs[i], s.gap_lambda2, s.gap_lambda_n, known.gap_lambda2,
-                      known.gap_lambda_n, s.residual);
+        ck_assert_msg(fabs(s.gap_lambda2 / known.gap_lambda2 - 1) < 1e-12 &&
+                          fabs(s.gap_lambda_n - known.gap_lambda_n) <= 1e-12 * known.gap_lambda_n &&
+                          s.converged && s.residual < 1e-9 &&
+                          fabs(s.gap - known.gap) <= s.gap_error * known.gap + 1e-300,
+                      "%s: %.17g %.17g, by formula %.17g %.17g, residual %g", graphs[i],
+                      s.gap_lambda2, s.gap_lambda_n, known.gap_lambda2, known.gap_lambda_n,
+                      s.residual);
     }
 }
 END_TEST
@@ -303,9 +353,10 @@ START_TEST(slow_graphs_have_numpys_gaps) {
         sl_topology *t = parse(small_gaps[i].json);
         sl_spectrum s = compute(t, SL_SPECTRUM_AUTO);
         sl_topology_close(&t);
-        ck_assert_msg(fabs(s.gap_lambda2 - small_gaps[i].gap_lambda2) < 1e-14 && fabs(s.gap_lambda_n - small_gaps[i].gap_lambda_n) < 1e-13 && s.converged,
-                      "%s: %.17g %.17g, by numpy %.17g %.17g", small_gaps[i].json, s.gap_lambda2, s.gap_lambda_n, small_gaps[i].gap_lambda2,
-                      small_gaps[i].gap_lambda_n);
+        ck_assert_msg(fabs(s.gap_lambda2 - small_gaps[i].gap_lambda2) < 1e-14 &&
+                          fabs(s.gap_lambda_n - small_gaps[i].gap_lambda_n) < 1e-13 && s.converged,
+                      "%s: %.17g %.17g, by numpy %.17g %.17g", small_gaps[i].json, s.gap_lambda2,
+                      s.gap_lambda_n, small_gaps[i].gap_lambda2, small_gaps[i].gap_lambda_n);
     }
 }
 END_TEST
@@ -351,10 +402,14 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("spectrum");
-    ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues, circulants_are_searched_to_the_end, gaps_keep_their_digits_up_to_a_billion_nodes);
-    ADD_TESTS(suite, "dense", all_eigenvalues_come_in_order, a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say);
-    ADD_TESTS(suite, "without symmetry", without_symmetry_iterations_find_what_lapack_finds, what_averages_exactly_has_no_second_eigenvalue);
-    ADD_TESTS(suite, "iterations", iterations_find_what_lapack_finds, small_gaps_keep_their_digits, slow_graphs_have_numpys_gaps,
-              a_search_that_is_cut_short_says_how_far_it_came, a_large_random_graph_converges_and_repeats_itself);
+    ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues,
+              circulants_are_searched_to_the_end, gaps_keep_their_digits_up_to_a_billion_nodes);
+    ADD_TESTS(suite, "dense", all_eigenvalues_come_in_order,
+              a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say);
+    ADD_TESTS(suite, "without symmetry", without_symmetry_iterations_find_what_lapack_finds,
+              what_averages_exactly_has_no_second_eigenvalue);
+    ADD_TESTS(suite, "iterations", iterations_find_what_lapack_finds, small_gaps_keep_their_digits,
+              slow_graphs_have_numpys_gaps, a_search_that_is_cut_short_says_how_far_it_came,
+              a_large_random_graph_converges_and_repeats_itself);
     return run_suite(suite);
 }

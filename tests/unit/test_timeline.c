@@ -1,4 +1,5 @@
-/* test_timeline.c - predicted time against closed forms: messages told by hand, and those of the simulator under every route. */
+/* test_timeline.c - predicted time against closed forms: messages told by hand, and those of the
+ * simulator under every route. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +9,13 @@
 
 enum { DIMENSION = 1000, CHUNK = 4096, HEADER = 64 };
 #define TOLERANCE 1e-12
-#define MBIT 8.0   /* a byte a microsecond */
+#define MBIT 8.0 /* a byte a microsecond */
 #define BYTE 1e-6
 #define LATENCY_MS 3.0
 #define LATENCY 3e-3
 
-static const sl_platform links = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = 7};
+static const sl_platform links = {
+    .bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = 7};
 #define COMPUTE 7e-3
 
 /* ---- told by hand ---- */
@@ -51,7 +53,8 @@ START_TEST(computing_alone_takes_its_time) {
     double two;
     ck_assert_int_eq(sl_timeline_seconds(&two, t, &links, 2, NULL), 0);
     ck_assert_double_eq_tol(two, 2 * COMPUTE, TOLERANCE);
-    check_seconds(t, &(sl_platform){.compute_ms = 10, .speeds = (const double[]){1, 0.25}}, 5 * 0.04);
+    check_seconds(t, &(sl_platform){.compute_ms = 10, .speeds = (const double[]){1, 0.25}},
+                  5 * 0.04);
 }
 END_TEST
 
@@ -111,7 +114,8 @@ START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
 }
 END_TEST
 
-/* Both links of one round: the neighbour that is ahead has sent its next message before this round's last one is there. */
+/* Both links of one round: the neighbour that is ahead has sent its next message before this
+ * round's last one is there. */
 START_TEST(a_neighbour_that_is_ahead_waits_for_its_turn) {
     sl_timeline *t = open_timeline(3, true);
     send(t, 0, 1, 2, 1000);
@@ -179,14 +183,22 @@ static sl_evaluation evaluate(void *context, const float *x) {
 
 static sl_timeline *simulate(const char *topology, const char *algorithm, uint64_t rounds) {
     char json[1024];
-    snprintf(json, sizeof json, "{\"rounds\": %llu, \"topology\": %s, \"algorithm\": %s, \"transport\": {\"chunk_bytes\": %d}}",
+    snprintf(json, sizeof json,
+             "{\"rounds\": %llu, \"topology\": %s, \"algorithm\": %s, \"transport\": "
+             "{\"chunk_bytes\": %d}}",
              (unsigned long long)rounds, topology, algorithm, CHUNK);
     sl_experiment *e = NULL;
     sl_error error = {0};
     sl_timeline *timeline = NULL;
-    ck_assert_msg(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error) == 0, "%s", error.text);
-    sl_task task = {.dimension = DIMENSION, .rounds = rounds, .initial = initial, .gradient = gradient, .evaluate = evaluate};
-    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, &timeline, NULL, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error) == 0, "%s",
+                  error.text);
+    sl_task task = {.dimension = DIMENSION,
+                    .rounds = rounds,
+                    .initial = initial,
+                    .gradient = gradient,
+                    .evaluate = evaluate};
+    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, &timeline, NULL, &error) == 0, "%s",
+                  error.text);
     ck_assert_uint_eq(sl_timeline_rounds(timeline), rounds);
     sl_experiment_close(&e);
     return timeline;
@@ -224,16 +236,19 @@ END_TEST
 START_TEST(all_reduce_takes_its_phases) {
     enum { N = 5 };
     double shard = 4.0 * DIMENSION / N + HEADER;
-    check_seconds(simulate(RING(5), "\"all-reduce\"", 3), &links, 3 * (COMPUTE + 2 * (N - 1) * (LATENCY + shard * BYTE)));
+    check_seconds(simulate(RING(5), "\"all-reduce\"", 3), &links,
+                  3 * (COMPUTE + 2 * (N - 1) * (LATENCY + shard * BYTE)));
 }
 END_TEST
 
-/* Everybody to the server over its link in, and back over its link out. Who has its answer first computes while the others get theirs, so that of
- * five messages back and five out only one is waited for beside five. */
+/* Everybody to the server over its link in, and back over its link out. Who has its answer first
+ * computes while the others get theirs, so that of five messages back and five out only one is
+ * waited for beside five. */
 START_TEST(one_server_takes_all_messages) {
     double five = LATENCY + 5 * DENSE_BYTES * BYTE, one = LATENCY + DENSE_BYTES * BYTE;
     double expected = COMPUTE + five + 2 * (one + COMPUTE + five) + five;
-    check_seconds(simulate(RING(6), "{\"name\": \"parameter-server\", \"server\": 2}", 3), &links, expected);
+    check_seconds(simulate(RING(6), "{\"name\": \"parameter-server\", \"server\": 2}", 3), &links,
+                  expected);
 }
 END_TEST
 
@@ -241,20 +256,23 @@ END_TEST
 START_TEST(sharded_servers_share_the_load) {
     double shard = 4.0 * DIMENSION / 5 + HEADER;
     double expected = 3 * (COMPUTE + 4 * (LATENCY + shard * BYTE) + LATENCY + 4 * shard * BYTE);
-    check_seconds(simulate(RING(5), "{\"name\": \"parameter-server\", \"server\": \"sharded\"}", 3), &links, expected);
+    check_seconds(simulate(RING(5), "{\"name\": \"parameter-server\", \"server\": \"sharded\"}", 3),
+                  &links, expected);
 }
 END_TEST
 
 START_TEST(local_rounds_send_nothing) {
     double shard = 4.0 * DIMENSION / 5 + HEADER;
     double expected = 12 * COMPUTE + 3 * 8 * (LATENCY + shard * BYTE);
-    check_seconds(simulate(RING(5), "{\"name\": \"local-sgd\", \"period\": 4}", 12), &links, expected);
+    check_seconds(simulate(RING(5), "{\"name\": \"local-sgd\", \"period\": 4}", 12), &links,
+                  expected);
 }
 END_TEST
 
 /* top-k of 1 %: ten entries. */
 START_TEST(compressed_messages_take_less) {
-    const char *choco = "{\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.01}}";
+    const char *choco =
+        "{\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.01}}";
     sl_timeline *t = simulate(RING(8), choco, 5);
     sl_platform narrow = {.bandwidth_mbit = 8e-3, .compute_ms = 0}; /* a byte a millisecond */
     double bytes = seconds_of(t, &narrow) / (5 * 2 * 1e-3) - HEADER;
@@ -264,7 +282,8 @@ START_TEST(compressed_messages_take_less) {
 }
 END_TEST
 
-/* The last node to hear of a slow one: within k rounds k hops; in the long run all are as slow as it. */
+/* The last node to hear of a slow one: within k rounds k hops; in the long run all are as slow as
+ * it. */
 START_TEST(a_slow_node_holds_all_up) {
     double speeds[8] = {1, 1, 1, 1, 0.1, 1, 1, 1};
     sl_platform uneven = {.compute_ms = 7, .speeds = speeds};
@@ -273,7 +292,8 @@ START_TEST(a_slow_node_holds_all_up) {
     uneven.latency_ms = LATENCY_MS;
     uneven.bandwidth_mbit = MBIT;
     t = simulate(RING(8), "\"d-psgd\"", 30);
-    double seconds = seconds_of(t, &uneven), round = 10 * COMPUTE + LATENCY + 2 * DENSE_BYTES * BYTE;
+    double seconds = seconds_of(t, &uneven),
+           round = 10 * COMPUTE + LATENCY + 2 * DENSE_BYTES * BYTE;
     ck_assert_double_gt(seconds, 29 * (10 * COMPUTE + 2 * DENSE_BYTES * BYTE));
     ck_assert_double_lt(seconds, 31 * round);
     sl_timeline_close(&t);
@@ -285,10 +305,13 @@ START_TEST(every_route_and_form_ends) {
         const char *topology, *algorithm;
     } cases[] = {
         {"{\"nodes\": 8, \"family\": \"one-peer-exponential\"}", "\"sgp\""},
-        {"{\"nodes\": 6, \"family\": \"star\"}", "{\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\", \"local_steps\": 3}"},
-        {RING(6), "{\"name\": \"choco-sgd\", \"variant\": \"mix-then-compress\", \"compressor\": \"top-k\"}"},
+        {"{\"nodes\": 6, \"family\": \"star\"}",
+         "{\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\", \"local_steps\": 3}"},
+        {RING(6), "{\"name\": \"choco-sgd\", \"variant\": \"mix-then-compress\", \"compressor\": "
+                  "\"top-k\"}"},
         {RING(6), "\"gradient-tracking\""},
-        {RING(6), "{\"name\": \"double-squeeze\", \"server\": \"sharded\", \"compressor\": \"scaled-sign\"}"},
+        {RING(6), "{\"name\": \"double-squeeze\", \"server\": \"sharded\", \"compressor\": "
+                  "\"scaled-sign\"}"},
         {RING(6), "{\"name\": \"cd-sgd\", \"threshold\": 0.01}"},
         {"{\"nodes\": 2, \"family\": \"path\"}", "\"all-reduce\""},
     };
@@ -296,9 +319,11 @@ START_TEST(every_route_and_form_ends) {
         sl_timeline *t = simulate(cases[i].topology, cases[i].algorithm, 20);
         double before = 0;
         sl_platform platform = {.compute_ms = 1, .latency_ms = 1};
-        for (platform.bandwidth_mbit = 1e6; platform.bandwidth_mbit > 1e-3; platform.bandwidth_mbit /= 10) {
+        for (platform.bandwidth_mbit = 1e6; platform.bandwidth_mbit > 1e-3;
+             platform.bandwidth_mbit /= 10) {
             double seconds = seconds_of(t, &platform);
-            ck_assert_msg(isfinite(seconds) && seconds > before && seconds >= 20e-3, "%s: %g s", cases[i].algorithm, seconds);
+            ck_assert_msg(isfinite(seconds) && seconds > before && seconds >= 20e-3, "%s: %g s",
+                          cases[i].algorithm, seconds);
             before = seconds;
         }
         sl_timeline_close(&t);
@@ -308,11 +333,14 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("timeline");
-    ADD_TESTS(suite, "told by hand", computing_alone_takes_its_time, a_link_in_takes_one_message_after_the_other, a_link_in_takes_what_comes_first,
-              copies_leave_one_after_the_other, an_old_model_leaves_before_the_gradient_is_there, a_neighbour_that_is_ahead_waits_for_its_turn,
-              a_run_of_any_length_is_kept);
-    ADD_TESTS(suite, "told by the simulator", d_psgd_on_a_ring, d_psgd_on_a_complete_graph, the_overlapped_form_takes_the_longer_of_both,
-              all_reduce_takes_its_phases, one_server_takes_all_messages, sharded_servers_share_the_load, local_rounds_send_nothing,
-              compressed_messages_take_less, a_slow_node_holds_all_up, every_route_and_form_ends);
+    ADD_TESTS(suite, "told by hand", computing_alone_takes_its_time,
+              a_link_in_takes_one_message_after_the_other, a_link_in_takes_what_comes_first,
+              copies_leave_one_after_the_other, an_old_model_leaves_before_the_gradient_is_there,
+              a_neighbour_that_is_ahead_waits_for_its_turn, a_run_of_any_length_is_kept);
+    ADD_TESTS(suite, "told by the simulator", d_psgd_on_a_ring, d_psgd_on_a_complete_graph,
+              the_overlapped_form_takes_the_longer_of_both, all_reduce_takes_its_phases,
+              one_server_takes_all_messages, sharded_servers_share_the_load,
+              local_rounds_send_nothing, compressed_messages_take_less, a_slow_node_holds_all_up,
+              every_route_and_form_ends);
     return run_suite(suite);
 }

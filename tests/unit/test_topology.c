@@ -1,4 +1,5 @@
-/* test_topology.c - families, weights, spectra, files: against closed forms, numpy, and what each mistake is told. */
+/* test_topology.c - families, weights, spectra, files: against closed forms, numpy, and what each
+ * mistake is told. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +27,9 @@ static sl_topology_report analyse(const char *json) {
 
 static void expect_spectrum(const char *json, double lambda_2, double lambda_n) {
     sl_topology_report r = analyse(json);
-    ck_assert_msg(fabs(r.lambda_2 - lambda_2) < 1e-12 && fabs(r.lambda_n - lambda_n) < 1e-12, "%s: %.17g %.17g, not %.17g %.17g", json,
-                  r.lambda_2, r.lambda_n, lambda_2, lambda_n);
+    ck_assert_msg(fabs(r.lambda_2 - lambda_2) < 1e-12 && fabs(r.lambda_n - lambda_n) < 1e-12,
+                  "%s: %.17g %.17g, not %.17g %.17g", json, r.lambda_2, r.lambda_n, lambda_2,
+                  lambda_n);
     ck_assert_double_eq_tol(r.rho, fmax(fabs(lambda_2), fabs(lambda_n)), 1e-12);
     ck_assert_double_eq_tol(r.gap, 1 - r.rho, 1e-15);
 }
@@ -35,17 +37,22 @@ static void expect_spectrum(const char *json, double lambda_2, double lambda_n) 
 /* ---- spectra ---- */
 
 START_TEST(spectra_are_the_closed_forms) {
-    expect_spectrum("{\"nodes\": 8, \"family\": \"ring\"}", 1. / 3 + 2. / 3 * cos(2 * M_PI / 8), -1. / 3);
-    expect_spectrum("{\"nodes\": 7, \"family\": \"ring\"}", 1. / 3 + 2. / 3 * cos(2 * M_PI / 7), 1. / 3 + 2. / 3 * cos(6 * M_PI / 7));
-    expect_spectrum("{\"nodes\": 8, \"family\": \"ring\", \"weights\": \"lazy\"}", (1 + 1. / 3 + 2. / 3 * cos(2 * M_PI / 8)) / 2, 1. / 3);
+    expect_spectrum("{\"nodes\": 8, \"family\": \"ring\"}", 1. / 3 + 2. / 3 * cos(2 * M_PI / 8),
+                    -1. / 3);
+    expect_spectrum("{\"nodes\": 7, \"family\": \"ring\"}", 1. / 3 + 2. / 3 * cos(2 * M_PI / 7),
+                    1. / 3 + 2. / 3 * cos(6 * M_PI / 7));
+    expect_spectrum("{\"nodes\": 8, \"family\": \"ring\", \"weights\": \"lazy\"}",
+                    (1 + 1. / 3 + 2. / 3 * cos(2 * M_PI / 8)) / 2, 1. / 3);
     expect_spectrum("{\"nodes\": 9, \"family\": \"complete\"}", 0, 0);
-    expect_spectrum("{\"nodes\": 16, \"family\": \"hypercube\"}", 1 - 2. / 5, 1 - 8. / 5); /* 1 - 2k/(d + 1) */
+    expect_spectrum("{\"nodes\": 16, \"family\": \"hypercube\"}", 1 - 2. / 5,
+                    1 - 8. / 5); /* 1 - 2k/(d + 1) */
     expect_spectrum("{\"nodes\": 10, \"family\": \"star\"}", 1 - 1. / 10, 0);
     /* 5 x 4: (1 + 2 cos(2 pi a/5) + 2 cos(2 pi b/4))/5 */
-    expect_spectrum("{\"nodes\": 20, \"family\": \"torus\", \"sides\": [5, 4]}", (1 + 2 * cos(2 * M_PI / 5) + 2) / 5,
-                    (1 + 2 * cos(4 * M_PI / 5) - 2) / 5);
+    expect_spectrum("{\"nodes\": 20, \"family\": \"torus\", \"sides\": [5, 4]}",
+                    (1 + 2 * cos(2 * M_PI / 5) + 2) / 5, (1 + 2 * cos(4 * M_PI / 5) - 2) / 5);
     /* A path with Metropolis weights 1/3 (its ends have degree 1, their neighbours 2): I - L/3 */
-    expect_spectrum("{\"nodes\": 8, \"family\": \"path\"}", 1 - (2 - 2 * cos(M_PI / 8)) / 3, 1 - (2 - 2 * cos(7 * M_PI / 8)) / 3);
+    expect_spectrum("{\"nodes\": 8, \"family\": \"path\"}", 1 - (2 - 2 * cos(M_PI / 8)) / 3,
+                    1 - (2 - 2 * cos(7 * M_PI / 8)) / 3);
     expect_spectrum("{\"nodes\": 2, \"family\": \"ring\"}", 0, 0);
 }
 END_TEST
@@ -57,9 +64,11 @@ START_TEST(spectra_of_irregular_graphs_are_numpys) {
 END_TEST
 
 START_TEST(a_directed_ring_has_the_second_largest_modulus) {
-    sl_topology_report r = analyse("{\"nodes\": 4, \"directed\": true, \"edges\": [[0,1],[1,2],[2,3],[3,0]], \"weights\": \"push-sum\"}");
+    sl_topology_report r = analyse("{\"nodes\": 4, \"directed\": true, \"edges\": "
+                                   "[[0,1],[1,2],[2,3],[3,0]], \"weights\": \"push-sum\"}");
     ck_assert_double_eq_tol(r.rho, sqrt(0.5), 1e-12); /* |1 + i|/2 */
-    ck_assert(isnan(r.lambda_2) && !r.stochastic.symmetric && r.stochastic.row && r.stochastic.column);
+    ck_assert(isnan(r.lambda_2) && !r.stochastic.symmetric && r.stochastic.row &&
+              r.stochastic.column);
     ck_assert_uint_eq(r.edges, 4);
 }
 END_TEST
@@ -86,7 +95,8 @@ START_TEST(families_have_their_edges_and_degrees) {
         {"{\"nodes\": 8, \"family\": \"complete\"}", 28, 7, 7},
         {"{\"nodes\": 32, \"family\": \"hypercube\"}", 80, 5, 5},
         {"{\"nodes\": 12, \"family\": \"torus\"}", 24, 4, 4},
-        {"{\"nodes\": 8, \"family\": \"torus\", \"sides\": [2, 4]}", 12, 3, 3}, /* a side of 2 without double edges */
+        {"{\"nodes\": 8, \"family\": \"torus\", \"sides\": [2, 4]}", 12, 3,
+         3}, /* a side of 2 without double edges */
         {"{\"nodes\": 8, \"family\": \"torus\", \"sides\": [2, 2, 2]}", 12, 3, 3},
         {"{\"nodes\": 7, \"family\": \"torus\"}", 7, 2, 2}, /* 1 x 7 is a ring */
         {"{\"nodes\": 27, \"family\": \"torus\", \"sides\": [3, 3, 3]}", 81, 6, 6},
@@ -96,8 +106,10 @@ START_TEST(families_have_their_edges_and_degrees) {
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         sl_topology_report r = analyse(shapes[i].json);
-        ck_assert_msg(r.edges == shapes[i].edges && r.degree_min == shapes[i].min && r.degree_max == shapes[i].max,
-                      "%s: %llu edges, degree %u to %u", shapes[i].json, (unsigned long long)r.edges, r.degree_min, r.degree_max);
+        ck_assert_msg(r.edges == shapes[i].edges && r.degree_min == shapes[i].min &&
+                          r.degree_max == shapes[i].max,
+                      "%s: %llu edges, degree %u to %u", shapes[i].json,
+                      (unsigned long long)r.edges, r.degree_min, r.degree_max);
         ck_assert(r.connected && r.stochastic.row && r.stochastic.column);
     }
 }
@@ -124,17 +136,21 @@ START_TEST(rows_of_a_schedule_follow_the_round) {
 END_TEST
 
 START_TEST(listed_weights_are_taken_and_self_weights_completed) {
-    sl_topology *t = parse("{\"nodes\": 3, \"edges\": [[0,1,0.5],[1,0,0.5],[1,2,0.25],[2,1,0.25]]}");
+    sl_topology *t =
+        parse("{\"nodes\": 3, \"edges\": [[0,1,0.5],[1,0,0.5],[1,2,0.25],[2,1,0.25]]}");
     ck_assert_double_eq(sl_topology_in(t, 1, 0).self, 0.5);
     ck_assert_double_eq(sl_topology_in(t, 1, 1).self, 0.25);
     ck_assert_double_eq(sl_topology_in(t, 1, 2).self, 0.75);
     ck_assert(sl_topology_stochasticity(t).symmetric);
-    sl_topology *same = parse("{\"nodes\": 3, \"edges\": [[0,0,0.5],[0,1,0.5],[1,0,0.5],[1,1,0.25],[1,2,0.25],[2,1,0.25],[2,2,0.75]]}");
+    sl_topology *same =
+        parse("{\"nodes\": 3, \"edges\": "
+              "[[0,0,0.5],[0,1,0.5],[1,0,0.5],[1,1,0.25],[1,2,0.25],[2,1,0.25],[2,2,0.75]]}");
     ck_assert_uint_eq(sl_topology_hash(t), sl_topology_hash(same));
     sl_topology_close(&same);
     sl_topology_close(&t);
     /* Under push-sum the column is completed: node 0 gives 0.4 away in all. */
-    t = parse("{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1,0.3],[0,2,0.1],[1,0,0.5],[2,0,0.5]], \"weights\": \"push-sum\"}");
+    t = parse("{\"nodes\": 3, \"directed\": true, \"edges\": "
+              "[[0,1,0.3],[0,2,0.1],[1,0,0.5],[2,0,0.5]], \"weights\": \"push-sum\"}");
     ck_assert_double_eq_tol(sl_topology_in(t, 1, 0).self, 0.6, 1e-15);
     ck_assert(sl_topology_stochasticity(t).column && !sl_topology_stochasticity(t).row);
     sl_topology_close(&t);
@@ -168,11 +184,15 @@ START_TEST(hundreds_of_random_graphs_are_doubly_stochastic_connected_and_repeata
         const char *weights = i % 3 == 0 ? "lazy" : "metropolis";
         nodes += nodes * degree % 2;
         if (i % 2)
-            snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"random-regular\", \"degree\": %u, \"seed\": %d, \"weights\": \"%s\"}", nodes,
-                     degree, i, weights);
+            snprintf(json, sizeof json,
+                     "{\"nodes\": %u, \"family\": \"random-regular\", \"degree\": %u, \"seed\": "
+                     "%d, \"weights\": \"%s\"}",
+                     nodes, degree, i, weights);
         else
-            snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"erdos-renyi\", \"probability\": %.3f, \"seed\": %d, \"weights\": \"%s\"}", nodes,
-                     0.2 + 0.5 * sl_rng_uniform(&rng), i, weights);
+            snprintf(json, sizeof json,
+                     "{\"nodes\": %u, \"family\": \"erdos-renyi\", \"probability\": %.3f, "
+                     "\"seed\": %d, \"weights\": \"%s\"}",
+                     nodes, 0.2 + 0.5 * sl_rng_uniform(&rng), i, weights);
         sl_topology *t = parse(json), *again = parse(json);
         expect_good_matrix(t);
         ck_assert_uint_eq(sl_topology_hash(t), sl_topology_hash(again));
@@ -183,8 +203,10 @@ START_TEST(hundreds_of_random_graphs_are_doubly_stochastic_connected_and_repeata
 END_TEST
 
 START_TEST(a_seed_is_another_graph) {
-    sl_topology *a = parse("{\"nodes\": 20, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 1}");
-    sl_topology *b = parse("{\"nodes\": 20, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 2}");
+    sl_topology *a =
+        parse("{\"nodes\": 20, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 1}");
+    sl_topology *b =
+        parse("{\"nodes\": 20, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 2}");
     ck_assert_uint_ne(sl_topology_hash(a), sl_topology_hash(b));
     sl_topology_close(&a);
     sl_topology_close(&b);
@@ -221,8 +243,10 @@ START_TEST(a_topology_comes_back_from_its_json) {
         "{\"nodes\": 20, \"family\": \"random-regular\", \"degree\": 4, \"seed\": 7}",
         "{\"nodes\": 20, \"family\": \"erdos-renyi\", \"probability\": 0.3, \"seed\": 7}",
         "{\"nodes\": 6, \"family\": \"one-peer-exponential\"}",
-        "{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0]], \"weights\": \"push-sum\"}",
-        "{\"nodes\": 3, \"edges\": [[0,1,0.3333333333333333],[1,0,0.3333333333333333],[1,2,0.1],[2,1,0.1]]}",
+        "{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0]], \"weights\": "
+        "\"push-sum\"}",
+        "{\"nodes\": 3, \"edges\": "
+        "[[0,1,0.3333333333333333],[1,0,0.3333333333333333],[1,2,0.1],[2,1,0.1]]}",
         "{\"nodes\": 4, \"schedule\": [{\"edges\": [[0,1],[2,3]]}, {\"edges\": [[1,2],[3,0]]}]}",
         "{\"nodes\": 4, \"comment\": \"a path\", \"edges\": [[3,2],[0,1],[2,1]]}",
     };
@@ -230,7 +254,8 @@ START_TEST(a_topology_comes_back_from_its_json) {
         sl_topology *t = parse(files[i]);
         char *text = sl_topology_json(t);
         sl_topology *back = parse(text);
-        ck_assert_msg(sl_topology_hash(t) == sl_topology_hash(back), "%s became %s", files[i], text);
+        ck_assert_msg(sl_topology_hash(t) == sl_topology_hash(back), "%s became %s", files[i],
+                      text);
         free(text);
         sl_topology_close(&t);
         sl_topology_close(&back);
@@ -241,7 +266,8 @@ END_TEST
 START_TEST(a_family_written_out_is_the_same_topology_and_keeps_where_it_came_from) {
     static const char *const files[] = {
         "{\"nodes\": 12, \"family\": \"torus\", \"sides\": [3, 4]}",
-        "{\"nodes\": 12, \"family\": \"random-regular\", \"degree\": 3, \"seed\": 7, \"weights\": \"lazy\"}",
+        "{\"nodes\": 12, \"family\": \"random-regular\", \"degree\": 3, \"seed\": 7, \"weights\": "
+        "\"lazy\"}",
         "{\"nodes\": 6, \"family\": \"one-peer-exponential\", \"weights\": \"push-sum\"}",
         "{\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"bridge_every\": 2}",
     };
@@ -266,7 +292,8 @@ END_TEST
 static uint32_t widest_lead(const char *json, uint32_t rounds) {
     sl_topology *t = parse(json);
     uint32_t n = sl_topology_nodes(t), widest = 0;
-    for (uint32_t slow = 0; slow < n; slow++) { /* `slow` never ends its first round; everybody else runs as far as the rules allow */
+    for (uint32_t slow = 0; slow < n; slow++) { /* `slow` never ends its first round; everybody else
+                                                   runs as far as the rules allow */
         uint32_t done[64] = {0};
         for (bool moved = true; moved;) {
             moved = false;
@@ -276,7 +303,8 @@ static uint32_t widest_lead(const char *json, uint32_t rounds) {
                 sl_row row = sl_topology_in(t, done[i] + 1, i);
                 bool ready = true;
                 for (uint32_t e = 0; e < row.count; e++)
-                    ready = ready && done[row.peers[e]] >= done[i]; /* has published the same round */
+                    ready =
+                        ready && done[row.peers[e]] >= done[i]; /* has published the same round */
                 done[i] += ready;
                 moved = moved || ready;
             }
@@ -289,7 +317,8 @@ static uint32_t widest_lead(const char *json, uint32_t rounds) {
                         widest = (uint32_t)round;
             }
     }
-    ck_assert_msg(widest <= sl_topology_window(t), "%s: a message of %u rounds at once, window %u", json, widest, sl_topology_window(t));
+    ck_assert_msg(widest <= sl_topology_window(t), "%s: a message of %u rounds at once, window %u",
+                  json, widest, sl_topology_window(t));
     uint32_t window = sl_topology_window(t);
     sl_topology_close(&t);
     return window;
@@ -300,8 +329,13 @@ START_TEST(the_window_covers_every_legal_lead) {
     ck_assert_uint_le(widest_lead("{\"nodes\": 8, \"family\": \"one-peer-exponential\"}", 40), 7);
     ck_assert_uint_le(widest_lead("{\"nodes\": 16, \"family\": \"one-peer-exponential\"}", 40), 9);
     ck_assert_uint_le(widest_lead("{\"nodes\": 6, \"family\": \"one-peer-exponential\"}", 40), 7);
-    ck_assert_uint_eq(widest_lead("{\"nodes\": 5, \"directed\": true, \"edges\": [[0,1],[1,2],[2,3],[3,4],[4,0]]}", 40), 5);
-    widest_lead("{\"nodes\": 4, \"schedule\": [{\"edges\": [[0,1],[2,3]]}, {\"edges\": [[1,2],[3,0]]}]}", 40);
+    ck_assert_uint_eq(
+        widest_lead(
+            "{\"nodes\": 5, \"directed\": true, \"edges\": [[0,1],[1,2],[2,3],[3,4],[4,0]]}", 40),
+        5);
+    widest_lead(
+        "{\"nodes\": 4, \"schedule\": [{\"edges\": [[0,1],[2,3]]}, {\"edges\": [[1,2],[3,0]]}]}",
+        40);
 }
 END_TEST
 
@@ -312,10 +346,13 @@ START_TEST(every_mistake_is_named) {
         const char *json, *complaint;
     } mistakes[] = {
         {"{\"nodes\": 8, \"famly\": \"ring\"}", "unknown key \"famly\"; did you mean \"family\"?"},
-        {"{\"nodes\": 8, \"family\": \"rnig\"}", "family: \"rnig\" is not known; did you mean \"ring\"?"},
-        {"{\"nodes\": 8, \"family\": \"ring\", \"weights\": \"metropolys\"}", "did you mean \"metropolis\"?"},
+        {"{\"nodes\": 8, \"family\": \"rnig\"}",
+         "family: \"rnig\" is not known; did you mean \"ring\"?"},
+        {"{\"nodes\": 8, \"family\": \"ring\", \"weights\": \"metropolys\"}",
+         "did you mean \"metropolis\"?"},
         {"{\"family\": \"ring\"}", "nodes: missing"},
-        {"{\"nodes\": 0, \"family\": \"ring\"}", "nodes: 0 is not allowed; it must be an integer from 1 to 1000000"},
+        {"{\"nodes\": 0, \"family\": \"ring\"}",
+         "nodes: 0 is not allowed; it must be an integer from 1 to 1000000"},
         {"{\"nodes\": \"8\", \"family\": \"ring\"}", "nodes: \"8\" is not allowed"},
         {"{\"nodes\": 8}", "exactly one of \"family\", \"edges\" and \"schedule\""},
         {"{\"nodes\": 8, \"family\": \"ring\", \"edges\": []}", "exactly one of"},
@@ -323,35 +360,54 @@ START_TEST(every_mistake_is_named) {
         {"{\"nodes\": 8, \"nodes\": 9, \"family\": \"ring\"}", "duplicate"},
         {"[1]", "must be an object"},
         {"{\"nodes\": 12, \"family\": \"hypercube\"}", "nodes: 12 is not a power of two"},
-        {"{\"nodes\": 12, \"family\": \"torus\", \"sides\": [3, 5]}", "sides: their product is 15, but nodes is 12"},
-        {"{\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 3}", "5 nodes times degree 3 is odd"},
-        {"{\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 5}", "degree: 5 is not allowed for 5 nodes"},
+        {"{\"nodes\": 12, \"family\": \"torus\", \"sides\": [3, 5]}",
+         "sides: their product is 15, but nodes is 12"},
+        {"{\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 3}",
+         "5 nodes times degree 3 is odd"},
+        {"{\"nodes\": 5, \"family\": \"random-regular\", \"degree\": 5}",
+         "degree: 5 is not allowed for 5 nodes"},
         {"{\"nodes\": 5, \"family\": \"random-regular\"}", "degree: missing"},
-        {"{\"nodes\": 5, \"family\": \"erdos-renyi\", \"probability\": 1.5}", "probability: 1.5 is not allowed"},
-        {"{\"nodes\": 50, \"family\": \"erdos-renyi\", \"probability\": 0.001}", "was connected; raise the probability"},
-        {"{\"nodes\": 5, \"family\": \"ring\", \"degree\": 3}", "degree: has no meaning for family \"ring\", which takes no parameters"},
+        {"{\"nodes\": 5, \"family\": \"erdos-renyi\", \"probability\": 1.5}",
+         "probability: 1.5 is not allowed"},
+        {"{\"nodes\": 50, \"family\": \"erdos-renyi\", \"probability\": 0.001}",
+         "was connected; raise the probability"},
+        {"{\"nodes\": 5, \"family\": \"ring\", \"degree\": 3}",
+         "degree: has no meaning for family \"ring\", which takes no parameters"},
         {"{\"nodes\": 4, \"edges\": [[0,1],[2,3]]}", "the graph is not connected"},
-        {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2]]}", "the graph is not connected (every node must reach"},
+        {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2]]}",
+         "the graph is not connected (every node must reach"},
         {"{\"nodes\": 2, \"edges\": [[0,1],[1,0]]}", "stands twice"},
         {"{\"nodes\": 2, \"edges\": [[0,2]]}", "edges[0]: [0, 2] names a node that is not in 0..1"},
         {"{\"nodes\": 2, \"edges\": [[0,0],[0,1]]}", "self-loop [0, 0] has no weight"},
-        {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0]]}", "some edges have a weight and some have none"},
+        {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0]]}",
+         "some edges have a weight and some have none"},
         {"{\"nodes\": 2, \"edges\": [[0]]}", "edges[0]: must be [from, to] or [from, to, weight]"},
-        {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0,0.5]], \"weights\": \"metropolis\"}", "would replace the weights"},
-        {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0]], \"weights\": \"metropolis\"}", "needs undirected edges"},
-        {"{\"nodes\": 2, \"edges\": [[0,0,0.5],[0,1,0.4],[1,0,0.5],[1,1,0.5]]}", "row 1 sums to 0.9 (off by 0.1)"},
-        {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0,0.500001],[0,0,0.5],[1,1,0.5]]}", "(off by 1e-06)"},
+        {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0,0.5]], \"weights\": \"metropolis\"}",
+         "would replace the weights"},
+        {"{\"nodes\": 3, \"directed\": true, \"edges\": [[0,1],[1,2],[2,0]], \"weights\": "
+         "\"metropolis\"}",
+         "needs undirected edges"},
+        {"{\"nodes\": 2, \"edges\": [[0,0,0.5],[0,1,0.4],[1,0,0.5],[1,1,0.5]]}",
+         "row 1 sums to 0.9 (off by 0.1)"},
+        {"{\"nodes\": 2, \"edges\": [[0,1,0.5],[1,0,0.500001],[0,0,0.5],[1,1,0.5]]}",
+         "(off by 1e-06)"},
         {"{\"nodes\": 2, \"edges\": [[0,1,1.5],[1,0,1.5]]}", "node 0's own weight W[0][0] is -0.5"},
-        {"{\"nodes\": 8, \"family\": \"ring\", \"hash\": \"0123456789abcdef\"}", "hash: 0123456789abcdef is written, but this topology has "},
-        {"{\"nodes\": 8, \"family\": \"ring\", \"hash\": \"abc\"}", "hash: must be 16 hexadecimal digits"},
-        {"{\"nodes\": 8, \"family\": \"ring\", \"provenance\": {}}", "provenance: must be an object that says where listed edges came from"},
+        {"{\"nodes\": 8, \"family\": \"ring\", \"hash\": \"0123456789abcdef\"}",
+         "hash: 0123456789abcdef is written, but this topology has "},
+        {"{\"nodes\": 8, \"family\": \"ring\", \"hash\": \"abc\"}",
+         "hash: must be 16 hexadecimal digits"},
+        {"{\"nodes\": 8, \"family\": \"ring\", \"provenance\": {}}",
+         "provenance: must be an object that says where listed edges came from"},
         {"{\"nodes\": 2, \"schedule\": []}", "schedule: must be a list"},
-        {"{\"nodes\": 2, \"schedule\": [{\"edges\": [[0,1]]}, {\"edge\": []}]}", "schedule[1]: unknown key \"edge\"; did you mean \"edges\"?"},
+        {"{\"nodes\": 2, \"schedule\": [{\"edges\": [[0,1]]}, {\"edge\": []}]}",
+         "schedule[1]: unknown key \"edge\"; did you mean \"edges\"?"},
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         sl_topology *t = NULL;
-        ck_assert_msg(sl_topology_parse(&t, mistakes[i].json, "test", &error) != 0, "%s was accepted", mistakes[i].json);
-        ck_assert_msg(strstr(error.text, mistakes[i].complaint) != NULL, "%s: %s", mistakes[i].json, error.text);
+        ck_assert_msg(sl_topology_parse(&t, mistakes[i].json, "test", &error) != 0,
+                      "%s was accepted", mistakes[i].json);
+        ck_assert_msg(strstr(error.text, mistakes[i].complaint) != NULL, "%s: %s", mistakes[i].json,
+                      error.text);
         ck_assert_msg(strncmp(error.text, "test:", 5) == 0, "%s", error.text);
         ck_assert_ptr_null(t);
     }
@@ -363,12 +419,16 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("topology");
-    ADD_TESTS(suite, "spectra", spectra_are_the_closed_forms, spectra_of_irregular_graphs_are_numpys,
+    ADD_TESTS(suite, "spectra", spectra_are_the_closed_forms,
+              spectra_of_irregular_graphs_are_numpys,
               a_directed_ring_has_the_second_largest_modulus, one_node_agrees_with_itself);
-    ADD_TESTS(suite, "shapes", families_have_their_edges_and_degrees, rows_of_a_schedule_follow_the_round,
+    ADD_TESTS(suite, "shapes", families_have_their_edges_and_degrees,
+              rows_of_a_schedule_follow_the_round,
               listed_weights_are_taken_and_self_weights_completed);
-    ADD_TESTS(suite, "properties", hundreds_of_random_graphs_are_doubly_stochastic_connected_and_repeatable, a_seed_is_another_graph,
-              one_peer_exponential_averages_exactly_in_log2_n_rounds, a_topology_comes_back_from_its_json,
+    ADD_TESTS(suite, "properties",
+              hundreds_of_random_graphs_are_doubly_stochastic_connected_and_repeatable,
+              a_seed_is_another_graph, one_peer_exponential_averages_exactly_in_log2_n_rounds,
+              a_topology_comes_back_from_its_json,
               a_family_written_out_is_the_same_topology_and_keeps_where_it_came_from,
               the_window_covers_every_legal_lead);
     ADD_TESTS(suite, "mistakes", every_mistake_is_named);

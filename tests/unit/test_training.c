@@ -1,7 +1,9 @@
-/* test_training.c - each model trained on a device follows the CPU's losses: the device is the emulated one, unless STARLING_PLUGIN names another.
+/* test_training.c - each model trained on a device follows the CPU's losses: the device is the
+ * emulated one, unless STARLING_PLUGIN names another.
  *
- * Both take the same steps from the same start on the same batches, each with its own gradients. These differ by rounding, and training carries the difference on,
- * so that losses drift apart slowly: by no more than LOSS_ERROR of the first loss within 100 steps (20 with STARLING_QUICK).
+ * Both take the same steps from the same start on the same batches, each with its own gradients.
+ * These differ by rounding, and training carries the difference on, so that losses drift apart
+ * slowly: by no more than LOSS_ERROR of the first loss within 100 steps (20 with STARLING_QUICK).
  */
 #include <math.h>
 #include <pthread.h>
@@ -28,16 +30,32 @@ static const struct {
     double loss_error; /* of the first loss */
 } models[] = {
     {"softmax", {.kind = SL_MODEL_SOFTMAX}, {.kind = SL_DATA_DIGITS, .batch = 16}, 0.02f, 1e-5},
-    {"mlp", {.kind = SL_MODEL_MLP, .hidden = {50, 31}, .hidden_count = 2}, {.kind = SL_DATA_DIGITS, .batch = 16}, 0.02f, 1e-5},
+    {"mlp",
+     {.kind = SL_MODEL_MLP, .hidden = {50, 31}, .hidden_count = 2},
+     {.kind = SL_DATA_DIGITS, .batch = 16},
+     0.02f,
+     1e-5},
     {"lenet5", {.kind = SL_MODEL_LENET5}, {.kind = SL_DATA_DIGITS, .batch = 16}, 0.01f, 1e-5},
     {"resnet20", {.kind = SL_MODEL_RESNET20}, {.kind = SL_DATA_CIFAR10, .batch = 4}, 0.0002f, 5e-3},
-    {"lstm", {.kind = SL_MODEL_LSTM, .embedding = 8, .units = 33, .layers = 2}, {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20}, 0.1f, 1e-5},
-    {"transformer", {.kind = SL_MODEL_TRANSFORMER, .units = 32, .layers = 2, .heads = 4}, {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20}, 0.05f, 1e-5},
+    {"lstm",
+     {.kind = SL_MODEL_LSTM, .embedding = 8, .units = 33, .layers = 2},
+     {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20},
+     0.1f,
+     1e-5},
+    {"transformer",
+     {.kind = SL_MODEL_TRANSFORMER, .units = 32, .layers = 2, .heads = 4},
+     {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20},
+     0.05f,
+     1e-5},
 };
 
 /* The six files of CIFAR-10, then a text: of noise, in which each letter calls for the next. */
 static void name_noise(char path[SL_PATH_MAX], const char *folder, int f) {
-    snprintf(path, SL_PATH_MAX, f < 5 ? "%s/data_batch_%d.bin" : f == 5 ? "%s/test_batch.bin" : "%s/text", folder, f + 1);
+    snprintf(path, SL_PATH_MAX,
+             f < 5    ? "%s/data_batch_%d.bin"
+             : f == 5 ? "%s/test_batch.bin"
+                      : "%s/text",
+             folder, f + 1);
 }
 
 static void write_noise(const char *folder) {
@@ -47,10 +65,13 @@ static void write_noise(const char *folder) {
         char path[SL_PATH_MAX];
         name_noise(path, folder, f);
         for (size_t i = 0; i < sizeof bytes; i++)
-            bytes[i] = (uint8_t)(f == FILES - 1 ? 'a' + (i + sl_rng_below(&rng, 3)) % 20 : sl_rng_below(&rng, i % RECORD_BYTES == 0 ? 10 : 256));
+            bytes[i] =
+                (uint8_t)(f == FILES - 1 ? 'a' + (i + sl_rng_below(&rng, 3)) % 20
+                                         : sl_rng_below(&rng, i % RECORD_BYTES == 0 ? 10 : 256));
         FILE *file = fopen(path, "wb");
         ck_assert_ptr_nonnull(file);
-        ck_assert_uint_eq(fwrite(bytes, 1, f == FILES - 1 ? 4000 : sizeof bytes, file), f == FILES - 1 ? 4000 : sizeof bytes);
+        ck_assert_uint_eq(fwrite(bytes, 1, f == FILES - 1 ? 4000 : sizeof bytes, file),
+                          f == FILES - 1 ? 4000 : sizeof bytes);
         ck_assert_int_eq(fclose(file), 0);
     }
 }
@@ -73,10 +94,12 @@ typedef struct trainer {
 
 static sl_experiment experiment_of(int i, const char *folder) {
     sl_experiment e = {.seed = 1, .rounds = 100, .model = models[i].model, .data = models[i].data};
-    snprintf(e.data.path, sizeof e.data.path, e.data.kind == SL_DATA_TEXT ? "%s/text" : "%s", folder);
+    snprintf(e.data.path, sizeof e.data.path, e.data.kind == SL_DATA_TEXT ? "%s/text" : "%s",
+             folder);
     e.data.train_samples = e.data.kind == SL_DATA_DIGITS ? 400 : 0;
     e.data.test_samples = e.data.kind == SL_DATA_DIGITS ? 50 : 0;
-    ck_assert_int_eq(sl_topology_parse(&e.topology, "{\"nodes\": 2, \"family\": \"path\"}", "test", &error), 0);
+    ck_assert_int_eq(
+        sl_topology_parse(&e.topology, "{\"nodes\": 2, \"family\": \"path\"}", "test", &error), 0);
     return e;
 }
 
@@ -97,7 +120,9 @@ static trainer open_trainer(const sl_experiment *e, const sl_vec_ops *vec) {
 
 static double step(trainer *t, uint64_t round, float learning_rate) {
     double loss = sl_learner_gradient(t->learner, round % 2, round, t->x, t->g);
-    t->vec->sgd_step(t->x, t->x, t->g, t->m, &(sl_sgd){.learning_rate = learning_rate, .momentum = 0.9f}, sl_learner_dimension(t->learner));
+    t->vec->sgd_step(t->x, t->x, t->g, t->m,
+                     &(sl_sgd){.learning_rate = learning_rate, .momentum = 0.9f},
+                     sl_learner_dimension(t->learner));
     return loss;
 }
 
@@ -134,15 +159,20 @@ START_TEST(training_on_a_device_follows_the_cpu) {
     const uint64_t steps = getenv("STARLING_QUICK") != NULL ? 20 : 100;
     double first = 0, last = 0, worst = 0;
     for (uint64_t round = 1; round <= steps; round++) {
-        double expected = step(&cpu, round, models[_i].learning_rate), found = step(&there, round, models[_i].learning_rate);
+        double expected = step(&cpu, round, models[_i].learning_rate),
+               found = step(&there, round, models[_i].learning_rate);
         first = round == 1 ? expected : first;
         last = expected;
         worst = fmax(worst, fabs(found - expected) / first);
-        ck_assert_msg(fabs(found - expected) <= models[_i].loss_error * first, "%s, step %d: loss %.9g, on the CPU %.9g", models[_i].name, (int)round, found, expected);
+        ck_assert_msg(fabs(found - expected) <= models[_i].loss_error * first,
+                      "%s, step %d: loss %.9g, on the CPU %.9g", models[_i].name, (int)round, found,
+                      expected);
     }
     sl_evaluation expected = evaluate(&cpu), found = evaluate(&there);
-    printf("%s: loss %.6f to %.6f, held out %.6f, accuracy %.4f; apart by %.2e of the first at most, held out by %.2e, accuracy by %g\n", models[_i].name, first,
-           last, expected.loss, expected.accuracy, worst, fabs(found.loss - expected.loss) / first, fabs(found.accuracy - expected.accuracy));
+    printf("%s: loss %.6f to %.6f, held out %.6f, accuracy %.4f; apart by %.2e of the first at "
+           "most, held out by %.2e, accuracy by %g\n",
+           models[_i].name, first, last, expected.loss, expected.accuracy, worst,
+           fabs(found.loss - expected.loss) / first, fabs(found.accuracy - expected.accuracy));
     ck_assert_double_le(fabs(found.loss - expected.loss), 10 * models[_i].loss_error * first);
     ck_assert_double_le(fabs(found.accuracy - expected.accuracy), 0.05);
     close_trainer(&cpu);
@@ -167,7 +197,8 @@ START_TEST(a_learner_moves_between_devices) {
 }
 END_TEST
 
-/* A node that asks round by round has its next batch gathered beside the gradient; one that takes turns with another has not. Evaluating is in between. */
+/* A node that asks round by round has its next batch gathered beside the gradient; one that takes
+ * turns with another has not. Evaluating is in between. */
 START_TEST(batches_gathered_ahead_are_the_same) {
     char folder[] = "/tmp/starling-training-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -178,7 +209,8 @@ START_TEST(batches_gathered_ahead_are_the_same) {
     float *found = malloc(bytes), *expected = malloc(bytes);
     for (uint64_t round = 1; round <= 8; round++) {
         sl_learner_gradient(turns.learner, 1, round, turns.x, turns.g);
-        ck_assert(sl_learner_gradient(alone.learner, 0, round, alone.x, alone.g) == sl_learner_gradient(turns.learner, 0, round, turns.x, turns.g));
+        ck_assert(sl_learner_gradient(alone.learner, 0, round, alone.x, alone.g) ==
+                  sl_learner_gradient(turns.learner, 0, round, turns.x, turns.g));
         alone.vec->copy_out(found, alone.g, bytes);
         turns.vec->copy_out(expected, turns.g, bytes);
         ck_assert_mem_eq(found, expected, bytes);
@@ -209,7 +241,10 @@ START_TEST(a_shortage_of_memory_is_told) {
     ck_assert_ptr_null(vec->allocate(150001));
     ck_assert_int_eq(sl_vec_no_memory(vec, &error, "node %u", 3), SL_ENOMEM);
     char expected[160];
-    snprintf(expected, sizeof expected, "node 3: cuda:0: 0.6 MB are needed, and of the %.1f MB that device_memory_gb allows 0.6 MB are left", 1 + 1e-6 * (double)before.taken);
+    snprintf(expected, sizeof expected,
+             "node 3: cuda:0: 0.6 MB are needed, and of the %.1f MB that device_memory_gb allows "
+             "0.6 MB are left",
+             1 + 1e-6 * (double)before.taken);
     ck_assert_str_eq(error.text, expected);
     float *rest = vec->allocate(150000);
     ck_assert_ptr_nonnull(rest);
@@ -218,7 +253,10 @@ START_TEST(a_shortage_of_memory_is_told) {
     ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
     ck_assert_ptr_null(vec->allocate((size_t)1 << 40));
     sl_vec_no_memory(vec, &error, "node %u", 3);
-    ck_assert_msg(strstr(error.text, "node 3: cuda:0 is out of memory: 4398046.5 MB are needed and ") == error.text, "%s", error.text);
+    ck_assert_msg(
+        strstr(error.text, "node 3: cuda:0 is out of memory: 4398046.5 MB are needed and ") ==
+            error.text,
+        "%s", error.text);
     sl_vec_no_memory(sl_vec_cpu(), &error, "node %u", 3);
     ck_assert_str_eq(error.text, "node 3: out of memory");
 }
@@ -266,8 +304,10 @@ START_TEST(a_learner_keeps_to_the_bound) {
     vec->memory(&before);
     ck_assert_int_eq(sl_device_open(&vec, "cuda:0", before.taken + 200000, &error), 0);
     ck_assert_int_eq(sl_learner_attach(cpu.learner, vec, &error), SL_ENOMEM);
-    ck_assert_msg(strstr(error.text, "model: working memory for 256 samples at a time: cuda:0: ") == error.text && strstr(error.text, "device_memory_gb allows") != NULL, "%s",
-                  error.text);
+    ck_assert_msg(strstr(error.text, "model: working memory for 256 samples at a time: cuda:0: ") ==
+                          error.text &&
+                      strstr(error.text, "device_memory_gb allows") != NULL,
+                  "%s", error.text);
     ck_assert(isfinite(step(&cpu, 1, 0.1f)));
     ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
     close_trainer(&cpu);
@@ -279,9 +319,12 @@ int main(void) {
     Suite *suite = suite_create("training");
     TCase *training = tcase_create("training");
     tcase_set_timeout(training, 240);
-    tcase_add_loop_test(training, training_on_a_device_follows_the_cpu, 0, sizeof models / sizeof *models);
-    tcase_add_loop_test(training, batches_gathered_ahead_are_the_same, 0, sizeof models / sizeof *models);
+    tcase_add_loop_test(training, training_on_a_device_follows_the_cpu, 0,
+                        sizeof models / sizeof *models);
+    tcase_add_loop_test(training, batches_gathered_ahead_are_the_same, 0,
+                        sizeof models / sizeof *models);
     suite_add_tcase(suite, training);
-    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices, a_shortage_of_memory_is_told, working_memory_counts, a_learner_keeps_to_the_bound);
+    ADD_TESTS(suite, "attaching", a_learner_moves_between_devices, a_shortage_of_memory_is_told,
+              working_memory_counts, a_learner_keeps_to_the_bound);
     return run_suite(suite);
 }

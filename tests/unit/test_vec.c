@@ -1,4 +1,5 @@
-/* test_vec.c - every vector operation against a naive loop with the same rounding, on odd sizes and extreme values. */
+/* test_vec.c - every vector operation against a naive loop with the same rounding, on odd sizes and
+ * extreme values. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static float times(float a, float b) {
 }
 
 static void expect_equal(const float *got, const float *expected, size_t count) {
-    ck_assert_msg(memcmp(got, expected, count * sizeof(float)) == 0, "bits differ at size %zu", count);
+    ck_assert_msg(memcmp(got, expected, count * sizeof(float)) == 0, "bits differ at size %zu",
+                  count);
 }
 
 START_TEST(combine_sums_in_order_whatever_the_number_of_vectors) {
@@ -68,8 +70,10 @@ static void reference_step(float *x, float x_decay, float g, float *m, const sl_
 static void check_step(const sl_sgd *sgd) {
     for (int s = 0; s < SIZES; s++) {
         size_t n = sizes[s];
-        float *x = random_vector(1, n), *y = random_vector(1, n), *g = random_vector(2, n), *decay = random_vector(3, n);
-        float *m = sgd->momentum > 0 ? random_vector(4, n) : NULL, *k = m ? random_vector(4, n) : NULL;
+        float *x = random_vector(1, n), *y = random_vector(1, n), *g = random_vector(2, n),
+              *decay = random_vector(3, n);
+        float *m = sgd->momentum > 0 ? random_vector(4, n) : NULL,
+              *k = m ? random_vector(4, n) : NULL;
         sl_vec_cpu()->sgd_step(x, decay, g, m, sgd, n);
         for (size_t i = 0; i < n; i++)
             reference_step(&y[i], decay[i], g[i], k ? &k[i] : NULL, sgd);
@@ -86,7 +90,8 @@ START_TEST(sgd_step_is_pytorchs) {
     check_step(&(sl_sgd){.learning_rate = 0.1f});
     check_step(&(sl_sgd){.learning_rate = 0.1f, .weight_decay = 1e-2f});
     check_step(&(sl_sgd){.learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f});
-    check_step(&(sl_sgd){.learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f, .nesterov = true});
+    check_step(&(sl_sgd){
+        .learning_rate = 0.1f, .weight_decay = 1e-2f, .momentum = 0.9f, .nesterov = true});
 }
 END_TEST
 
@@ -99,8 +104,10 @@ START_TEST(reductions_agree_with_long_double) {
             norm += (long double)x[i] * x[i];
             distance += ((long double)x[i] - y[i]) * ((long double)x[i] - y[i]);
         }
-        ck_assert_double_le(fabs(sl_vec_cpu()->norm2_squared(x, n) - (double)norm), 1e-14 * (double)norm);
-        ck_assert_double_le(fabs(sl_vec_cpu()->distance_squared(x, y, n) - (double)distance), 1e-14 * (double)distance);
+        ck_assert_double_le(fabs(sl_vec_cpu()->norm2_squared(x, n) - (double)norm),
+                            1e-14 * (double)norm);
+        ck_assert_double_le(fabs(sl_vec_cpu()->distance_squared(x, y, n) - (double)distance),
+                            1e-14 * (double)distance);
         sl_vec_cpu()->release(x);
         sl_vec_cpu()->release(y);
     }
@@ -121,7 +128,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("vec");
-    ADD_TESTS(suite, "cpu", combine_sums_in_order_whatever_the_number_of_vectors, sgd_step_is_pytorchs,
-              reductions_agree_with_long_double, allocated_vectors_are_aligned_and_zero);
+    ADD_TESTS(suite, "cpu", combine_sums_in_order_whatever_the_number_of_vectors,
+              sgd_step_is_pytorchs, reductions_agree_with_long_double,
+              allocated_vectors_are_aligned_and_zero);
     return run_suite(suite);
 }

@@ -1,4 +1,5 @@
-/* test_weights.c - weight schemes: against published values and closed forms, and what every one promises on hundreds of graphs. */
+/* test_weights.c - weight schemes: against published values and closed forms, and what every one
+ * promises on hundreds of graphs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,20 +30,25 @@ static sl_spectrum spectrum(const sl_topology *t) {
 static void expect_rho(const char *format, const char *weights, double rho, double within) {
     sl_topology *t = parse(format, weights);
     sl_spectrum s = spectrum(t);
-    ck_assert_msg(fabs(s.rho - rho) <= within, "%s of %s: rho %.12g, not %.12g", weights, format, s.rho, rho);
+    ck_assert_msg(fabs(s.rho - rho) <= within, "%s of %s: rho %.12g, not %.12g", weights, format,
+                  s.rho, rho);
     sl_optimum o;
     if (sl_topology_optimum(&o, t)) {
-        ck_assert_msg(o.converged, "%s of %s: bound %.12g, rho %.12g after %u", weights, format, o.lower_bound, o.rho, o.iterations);
-        ck_assert(fabs(o.rho - s.rho) < 1e-13 && o.lower_bound <= rho + within && o.lower_bound >= rho - within - 1e-8);
+        ck_assert_msg(o.converged, "%s of %s: bound %.12g, rho %.12g after %u", weights, format,
+                      o.lower_bound, o.rho, o.iterations);
+        ck_assert(fabs(o.rho - s.rho) < 1e-13 && o.lower_bound <= rho + within &&
+                  o.lower_bound >= rho - within - 1e-8);
     }
     sl_topology_close(&t);
 }
 
 /* ---- published ---- */
 
-/* Boyd and Mutapcic's example of 8 nodes and 13 edges for "Convex optimization of graph Laplacian eigenvalues", ICM 2006; four digits are given. */
+/* Boyd and Mutapcic's example of 8 nodes and 13 edges for "Convex optimization of graph Laplacian
+ * eigenvalues", ICM 2006; four digits are given. */
 START_TEST(eight_nodes_have_the_published_rho) {
-    static const char graph[] = "{\"nodes\": 8, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [2,3], [0,4], [1,7], [1,3], [4,5], [4,6], [2,6], [3,7],"
+    static const char graph[] = "{\"nodes\": 8, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], "
+                                "[2,3], [0,4], [1,7], [1,3], [4,5], [4,6], [2,6], [3,7],"
                                 " [5,6], [6,7], [1,6]]}";
     expect_rho(graph, "fdla", 0.6433, 5e-5);
     expect_rho(graph, "fmmc", 0.6810, 5e-5);
@@ -55,22 +61,26 @@ END_TEST
 START_TEST(optimal_weights_are_the_closed_forms) {
     for (uint32_t n = 3; n <= 30; n += 3) { /* Boyd, Diaconis, Sun, Xiao 2006 */
         char path[64];
-        snprintf(path, sizeof path, "{\"nodes\": %u, \"family\": \"path\", \"weights\": \"%%s\"}", n);
+        snprintf(path, sizeof path, "{\"nodes\": %u, \"family\": \"path\", \"weights\": \"%%s\"}",
+                 n);
         expect_rho(path, "fmmc", cos(M_PI / n), 1e-8);
     }
     for (uint32_t d = 2; d <= 5; d++) {
         char cube[64];
-        snprintf(cube, sizeof cube, "{\"nodes\": %u, \"family\": \"hypercube\", \"weights\": \"%%s\"}", 1u << d);
+        snprintf(cube, sizeof cube,
+                 "{\"nodes\": %u, \"family\": \"hypercube\", \"weights\": \"%%s\"}", 1u << d);
         expect_rho(cube, "fmmc", (d - 1.0) / (d + 1.0), 1e-8);
         expect_rho(cube, "fdla", (d - 1.0) / (d + 1.0), 1e-8);
         expect_rho(cube, "best-constant", (d - 1.0) / (d + 1.0), 1e-9);
     }
-    static const char petersen[] = "{\"nodes\": 10, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [2,3], [3,4], [4,0], [5,7], [7,9], [9,6], [6,8],"
+    static const char petersen[] = "{\"nodes\": 10, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], "
+                                   "[2,3], [3,4], [4,0], [5,7], [7,9], [9,6], [6,8],"
                                    " [8,5], [0,5], [1,6], [2,7], [3,8], [4,9]]}";
     expect_rho(petersen, "fmmc", 3. / 7, 1e-8);
     expect_rho(petersen, "fdla", 3. / 7, 1e-8);
     /* K2,3 (Boyd, Diaconis, Xiao 2004) */
-    static const char bipartite[] = "{\"nodes\": 5, \"weights\": \"%s\", \"edges\": [[0,2], [0,3], [0,4], [1,2], [1,3], [1,4]]}";
+    static const char bipartite[] = "{\"nodes\": 5, \"weights\": \"%s\", \"edges\": [[0,2], [0,3], "
+                                    "[0,4], [1,2], [1,3], [1,4]]}";
     expect_rho(bipartite, "max-degree0", 2. / 3, 1e-12);
     expect_rho(bipartite, "metropolis0", 2. / 3, 1e-12);
     expect_rho(bipartite, "fmmc", 3. / 7, 1e-8);
@@ -140,27 +150,33 @@ static double smallest_weight(const sl_topology *t) {
 static double rho_of(const random_graph *g, sl_weighting weighting, uint64_t seed) {
     sl_topology *t = weigh(g, weighting);
     sl_stochasticity s = sl_topology_stochasticity(t);
-    ck_assert_msg(s.symmetric && s.row && s.column && s.row_residual < 1e-13, "seed %llu, %s", (unsigned long long)seed, sl_weighting_name(weighting, false));
+    ck_assert_msg(s.symmetric && s.row && s.column && s.row_residual < 1e-13, "seed %llu, %s",
+                  (unsigned long long)seed, sl_weighting_name(weighting, false));
     if (weighting != SL_WEIGHTING_FDLA && weighting != SL_WEIGHTING_BEST_CONSTANT)
         ck_assert_double_ge(smallest_weight(t), -1e-15);
     sl_optimum o;
     double rho = spectrum(t).rho;
     if (sl_topology_optimum(&o, t))
-        ck_assert_msg(o.converged && o.lower_bound <= o.rho && fabs(o.rho - rho) < 1e-12, "seed %llu: %.12g, at least %.12g after %u",
-                      (unsigned long long)seed, o.rho, o.lower_bound, o.iterations);
+        ck_assert_msg(o.converged && o.lower_bound <= o.rho && fabs(o.rho - rho) < 1e-12,
+                      "seed %llu: %.12g, at least %.12g after %u", (unsigned long long)seed, o.rho,
+                      o.lower_bound, o.iterations);
     sl_topology_close(&t);
     return rho;
 }
 
 START_TEST(on_every_graph_the_optima_are_below_the_others) {
-    static const sl_weighting nonnegative[] = {SL_WEIGHTING_METROPOLIS, SL_WEIGHTING_METROPOLIS0, SL_WEIGHTING_MAX_DEGREE, SL_WEIGHTING_MAX_DEGREE0};
+    static const sl_weighting nonnegative[] = {SL_WEIGHTING_METROPOLIS, SL_WEIGHTING_METROPOLIS0,
+                                               SL_WEIGHTING_MAX_DEGREE, SL_WEIGHTING_MAX_DEGREE0};
     for (uint64_t seed = 1; seed <= 400; seed++) {
         random_graph g = draw(seed);
-        double fdla = rho_of(&g, SL_WEIGHTING_FDLA, seed), fmmc = rho_of(&g, SL_WEIGHTING_FMMC, seed);
-        bool ordered = fdla <= fmmc + 1e-8 && fdla <= rho_of(&g, SL_WEIGHTING_BEST_CONSTANT, seed) + 1e-8 && fdla < 1;
+        double fdla = rho_of(&g, SL_WEIGHTING_FDLA, seed),
+               fmmc = rho_of(&g, SL_WEIGHTING_FMMC, seed);
+        bool ordered = fdla <= fmmc + 1e-8 &&
+                       fdla <= rho_of(&g, SL_WEIGHTING_BEST_CONSTANT, seed) + 1e-8 && fdla < 1;
         for (size_t k = 0; k < sizeof nonnegative / sizeof *nonnegative; k++)
             ordered = ordered && fmmc <= rho_of(&g, nonnegative[k], seed) + 1e-8;
-        ck_assert_msg(ordered, "seed %llu: fdla %.9g, fmmc %.9g", (unsigned long long)seed, fdla, fmmc);
+        ck_assert_msg(ordered, "seed %llu: fdla %.9g, fmmc %.9g", (unsigned long long)seed, fdla,
+                      fmmc);
     }
 }
 END_TEST
@@ -173,26 +189,38 @@ START_TEST(an_optimisation_ends_and_says_how_far_it_came) {
     sl_optimum_defaults(&settings);
     settings.tolerance = 1e-300;
     sl_optimum o;
-    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_NONNEGATIVE, &settings, &error), 0);
+    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count,
+                                        SL_SIGN_NONNEGATIVE, &settings, &error),
+                     0);
     ck_assert(!o.converged && o.rho - o.lower_bound < 1e-8 && o.lower_bound <= o.rho);
     settings.tolerance = 1e-8;
     settings.work_max = 0;
-    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_NONNEGATIVE, &settings, &error), 0);
+    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count,
+                                        SL_SIGN_NONNEGATIVE, &settings, &error),
+                     0);
     ck_assert(!o.converged && o.iterations == 1);
     settings.tolerance = 0;
-    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_ANY, &settings, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_ANY,
+                                        &settings, &error),
+                     SL_EINVAL);
     g.edges[0] = g.edges[1]; /* no longer connected, or twice the same edge */
-    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_ANY, NULL, &error), SL_EINVAL);
+    ck_assert_int_eq(
+        sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_ANY, NULL, &error),
+        SL_EINVAL);
 }
 END_TEST
 
-/* rho between the optimum, which is known, and `most`, the bound between `least` and the optimum. */
-static void expect_bracket(const char *graph, const char *weights, double least, double best, double most) {
+/* rho between the optimum, which is known, and `most`, the bound between `least` and the optimum.
+ */
+static void expect_bracket(const char *graph, const char *weights, double least, double best,
+                           double most) {
     sl_topology *t = parse(graph, weights);
     sl_optimum o;
     ck_assert(sl_topology_optimum(&o, t));
     ck_assert(strcmp(weights, "fdla") == 0 || smallest_weight(t) >= 0);
-    ck_assert_msg(least < o.lower_bound && o.lower_bound <= best && best - 1e-12 <= o.rho && o.rho < most, "%s: %.9g <= %.9g <= %.9g", weights, o.lower_bound, best, o.rho);
+    ck_assert_msg(least < o.lower_bound && o.lower_bound <= best && best - 1e-12 <= o.rho &&
+                      o.rho < most,
+                  "%s: %.9g <= %.9g <= %.9g", weights, o.lower_bound, best, o.rho);
     sl_topology_close(&t);
 }
 
@@ -221,17 +249,21 @@ START_TEST(so_they_do_with_weights_of_any_sign) {
 END_TEST
 
 START_TEST(metropolis_is_optimal_on_a_large_hypercube) {
-    expect_bracket("{\"nodes\": 512, \"family\": \"hypercube\", \"weights\": \"%s\"}", "fdla", 0.8 - 1e-4, 0.8, 0.8 + 1e-9);
+    expect_bracket("{\"nodes\": 512, \"family\": \"hypercube\", \"weights\": \"%s\"}", "fdla",
+                   0.8 - 1e-4, 0.8, 0.8 + 1e-9);
 }
 END_TEST
 
 /* Whoever reads the file can see how good its weights are. */
 START_TEST(files_of_optimal_weights_say_how_near_they_are) {
-    sl_topology *t = parse("{\"nodes\": 9, \"family\": \"path\", \"weights\": \"%s\"}", "fmmc"), *again = NULL;
+    sl_topology *t = parse("{\"nodes\": 9, \"family\": \"path\", \"weights\": \"%s\"}", "fmmc"),
+                *again = NULL;
     char *text = sl_topology_json(t), *twice = NULL;
     double rho, bound;
     const char *at = strstr(text, "\"optimum\":");
-    ck_assert_msg(at != NULL && sscanf(at, "\"optimum\":{\"rho\":%lf,\"lower_bound\":%lf}", &rho, &bound) == 2, "%s", text);
+    ck_assert_msg(at != NULL && sscanf(at, "\"optimum\":{\"rho\":%lf,\"lower_bound\":%lf}", &rho,
+                                       &bound) == 2,
+                  "%s", text);
     ck_assert(fabs(rho - cos(M_PI / 9)) < 1e-8 && bound <= rho && bound > rho - 1e-8);
     ck_assert_msg(sl_topology_parse(&again, text, "again", &error) == 0, "%s", error.text);
     twice = sl_topology_json(again);
@@ -244,7 +276,9 @@ START_TEST(files_of_optimal_weights_say_how_near_they_are) {
 END_TEST
 
 START_TEST(phases_that_are_not_connected_are_weighed_in_parts) {
-    sl_topology *t = parse("{\"nodes\": 5, \"weights\": \"%s\", \"schedule\": [{\"edges\": [[0,1], [2,3]]}, {\"edges\": [[1,2], [3,4], [4,0], [0,3]]}]}", "fmmc");
+    sl_topology *t = parse("{\"nodes\": 5, \"weights\": \"%s\", \"schedule\": [{\"edges\": [[0,1], "
+                           "[2,3]]}, {\"edges\": [[1,2], [3,4], [4,0], [0,3]]}]}",
+                           "fmmc");
     sl_optimum o;
     ck_assert(!sl_topology_optimum(&o, t));
     for (uint32_t i = 0; i < 4; i++)
@@ -258,11 +292,17 @@ END_TEST
 
 /* ---- links ---- */
 
-#define LINKED(links) "{\"nodes\": 4, \"weights\": \"%s\", \"links\": " links ", \"edges\": [[0,1], [1,2], [2,3], [3,0], [0,2]]}"
+#define LINKED(links)                                                                              \
+    "{\"nodes\": 4, \"weights\": \"%s\", \"links\": " links                                        \
+    ", \"edges\": [[0,1], [1,2], [2,3], [3,0], [0,2]]}"
 
 START_TEST(weights_follow_bandwidth) {
-    sl_topology *t = parse(LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 100, \"links\": [[2, 0, 300], [2, 3, 10]]}"), "bandwidth");
-    sl_row zero = sl_topology_in(t, 1, 0); /* 100, 300, 100: 500 in all; node 2: 100 + 300 + 10; nodes 1 and 3: 200 and 110 */
+    sl_topology *t = parse(
+        LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 100, \"links\": [[2, 0, 300], [2, 3, 10]]}"),
+        "bandwidth");
+    sl_row zero = sl_topology_in(
+        t, 1,
+        0); /* 100, 300, 100: 500 in all; node 2: 100 + 300 + 10; nodes 1 and 3: 200 and 110 */
     ck_assert_double_eq_tol(zero.weights[0], 100. / 600, 1e-15);
     ck_assert_double_eq_tol(zero.weights[1], 300. / 800, 1e-15);
     ck_assert_double_eq_tol(zero.weights[2], 100. / 600, 1e-15);
@@ -281,10 +321,13 @@ END_TEST
 
 START_TEST(on_equal_links_they_are_metropolis) {
     sl_topology *t = parse(LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 7}"), "bandwidth");
-    sl_topology *metropolis = parse("{\"nodes\": 4, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [2,3], [3,0], [0,2]]}", "metropolis");
+    sl_topology *metropolis =
+        parse("{\"nodes\": 4, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [2,3], [3,0], [0,2]]}",
+              "metropolis");
     for (uint32_t i = 0; i < 4; i++)
         for (uint32_t e = 0; e < sl_topology_in(t, 1, i).count; e++)
-            ck_assert_double_eq_tol(sl_topology_in(t, 1, i).weights[e], sl_topology_in(metropolis, 1, i).weights[e], 1e-15);
+            ck_assert_double_eq_tol(sl_topology_in(t, 1, i).weights[e],
+                                    sl_topology_in(metropolis, 1, i).weights[e], 1e-15);
     sl_topology_close(&metropolis);
     sl_topology_close(&t);
 }
@@ -294,19 +337,25 @@ START_TEST(mistakes_with_links_are_told) {
     static const struct {
         const char *format, *weights, *told;
     } mistakes[] = {
-        {"{\"nodes\": 4, \"family\": \"ring\", \"weights\": \"%s\"}", "bandwidth", "links: missing"},
-        {LINKED("{\"nodes\": 5, \"bandwidth_mbit\": 7}"), "bandwidth", "links: are of 5 nodes, and the topology has 4"},
-        {LINKED("{\"nodes\": 4, \"links\": [[0, 1, 5]]}"), "lazy-bandwidth", "links: the link between 0 and 2 has no bandwidth_mbit"},
-        {LINKED("{\"nodes\": 4, \"bandwith_mbit\": 7}"), "bandwidth", "links: unknown key \"bandwith_mbit\"; did you mean"},
+        {"{\"nodes\": 4, \"family\": \"ring\", \"weights\": \"%s\"}", "bandwidth",
+         "links: missing"},
+        {LINKED("{\"nodes\": 5, \"bandwidth_mbit\": 7}"), "bandwidth",
+         "links: are of 5 nodes, and the topology has 4"},
+        {LINKED("{\"nodes\": 4, \"links\": [[0, 1, 5]]}"), "lazy-bandwidth",
+         "links: the link between 0 and 2 has no bandwidth_mbit"},
+        {LINKED("{\"nodes\": 4, \"bandwith_mbit\": 7}"), "bandwidth",
+         "links: unknown key \"bandwith_mbit\"; did you mean"},
         {LINKED("\"nowhere.json\""), "bandwidth", "nowhere.json"},
-        {LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 7}"), "metropolis", "links: have no meaning for weights \"metropolis\""},
+        {LINKED("{\"nodes\": 4, \"bandwidth_mbit\": 7}"), "metropolis",
+         "links: have no meaning for weights \"metropolis\""},
     };
     for (size_t k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         char json[512];
         sl_topology *t = NULL;
         snprintf(json, sizeof json, mistakes[k].format, mistakes[k].weights);
         ck_assert_msg(sl_topology_parse(&t, json, "test", &error) != 0, "%s was accepted", json);
-        ck_assert_msg(strstr(error.text, mistakes[k].told) != NULL, "%s was told \"%s\"", json, error.text);
+        ck_assert_msg(strstr(error.text, mistakes[k].told) != NULL, "%s was told \"%s\"", json,
+                      error.text);
     }
 }
 END_TEST
@@ -318,7 +367,9 @@ START_TEST(every_scheme_and_its_lazy_form_has_a_name) {
         for (int l = 0; l < 2; l++) {
             sl_weighting weighting = SL_WEIGHTING_EXPLICIT;
             bool lazy = !l;
-            ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy, sl_weighting_name((sl_weighting)w, l), &error), 0);
+            ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy,
+                                                sl_weighting_name((sl_weighting)w, l), &error),
+                             0);
             ck_assert(weighting == (sl_weighting)w && lazy == (bool)l);
             ck_assert_uint_gt(strlen(sl_weighting_meaning(weighting)), 10);
         }
@@ -327,14 +378,18 @@ START_TEST(every_scheme_and_its_lazy_form_has_a_name) {
     ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy, "lazy", &error), 0);
     ck_assert(weighting == SL_WEIGHTING_METROPOLIS && lazy);
     ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy, "metropolys", &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "weights: \"metropolys\" is not known; did you mean \"metropolis\"?; it must be one of metropolis, metropolis0, "
-                                 "max-degree, max-degree0, uniform, best-constant, fmmc, fdla, push-sum, bandwidth, or lazy- and one of them");
+    ck_assert_str_eq(error.text, "weights: \"metropolys\" is not known; did you mean "
+                                 "\"metropolis\"?; it must be one of metropolis, metropolis0, "
+                                 "max-degree, max-degree0, uniform, best-constant, fmmc, fdla, "
+                                 "push-sum, bandwidth, or lazy- and one of them");
 }
 END_TEST
 
 START_TEST(a_lazy_form_is_half_the_identity) {
-    static const char *const names[] = {"metropolis", "metropolis0", "max-degree", "uniform", "best-constant", "fmmc", "fdla", "push-sum"};
-    static const char graph[] = "{\"nodes\": 5, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [0,2], [0,3], [1,4]]}";
+    static const char *const names[] = {"metropolis",    "metropolis0", "max-degree", "uniform",
+                                        "best-constant", "fmmc",        "fdla",       "push-sum"};
+    static const char graph[] =
+        "{\"nodes\": 5, \"weights\": \"%s\", \"edges\": [[0,1], [1,2], [0,2], [0,3], [1,4]]}";
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         char lazy[64];
         snprintf(lazy, sizeof lazy, "lazy-%s", names[k]);
@@ -367,7 +422,8 @@ START_TEST(without_own_weights_a_bipartite_graph_alternates) {
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         sl_topology *t = parse(cases[k].format, cases[k].weights);
-        ck_assert_msg(sl_topology_alternates(t) == cases[k].alternates, "%s of %s", cases[k].weights, cases[k].format);
+        ck_assert_msg(sl_topology_alternates(t) == cases[k].alternates, "%s of %s",
+                      cases[k].weights, cases[k].format);
         ck_assert((fabs(spectrum(t).lambda_n + 1) < 1e-12) == cases[k].alternates);
         sl_topology_close(&t);
     }
@@ -376,12 +432,17 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("weights");
-    ADD_TESTS(suite, "published", eight_nodes_have_the_published_rho, optimal_weights_are_the_closed_forms, optima_are_those_of_linear_programming);
-    ADD_TESTS(suite, "properties", on_every_graph_the_optima_are_below_the_others, an_optimisation_ends_and_says_how_far_it_came,
-              large_graphs_come_near_the_optimum_under_an_honest_bound, so_they_do_with_weights_of_any_sign,
-              metropolis_is_optimal_on_a_large_hypercube, files_of_optimal_weights_say_how_near_they_are, phases_that_are_not_connected_are_weighed_in_parts);
-    ADD_TESTS(suite, "links", weights_follow_bandwidth, on_equal_links_they_are_metropolis, mistakes_with_links_are_told);
-    ADD_TESTS(suite, "schemes", every_scheme_and_its_lazy_form_has_a_name, a_lazy_form_is_half_the_identity,
-              without_own_weights_a_bipartite_graph_alternates);
+    ADD_TESTS(suite, "published", eight_nodes_have_the_published_rho,
+              optimal_weights_are_the_closed_forms, optima_are_those_of_linear_programming);
+    ADD_TESTS(suite, "properties", on_every_graph_the_optima_are_below_the_others,
+              an_optimisation_ends_and_says_how_far_it_came,
+              large_graphs_come_near_the_optimum_under_an_honest_bound,
+              so_they_do_with_weights_of_any_sign, metropolis_is_optimal_on_a_large_hypercube,
+              files_of_optimal_weights_say_how_near_they_are,
+              phases_that_are_not_connected_are_weighed_in_parts);
+    ADD_TESTS(suite, "links", weights_follow_bandwidth, on_equal_links_they_are_metropolis,
+              mistakes_with_links_are_told);
+    ADD_TESTS(suite, "schemes", every_scheme_and_its_lazy_form_has_a_name,
+              a_lazy_form_is_half_the_identity, without_own_weights_a_bipartite_graph_alternates);
     return run_suite(suite);
 }

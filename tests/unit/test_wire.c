@@ -13,18 +13,27 @@ enum { PAYLOAD = 100 };
 static size_t make_frame(uint8_t *bytes, sl_frame_type type, uint32_t payload_bytes) {
     for (uint32_t i = 0; i < payload_bytes; i++)
         bytes[SL_FRAME_HEADER_BYTES + i] = (uint8_t)(i * 7 + 1);
-    sl_frame frame = {.type = type, .sender = 3, .part = 5, .exchange = 1ull << 40, .phase = 9, .scalar = 0.75, .credit = 77, .payload_bytes = payload_bytes};
+    sl_frame frame = {.type = type,
+                      .sender = 3,
+                      .part = 5,
+                      .exchange = 1ull << 40,
+                      .phase = 9,
+                      .scalar = 0.75,
+                      .credit = 77,
+                      .payload_bytes = payload_bytes};
     frame.payload_sum = sl_checksum(bytes + SL_FRAME_HEADER_BYTES, payload_bytes);
     sl_frame_encode(&frame, bytes);
     return SL_FRAME_HEADER_BYTES + payload_bytes;
 }
 
-/* Ours is built from the header for several instruction sets; the packaged library is the reference. */
+/* Ours is built from the header for several instruction sets; the packaged library is the
+ * reference. */
 START_TEST(the_checksum_is_xxh3_whatever_the_length) {
     static uint8_t bytes[70000];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * i >> 3);
-    ck_assert_uint_eq(sl_checksum(bytes, 0), 0x2d06800538d394c2); /* published value of the empty input */
+    ck_assert_uint_eq(sl_checksum(bytes, 0),
+                      0x2d06800538d394c2); /* published value of the empty input */
     for (size_t length = 1; length + 3 <= sizeof bytes; length += 1 + length / 7) {
         const uint8_t *unaligned = bytes + length % 4;
         ck_assert_uint_eq(sl_checksum(unaligned, length), XXH3_64bits(unaligned, length));
@@ -73,11 +82,14 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
     uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
     sl_frame frame;
     size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
-    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, PAYLOAD - 1, false), "payload longer than its type allows");
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, PAYLOAD - 1, false),
+                     "payload longer than its type allows");
     size = make_frame(bytes, SL_FRAME_HEARTBEAT, 1);
-    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false), "payload longer than its type allows");
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false),
+                     "payload longer than its type allows");
     size = make_frame(bytes, SL_FRAME_ABORT, SL_FRAME_TEXT_MAX + 1);
-    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false), "payload longer than its type allows");
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false),
+                     "payload longer than its type allows");
     size = make_frame(bytes, SL_FRAME_TYPE_END, 0);
     ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false), "unknown frame type");
 }
@@ -85,19 +97,28 @@ END_TEST
 
 START_TEST(a_direct_payload_is_neither_read_nor_taken_for_another) {
     uint8_t bytes[SL_FRAME_DIRECT_AT]; /* its payload is elsewhere */
-    sl_frame frame = {.type = SL_FRAME_DIRECT, .sender = 3, .part = 5, .exchange = 7, .scalar = 1, .payload_bytes = PAYLOAD};
+    sl_frame frame = {.type = SL_FRAME_DIRECT,
+                      .sender = 3,
+                      .part = 5,
+                      .exchange = 7,
+                      .scalar = 1,
+                      .payload_bytes = PAYLOAD};
     sl_frame_encode(&frame, bytes);
     sl_frame back;
     ck_assert_ptr_null(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, true));
     ck_assert_int_eq(back.type, SL_FRAME_DIRECT);
     ck_assert_uint_eq(back.payload_bytes, PAYLOAD);
-    ck_assert_ptr_nonnull(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, false));
-    ck_assert_str_eq(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD - 1, true), "payload longer than its type allows");
+    ck_assert_ptr_nonnull(
+        sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, false));
+    ck_assert_str_eq(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD - 1, true),
+                     "payload longer than its type allows");
     for (size_t shorter = 0; shorter < SL_FRAME_DIRECT_AT + PAYLOAD; shorter++)
         ck_assert_ptr_nonnull(sl_frame_decode(&back, bytes, shorter, PAYLOAD, true));
     for (size_t bit = 0; bit < SL_FRAME_HEADER_BYTES * 8; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        ck_assert_msg(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, true) != NULL, "bit %zu", bit);
+        ck_assert_msg(sl_frame_decode(&back, bytes, SL_FRAME_DIRECT_AT + PAYLOAD, PAYLOAD, true) !=
+                          NULL,
+                      "bit %zu", bit);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     uint8_t through_host[SL_FRAME_HEADER_BYTES + PAYLOAD];
@@ -109,8 +130,17 @@ START_TEST(a_direct_payload_is_neither_read_nor_taken_for_another) {
 END_TEST
 
 START_TEST(a_hello_comes_back_as_it_was) {
-    sl_hello hello = {.run_id = 1, .topology_hash = 2, .layout_hash = 3, .data_hash = 4, .dimension = 5, .rounds = 6,
-                      .chunk_bytes = 7, .nodes = 8, .section_count = 5, .direct = 1, .sections = {9, 10, 11, 12, 13}};
+    sl_hello hello = {.run_id = 1,
+                      .topology_hash = 2,
+                      .layout_hash = 3,
+                      .data_hash = 4,
+                      .dimension = 5,
+                      .rounds = 6,
+                      .chunk_bytes = 7,
+                      .nodes = 8,
+                      .section_count = 5,
+                      .direct = 1,
+                      .sections = {9, 10, 11, 12, 13}};
     uint8_t bytes[SL_HELLO_BYTES];
     sl_hello back;
     memset(&back, 0, sizeof back);
@@ -129,8 +159,10 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("wire");
-    ADD_TESTS(suite, "frames", the_checksum_is_xxh3_whatever_the_length, a_frame_comes_back_as_it_was, every_flipped_bit_is_noticed,
-              every_truncation_is_noticed, a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
+    ADD_TESTS(suite, "frames", the_checksum_is_xxh3_whatever_the_length,
+              a_frame_comes_back_as_it_was, every_flipped_bit_is_noticed,
+              every_truncation_is_noticed,
+              a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
               a_direct_payload_is_neither_read_nor_taken_for_another, a_hello_comes_back_as_it_was);
     return run_suite(suite);
 }
