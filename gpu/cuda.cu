@@ -437,9 +437,9 @@ SL_KERNELS(DEFINE_LAUNCH)
 SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
 void launch_count_digits(const count_digits_args *arguments, size_t words) {
-    const unsigned blocks = blocks_for(words * (WORD_BITS / FOUR));
-    kernel_count_digits < <<blocks<COUNTING_BLOCKS ? blocks : (unsigned)COUNTING_BLOCKS,
-                                   THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, words);
+    const unsigned wanted = blocks_for(words * (WORD_BITS / FOUR));
+    const unsigned blocks = wanted > COUNTING_BLOCKS ? (unsigned)COUNTING_BLOCKS : wanted;
+    kernel_count_digits<<<blocks, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, words);
     check(cudaGetLastError(), "launching count_digits");
 }
 

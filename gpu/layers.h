@@ -3,7 +3,7 @@
 #define SL_GPU_LAYERS_H
 
 #include "gpu/device.h"
-#include "learner/layer.h"
+#include "learner/layers/layer.h"
 
 const sl_layer_backend *layers_backend(void);
 

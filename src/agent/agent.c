@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "clock.h"
+#include "base/clock.h"
 
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */

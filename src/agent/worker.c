@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 struct sl_worker {
     sl_task task;

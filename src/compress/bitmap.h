@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "compress/codec.h"
-#include "vec/for_each_cpu.h"
+#include "base/for_each_cpu.h"
 
 enum { SL_WORD = 64, SL_BATCH = 256 };
 

@@ -10,7 +10,7 @@
 
 #include "compress/dense.h"
 #include "element/code.h"
-#include "vec/for_each_cpu.h"
+#include "base/for_each_cpu.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>

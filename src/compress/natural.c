@@ -15,7 +15,7 @@
 
 #include "compress/dense.h"
 #include "element/code.h"
-#include "vec/for_each_cpu.h"
+#include "base/for_each_cpu.h"
 
 #define LIMIT (0x7F000000u + 1) /* above 2^127 */
 

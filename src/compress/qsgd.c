@@ -16,7 +16,7 @@
 
 #include "compress/dense.h"
 #include "compress/rounding.h"
-#include "vec/for_each_cpu.h"
+#include "base/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     double b = (double)sl_dense_bucket(config, dimension), s = config->levels;

@@ -11,7 +11,7 @@
 #include "compress/dense.h"
 #include "compress/pack.h"
 #include "element/code.h"
-#include "vec/for_each_cpu.h"
+#include "base/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     (void)config;

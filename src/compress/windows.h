@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "element/philox.h"
-#include "vec/for_each_cpu.h"
+#include "base/for_each_cpu.h"
 
 /* Of a run of elements: the i-th one's is window first + i, counted from the first block's first
  * one on. */

@@ -12,10 +12,10 @@
 
 #include "config/keys.h"
 #include "config/tree.h"
-#include "file.h"
+#include "base/file.h"
 #include "starling/algorithm.h"
 #include "starling/device.h"
-#include "suggest.h"
+#include "base/suggest.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 128, DEPTH_MAX = 8, DOTTED_MAX = 256 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "suggest.h"
+#include "base/suggest.h"
 
 static const char *const variants[] = {
     "default",           "adapt-then-combine", "combine-while-adapt",

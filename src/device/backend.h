@@ -8,7 +8,7 @@
 #define SL_BACKEND_H
 
 #include "compress/coding.h"
-#include "learner/layer.h"
+#include "learner/layers/layer.h"
 #include "starling/device.h"
 
 #define SL_BACKEND_ABI 5u

@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
-#include "hash.h"
-#include "image.h"
-#include "model.h"
-#include "network.h"
-#include "partition.h"
-#include "quadratic.h"
+#include "learner/data/data.h"
+#include "base/hash.h"
+#include "learner/data/image.h"
+#include "learner/layers/model.h"
+#include "learner/layers/network.h"
+#include "learner/data/partition.h"
+#include "learner/quadratic.h"
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
 #define EVALUATION_FLOATS ((size_t)1 << 24)

@@ -1,5 +1,5 @@
 /* quadratic.c - least squares per node; see quadratic.h. */
-#include "quadratic.h"
+#include "learner/quadratic.h"
 
 #include <assert.h>
 #include <float.h>

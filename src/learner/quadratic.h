@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bytes.h"
+#include "learner/data/bytes.h"
 #include "starling/error.h"
 
 #define SL_QUADRATIC_ROWS_MAX 1000000u

@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #include "config/tree.h"
-#include "file.h"
+#include "base/file.h"
 #include "starling/record.h"
 
 enum {

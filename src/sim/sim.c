@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "device/mirror.h"
 #include "starling/device.h"
 #include "wire/frame.h"

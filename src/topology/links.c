@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file.h"
+#include "base/file.h"
 #include "starling/topology.h"
-#include "topology/fields.h"
+#include "topology/format/fields.h"
 
 enum { FILE_BYTES_MAX = 256 << 20 };
 

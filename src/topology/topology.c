@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/family.h"
+#include "topology/family/family.h"
 #include "topology/links.h"
 
 static const uint64_t attempts_max = 100; /* at a connected random graph */

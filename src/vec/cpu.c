@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #include "element/sum.h"
-#include "vec/for_each_cpu.h"
+#include "base/for_each_cpu.h"
 
 enum { BLOCK = 2048, CACHED = 8192, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
 

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "layers.h"
 #include "starling/starling.h"
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "learner/model.h"
-#include "learner/network.h"
+#include "base/clock.h"
+#include "learner/layers/model.h"
+#include "learner/layers/network.h"
 #include "starling/rng.h"
 
 #define CONV(k, w, s, p, b, r)                                                                     \

@@ -2,7 +2,7 @@
  * images precede the labels. */
 #include <assert.h>
 
-#include "learner/data.h"
+#include "learner/data/data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2)

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "learner/data.h"
+#include "learner/data/data.h"
 
 static void check(const sl_samples *samples) {
     for (uint32_t i = 0; i < samples->count; i++)

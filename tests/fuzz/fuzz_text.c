@@ -2,7 +2,7 @@
  * are wanted. */
 #include <assert.h>
 
-#include "learner/data.h"
+#include "learner/data/data.h"
 
 static void check(const sl_samples *samples) {
     for (size_t i = 0; i < (size_t)samples->count * samples->features; i++)

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "harness.h"
-#include "learner/data.h"
+#include "learner/data/data.h"
 
 static char folder[] = "/tmp/starling-data-XXXXXX";
 static sl_error error;

@@ -12,7 +12,7 @@
 
 #include "config/keys.h"
 #include "config/tree.h"
-#include "file.h"
+#include "base/file.h"
 #include "harness.h"
 #include "starling/experiment.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "harness.h"
-#include "learner/image.h"
-#include "learner/model.h"
-#include "learner/network.h"
+#include "learner/data/image.h"
+#include "learner/layers/model.h"
+#include "learner/layers/network.h"
 #include "starling/device.h"
 #include "starling/learner.h"
 #include "starling/rng.h"

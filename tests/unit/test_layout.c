@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "layout.h"
-#include "stress.h"
-#include "svg.h"
+#include "draw/layout.h"
+#include "draw/stress.h"
+#include "draw/svg.h"
 
 static sl_error error;
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "learner/data.h"
-#include "learner/network.h"
-#include "learner/product.h"
+#include "learner/data/data.h"
+#include "learner/layers/network.h"
+#include "learner/layers/product.h"
 #include "learner/quadratic.h"
 #include "starling/learner.h"
 #include "starling/rng.h"

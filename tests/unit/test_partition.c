@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "learner/partition.h"
+#include "learner/data/partition.h"
 
 static sl_error error;
 

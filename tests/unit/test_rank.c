@@ -7,7 +7,7 @@
 #include "harness.h"
 #include "starling/rank.h"
 #include "starling/spectrum.h"
-#include "topology/candidates.h"
+#include "topology/rank/candidates.h"
 
 static sl_error error;
 

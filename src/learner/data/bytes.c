@@ -1,0 +1,114 @@
+/* bytes.c - a whole data file in memory; see bytes.h.
+ *
+ * zlib's gzread passes a plain file through unchanged, so both kinds take one path. The buffer
+ * grows only as bytes really arrive, which bounds it before a header is believed; a gzip bomb ends
+ * at SL_BYTES_MAX.
+ */
+#include "learner/data/bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define FIRST_BYTES ((size_t)1 << 20)
+#define PIECE_BYTES ((size_t)1 << 22) /* of one gzread */
+
+static int grow(sl_bytes *bytes, size_t *capacity, sl_error *error) {
+    if (bytes->size >= SL_BYTES_MAX)
+        return sl_fail(error, SL_EFILE,
+                       "%s: holds more than %zu bytes (decompressed), the most that is read",
+                       bytes->name, SL_BYTES_MAX);
+    size_t larger = *capacity == 0 ? FIRST_BYTES : *capacity * 2;
+    uint8_t *data = realloc(bytes->data, larger);
+    if (data == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory at %zu bytes", bytes->name, larger);
+    bytes->data = data;
+    *capacity = larger;
+    return 0;
+}
+
+static int read_all(sl_bytes *bytes, gzFile file, sl_error *error) {
+    size_t capacity = 0;
+    for (;;) {
+        if (bytes->size == capacity) {
+            int code = grow(bytes, &capacity, error);
+            if (code != 0)
+                return code;
+        }
+        size_t room = capacity - bytes->size;
+        int got = gzread(file, bytes->data + bytes->size,
+                         (unsigned)(room < PIECE_BYTES ? room : PIECE_BYTES));
+        int status = Z_OK;
+        const char *text = gzerror(file, &status);
+        /* A gzip file that ends early gives the bytes it has, and Z_BUF_ERROR beside them. */
+        if (got < 0 || status == Z_BUF_ERROR)
+            return sl_fail(error, SL_EFILE,
+                           "%s: cannot be read beyond byte %zu: %s; is the file truncated?",
+                           bytes->name, bytes->size, status == Z_ERRNO ? strerror(errno) : text);
+        if (got == 0)
+            return 0;
+        bytes->size += (size_t)got;
+    }
+}
+
+/* A folder opens like a file and a FIFO would block for ever: only regular files are read. */
+static int open_regular(const char *path, sl_error *error) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return sl_fail(error, SL_EFILE, "%s: cannot be opened: %s", path, strerror(errno));
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(fd);
+        return sl_fail(error, SL_EFILE, "%s: is not a regular file; give a data file here", path);
+    }
+    return fd;
+}
+
+int sl_bytes_read(sl_bytes *out, const char *path, sl_error *error) {
+    int fd = open_regular(path, error);
+    if (fd < 0)
+        return fd;
+    gzFile file = gzdopen(fd, "rb");
+    if (file == NULL) {
+        close(fd);
+        return sl_fail(error, SL_ENOMEM, "%s: zlib has no memory to open it", path);
+    }
+    gzbuffer(file, 1u << 18);
+    sl_bytes bytes = {0};
+    snprintf(bytes.name, sizeof bytes.name, "%s", path);
+    int code = read_all(&bytes, file, error);
+    gzclose(file);
+    if (code == 0)
+        *out = bytes;
+    else
+        free(bytes.data);
+    return code;
+}
+
+int sl_bytes_find(sl_bytes *out, const char *folder, const char *name, sl_error *error) {
+    static const char *const endings[] = {"", ".gz"};
+    char path[sizeof out->name];
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s%s", folder, name, endings[i]);
+        if (access(path, F_OK) == 0)
+            return sl_bytes_read(out, path, error);
+    }
+    snprintf(path, sizeof path, "%s/%s.xz", folder, name);
+    if (access(path, F_OK) == 0)
+        return sl_fail(error, SL_EFILE, "%s: xz is not read; decompress it first: xz -dk %s", path,
+                       path);
+    return sl_fail(
+        error, SL_EFILE,
+        "%s/%s: no such file, nor one that ends in .gz; data.path names the folder that holds it",
+        folder, name);
+}
+
+void sl_bytes_free(sl_bytes *bytes) {
+    free(bytes->data);
+    *bytes = (sl_bytes){0};
+}

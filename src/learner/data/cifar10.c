@@ -1,0 +1,94 @@
+/* cifar10.c - the binary version of CIFAR-10.
+ *
+ * A file is a row of records of 3,073 bytes: the label, then 1,024 red, 1,024 green and 1,024 blue
+ * pixels, row by row.
+ */
+#include "learner/data/data.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SIDE 32u
+#define PIXELS (3 * SIDE * SIDE)
+#define RECORD (PIXELS + 1)
+#define CLASSES 10u
+#define BATCHES 5
+
+static const float channel_means[SL_CHANNELS_MAX] = {0.4914f, 0.4822f,
+                                                     0.4465f}; /* of the 50,000 training images */
+
+static const float channel_deviations[SL_CHANNELS_MAX] = {0.2470f, 0.2435f,
+                                                          0.2616f}; /* of the same */
+
+static int check_records(const sl_bytes *file, sl_error *error) {
+    if (file->size == 0 || file->size % RECORD != 0)
+        return sl_fail(error, SL_EFILE,
+                       "%s: has %zu bytes, which is no whole number of %u-byte records; is the "
+                       "file truncated?",
+                       file->name, file->size, RECORD);
+    for (size_t offset = 0; offset < file->size; offset += RECORD)
+        if (file->data[offset] >= CLASSES)
+            return sl_fail(error, SL_EFILE, "%s: label at byte %zu is %u; allowed are 0 to %u",
+                           file->name, offset, file->data[offset], CLASSES - 1);
+    return 0;
+}
+
+/* The first `samples->count` records of the files, one after the other, into the table. */
+static void copy_records(sl_samples *samples, const sl_bytes *files) {
+    size_t offset = 0;
+    for (uint32_t i = 0; i < samples->count; i++, offset += RECORD) {
+        if (offset == files->size) {
+            files++;
+            offset = 0;
+        }
+        samples->labels[i] = files->data[offset];
+        memcpy(samples->pixels + (size_t)i * PIXELS, files->data + offset + 1, PIXELS);
+    }
+}
+
+static int join(sl_samples *out, const sl_bytes *files, size_t file_count, uint32_t wanted,
+                const char *key, const char *folder, sl_error *error) {
+    uint64_t available = 0;
+    uint32_t count;
+    for (size_t i = 0; i < file_count; i++)
+        available += files[i].size / RECORD;
+    int code = sl_data_count(&count, wanted, available, key, folder, error);
+    if (code == 0)
+        code = sl_samples_allocate(out, SL_SAMPLES_PIXELS, count, PIXELS, folder, error);
+    if (code != 0)
+        return code;
+    out->classes = CLASSES;
+    out->channels = SL_CHANNELS_MAX;
+    out->height = out->width = SIDE;
+    memcpy(out->mean, channel_means, sizeof channel_means);
+    memcpy(out->deviation, channel_deviations, sizeof channel_deviations);
+    copy_records(out, files);
+    return 0;
+}
+
+int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error) {
+    sl_bytes files[BATCHES + 1] = {0};
+    sl_data data = {0};
+    int code = 0;
+    for (int i = 0; i <= BATCHES && code == 0; i++) {
+        char name[32] = "test_batch.bin";
+        if (i < BATCHES)
+            snprintf(name, sizeof name, "data_batch_%d.bin", i + 1);
+        code = sl_bytes_find(&files[i], config->path, name, error);
+        if (code == 0)
+            code = check_records(&files[i], error);
+    }
+    if (code == 0)
+        code = join(&data.train, files, BATCHES, config->train_samples, "train_samples",
+                    config->path, error);
+    if (code == 0)
+        code = join(&data.test, &files[BATCHES], 1, config->test_samples, "test_samples",
+                    config->path, error);
+    for (int i = 0; i <= BATCHES; i++)
+        sl_bytes_free(&files[i]);
+    if (code != 0)
+        sl_data_free(&data);
+    else
+        *out = data;
+    return code;
+}

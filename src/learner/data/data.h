@@ -1,0 +1,45 @@
+/* data.h - data sets: what data.kind and data.path name, as a training and a held-out table.
+ *
+ * One reader per file; each parses a buffer in memory, checks sizes against the header before
+ * anything is allocated, and names file, offset or line, value and what is allowed.
+ */
+#ifndef SL_LEARNER_DATA_H
+#define SL_LEARNER_DATA_H
+
+#include "learner/data/bytes.h"
+#include "learner/data/samples.h"
+
+typedef struct sl_data {
+    sl_samples train, test;
+} sl_data;
+
+int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
+void sl_data_free(sl_data *data);
+
+/* How many of the `available` samples are taken when `wanted` are asked for; 0 asks for all. */
+int sl_data_count(uint32_t *out, uint32_t wanted, uint64_t available, const char *key,
+                  const char *where, sl_error *error);
+
+/* idx.c: MNIST's files. Parses a pair of images and labels; the first `wanted` samples (0 = all)
+ * become the table. */
+int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels, uint32_t wanted,
+                 const char *key, sl_error *error);
+int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error);
+
+/* cifar10.c: the binary version. */
+int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error);
+
+/* libsvm.c: text. */
+int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
+                    const sl_data_config *config, sl_error *error);
+int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error);
+
+/* text.c: characters of any file. */
+int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config,
+                  sl_error *error);
+int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error);
+
+/* digits.c: the embedded set, drawn from the seed. */
+int sl_digits_draw(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
+
+#endif

@@ -1,0 +1,82 @@
+/* directed.c - families of one directed graph. */
+#include "topology/family/family.h"
+
+#define DIRECTED(label, text)                                                                      \
+    .info = {.name = label, .meaning = text, .directed = true, .weighting = SL_WEIGHTING_UNIFORM}
+
+static void send_around(edge_list *list, uint32_t n, uint32_t offset) {
+    for (uint32_t i = 0; i < n; i++)
+        edge_list_push(list, i, (i + offset) % n);
+}
+
+static int generate_ring(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                         sl_error *error) {
+    (void)attempt, (void)error;
+    send_around(edge_lists_add(out), spec->nodes, 1);
+    return 0;
+}
+
+static int generate_exponential(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                                sl_error *error) {
+    (void)attempt, (void)error;
+    edge_list *list = edge_lists_add(out);
+    for (uint32_t offset = 1; offset < spec->nodes; offset <<= 1)
+        send_around(list, spec->nodes, offset);
+    return 0;
+}
+
+const family directed_ring_family = {DIRECTED("directed-ring", "i sends to i + 1"), .nodes_min = 1,
+                                     .generate = generate_ring};
+const family static_exponential_family = {
+    DIRECTED("static-exponential", "i sends to i + 1, i + 2, i + 4, ..."), .nodes_min = 1,
+    .generate = generate_exponential};
+
+/* ---- de-bruijn ---- */
+
+static int settle_de_bruijn(sl_topology_spec *spec, sl_error *error) {
+    if (spec->arity == 0)
+        spec->arity = 2;
+    if (spec->arity >= 2 && spec->arity <= spec->nodes)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "arity: %u is not allowed for %u nodes; it must be from 2 to %u", spec->arity,
+                   spec->nodes, spec->nodes);
+}
+
+/* i sends to arity i, arity i + 1, ..., arity i + arity - 1 mod n: de Bruijn's graph where n is a
+ * power of arity, Imase and Itoh's for any other n. Without weights of their own, 1/arity on every
+ * edge, agreement is exact after log_arity n rounds, the fastest of all graphs of that degree:
+ * Delvenne, Carli, Zampieri, "Optimal strategies in the average consensus problem", 2009. */
+static int generate_de_bruijn(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                              sl_error *error) {
+    (void)attempt;
+    uint32_t n = spec->nodes, arity = spec->arity;
+    int result = family_check_edges(spec, (uint64_t)n * arity, error);
+    if (result != 0)
+        return result;
+    edge_list *list = edge_lists_add(out);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_own = false;
+        for (uint32_t k = 0; k < arity; k++) {
+            uint32_t to = (uint32_t)(((uint64_t)i * arity + k) % n);
+            edge_list_push_weighted(list, i, to, 1.0 / arity);
+            is_own = is_own || to == i;
+        }
+        if (!is_own)
+            edge_list_push_weighted(list, i, i, 0);
+    }
+    return 0;
+}
+
+const family de_bruijn_family = {
+    .info =
+        {.name = "de-bruijn",
+         .meaning =
+             "i sends to arity i + 0, 1, ... mod n and keeps nothing; exact for powers of arity",
+         .directed = true,
+         .weighting = SL_WEIGHTING_EXPLICIT},
+    .takes = TAKES(ARITY),
+    .nodes_min = 2,
+    .settle = settle_de_bruijn,
+    .generate = generate_de_bruijn,
+};

@@ -1,0 +1,64 @@
+/* fields.c - reading the fields of a JSON object; see fields.h. */
+#include "topology/format/fields.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+int fields_known(json_t *object, const char *const *known, size_t count, sl_error *error) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value) {
+        bool found = false;
+        for (size_t i = 0; i < count; i++)
+            found = found || strcmp(key, known[i]) == 0;
+        if (found)
+            continue;
+        const char *near = sl_suggest(key, known, count);
+        return sl_fail(error, SL_EINVAL, "unknown key \"%.64s\"%s%s%s", key,
+                       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    return 0;
+}
+
+static int refuse(json_t *value, const char *key, const char *allowed, sl_error *error) {
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    int result = sl_fail(error, SL_EINVAL, "%s: %.80s is not allowed; it must be %s", key,
+                         text ? text : "?", allowed);
+    free(text);
+    return result;
+}
+
+int field_integer(json_t *object, const char *key, json_int_t min, json_int_t max, json_int_t *out,
+                  sl_error *error) {
+    json_t *value = json_object_get(object, key);
+    if (value == NULL)
+        return 0;
+    if (!json_is_integer(value) || json_integer_value(value) < min ||
+        json_integer_value(value) > max) {
+        char allowed[80];
+        snprintf(allowed, sizeof allowed, "an integer from %lld to %lld", (long long)min,
+                 (long long)max);
+        return refuse(value, key, allowed, error);
+    }
+    *out = json_integer_value(value);
+    return 0;
+}
+
+int field_number(json_t *object, const char *key, double min, double max, double *out,
+                 sl_error *error) {
+    json_t *value = json_object_get(object, key);
+    if (value == NULL)
+        return 0;
+    if (!json_is_number(value) ||
+        !(json_number_value(value) >= min && json_number_value(value) <= max)) {
+        char allowed[80];
+        snprintf(allowed, sizeof allowed, "a number from %.12g to %.12g", min, max);
+        return refuse(value, key, allowed, error);
+    }
+    *out = json_number_value(value);
+    return 0;
+}

@@ -1,0 +1,371 @@
+/* file.c - the topology file: JSON to a checked topology and back. Format: docs/topology.md. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <jansson.h>
+
+#include "base/file.h"
+#include "topology/format/fields.h"
+#include "topology/links.h"
+#include "topology/format/parameters.h"
+
+enum { FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
+
+/* Keys beside the parameters of families. */
+static const char *const common_keys[] = {"nodes", "family",   "weights", "directed",
+                                          "edges", "schedule", "links",   "provenance",
+                                          "hash",  "comment"};
+enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
+
+/* Everything that the spec points to while it is read. */
+typedef struct reading {
+    sl_topology_spec spec;
+    sl_phase_spec *phases;
+    sl_edge **edges; /* (phase_count) */
+    sl_links *links;
+    bool weighted, unweighted;  /* edges with and without a weight were seen */
+    char *provenance;           /* as text */
+    char hash[HASH_DIGITS + 1]; /* that it must have; empty: any */
+} reading;
+
+/* ---- edges ---- */
+
+static int read_edge(json_t *value, size_t index, uint32_t nodes, sl_edge *out, bool *weighted,
+                     sl_error *error) {
+    size_t size = json_array_size(value);
+    json_t *from = json_array_get(value, 0), *to = json_array_get(value, 1),
+           *weight = json_array_get(value, 2);
+    if ((size != 2 && size != 3) || !json_is_integer(from) || !json_is_integer(to) ||
+        (weight && !json_is_number(weight)))
+        return sl_fail(error, SL_EINVAL, "edges[%zu]: must be [from, to] or [from, to, weight]",
+                       index);
+    json_int_t a = json_integer_value(from), b = json_integer_value(to);
+    if (a < 0 || b < 0 || a >= nodes || b >= nodes)
+        return sl_fail(error, SL_EINVAL,
+                       "edges[%zu]: [%lld, %lld] names a node that is not in 0..%u", index,
+                       (long long)a, (long long)b, nodes - 1);
+    *weighted = weight != NULL;
+    *out = (sl_edge){(uint32_t)a, (uint32_t)b, weight ? json_number_value(weight) : NAN};
+    return 0;
+}
+
+static int read_phase(reading *r, json_t *edges, size_t k, sl_error *error) {
+    if (!json_is_array(edges))
+        return sl_fail(error, SL_EINVAL,
+                       "edges: must be a list of [from, to] or [from, to, weight]");
+    size_t count = json_array_size(edges);
+    r->edges[k] = calloc(count + 1, sizeof(sl_edge));
+    if (r->edges[k] == NULL)
+        return sl_fail(error, SL_ENOMEM, "edges: out of memory for %zu edges", count);
+    r->phases[k] = (sl_phase_spec){r->edges[k], count};
+    for (size_t e = 0; e < count; e++) {
+        bool weighted = false;
+        int result = read_edge(json_array_get(edges, e), e, r->spec.nodes, &r->edges[k][e],
+                               &weighted, error);
+        if (result != 0)
+            return result;
+        r->weighted = r->weighted || weighted;
+        r->unweighted = r->unweighted || !weighted;
+        if (r->weighted && r->unweighted)
+            return sl_fail(error, SL_EINVAL,
+                           "edges[%zu]: some edges have a weight and some have none; give all of "
+                           "them one, or none",
+                           e);
+    }
+    return 0;
+}
+
+static int read_phases(reading *r, json_t *root, sl_error *error) {
+    static const char *const phase_keys[] = {"edges", "comment"};
+    json_t *edges = json_object_get(root, "edges"), *schedule = json_object_get(root, "schedule");
+    size_t count = schedule ? json_array_size(schedule) : 1;
+    if (schedule && (!json_is_array(schedule) || count == 0 || count > PHASES_MAX))
+        return sl_fail(error, SL_EINVAL,
+                       "schedule: must be a list of 1 to %d objects {\"edges\": [...]}",
+                       PHASES_MAX);
+    r->spec.family = SL_FAMILY_EDGES;
+    r->phases = calloc(count, sizeof *r->phases);
+    r->edges = calloc(count, sizeof *r->edges);
+    if (r->phases == NULL || r->edges == NULL)
+        return sl_fail(error, SL_ENOMEM, "schedule: out of memory");
+    r->spec.phases = r->phases;
+    r->spec.phase_count = count;
+    int result = schedule ? 0 : read_phase(r, edges, 0, error);
+    for (size_t k = 0; schedule && k < count && result == 0; k++) {
+        json_t *entry = json_array_get(schedule, k);
+        result = json_is_object(entry)
+                     ? fields_known(entry, phase_keys, 2, error)
+                     : sl_fail(error, SL_EINVAL, "must be an object {\"edges\": [...]}");
+        if (result == 0)
+            result = read_phase(r, json_object_get(entry, "edges"), k, error);
+        if (result != 0)
+            sl_fail_prefix(error, result, "schedule[%zu]", k);
+    }
+    return result;
+}
+
+/* ---- the rest ---- */
+
+static int check_root_keys(json_t *root, sl_error *error) {
+    const char *known[COMMON_KEYS + PARAMETERS];
+    memcpy(known, common_keys, sizeof common_keys);
+    for (int i = 0; i < PARAMETERS; i++)
+        known[COMMON_KEYS + i] = parameters[i].name;
+    return fields_known(root, known, COMMON_KEYS + PARAMETERS, error);
+}
+
+static int read_general(reading *r, json_t *root, uint32_t nodes_max, sl_error *error) {
+    json_int_t nodes = 0;
+    int result = 0;
+    if (json_object_get(root, "nodes") == NULL)
+        result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u",
+                         nodes_max);
+    if (result == 0)
+        result = field_integer(root, "nodes", 1, nodes_max, &nodes, error);
+    json_t *directed = json_object_get(root, "directed");
+    if (result == 0 && directed && !json_is_boolean(directed))
+        result = sl_fail(error, SL_EINVAL, "directed: must be true or false");
+    r->spec.nodes = (uint32_t)nodes;
+    r->spec.directed = json_is_true(directed);
+    return result;
+}
+
+/* The parameters of a family, one after the other: "sides, seed". */
+static void list_parameters(const family *f, char *text, size_t size) {
+    snprintf(text, size, "%s", f->takes ? "" : "no parameters");
+    for (int i = 0; i < PARAMETERS; i++)
+        if (f->takes & 1u << i)
+            snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "",
+                     parameters[i].name);
+}
+
+/* Keys that mean nothing for this family are mistakes, not decoration. */
+static int read_parameters(reading *r, json_t *root, sl_error *error) {
+    const family *f = family_of(r->spec.family);
+    if (f != NULL && json_object_get(root, "directed"))
+        return sl_fail(
+            error, SL_EINVAL,
+            "directed: has no meaning for family \"%s\"; it belongs to edges that are listed",
+            f->info.name);
+    for (int i = 0; i < PARAMETERS; i++) {
+        const parameter *p = &parameters[i];
+        if (json_object_get(root, p->name) == NULL)
+            continue;
+        char taken[256];
+        if (f == NULL)
+            return sl_fail(error, SL_EINVAL, "%s: has no meaning for edges that are listed",
+                           p->name);
+        list_parameters(f, taken, sizeof taken);
+        if ((f->takes & 1u << i) == 0)
+            return sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\", which takes %s",
+                           p->name, f->info.name, taken);
+        int result = parameter_read(p, root, &r->spec, error);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+static int read_scheme(reading *r, json_t *value, sl_error *error) {
+    r->spec.weighting =
+        r->spec.directed ? SL_WEIGHTING_UNIFORM : sl_family_describe(r->spec.family)->weighting;
+    if (value == NULL)
+        return 0;
+    const char *name = json_string_value(value);
+    return sl_weighting_parse(&r->spec.weighting, &r->spec.lazy, name ? name : "(not a string)",
+                              error);
+}
+
+static int read_weights(reading *r, json_t *value, sl_error *error) {
+    int result = read_scheme(r, value, error);
+    if (result != 0 || !r->weighted)
+        return result;
+    if (value != NULL && (r->spec.weighting != SL_WEIGHTING_PUSH_SUM || r->spec.lazy))
+        return sl_fail(error, SL_EINVAL,
+                       "weights: \"%s\" would replace the weights that the edges already have; "
+                       "leave one of them out",
+                       sl_weighting_name(r->spec.weighting, r->spec.lazy));
+    r->spec.self_completes_column = value != NULL;
+    r->spec.weighting = SL_WEIGHTING_EXPLICIT;
+    return 0;
+}
+
+/* An object is the links themselves, a string the name of their file, beside the topology's. */
+static int read_links(reading *r, json_t *value, const char *where, sl_error *error) {
+    if (value == NULL)
+        return 0;
+    if (r->spec.weighting != SL_WEIGHTING_BANDWIDTH)
+        return sl_fail(error, SL_EINVAL,
+                       "links: have no meaning for weights \"%s\"; they belong to \"bandwidth\"",
+                       sl_weighting_name(r->spec.weighting, r->spec.lazy));
+    int result;
+    if (json_is_string(value)) {
+        const char *name = json_string_value(value), *slash = strrchr(where, '/');
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.*s%s",
+                 *name == '/' || slash == NULL ? 0 : (int)(slash - where + 1), where, name);
+        result = sl_links_load(&r->links, path, error);
+    } else {
+        result = links_read(&r->links, value, error);
+    }
+    r->spec.links = r->links;
+    return result == 0 ? 0 : sl_fail_prefix(error, result, "links");
+}
+
+static int read_provenance(reading *r, json_t *root, sl_error *error) {
+    json_t *provenance = json_object_get(root, "provenance"), *hash = json_object_get(root, "hash");
+    if (provenance != NULL && (!json_is_object(provenance) || r->spec.family != SL_FAMILY_EDGES))
+        return sl_fail(error, SL_EINVAL,
+                       "provenance: must be an object that says where listed edges came from");
+    if (hash != NULL && (!json_is_string(hash) || json_string_length(hash) != HASH_DIGITS))
+        return sl_fail(error, SL_EINVAL, "hash: must be %d hexadecimal digits", HASH_DIGITS);
+    snprintf(r->hash, sizeof r->hash, "%s", hash ? json_string_value(hash) : "");
+    r->provenance =
+        provenance ? json_dumps(provenance, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    return 0;
+}
+
+static int check_hash(const reading *r, const sl_topology *t, sl_error *error) {
+    char hash[HASH_DIGITS + 1];
+    snprintf(hash, sizeof hash, "%0*llx", HASH_DIGITS, (unsigned long long)sl_topology_hash(t));
+    if (r->hash[0] == '\0' || strcasecmp(r->hash, hash) == 0)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "hash: %.16s is written, but this topology has %s: it was changed since, or is "
+                   "drawn differently by this version; "
+                   "leave \"hash\" out to take it as it is",
+                   r->hash, hash);
+}
+
+static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes_max,
+                     sl_error *error) {
+    if (!json_is_object(root))
+        return sl_fail(error, SL_EINVAL,
+                       "must be an object such as {\"nodes\": 8, \"family\": \"ring\"}");
+    int result = check_root_keys(root, error);
+    if (result == 0)
+        result = read_general(r, root, nodes_max, error);
+    if (result != 0)
+        return result;
+    json_t *name = json_object_get(root, "family");
+    int kinds = (name != NULL) + (json_object_get(root, "edges") != NULL) +
+                (json_object_get(root, "schedule") != NULL);
+    if (kinds != 1)
+        return sl_fail(error, SL_EINVAL,
+                       "exactly one of \"family\", \"edges\" and \"schedule\" says what the graph "
+                       "is; %d of them are there",
+                       kinds);
+    if (name != NULL)
+        result = read_family(name, "family", &r->spec.family, error);
+    else
+        result = read_phases(r, root, error);
+    if (result == 0)
+        result = read_parameters(r, root, error);
+    if (result == 0)
+        result = read_weights(r, json_object_get(root, "weights"), error);
+    if (result == 0)
+        result = read_links(r, json_object_get(root, "links"), where, error);
+    if (result == 0)
+        result = read_provenance(r, root, error);
+    return result;
+}
+
+static void reading_free(reading *r) {
+    for (size_t k = 0; r->edges != NULL && k < r->spec.phase_count; k++)
+        free(r->edges[k]);
+    free(r->edges);
+    free(r->phases);
+    free(r->provenance);
+    sl_links_close(&r->links);
+}
+
+/* From text to a spec; what it points to is the reading's, which is to be freed in any case. */
+static int read_text(reading *r, const char *json, const char *where, uint32_t nodes_max,
+                     sl_error *error) {
+    *r = (reading){0};
+    sl_topology_spec_defaults(&r->spec);
+    json_error_t problem;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    if (root == NULL)
+        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column,
+                       problem.text);
+    int result = read_root(r, root, where, nodes_max, error);
+    if (result != 0)
+        sl_fail_prefix(error, result, "%s", where);
+    json_decref(root);
+    return result;
+}
+
+int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where,
+                           sl_error *error) {
+    reading r;
+    int result = read_text(&r, json, where, SL_NODES_DESCRIBED_MAX, error);
+    if (result == 0 && r.spec.family != SL_FAMILY_EDGES) {
+        result = family_settle(&r.spec, error);
+        if (result != 0)
+            sl_fail_prefix(error, result, "%s", where);
+    }
+    reading_free(&r);
+    if (result != 0)
+        return result;
+    *out = r.spec;
+    out->phases = NULL;
+    out->phase_count = 0;
+    out->links = NULL;
+    return 0;
+}
+
+static int open_read(sl_topology **out, reading *r, sl_error *error) {
+    sl_topology *t = NULL;
+    int result = sl_topology_open(&t, &r->spec, error);
+    if (result == 0)
+        result = check_hash(r, t, error);
+    if (result != 0) {
+        sl_topology_close(&t);
+        return result;
+    }
+    t->provenance = r->provenance;
+    r->provenance = NULL;
+    *out = t;
+    return 0;
+}
+
+static int parse(sl_topology **out, const char *json, const char *where, bool in_parts,
+                 sl_error *error) {
+    reading r;
+    int result = read_text(&r, json, where, SL_NODES_MAX, error);
+    if (result == 0) {
+        r.spec.in_parts = in_parts;
+        result = open_read(out, &r, error);
+        if (result != 0)
+            sl_fail_prefix(error, result, "%s", where);
+    }
+    reading_free(&r);
+    return result;
+}
+
+static int load(sl_topology **out, const char *path, bool in_parts, sl_error *error) {
+    char *text;
+    int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
+    if (result != 0)
+        return result;
+    result = parse(out, text, path, in_parts, error);
+    free(text);
+    return result;
+}
+
+int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
+    return parse(out, json, where, false, error);
+}
+
+int sl_topology_load(sl_topology **out, const char *path, sl_error *error) {
+    return load(out, path, false, error);
+}
+
+int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error) {
+    return load(out, path, true, error);
+}

@@ -1,0 +1,122 @@
+/* parameters.c - see parameters.h. */
+#include "topology/format/parameters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "topology/format/fields.h"
+
+enum { NAMES_MAX = 64 };
+_Static_assert((int)SL_FAMILIES <= (int)NAMES_MAX, "a list of names must hold all families");
+
+int read_name(json_t *value, const char *key, const char *(*name_of)(int), int count,
+              sl_error *error) {
+    const char *names[NAMES_MAX];
+    const char *text = json_string_value(value);
+    char all[640] = "";
+    for (int i = 0; i < count; i++) {
+        names[i] = name_of(i);
+        if (text != NULL && strcmp(text, names[i]) == 0)
+            return i;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = text ? sl_suggest(text, names, (size_t)count) : NULL;
+    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s%s%s; it must be one of %s", key,
+            text ? text : "(not a string)", near ? "; did you mean \"" : "", near ? near : "",
+            near ? "\"?" : "", all);
+    return -1;
+}
+
+static const char *family_at(int i) {
+    return sl_family_describe((sl_family)(i + 1))
+        ->name; /* edges that are listed have no name in a file */
+}
+
+int read_family(json_t *value, const char *key, sl_family *out, sl_error *error) {
+    int index = read_name(value, key, family_at, SL_FAMILIES - 1, error);
+    if (index < 0)
+        return SL_EINVAL;
+    *out = (sl_family)(index + 1);
+    return 0;
+}
+
+/* A number alone is a list of one. */
+static int read_list(const parameter *p, json_t *list, uint32_t *out, uint32_t *out_count,
+                     sl_error *error) {
+    bool is_number = json_is_integer(list);
+    size_t count = is_number ? 1 : json_array_size(list);
+    if (count < 1 || count > p->count_max)
+        return sl_fail(error, SL_EINVAL, "%s: must be a list of 1 to %u integers", p->name,
+                       p->count_max);
+    for (size_t i = 0; i < count; i++) {
+        json_int_t value = json_integer_value(is_number ? list : json_array_get(list, i));
+        if (value < 1 || value > SL_NODES_DESCRIBED_MAX)
+            return sl_fail(error, SL_EINVAL, "%s[%zu]: must be an integer from 1 to %u", p->name, i,
+                           SL_NODES_DESCRIBED_MAX);
+        out[i] = (uint32_t)value;
+    }
+    *out_count = (uint32_t)count;
+    return 0;
+}
+
+static int read_fraction(const parameter *p, json_t *value, double *out, sl_error *error) {
+    double number = json_number_value(value);
+    if (!(number > 0 && number <= 1)) {
+        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        int result = sl_fail(error, SL_EINVAL,
+                             "%s: %.80s is not allowed; it must be a number above 0 and at most 1",
+                             p->name, text ? text : "?");
+        free(text);
+        return result;
+    }
+    *out = number;
+    return 0;
+}
+
+int parameter_read(const parameter *p, json_t *root, sl_topology_spec *spec, sl_error *error) {
+    json_t *value = json_object_get(root, p->name);
+    void *at = (char *)spec + p->at;
+    json_int_t number = 0;
+    int result = 0;
+    switch (p->kind) {
+    case WHOLE:
+        result = field_integer(root, p->name, 1, SL_NODES_DESCRIBED_MAX, &number, error);
+        if (result == 0)
+            *(uint32_t *)at = (uint32_t)number;
+        return result;
+    case SEED:
+        result = field_integer(root, p->name, 0, INT64_MAX, &number, error);
+        if (result == 0)
+            *(uint64_t *)at = (uint64_t)number;
+        return result;
+    case WHOLES:
+        return read_list(p, value, at, (uint32_t *)((char *)spec + p->count_at), error);
+    case FRACTION:
+        return read_fraction(p, value, at, error);
+    case FAMILY:
+        return read_family(value, p->name, at, error);
+    }
+    return result;
+}
+
+json_t *parameter_json(const parameter *p, const sl_topology_spec *spec) {
+    const void *at = (const char *)spec + p->at;
+    switch (p->kind) {
+    case WHOLE:
+        return json_integer(*(const uint32_t *)at);
+    case SEED:
+        return json_integer((json_int_t) * (const uint64_t *)at);
+    case FRACTION:
+        return json_real(*(const double *)at);
+    case FAMILY:
+        return json_string(sl_family_describe(*(const sl_family *)at)->name);
+    case WHOLES:
+        break;
+    }
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < *(const uint32_t *)((const char *)spec + p->count_at); i++)
+        json_array_append_new(list, json_integer(((const uint32_t *)at)[i]));
+    return list;
+}

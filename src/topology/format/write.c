@@ -1,0 +1,186 @@
+/* write.c - a topology back to JSON, with its hash and where it came from; see file.c for the way
+ * in. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "starling/optimal.h"
+#include "topology/links.h"
+#include "topology/format/parameters.h"
+
+static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
+    for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
+        if (s->peers[e] == peer)
+            return true;
+    return false;
+}
+
+/* Straight to text: millions of edges as JSON values would take a gigabyte. */
+static void write_edges(FILE *to, const sl_topology *t, const phase *p, bool weighted) {
+    const char *comma = "";
+    fputs("\"edges\":[", to);
+    for (uint32_t i = 0; i < t->nodes; i++) {
+        if (weighted) {
+            fprintf(to, "%s[%u,%u,%.17g]", comma, i, i, p->self[i]);
+            comma = ",";
+        }
+        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
+            uint32_t from = p->in.peers[e];
+            if (weighted)
+                fprintf(to, "%s[%u,%u,%.17g]", comma, from, i, p->in.weights[e]);
+            else if (t->spec.directed || from < i || !has_edge(&p->in, from, i))
+                fprintf(to, "%s[%u,%u]", comma, from, i);
+            else
+                continue;
+            comma = ",";
+        }
+    }
+    fputc(']', to);
+}
+
+static void write_phases(FILE *to, const sl_topology *t, bool weighted) {
+    if (t->period == 1) {
+        write_edges(to, t, &t->phases[0], weighted);
+        return;
+    }
+    fputs("\"schedule\":[", to);
+    for (uint32_t k = 0; k < t->period; k++) {
+        fputs(k ? ",{" : "{", to);
+        write_edges(to, t, &t->phases[k], weighted);
+        fputc('}', to);
+    }
+    fputc(']', to);
+}
+
+static void set_weights(json_t *root, const sl_topology_spec *spec) {
+    if (spec->weighting != SL_WEIGHTING_EXPLICIT)
+        json_object_set_new(root, "weights",
+                            json_string(sl_weighting_name(spec->weighting, spec->lazy)));
+    if (spec->links != NULL)
+        json_object_set_new(root, "links", links_value(spec->links));
+}
+
+static void set_family(json_t *root, const sl_topology_spec *spec) {
+    const family *f = family_of(spec->family);
+    json_object_set_new(root, "family", json_string(f->info.name));
+    for (int i = 0; i < PARAMETERS; i++)
+        if ((f->takes & 1u << i) && parameter_is_given(spec, &parameters[i]))
+            json_object_set_new(root, parameters[i].name, parameter_json(&parameters[i], spec));
+    set_weights(root, spec);
+}
+
+static void set_hash(json_t *root, const sl_topology *t) {
+    char hash[HASH_DIGITS + 1];
+    snprintf(hash, sizeof hash, "%0*llx", HASH_DIGITS, (unsigned long long)t->hash);
+    json_object_set_new(root, "hash", json_string(hash));
+}
+
+/* With as few digits as bring every number back. */
+static char *dump(const json_t *root) {
+    for (size_t digits = 15; digits <= 17; digits++) {
+        char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(digits));
+        json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+        bool equal = json_equal(root, back);
+        json_decref(back);
+        if (equal || digits == 17)
+            return text;
+        free(text);
+    }
+    return NULL;
+}
+
+/* The object as text, with the phases as its last member. */
+static char *dump_with_phases(json_t *root, const sl_topology *t, bool weighted) {
+    char *head = dump(root), *text = NULL;
+    size_t size;
+    FILE *to = head ? open_memstream(&text, &size) : NULL;
+    if (to != NULL) {
+        fprintf(to, "%.*s,", (int)strlen(head) - 1, head);
+        write_phases(to, t, weighted);
+        fputc('}', to);
+        if (ferror(to) | fclose(to)) {
+            free(text);
+            text = NULL;
+        }
+    }
+    free(head);
+    return text;
+}
+
+/* Weights that a solver found may differ in their last digits from one machine to the next; so they
+ * are written out. */
+static bool are_solved(sl_weighting weighting) {
+    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC ||
+           weighting == SL_WEIGHTING_FDLA;
+}
+
+static json_t *new_root(const sl_topology_spec *spec) {
+    return json_pack("{sI}", "nodes", (json_int_t)spec->nodes);
+}
+
+char *sl_topology_spec_json(const sl_topology_spec *spec) {
+    json_t *root = new_root(spec);
+    set_family(root, spec);
+    char *text = dump(root);
+    json_decref(root);
+    return text;
+}
+
+/* How near weights that were found are to the best. */
+static void set_optimum(json_t *provenance, const sl_topology *t) {
+    sl_optimum optimum;
+    if (sl_topology_optimum(&optimum, t))
+        json_object_set_new(
+            provenance, "optimum",
+            json_pack("{sf sf}", "rho", optimum.rho, "lower_bound", optimum.lower_bound));
+}
+
+/* Where listed edges come from; NULL: from nowhere else. */
+static json_t *provenance_of(const sl_topology *t, bool weighted) {
+    bool named = t->spec.family != SL_FAMILY_EDGES,
+         weighed = weighted && t->spec.weighting != SL_WEIGHTING_EXPLICIT;
+    if (t->provenance != NULL)
+        return json_loads(t->provenance, 0, NULL);
+    if (!named && !weighed)
+        return NULL;
+    json_t *provenance = json_object();
+    if (named)
+        set_family(provenance, &t->spec);
+    else
+        set_weights(provenance, &t->spec);
+    set_optimum(provenance, t);
+    return provenance;
+}
+
+static char *edges_text(const sl_topology *t, bool weighted) {
+    json_t *root = new_root(&t->spec), *provenance = provenance_of(t, weighted);
+    if (!weighted)
+        set_weights(root, &t->spec);
+    if (!weighted && t->spec.directed)
+        json_object_set_new(root, "directed", json_true());
+    if (provenance != NULL)
+        json_object_set_new(root, "provenance", provenance);
+    set_hash(root, t);
+    char *text = dump_with_phases(root, t, weighted);
+    json_decref(root);
+    return text;
+}
+
+char *sl_topology_json(const sl_topology *t) {
+    bool listed = t->spec.family == SL_FAMILY_EDGES;
+    if (listed || are_solved(t->spec.weighting))
+        return edges_text(t, are_solved(t->spec.weighting) ||
+                                 t->spec.weighting == SL_WEIGHTING_EXPLICIT);
+    json_t *root = new_root(&t->spec);
+    set_family(root, &t->spec);
+    set_hash(root, t);
+    char *text = dump(root);
+    json_decref(root);
+    return text;
+}
+
+char *sl_topology_json_expanded(const sl_topology *t) {
+    return edges_text(t, true);
+}

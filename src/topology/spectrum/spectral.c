@@ -1,0 +1,33 @@
+/* spectral.c - a spectrum of what a method found; see spectral.h. */
+#include <math.h>
+
+#include "topology/spectrum/spectral.h"
+
+sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n) {
+    sl_spectrum s = {
+        .nodes = nodes,
+        .symmetric = true,
+        .lambda_2 = 1 - gap_lambda2,
+        .lambda_n = gap_lambda_n - 1,
+        .gap_lambda2 = gap_lambda2,
+        .gap_lambda_n = gap_lambda_n,
+        .gap = fmin(gap_lambda2, gap_lambda_n),
+        .converged = true,
+    };
+    s.rho = s.singular_2 = fmax(fabs(s.lambda_2), fabs(s.lambda_n));
+    return s;
+}
+
+sl_spectrum spectrum_of_modulus(uint32_t nodes, double rho, double singular_2) {
+    return (sl_spectrum){
+        .nodes = nodes,
+        .lambda_2 = NAN,
+        .lambda_n = NAN,
+        .gap_lambda2 = NAN,
+        .gap_lambda_n = NAN,
+        .rho = rho,
+        .gap = 1 - rho,
+        .singular_2 = singular_2,
+        .converged = true,
+    };
+}

@@ -1,0 +1,51 @@
+/* cmd_devices.c - `starling devices`: what `device` in an experiment can be on this machine. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/tool.h"
+
+static const char help[] = "usage: starling devices\n"
+                           "\n"
+                           "Lists what `device` in an experiment can be on this machine: the CPU, "
+                           "and GPUs, which are used\n"
+                           "through a plug-in; where none can be used, one line says why.\n"
+                           "\n"
+                           "  --help  this text\n";
+
+enum { DEVICES_MAX = 64 };
+
+static void print_gpu(const sl_device_info *d) {
+    char name[32];
+    snprintf(name, sizeof name, "cuda:%d", d->index);
+    if (!d->usable)
+        printf("%-10s not usable: %s\n", name, d->reason);
+    else if (d->emulated)
+        printf("%-10s %s: for tests, no GPU\n", name, d->name);
+    else
+        printf("%-10s %s, compute capability %d.%d, %.1f GiB\n", name, d->name, d->major, d->minor,
+               (double)d->bytes / (1 << 30));
+}
+
+static void list(void) {
+    static sl_device_info devices[DEVICES_MAX];
+    char reason[SL_DEVICE_TEXT_MAX];
+    size_t count = sl_devices_list(devices, DEVICES_MAX, reason);
+    printf("%-10s always there\n", "cpu");
+    for (size_t i = 0; i < count && i < DEVICES_MAX; i++)
+        print_gpu(&devices[i]);
+    if (count == 0)
+        printf("no GPU: %s\n", reason);
+}
+
+int cmd_devices(int argc, char **argv) {
+    if (argc == 1) {
+        list();
+        return TOOL_OK;
+    }
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(help, stdout);
+        return TOOL_OK;
+    }
+    complain("devices takes no argument, '%s' given (starling devices --help)", argv[1]);
+    return TOOL_USAGE;
+}

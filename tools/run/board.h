@@ -1,0 +1,47 @@
+/* board.h - where the records of all nodes come together: run folder, consensus, live view, final
+ * table. */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include "run/progress.h"
+#include "cli/tool.h"
+
+/* A round that all nodes have recorded. */
+typedef struct milestone {
+    uint64_t round;
+    sl_consensus consensus;
+    double bytes_per_node; /* sent, mean over nodes */
+} milestone;
+
+typedef struct board {
+    const trial *trial;
+    sl_folder *folder;
+    progress *progress;
+    const char *driver;
+    sl_record *records; /* (nodes) the last of each */
+    bool *waiting;      /* (nodes) its record of the round under way is here */
+    uint32_t waiting_count;
+    bool incomplete;      /* a node is gone: rounds are not waited for any more */
+    const float **models; /* (nodes) of d each, as they came with the records; borrowed */
+    float *mean;          /* (d) of the last round that all nodes have recorded */
+    bool has_consensus;
+    sl_consensus consensus; /* of the last round that all nodes have recorded */
+    milestone *milestones;  /* (milestone_count) */
+    size_t milestone_count, milestone_room;
+    sl_timeline *timeline; /* owned; NULL: nothing is predicted */
+    double began;
+} board;
+
+/* Creates the run folder at `path`. */
+int board_open(board *out, const trial *t, const char *driver, const char *path, progress *view,
+               sl_error *error);
+/* x (d) stays as it is until all nodes have recorded this round. The last round's models are
+ * written. */
+int board_record(board *b, const sl_record *record, const float *x, sl_error *error);
+/* Writes the averaged model and the summary and closes the folder. The summary is good until
+ * board_close. */
+int board_finish(board *b, sl_summary *summary, sl_error *error);
+/* Closes whatever is open; what was written stays. */
+void board_close(board *b);
+
+#endif

@@ -1,0 +1,319 @@
+/* cmd_agent.c - `starling agent`: one peer.
+ *
+ * By hand it has a roster and keeps a run folder of its own; started by `starling run` it reports
+ * to that process instead (report.h), which is told its port, hands out the roster and writes the
+ * one run folder.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/progress.h"
+#include "run/report.h"
+#include "cli/table.h"
+
+static const char help[] =
+    "usage: starling agent EXPERIMENT --rank I --roster FILE [--set KEY=VALUE ...] [--out DIR]\n"
+    "\n"
+    "One peer of a run that spans several shells or hosts: start one for each rank, with the\n"
+    "same experiment and the same roster. Peers compare both before they train.\n"
+    "\n"
+    "  --rank I           which node this is, from 0\n"
+    "  --roster FILE      a line for each rank, in order: HOST:PORT\n"
+    "  --listen HOST:PORT where to listen, if not at the roster's own line for this rank\n"
+    "  --run-id N         tells this run from others; equal on all peers (default 0)\n"
+    "  --set KEY=VALUE    overrides a key of the experiment\n"
+    "  --out DIR          the run folder (default runs/NAME-YYYYmmdd-HHMMSS-rankI)\n"
+    "  --help             this text\n";
+
+#define ROUND_REPORT_SECONDS 0.1
+
+typedef struct peer {
+    const options *o;
+    trial trial;
+    sl_agent *agent;
+    sl_roster *roster;
+    sl_roster *place;       /* --listen, as a roster of one */
+    sl_folder *folder;      /* by hand */
+    char path[SL_PATH_MAX]; /* of the folder */
+    sl_record last;         /* by hand: for the summary */
+    progress progress;      /* by hand */
+    double reported;        /* when a round was reported last */
+    sl_error error;         /* of the observer: the agent only passes its code on */
+} peer;
+
+static sl_agent *volatile agent_to_stop; /* for the signal handler */
+
+static void stop_agent(void) {
+    if (agent_to_stop != NULL)
+        sl_agent_stop(agent_to_stop);
+}
+
+static bool reports(const peer *p) {
+    return p->o->report_fd >= 0;
+}
+
+static void round_began(peer *p, uint64_t round) {
+    double now = now_seconds();
+    if (!reports(p)) {
+        progress_round(&p->progress, round - 1);
+        progress_tick(&p->progress);
+    } else if (now - p->reported >= ROUND_REPORT_SECONDS) {
+        p->reported = now;
+        report r = {.type = REPORT_ROUND, .round = round};
+        report_send(p->o->report_fd, &r, NULL,
+                    0); /* a parent that is gone is noticed at the next record */
+    }
+}
+
+static double watched_gradient(void *context, uint32_t rank, uint64_t round, const float *x,
+                               float *g) {
+    peer *p = context;
+    round_began(p, round);
+    return p->trial.task.gradient(p->trial.task.context, rank, round, x, g);
+}
+
+static void inner_initial(void *context, uint32_t rank, float *x) {
+    peer *p = context;
+    p->trial.task.initial(p->trial.task.context, rank, x);
+}
+
+static sl_evaluation inner_evaluate(void *context, const float *x) {
+    peer *p = context;
+    return p->trial.task.evaluate(p->trial.task.context, x);
+}
+
+static int inner_attach(void *context, const sl_vec_ops *vec, sl_error *error) {
+    peer *p = context;
+    return p->trial.task.attach(p->trial.task.context, vec, error);
+}
+
+static sl_task watched_task(peer *p) {
+    sl_task task = p->trial.task;
+    task.context = p;
+    task.initial = inner_initial;
+    task.gradient = watched_gradient;
+    task.evaluate = inner_evaluate;
+    task.attach = task.attach != NULL ? inner_attach : NULL;
+    return task;
+}
+
+static int record_by_hand(peer *p, const sl_record *record, const float *x) {
+    p->last = *record;
+    int result = sl_folder_metrics(p->folder, record, &p->error);
+    if (result == 0)
+        result = sl_folder_remember(p->folder, record->round.round, &record->evaluation, x,
+                                    p->trial.task.dimension, &p->error);
+    if (result == 0)
+        result = sl_folder_best(p->folder, record->rank, record->round.round, &record->evaluation,
+                                x, p->trial.task.dimension, &p->error);
+    if (result == 0 && record->round.round == p->trial.task.rounds)
+        result =
+            sl_folder_model(p->folder, record->rank, "", x, p->trial.task.dimension, &p->error);
+    measured m = {
+        .round = record->round.round,
+        .loss = record->round.loss,
+        .accuracy = record->evaluation.accuracy,
+        .accuracy_mean_model = NAN,
+        .consensus = NAN,
+        .bytes_per_node = (double)record->bytes_sent,
+    };
+    progress_measured(&p->progress, &m);
+    return result;
+}
+
+static int on_record(void *context, const sl_record *record, const float *x) {
+    peer *p = context;
+    if (!reports(p))
+        return record_by_hand(p, record, x);
+    report r = {.type = REPORT_RECORD, .round = record->round.round, .record = *record};
+    return report_send(p->o->report_fd, &r, x, p->trial.task.dimension);
+}
+
+static int on_parameters(void *context, uint64_t round, uint32_t rank, const float *x,
+                         double weight) {
+    peer *p = context;
+    size_t dimension = p->trial.task.dimension;
+    if (!reports(p))
+        return sl_folder_parameters(p->folder, round, rank, x, dimension, weight, &p->error);
+    report r = {.type = REPORT_PARAMETERS, .round = round, .weight = weight};
+    return report_send(p->o->report_fd, &r, x, dimension);
+}
+
+static int check_place(peer *p, sl_error *error) {
+    const options *o = p->o;
+    if (o->rank >= p->trial.nodes)
+        return sl_fail(error, SL_EINVAL,
+                       "--rank %u: the topology has %u nodes, ranks 0 to %u are allowed", o->rank,
+                       p->trial.nodes, p->trial.nodes - 1);
+    if (reports(p))
+        return 0;
+    int result = sl_roster_load(&p->roster, o->roster, error);
+    if (result == 0 && sl_roster_count(p->roster) != p->trial.nodes)
+        result =
+            sl_fail(error, SL_EINVAL,
+                    "%s: the roster has %u ranks, the topology of %s %u nodes; both must be equal",
+                    o->roster, sl_roster_count(p->roster), o->file, p->trial.nodes);
+    return result;
+}
+
+static int open_agent(peer *p, sl_error *error) {
+    const options *o = p->o;
+    sl_agent_settings settings = {
+        .experiment = p->trial.experiment,
+        .task = watched_task(p),
+        .rank = o->rank,
+        .host = "127.0.0.1",
+        .run_id = o->run_id,
+        .observer = {p, on_record, on_parameters},
+    };
+    int result = 0;
+    if (o->listen != NULL)
+        result = sl_roster_parse(&p->place, o->listen, "--listen", error);
+    if (result == 0 && (p->place != NULL || p->roster != NULL)) {
+        const sl_roster *from = p->place != NULL ? p->place : p->roster;
+        uint32_t line = p->place != NULL ? 0 : o->rank;
+        settings.host = sl_roster_host(from, line);
+        settings.port = sl_roster_port(from, line);
+    }
+    return result != 0 ? result : sl_agent_open(&p->agent, &settings, error);
+}
+
+static int open_folder(peer *p, sl_error *error) {
+    char suffix[32];
+    snprintf(suffix, sizeof suffix, "-rank%u", p->o->rank);
+    choose_folder(p->o, p->trial.experiment, suffix, p->path);
+    int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
+    if (result != 0)
+        return result;
+    progress_open(&p->progress, p->trial.task.rounds);
+    printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
+           p->trial.experiment->name, p->o->rank, p->trial.nodes,
+           sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
+           sl_agent_port(p->agent), p->path);
+    fflush(stdout);
+    return 0;
+}
+
+static int join_parent(peer *p, sl_error *error) {
+    report r = {.type = REPORT_LISTENING, .port = sl_agent_port(p->agent)};
+    char *text = NULL;
+    int result = report_send(p->o->report_fd, &r, NULL, 0);
+    if (result != 0)
+        return sl_fail(error, result, "nobody listens to the reports");
+    result = report_wait_roster(p->o->report_fd, &text, error);
+    if (result == 0)
+        result = sl_roster_parse(&p->roster, text, "roster", error);
+    free(text);
+    return result;
+}
+
+static int train(peer *p, sl_error *error) {
+    double began = now_seconds();
+    int result = sl_agent_run(p->agent, p->roster, error);
+    if (result != 0 && p->error.code != 0)
+        *error = p->error;
+    if (result != 0 || reports(p))
+        return result;
+    progress_clear(&p->progress);
+    sl_summary summary = {.driver = "agent",
+                          .rounds = p->trial.task.rounds,
+                          .nodes = p->trial.nodes,
+                          .record_count = 1,
+                          .records = &p->last,
+                          .seconds = now_seconds() - began};
+    result = sl_folder_summary(p->folder, &summary, error);
+    if (result == 0)
+        result = sl_folder_close(&p->folder, error);
+    if (result == 0)
+        table_print(&summary);
+    return result;
+}
+
+static void close_peer(peer *p) {
+    progress_clear(&p->progress);
+    agent_to_stop = NULL;
+    sl_agent_close(&p->agent);
+    sl_folder_close(&p->folder, NULL);
+    sl_roster_close(&p->roster);
+    sl_roster_close(&p->place);
+    trial_close(&p->trial);
+}
+
+/* Everything that can be refused before anything is started. */
+static int prepare(peer *p, sl_error *error) {
+    int result = trial_open(&p->trial, p->o, error);
+    if (result == 0)
+        result = trial_find_path(&p->trial, p->o, error);
+    if (result == 0 && !reports(p))
+        trial_warn(&p->trial);
+    if (result == 0)
+        result = check_place(p, error);
+    if (result == 0)
+        result = open_agent(p, error);
+    if (result == 0 && !reports(p))
+        result = open_folder(p, error);
+    if (result == 0) {
+        agent_to_stop = p->agent;
+        if (stop_requested)
+            stop_agent();
+    }
+    return result;
+}
+
+static int exit_code(int result, bool started) {
+    if (result == 0)
+        return TOOL_OK;
+    if (result == SL_ESTOPPED)
+        return TOOL_INTERRUPTED;
+    return started ? TOOL_FAILED : TOOL_USAGE;
+}
+
+static int be_peer(const options *o) {
+    peer p = {.o = o};
+    sl_error error = {0};
+    catch_signals(stop_agent);
+    if (reports(&p))
+        signal(SIGINT,
+               SIG_IGN); /* Ctrl-C reaches the whole group; our parent decides and sends SIGTERM */
+    int result = prepare(&p, &error);
+    bool started = result == 0;
+    if (result == 0 && reports(&p))
+        result = join_parent(&p, &error);
+    if (result == 0)
+        result = train(&p, &error);
+    progress_clear(&p.progress);
+    if (reports(&p)) {
+        report r = {.type = result == 0 ? REPORT_FINISHED : REPORT_FAILED, .error = error};
+        report_send(o->report_fd, &r, NULL, 0);
+    } else if (result != 0) {
+        if (p.folder != NULL)
+            complain_of_run(error.text, p.folder, o->rank, p.path);
+        else
+            complain("%s", error.text);
+    }
+    close_peer(&p);
+    return exit_code(result, started);
+}
+
+int cmd_agent(int argc, char **argv) {
+    options o;
+    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_AGENT);
+    if (code == TOOL_OK && o.help) {
+        fputs(help, stdout);
+    } else if (code == TOOL_OK) {
+        if (!o.has_rank) {
+            complain("agent needs --rank I (starling agent --help)");
+            code = TOOL_USAGE;
+        } else if (o.roster == NULL && o.report_fd < 0) {
+            complain("agent needs --roster FILE, with a line HOST:PORT for each rank (starling "
+                     "agent --help)");
+            code = TOOL_USAGE;
+        } else {
+            code = be_peer(&o);
+        }
+    }
+    options_close(&o);
+    return code;
+}

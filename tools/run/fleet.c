@@ -1,0 +1,358 @@
+/* fleet.c - the agent processes of `starling run`; see fleet.h. */
+#include "run/fleet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Beyond the agents' own deadlines, before they are killed. */
+#define GRACE_SECONDS 5.0
+enum { TICK_MS = 100, REAP_MS = 5 };
+
+/* What asks a run to stop. Held back while a process is made: the parent's handlers, which it would
+ * run, know nothing of it. */
+static sigset_t stopping_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+/* In the new process: becomes the agent. Only async-signal-safe calls. A signal to stop that came
+ * meanwhile ends it here; Ctrl-C, which reaches the whole group, is for the parent to decide on. */
+static void become_agent(char *const argv[], int fd, pid_t parent) {
+    const sigset_t stopping = stopping_signals();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it was gone before the line above */
+        _exit(TOOL_FAILED);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &stopping, NULL);
+    fcntl(fd, F_SETFD, 0);
+    execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+static int start_member(fleet *f, uint32_t rank, const char *config, const char *run_id,
+                        sl_error *error) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return sl_fail(error, SL_ENET, "agent %u: no socket pair: %s", rank, strerror(errno));
+    char rank_text[16], fd_text[16];
+    snprintf(rank_text, sizeof rank_text, "%u", rank);
+    snprintf(fd_text, sizeof fd_text, "%d", pair[1]);
+    char *const argv[] = {
+        (char *)"starling",    (char *)"agent", (char *)config,     (char *)"--rank", rank_text,
+        (char *)"--report-fd", fd_text,         (char *)"--run-id", (char *)run_id,   NULL};
+    const sigset_t stopping = stopping_signals();
+    sigprocmask(SIG_BLOCK, &stopping, NULL);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        become_agent(argv, pair[1], parent);
+    int why = errno;
+    sigprocmask(SIG_UNBLOCK, &stopping, NULL);
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return sl_fail(error, SL_ENOMEM, "agent %u: no process: %s", rank, strerror(why));
+    }
+    f->members[rank].pid = pid;
+    f->members[rank].fd = pair[0];
+    return 0;
+}
+
+int fleet_open(fleet *out, uint32_t count, const char *config, const sl_experiment *experiment,
+               size_t dimension, const fleet_handlers *handlers, sl_error *error) {
+    fleet *f = out;
+    *f = (fleet){.count = count, .dimension = dimension, .handlers = handlers};
+    f->timeout_s = experiment->transport.timeout_s;
+    f->connect_timeout_s = experiment->transport.connect_timeout_s;
+    for (uint32_t i = 0; i < FLEET_MAX; i++)
+        f->members[i].fd = -1;
+    uint64_t run_id;
+    char run_id_text[32];
+    if (getrandom(&run_id, sizeof run_id, 0) != sizeof run_id)
+        return sl_fail(error, SL_ENET, "no random run id: %s", strerror(errno));
+    snprintf(run_id_text, sizeof run_id_text, "%llu", (unsigned long long)run_id);
+    setenv("OPENBLAS_NUM_THREADS", "1",
+           1); /* an agent uses one; the others would be started for nothing */
+    int result = 0;
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        result = start_member(f, i, config, run_id_text, error);
+    if (result != 0)
+        fleet_close(f);
+    return result;
+}
+
+static void signal_all(const fleet *f, int number) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->members[i].pid > 0)
+            kill(f->members[i].pid, number);
+}
+
+void fleet_close(fleet *f) {
+    signal_all(f, SIGKILL);
+    for (uint32_t i = 0; i < f->count; i++) {
+        fleet_member *m = &f->members[i];
+        while (m->pid > 0 && waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        m->pid = 0;
+        if (m->fd >= 0)
+            close(m->fd);
+        m->fd = -1;
+    }
+}
+
+static void kill_within(fleet *f, double seconds) {
+    double at = now_seconds() + seconds;
+    if (f->kill_at == 0 || at < f->kill_at)
+        f->kill_at = at;
+}
+
+/* Has everybody begun a round, so that nobody can still be waiting for a neighbour to come up? */
+static bool all_train(const fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (!f->members[i].trains)
+            return false;
+    return true;
+}
+
+/* The run cannot succeed any more. */
+static void run_failed(fleet *f) {
+    f->failed = true;
+    /* Before the roster nobody waits for anybody; while connecting, everybody waits up to the
+     * longer time. */
+    double patience = all_train(f) ? f->timeout_s : fmax(f->timeout_s, f->connect_timeout_s);
+    kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
+}
+
+static void member_failed(fleet *f, uint32_t rank, int code, const char *text) {
+    fleet_member *m = &f->members[rank];
+    run_failed(f);
+    if (!m->complained && !f->interrupted)
+        f->handlers->failed(f->handlers->context, rank, code, text);
+    m->complained = true;
+}
+
+static void send_roster_if_complete(fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->members[i].port == 0)
+            return;
+    char text[FLEET_MAX * 24] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < f->count; i++)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", f->members[i].port);
+    for (uint32_t i = 0; i < f->count; i++)
+        report_send_roster(f->members[i].fd,
+                           text); /* whoever is gone already is noticed by its silence */
+    f->roster_sent = true;
+    if (!f->interrupted)
+        f->kill_at = 0;
+}
+
+static bool carries_model(const report *r) {
+    return r->type == REPORT_RECORD || r->type == REPORT_PARAMETERS;
+}
+
+static int take_report(fleet *f, uint32_t rank) {
+    fleet_member *m = &f->members[rank];
+    const report *r = &m->report;
+    const fleet_handlers *h = f->handlers;
+    m->got = 0;
+    switch ((report_type)r->type) {
+    case REPORT_LISTENING:
+        m->port = r->port;
+        if (!f->roster_sent && !f->failed)
+            send_roster_if_complete(f);
+        return 0;
+    case REPORT_ROUND:
+        m->trains = true;
+        h->round(h->context, rank, r->round);
+        return 0;
+    case REPORT_RECORD:
+    case REPORT_PARAMETERS:
+        return h->report(h->context, rank, r);
+    case REPORT_FAILED:
+        m->ended = true;
+        member_failed(f, rank, r->error.code, r->error.text);
+        return 0;
+    case REPORT_FINISHED:
+        m->ended = true;
+        return 0;
+    }
+    return sl_fail(&f->error, SL_EPROTO, "agent %u: sent a report of unknown type %u", rank,
+                   r->type);
+}
+
+/* 1: the report is whole; 0: more is to come; negative: the agent's end is closed. */
+static int receive_some(fleet *f, uint32_t rank) {
+    fleet_member *m = &f->members[rank];
+    char *at = (char *)&m->report + m->got;
+    size_t missing = sizeof m->report - m->got;
+    if (m->got >= sizeof m->report) {
+        size_t floats_got = m->got - sizeof m->report;
+        at = (char *)f->handlers->model(f->handlers->context, rank) + floats_got;
+        missing = f->dimension * sizeof(float) - floats_got;
+    }
+    ssize_t got = recv(m->fd, at, missing, MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (got <= 0)
+        return -1;
+    m->got += (size_t)got;
+    size_t whole = sizeof m->report;
+    if (m->got >= whole && carries_model(&m->report))
+        whole += f->dimension * sizeof(float);
+    return m->got == whole;
+}
+
+static int listen_to(fleet *f, uint32_t rank) {
+    int state = receive_some(f, rank);
+    if (state > 0)
+        return take_report(f, rank);
+    if (state < 0) {
+        close(f->members[rank].fd);
+        f->members[rank].fd = -1;
+    }
+    return 0;
+}
+
+static void tell_status(fleet *f, uint32_t rank) {
+    const fleet_member *m = &f->members[rank];
+    char text[128];
+    if (WIFSIGNALED(m->status) && m->stopped)
+        snprintf(text, sizeof text,
+                 "was stopped by a signal and did not go on; ended with SIGKILL");
+    else if (WIFSIGNALED(m->status) && f->killed)
+        snprintf(text, sizeof text, "did not end in time; ended with SIGKILL");
+    else if (WIFSIGNALED(m->status))
+        snprintf(text, sizeof text, "killed by signal %d (%s)", WTERMSIG(m->status),
+                 strsignal(WTERMSIG(m->status)));
+    else if (m->ended)
+        snprintf(text, sizeof text, "trained to the end, and then ended with exit code %d",
+                 WEXITSTATUS(m->status));
+    else
+        snprintf(text, sizeof text, "ended with exit code %d and said nothing",
+                 WEXITSTATUS(m->status));
+    member_failed(f, rank, SL_EPEER, text);
+}
+
+/* Looks at who has ended or been stopped. */
+static void reap(fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++) {
+        fleet_member *m = &f->members[i];
+        int status;
+        if (m->pid == 0 || waitpid(m->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != m->pid)
+            continue;
+        if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+            m->stopped = WIFSTOPPED(status);
+            continue;
+        }
+        m->status = status;
+        m->pid = 0;
+        if (status !=
+            0) /* what it said of it may wait unread behind a round that will never be whole */
+            run_failed(f);
+    }
+    for (uint32_t i = 0; i < f->count; i++) {
+        const fleet_member *m = &f->members[i];
+        bool well = m->ended && m->status == 0;
+        if (m->pid == 0 && m->fd < 0 && !well && !m->complained)
+            tell_status(f, i);
+    }
+}
+
+/* Is everybody who is left stopped, so that nothing more can come? */
+static bool only_stopped_left(const fleet *f) {
+    uint32_t stopped = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (f->members[i].pid > 0 && !f->members[i].stopped)
+            return false;
+        stopped += f->members[i].pid > 0;
+    }
+    return stopped > 0;
+}
+
+static void tell_silent(fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->members[i].port == 0)
+            member_failed(f, i, SL_EPEER, "did not listen within transport.connect_timeout_s");
+}
+
+static void enforce_deadlines(fleet *f) {
+    if (stop_requested && !f->interrupted) {
+        f->interrupted = true;
+        signal_all(f, SIGTERM);
+        f->kill_at = now_seconds() + GRACE_SECONDS;
+    }
+    bool hopeless = (f->failed || f->interrupted) && only_stopped_left(f);
+    bool impatient = stop_requested > 1; /* a second Ctrl-C */
+    bool late = f->kill_at > 0 && now_seconds() >= f->kill_at;
+    if (!hopeless && !impatient && !late)
+        return;
+    if (late && !f->roster_sent && !f->failed)
+        tell_silent(f);
+    f->killed = true;
+    signal_all(f, SIGKILL);
+}
+
+/* Waits for reports from whoever may be read, and handles them. `open`: how many still may report,
+ * or wait to be reaped. */
+static int pass(fleet *f, uint32_t *open) {
+    struct pollfd watched[FLEET_MAX];
+    uint32_t ranks[FLEET_MAX], count = 0, alive = 0;
+    int wait_ms = TICK_MS;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const fleet_member *m = &f->members[i];
+        alive += m->pid > 0 || m->fd >= 0;
+        if (m->pid > 0 && (m->fd < 0 || m->ended))
+            wait_ms = REAP_MS;
+        if (m->fd < 0 || !f->handlers->ready(f->handlers->context, i))
+            continue;
+        watched[count] = (struct pollfd){.fd = m->fd, .events = POLLIN};
+        ranks[count++] = i;
+    }
+    *open = alive;
+    if (alive == 0)
+        return 0;
+    int result = 0;
+    if (poll(watched, count, wait_ms) > 0)
+        for (uint32_t i = 0; i < count && result == 0; i++)
+            if (watched[i].revents != 0)
+                result = listen_to(f, ranks[i]);
+    return result;
+}
+
+int fleet_run(fleet *f, sl_error *error) {
+    kill_within(f, f->connect_timeout_s + GRACE_SECONDS);
+    uint32_t open = f->count;
+    int result = 0;
+    while (open > 0 && result == 0) {
+        result = pass(f, &open);
+        reap(f);
+        enforce_deadlines(f);
+        f->handlers->tick(f->handlers->context);
+    }
+    if (result != 0) {
+        if (f->error.code != 0)
+            *error = f->error;
+        return result;
+    }
+    if (f->interrupted)
+        return sl_fail(error, SL_ESTOPPED, "stopped on request");
+    return f->failed ? sl_fail(error, SL_EPEER, "the run failed") : 0;
+}

@@ -1,0 +1,110 @@
+/* live.c - a run with one agent process per node on this machine; see live.h. */
+#include "run/live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "run/fleet.h"
+
+typedef struct live_run {
+    board *board;
+    fleet fleet;
+    const trial *trial;
+    float *models; /* (nodes, d) recorded last */
+    bool quiet;
+    uint64_t rounds[FLEET_MAX]; /* under way, by rank */
+    sl_error error;             /* of the board */
+    sl_error cause; /* quiet: what the agent said that failed on its own, not because of another */
+} live_run;
+
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    live_run *r = context;
+    r->rounds[rank] = round;
+    uint64_t least = round;
+    for (uint32_t i = 0; i < r->trial->nodes; i++)
+        if (r->rounds[i] < least)
+            least = r->rounds[i];
+    if (least > 0)
+        progress_round(r->board->progress, least - 1);
+}
+
+/* `on_ready` has waited until the board has done with what was there. */
+static float *on_model(void *context, uint32_t rank) {
+    live_run *r = context;
+    return r->models + rank * r->trial->task.dimension;
+}
+
+static int on_report(void *context, uint32_t rank, const report *told) {
+    live_run *r = context;
+    const float *x = on_model(r, rank);
+    if (told->type == REPORT_PARAMETERS)
+        return sl_folder_parameters(r->board->folder, told->round, rank, x,
+                                    r->trial->task.dimension, told->weight, &r->error);
+    sl_record record = told->record;
+    record.rank = rank;
+    return board_record(r->board, &record, x, &r->error);
+}
+
+static bool on_ready(void *context, uint32_t rank) {
+    live_run *r = context;
+    /* Nobody waits for a round that cannot be completed; agents must get rid of their reports to
+     * end. */
+    if (r->fleet.failed || r->fleet.interrupted)
+        r->board->incomplete = true;
+    return r->board->incomplete || !r->board->waiting[rank];
+}
+
+static void on_failed(void *context, uint32_t rank, int code, const char *text) {
+    live_run *r = context;
+    if (r->cause.code == 0 || (r->cause.code == SL_EPEER && code != SL_EPEER))
+        sl_fail(&r->cause, code, "agent %u: %s", rank, text);
+    if (r->quiet)
+        return;
+    progress_clear(r->board->progress);
+    complain("agent %u: %s", rank, text);
+}
+
+static void on_tick(void *context) {
+    live_run *r = context;
+    progress_tick(r->board->progress);
+}
+
+static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
+    char config[SL_PATH_MAX + 16];
+    snprintf(config, sizeof config, "%s/config.json", path);
+    const fleet_handlers handlers = {r,        on_round,  on_model, on_report,
+                                     on_ready, on_failed, on_tick};
+    const trial *t = r->trial;
+    int result =
+        fleet_open(&r->fleet, t->nodes, config, t->experiment, t->task.dimension, &handlers, error);
+    if (result != 0)
+        return result;
+    result = fleet_run(&r->fleet, error);
+    if (result != 0 && r->error.code != 0)
+        *error = r->error;
+    else if (result == SL_EPEER && r->quiet && r->cause.code != 0)
+        *error = r->cause;
+    progress_clear(r->board->progress);
+    fleet_close(&r->fleet);
+    return result == 0 ? board_finish(r->board, summary, error) : error->code;
+}
+
+int live_run_agents(board *b, const char *path, bool quiet, sl_summary *summary, sl_error *error) {
+    live_run *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    r->board = b;
+    r->trial = b->trial;
+    r->quiet = quiet;
+    r->models = calloc((size_t)b->trial->nodes * b->trial->task.dimension, sizeof *r->models);
+    int result = r->models != NULL
+                     ? 0
+                     : sl_fail(error, SL_ENOMEM,
+                               "out of memory for the models of %u nodes with %zu parameters each",
+                               b->trial->nodes, b->trial->task.dimension);
+    if (result == 0)
+        result = run_fleet(r, path, summary, error);
+    free(r->models);
+    free(r);
+    return result;
+}

@@ -1,0 +1,78 @@
+/* findings.h - everything that `starling topology analyse` finds out about a topology, before it is
+ * printed or judged. */
+#ifndef FINDINGS_H
+#define FINDINGS_H
+
+#include <stdio.h>
+
+#include "cli/tool.h"
+
+#define FINDINGS_DECAYS                                                                            \
+    { 0.9, 0.99 } /* for the effective number of neighbours */
+enum { FINDINGS_DECAY_COUNT = 2 };
+
+/* What is to be found out. */
+typedef struct inquiry {
+    const sl_topology *topology;  /* borrowed; NULL: by formula, from spec */
+    const sl_topology_spec *spec; /* borrowed */
+    const sl_links *links;        /* borrowed; NULL: no times */
+    uint64_t parameters;          /* of the model */
+    double epsilon;               /* consensus error to be reached */
+    bool eigenvalues;             /* all of them */
+} inquiry;
+
+/* One vector a round, as a compressor sends it. */
+typedef struct message_cost {
+    sl_compressor_config compressor;
+    double bytes;
+    double serial_s, parallel_s; /* of a round; NaN without links */
+} message_cost;
+
+typedef struct findings {
+    inquiry asked;
+    sl_topology_report report;
+    sl_structure structure;
+    sl_spectrum spectrum;
+    double *real, *imaginary; /* (nodes) eigenvalues; NULL: not asked for */
+    bool by_formula;
+    bool optimized; /* its weights are fmmc or fdla: */
+    sl_optimum optimum;
+    double *errors; /* (error_count) ||W(k) ... W(1) - J||: of schedules and of matrices that are
+                       not symmetric */
+    uint32_t error_count;
+    uint32_t exact_after; /* 0: never */
+    double gap_per_round; /* 1 - effective rho */
+    double effective_rho;
+    double rounds;         /* to epsilon */
+    double consensus_rate; /* p = 1 - ||W - J||^2 */
+    sl_bounds mixing;
+    double neighbours[FINDINGS_DECAY_COUNT];
+    double *perron; /* (nodes); NULL: by formula, where it is 1/n */
+    double perron_min, perron_max, perron_residual;
+    sl_node_loss loss;
+    sl_traffic traffic;
+    message_cost messages[SL_COMPRESSOR_COUNT];
+} findings;
+
+/* To be closed in any case. */
+int findings_open(findings *out, const inquiry *asked, sl_error *error);
+void findings_close(findings *f);
+
+/* What should be known of what was found: sentences of at most NOTE_BYTES, at most NOTES_MAX;
+ * returns how many. */
+enum { NOTES_MAX = 8, NOTE_BYTES = 512 };
+size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]);
+
+void findings_print(const findings *f);
+/* Indented JSON to standard output; SL_ENOMEM. */
+int findings_print_json(const findings *f, sl_error *error);
+
+/* "gap=0.01", "connected", ...: does it hold? 1: yes, 0: no, with `text` saying what is the case;
+ * SL_EINVAL: not a condition. */
+int requirement_check(const findings *f, const char *condition, char text[NOTE_BYTES],
+                      sl_error *error);
+/* Is it one at all, whatever is found? */
+int requirement_parse(const char *condition, sl_error *error);
+void requirements_help(FILE *to);
+
+#endif

@@ -1,0 +1,63 @@
+/* topology_report.c - the short report of a topology; see topology_report.h. */
+#include "topology/topology_report.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES_MAX (256 << 20)
+
+bool is_topology_file(const char *path) {
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX)
+        return false;
+    json_t *root = json_load_file(path, 0, NULL);
+    static const char *const experiments[] = {"topology", "algorithm", "optimizer", "model",
+                                              "data",     "rounds",    "epochs"};
+    static const char *const topologies[] = {"nodes", "family", "edges", "schedule", "weights"};
+    bool result = false;
+    for (size_t i = 0; i < sizeof topologies / sizeof *topologies; i++)
+        result = result || json_object_get(root, topologies[i]) != NULL;
+    for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++)
+        result = result && json_object_get(root, experiments[i]) == NULL;
+    json_decref(root);
+    return result;
+}
+
+static void print_sum(const char *label, bool holds, double residual) {
+    printf("  %-19s %s", label, holds ? "yes" : "no");
+    if (!isnan(residual))
+        printf(", largest |sum - 1| = %.3g", residual);
+    putchar('\n');
+}
+
+static void print_spectrum(const sl_topology_report *r) {
+    if (!r->spectrum_known)
+        printf("  spectrum            not found within the limit; so far:\n");
+    if (r->period > 1)
+        printf("  spectrum of the product of the %u phases:\n", r->period);
+    if (!isnan(r->lambda_2))
+        printf("  lambda_2            %.12g\n  lambda_n            %.12g\n", r->lambda_2,
+               r->lambda_n);
+    printf("  rho                 %.12g%s\n", r->rho,
+           isnan(r->lambda_2) ? "  (second largest modulus; W is not symmetric)" : "");
+    printf("  spectral gap 1-rho  %.12g\n", r->gap);
+}
+
+void topology_report_print(const sl_topology_report *r) {
+    const sl_stochasticity *s = &r->stochastic;
+    printf("topology\n");
+    printf("  nodes               %u\n", r->nodes);
+    if (r->period > 1)
+        printf("  schedule            %u phases\n", r->period);
+    printf("  edges               %llu\n", (unsigned long long)r->edges);
+    printf("  degree              %u to %u, mean %.4g\n", r->degree_min, r->degree_max,
+           r->degree_mean);
+    printf("  connected           %s\n", r->connected ? "yes" : "no");
+    printf("  symmetric           %s\n", s->symmetric ? "yes" : "no");
+    printf("  doubly stochastic   %s\n", s->row && s->column ? "yes" : "no");
+    print_sum("rows sum to 1", s->row, s->row_residual);
+    print_sum("columns sum to 1", s->column, s->column_residual);
+    print_spectrum(r);
+}

@@ -1,0 +1,14 @@
+/* topology_report.h - what `starling check` and `starling topology analyse` both say of a topology.
+ */
+#ifndef TOPOLOGY_REPORT_H
+#define TOPOLOGY_REPORT_H
+
+#include "cli/tool.h"
+
+/* Told apart from an experiment by its keys. What is not readable as either counts as an
+ * experiment, whose loader says what is wrong. */
+bool is_topology_file(const char *path);
+/* The short report, under the heading "topology". */
+void topology_report_print(const sl_topology_report *report);
+
+#endif
