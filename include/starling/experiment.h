@@ -13,6 +13,7 @@
 
 #include "starling/algorithm.h"
 #include "starling/error.h"
+#include "starling/optimizer.h"
 #include "starling/topology.h"
 #include "starling/vec.h"
 
@@ -24,15 +25,9 @@ extern "C" {
 #define SL_PATH_MAX 1024
 #define SL_HIDDEN_MAX 16
 #define SL_MODEL_LAYERS_MAX 12 /* lstm, transformer */
-#define SL_MILESTONES_MAX 16
 #define SL_RECORD_ROUNDS_MAX 4096
 #define SL_SPEEDS_MAX 4096
 
-typedef enum sl_schedule_kind {
-    SL_SCHEDULE_CONSTANT,
-    SL_SCHEDULE_STEP,
-    SL_SCHEDULE_COSINE
-} sl_schedule_kind;
 typedef enum sl_model_kind {
     SL_MODEL_SOFTMAX,
     SL_MODEL_MLP,
@@ -55,23 +50,6 @@ typedef enum sl_partition_kind {
     SL_PARTITION_DIRICHLET,
     SL_PARTITION_SPEAKERS
 } sl_partition_kind;
-
-/* learning rate of round r (from 1): base, times warm-up r/warmup_rounds while r <= warmup_rounds,
- * times the schedule's factor. */
-typedef struct sl_schedule {
-    sl_schedule_kind kind;
-    double milestones[SL_MILESTONES_MAX]; /* step: fractions of the run in (0, 1), rising */
-    size_t milestone_count;
-    double factor;          /* step: multiplied at each milestone */
-    double minimum;         /* cosine: final learning rate as a fraction of the base */
-    uint64_t warmup_rounds; /* any kind */
-} sl_schedule;
-
-typedef struct sl_optimizer_config {
-    double learning_rate, momentum, weight_decay;
-    bool nesterov;
-    sl_schedule schedule;
-} sl_optimizer_config;
 
 typedef struct sl_model_config {
     sl_model_kind kind;
@@ -184,9 +162,6 @@ const char *sl_section_name(sl_section section);
 /* Paths are left out of the hash: two hosts may keep the same data in different folders (the
  * learner's fingerprint compares content). */
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
-
-/* The optimizer's settings in round r of `rounds`: the schedule applied. */
-sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round, uint64_t rounds);
 
 /* One line a key, "optimizer.momentum  number in [0, 1)  default 0  ...": for --help and docs;
  * malloc'ed. */

@@ -29,6 +29,7 @@
 
 #include "starling/algorithm.h"
 #include "starling/experiment.h"
+#include "starling/optimizer.h"
 #include "starling/topology.h"
 
 #ifdef __cplusplus

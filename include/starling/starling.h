@@ -13,6 +13,7 @@
 #include "starling/links.h"
 #include "starling/node.h"
 #include "starling/optimal.h"
+#include "starling/optimizer.h"
 #include "starling/rank.h"
 #include "starling/record.h"
 #include "starling/rng.h"

@@ -20,7 +20,11 @@ static const char *const compressors[] = {
     SL_COMPRESSORS(COMPRESSOR_NAME)
 #undef COMPRESSOR_NAME
         NULL};
-static const char *const schedules[] = {"constant", "step", "cosine", NULL};
+static const char *const schedules[] = {
+#define SCHEDULE_NAME(kind, text) text,
+    SL_SCHEDULES(SCHEDULE_NAME)
+#undef SCHEDULE_NAME
+        NULL};
 static const char *const models[] = {"softmax",  "mlp",  "quadratic",   "lenet5",
                                      "resnet20", "lstm", "transformer", NULL};
 static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", "text", NULL};

@@ -1,7 +1,7 @@
-/* optimizer.c - the learning rate of a round: warm-up times schedule; see sl_schedule. */
-#include <math.h>
+/* optimizer.c - the learning rate of a round; see starling/optimizer.h. */
+#include "starling/optimizer.h"
 
-#include "starling/experiment.h"
+#include <math.h>
 
 static double schedule_factor(const sl_schedule *s, uint64_t round, uint64_t rounds) {
     double factor = 1;

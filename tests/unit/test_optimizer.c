@@ -1,6 +1,6 @@
 /* test_optimizer.c - the optimizer's settings of a round, against values worked out by hand. */
 #include "harness.h"
-#include "starling/experiment.h"
+#include "starling/optimizer.h"
 
 static void expect_rate(const sl_optimizer_config *o, uint64_t round, uint64_t rounds,
                         double rate) {
