@@ -4,7 +4,6 @@
 #include "device/backend.h"
 #include "gpu/device.h"
 #include "gpu/vec.h"
-#include "starling/version.h"
 
 static void describe(int index, sl_device_info *out) {
     device_properties properties = {0};

@@ -1,8 +1,18 @@
-/* version.h - the release, and what two agents must agree on to talk. */
+/* version.h - the release, and the protocol that two agents must share. */
 #ifndef STARLING_VERSION_H
 #define STARLING_VERSION_H
 
-#define SL_VERSION "0.1.0"
 #define SL_PROTOCOL_VERSION 3u
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The release of the library in use, such as "0.2.0". */
+const char *sl_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

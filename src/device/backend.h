@@ -20,7 +20,7 @@
 
 typedef struct sl_backend {
     uint32_t abi;        /* first in every version */
-    const char *version; /* SL_VERSION of its build */
+    const char *version; /* the release that it was built with */
     uint64_t sizes;
     /* How many devices there are; 0: text (SL_DEVICE_TEXT_MAX) says why. */
     int (*count)(char *text);

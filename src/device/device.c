@@ -67,7 +67,7 @@ static const sl_backend *open_plugin(char reason[SL_DEVICE_TEXT_MAX]) {
                  "%.300s was built for another Starling (%.20s, interface %u); this is %s, "
                  "interface %u: build both together",
                  path, backend->abi == SL_BACKEND_ABI ? backend->version : "?", backend->abi,
-                 SL_VERSION, SL_BACKEND_ABI);
+                 sl_version(), SL_BACKEND_ABI);
     else
         return backend;
     dlclose(library);

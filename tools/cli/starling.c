@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
         return finish(TOOL_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("starling %s (protocol %u)\n", SL_VERSION, SL_PROTOCOL_VERSION);
+        printf("starling %s (protocol %u)\n", sl_version(), SL_PROTOCOL_VERSION);
         return finish(TOOL_OK);
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
