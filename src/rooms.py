@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Gives each room of the library a folder of links to what it may include.
+"""Gives each room a folder of links to what it may include.
 
-    rooms.py SOURCE OUT ROOM=FLOOR[:HEADER,...] ...
+    rooms.py FOLDER PUBLIC OUT ROOM=FLOOR[:HEADER,...] ...
 
-A room is a folder of SOURCE/src with the public headers that it owns. OUT/ROOM then holds the
+A room is a folder in FOLDER with the headers of PUBLIC/starling that it owns. OUT/ROOM then holds the
 headers of the room itself and of all rooms on lower floors, under their usual names, and nothing
 else: with it as the only include directory the compiler refuses an upward include. A room's folder
 is linked whole, so that new headers are seen at once, unless it has rooms inside.
@@ -20,9 +20,9 @@ def link(target, name):
 
 
 def main():
-    source, out = (os.path.abspath(path) for path in sys.argv[1:3])
+    source, public, out = (os.path.abspath(path) for path in sys.argv[1:4])
     rooms = {}
-    for argument in sys.argv[3:]:
+    for argument in sys.argv[4:]:
         room, _, rest = argument.partition("=")
         floor, _, headers = rest.partition(":")
         rooms[room] = (int(floor), [header for header in headers.split(",") if header])
@@ -33,7 +33,7 @@ def main():
         for other, (below, headers) in rooms.items():
             if other != room and below >= floor:
                 continue
-            folder = os.path.join(source, "src", other)
+            folder = os.path.join(source, other)
             if not any(inner.startswith(other + "/") for inner in rooms):
                 link(folder, os.path.join(view, other))
             else:
@@ -41,8 +41,8 @@ def main():
                     if name.endswith(".h"):
                         link(os.path.join(folder, name), os.path.join(view, other, name))
             for header in headers:
-                public = os.path.join(source, "include", "starling", header)
-                link(public, os.path.join(view, "starling", header))
+                target = os.path.join(public, "starling", header)
+                link(target, os.path.join(view, "starling", header))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/names.h"
 #include "compare/comparison.h"
+#include "run/agents.h"
 #include "run/fleet.h"
-#include "run/live.h"
 #include "run/simulation.h"
 
 static const char help[] =
@@ -51,7 +52,7 @@ static uint64_t round_in(const char *text) {
     return at != NULL ? strtoull(at + strlen("round "), NULL, 10) : 0;
 }
 
-static void note_failure(contender *r, board *here, const sl_error *error) {
+static void note_failure(contender *r, collector *here, const sl_error *error) {
     uint64_t kept;
     if (here->folder != NULL)
         sl_folder_rescue(here->folder, -1, &kept, &(sl_error){0});
@@ -65,7 +66,7 @@ static void note_failure(contender *r, board *here, const sl_error *error) {
         complain("%s: %s", r->variant->name, error->text);
 }
 
-static void take_results(contender *r, board *here) {
+static void take_results(contender *r, collector *here) {
     uint32_t nodes = here->trial->nodes;
     r->outcome = OUTCOME_DONE;
     r->milestones = here->milestones;
@@ -92,18 +93,19 @@ static int simulate_some(const trial *t, sl_timeline **timeline, sl_error *error
     return sl_sim_run(t->experiment, &task, &(sl_observer){0}, timeline, &stop_requested, error);
 }
 
-static int run_on(const bench *b, const trial *t, const char *path, board *here, sl_error *error) {
+static int run_on(const bench *b, const trial *t, const char *path, collector *here,
+                  sl_error *error) {
     sl_summary summary;
     if (!b->o->agents)
         return simulation_run(here, true, &summary, error);
-    int code = live_run_agents(here, path, true, &summary, error);
+    int code = agents_run(here, path, true, &summary, error);
     return code != 0 ? code : simulate_some(t, &here->timeline, error);
 }
 
 static void run_variant(const bench *b, contender *r) {
     char path[SL_PATH_MAX + SL_NAME_MAX];
-    board here = {0};
-    progress view;
+    collector here = {0};
+    live_view view;
     sl_error error = {0};
     trial t = {.experiment = r->variant->experiment,
                .learner = b->learner,
@@ -111,17 +113,17 @@ static void run_variant(const bench *b, contender *r) {
                .fit = r->fit};
     t.nodes = sl_topology_nodes(t.experiment->topology);
     snprintf(path, sizeof path, "%s/%s", b->folder, r->variant->name);
-    progress_open(&view, t.task.rounds);
+    live_view_open(&view, t.task.rounds);
     view.quiet = true;
-    int code = board_open(&here, &t, b->o->agents ? "run" : "sim", path, &view, &error);
+    int code = collector_open(&here, &t, b->o->agents ? "run" : "sim", path, &view, &error);
     if (code == 0)
         code = run_on(b, &t, path, &here, &error);
-    progress_clear(&view);
+    live_view_clear(&view);
     if (code == 0)
         take_results(r, &here);
     else
         note_failure(r, &here, &error);
-    board_close(&here);
+    collector_close(&here);
 }
 
 /* ---- all of them ---- */
@@ -208,7 +210,7 @@ static void run_all(bench *b) {
     for (size_t i = 0; i < c->count && !stop_requested; i++) {
         char compressor[64];
         contender *r = &c->items[i];
-        comparison_name_compressor(&r->fit.config.compressor, compressor, sizeof compressor);
+        name_compressor(&r->fit.config.compressor, compressor, sizeof compressor);
         printf("%zu/%zu %s: %s, %s\n", i + 1, c->count, r->variant->name, r->fit.config.name,
                compressor);
         fflush(stdout);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/names.h"
+
 enum { CELL_BYTES = 80, COLUMNS_MAX = 16 + 2 * LINKS_MAX, TEXT_COLUMNS = 3, RULE = '-' };
 
 void comparison_close(comparison *c) {
@@ -85,11 +87,11 @@ static int predict(const comparison *c, contender *r, size_t link, sl_error *err
         return code;
     sl_platform rivals = platform_of(c, c->rival, &c->links[link]);
     r->has_pay[link] = true;
-    return forecast_pays(&r->pays[link], r->timeline, &here, c->rival->timeline, &rivals, error);
+    return break_even_find(&r->pays[link], r->timeline, &here, c->rival->timeline, &rivals, error);
 }
 
 static bool same_pay(const contender *r, size_t k, size_t l) {
-    const pay *a = &r->pays[k], *b = &r->pays[l];
+    const break_even *a = &r->pays[k], *b = &r->pays[l];
     if (r->has_pay[k] != r->has_pay[l] || a->kind != b->kind)
         return false;
     return fabs(a->bandwidth_mbit - b->bandwidth_mbit) <= 1e-3 * fabs(a->bandwidth_mbit);
@@ -143,28 +145,6 @@ static void put(table *t, size_t row, const char *format, ...) {
     va_end(arguments);
 }
 
-void comparison_name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
-    const char *name = sl_compressor_name(k->kind);
-    bool sparse = k->kind == SL_COMPRESSOR_TOP_K || k->kind == SL_COMPRESSOR_RANDOM_K;
-    if (sparse && k->k > 0)
-        snprintf(out, bytes, "%s k = %llu", name, (unsigned long long)k->k);
-    else if (sparse)
-        snprintf(out, bytes, "%s %g %%", name, 100 * k->fraction);
-    else if (k->kind == SL_COMPRESSOR_QSGD)
-        snprintf(out, bytes, "%s s = %u", name, k->levels);
-    else if (k->kind == SL_COMPRESSOR_RANDOM_DROPPING)
-        snprintf(out, bytes, "%s p = %g", name, k->probability);
-    else
-        snprintf(out, bytes, "%s", name);
-}
-
-static void name_bandwidth(char *out, size_t bytes, double mbit) {
-    if (mbit >= 1000)
-        snprintf(out, bytes, "%.4g Gbit/s", mbit / 1000);
-    else
-        snprintf(out, bytes, "%.4g Mbit/s", mbit);
-}
-
 static void put_link_head(table *t, size_t row, const link_profile *l) {
     char bandwidth[CELL_BYTES / 2];
     name_bandwidth(bandwidth, sizeof bandwidth, l->bandwidth_mbit);
@@ -204,7 +184,7 @@ static void put_head(table *t, const comparison *c) {
 }
 
 static void put_pay(table *t, size_t row, const contender *r, size_t link) {
-    const pay *p = &r->pays[link];
+    const break_even *p = &r->pays[link];
     char bandwidth[CELL_BYTES / 2];
     name_bandwidth(bandwidth, sizeof bandwidth, p->bandwidth_mbit);
     if (!r->has_pay[link])
@@ -248,7 +228,7 @@ static void put_row(table *t, size_t row, const comparison *c, const contender *
     t->at = 0;
     put(t, row, "%s", r->variant->name);
     put(t, row, "%s", r->fit.config.name);
-    comparison_name_compressor(&r->fit.config.compressor, text, sizeof text);
+    name_compressor(&r->fit.config.compressor, text, sizeof text);
     put(t, row, "%s", text);
     t->short_rows[row] = !is_done(r);
     if (is_done(r)) {
@@ -352,7 +332,7 @@ static void write_head(FILE *out, const comparison *c) {
     fputc('\n', out);
 }
 
-static void write_pay(FILE *out, const pay *p) {
+static void write_pay(FILE *out, const break_even *p) {
     static const char *const texts[] = {[PAYS_ALWAYS] = ",always",
                                         [PAYS_NEVER] = ",never",
                                         [PAYS_BELOW] = ",",
@@ -393,7 +373,7 @@ static void write_result(FILE *out, const comparison *c, const contender *r) {
     fputc(',', out);
     write_text(out, r->fit.config.name);
     fputc(',', out);
-    comparison_name_compressor(&r->fit.config.compressor, text, sizeof text);
+    name_compressor(&r->fit.config.compressor, text, sizeof text);
     write_text(out, text);
     name_outcome(r, text, sizeof text);
     fprintf(out, ",%s", text);

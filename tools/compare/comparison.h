@@ -3,9 +3,9 @@
 #ifndef COMPARISON_H
 #define COMPARISON_H
 
-#include "run/board.h"
-#include "compare/forecast.h"
+#include "compare/break_even.h"
 #include "compare/variants.h"
+#include "run/collector.h"
 
 typedef enum outcome {
     OUTCOME_NOT_RUN,
@@ -29,7 +29,7 @@ typedef struct contender {
     double predicted_s[LINKS_MAX];
     bool has_pay[LINKS_MAX]; /* compressed, and there is an uncompressed one before which it can be
                                 held */
-    pay pays[LINKS_MAX];
+    break_even pays[LINKS_MAX];
 } contender;
 
 typedef struct comparison {
@@ -52,8 +52,5 @@ int comparison_finish(comparison *c, const options *o, sl_error *error);
 void comparison_print(const comparison *c);
 int comparison_write(const comparison *c, const char *path, sl_error *error);
 void comparison_close(comparison *c);
-
-/* "top-k 1 %", "qsgd s = 7": what is sent of a vector. */
-void comparison_name_compressor(const sl_compressor_config *k, char *out, size_t bytes);
 
 #endif

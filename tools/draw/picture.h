@@ -4,9 +4,9 @@
 #define PICTURE_H
 
 #include "draw/layout.h"
+#include "draw/svg.h"
 #include "starling/analysis.h"
 #include "starling/spectrum.h"
-#include "draw/svg.h"
 
 /* Colours that stay apart for all eyes, and in grey. */
 #define INK "#1f2933"

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/file_kind.h"
+#include "cli/tool.h"
 #include "draw/picture.h"
-#include "topology/topology.h"
-#include "topology/topology_report.h"
+#include "draw/topology_draw.h"
 
 static const char help[] =
     "usage: starling topology draw FILE -o PICTURE.svg\n"

@@ -1,17 +1,17 @@
 /* cmd_agent.c - `starling agent`: one peer.
  *
  * By hand it has a roster and keeps a run folder of its own; started by `starling run` it reports
- * to that process instead (report.h), which is told its port, hands out the roster and writes the
- * one run folder.
+ * to that process instead (agent_report.h), which is told its port, hands out the roster and writes
+ * the one run folder.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/progress.h"
-#include "run/report.h"
-#include "cli/table.h"
+#include "run/agent_report.h"
+#include "run/live_view.h"
+#include "run/node_table.h"
 
 static const char help[] =
     "usage: starling agent EXPERIMENT --rank I --roster FILE [--set KEY=VALUE ...] [--out DIR]\n"
@@ -38,7 +38,7 @@ typedef struct peer {
     sl_folder *folder;      /* by hand */
     char path[SL_PATH_MAX]; /* of the folder */
     sl_record last;         /* by hand: for the summary */
-    progress progress;      /* by hand */
+    live_view view;         /* by hand */
     double reported;        /* when a round was reported last */
     sl_error error;         /* of the observer: the agent only passes its code on */
 } peer;
@@ -57,8 +57,8 @@ static bool reports(const peer *p) {
 static void round_began(peer *p, uint64_t round) {
     double now = now_seconds();
     if (!reports(p)) {
-        progress_round(&p->progress, round - 1);
-        progress_tick(&p->progress);
+        live_view_round(&p->view, round - 1);
+        live_view_tick(&p->view);
     } else if (now - p->reported >= ROUND_REPORT_SECONDS) {
         p->reported = now;
         report r = {.type = REPORT_ROUND, .round = round};
@@ -119,7 +119,7 @@ static int record_by_hand(peer *p, const sl_record *record, const float *x) {
         .consensus = NAN,
         .bytes_per_node = (double)record->bytes_sent,
     };
-    progress_measured(&p->progress, &m);
+    live_view_measured(&p->view, &m);
     return result;
 }
 
@@ -187,7 +187,7 @@ static int open_folder(peer *p, sl_error *error) {
     int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
     if (result != 0)
         return result;
-    progress_open(&p->progress, p->trial.task.rounds);
+    live_view_open(&p->view, p->trial.task.rounds);
     printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
            p->trial.experiment->name, p->o->rank, p->trial.nodes,
            sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
@@ -216,7 +216,7 @@ static int train(peer *p, sl_error *error) {
         *error = p->error;
     if (result != 0 || reports(p))
         return result;
-    progress_clear(&p->progress);
+    live_view_clear(&p->view);
     sl_summary summary = {.driver = "agent",
                           .rounds = p->trial.task.rounds,
                           .nodes = p->trial.nodes,
@@ -227,12 +227,12 @@ static int train(peer *p, sl_error *error) {
     if (result == 0)
         result = sl_folder_close(&p->folder, error);
     if (result == 0)
-        table_print(&summary);
+        node_table_print(&summary);
     return result;
 }
 
 static void close_peer(peer *p) {
-    progress_clear(&p->progress);
+    live_view_clear(&p->view);
     agent_to_stop = NULL;
     sl_agent_close(&p->agent);
     sl_folder_close(&p->folder, NULL);
@@ -283,7 +283,7 @@ static int be_peer(const options *o) {
         result = join_parent(&p, &error);
     if (result == 0)
         result = train(&p, &error);
-    progress_clear(&p.progress);
+    live_view_clear(&p.view);
     if (reports(&p)) {
         report r = {.type = result == 0 ? REPORT_FINISHED : REPORT_FAILED, .error = error};
         report_send(o->report_fd, &r, NULL, 0);

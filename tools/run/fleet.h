@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "run/report.h"
+#include "run/agent_report.h"
 
 #define FLEET_MAX 64u
 

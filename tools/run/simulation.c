@@ -2,20 +2,20 @@
 #include "run/simulation.h"
 
 typedef struct simulation {
-    board *board;
+    collector *collector;
     sl_task inner;
     sl_error error; /* of the observer: sl_sim_run only passes its code on */
 } simulation;
 
 static int on_record(void *context, const sl_record *record, const float *x) {
     simulation *s = context;
-    return board_record(s->board, record, x, &s->error);
+    return collector_record(s->collector, record, x, &s->error);
 }
 
 static int on_parameters(void *context, uint64_t round, uint32_t rank, const float *x,
                          double weight) {
     simulation *s = context;
-    return sl_folder_parameters(s->board->folder, round, rank, x, s->inner.dimension, weight,
+    return sl_folder_parameters(s->collector->folder, round, rank, x, s->inner.dimension, weight,
                                 &s->error);
 }
 
@@ -25,8 +25,8 @@ static double watched_gradient(void *context, uint32_t rank, uint64_t round, con
                                float *g) {
     simulation *s = context;
     if (rank == 0) {
-        progress_round(s->board->progress, round - 1);
-        progress_tick(s->board->progress);
+        live_view_round(s->collector->view, round - 1);
+        live_view_tick(s->collector->view);
     }
     return s->inner.gradient(s->inner.context, rank, round, x, g);
 }
@@ -57,17 +57,17 @@ static sl_task watched_task(simulation *s, const sl_task *inner) {
     return task;
 }
 
-int simulation_run(board *b, bool predicts, sl_summary *summary, sl_error *error) {
-    simulation s = {.board = b};
-    const trial *t = b->trial;
+int simulation_run(collector *c, bool predicts, sl_summary *summary, sl_error *error) {
+    simulation s = {.collector = c};
+    const trial *t = c->trial;
     sl_task task = watched_task(&s, &t->task);
     sl_observer observer = {&s, on_record, on_parameters};
-    int result = sl_sim_run(t->experiment, &task, &observer, predicts ? &b->timeline : NULL,
+    int result = sl_sim_run(t->experiment, &task, &observer, predicts ? &c->timeline : NULL,
                             &stop_requested, error);
     if (result != 0 && s.error.code != 0)
         *error = s.error;
     if (result == 0)
-        result = board_finish(b, summary, error);
-    progress_clear(b->progress);
+        result = collector_finish(c, summary, error);
+    live_view_clear(c->view);
     return result;
 }

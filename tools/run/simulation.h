@@ -3,10 +3,10 @@
 #ifndef SIMULATION_H
 #define SIMULATION_H
 
-#include "run/board.h"
+#include "run/collector.h"
 
-/* To its end, and finishes the board. predicts: the board gets a timeline, also of a run that
+/* Runs to the end and finishes the collector. predicts: it gets a timeline, also of a run that
  * fails. */
-int simulation_run(board *b, bool predicts, sl_summary *summary, sl_error *error);
+int simulation_run(collector *c, bool predicts, sl_summary *summary, sl_error *error);
 
 #endif

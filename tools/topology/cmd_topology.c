@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "draw/topology_draw.h"
 #include "topology/topology.h"
 
 static const struct {

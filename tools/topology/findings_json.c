@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compare/comparison.h"
+#include "cli/names.h"
 #include "topology/findings.h"
 
 enum { SHARES_MAX = 1000 };
@@ -132,7 +132,7 @@ static void put_cost(json_t *to, const findings *f) {
     for (int k = 0; k < SL_COMPRESSOR_COUNT; k++) {
         const message_cost *m = &f->messages[k];
         char name[64];
-        comparison_name_compressor(&m->compressor, name, sizeof name);
+        name_compressor(&m->compressor, name, sizeof name);
         json_t *row = json_pack("{ss sf sf sf}", "compressor", name, "message_bytes", m->bytes,
                                 "node_bytes", m->bytes * f->traffic.sent_mean, "busiest_node_bytes",
                                 m->bytes * f->traffic.sent_max);

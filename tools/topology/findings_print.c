@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "compare/comparison.h"
+#include "cli/names.h"
 #include "topology/findings.h"
 #include "topology/topology_report.h"
 
@@ -146,7 +146,7 @@ static void print_cost(const findings *f) {
     for (int k = 0; k < SL_COMPRESSOR_COUNT; k++) {
         const message_cost *m = &f->messages[k];
         char name[64];
-        comparison_name_compressor(&m->compressor, name, sizeof name);
+        name_compressor(&m->compressor, name, sizeof name);
         printf("  %-22s %13.0f %13.4g", name, m->bytes, m->bytes * f->traffic.sent_mean / 1e6);
         if (timed) {
             print_seconds(m->serial_s);

@@ -7,7 +7,6 @@
 
 int topology_make(int argc, char **argv);
 int topology_analyse(int argc, char **argv);
-int topology_draw(int argc, char **argv);
 int topology_rank(int argc, char **argv);
 
 #endif

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/file_kind.h"
+#include "run/forecast.h"
 #include "topology/findings.h"
-#include "compare/forecast.h"
 #include "topology/topology.h"
 #include "topology/topology_report.h"
 

@@ -5,9 +5,6 @@
 
 #include "cli/tool.h"
 
-/* Told apart from an experiment by its keys. What is not readable as either counts as an
- * experiment, whose loader says what is wrong. */
-bool is_topology_file(const char *path);
 /* The short report, under the heading "topology". */
 void topology_report_print(const sl_topology_report *report);
 

@@ -1,6 +1,6 @@
-/* progress.h - the live view: redrawn in place on a terminal, plain lines elsewhere. */
-#ifndef PROGRESS_H
-#define PROGRESS_H
+/* live_view.h - the live view: redrawn in place on a terminal, plain lines elsewhere. */
+#ifndef LIVE_VIEW_H
+#define LIVE_VIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ typedef struct measured {
     double bytes_per_node; /* sent */
 } measured;
 
-typedef struct progress {
+typedef struct live_view {
     bool terminal;
     bool quiet; /* no lines where there is no terminal */
     int lines_drawn;
@@ -25,15 +25,15 @@ typedef struct progress {
     double began, drawn;    /* seconds; began: when the first round did */
     bool has_measured;
     measured last;
-} progress;
+} live_view;
 
-void progress_open(progress *p, uint64_t rounds);
+void live_view_open(live_view *p, uint64_t rounds);
 /* Every node has begun this round. */
-void progress_round(progress *p, uint64_t round);
-void progress_measured(progress *p, const measured *m);
+void live_view_round(live_view *p, uint64_t round);
+void live_view_measured(live_view *p, const measured *m);
 /* To be called now and then: redraws when it is time to. */
-void progress_tick(progress *p);
+void live_view_tick(live_view *p);
 /* Takes the view off the terminal, before something else is written. */
-void progress_clear(progress *p);
+void live_view_clear(live_view *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* live.c - a run with one agent process per node on this machine; see live.h. */
-#include "run/live.h"
+/* agents.c - a run with one agent process per node on this machine; see agents.h. */
+#include "run/agents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,13 +7,13 @@
 #include "run/fleet.h"
 
 typedef struct live_run {
-    board *board;
+    collector *collector;
     fleet fleet;
     const trial *trial;
     float *models; /* (nodes, d) recorded last */
     bool quiet;
     uint64_t rounds[FLEET_MAX]; /* under way, by rank */
-    sl_error error;             /* of the board */
+    sl_error error;             /* of the collector */
     sl_error cause; /* quiet: what the agent said that failed on its own, not because of another */
 } live_run;
 
@@ -25,10 +25,10 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
         if (r->rounds[i] < least)
             least = r->rounds[i];
     if (least > 0)
-        progress_round(r->board->progress, least - 1);
+        live_view_round(r->collector->view, least - 1);
 }
 
-/* `on_ready` has waited until the board has done with what was there. */
+/* `on_ready` has waited until the collector is done with the last one. */
 static float *on_model(void *context, uint32_t rank) {
     live_run *r = context;
     return r->models + rank * r->trial->task.dimension;
@@ -38,11 +38,11 @@ static int on_report(void *context, uint32_t rank, const report *told) {
     live_run *r = context;
     const float *x = on_model(r, rank);
     if (told->type == REPORT_PARAMETERS)
-        return sl_folder_parameters(r->board->folder, told->round, rank, x,
+        return sl_folder_parameters(r->collector->folder, told->round, rank, x,
                                     r->trial->task.dimension, told->weight, &r->error);
     sl_record record = told->record;
     record.rank = rank;
-    return board_record(r->board, &record, x, &r->error);
+    return collector_record(r->collector, &record, x, &r->error);
 }
 
 static bool on_ready(void *context, uint32_t rank) {
@@ -50,8 +50,8 @@ static bool on_ready(void *context, uint32_t rank) {
     /* Nobody waits for a round that cannot be completed; agents must get rid of their reports to
      * end. */
     if (r->fleet.failed || r->fleet.interrupted)
-        r->board->incomplete = true;
-    return r->board->incomplete || !r->board->waiting[rank];
+        r->collector->incomplete = true;
+    return r->collector->incomplete || !r->collector->waiting[rank];
 }
 
 static void on_failed(void *context, uint32_t rank, int code, const char *text) {
@@ -60,13 +60,13 @@ static void on_failed(void *context, uint32_t rank, int code, const char *text) 
         sl_fail(&r->cause, code, "agent %u: %s", rank, text);
     if (r->quiet)
         return;
-    progress_clear(r->board->progress);
+    live_view_clear(r->collector->view);
     complain("agent %u: %s", rank, text);
 }
 
 static void on_tick(void *context) {
     live_run *r = context;
-    progress_tick(r->board->progress);
+    live_view_tick(r->collector->view);
 }
 
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
@@ -84,24 +84,24 @@ static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_erro
         *error = r->error;
     else if (result == SL_EPEER && r->quiet && r->cause.code != 0)
         *error = r->cause;
-    progress_clear(r->board->progress);
+    live_view_clear(r->collector->view);
     fleet_close(&r->fleet);
-    return result == 0 ? board_finish(r->board, summary, error) : error->code;
+    return result == 0 ? collector_finish(r->collector, summary, error) : error->code;
 }
 
-int live_run_agents(board *b, const char *path, bool quiet, sl_summary *summary, sl_error *error) {
+int agents_run(collector *c, const char *path, bool quiet, sl_summary *summary, sl_error *error) {
     live_run *r = calloc(1, sizeof *r);
     if (r == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory");
-    r->board = b;
-    r->trial = b->trial;
+    r->collector = c;
+    r->trial = c->trial;
     r->quiet = quiet;
-    r->models = calloc((size_t)b->trial->nodes * b->trial->task.dimension, sizeof *r->models);
+    r->models = calloc((size_t)c->trial->nodes * c->trial->task.dimension, sizeof *r->models);
     int result = r->models != NULL
                      ? 0
                      : sl_fail(error, SL_ENOMEM,
                                "out of memory for the models of %u nodes with %zu parameters each",
-                               b->trial->nodes, b->trial->task.dimension);
+                               c->trial->nodes, c->trial->task.dimension);
     if (result == 0)
         result = run_fleet(r, path, summary, error);
     free(r->models);

@@ -1,10 +1,10 @@
-/* board.h - where the records of all nodes come together: run folder, consensus, live view, final
- * table. */
-#ifndef BOARD_H
-#define BOARD_H
+/* collector.h - where the records of all nodes come together: run folder, consensus, live view,
+ * final table. */
+#ifndef COLLECTOR_H
+#define COLLECTOR_H
 
-#include "run/progress.h"
 #include "cli/tool.h"
+#include "run/live_view.h"
 
 /* A round that all nodes have recorded. */
 typedef struct milestone {
@@ -13,10 +13,10 @@ typedef struct milestone {
     double bytes_per_node; /* sent, mean over nodes */
 } milestone;
 
-typedef struct board {
+typedef struct collector {
     const trial *trial;
     sl_folder *folder;
-    progress *progress;
+    live_view *view;
     const char *driver;
     sl_record *records; /* (nodes) the last of each */
     bool *waiting;      /* (nodes) its record of the round under way is here */
@@ -30,18 +30,18 @@ typedef struct board {
     size_t milestone_count, milestone_room;
     sl_timeline *timeline; /* owned; NULL: nothing is predicted */
     double began;
-} board;
+} collector;
 
 /* Creates the run folder at `path`. */
-int board_open(board *out, const trial *t, const char *driver, const char *path, progress *view,
-               sl_error *error);
+int collector_open(collector *out, const trial *t, const char *driver, const char *path,
+                   live_view *view, sl_error *error);
 /* x (d) stays as it is until all nodes have recorded this round. The last round's models are
  * written. */
-int board_record(board *b, const sl_record *record, const float *x, sl_error *error);
+int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);
 /* Writes the averaged model and the summary and closes the folder. The summary is good until
- * board_close. */
-int board_finish(board *b, sl_summary *summary, sl_error *error);
+ * collector_close. */
+int collector_finish(collector *c, sl_summary *summary, sl_error *error);
 /* Closes whatever is open; what was written stays. */
-void board_close(board *b);
+void collector_close(collector *c);
 
 #endif

@@ -1,5 +1,5 @@
-/* report.c - messages between `starling run` and its agents; see report.h. */
-#include "run/report.h"
+/* agent_report.c - messages between `starling run` and its agents; see agent_report.h. */
+#include "run/agent_report.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* progress.c - the live view; see progress.h. */
-#include "run/progress.h"
+/* live_view.c - the live view; see live_view.h. */
+#include "run/live_view.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 #define REDRAW_SECONDS 0.2
 enum { BAR_CELLS = 32, LINE_BYTES = 320 };
 
-void progress_open(progress *p, uint64_t rounds) {
+void live_view_open(live_view *p, uint64_t rounds) {
     const char *kind = getenv("TERM");
-    *p = (progress){.rounds = rounds};
+    *p = (live_view){.rounds = rounds};
     p->terminal = isatty(STDOUT_FILENO) && kind != NULL && strcmp(kind, "dumb") != 0;
 }
 
@@ -40,7 +40,7 @@ static void append_measured(char line[LINE_BYTES], const measured *m) {
     append(line, "   sent %.2f MB/node", 1e-6 * m->bytes_per_node);
 }
 
-static void append_speed(char line[LINE_BYTES], const progress *p) {
+static void append_speed(char line[LINE_BYTES], const live_view *p) {
     double elapsed = now_seconds() - p->began;
     if (p->round == 0 || elapsed <= 0)
         return;
@@ -50,7 +50,7 @@ static void append_speed(char line[LINE_BYTES], const progress *p) {
            floor(fmod(left, 60)));
 }
 
-static void draw(progress *p) {
+static void draw(live_view *p) {
     char first[LINE_BYTES] = "", second[LINE_BYTES] = "";
     int full = p->rounds > 0 ? (int)(BAR_CELLS * p->round / p->rounds) : 0;
     append(first, "[");
@@ -61,7 +61,7 @@ static void draw(progress *p) {
     append_speed(first, p);
     if (p->has_measured)
         append_measured(second, &p->last);
-    progress_clear(p);
+    live_view_clear(p);
     /* No automatic wrap: a long line must not become two that the next redraw would not find. */
     printf("\033[?7l%s\n%s\n\033[?7h", first, second);
     fflush(stdout);
@@ -69,20 +69,20 @@ static void draw(progress *p) {
     p->drawn = now_seconds();
 }
 
-void progress_clear(progress *p) {
+void live_view_clear(live_view *p) {
     for (; p->lines_drawn > 0; p->lines_drawn--)
         fputs("\033[1A\r\033[2K", stdout);
     fflush(stdout);
 }
 
-void progress_round(progress *p, uint64_t round) {
+void live_view_round(live_view *p, uint64_t round) {
     if (p->began == 0)
         p->began = now_seconds();
     if (round > p->round && round <= p->rounds)
         p->round = round;
 }
 
-static void print_line(const progress *p) {
+static void print_line(const live_view *p) {
     char line[LINE_BYTES] = "";
     append(line, "round %llu/%llu   ", (unsigned long long)p->last.round,
            (unsigned long long)p->rounds);
@@ -93,8 +93,8 @@ static void print_line(const progress *p) {
     fflush(stdout);
 }
 
-void progress_measured(progress *p, const measured *m) {
-    progress_round(p, m->round);
+void live_view_measured(live_view *p, const measured *m) {
+    live_view_round(p, m->round);
     p->last = *m;
     p->has_measured = true;
     if (p->terminal)
@@ -103,7 +103,7 @@ void progress_measured(progress *p, const measured *m) {
         print_line(p);
 }
 
-void progress_tick(progress *p) {
+void live_view_tick(live_view *p) {
     if (p->terminal && now_seconds() - p->drawn >= REDRAW_SECONDS)
         draw(p);
 }

@@ -18,14 +18,4 @@ bool forecast_is_wanted(const sl_network_config *network);
 /* The experiment's nodes, `measured` where it gives no time, on the experiment's links. */
 sl_platform forecast_platform(const sl_network_config *network, const node_cost *measured);
 
-/* Between two timelines, each with its node's computing: the bandwidth at which `a` begins to take
- * less time than `b`. */
-typedef enum pay_kind { PAYS_ALWAYS, PAYS_NEVER, PAYS_BELOW, PAYS_ABOVE } pay_kind;
-typedef struct pay {
-    pay_kind kind;
-    double bandwidth_mbit; /* below, above */
-} pay;
-int forecast_pays(pay *out, const sl_timeline *a, const sl_platform *at_a, const sl_timeline *b,
-                  const sl_platform *at_b, sl_error *error);
-
 #endif

@@ -1,11 +1,11 @@
-/* report.h - what an agent that `starling run` has started tells it, over a socket pair.
+/* agent_report.h - what an agent that `starling run` has started tells it, over a socket pair.
  *
  * A report is this struct, and for RECORD and PARAMETERS the model's floats behind it: both ends
  * are the same program on the same machine. The other way goes one message: the roster's text
  * behind its length in 4 bytes.
  */
-#ifndef REPORT_H
-#define REPORT_H
+#ifndef AGENT_REPORT_H
+#define AGENT_REPORT_H
 
 #include "cli/tool.h"
 

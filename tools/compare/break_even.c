@@ -1,5 +1,5 @@
-/* forecast.c - what a node's computing takes in a prediction; see forecast.h. */
-#include "compare/forecast.h"
+/* break_even.c - from which bandwidth on one run takes less time than another; see break_even.h. */
+#include "compare/break_even.h"
 
 #include <math.h>
 
@@ -10,33 +10,6 @@
 /* Copies of parts that a look at one bandwidth goes through: rounds beyond are like those before.
  */
 #define COPIES_MAX 1e6
-
-node_cost forecast_measured(const sl_record *records, size_t count) {
-    node_cost cost = {0};
-    for (size_t i = 0; i < count; i++) {
-        const sl_times *t = &records[i].times;
-        double shares = (double)records[i].round.round * (double)count;
-        cost.gradient_ms += 1e3 * t->gradient / shares;
-        cost.coding_ms += 1e3 * (t->encode + t->combine) / shares;
-    }
-    return cost;
-}
-
-bool forecast_is_wanted(const sl_network_config *n) {
-    return n->bandwidth_mbit > 0 || n->latency_ms > 0 || n->gradient_ms > 0 || n->speed_count > 0;
-}
-
-sl_platform forecast_platform(const sl_network_config *n, const node_cost *measured) {
-    bool gradient_given = n->gradient_ms > 0;
-    bool coding = n->coding == SL_SWITCH_AUTO ? !gradient_given : n->coding == SL_SWITCH_ON;
-    return (sl_platform){
-        .bandwidth_mbit = n->bandwidth_mbit,
-        .latency_ms = n->latency_ms,
-        .compute_ms = (gradient_given ? n->gradient_ms : measured->gradient_ms) +
-                      (coding ? measured->coding_ms : 0),
-        .speeds = n->speed_count > 0 ? n->speeds : NULL,
-    };
-}
 
 static uint64_t enough_rounds(const sl_timeline *t) {
     double rounds = (double)sl_timeline_rounds(t), copies = (double)sl_timeline_copies(t);
@@ -61,8 +34,8 @@ static int first_wins(rivals *r, double bandwidth_mbit, sl_error *error) {
     return result != 0 ? result : seconds[0] < seconds[1] * (1 - 1e-12);
 }
 
-int forecast_pays(pay *out, const sl_timeline *a, const sl_platform *at_a, const sl_timeline *b,
-                  const sl_platform *at_b, sl_error *error) {
+int break_even_find(break_even *out, const sl_timeline *a, const sl_platform *at_a,
+                    const sl_timeline *b, const sl_platform *at_b, sl_error *error) {
     rivals r = {.timeline = {a, b}, .platform = {*at_a, *at_b}};
     uint64_t rounds_a = enough_rounds(a), rounds_b = enough_rounds(b);
     r.rounds = rounds_a < rounds_b ? rounds_a : rounds_b;
@@ -72,7 +45,7 @@ int forecast_pays(pay *out, const sl_timeline *a, const sl_platform *at_a, const
     if (at_high < 0)
         return at_high;
     if (at_low == at_high) {
-        *out = (pay){.kind = at_low ? PAYS_ALWAYS : PAYS_NEVER};
+        *out = (break_even){.kind = at_low ? PAYS_ALWAYS : PAYS_NEVER};
         return 0;
     }
     while (high > low * (1 + PRECISION)) {
@@ -85,6 +58,7 @@ int forecast_pays(pay *out, const sl_timeline *a, const sl_platform *at_a, const
         else
             high = middle;
     }
-    *out = (pay){.kind = at_low ? PAYS_BELOW : PAYS_ABOVE, .bandwidth_mbit = sqrt(low * high)};
+    *out =
+        (break_even){.kind = at_low ? PAYS_BELOW : PAYS_ABOVE, .bandwidth_mbit = sqrt(low * high)};
     return 0;
 }

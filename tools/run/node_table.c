@@ -1,5 +1,5 @@
-/* table.c - the final table: quality of each model, traffic, and where the time went. */
-#include "cli/table.h"
+/* node_table.c - the final table: quality of each model, traffic, and where the time went. */
+#include "run/node_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void print_spread(const sl_summary *s) {
     putchar('\n');
 }
 
-void table_print(const sl_summary *s) {
+void node_table_print(const sl_summary *s) {
     putchar('\n');
     print_head();
     for (size_t i = 0; i < s->record_count && i < ROWS_MAX; i++) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/file_kind.h"
 #include "topology/topology_report.h"
 
 static const char help[] =

@@ -1,0 +1,26 @@
+/* names.c - how people write what the library counts; see names.h. */
+#include "cli/names.h"
+
+#include <stdio.h>
+
+void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
+    const char *name = sl_compressor_name(k->kind);
+    bool sparse = k->kind == SL_COMPRESSOR_TOP_K || k->kind == SL_COMPRESSOR_RANDOM_K;
+    if (sparse && k->k > 0)
+        snprintf(out, bytes, "%s k = %llu", name, (unsigned long long)k->k);
+    else if (sparse)
+        snprintf(out, bytes, "%s %g %%", name, 100 * k->fraction);
+    else if (k->kind == SL_COMPRESSOR_QSGD)
+        snprintf(out, bytes, "%s s = %u", name, k->levels);
+    else if (k->kind == SL_COMPRESSOR_RANDOM_DROPPING)
+        snprintf(out, bytes, "%s p = %g", name, k->probability);
+    else
+        snprintf(out, bytes, "%s", name);
+}
+
+void name_bandwidth(char *out, size_t bytes, double mbit) {
+    if (mbit >= 1000)
+        snprintf(out, bytes, "%.4g Gbit/s", mbit / 1000);
+    else
+        snprintf(out, bytes, "%.4g Mbit/s", mbit);
+}

@@ -1,0 +1,12 @@
+/* agents.h - a run with one agent process per node on this machine, for `starling run` and
+ * `starling compare`. */
+#ifndef AGENTS_H
+#define AGENTS_H
+
+#include "run/collector.h"
+
+/* To its end, and finishes the collector, whose folder is at `path`. Agents that fail are
+ * complained of; quiet: the first cause is the error instead. */
+int agents_run(collector *c, const char *path, bool quiet, sl_summary *summary, sl_error *error);
+
+#endif

@@ -1,0 +1,152 @@
+/* collector.c - where the records of all nodes come together; see collector.h.
+ *
+ * Records of one round arrive in any order, but never those of two rounds of one node: whoever
+ * calls waits (`waiting`) until the round is complete. So no model has to be copied.
+ */
+#include "run/collector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/forecast.h"
+
+int collector_open(collector *out, const trial *t, const char *driver, const char *path,
+                   live_view *view, sl_error *error) {
+    uint32_t nodes = t->nodes;
+    size_t dimension = t->task.dimension;
+    collector c = {.trial = t, .view = view, .driver = driver, .began = now_seconds()};
+    c.records = calloc(nodes, sizeof *c.records);
+    c.waiting = calloc(nodes, sizeof *c.waiting);
+    c.models = calloc(nodes, sizeof *c.models);
+    c.mean = calloc(dimension, sizeof *c.mean);
+    int result = 0;
+    if (c.records == NULL || c.waiting == NULL || c.models == NULL || c.mean == NULL)
+        result = sl_fail(error, SL_ENOMEM,
+                         "out of memory for the records of %u nodes and a model of %zu parameters",
+                         nodes, dimension);
+    if (result == 0)
+        result = sl_folder_open(&c.folder, path, t->experiment, true, error);
+    if (result != 0) {
+        collector_close(&c);
+        return result;
+    }
+    *out = c;
+    return 0;
+}
+
+void collector_close(collector *c) {
+    sl_folder_close(&c->folder, NULL);
+    sl_timeline_close(&c->timeline);
+    free(c->records);
+    free(c->waiting);
+    free(c->models);
+    free(c->mean);
+    free(c->milestones);
+    c->milestones = NULL;
+    c->records = NULL;
+    c->waiting = NULL;
+    c->models = NULL;
+    c->mean = NULL;
+}
+
+static int remember(collector *c, double bytes_per_node, sl_error *error) {
+    if (c->milestone_count == c->milestone_room) {
+        size_t room = c->milestone_room ? 2 * c->milestone_room : 32;
+        milestone *milestones = realloc(c->milestones, room * sizeof *milestones);
+        if (milestones == NULL)
+            return sl_fail(error, SL_ENOMEM, "out of memory for %zu recorded rounds", room);
+        c->milestones = milestones;
+        c->milestone_room = room;
+    }
+    c->milestones[c->milestone_count++] =
+        (milestone){c->records[0].round.round, c->consensus, bytes_per_node};
+    return 0;
+}
+
+static int show(collector *c, sl_error *error) {
+    uint32_t nodes = c->trial->nodes;
+    measured m = {.round = c->records[0].round.round,
+                  .accuracy_mean_model = c->consensus.mean_model.accuracy};
+    m.consensus = c->consensus.distance;
+    for (uint32_t i = 0; i < nodes; i++) {
+        m.loss += c->records[i].round.loss / nodes;
+        m.accuracy += c->records[i].evaluation.accuracy / nodes;
+        m.bytes_per_node += (double)c->records[i].bytes_sent / nodes;
+    }
+    live_view_measured(c->view, &m);
+    return remember(c, m.bytes_per_node, error);
+}
+
+static int write_models(const collector *c, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < c->trial->nodes && result == 0; i++)
+        result = sl_folder_model(c->folder, i, "", c->models[i], c->trial->task.dimension, error);
+    return result;
+}
+
+static int complete_round(collector *c, sl_error *error) {
+    const sl_task *task = &c->trial->task;
+    c->consensus.distance =
+        sl_consensus_distance(c->models, c->trial->nodes, task->dimension, c->mean);
+    c->consensus.mean_model = task->evaluate(task->context, c->mean);
+    c->has_consensus = true;
+    memset(c->waiting, 0, c->trial->nodes * sizeof *c->waiting);
+    c->waiting_count = 0;
+    uint64_t round = c->records[0].round.round;
+    int result = show(c, error);
+    if (result == 0)
+        result = sl_folder_consensus(c->folder, round, &c->consensus, error);
+    if (result == 0)
+        result = sl_folder_remember(c->folder, round, &c->consensus.mean_model, c->mean,
+                                    task->dimension, error);
+    if (result == 0)
+        result = sl_folder_best(c->folder, -1, round, &c->consensus.mean_model, c->mean,
+                                task->dimension, error);
+    if (result == 0 && round == task->rounds)
+        result = write_models(c, error);
+    return result;
+}
+
+int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error) {
+    int result = sl_folder_metrics(c->folder, record, error);
+    if (result != 0)
+        return result;
+    c->records[record->rank] = *record;
+    c->models[record->rank] = x;
+    if (c->incomplete)
+        return 0;
+    c->waiting[record->rank] = true;
+    return ++c->waiting_count == c->trial->nodes ? complete_round(c, error) : 0;
+}
+
+static int predict(const collector *c, double *seconds, sl_error *error) {
+    if (c->timeline == NULL)
+        return 0;
+    node_cost cost = forecast_measured(c->records, c->trial->nodes);
+    sl_platform platform = forecast_platform(&c->trial->experiment->network, &cost);
+    return sl_timeline_seconds(seconds, c->timeline, &platform, 0, error);
+}
+
+int collector_finish(collector *c, sl_summary *out, sl_error *error) {
+    sl_summary summary = {
+        .driver = c->driver,
+        .rounds = c->trial->task.rounds,
+        .nodes = c->trial->nodes,
+        .record_count = c->trial->nodes,
+        .records = c->records,
+        .has_consensus = c->has_consensus,
+        .consensus = c->consensus,
+        .seconds = now_seconds() - c->began,
+    };
+    int result = predict(c, &summary.predicted_seconds, error);
+    if (result == 0)
+        result = sl_folder_model(c->folder, -1, "", c->mean, c->trial->task.dimension, error);
+    if (result == 0)
+        result = sl_folder_summary(c->folder, &summary, error);
+    if (result == 0)
+        result = sl_folder_close(&c->folder, error);
+    live_view_clear(c->view);
+    if (result == 0)
+        *out = summary;
+    return result;
+}

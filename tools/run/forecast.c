@@ -1,0 +1,29 @@
+/* forecast.c - what a node's computing takes in a prediction; see forecast.h. */
+#include "run/forecast.h"
+
+node_cost forecast_measured(const sl_record *records, size_t count) {
+    node_cost cost = {0};
+    for (size_t i = 0; i < count; i++) {
+        const sl_times *t = &records[i].times;
+        double shares = (double)records[i].round.round * (double)count;
+        cost.gradient_ms += 1e3 * t->gradient / shares;
+        cost.coding_ms += 1e3 * (t->encode + t->combine) / shares;
+    }
+    return cost;
+}
+
+bool forecast_is_wanted(const sl_network_config *n) {
+    return n->bandwidth_mbit > 0 || n->latency_ms > 0 || n->gradient_ms > 0 || n->speed_count > 0;
+}
+
+sl_platform forecast_platform(const sl_network_config *n, const node_cost *measured) {
+    bool gradient_given = n->gradient_ms > 0;
+    bool coding = n->coding == SL_SWITCH_AUTO ? !gradient_given : n->coding == SL_SWITCH_ON;
+    return (sl_platform){
+        .bandwidth_mbit = n->bandwidth_mbit,
+        .latency_ms = n->latency_ms,
+        .compute_ms = (gradient_given ? n->gradient_ms : measured->gradient_ms) +
+                      (coding ? measured->coding_ms : 0),
+        .speeds = n->speed_count > 0 ? n->speeds : NULL,
+    };
+}
