@@ -35,15 +35,15 @@ typedef struct sl_bounds {
 /* Edges of operations that one measure may take. */
 #define SL_ANALYSIS_WORK 100000000ull
 
-/* Of the union of all phases, own weights aside. */
+/* Of the union of all slots, own weights aside. */
 typedef struct sl_structure {
-    uint64_t edges;      /* of all phases together: undirected edges once, directed ones each */
+    uint64_t edges;      /* of all slots together: undirected edges once, directed ones each */
     bool directed;       /* some edge has no reverse in the union */
     uint32_t components; /* strongly connected ones */
     uint32_t component_nodes_max;    /* nodes of the largest */
     bool connected;                  /* strongly: one component */
     bool bipartite;                  /* directions aside */
-    uint32_t degree_min, degree_max; /* out-degree of a node in a round, over all phases */
+    uint32_t degree_min, degree_max; /* out-degree of a node in a round, over all slots */
     uint32_t in_degree_min, in_degree_max;
     double degree_mean;
     sl_bounds diameter;          /* longest shortest path; SL_UNBOUNDED where not connected */
@@ -95,8 +95,8 @@ sl_bounds sl_mixing_bounds(uint64_t nodes, double gap);
 
 /* How many nodes' gradient noise is as good as averaged, where old noise is forgotten by `decay` a
  * round (Vogels, Hendrikx, Jaggi, "Beyond spectral gap", 2022): 1/(1 - decay) / sum_k decay^(k-1)
- * ||M(k)||_F^2 / n, mean over the phases in which it may end. NaN where rows or columns do not sum
- * to 1, or with more than SL_NEIGHBOURS_WORK nodes^3 x phases. */
+ * ||M(k)||_F^2 / n, mean over the slots in which it may end. NaN where rows or columns do not sum
+ * to 1, or with more than SL_NEIGHBOURS_WORK nodes^3 x slots. */
 #define SL_NEIGHBOURS_WORK 2e8
 int sl_topology_effective_neighbours(double *out, const sl_topology *topology, double decay,
                                      sl_error *error);
@@ -128,9 +128,9 @@ struct sl_links; /* starling/links.h */
 
 /* Messages of a round: each node sends one vector to each out-neighbour. */
 typedef struct sl_traffic {
-    double messages; /* of all nodes, mean over the phases */
+    double messages; /* of all nodes, mean over the slots */
     double sent_mean,
-        sent_max; /* by a node: mean over nodes and phases; of the busiest node, mean over phases */
+        sent_max; /* by a node: mean over nodes and slots; of the busiest node, mean over slots */
 } sl_traffic;
 sl_traffic sl_topology_traffic(const sl_topology *topology);
 
@@ -138,7 +138,7 @@ sl_traffic sl_topology_traffic(const sl_topology *topology);
  * edge has its own. Both directions at once. */
 typedef enum sl_port { SL_PORT_SERIAL, SL_PORT_PARALLEL } sl_port;
 
-/* Seconds that a round takes to exchange messages of so many bytes, mean over the phases: latency +
+/* Seconds that a round takes to exchange messages of so many bytes, mean over the slots: latency +
  * bytes/bandwidth (alpha + beta m) for the slowest edge, or port: there, the bytes of all messages
  * add up, and latency is paid once, since one message travels while the next one leaves. Computing
  * is not counted, nor that messages of several senders may meet at a port (starling/timeline.h

@@ -41,8 +41,8 @@ typedef struct sl_candidate {
     sl_weighting weighting;
     double rounds; /* to epsilon from the worst start; infinite: never; NaN: not known within the
                       limits of work */
-    double bytes;  /* that a node sends in a round: mean over nodes and phases */
-    double round_seconds; /* mean over the phases */
+    double bytes;  /* that a node sends in a round: mean over nodes and slots */
+    double round_seconds; /* mean over the slots */
     double seconds;       /* rounds * round_seconds */
     double gap;           /* 1 - rho, of a schedule per round; 1 where it is exact */
     uint32_t exact_after; /* rounds after which all agree up to rounding; 0: never */

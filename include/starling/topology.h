@@ -2,7 +2,7 @@
  *
  * A topology is a pure function row(round, rank): the neighbours that rank receives from with the
  * weights W_ij that it gives them, and those that it sends to. Rounds count from 1; a time-varying
- * topology is a schedule of `period` phases and round r uses phase (r - 1) mod period. Rows are
+ * topology is a schedule of `period` slots and round r uses slot (r - 1) mod period. Rows are
  * sorted by peer and stored in O(edges), never n x n.
  */
 #ifndef STARLING_TOPOLOGY_H
@@ -92,10 +92,10 @@ typedef struct sl_edge {
     double weight;
 } sl_edge;
 
-typedef struct sl_phase_spec {
+typedef struct sl_slot_spec {
     const sl_edge *edges; /* borrowed for the open call */
     size_t edge_count;
-} sl_phase_spec;
+} sl_slot_spec;
 
 /* What a topology file says. sl_topology_spec_defaults() first; a parameter of 0 is one that is not
  * given. Which family takes which, and what it takes them to be where they are not given, is in
@@ -128,8 +128,8 @@ typedef struct sl_topology_spec {
     double budget;   /* matcha: the fraction of the matchings that is active, on average */
     uint32_t period; /* random schedules: how many rounds are drawn before it begins again */
     uint64_t seed;   /* random families; at most 2^63 - 1 */
-    const sl_phase_spec *phases; /* SL_FAMILY_EDGES: one, or the schedule's */
-    size_t phase_count;
+    const sl_slot_spec *slots; /* SL_FAMILY_EDGES: one, or the schedule's */
+    size_t slot_count;
     const struct sl_links
         *links;    /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
     bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */
@@ -139,7 +139,7 @@ void sl_topology_spec_defaults(sl_topology_spec *spec);
 
 /* Reads a description without building the graph: up to SL_NODES_DESCRIBED_MAX nodes, parameters
  * checked and those that were not given filled in. Of edges that are listed, and of links, nothing
- * is kept: of the former nodes, directed and weighting, with SL_FAMILY_EDGES and phases NULL. */
+ * is kept: of the former nodes, directed and weighting, with SL_FAMILY_EDGES and slots NULL. */
 int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where,
                            sl_error *error);
 
@@ -148,8 +148,8 @@ typedef struct sl_family_info {
     const char *name;       /* in a file */
     const char *meaning;    /* half a sentence */
     bool random;            /* drawn from a seed */
-    bool schedule;          /* more than one phase */
-    bool directed;          /* some edge has no reverse in its phase */
+    bool schedule;          /* more than one slot */
+    bool directed;          /* some edge has no reverse in its slot */
     sl_weighting weighting; /* where none is asked for; SL_WEIGHTING_EXPLICIT: the family brings its
                                own, and takes no other */
 } sl_family_info;
@@ -187,14 +187,14 @@ sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank
 sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
 
 uint32_t sl_topology_nodes(const sl_topology *topology);
-/* What it was opened from, with parameters filled in and without phases; borrowed from the
+/* What it was opened from, with parameters filled in and without slots; borrowed from the
  * topology. */
 const sl_topology_spec *sl_topology_description(const sl_topology *topology);
 uint32_t sl_topology_period(const sl_topology *topology);
 /* How many rounds an in-neighbour can run ahead of the node that it sends to, plus one: the inbox
  * window. For one undirected graph 2. */
 uint32_t sl_topology_window(const sl_topology *topology);
-/* Over nodes, phases, edges and weights: equal hashes mean the same W in every round. */
+/* Over nodes, slots, edges and weights: equal hashes mean the same W in every round. */
 uint64_t sl_topology_hash(const sl_topology *topology);
 /* Do the values that are averaged come back every second round instead of coming together: -1 is an
  * eigenvalue of W, because the graph is bipartite and no node keeps anything of its own? Then the
@@ -204,7 +204,7 @@ bool sl_topology_alternates(const sl_topology *topology);
  * borrowed. */
 uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uint32_t **peers);
 
-/* What the matrix is, phase by phase combined: true only if it holds in every phase. Residual:
+/* What the matrix is, slot by slot combined: true only if it holds in every slot. Residual:
  * largest |sum - 1|. */
 typedef struct sl_stochasticity {
     bool symmetric, row, column;
@@ -217,7 +217,7 @@ sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
 typedef struct sl_topology_report {
     uint32_t nodes, period;
     uint64_t edges; /* undirected edges counted once; directed each; over the period */
-    uint32_t degree_min, degree_max; /* out-degree, over all phases */
+    uint32_t degree_min, degree_max; /* out-degree, over all slots */
     double degree_mean;
     bool connected; /* strongly, over the period */
     sl_stochasticity stochastic;

@@ -8,7 +8,7 @@
 
 enum { EXACT_WINDOW_NODES_MAX = 512, EXACT_WINDOW_PERIOD_MAX = 64 };
 
-/* Marks what can be reached from node 0 over the union of all phases; returns how many. Breadth
+/* Marks what can be reached from node 0 over the union of all slots; returns how many. Breadth
  * first: what is read next is known early. */
 static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *queue) {
     memset(seen, 0, t->nodes * sizeof *seen);
@@ -17,7 +17,7 @@ static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *
     seen[0] = true;
     for (uint32_t done = 0; done < count; done++)
         for (uint32_t k = 0; k < t->period; k++) {
-            const side *s = forward ? &t->phases[k].out : &t->phases[k].in;
+            const side *s = forward ? &t->slots[k].out : &t->slots[k].in;
             for (uint64_t e = s->start[queue[done]]; e < s->start[queue[done] + 1]; e++)
                 if (!seen[s->peers[e]]) {
                     seen[s->peers[e]] = true;
@@ -27,12 +27,12 @@ static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *
     return count;
 }
 
-bool topology_is_connected(const sl_topology *t) {
+bool sl_topology_is_connected(const sl_topology *t) {
     bool *seen = calloc(t->nodes, sizeof *seen);
     uint32_t *queue = malloc(t->nodes * sizeof *queue);
     bool undirected = true;
     for (uint32_t k = 0; k < t->period; k++)
-        undirected = undirected && t->phases[k].undirected;
+        undirected = undirected && t->slots[k].undirected;
     bool connected = seen && queue && reach(t, true, seen, queue) == t->nodes &&
                      (undirected || reach(t, false, seen, queue) == t->nodes);
     free(seen);
@@ -46,13 +46,13 @@ static void widen(double *residual, double sum) {
         *residual = off;
 }
 
-static void examine(const phase *p, uint32_t nodes, sl_stochasticity *s) {
+static void examine(const slot *p, uint32_t nodes, sl_stochasticity *s) {
     s->symmetric = s->symmetric && p->undirected;
     for (uint32_t i = 0; i < nodes; i++) {
         double row = p->self[i], column = p->self[i];
         for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
             row += p->in.weights[e];
-            /* Undirected phases have equal rows on both sides, so entries face each other. */
+            /* Undirected slots have equal rows on both sides, so entries face each other. */
             if (p->undirected &&
                 fabs(p->in.weights[e] - p->out.weights[e]) > SL_STOCHASTIC_TOLERANCE)
                 s->symmetric = false;
@@ -64,10 +64,10 @@ static void examine(const phase *p, uint32_t nodes, sl_stochasticity *s) {
     }
 }
 
-sl_stochasticity topology_stochasticity(const sl_topology *t) {
+sl_stochasticity sl_topology_find_stochasticity(const sl_topology *t) {
     sl_stochasticity s = {.symmetric = true};
     for (uint32_t k = 0; k < t->period; k++)
-        examine(&t->phases[k], t->nodes, &s);
+        examine(&t->slots[k], t->nodes, &s);
     s.row = s.row_residual <= SL_STOCHASTIC_TOLERANCE;
     s.column = s.column_residual <= SL_STOCHASTIC_TOLERANCE;
     return s;
@@ -75,7 +75,7 @@ sl_stochasticity topology_stochasticity(const sl_topology *t) {
 
 /* Can nodes be coloured so that no edge joins two of a colour? */
 static bool is_bipartite(const sl_topology *t, int8_t *colour, uint32_t *stack) {
-    const side *s = &t->phases[0].in;
+    const side *s = &t->slots[0].in;
     uint32_t height = 0;
     stack[height++] = 0;
     colour[0] = 1;
@@ -97,7 +97,7 @@ bool sl_topology_alternates(const sl_topology *t) {
     if (t->period > 1 || t->nodes < 2 || !t->stochastic.symmetric)
         return false;
     for (uint32_t i = 0; i < t->nodes; i++)
-        if (fabs(t->phases[0].self[i]) > SL_STOCHASTIC_TOLERANCE)
+        if (fabs(t->slots[0].self[i]) > SL_STOCHASTIC_TOLERANCE)
             return false;
     int8_t *colour = calloc(t->nodes, sizeof *colour);
     uint32_t *stack = calloc(t->nodes, sizeof *stack);
@@ -116,12 +116,12 @@ static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven,
     for (uint32_t steps = 0; steps < limit; steps++) {
         bool all = true;
         for (uint32_t p = 0; p < t->period && all; p++)
-            for (uint64_t e = t->phases[p].out.start[j]; e < t->phases[p].out.start[j + 1]; e++)
-                all = all && proven[t->phases[p].out.peers[e]];
+            for (uint64_t e = t->slots[p].out.start[j]; e < t->slots[p].out.start[j + 1]; e++)
+                all = all && proven[t->slots[p].out.peers[e]];
         if (all)
             return steps;
         const side *in =
-            &t->phases[(k + t->period * (steps / t->period + 1) - steps) % t->period].in;
+            &t->slots[(k + t->period * (steps / t->period + 1) - steps) % t->period].in;
         memcpy(next, proven, t->nodes * sizeof *next);
         for (uint32_t i = 0; i < t->nodes; i++)
             for (uint64_t e = in->start[i]; proven[i] && e < in->start[i + 1]; e++)
@@ -135,8 +135,8 @@ static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven,
 
 /* Node j in round r + lead may send to i, which is still in round r: lead + 1 rounds can be under
  * way. */
-uint32_t topology_window(const sl_topology *t) {
-    if (t->period == 1 && t->phases[0].undirected)
+uint32_t sl_topology_find_window(const sl_topology *t) {
+    if (t->period == 1 && t->slots[0].undirected)
         return 2;
     if (t->nodes > EXACT_WINDOW_NODES_MAX || t->period > EXACT_WINDOW_PERIOD_MAX) {
         uint64_t safe = (uint64_t)t->nodes * t->period + 1;

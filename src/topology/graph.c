@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void edge_list_reserve(edge_list *list, size_t room) {
+void sl_edge_list_reserve(edge_list *list, size_t room) {
     if (room <= list->room)
         return;
     sl_edge *edges = realloc(list->edges, room * sizeof *edges);
@@ -19,32 +19,32 @@ void edge_list_reserve(edge_list *list, size_t room) {
 
 static void append(edge_list *list, uint32_t from, uint32_t to, double weight) {
     if (list->count == list->room)
-        edge_list_reserve(list, list->room ? 2 * list->room : 64);
+        sl_edge_list_reserve(list, list->room ? 2 * list->room : 64);
     if (list->count < list->room)
         list->edges[list->count++] = (sl_edge){from, to, weight};
 }
 
-void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight) {
+void sl_edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight) {
     list->weighted = list->one_way = true;
     append(list, from, to, weight);
 }
 
-void edge_list_push(edge_list *list, uint32_t from, uint32_t to) {
+void sl_edge_list_push(edge_list *list, uint32_t from, uint32_t to) {
     list->one_way = true;
     append(list, from, to, NAN);
 }
 
-void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b) {
+void sl_edge_list_push_both(edge_list *list, uint32_t a, uint32_t b) {
     append(list, a, b, NAN);
     append(list, b, a, NAN);
 }
 
-void edge_list_free(edge_list *list) {
+void sl_edge_list_close(edge_list *list) {
     free(list->edges);
     *list = (edge_list){0};
 }
 
-edge_list *edge_lists_add(edge_lists *all) {
+edge_list *sl_edge_lists_add(edge_lists *all) {
     if (all->count == all->room) {
         uint32_t room = all->room ? 2 * all->room : 8;
         edge_list *lists = realloc(all->lists, room * sizeof *lists);
@@ -59,11 +59,11 @@ edge_list *edge_lists_add(edge_lists *all) {
     return &all->lists[all->count++];
 }
 
-void edge_lists_free(edge_lists *all) {
+void sl_edge_lists_close(edge_lists *all) {
     for (uint32_t k = 0; k < all->count; k++)
-        edge_list_free(&all->lists[k]);
+        sl_edge_list_close(&all->lists[k]);
     free(all->lists);
-    edge_list_free(&all->lost);
+    sl_edge_list_close(&all->lost);
     *all = (edge_lists){0};
 }
 
@@ -80,11 +80,11 @@ static void side_free(side *s) {
     free(s->weights);
 }
 
-void phase_free(phase *p) {
+void sl_slot_close(slot *p) {
     side_free(&p->in);
     side_free(&p->out);
     free(p->self);
-    *p = (phase){0};
+    *p = (slot){0};
 }
 
 typedef struct entry {
@@ -152,7 +152,7 @@ static int fail_twice(uint32_t from, uint32_t to, sl_error *error) {
 }
 
 /* By counting: rows of `in` by receiver, self-loops apart. */
-static int fill_in(phase *p, const edge_list *list, uint32_t nodes, sl_error *error) {
+static int fill_in(slot *p, const edge_list *list, uint32_t nodes, sl_error *error) {
     uint64_t *start = p->in.start;
     for (size_t e = 0; e < list->count; e++) {
         const sl_edge *edge = &list->edges[e];
@@ -180,7 +180,7 @@ static int fill_in(phase *p, const edge_list *list, uint32_t nodes, sl_error *er
     return 0;
 }
 
-static int sort_rows(phase *p, bool weighted, uint32_t nodes, sl_error *error) {
+static int sort_rows(slot *p, bool weighted, uint32_t nodes, sl_error *error) {
     for (uint32_t i = 0; i < nodes; i++) {
         uint64_t first = p->in.start[i], end = p->in.start[i + 1];
         if (!sort_row(p->in.peers + first, weighted ? p->in.weights + first : NULL, end - first))
@@ -194,8 +194,8 @@ static int sort_rows(phase *p, bool weighted, uint32_t nodes, sl_error *error) {
 }
 
 /* The other side, by counting: rows come out sorted, because `in` is walked in order of receivers.
- * Weights follow in phase_weigh. */
-static void fill_out(phase *p, uint32_t nodes) {
+ * Weights follow in sl_slot_weigh. */
+static void fill_out(slot *p, uint32_t nodes) {
     uint64_t *start = p->out.start;
     for (uint64_t e = 0; e < p->edges; e++)
         start[p->in.peers[e] + 1]++;
@@ -212,14 +212,14 @@ static void fill_out(phase *p, uint32_t nodes) {
         memcmp(p->in.peers, p->out.peers, p->edges * sizeof *p->in.peers) == 0;
 }
 
-static void copy_out(phase *p, uint32_t nodes) {
+static void copy_out(slot *p, uint32_t nodes) {
     memcpy(p->out.start, p->in.start, ((size_t)nodes + 1) * sizeof *p->in.start);
     memcpy(p->out.peers, p->in.peers, p->edges * sizeof *p->in.peers);
     p->undirected = true;
 }
 
-int phase_build(phase *out, const edge_list *list, uint32_t nodes, sl_error *error) {
-    phase p = {.self = malloc(((size_t)nodes + 1) * sizeof *p.self)};
+int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *error) {
+    slot p = {.self = malloc(((size_t)nodes + 1) * sizeof *p.self)};
     int result = 0;
     if (!p.self || !side_allocate(&p.in, nodes, list->count) ||
         !side_allocate(&p.out, nodes, list->count) || list->out_of_memory)
@@ -232,7 +232,7 @@ int phase_build(phase *out, const edge_list *list, uint32_t nodes, sl_error *err
     if (result == 0)
         result = sort_rows(&p, list->weighted, nodes, error);
     if (result != 0) {
-        phase_free(&p);
+        sl_slot_close(&p);
         return result;
     }
     if (list->one_way)

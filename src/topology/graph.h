@@ -1,4 +1,4 @@
-/* graph.h - what the topology's own files share: edge lists while a graph is built, phases in
+/* graph.h - what the topology's own files share: edge lists while a graph is built, slots in
  * compressed rows afterwards. */
 #ifndef SL_GRAPH_H
 #define SL_GRAPH_H
@@ -6,7 +6,7 @@
 #include "starling/links.h"
 #include "starling/optimal.h"
 
-/* Directed edges of one phase, growing. */
+/* Directed edges of one slot, growing. */
 typedef struct edge_list {
     sl_edge *edges;
     size_t count, room;
@@ -15,23 +15,23 @@ typedef struct edge_list {
     bool out_of_memory; /* remembered, so that generators need not check each push */
 } edge_list;
 
-void edge_list_reserve(edge_list *list, size_t room);             /* for that many edges in all */
-void edge_list_push(edge_list *list, uint32_t from, uint32_t to); /* without a weight */
-void edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight);
-void edge_list_push_both(edge_list *list, uint32_t a, uint32_t b);
-void edge_list_free(edge_list *list);
+void sl_edge_list_reserve(edge_list *list, size_t room); /* for that many edges in all */
+void sl_edge_list_push(edge_list *list, uint32_t from, uint32_t to); /* without a weight */
+void sl_edge_list_push_weighted(edge_list *list, uint32_t from, uint32_t to, double weight);
+void sl_edge_list_push_both(edge_list *list, uint32_t a, uint32_t b);
+void sl_edge_list_close(edge_list *list);
 
-/* One list for each phase of a schedule, growing. */
+/* One list for each slot of a schedule, growing. */
 typedef struct edge_lists {
     edge_list *lists; /* (count) */
     uint32_t count, room;
     edge_list
-        lost; /* takes the edges of a phase for which there was no memory, and remembers that */
+        lost; /* takes the edges of a slot for which there was no memory, and remembers that */
 } edge_lists;
 
-/* Another phase, empty; it stays where it is until the next one. */
-edge_list *edge_lists_add(edge_lists *all);
-void edge_lists_free(edge_lists *all);
+/* Another slot, empty; it stays where it is until the next one. */
+edge_list *sl_edge_lists_add(edge_lists *all);
+void sl_edge_lists_close(edge_lists *all);
 
 /* One side of all rows: the peers and weights of node i stand at start[i] .. start[i + 1]. */
 typedef struct side {
@@ -40,39 +40,39 @@ typedef struct side {
     double *weights; /* (edges) */
 } side;
 
-typedef struct phase {
+typedef struct slot {
     side in, out;
     double *self; /* (nodes) W_ii; NaN while unknown */
     uint64_t edges;
     bool undirected;    /* every edge has its reverse */
     bool connected;     /* optimal weights: one component, so that: */
     sl_optimum optimum; /* says how near to the best they are */
-} phase;
+} slot;
 
 enum { HASH_DIGITS = 16 };
 
 struct sl_topology {
-    sl_topology_spec spec; /* without phases: what was asked for */
+    sl_topology_spec spec; /* without slots: what was asked for */
     sl_links *links;       /* spec.links */
     uint32_t nodes, period, window;
-    phase *phases;         /* (period) */
+    slot *slots;           /* (period) */
     uint64_t *peers_start; /* (nodes + 1) */
-    uint32_t *peers;       /* union over phases and directions, sorted within a node */
+    uint32_t *peers;       /* union over slots and directions, sorted within a node */
     uint64_t hash;
     char *provenance; /* JSON text: where a list of edges came from, if its file says so */
     sl_stochasticity stochastic;
 };
 
 /* Sorts the edges into rows; refuses duplicates. Self-loops go to `self`. */
-int phase_build(phase *out, const edge_list *list, uint32_t nodes, sl_error *error);
-void phase_free(phase *p);
+int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *error);
+void sl_slot_close(slot *p);
 
-/* weights.c: fills the weights of a phase by the spec's scheme and checks them. */
-int phase_weigh(phase *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error);
+/* weights.c: fills the weights of a slot by the spec's scheme and checks them. */
+int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error);
 
 /* check.c */
-bool topology_is_connected(const sl_topology *t);
-uint32_t topology_window(const sl_topology *t);
-sl_stochasticity topology_stochasticity(const sl_topology *t);
+bool sl_topology_is_connected(const sl_topology *t);
+uint32_t sl_topology_find_window(const sl_topology *t);
+sl_stochasticity sl_topology_find_stochasticity(const sl_topology *t);
 
 #endif

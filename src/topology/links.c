@@ -58,11 +58,11 @@ static int read_link(json_t *entry, const sl_links *links, listed *out, sl_error
     json_t *numbers = json_pack("{sO}", "bandwidth_mbit", json_array_get(entry, 2));
     if (size == 4)
         json_object_set(numbers, "latency_ms", json_array_get(entry, 3));
-    result = field_number(numbers, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX,
-                          &out->link.bandwidth_mbit, error);
+    result = sl_field_number(numbers, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX,
+                             &out->link.bandwidth_mbit, error);
     if (result == 0)
-        result = field_number(numbers, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX,
-                              &out->link.latency_ms, error);
+        result = sl_field_number(numbers, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX,
+                                 &out->link.latency_ms, error);
     json_decref(numbers);
     return result;
 }
@@ -99,23 +99,23 @@ static int read_root(sl_links *links, json_t *root, sl_error *error) {
                        "must be an object such as {\"nodes\": 4, \"bandwidth_mbit\": 1000, "
                        "\"links\": [[0, 1, 100]]}");
     json_int_t nodes = 0;
-    int result = fields_known(root, known, sizeof known / sizeof *known, error);
+    int result = sl_fields_known(root, known, sizeof known / sizeof *known, error);
     if (result == 0 && json_object_get(root, "nodes") == NULL)
         result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u",
                          SL_NODES_MAX);
     if (result == 0)
-        result = field_integer(root, "nodes", 1, SL_NODES_MAX, &nodes, error);
+        result = sl_field_integer(root, "nodes", 1, SL_NODES_MAX, &nodes, error);
     if (result == 0)
-        result = field_number(root, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX,
-                              &links->otherwise.bandwidth_mbit, error);
+        result = sl_field_number(root, "bandwidth_mbit", 0, SL_LINK_BANDWIDTH_MBIT_MAX,
+                                 &links->otherwise.bandwidth_mbit, error);
     if (result == 0)
-        result = field_number(root, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX,
-                              &links->otherwise.latency_ms, error);
+        result = sl_field_number(root, "latency_ms", 0, SL_LINK_LATENCY_MS_MAX,
+                                 &links->otherwise.latency_ms, error);
     links->nodes = (uint32_t)nodes;
     return result != 0 ? result : read_listed(links, json_object_get(root, "links"), error);
 }
 
-int links_read(sl_links **out, json_t *root, sl_error *error) {
+int sl_links_read(sl_links **out, json_t *root, sl_error *error) {
     sl_links *links = calloc(1, sizeof *links);
     if (links == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for links");
@@ -133,7 +133,7 @@ int sl_links_parse(sl_links **out, const char *json, const char *where, sl_error
     if (root == NULL)
         return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column,
                        problem.text);
-    int result = links_read(out, root, error);
+    int result = sl_links_read(out, root, error);
     if (result != 0)
         sl_fail_prefix(error, result, "%s", where);
     json_decref(root);
@@ -160,7 +160,7 @@ int sl_links_uniform(sl_links **out, uint32_t nodes, sl_link link, sl_error *err
     return 0;
 }
 
-sl_links *links_copy(const sl_links *links) {
+sl_links *sl_links_copy(const sl_links *links) {
     sl_links *copy = calloc(1, sizeof *copy);
     listed *all = calloc(links->count + 1, sizeof *all);
     if (copy == NULL || all == NULL) {
@@ -199,13 +199,13 @@ sl_link sl_links_get(const sl_links *links, uint32_t i, uint32_t j) {
     return found != NULL ? found->link : links->otherwise;
 }
 
-double links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes) {
+double sl_links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes) {
     sl_link link = sl_links_get(links, i, j);
     return 1e-3 * link.latency_ms +
            (link.bandwidth_mbit > 0 ? bytes * 8e-6 / link.bandwidth_mbit : 0);
 }
 
-json_t *links_value(const sl_links *links) {
+json_t *sl_links_value(const sl_links *links) {
     json_t *list = json_array();
     for (size_t k = 0; k < links->count; k++) {
         const listed *l = &links->all[k];
@@ -218,7 +218,7 @@ json_t *links_value(const sl_links *links) {
 }
 
 char *sl_links_json(const sl_links *links) {
-    json_t *root = links_value(links);
+    json_t *root = sl_links_value(links);
     char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(root);
     return text;

@@ -7,10 +7,10 @@
 
 #include "starling/links.h"
 
-int links_read(sl_links **out, json_t *root, sl_error *error);
-json_t *links_value(const sl_links *links);
-sl_links *links_copy(const sl_links *links); /* NULL without memory */
+int sl_links_read(sl_links **out, json_t *root, sl_error *error);
+json_t *sl_links_value(const sl_links *links);
+sl_links *sl_links_copy(const sl_links *links); /* NULL without memory */
 /* Of one message of so many bytes from i to j: latency and travel. */
-double links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes);
+double sl_links_seconds(const sl_links *links, uint32_t i, uint32_t j, double bytes);
 
 #endif

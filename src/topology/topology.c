@@ -28,33 +28,33 @@ static int push_listed(edge_list *list, const sl_topology_spec *spec, const sl_e
             "itself) or give every edge a weight",
             e->from, e->to);
     if (weighted)
-        edge_list_push_weighted(list, e->from, e->to, e->weight);
+        sl_edge_list_push_weighted(list, e->from, e->to, e->weight);
     else if (spec->directed)
-        edge_list_push(list, e->from, e->to);
+        sl_edge_list_push(list, e->from, e->to);
     else /* listed once */
-        edge_list_push_both(list, e->from, e->to);
+        sl_edge_list_push_both(list, e->from, e->to);
     return 0;
 }
 
 static int listed_edges(const sl_topology_spec *spec, edge_lists *out, sl_error *error) {
-    if (spec->phase_count == 0 || spec->phase_count > UINT32_MAX)
-        return sl_fail(error, SL_EINVAL, "edges: at least one phase of edges is needed");
+    if (spec->slot_count == 0 || spec->slot_count > UINT32_MAX)
+        return sl_fail(error, SL_EINVAL, "edges: at least one slot of edges is needed");
     int result = 0;
-    for (size_t k = 0; k < spec->phase_count && result == 0; k++) {
-        edge_list *list = edge_lists_add(out);
-        for (size_t e = 0; e < spec->phases[k].edge_count && result == 0; e++)
-            result = push_listed(list, spec, &spec->phases[k].edges[e], error);
+    for (size_t k = 0; k < spec->slot_count && result == 0; k++) {
+        edge_list *list = sl_edge_lists_add(out);
+        for (size_t e = 0; e < spec->slots[k].edge_count && result == 0; e++)
+            result = push_listed(list, spec, &spec->slots[k].edges[e], error);
     }
     return result;
 }
 
 /* ---- building ---- */
 
-static void free_phases(sl_topology *t) {
-    for (uint32_t k = 0; t->phases != NULL && k < t->period; k++)
-        phase_free(&t->phases[k]);
-    free(t->phases);
-    t->phases = NULL;
+static void free_slots(sl_topology *t) {
+    for (uint32_t k = 0; t->slots != NULL && k < t->period; k++)
+        sl_slot_close(&t->slots[k]);
+    free(t->slots);
+    t->slots = NULL;
 }
 
 static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
@@ -63,43 +63,43 @@ static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists
     if (spec->family == SL_FAMILY_EDGES)
         result = listed_edges(spec, out, error);
     else if (spec->nodes > 1)
-        result = family_of(spec->family)->generate(spec, attempt, out, error);
+        result = sl_family_of(spec->family)->generate(spec, attempt, out, error);
     if (result == 0 && out->count == 0)
-        edge_lists_add(out); /* one node has nobody to talk to */
+        sl_edge_lists_add(out); /* one node has nobody to talk to */
     if (result == 0 && out->lost.out_of_memory)
         result = sl_fail(error, SL_ENOMEM, "out of memory for a schedule of %u rounds", out->count);
     return result;
 }
 
-static int build_phases(sl_topology *t, const sl_topology_spec *spec, uint64_t attempt,
-                        sl_error *error) {
+static int build_slots(sl_topology *t, const sl_topology_spec *spec, uint64_t attempt,
+                       sl_error *error) {
     edge_lists all = {0};
     int result = draw_edges(spec, attempt, &all, error);
     t->period = result == 0 ? all.count : 0;
-    t->phases = calloc((size_t)t->period + 1, sizeof *t->phases);
-    if (result == 0 && t->phases == NULL)
-        result = sl_fail(error, SL_ENOMEM, "out of memory for %u phases", t->period);
+    t->slots = calloc((size_t)t->period + 1, sizeof *t->slots);
+    if (result == 0 && t->slots == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for %u slots", t->period);
     for (uint32_t k = 0; result == 0 && k < t->period; k++) {
-        result = phase_build(&t->phases[k], &all.lists[k], t->nodes, error);
+        result = sl_slot_build(&t->slots[k], &all.lists[k], t->nodes, error);
         if (result == 0)
-            result = phase_weigh(&t->phases[k], spec, t->nodes, error);
+            result = sl_slot_weigh(&t->slots[k], spec, t->nodes, error);
         if (result != 0 && t->period > 1)
             sl_fail_prefix(error, result, "schedule[%u]", k);
     }
-    edge_lists_free(&all);
+    sl_edge_lists_close(&all);
     return result;
 }
 
 static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_error *error) {
     const sl_family_info *info = sl_family_describe(spec->family);
-    uint32_t asked = info->random ? family_of(spec->family)->attempts_max : 1;
+    uint32_t asked = info->random ? sl_family_of(spec->family)->attempts_max : 1;
     uint64_t attempts = asked ? asked : attempts_max;
     for (uint64_t attempt = 0; attempt < attempts; attempt++) {
-        free_phases(t);
-        int result = build_phases(t, spec, attempt, error);
+        free_slots(t);
+        int result = build_slots(t, spec, attempt, error);
         if (result != 0)
             return result;
-        if (topology_is_connected(t))
+        if (sl_topology_is_connected(t))
             return 0;
     }
     if (spec->in_parts)
@@ -109,11 +109,11 @@ static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_erro
             error, SL_EINVAL,
             "family \"%s\": none of %llu graphs from seed %llu was connected; raise the %s",
             info->name, (unsigned long long)attempts, (unsigned long long)spec->seed,
-            family_of(spec->family)->raise);
+            sl_family_of(spec->family)->raise);
     return sl_fail(
         error, SL_EINVAL,
         "edges: the graph is not connected%s: some nodes can never hear of others; add edges",
-        t->phases[0].undirected && t->period == 1
+        t->slots[0].undirected && t->period == 1
             ? ""
             : " (every node must reach every other along the edges' direction)");
 }
@@ -129,7 +129,7 @@ static uint64_t hash_of(const sl_topology *t) {
     uint64_t hash =
         mix(mix(0xCBF29CE484222325ull, &t->nodes, sizeof t->nodes), &t->period, sizeof t->period);
     for (uint32_t k = 0; k < t->period; k++) {
-        const phase *p = &t->phases[k];
+        const slot *p = &t->slots[k];
         hash = mix(hash, p->in.start, ((size_t)t->nodes + 1) * sizeof *p->in.start);
         hash = mix(hash, p->in.peers, p->edges * sizeof *p->in.peers);
         hash = mix(hash, p->in.weights, p->edges * sizeof *p->in.weights);
@@ -149,22 +149,22 @@ static uint64_t append_row(uint32_t *peers, uint64_t at, const side *s, uint32_t
     return at + count;
 }
 
-/* Every node's peers over all phases and both directions, without repetition. */
+/* Every node's peers over all slots and both directions, without repetition. */
 static int gather_peers(sl_topology *t, sl_error *error) {
     uint64_t total = 0, at = 0;
     for (uint32_t k = 0; k < t->period; k++)
-        total += 2 * t->phases[k].edges;
+        total += 2 * t->slots[k].edges;
     t->peers_start = calloc((size_t)t->nodes + 1, sizeof *t->peers_start);
     t->peers = malloc((total + 1) * sizeof *t->peers);
     if (t->peers_start == NULL || t->peers == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the peers of %u nodes", t->nodes);
-    bool sorted = t->period == 1 && t->phases[0].undirected;
+    bool sorted = t->period == 1 && t->slots[0].undirected;
     for (uint32_t i = 0; i < t->nodes; i++) {
         uint64_t from = t->peers_start[i] = at, end = at;
         for (uint32_t k = 0; k < t->period; k++) {
-            end = append_row(t->peers, end, &t->phases[k].in, i);
-            if (!t->phases[k].undirected)
-                end = append_row(t->peers, end, &t->phases[k].out, i);
+            end = append_row(t->peers, end, &t->slots[k].in, i);
+            if (!t->slots[k].undirected)
+                end = append_row(t->peers, end, &t->slots[k].out, i);
         }
         if (!sorted)
             qsort(t->peers + from, end - from, sizeof *t->peers, by_number);
@@ -184,10 +184,10 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
     if (t == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a topology");
     sl_topology_spec settled = *spec;
-    int result = spec->family == SL_FAMILY_EDGES ? 0 : family_settle(&settled, error);
+    int result = spec->family == SL_FAMILY_EDGES ? 0 : sl_family_settle(&settled, error);
     t->spec = settled;
-    t->spec.phases = NULL;
-    t->links = spec->links != NULL ? links_copy(spec->links) : NULL;
+    t->spec.slots = NULL;
+    t->links = spec->links != NULL ? sl_links_copy(spec->links) : NULL;
     t->spec.links = t->links;
     t->nodes = spec->nodes;
     if (result == 0 && spec->links != NULL && t->links == NULL)
@@ -201,8 +201,8 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
         return result;
     }
     t->hash = hash_of(t);
-    t->stochastic = topology_stochasticity(t);
-    t->window = topology_window(t);
+    t->stochastic = sl_topology_find_stochasticity(t);
+    t->window = sl_topology_find_window(t);
     *out = t;
     return 0;
 }
@@ -211,7 +211,7 @@ void sl_topology_close(sl_topology **topology) {
     sl_topology *t = *topology;
     if (t == NULL)
         return;
-    free_phases(t);
+    free_slots(t);
     free(t->peers_start);
     free(t->peers);
     free(t->provenance);
@@ -222,23 +222,23 @@ void sl_topology_close(sl_topology **topology) {
 
 /* ---- asking ---- */
 
-static const phase *phase_of(const sl_topology *t, uint64_t round) {
-    return &t->phases[(round - 1) % t->period];
+static const slot *slot_of(const sl_topology *t, uint64_t round) {
+    return &t->slots[(round - 1) % t->period];
 }
 
-static sl_row row_of(const phase *p, const side *s, uint32_t rank) {
+static sl_row row_of(const slot *p, const side *s, uint32_t rank) {
     uint64_t start = s->start[rank];
     return (sl_row){(uint32_t)(s->start[rank + 1] - start), s->peers + start, s->weights + start,
                     p->self[rank]};
 }
 
 sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank) {
-    const phase *p = phase_of(topology, round);
+    const slot *p = slot_of(topology, round);
     return row_of(p, &p->in, rank);
 }
 
 sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank) {
-    const phase *p = phase_of(topology, round);
+    const slot *p = slot_of(topology, round);
     return row_of(p, &p->out, rank);
 }
 
@@ -274,8 +274,8 @@ sl_stochasticity sl_topology_stochasticity(const sl_topology *topology) {
 bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology) {
     const sl_topology_spec *s = &topology->spec;
     bool known = (s->weighting == SL_WEIGHTING_FMMC || s->weighting == SL_WEIGHTING_FDLA) &&
-                 !s->lazy && topology->period == 1 && topology->phases[0].connected;
+                 !s->lazy && topology->period == 1 && topology->slots[0].connected;
     if (known)
-        *out = topology->phases[0].optimum;
+        *out = topology->slots[0].optimum;
     return known;
 }

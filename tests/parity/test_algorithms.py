@@ -111,7 +111,7 @@ class Case:
             a, b, x0 = self.problem(seed)
             history = algorithms.history(
                 ROUNDS,
-                self.graph.phases,
+                self.graph.slots,
                 self.settings,
                 self.optimizer,
                 algorithms.Quadratic(a, b),

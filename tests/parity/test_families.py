@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`starling topology make` beside the families of tests/reference/families.py: equal edges, equal weights, phase by phase; and what is promised of MATCHA.
+"""`starling topology make` beside the families of tests/reference/families.py: equal edges, equal weights, slot by slot; and what is promised of MATCHA.
 
 usage: test_families.py STARLING
 """
@@ -115,26 +115,26 @@ def make(starling, name, n, parameters):
     if ended.returncode != 0:
         raise RuntimeError(ended.stderr.strip())
     content = json.loads(ended.stdout)
-    phases = []
-    for phase in content.get("schedule", [content]):
+    slots = []
+    for slot in content.get("schedule", [content]):
         w = np.zeros((n, n))
-        for sender, receiver, weight in phase["edges"]:
+        for sender, receiver, weight in slot["edges"]:
             w[receiver, sender] = weight
-        phases.append(w)
-    return phases
+        slots.append(w)
+    return slots
 
 
 def compare(got, expected):
     """What differs, or nothing."""
     if len(got) != len(expected):
-        return f"{len(got)} phases, not {len(expected)}"
+        return f"{len(got)} slots, not {len(expected)}"
     for k, (a, b) in enumerate(zip(got, expected)):
         n = len(a)
         others = ~np.eye(n, dtype=bool)
         if ((a != 0) != (b != 0))[others].any():
-            return f"phase {k}: edges differ: {np.argwhere(((a != 0) != (b != 0)) & others)[:5].tolist()}"
+            return f"slot {k}: edges differ: {np.argwhere(((a != 0) != (b != 0)) & others)[:5].tolist()}"
         if np.abs(a - b).max() > 1e-12:
-            return f"phase {k}: weights differ by {np.abs(a - b).max():.3g}"
+            return f"slot {k}: weights differ by {np.abs(a - b).max():.3g}"
     return ""
 
 
@@ -173,13 +173,13 @@ def best_probabilities(laplacians, budget):
 
 def check_matcha(starling, base, n, budget, base_edges, **parameters):
     period = 1500
-    phases = make(
+    slots = make(
         starling, "matcha", n, {"base": base, "budget": budget, "period": period, **parameters}
     )
     base_pairs = {frozenset(edge) for edge in base_edges}
-    active = np.array([[w[i, j] != 0 for i, j in map(tuple, base_pairs)] for w in phases])
-    alpha = max(w[~np.eye(n, dtype=bool)].max() for w in phases)
-    for k, w in enumerate(phases):
+    active = np.array([[w[i, j] != 0 for i, j in map(tuple, base_pairs)] for w in slots])
+    alpha = max(w[~np.eye(n, dtype=bool)].max() for w in slots)
+    for k, w in enumerate(slots):
         edges = [tuple(pair) for pair, on in zip(base_pairs, active[k]) if on]
         if np.abs(w - (np.eye(n) - alpha * laplacian(n, edges))).max() > 1e-12:
             return f"round {k}: W is not I - alpha L of edges of the base graph"

@@ -141,7 +141,7 @@ def check_ring(starling):
 
 
 def check_schedule(starling):
-    """Of a schedule, each phase and all together; edges of round 3 have both directions, so that they are lines without arrows."""
+    """Of a schedule, each slot and all together; edges of round 3 have both directions, so that they are lines without arrows."""
     panels, nodes, _, graph = check_picture(
         starling, os.path.join(ROOT, "topologies", "one-peer-exponential-8.json")
     )
@@ -190,7 +190,7 @@ def main():
     tests += [(f"picture of {arguments}", check_made, starling, arguments) for arguments in MADE]
     tests += [
         ("each edge of a ring is a line", check_ring, starling),
-        ("each phase of a schedule is shown", check_schedule, starling),
+        ("each slot of a schedule is shown", check_schedule, starling),
         ("the table of the shipped files", check_readme, starling),
     ]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

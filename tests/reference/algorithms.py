@@ -448,7 +448,7 @@ class Run:
 
     def __init__(
         self,
-        phases,
+        slots,
         algorithm,
         optimizer,
         problem,
@@ -456,7 +456,7 @@ class Run:
         random=None,
         watch=lambda compress: compress,
     ):
-        self.phases, self.optimizer, self.problem = phases, optimizer, problem
+        self.slots, self.optimizer, self.problem = slots, optimizer, problem
         self.local_steps = algorithm.get("local_steps", 1)
         self.momentum = Momentum(optimizer)
         self.round = 0
@@ -476,7 +476,7 @@ class Run:
             state.local(update)
             return
         state.exchanges += 1
-        w = self.phases[(state.exchanges - 1) % len(self.phases)]
+        w = self.slots[(state.exchanges - 1) % len(self.slots)]
         if state.takes_momentum:
             state.exchange(w, update)
         else:
@@ -522,8 +522,8 @@ def self_check():
     nesterov = {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
     top4, sign, still = {"name": "top-k", "k": 4}, "scaled-sign", {"learning_rate": 0}
 
-    def run(settings, start=x0, optimizer=nesterov, phases=ring, rounds=50):
-        return history(rounds, phases, settings, optimizer, problem, start)[0]
+    def run(settings, start=x0, optimizer=nesterov, slots=ring, rounds=50):
+        return history(rounds, slots, settings, optimizer, problem, start)[0]
 
     atc = run({"name": "d-psgd"})
     cwa = run({"name": "d-psgd", "variant": "combine-while-adapt"}, same)
@@ -544,11 +544,11 @@ def self_check():
     )
     yield "SGP = adapt-then-combine", close(atc, run({"name": "sgp"}))
     yield "SGP, one peer = adapt-then-combine", close(
-        run({"name": "d-psgd"}, phases=exponential), run({"name": "sgp"}, phases=exponential)
+        run({"name": "d-psgd"}, slots=exponential), run({"name": "sgp"}, slots=exponential)
     )
     yield "local SGD every round = complete graph", close(
         run({"name": "local-sgd", "period": 1}),
-        run({"name": "d-psgd"}, phases=[np.full((8, 8), 1 / 8)]),
+        run({"name": "d-psgd"}, slots=[np.full((8, 8), 1 / 8)]),
     )
     plain = {"learning_rate": 0.1}
     reduced = run({"name": "all-reduce"}, same, plain)
@@ -587,7 +587,7 @@ def self_check():
     long = history(300, p, {"name": "sgp"}, still, problem, x0)[0]
     yield "push-sum reaches the mean", close(long[-1], [x0.mean(axis=0)] * 8, 1e-8)
     yield "one peer averages in 3 rounds", close(
-        run({"name": "sgp"}, optimizer=still, phases=exponential)[3], [x0.mean(axis=0)] * 8
+        run({"name": "sgp"}, optimizer=still, slots=exponential)[3], [x0.mean(axis=0)] * 8
     )
     best = problem.optimum()
     for name in ["gradient-tracking", "exact-diffusion"]:

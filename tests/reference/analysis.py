@@ -14,7 +14,7 @@ ROUNDS = 12
 DECAY = 0.9
 
 
-# ---- graphs: (nodes, phases of directed edges) ----
+# ---- graphs: (nodes, slots of directed edges) ----
 
 
 def both(edges):
@@ -76,20 +76,20 @@ def fewest_nodes(nodes, edges):
     return nodes - 1
 
 
-def edges_of(phases):
-    undirected = all(set(p) == {(b, a) for a, b in p} for p in phases)
-    return sum(map(len, phases)) // (2 if undirected else 1)
+def edges_of(slots):
+    undirected = all(set(p) == {(b, a) for a, b in p} for p in slots)
+    return sum(map(len, slots)) // (2 if undirected else 1)
 
 
-def structure(nodes, phases):
-    edges = sorted(set(itertools.chain(*phases)))
+def structure(nodes, slots):
+    edges = sorted(set(itertools.chain(*slots)))
     pairs = sorted({(min(e), max(e)) for e in edges})
     undirected = set(edges) == {(b, a) for a, b in edges}
     plain = both(pairs)
     links = [[(a, b), (b, a)] for a, b in pairs] if undirected else [[e] for e in edges]
     without = [[e for e in plain if tuple(sorted(e)) != pair] for pair in pairs]
     return {
-        "edges": edges_of(phases),
+        "edges": edges_of(slots),
         "directed": not undirected,
         "components": components(nodes, edges),
         "bipartite": is_bipartite(nodes, pairs),
@@ -189,12 +189,12 @@ def second_modulus(w):
     return sorted(abs(np.linalg.eigvals(w)))[-2] if len(w) > 1 else 0.0
 
 
-def worst_loss(nodes, phases, ws):
+def worst_loss(nodes, slots, ws):
     """The largest rho per round that is left when a node is gone."""
     worst = 0.0
     for lost in range(nodes):
         kept = [i for i in range(nodes) if i != lost]
-        if not is_connected(nodes, set(itertools.chain(*phases)), set(kept)):
+        if not is_connected(nodes, set(itertools.chain(*slots)), set(kept)):
             return 1.0
         product = np.eye(nodes - 1)
         for w in ws:
@@ -254,13 +254,13 @@ def cases():
         }, nodes, parts
     for bits in (2, 3):
         n = 2**bits
-        phases = [[(i, (i + 2**k) % n) for i in range(n)] for k in range(bits)]
+        slots = [[(i, (i + 2**k) % n) for i in range(n)] for k in range(bits)]
         yield {
             "nodes": n,
             "directed": True,
-            "schedule": [{"edges": p} for p in phases],
+            "schedule": [{"edges": p} for p in slots],
             "weights": "uniform",
-        }, n, phases
+        }, n, slots
 
 
 def c_number(value):
@@ -276,14 +276,14 @@ def c_number(value):
 def main():
     fields = None
     rows = []
-    for topology, nodes, phases in cases():
-        ws = [SCHEMES[topology["weights"]](nodes, p) for p in phases]
+    for topology, nodes, slots in cases():
+        ws = [SCHEMES[topology["weights"]](nodes, p) for p in slots]
         errors = product_errors(ws)
         found = {
-            **structure(nodes, phases),
+            **structure(nodes, slots),
             "mixing_time": mixing_time(ws),
             "effective_neighbours": effective_neighbours(ws),
-            "worst_loss": worst_loss(nodes, phases, ws) if nodes > 2 else 0.0,
+            "worst_loss": worst_loss(nodes, slots, ws) if nodes > 2 else 0.0,
         }
         fields = list(found)
         text = json.dumps(json.dumps(topology))

@@ -26,7 +26,7 @@ ROUNDS = 50
 RECORDED = [1, 2, 5, 10, 50]
 
 
-# ---- the mixing matrices, dense: one for each phase of a topology ----
+# ---- the mixing matrices, dense: one for each slot of a topology ----
 
 
 def ring(n):
@@ -46,14 +46,14 @@ def metropolis(n, edges):
 
 
 def one_peer_exponential(n):
-    """Phase k: i sends to i + 2^k and averages what it receives with its own."""
-    phases = []
+    """Slot k: i sends to i + 2^k and averages what it receives with its own."""
+    slots = []
     for k in range(math.ceil(math.log2(n))):
         w = np.eye(n) / 2
         for i in range(n):
             w[(i + 2**k) % n, i] += 0.5
-        phases.append(w)
-    return phases
+        slots.append(w)
+    return slots
 
 
 def weighted(n, edges):
@@ -79,7 +79,7 @@ TORUS_3X3 = [
 
 
 def family(n, name, edges, weights="metropolis", **more):
-    """(topology for the file, its phases)"""
+    """(topology for the file, its slots)"""
     w = metropolis(n, edges)
     return (
         {"nodes": n, "family": name, "weights": weights, **more},
@@ -234,13 +234,13 @@ def learning_rate(optimizer, r):
     return rate
 
 
-def train(phases, variant, optimizer, a, b, x0):
+def train(slots, variant, optimizer, a, b, x0):
     """Models (n, d) after each round of 0..ROUNDS."""
     momentum, decay = optimizer.get("momentum", 0), optimizer.get("weight_decay", 0)
     x, m = x0.copy(), np.zeros_like(x0)
     history = [x.copy()]
     for r in range(1, ROUNDS + 1):
-        w = phases[(r - 1) % len(phases)]
+        w = slots[(r - 1) % len(slots)]
         g = np.einsum("imd,im->id", a, np.einsum("imd,id->im", a, x) - b) + decay * x
         m = momentum * m + g
         update = learning_rate(optimizer, r) * (
@@ -266,8 +266,8 @@ def problem(n, m, d, identical_start, seed):
     return a.round(4), b.round(4), x0.round(4)
 
 
-def check(name, phases):
-    for w in phases:
+def check(name, slots):
+    for w in slots:
         assert (
             np.allclose(w.sum(axis=0), 1)
             and np.allclose(w.sum(axis=1), 1)
@@ -283,10 +283,10 @@ def dump(folder, name, content):
 
 def write_case(folder, index, case):
     name, topology_name, variant, optimizer, d, m, identical_start = case
-    topology, phases = TOPOLOGIES[topology_name]
-    check(name, phases)
+    topology, slots = TOPOLOGIES[topology_name]
+    check(name, slots)
     a, b, x0 = problem(topology["nodes"], m, d, identical_start, seed=1000 + index)
-    history = train(phases, variant, optimizer, a, b, x0)
+    history = train(slots, variant, optimizer, a, b, x0)
     dump(folder, f"{name}.problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
     dump(
         folder,

@@ -30,8 +30,8 @@ class Diverged(Exception):
 class Graph:
     """A topology for an experiment file, and its matrices."""
 
-    def __init__(self, topology, phases):
-        self.topology, self.phases, self.n = topology, phases, topology["nodes"]
+    def __init__(self, topology, slots):
+        self.topology, self.slots, self.n = topology, slots, topology["nodes"]
 
 
 def ring(n):
@@ -255,7 +255,7 @@ CHECKS = [naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous
 def reference(graph, settings, optimizer, problem, rounds, recorded):
     a, b, x0 = problem
     run = algorithms.Run(
-        graph.phases,
+        graph.slots,
         settings,
         optimizer,
         algorithms.Quadratic(a, b),

@@ -1,4 +1,4 @@
-"""The graph families once more, from their definitions, as dense numpy matrices: W[i, j] is what i gives to what j sent, one matrix for each phase.
+"""The graph families once more, from their definitions, as dense numpy matrices: W[i, j] is what i gives to what j sent, one matrix for each slot.
 
 Nothing of Starling's is used. Random families follow the drawing that docs/topology.md promises: Philox4x32-10 keyed by the seed, counted by
 (block, stream, attempt, purpose 4).
@@ -316,11 +316,11 @@ def hyper_cuboid(n, sides=None):
             while rest % p == 0:
                 sides.append(p)
                 rest //= p
-    phases = []
+    slots = []
     for d in reversed(range(len(sides))):
         factors = [np.full((s, s), 1 / s) if k == d else np.eye(s) for k, s in enumerate(sides)]
-        phases.append(functools.reduce(np.kron, factors))
-    return phases
+        slots.append(functools.reduce(np.kron, factors))
+    return slots
 
 
 def matchings(n):
@@ -397,13 +397,13 @@ def base_k(n, peers=1):
         for g in range(smooth)
     ]
     rounds = [
-        ([group for one in phase for group in one[0]], [link for one in phase for link in one[1]])
-        for phase in zip(*grouped)
+        ([group for one in slot for group in one[0]], [link for one in slot for link in one[1]])
+        for slot in zip(*grouped)
     ]
     across = [cuboid(smooth, peers, list(range(i, n, size))) for i in range(size)]
-    rounds += [([group for one in phase for group in one], []) for phase in zip(*across)]
+    rounds += [([group for one in slot for group in one], []) for slot in zip(*across)]
     alone = simple_base(n, peers, list(range(n)))
-    phases = []
+    slots = []
     for groups, links in alone if len(alone) < len(rounds) else rounds:
         w = np.zeros((n, n))
         for group in groups:
@@ -411,8 +411,8 @@ def base_k(n, peers=1):
                 w[i, j] = 1 / len(group)
         for i, j, weight in links:
             w[i, j] = w[j, i] = weight
-        phases.append(w + np.diag(1 - w.sum(axis=1)))
-    return phases
+        slots.append(w + np.diag(1 - w.sum(axis=1)))
+    return slots
 
 
 def prime_factors(n):
@@ -431,7 +431,7 @@ def od_equidyn(n, period=32, seed=1):
 
 
 def ou_equidyn(n, period=32, seed=1):
-    phases = []
+    slots = []
     for k in range(period):
         stream = Stream(seed, k, 0)
         offset, first = 1 + stream.below(n - 1), stream.below(n)
@@ -443,8 +443,8 @@ def ou_equidyn(n, period=32, seed=1):
         w = np.eye(n)
         for i, j in partner.items():
             w[i, i], w[i, j] = 1 / 2 + 1 / (2 * n), (n - 1) / (2 * n)
-        phases.append(w)
-    return phases
+        slots.append(w)
+    return slots
 
 
 def exponents(n):

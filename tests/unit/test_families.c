@@ -354,7 +354,7 @@ START_TEST(a_description_is_read_without_drawing_it) {
     ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 3, \"edges\": [[0, 1], [1, 2]]}",
                                             "test", &error),
                      0);
-    ck_assert(spec.family == SL_FAMILY_EDGES && spec.phases == NULL && spec.nodes == 3);
+    ck_assert(spec.family == SL_FAMILY_EDGES && spec.slots == NULL && spec.nodes == 3);
     ck_assert_int_ne(sl_topology_spec_parse(&spec, "{\"nodes\": 1000000001, \"family\": \"ring\"}",
                                             "test", &error),
                      0);

@@ -163,7 +163,7 @@ START_TEST(racks_are_found) {
         clusterings found;
         sl_links *links = racked(n, racks);
         ck_assert_int_eq(sl_links_order(order, links, 1e6, &error), 0);
-        ck_assert_int_eq(links_clusterings(&found, order, links, 1e6, &error), 0);
+        ck_assert_int_eq(sl_links_clusterings(&found, order, links, 1e6, &error), 0);
         ck_assert_uint_eq(found.count, racks > 1);
         ck_assert(racks == 1 || found.clusters[0] == racks);
         sl_links_close(&links);
@@ -179,7 +179,7 @@ START_TEST(racks_are_found) {
                        "test", &error),
         0);
     ck_assert_int_eq(sl_links_order(order, sites, 1e6, &error), 0);
-    ck_assert_int_eq(links_clusterings(&found, order, sites, 1e6, &error), 0);
+    ck_assert_int_eq(sl_links_clusterings(&found, order, sites, 1e6, &error), 0);
     ck_assert_uint_eq(found.count, 2);
     ck_assert(found.clusters[0] == 2 && found.clusters[1] == 4);
     sl_links_close(&sites);
@@ -249,7 +249,8 @@ START_TEST(sides_are_as_equal_as_possible) {
                  {64, 3, {4, 4, 4}, true}, {13, 2, {0}, false},   {6, 3, {0}, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t sides[SL_SIDES_MAX];
-        ck_assert_int_eq(equal_sides(sides, cases[i].count, cases[i].nodes), cases[i].possible);
+        ck_assert_int_eq(sl_family_equal_sides(sides, cases[i].count, cases[i].nodes),
+                         cases[i].possible);
         for (uint32_t d = 0; cases[i].possible && d < cases[i].count; d++)
             ck_assert_uint_eq(sides[d], cases[i].sides[d]);
     }

@@ -123,14 +123,14 @@ static random_graph draw(uint64_t seed) {
 }
 
 static sl_topology *weigh(const random_graph *g, sl_weighting weighting) {
-    sl_phase_spec phase = {g->edges, g->edge_count};
+    sl_slot_spec slot = {g->edges, g->edge_count};
     sl_topology_spec spec;
     sl_topology_spec_defaults(&spec);
     spec.nodes = g->nodes;
     spec.family = SL_FAMILY_EDGES;
     spec.weighting = weighting;
-    spec.phases = &phase;
-    spec.phase_count = 1;
+    spec.slots = &slot;
+    spec.slot_count = 1;
     sl_topology *t = NULL;
     ck_assert_msg(sl_topology_open(&t, &spec, &error) == 0, "%s", error.text);
     return t;
@@ -275,7 +275,7 @@ START_TEST(files_of_optimal_weights_say_how_near_they_are) {
 }
 END_TEST
 
-START_TEST(phases_that_are_not_connected_are_weighed_in_parts) {
+START_TEST(slots_that_are_not_connected_are_weighed_in_parts) {
     sl_topology *t = parse("{\"nodes\": 5, \"weights\": \"%s\", \"schedule\": [{\"edges\": [[0,1], "
                            "[2,3]]}, {\"edges\": [[1,2], [3,4], [4,0], [0,3]]}]}",
                            "fmmc");
@@ -439,7 +439,7 @@ int main(void) {
               large_graphs_come_near_the_optimum_under_an_honest_bound,
               so_they_do_with_weights_of_any_sign, metropolis_is_optimal_on_a_large_hypercube,
               files_of_optimal_weights_say_how_near_they_are,
-              phases_that_are_not_connected_are_weighed_in_parts);
+              slots_that_are_not_connected_are_weighed_in_parts);
     ADD_TESTS(suite, "links", weights_follow_bandwidth, on_equal_links_they_are_metropolis,
               mistakes_with_links_are_told);
     ADD_TESTS(suite, "schemes", every_scheme_and_its_lazy_form_has_a_name,

@@ -37,7 +37,7 @@ typedef struct layout_point {
 /* Which layout suits the topology; tells trees from their edges. */
 layout layout_choose(const sl_topology *topology);
 /* points (nodes, at most LAYOUT_NODES_MAX) within the square from 0 to 1, centred, touching two
- * sides of it at least. Edges of all phases count. */
+ * sides of it at least. Edges of all slots count. */
 int layout_place(layout_point *points, const layout *l, const sl_topology *topology,
                  sl_error *error);
 /* In a lattice: how many steps along one dimension lead from i to j, if they are its two ends and

@@ -1,4 +1,4 @@
-/* panel_graph.c - the graph of a topology: nodes and edges, a schedule phase by phase, a large one
+/* panel_graph.c - the graph of a topology: nodes and edges, a schedule slot by slot, a large one
  * as the pattern of its matrix; see picture.h. */
 #include <math.h>
 #include <stdlib.h>
@@ -6,14 +6,14 @@
 #include "draw/picture.h"
 
 enum { PHASES_SHOWN = 8, CELLS_A_SIDE = 120, SHADES = 5 };
-#define LABEL_HEIGHT 20 /* above each phase */
+#define LABEL_HEIGHT 20 /* above each slot */
 #define RADIUS_MAX 13
 #define RADIUS_MIN 1.4
 #define LABEL_MIN 7 /* size of the smallest numbers that can be read */
 #define BEND 0.13   /* of an edge that has a reverse to make room for, by its length */
 #define STUB 0.45   /* of an edge that wraps around: how far it is seen, in steps of the lattice */
 
-/* One drawing of the graph; weight_max over all phases. */
+/* One drawing of the graph; weight_max over all slots. */
 typedef struct drawing {
     svg *s;
     const picture *f;
@@ -212,7 +212,7 @@ static drawing fitted(svg *s, const picture *f, box b, uint64_t lines) {
 /* ---- schedules ---- */
 
 /* All edges that there are in some round, without weights. */
-static void union_of_phases(const drawing *d) {
+static void union_of_slots(const drawing *d) {
     const sl_topology *t = d->f->topology;
     const uint32_t *peers;
     for (uint32_t i = 0; i < sl_topology_nodes(t); i++) {
@@ -224,7 +224,7 @@ static void union_of_phases(const drawing *d) {
     }
 }
 
-/* The phases in rows, the last row in the middle, all of them together in the last place. */
+/* The slots in rows, the last row in the middle, all of them together in the last place. */
 static void small_multiples(svg *s, const picture *f, box b) {
     uint32_t period = sl_topology_period(f->topology),
              shown = period < PHASES_SHOWN ? period : PHASES_SHOWN, cells = shown + 1;
@@ -244,7 +244,7 @@ static void small_multiples(svg *s, const picture *f, box b) {
         } else {
             svg_text(s, label, &font, shown < period ? "all %u rounds (%u more)" : "all %u rounds",
                      period, period - shown);
-            union_of_phases(&d);
+            union_of_slots(&d);
         }
         nodes(&d);
     }
@@ -252,7 +252,7 @@ static void small_multiples(svg *s, const picture *f, box b) {
 
 /* ---- the pattern of the matrix ---- */
 
-/* Edges of all phases that fall into each cell of a coarse matrix; malloc'ed. */
+/* Edges of all slots that fall into each cell of a coarse matrix; malloc'ed. */
 static uint32_t *count_cells(const sl_topology *t, uint32_t side, uint32_t *most) {
     uint32_t n = sl_topology_nodes(t), *counts = calloc((size_t)side * side, sizeof *counts);
     *most = 1;

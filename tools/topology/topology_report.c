@@ -15,7 +15,7 @@ static void print_spectrum(const sl_topology_report *r) {
     if (!r->spectrum_known)
         printf("  spectrum            not found within the limit; so far:\n");
     if (r->period > 1)
-        printf("  spectrum of the product of the %u phases:\n", r->period);
+        printf("  spectrum of the product of the %u slots:\n", r->period);
     if (!isnan(r->lambda_2))
         printf("  lambda_2            %.12g\n  lambda_n            %.12g\n", r->lambda_2,
                r->lambda_n);
@@ -29,7 +29,7 @@ void topology_report_print(const sl_topology_report *r) {
     printf("topology\n");
     printf("  nodes               %u\n", r->nodes);
     if (r->period > 1)
-        printf("  schedule            %u phases\n", r->period);
+        printf("  schedule            %u slots\n", r->period);
     printf("  edges               %llu\n", (unsigned long long)r->edges);
     printf("  degree              %u to %u, mean %.4g\n", r->degree_min, r->degree_max,
            r->degree_mean);

@@ -15,15 +15,15 @@ static void multiply(const side *s, const double *self, uint32_t nodes, const do
     }
 }
 
-void phase_apply(const phase *p, uint32_t nodes, const double *x, double *y) {
+void sl_slot_apply(const slot *p, uint32_t nodes, const double *x, double *y) {
     multiply(&p->in, p->self, nodes, x, y);
 }
 
-void phase_apply_transposed(const phase *p, uint32_t nodes, const double *x, double *y) {
+void sl_slot_apply_transposed(const slot *p, uint32_t nodes, const double *x, double *y) {
     multiply(&p->out, p->self, nodes, x, y);
 }
 
-void subtract_mean(double *x, uint32_t nodes) {
+void sl_vector_center(double *x, uint32_t nodes) {
     double sum = 0;
     for (uint32_t i = 0; i < nodes; i++)
         sum += x[i];
@@ -31,7 +31,7 @@ void subtract_mean(double *x, uint32_t nodes) {
         x[i] -= sum / nodes;
 }
 
-double length_of(const double *x, uint32_t nodes) {
+double sl_vector_length(const double *x, uint32_t nodes) {
     double squares = 0;
     for (uint32_t i = 0; i < nodes; i++)
         squares += x[i] * x[i];
@@ -39,12 +39,12 @@ double length_of(const double *x, uint32_t nodes) {
 }
 
 /* Rank UINT32_MAX draws no graph. */
-void random_direction(double *x, uint32_t nodes, uint64_t which) {
+void sl_vector_random(double *x, uint32_t nodes, uint64_t which) {
     sl_rng rng = sl_rng_open(0, UINT32_MAX, which, SL_PURPOSE_TOPOLOGY);
     for (uint32_t i = 0; i < nodes; i++)
         x[i] = sl_rng_uniform(&rng) - 0.5;
-    subtract_mean(x, nodes);
-    double length = length_of(x, nodes);
+    sl_vector_center(x, nodes);
+    double length = sl_vector_length(x, nodes);
     for (uint32_t i = 0; i < nodes && length > 0; i++)
         x[i] /= length;
 }

@@ -21,7 +21,7 @@ static void multiply(const double *a, const double *b, bool transposed, double *
 
 /* The walk's transition matrix, rows summing to 1; false: W has negative entries. */
 static bool transitions(const sl_topology *t, double *matrix) {
-    const phase *p = &t->phases[0];
+    const slot *p = &t->slots[0];
     const side *s = t->stochastic.row ? &p->in : &p->out;
     bool good = true;
     memset(matrix, 0, (size_t)t->nodes * t->nodes * sizeof *matrix);
@@ -110,9 +110,9 @@ int sl_topology_mixing_time(sl_bounds *out, const sl_topology *t, double gap, sl
 
 /* ---- effective number of neighbours ---- */
 
-/* sum_k decay^(k-1) M(k) M(k)^T over one period that ends with phase `end`, into sum; the whole
+/* sum_k decay^(k-1) M(k) M(k)^T over one period that ends with slot `end`, into sum; the whole
  * product into matrix. M is kept transposed while it grows on the right: column j of M^T is a row
- * of M, which the phase's transpose acts on. */
+ * of M, which the slot's transpose acts on. */
 static void sum_period(const sl_topology *t, uint32_t end, double decay, double *sum,
                        double *matrix, double *spare) {
     size_t n = t->nodes, square = n * n;
@@ -122,9 +122,9 @@ static void sum_period(const sl_topology *t, uint32_t end, double decay, double 
         matrix[i * n + i] = 1;
     double weight = 1;
     for (uint32_t k = 0; k < t->period; k++, weight *= decay) {
-        const phase *p = &t->phases[(end + t->period - k) % t->period];
+        const slot *p = &t->slots[(end + t->period - k) % t->period];
         for (size_t row = 0; row < n; row++)
-            phase_apply_transposed(p, t->nodes, matrix + row * n, spare + row * n);
+            sl_slot_apply_transposed(p, t->nodes, matrix + row * n, spare + row * n);
         memcpy(matrix, spare, square * sizeof *matrix);
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)n, (int)n, weight, matrix,
                     (int)n, matrix, (int)n, 1, sum, (int)n);

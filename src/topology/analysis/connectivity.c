@@ -147,8 +147,8 @@ static uint64_t pair_arcs(const union_graph *g, arc *arcs) {
         for (uint64_t e = g->both.start[i]; e < g->both.start[i + 1]; e++) {
             uint32_t j = g->both.peers[e];
             if (i < j)
-                arcs[count++] = (arc){i, j, !g->directed || adjacency_has(&g->out, i, j),
-                                      !g->directed || adjacency_has(&g->out, j, i)};
+                arcs[count++] = (arc){i, j, !g->directed || sl_adjacency_has(&g->out, i, j),
+                                      !g->directed || sl_adjacency_has(&g->out, j, i)};
         }
     return count;
 }
@@ -167,7 +167,7 @@ static void cut_edges(network *w, const union_graph *g, const uint32_t *set, uin
         bound->low = bound->high;
 }
 
-int edge_connectivity(sl_bounds *inout, const union_graph *g, sl_error *error) {
+int sl_union_edge_connectivity(sl_bounds *inout, const union_graph *g, sl_error *error) {
     size_t n = g->nodes;
     if (inout->low >= inout->high)
         return 0;
@@ -206,7 +206,7 @@ static uint64_t split_arcs(const union_graph *g, arc *arcs) {
 
 static void cut_between(network *w, const union_graph *g, uint32_t i, uint32_t j, sl_bounds *bound,
                         budget *b) {
-    if (i != j && bound->low < bound->high && b->left > 0 && !adjacency_has(&g->out, i, j))
+    if (i != j && bound->low < bound->high && b->left > 0 && !sl_adjacency_has(&g->out, i, j))
         flow(w, 2 * i + 1, 2 * j, bound, b);
 }
 
@@ -234,7 +234,7 @@ static void cut_nodes(network *w, const union_graph *g, sl_bounds *bound) {
         bound->low = bound->high;
 }
 
-int node_connectivity(sl_bounds *inout, const union_graph *g, sl_error *error) {
+int sl_union_node_connectivity(sl_bounds *inout, const union_graph *g, sl_error *error) {
     size_t n = g->nodes;
     if (inout->low >= inout->high)
         return 0;

@@ -9,13 +9,13 @@
 sl_traffic sl_topology_traffic(const sl_topology *t) {
     sl_traffic traffic = {0};
     for (uint32_t k = 0; k < t->period; k++) {
-        const side *out = &t->phases[k].out;
+        const side *out = &t->slots[k].out;
         uint64_t busiest = 0;
         for (uint32_t i = 0; i < t->nodes; i++)
             busiest = out->start[i + 1] - out->start[i] > busiest
                           ? out->start[i + 1] - out->start[i]
                           : busiest;
-        traffic.messages += (double)t->phases[k].edges / t->period;
+        traffic.messages += (double)t->slots[k].edges / t->period;
         traffic.sent_max += (double)busiest / t->period;
     }
     traffic.sent_mean = traffic.messages / t->nodes;
@@ -42,7 +42,7 @@ double sl_topology_round_seconds(const sl_topology *t, const sl_links *links, do
                                  sl_port port) {
     double total = 0;
     for (uint32_t k = 0; k < t->period; k++) {
-        const phase *p = &t->phases[k];
+        const slot *p = &t->slots[k];
         double longest = 0;
         for (uint32_t i = 0; i < t->nodes; i++) {
             longest = fmax(longest, port_seconds(&p->out, i, links, message_bytes, port));

@@ -49,8 +49,8 @@ static void walk_from(walk *w, const adjacency *a, uint32_t root) {
     }
 }
 
-int find_cuts(const union_graph *g, uint32_t *bridges, uint32_t *cut_nodes, uint32_t *first,
-              sl_error *error) {
+int sl_union_cuts(const union_graph *g, uint32_t *bridges, uint32_t *cut_nodes, uint32_t *first,
+                  sl_error *error) {
     size_t n = g->nodes;
     walk w = {.order = calloc(3 * n, sizeof *w.order),
               .next = calloc(n, sizeof *w.next),

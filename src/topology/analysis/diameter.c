@@ -21,10 +21,10 @@ typedef struct bounding {
 } bounding;
 
 static void tighten(bounding *s, const union_graph *g, uint32_t v, budget *b) {
-    uint32_t ecc = breadth_first(&g->out, g->nodes, v, s->from, s->queue, b);
+    uint32_t ecc = sl_union_breadth_first(&g->out, g->nodes, v, s->from, s->queue, b);
     const uint32_t *to = s->from;
     if (g->directed) {
-        breadth_first(&g->in, g->nodes, v, s->to, s->queue, b);
+        sl_union_breadth_first(&g->in, g->nodes, v, s->to, s->queue, b);
         to = s->to;
     }
     s->largest = ecc > s->largest ? ecc : s->largest;
@@ -58,7 +58,8 @@ static bool is_hopeless(const bounding *s, uint32_t nodes, uint64_t search_cost,
            s->open > b->left / search_cost;
 }
 
-int diameter_bounds(sl_bounds *out, const union_graph *g, bool vertex_transitive, sl_error *error) {
+int sl_union_diameter(sl_bounds *out, const union_graph *g, bool vertex_transitive,
+                      sl_error *error) {
     size_t n = g->nodes;
     bounding s = {.low = calloc(5 * n, sizeof *s.low)};
     if (s.low == NULL)

@@ -19,11 +19,11 @@ enum { DENSE_NODES_MAX = 512 };
  * (column-stochastic). */
 static void apply_period(const sl_topology *t, bool left, double *x, double *spare) {
     for (uint32_t k = 0; k < t->period; k++) {
-        const phase *p = &t->phases[left ? t->period - 1 - k : k];
+        const slot *p = &t->slots[left ? t->period - 1 - k : k];
         if (left)
-            phase_apply_transposed(p, t->nodes, x, spare);
+            sl_slot_apply_transposed(p, t->nodes, x, spare);
         else
-            phase_apply(p, t->nodes, x, spare);
+            sl_slot_apply(p, t->nodes, x, spare);
         memcpy(x, spare, t->nodes * sizeof *x);
     }
 }
@@ -92,7 +92,7 @@ static void iterate(const sl_topology *t, bool left, double *shares, double *nex
     budget b = {SL_ANALYSIS_WORK};
     uint64_t edges = 0;
     for (uint32_t k = 0; k < t->period; k++)
-        edges += t->phases[k].edges + 2ull * t->nodes;
+        edges += t->slots[k].edges + 2ull * t->nodes;
     for (uint32_t i = 0; i < t->nodes; i++)
         shares[i] = 1. / t->nodes;
     while (change(t, left, shares, next, spare) > AT_REST / t->nodes && budget_spend(&b, edges))

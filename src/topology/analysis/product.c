@@ -53,11 +53,11 @@ static int product_open(product *out, const sl_topology *t, sl_error *error) {
 
 /* x <- W x in round k, from 1. */
 static void step(product *p, uint32_t k, double *x, bool transposed) {
-    const phase *w = &p->t->phases[(k - 1) % p->t->period];
+    const slot *w = &p->t->slots[(k - 1) % p->t->period];
     if (transposed)
-        phase_apply_transposed(w, p->nodes, x, p->spare);
+        sl_slot_apply_transposed(w, p->nodes, x, p->spare);
     else
-        phase_apply(w, p->nodes, x, p->spare);
+        sl_slot_apply(w, p->nodes, x, p->spare);
     memcpy(x, p->spare, p->nodes * sizeof *x);
     budget_spend(&p->budget, w->edges + 2ull * p->nodes);
 }
@@ -72,19 +72,19 @@ static void scale(const product *p, double *x) {
     for (uint32_t i = 0; i < p->nodes && p->scales; i++)
         x[i] /= p->sums[i];
     if (p->centers)
-        subtract_mean(x, p->nodes);
+        sl_vector_center(x, p->nodes);
 }
 
 /* x <- E^T E x */
 static void apply_square(product *p, double *x) {
-    subtract_mean(x, p->nodes);
+    sl_vector_center(x, p->nodes);
     for (uint32_t k = 1; k <= p->rounds; k++)
         step(p, k, x, false);
     scale(p, x);
     scale(p, x);
     for (uint32_t k = p->rounds; k >= 1; k--)
         step(p, k, x, true);
-    subtract_mean(x, p->nodes);
+    sl_vector_center(x, p->nodes);
 }
 
 static double largest_of(const double *alpha, const double *beta, int steps) {
@@ -112,14 +112,14 @@ static double lanczos_step(product *p, const double *q, double *old, double *w, 
     *alpha = dot(q, w, n);
     for (uint32_t i = 0; i < n; i++)
         w[i] -= *alpha * q[i] + beta * old[i];
-    return length_of(w, n);
+    return sl_vector_length(w, n);
 }
 
 /* ||E||_2, or NaN when the budget ends. */
 static double norm_of(product *p) {
     double alpha[STEPS_MAX], beta[STEPS_MAX], found = 0, before = 0, tail = 0;
     double *q = p->blocks, *old = q + p->nodes, *w = old + p->nodes;
-    random_direction(q, p->nodes, p->rounds);
+    sl_vector_random(q, p->nodes, p->rounds);
     memset(old, 0, p->nodes * sizeof *old);
     for (int j = 0; j < STEPS_MAX; j++) {
         tail = lanczos_step(p, q, old, w, tail, &alpha[j]);
@@ -165,13 +165,13 @@ int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t
         return result;
     double *x = p.blocks, *seen = x + p.nodes, before = 1;
     uint32_t exact = topology->nodes == 1;
-    random_direction(x, p.nodes, 0);
+    sl_vector_random(x, p.nodes, 0);
     while (exact == 0 && p.rounds < rounds) {
         next_round(&p);
         step(&p, p.rounds, x, false);
         memcpy(seen, x, p.nodes * sizeof *seen);
         scale(&p, seen);
-        double length = length_of(seen, p.nodes);
+        double length = sl_vector_length(seen, p.nodes);
         if (length < EXACT_BELOW && before > EXACT_FROM)
             exact = p.rounds;
         before = length;

@@ -13,7 +13,7 @@ static uint32_t renumber(uint32_t i, uint32_t lost) {
 
 /* The edges that are left, explicit: a node has kept for itself what it gave the lost one (where
  * only columns sum to 1: what that one gave it). */
-static uint64_t edges_without(const phase *p, bool by_column, uint32_t nodes, uint32_t lost,
+static uint64_t edges_without(const slot *p, bool by_column, uint32_t nodes, uint32_t lost,
                               sl_edge *edges) {
     const side *kept = by_column ? &p->out : &p->in;
     uint64_t count = 0;
@@ -33,25 +33,25 @@ static uint64_t edges_without(const phase *p, bool by_column, uint32_t nodes, ui
 }
 
 /* rho per round of what `lost` leaves. */
-static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_phase_spec *phases,
+static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_slot_spec *slots,
                        sl_edge *edges, sl_error *error) {
     sl_topology_spec spec;
     sl_topology_spec_defaults(&spec);
     spec.nodes = t->nodes - 1;
     spec.family = SL_FAMILY_EDGES;
     spec.weighting = SL_WEIGHTING_EXPLICIT;
-    spec.phases = phases;
-    spec.phase_count = t->period;
+    spec.slots = slots;
+    spec.slot_count = t->period;
     spec.in_parts = true;
     for (uint32_t k = 0; k < t->period; k++) {
-        phases[k] = (sl_phase_spec){
-            edges, edges_without(&t->phases[k], !t->stochastic.row, t->nodes, lost, edges)};
-        edges += t->phases[k].edges + t->nodes;
+        slots[k] = (sl_slot_spec){
+            edges, edges_without(&t->slots[k], !t->stochastic.row, t->nodes, lost, edges)};
+        edges += t->slots[k].edges + t->nodes;
     }
     sl_topology *rest = NULL;
     sl_spectrum spectrum;
     int result = sl_topology_open(&rest, &spec, error);
-    if (result == 0 && !topology_is_connected(rest))
+    if (result == 0 && !sl_topology_is_connected(rest))
         *rho = 1;
     else if (result == 0 && (result = sl_spectrum_compute(&spectrum, rest, NULL, error)) == 0)
         *rho = pow(spectrum.rho, 1. / t->period);
@@ -69,21 +69,21 @@ static bool follows_degrees(sl_weighting weighting) {
 static int try_all(sl_node_loss *out, const sl_topology *t, sl_error *error) {
     uint64_t edges = 0;
     for (uint32_t k = 0; k < t->period; k++)
-        edges += t->phases[k].edges + t->nodes;
+        edges += t->slots[k].edges + t->nodes;
     sl_edge *kept = calloc(edges, sizeof *kept);
-    sl_phase_spec *phases = calloc(t->period, sizeof *phases);
+    sl_slot_spec *slots = calloc(t->period, sizeof *slots);
     int result =
-        kept && phases ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the loss of a node");
+        kept && slots ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the loss of a node");
     sl_node_loss worst = {0};
-    uint32_t tried = topology_is_alike(t) && follows_degrees(t->spec.weighting) ? 1 : t->nodes;
+    uint32_t tried = sl_topology_is_alike(t) && follows_degrees(t->spec.weighting) ? 1 : t->nodes;
     for (uint32_t i = 0; i < tried && result == 0 && worst.rho < 1; i++) {
         double rho = 0;
-        result = rho_without(&rho, t, i, phases, kept, error);
+        result = rho_without(&rho, t, i, slots, kept, error);
         if (result == 0 && rho > worst.rho)
             worst = (sl_node_loss){rho, i};
     }
     free(kept);
-    free(phases);
+    free(slots);
     if (result == 0)
         *out = worst;
     return result;
@@ -92,11 +92,11 @@ static int try_all(sl_node_loss *out, const sl_topology *t, sl_error *error) {
 int sl_topology_worst_loss(sl_node_loss *out, const sl_topology *topology, sl_error *error) {
     union_graph g;
     uint32_t bridges, cut_nodes, first;
-    int result = union_open(&g, topology, error);
+    int result = sl_union_open(&g, topology, error);
     if (result != 0)
         return result;
-    result = find_cuts(&g, &bridges, &cut_nodes, &first, error);
-    union_close(&g);
+    result = sl_union_cuts(&g, &bridges, &cut_nodes, &first, error);
+    sl_union_close(&g);
     if (result != 0)
         return result;
     if (cut_nodes > 0)

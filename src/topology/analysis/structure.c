@@ -122,16 +122,16 @@ static void widen(const side *s, uint32_t nodes, uint32_t *min, uint32_t *max) {
     }
 }
 
-void count_degrees(sl_structure *r, const sl_topology *t) {
+void sl_topology_degrees(sl_structure *r, const sl_topology *t) {
     uint64_t total = 0;
     bool undirected = true;
     for (uint32_t k = 0; k < t->period; k++)
-        undirected = undirected && t->phases[k].undirected;
+        undirected = undirected && t->slots[k].undirected;
     r->degree_min = r->in_degree_min = UINT32_MAX;
     for (uint32_t k = 0; k < t->period; k++) {
-        widen(&t->phases[k].out, t->nodes, &r->degree_min, &r->degree_max);
-        widen(&t->phases[k].in, t->nodes, &r->in_degree_min, &r->in_degree_max);
-        total += t->phases[k].edges;
+        widen(&t->slots[k].out, t->nodes, &r->degree_min, &r->degree_max);
+        widen(&t->slots[k].in, t->nodes, &r->in_degree_min, &r->in_degree_max);
+        total += t->slots[k].edges;
     }
     r->degree_mean = (double)total / t->nodes / t->period;
     r->edges = undirected ? total / 2 : total;
@@ -139,7 +139,7 @@ void count_degrees(sl_structure *r, const sl_topology *t) {
 
 /* ---- together ---- */
 
-bool topology_is_alike(const sl_topology *t) {
+bool sl_topology_is_alike(const sl_topology *t) {
     switch (t->spec.family) {
     case SL_FAMILY_RING:
     case SL_FAMILY_TORUS:
@@ -183,7 +183,7 @@ static void bound_connectivity(sl_structure *r, const sl_topology *t, const unio
         r->edge_connectivity.high = 1;
     if (r->cut_nodes > 0)
         r->node_connectivity.high = 1;
-    if ((!g->directed && r->diameter.high <= 2) || topology_is_alike(t))
+    if ((!g->directed && r->diameter.high <= 2) || sl_topology_is_alike(t))
         r->edge_connectivity.low = degree;
     if (degree == (uint64_t)g->nodes - 1)
         r->node_connectivity.low = degree;
@@ -191,33 +191,33 @@ static void bound_connectivity(sl_structure *r, const sl_topology *t, const unio
 
 static int measure_connected(sl_structure *r, const sl_topology *t, const union_graph *g,
                              sl_error *error) {
-    int result = diameter_bounds(&r->diameter, g, topology_is_alike(t), error);
+    int result = sl_union_diameter(&r->diameter, g, sl_topology_is_alike(t), error);
     if (result != 0 || g->nodes == 1)
         return result;
     bound_connectivity(r, t, g);
-    result = edge_connectivity(&r->edge_connectivity, g, error);
+    result = sl_union_edge_connectivity(&r->edge_connectivity, g, error);
     if (result == 0 && r->edge_connectivity.high < r->node_connectivity.high)
         r->node_connectivity.high = r->edge_connectivity.high; /* Whitney 1932 */
-    return result == 0 ? node_connectivity(&r->node_connectivity, g, error) : result;
+    return result == 0 ? sl_union_node_connectivity(&r->node_connectivity, g, error) : result;
 }
 
 int sl_topology_structure(sl_structure *out, const sl_topology *topology, sl_error *error) {
     union_graph g;
-    int result = union_open(&g, topology, error);
+    int result = sl_union_open(&g, topology, error);
     if (result != 0)
         return result;
     sl_structure r = {.diameter = {SL_UNBOUNDED, SL_UNBOUNDED}};
     uint32_t first;
-    count_degrees(&r, topology);
+    sl_topology_degrees(&r, topology);
     r.directed = g.directed;
     result = count_components(&r, &g, error);
     if (result == 0)
         result = find_bipartite(&r, &g, error);
     if (result == 0)
-        result = find_cuts(&g, &r.bridges, &r.cut_nodes, &first, error);
+        result = sl_union_cuts(&g, &r.bridges, &r.cut_nodes, &first, error);
     if (result == 0 && r.connected)
         result = measure_connected(&r, topology, &g, error);
-    union_close(&g);
+    sl_union_close(&g);
     if (result == 0)
         *out = r;
     return result;

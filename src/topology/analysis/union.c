@@ -1,4 +1,4 @@
-/* union.c - the union of all phases of a topology; see union.h. */
+/* union.c - the union of all slots of a topology; see union.h. */
 #include "topology/analysis/union.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static uint64_t sort_unique(uint32_t *numbers, uint64_t count) {
 static bool unite(adjacency *a, const sl_topology *t, bool out) {
     uint64_t total = 0;
     for (uint32_t k = 0; k < t->period; k++)
-        total += t->phases[k].edges;
+        total += t->slots[k].edges;
     a->start = calloc((size_t)t->nodes + 1, sizeof *a->start);
     a->peers = calloc(total + 1, sizeof *a->peers);
     if (a->start == NULL || a->peers == NULL)
@@ -30,7 +30,7 @@ static bool unite(adjacency *a, const sl_topology *t, bool out) {
     for (uint32_t i = 0; i < t->nodes; i++) {
         uint64_t at = a->start[i];
         for (uint32_t k = 0; k < t->period; k++) {
-            const side *s = out ? &t->phases[k].out : &t->phases[k].in;
+            const side *s = out ? &t->slots[k].out : &t->slots[k].in;
             uint64_t count = s->start[i + 1] - s->start[i];
             memcpy(a->peers + at, s->peers + s->start[i], count * sizeof *a->peers);
             at += count;
@@ -45,9 +45,9 @@ static bool equal(const adjacency *a, const adjacency *b, uint32_t nodes) {
            memcmp(a->peers, b->peers, a->start[nodes] * sizeof *a->peers) == 0;
 }
 
-int union_open(union_graph *out, const sl_topology *t, sl_error *error) {
+int sl_union_open(union_graph *out, const sl_topology *t, sl_error *error) {
     union_graph g = {.nodes = t->nodes, .both = {t->peers_start, t->peers}, .owns = t->period > 1};
-    const phase *p = &t->phases[0];
+    const slot *p = &t->slots[0];
     bool good = true;
     if (g.owns) {
         good = unite(&g.out, t, true) && unite(&g.in, t, false);
@@ -56,8 +56,8 @@ int union_open(union_graph *out, const sl_topology *t, sl_error *error) {
         g.in = (adjacency){p->in.start, p->in.peers};
     }
     if (!good) {
-        union_close(&g);
-        return sl_fail(error, SL_ENOMEM, "out of memory for the union of %u phases of %u nodes",
+        sl_union_close(&g);
+        return sl_fail(error, SL_ENOMEM, "out of memory for the union of %u slots of %u nodes",
                        t->period, t->nodes);
     }
     g.directed = !equal(&g.out, &g.in, g.nodes);
@@ -65,7 +65,7 @@ int union_open(union_graph *out, const sl_topology *t, sl_error *error) {
     return 0;
 }
 
-void union_close(union_graph *g) {
+void sl_union_close(union_graph *g) {
     if (g->owns) {
         free(g->out.start);
         free(g->out.peers);
@@ -75,7 +75,7 @@ void union_close(union_graph *g) {
     *g = (union_graph){0};
 }
 
-bool adjacency_has(const adjacency *a, uint32_t from, uint32_t to) {
+bool sl_adjacency_has(const adjacency *a, uint32_t from, uint32_t to) {
     uint64_t low = a->start[from], high = a->start[from + 1];
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
@@ -89,8 +89,8 @@ bool adjacency_has(const adjacency *a, uint32_t from, uint32_t to) {
     return false;
 }
 
-uint32_t breadth_first(const adjacency *a, uint32_t nodes, uint32_t source, uint32_t *distance,
-                       uint32_t *queue, budget *b) {
+uint32_t sl_union_breadth_first(const adjacency *a, uint32_t nodes, uint32_t source,
+                                uint32_t *distance, uint32_t *queue, budget *b) {
     memset(distance, 0xFF, nodes * sizeof *distance);
     uint32_t head = 0, tail = 0;
     distance[source] = 0;

@@ -59,8 +59,8 @@ static void average(edge_list *list, node_set s, const uint32_t *members, uint32
     for (uint32_t a = 0; a < count; a++)
         for (uint32_t b = 0; b < count; b++)
             if (a != b)
-                edge_list_push_weighted(list, node_of(s, members[a]), node_of(s, members[b]),
-                                        1.0 / count);
+                sl_edge_list_push_weighted(list, node_of(s, members[a]), node_of(s, members[b]),
+                                           1.0 / count);
 }
 
 /* Round d (modulo their number) of a cuboid on nodes from .. from + size - 1 of the set. */
@@ -71,7 +71,7 @@ static void cuboid_round(edge_list *list, const cuboid *c, node_set s, uint32_t 
     uint32_t place = 1;
     for (uint32_t k = 0; k < d % c->count; k++)
         place *= c->sides[k];
-    average_digit(list, node_of(s, from), s.stride, size, place, c->sides[d % c->count]);
+    sl_average_digit(list, node_of(s, from), s.stride, size, place, c->sides[d % c->count]);
 }
 
 typedef struct part {
@@ -127,8 +127,8 @@ static void meet(edge_list *list, const simple_base *b, const part *p, node_set 
         for (uint32_t block = 0; block < p->size / p->block; block++) {
             uint32_t here = node_of(s, p->first + block * p->block + t),
                      there = node_of(s, p->first + p->size + t);
-            edge_list_push_weighted(list, here, there, (double)p->block / p->rest);
-            edge_list_push_weighted(list, there, here, (double)p->block / p->rest);
+            sl_edge_list_push_weighted(list, here, there, (double)p->block / p->rest);
+            sl_edge_list_push_weighted(list, there, here, (double)p->block / p->rest);
         }
     average_unmet(list, b, p, met, s);
 }
@@ -182,9 +182,9 @@ static int generate_base_k(const sl_topology_spec *spec, uint64_t attempt, edge_
     find_cuboid(&across, groups, spec->peers + 1);
     bool is_simple = all.rounds < group.rounds + across.count;
     uint32_t rounds = is_simple ? all.rounds : group.rounds + across.count;
-    int result = family_check_edges(spec, (uint64_t)n * spec->peers * rounds, error);
+    int result = sl_family_check_edges(spec, (uint64_t)n * spec->peers * rounds, error);
     for (uint32_t k = 0; result == 0 && k < rounds; k++) {
-        edge_list *list = edge_lists_add(out);
+        edge_list *list = sl_edge_lists_add(out);
         if (is_simple)
             simple_round(list, &all, (node_set){0, 1}, k);
         for (uint32_t g = 0; !is_simple && k < group.rounds && g < groups; g++)
@@ -195,7 +195,7 @@ static int generate_base_k(const sl_topology_spec *spec, uint64_t attempt, edge_
     return result;
 }
 
-const family base_k_family = {
+const family sl_base_k_family = {
     .info = {.name = "base-k",
              .meaning = "Base-(k+1): any number of nodes agree exactly, k peers a round",
              .schedule = true,

@@ -6,28 +6,28 @@
 
 static void send_around(edge_list *list, uint32_t n, uint32_t offset) {
     for (uint32_t i = 0; i < n; i++)
-        edge_list_push(list, i, (i + offset) % n);
+        sl_edge_list_push(list, i, (i + offset) % n);
 }
 
 static int generate_ring(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                          sl_error *error) {
     (void)attempt, (void)error;
-    send_around(edge_lists_add(out), spec->nodes, 1);
+    send_around(sl_edge_lists_add(out), spec->nodes, 1);
     return 0;
 }
 
 static int generate_exponential(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                 sl_error *error) {
     (void)attempt, (void)error;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t offset = 1; offset < spec->nodes; offset <<= 1)
         send_around(list, spec->nodes, offset);
     return 0;
 }
 
-const family directed_ring_family = {DIRECTED("directed-ring", "i sends to i + 1"), .nodes_min = 1,
-                                     .generate = generate_ring};
-const family static_exponential_family = {
+const family sl_directed_ring_family = {DIRECTED("directed-ring", "i sends to i + 1"),
+                                        .nodes_min = 1, .generate = generate_ring};
+const family sl_static_exponential_family = {
     DIRECTED("static-exponential", "i sends to i + 1, i + 2, i + 4, ..."), .nodes_min = 1,
     .generate = generate_exponential};
 
@@ -51,24 +51,24 @@ static int generate_de_bruijn(const sl_topology_spec *spec, uint64_t attempt, ed
                               sl_error *error) {
     (void)attempt;
     uint32_t n = spec->nodes, arity = spec->arity;
-    int result = family_check_edges(spec, (uint64_t)n * arity, error);
+    int result = sl_family_check_edges(spec, (uint64_t)n * arity, error);
     if (result != 0)
         return result;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t i = 0; i < n; i++) {
         bool is_own = false;
         for (uint32_t k = 0; k < arity; k++) {
             uint32_t to = (uint32_t)(((uint64_t)i * arity + k) % n);
-            edge_list_push_weighted(list, i, to, 1.0 / arity);
+            sl_edge_list_push_weighted(list, i, to, 1.0 / arity);
             is_own = is_own || to == i;
         }
         if (!is_own)
-            edge_list_push_weighted(list, i, i, 0);
+            sl_edge_list_push_weighted(list, i, i, 0);
     }
     return 0;
 }
 
-const family de_bruijn_family = {
+const family sl_de_bruijn_family = {
     .info =
         {.name = "de-bruijn",
          .meaning =

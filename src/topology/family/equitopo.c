@@ -31,7 +31,7 @@ static uint32_t *draw_offsets(uint32_t most, uint32_t count, sl_rng *rng, sl_err
 
 static void send_around(edge_list *list, uint32_t n, uint32_t offset, double weight) {
     for (uint32_t i = 0; i < n; i++)
-        edge_list_push_weighted(list, i, (i + offset) % n, weight);
+        sl_edge_list_push_weighted(list, i, (i + offset) % n, weight);
 }
 
 /* ---- static ---- */
@@ -56,12 +56,12 @@ static int settle_undirected(sl_topology_spec *spec, sl_error *error) {
 static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     uint32_t n = spec->nodes, m = spec->degree;
-    int result = family_check_edges(spec, (uint64_t)n * m, error);
+    int result = sl_family_check_edges(spec, (uint64_t)n * m, error);
     sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
     uint32_t *offsets = result == 0 ? draw_offsets(n - 1, m, &rng, error) : NULL;
     if (offsets == NULL)
         return result != 0 ? result : SL_ENOMEM;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t k = 0; k < m; k++)
         send_around(list, n, offsets[k], (n - 1) / ((double)n * m));
     free(offsets);
@@ -72,12 +72,12 @@ static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edg
 static int generate_undirected(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                sl_error *error) {
     uint32_t n = spec->nodes, m = spec->degree;
-    int result = family_check_edges(spec, (uint64_t)n * m, error);
+    int result = sl_family_check_edges(spec, (uint64_t)n * m, error);
     sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
     uint32_t *offsets = result == 0 ? draw_offsets((n - 1) / 2, m / 2, &rng, error) : NULL;
     if (offsets == NULL)
         return result != 0 ? result : SL_ENOMEM;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t k = 0; k < m / 2; k++) {
         send_around(list, n, offsets[k], (n - 1) / ((double)n * m));
         send_around(list, n, n - offsets[k], (n - 1) / ((double)n * m));
@@ -86,7 +86,7 @@ static int generate_undirected(const sl_topology_spec *spec, uint64_t attempt, e
     return 0;
 }
 
-const family d_equistatic_family = {
+const family sl_d_equistatic_family = {
     .info = {.name = "d-equistatic",
              .meaning = "i sends to i + u for random offsets u",
              .random = true,
@@ -99,7 +99,7 @@ const family d_equistatic_family = {
     .settle = settle_directed,
     .generate = generate_directed,
 };
-const family u_equistatic_family = {
+const family sl_u_equistatic_family = {
     .info = {.name = "u-equistatic",
              .meaning = "i is joined to i + u and i - u for random offsets u",
              .random = true,
@@ -117,10 +117,10 @@ const family u_equistatic_family = {
 static int generate_od(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                        sl_error *error) {
     uint32_t n = spec->nodes;
-    int result = family_check_edges(spec, (uint64_t)n * spec->period, error);
+    int result = sl_family_check_edges(spec, (uint64_t)n * spec->period, error);
     for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
         sl_rng rng = sl_rng_open(spec->seed, k, attempt, SL_PURPOSE_TOPOLOGY);
-        send_around(edge_lists_add(out), n, 1 + sl_rng_below(&rng, n - 1), (n - 1) / (2.0 * n));
+        send_around(sl_edge_lists_add(out), n, 1 + sl_rng_below(&rng, n - 1), (n - 1) / (2.0 * n));
     }
     return result;
 }
@@ -133,29 +133,29 @@ static void match_apart(edge_list *list, uint32_t n, uint32_t offset, uint32_t f
         if (taken[i] || taken[j])
             continue;
         taken[i] = taken[j] = true;
-        edge_list_push_weighted(list, i, j, (n - 1) / (2.0 * n));
-        edge_list_push_weighted(list, j, i, (n - 1) / (2.0 * n));
+        sl_edge_list_push_weighted(list, i, j, (n - 1) / (2.0 * n));
+        sl_edge_list_push_weighted(list, j, i, (n - 1) / (2.0 * n));
     }
 }
 
 static int generate_ou(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                        sl_error *error) {
     uint32_t n = spec->nodes;
-    int result = family_check_edges(spec, (uint64_t)n * spec->period, error);
+    int result = sl_family_check_edges(spec, (uint64_t)n * spec->period, error);
     bool *taken = malloc(n * sizeof *taken);
     if (result == 0 && taken == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", n);
     for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
         sl_rng rng = sl_rng_open(spec->seed, k, attempt, SL_PURPOSE_TOPOLOGY);
         uint32_t offset = 1 + sl_rng_below(&rng, n - 1), first = sl_rng_below(&rng, n);
-        match_apart(edge_lists_add(out), n, offset, first, taken);
+        match_apart(sl_edge_lists_add(out), n, offset, first, taken);
     }
     free(taken);
     return result;
 }
 
 #define ONE_PEER .random = true, .schedule = true, .weighting = SL_WEIGHTING_EXPLICIT
-const family od_equidyn_family = {
+const family sl_od_equidyn_family = {
     .info = {.name = "od-equidyn",
              .meaning = "each round: i sends to i + u for one random offset u",
              ONE_PEER,
@@ -163,16 +163,16 @@ const family od_equidyn_family = {
     .takes = TAKES(PERIOD) | TAKES(SEED),
     .nodes_min = 2,
     .raise = "period",
-    .settle = family_settle_period,
+    .settle = sl_family_settle_period,
     .generate = generate_od,
 };
-const family ou_equidyn_family = {
+const family sl_ou_equidyn_family = {
     .info = {.name = "ou-equidyn",
              .meaning = "each round: a matching whose pairs are u apart, u random",
              ONE_PEER},
     .takes = TAKES(PERIOD) | TAKES(SEED),
     .nodes_min = 2,
     .raise = "period",
-    .settle = family_settle_period,
+    .settle = sl_family_settle_period,
     .generate = generate_ou,
 };

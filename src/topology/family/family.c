@@ -13,7 +13,7 @@
 static const uint64_t edges_max = 200000000;
 
 #define AT(field) offsetof(sl_topology_spec, field)
-const parameter parameters[PARAMETERS] = {
+const parameter sl_parameters[PARAMETERS] = {
     [PARAMETER_SIDES] = {"sides",
                          "lengths along each dimension; their product is the number of nodes",
                          WHOLES, AT(sides), AT(side_count), SL_SIDES_MAX},
@@ -53,54 +53,54 @@ const parameter parameters[PARAMETERS] = {
 };
 
 static const family *const families[SL_FAMILIES] = {
-    [SL_FAMILY_RING] = &ring_family,
-    [SL_FAMILY_PATH] = &path_family,
-    [SL_FAMILY_GRID] = &grid_family,
-    [SL_FAMILY_TORUS] = &torus_family,
-    [SL_FAMILY_HYPERCUBE] = &hypercube_family,
-    [SL_FAMILY_STAR] = &star_family,
-    [SL_FAMILY_WHEEL] = &wheel_family,
-    [SL_FAMILY_COMPLETE] = &complete_family,
-    [SL_FAMILY_COMPLETE_BIPARTITE] = &complete_bipartite_family,
-    [SL_FAMILY_K_ARY_TREE] = &k_ary_tree_family,
-    [SL_FAMILY_BARBELL] = &barbell_family,
-    [SL_FAMILY_LOLLIPOP] = &lollipop_family,
-    [SL_FAMILY_CIRCULANT] = &circulant_family,
-    [SL_FAMILY_SYMMETRIC_EXPONENTIAL] = &symmetric_exponential_family,
-    [SL_FAMILY_CLUSTERS] = &clusters_family,
-    [SL_FAMILY_RANDOM_REGULAR] = &random_regular_family,
-    [SL_FAMILY_ERDOS_RENYI] = &erdos_renyi_family,
-    [SL_FAMILY_WATTS_STROGATZ] = &watts_strogatz_family,
-    [SL_FAMILY_RANDOM_GEOMETRIC] = &random_geometric_family,
-    [SL_FAMILY_DIRECTED_RING] = &directed_ring_family,
-    [SL_FAMILY_STATIC_EXPONENTIAL] = &static_exponential_family,
-    [SL_FAMILY_DE_BRUIJN] = &de_bruijn_family,
-    [SL_FAMILY_D_EQUISTATIC] = &d_equistatic_family,
-    [SL_FAMILY_U_EQUISTATIC] = &u_equistatic_family,
-    [SL_FAMILY_ONE_PEER_EXPONENTIAL] = &one_peer_exponential_family,
-    [SL_FAMILY_ONE_PEER_HYPERCUBE] = &one_peer_hypercube_family,
-    [SL_FAMILY_HYPER_CUBOID] = &hyper_cuboid_family,
-    [SL_FAMILY_ALTERNATING_MATCHINGS] = &alternating_matchings_family,
-    [SL_FAMILY_BASE_K] = &base_k_family,
-    [SL_FAMILY_OD_EQUIDYN] = &od_equidyn_family,
-    [SL_FAMILY_OU_EQUIDYN] = &ou_equidyn_family,
-    [SL_FAMILY_MATCHA] = &matcha_family,
+    [SL_FAMILY_RING] = &sl_ring_family,
+    [SL_FAMILY_PATH] = &sl_path_family,
+    [SL_FAMILY_GRID] = &sl_grid_family,
+    [SL_FAMILY_TORUS] = &sl_torus_family,
+    [SL_FAMILY_HYPERCUBE] = &sl_hypercube_family,
+    [SL_FAMILY_STAR] = &sl_star_family,
+    [SL_FAMILY_WHEEL] = &sl_wheel_family,
+    [SL_FAMILY_COMPLETE] = &sl_complete_family,
+    [SL_FAMILY_COMPLETE_BIPARTITE] = &sl_complete_bipartite_family,
+    [SL_FAMILY_K_ARY_TREE] = &sl_k_ary_tree_family,
+    [SL_FAMILY_BARBELL] = &sl_barbell_family,
+    [SL_FAMILY_LOLLIPOP] = &sl_lollipop_family,
+    [SL_FAMILY_CIRCULANT] = &sl_circulant_family,
+    [SL_FAMILY_SYMMETRIC_EXPONENTIAL] = &sl_symmetric_exponential_family,
+    [SL_FAMILY_CLUSTERS] = &sl_clusters_family,
+    [SL_FAMILY_RANDOM_REGULAR] = &sl_random_regular_family,
+    [SL_FAMILY_ERDOS_RENYI] = &sl_erdos_renyi_family,
+    [SL_FAMILY_WATTS_STROGATZ] = &sl_watts_strogatz_family,
+    [SL_FAMILY_RANDOM_GEOMETRIC] = &sl_random_geometric_family,
+    [SL_FAMILY_DIRECTED_RING] = &sl_directed_ring_family,
+    [SL_FAMILY_STATIC_EXPONENTIAL] = &sl_static_exponential_family,
+    [SL_FAMILY_DE_BRUIJN] = &sl_de_bruijn_family,
+    [SL_FAMILY_D_EQUISTATIC] = &sl_d_equistatic_family,
+    [SL_FAMILY_U_EQUISTATIC] = &sl_u_equistatic_family,
+    [SL_FAMILY_ONE_PEER_EXPONENTIAL] = &sl_one_peer_exponential_family,
+    [SL_FAMILY_ONE_PEER_HYPERCUBE] = &sl_one_peer_hypercube_family,
+    [SL_FAMILY_HYPER_CUBOID] = &sl_hyper_cuboid_family,
+    [SL_FAMILY_ALTERNATING_MATCHINGS] = &sl_alternating_matchings_family,
+    [SL_FAMILY_BASE_K] = &sl_base_k_family,
+    [SL_FAMILY_OD_EQUIDYN] = &sl_od_equidyn_family,
+    [SL_FAMILY_OU_EQUIDYN] = &sl_ou_equidyn_family,
+    [SL_FAMILY_MATCHA] = &sl_matcha_family,
 };
 
-const family *family_of(sl_family which) {
+const family *sl_family_of(sl_family which) {
     return (unsigned)which < SL_FAMILIES ? families[which] : NULL;
 }
 
 const sl_family_info *sl_family_describe(sl_family which) {
     static const sl_family_info edges = {
         .name = "edges", .meaning = "edges as listed", .weighting = SL_WEIGHTING_METROPOLIS};
-    const family *f = family_of(which);
+    const family *f = sl_family_of(which);
     return f ? &f->info : &edges;
 }
 
 /* ---- checking a description ---- */
 
-bool parameter_is_given(const sl_topology_spec *spec, const parameter *p) {
+bool sl_parameter_is_given(const sl_topology_spec *spec, const parameter *p) {
     const char *at = (const char *)spec + p->at;
     switch (p->kind) {
     case WHOLE:
@@ -119,8 +119,8 @@ bool parameter_is_given(const sl_topology_spec *spec, const parameter *p) {
 
 static int check_given(const sl_topology_spec *spec, const family *f, sl_error *error) {
     for (int i = 0; i < PARAMETERS; i++) {
-        const parameter *p = &parameters[i];
-        bool given = parameter_is_given(spec, p);
+        const parameter *p = &sl_parameters[i];
+        bool given = sl_parameter_is_given(spec, p);
         if ((f->needs & 1u << i) && !given)
             return sl_fail(error, SL_EINVAL, "%s: missing; family \"%s\" needs it: %s", p->name,
                            f->info.name, p->meaning);
@@ -135,8 +135,8 @@ static int check_given(const sl_topology_spec *spec, const family *f, sl_error *
     return 0;
 }
 
-int family_settle(sl_topology_spec *spec, sl_error *error) {
-    const family *f = family_of(spec->family);
+int sl_family_settle(sl_topology_spec *spec, sl_error *error) {
+    const family *f = sl_family_of(spec->family);
     if (f == NULL)
         return sl_fail(error, SL_EINVAL, "family: %d is no family that can be drawn",
                        (int)spec->family);
@@ -154,17 +154,17 @@ int family_settle(sl_topology_spec *spec, sl_error *error) {
     return result == 0 && f->settle != NULL ? f->settle(spec, error) : result;
 }
 
-int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error) {
+int sl_family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error) {
     if (edges <= edges_max)
         return 0;
     return sl_fail(
         error, SL_EINVAL,
         "nodes: family \"%s\" of %u nodes would have %llu directed edges; at most %llu are kept",
-        family_of(spec->family)->info.name, spec->nodes, (unsigned long long)edges,
+        sl_family_of(spec->family)->info.name, spec->nodes, (unsigned long long)edges,
         (unsigned long long)edges_max);
 }
 
-int family_settle_period(sl_topology_spec *spec, sl_error *error) {
+int sl_family_settle_period(sl_topology_spec *spec, sl_error *error) {
     enum { PERIOD = 32, PERIOD_MAX = 4096 };
     if (spec->period == 0)
         spec->period = PERIOD;
@@ -174,11 +174,11 @@ int family_settle_period(sl_topology_spec *spec, sl_error *error) {
                    spec->period, PERIOD_MAX);
 }
 
-int check_power_of_two(const sl_topology_spec *spec, sl_error *error) {
+int sl_family_check_power_of_two(const sl_topology_spec *spec, sl_error *error) {
     if ((spec->nodes & (spec->nodes - 1)) == 0)
         return 0;
     return sl_fail(error, SL_EINVAL, "nodes: %u is not a power of two, which family \"%s\" needs",
-                   spec->nodes, family_of(spec->family)->info.name);
+                   spec->nodes, sl_family_of(spec->family)->info.name);
 }
 
 static void squarest(sl_topology_spec *spec) {
@@ -191,7 +191,7 @@ static void squarest(sl_topology_spec *spec) {
     spec->side_count = 2;
 }
 
-int settle_sides(sl_topology_spec *spec, sl_error *error) {
+int sl_family_settle_sides(sl_topology_spec *spec, sl_error *error) {
     if (spec->side_count == 0)
         squarest(spec);
     if (spec->side_count > SL_SIDES_MAX)
@@ -215,7 +215,7 @@ static void write_family(FILE *to, const family *f) {
     for (int i = 0; i < PARAMETERS; i++)
         if (f->takes & 1u << i)
             fprintf(to, "%s%s%s", (f->takes & ((1u << i) - 1)) ? ", " : "; takes ",
-                    parameters[i].name, (f->needs & 1u << i) ? " (needed)" : "");
+                    sl_parameters[i].name, (f->needs & 1u << i) ? " (needed)" : "");
     fputc('\n', to);
 }
 
@@ -229,7 +229,7 @@ char *sl_families_help(void) {
         write_family(to, families[i]);
     fputs("\nparameters:\n", to);
     for (int i = 0; i < PARAMETERS; i++)
-        fprintf(to, "  %-22s %s\n", parameters[i].name, parameters[i].meaning);
+        fprintf(to, "  %-22s %s\n", sl_parameters[i].name, sl_parameters[i].meaning);
     if (fclose(to) != 0) {
         free(text);
         return NULL;

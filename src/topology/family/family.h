@@ -40,8 +40,8 @@ typedef struct parameter {
     size_t at, count_at; /* where in sl_topology_spec; WHOLES: and where their number */
     uint32_t count_max;  /* WHOLES */
 } parameter;
-extern const parameter parameters[PARAMETERS];
-bool parameter_is_given(const sl_topology_spec *spec, const parameter *p);
+extern const parameter sl_parameters[PARAMETERS];
+bool sl_parameter_is_given(const sl_topology_spec *spec, const parameter *p);
 
 /* What MATCHA takes beside the parameters of its base graph. */
 #define MATCHA_OWN (TAKES(BASE) | TAKES(BUDGET) | TAKES(PERIOD) | TAKES(SEED))
@@ -55,40 +55,40 @@ typedef struct family {
     /* Fills in what is not given and refuses what cannot be, at a cost that 10^9 nodes do not
      * notice; NULL: nothing to do. */
     int (*settle)(sl_topology_spec *spec, sl_error *error);
-    /* The edges of each phase; with their weights where info.weighting is SL_WEIGHTING_EXPLICIT.
+    /* The edges of each slot; with their weights where info.weighting is SL_WEIGHTING_EXPLICIT.
      * spec is settled, of two nodes at least. */
     int (*generate)(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                     sl_error *error);
 } family;
 
-extern const family ring_family, path_family, grid_family, torus_family, hypercube_family,
-    star_family, wheel_family, complete_family, complete_bipartite_family, k_ary_tree_family,
-    barbell_family, lollipop_family, circulant_family, symmetric_exponential_family,
-    clusters_family;
-extern const family random_regular_family, erdos_renyi_family, watts_strogatz_family,
-    random_geometric_family;
-extern const family directed_ring_family, static_exponential_family, de_bruijn_family,
-    d_equistatic_family, u_equistatic_family;
-extern const family one_peer_exponential_family, one_peer_hypercube_family, hyper_cuboid_family,
-    alternating_matchings_family, base_k_family, od_equidyn_family, ou_equidyn_family,
-    matcha_family;
+extern const family sl_ring_family, sl_path_family, sl_grid_family, sl_torus_family,
+    sl_hypercube_family, sl_star_family, sl_wheel_family, sl_complete_family,
+    sl_complete_bipartite_family, sl_k_ary_tree_family, sl_barbell_family, sl_lollipop_family,
+    sl_circulant_family, sl_symmetric_exponential_family, sl_clusters_family;
+extern const family sl_random_regular_family, sl_erdos_renyi_family, sl_watts_strogatz_family,
+    sl_random_geometric_family;
+extern const family sl_directed_ring_family, sl_static_exponential_family, sl_de_bruijn_family,
+    sl_d_equistatic_family, sl_u_equistatic_family;
+extern const family sl_one_peer_exponential_family, sl_one_peer_hypercube_family,
+    sl_hyper_cuboid_family, sl_alternating_matchings_family, sl_base_k_family, sl_od_equidyn_family,
+    sl_ou_equidyn_family, sl_matcha_family;
 
 /* NULL for SL_FAMILY_EDGES and for what is no family. */
-const family *family_of(sl_family which);
+const family *sl_family_of(sl_family which);
 
 /* Checks a description and fills it in. */
-int family_settle(sl_topology_spec *spec, sl_error *error);
+int sl_family_settle(sl_topology_spec *spec, sl_error *error);
 /* SL_EINVAL when a graph of so many directed edges is beyond what can be kept. */
-int family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error);
+int sl_family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error);
 /* sides: as given, their product checked; none: two, as equal as can be. */
-int settle_sides(sl_topology_spec *spec, sl_error *error);
+int sl_family_settle_sides(sl_topology_spec *spec, sl_error *error);
 /* period: the length of a random schedule. */
-int family_settle_period(sl_topology_spec *spec, sl_error *error);
-int check_power_of_two(const sl_topology_spec *spec, sl_error *error);
+int sl_family_settle_period(sl_topology_spec *spec, sl_error *error);
+int sl_family_check_power_of_two(const sl_topology_spec *spec, sl_error *error);
 
 /* Everyone takes the mean over the nodes first + i stride (i < size) that differ from it in one
  * digit of i alone, the one of that place and radix. */
-void average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size, uint32_t place,
-                   uint32_t radix);
+void sl_average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size,
+                      uint32_t place, uint32_t radix);
 
 #endif

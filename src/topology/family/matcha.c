@@ -219,7 +219,7 @@ static void find_alpha(design *g) {
 
 /* The base graph's own description. */
 static int settle_base(const sl_topology_spec *spec, sl_topology_spec *base, sl_error *error) {
-    const family *f = family_of(spec->base);
+    const family *f = sl_family_of(spec->base);
     *base = *spec;
     base->family = spec->base;
     base->weighting = SL_WEIGHTING_METROPOLIS;
@@ -230,12 +230,12 @@ static int settle_base(const sl_topology_spec *spec, sl_topology_spec *base, sl_
                          "\"%s\" is not allowed; it must be the family of one undirected graph",
                          sl_family_describe(spec->base)->name);
     for (int i = 0; result == 0 && i < PARAMETERS; i++)
-        if (parameter_is_given(spec, &parameters[i]) &&
-            (matcha_family.takes & ~(f->takes | MATCHA_OWN) & 1u << i))
+        if (sl_parameter_is_given(spec, &sl_parameters[i]) &&
+            (sl_matcha_family.takes & ~(f->takes | MATCHA_OWN) & 1u << i))
             result = sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\"",
-                             parameters[i].name, f->info.name);
+                             sl_parameters[i].name, f->info.name);
     if (result == 0)
-        result = family_settle(base, error);
+        result = sl_family_settle(base, error);
     if (result == 0 && base->bridge_every > 1)
         result = sl_fail(error, SL_EINVAL, "bridge_every: must be 1 here");
     if (result != 0)
@@ -250,7 +250,7 @@ static int settle_matcha(sl_topology_spec *spec, sl_error *error) {
     if (spec->nodes > NODES_MAX)
         return sl_fail(error, SL_EINVAL, "nodes: %u is too many for family \"matcha\"; at most %d",
                        spec->nodes, NODES_MAX);
-    int result = family_settle_period(spec, error);
+    int result = sl_family_settle_period(spec, error);
     if (result == 0)
         result = settle_base(spec, &base, error);
     if (result != 0)
@@ -266,12 +266,12 @@ static int design_open(design *g, const sl_topology_spec *spec, uint64_t attempt
     edge_lists lists = {0};
     int result = settle_base(spec, &base, error);
     if (result == 0)
-        result = family_of(spec->base)->generate(&base, attempt, &lists, error);
+        result = sl_family_of(spec->base)->generate(&base, attempt, &lists, error);
     if (result == 0 && lists.lost.out_of_memory)
         result = sl_fail(error, SL_ENOMEM, "out of memory for the base graph");
     if (result == 0)
-        result = matchings_open(&g->m, &lists.lists[0], spec->nodes, error);
-    edge_lists_free(&lists);
+        result = sl_matchings_open(&g->m, &lists.lists[0], spec->nodes, error);
+    sl_edge_lists_close(&lists);
     if (result != 0)
         return result;
     double **vectors[] = {&g->v, &g->z, &g->r, &g->d, &g->y},
@@ -291,7 +291,7 @@ static void design_close(design *g) {
     double *all[] = {g->v, g->z, g->r, g->d, g->y, g->p, g->best, g->edge};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
-    matchings_close(&g->m);
+    sl_matchings_close(&g->m);
 }
 
 /* Own weights are listed because they may be below 0, where many matchings meet. */
@@ -305,13 +305,13 @@ static void draw_round(design *g, sl_rng *rng, bool *active, edge_list *list) {
         uint32_t a = g->m.ends[e][0], b = g->m.ends[e][1];
         if (!active[g->m.of[e]])
             continue;
-        edge_list_push_weighted(list, a, b, g->alpha);
-        edge_list_push_weighted(list, b, a, g->alpha);
+        sl_edge_list_push_weighted(list, a, b, g->alpha);
+        sl_edge_list_push_weighted(list, b, a, g->alpha);
         own[a] -= g->alpha;
         own[b] -= g->alpha;
     }
     for (uint32_t i = 0; i < g->m.nodes; i++)
-        edge_list_push_weighted(list, i, i, own[i]);
+        sl_edge_list_push_weighted(list, i, i, own[i]);
 }
 
 static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
@@ -320,7 +320,7 @@ static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_
     bool *active = NULL;
     int result = design_open(&g, spec, attempt, error);
     if (result == 0)
-        result = family_check_edges(spec, 2 * (uint64_t)g.m.edges * spec->period, error);
+        result = sl_family_check_edges(spec, 2 * (uint64_t)g.m.edges * spec->period, error);
     if (result == 0 && (active = malloc((g.m.count + 1) * sizeof *active)) == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for %u matchings", g.m.count);
     if (result == 0) {
@@ -331,14 +331,14 @@ static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_
         sl_rng rng = sl_rng_open(
             spec->seed, k + 1, attempt,
             SL_PURPOSE_TOPOLOGY); /* rank 0 and following are the base graph's, if that is random */
-        draw_round(&g, &rng, active, edge_lists_add(out));
+        draw_round(&g, &rng, active, sl_edge_lists_add(out));
     }
     free(active);
     design_close(&g);
     return result;
 }
 
-const family matcha_family = {
+const family sl_matcha_family = {
     .info = {.name = "matcha",
              .meaning = "each round a random part of the matchings of a base graph, under a budget",
              .random = true,

@@ -158,7 +158,7 @@ static int colour_edges(matchings *m, sl_error *error) {
     return result;
 }
 
-int matchings_open(matchings *out, const edge_list *list, uint32_t nodes, sl_error *error) {
+int sl_matchings_open(matchings *out, const edge_list *list, uint32_t nodes, sl_error *error) {
     matchings m = {.nodes = nodes, .edges = (uint32_t)(list->count / 2)};
     m.ends = malloc((m.edges + 1u) * sizeof *m.ends);
     m.of = malloc((m.edges + 1u) * sizeof *m.of);
@@ -172,14 +172,14 @@ int matchings_open(matchings *out, const edge_list *list, uint32_t nodes, sl_err
     if (result == 0)
         result = colour_edges(&m, error);
     if (result != 0) {
-        matchings_close(&m);
+        sl_matchings_close(&m);
         return result;
     }
     *out = m;
     return 0;
 }
 
-void matchings_close(matchings *m) {
+void sl_matchings_close(matchings *m) {
     free(m->ends);
     free(m->of);
     *m = (matchings){0};

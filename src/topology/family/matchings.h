@@ -12,7 +12,7 @@ typedef struct matchings {
 } matchings;
 
 /* Of an undirected list, in which each edge stands in both directions one after the other. */
-int matchings_open(matchings *out, const edge_list *list, uint32_t nodes, sl_error *error);
-void matchings_close(matchings *m);
+int sl_matchings_open(matchings *out, const edge_list *list, uint32_t nodes, sl_error *error);
+void sl_matchings_close(matchings *m);
 
 #endif

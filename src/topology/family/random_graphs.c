@@ -108,7 +108,7 @@ static int settle_random_regular(sl_topology_spec *spec, sl_error *error) {
 static int generate_random_regular(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                    sl_error *error) {
     uint32_t n = spec->nodes, d = spec->degree;
-    int result = family_check_edges(spec, (uint64_t)n * d, error);
+    int result = sl_family_check_edges(spec, (uint64_t)n * d, error);
     if (result != 0)
         return result;
     size_t stubs = (size_t)n * d;
@@ -125,16 +125,16 @@ static int generate_random_regular(const sl_topology_spec *spec, uint64_t attemp
                          "degree: no simple %u-regular graph of %u nodes was found from seed %llu; "
                          "choose a smaller degree or family 'complete'",
                          d, n, (unsigned long long)spec->seed);
-    edge_list *list = edge_lists_add(out);
-    edge_list_reserve(list, stubs);
+    edge_list *list = sl_edge_lists_add(out);
+    sl_edge_list_reserve(list, stubs);
     for (size_t p = 0; result == 0 && p < stubs / 2; p++)
-        edge_list_push_both(list, m.stubs[2 * p], m.stubs[2 * p + 1]);
+        sl_edge_list_push_both(list, m.stubs[2 * p], m.stubs[2 * p + 1]);
     free(m.stubs);
     free(m.joined);
     return result;
 }
 
-const family random_regular_family = {
+const family sl_random_regular_family = {
     RANDOM("random-regular", "every node has degree neighbours: stubs paired at random"),
     .takes = TAKES(DEGREE) | TAKES(SEED),
     .needs = TAKES(DEGREE),
@@ -173,11 +173,11 @@ static uint64_t geometric_draw(const geometric *g, sl_rng *rng) {
 static int generate_erdos_renyi(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                 sl_error *error) {
     uint64_t n = spec->nodes;
-    int result = family_check_edges(
+    int result = sl_family_check_edges(
         spec, (uint64_t)((double)n * (double)(n - 1) * spec->probability), error);
     if (result != 0)
         return result;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     geometric skip = geometric_of(spec->probability);
     sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
     uint64_t i = geometric_draw(&skip, &rng), j = 1;
@@ -186,13 +186,13 @@ static int generate_erdos_renyi(const sl_topology_spec *spec, uint64_t attempt, 
             i -= j++;
             continue;
         }
-        edge_list_push_both(list, (uint32_t)i, (uint32_t)j);
+        sl_edge_list_push_both(list, (uint32_t)i, (uint32_t)j);
         i += 1 + geometric_draw(&skip, &rng);
     }
     return 0;
 }
 
-const family erdos_renyi_family = {
+const family sl_erdos_renyi_family = {
     RANDOM("erdos-renyi", "each pair with the same probability"),
     .takes = TAKES(PROBABILITY) | TAKES(SEED),
     .needs = TAKES(PROBABILITY),
@@ -244,7 +244,7 @@ static int settle_watts_strogatz(sl_topology_spec *spec, sl_error *error) {
 static int generate_watts_strogatz(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                    sl_error *error) {
     lattice l = {.n = spec->nodes, .half = spec->degree / 2};
-    int result = family_check_edges(spec, (uint64_t)spec->nodes * spec->degree, error);
+    int result = sl_family_check_edges(spec, (uint64_t)spec->nodes * spec->degree, error);
     if (result == 0 && (l.targets = malloc((size_t)l.n * l.half * sizeof *l.targets)) == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for a random graph of %u nodes", l.n);
     if (result != 0)
@@ -258,15 +258,15 @@ static int generate_watts_strogatz(const sl_topology_spec *spec, uint64_t attemp
         for (uint32_t i = 0; i < l.n; i++)
             if (sl_rng_u32(&rng) < threshold)
                 rewire(&l, i, k, &rng);
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t i = 0; i < l.n; i++)
         for (uint32_t k = 0; k < l.half; k++)
-            edge_list_push_both(list, i, l.targets[(size_t)i * l.half + k]);
+            sl_edge_list_push_both(list, i, l.targets[(size_t)i * l.half + k]);
     free(l.targets);
     return 0;
 }
 
-const family watts_strogatz_family = {
+const family sl_watts_strogatz_family = {
     RANDOM("watts-strogatz", "a ring lattice, each edge rewired with some probability"),
     .takes = TAKES(DEGREE) | TAKES(PROBABILITY) | TAKES(SEED),
     .needs = TAKES(DEGREE) | TAKES(PROBABILITY),
@@ -318,14 +318,14 @@ static void join_near(const plane *p, uint32_t i, edge_list *list) {
         for (uint32_t x = cx ? cx - 1 : 0; x <= (cx < last ? cx + 1 : last); x++)
             for (uint32_t e = p->start[y * p->cells + x]; e < p->start[y * p->cells + x + 1]; e++)
                 if (p->nodes[e] > i && are_near(p, i, p->nodes[e]))
-                    edge_list_push_both(list, i, p->nodes[e]);
+                    sl_edge_list_push_both(list, i, p->nodes[e]);
 }
 
 static int generate_random_geometric(const sl_topology_spec *spec, uint64_t attempt,
                                      edge_lists *out, sl_error *error) {
     uint32_t n = spec->nodes;
     plane p = {.n = n, .cells = 1, .radius = (uint64_t)(spec->radius * 0x1p31)};
-    int result = family_check_edges(
+    int result = sl_family_check_edges(
         spec, (uint64_t)(3.2 * spec->radius * spec->radius * n * (n - 1)), error);
     if (result != 0)
         return result;
@@ -342,7 +342,7 @@ static int generate_random_geometric(const sl_topology_spec *spec, uint64_t atte
             p.y[i] = sl_rng_u32(&rng) >> 1;
         }
         sort_into_cells(&p);
-        edge_list *list = edge_lists_add(out);
+        edge_list *list = sl_edge_lists_add(out);
         for (uint32_t i = 0; i < n; i++)
             join_near(&p, i, list);
     } else {
@@ -355,7 +355,7 @@ static int generate_random_geometric(const sl_topology_spec *spec, uint64_t atte
     return result;
 }
 
-const family random_geometric_family = {
+const family sl_random_geometric_family = {
     RANDOM("random-geometric", "random points of a square, joined up to a distance"),
     .takes = TAKES(RADIUS) | TAKES(SEED),
     .needs = TAKES(RADIUS),

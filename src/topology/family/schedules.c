@@ -11,9 +11,9 @@ static int generate_one_peer_exponential(const sl_topology_spec *spec, uint64_t 
                                          edge_lists *out, sl_error *error) {
     (void)attempt, (void)error;
     for (uint32_t offset = 1; offset < spec->nodes; offset <<= 1) {
-        edge_list *list = edge_lists_add(out);
+        edge_list *list = sl_edge_lists_add(out);
         for (uint32_t i = 0; i < spec->nodes; i++)
-            edge_list_push(list, i, (i + offset) % spec->nodes);
+            sl_edge_list_push(list, i, (i + offset) % spec->nodes);
     }
     return 0;
 }
@@ -22,18 +22,18 @@ static int generate_one_peer_hypercube(const sl_topology_spec *spec, uint64_t at
                                        edge_lists *out, sl_error *error) {
     (void)attempt, (void)error;
     for (uint32_t bit = 1; bit < spec->nodes; bit <<= 1) {
-        edge_list *list = edge_lists_add(out);
+        edge_list *list = sl_edge_lists_add(out);
         for (uint32_t i = 0; i < spec->nodes; i++)
-            edge_list_push(list, i, i ^ bit);
+            sl_edge_list_push(list, i, i ^ bit);
     }
     return 0;
 }
 
 static int settle_one_peer_hypercube(sl_topology_spec *spec, sl_error *error) {
-    return check_power_of_two(spec, error);
+    return sl_family_check_power_of_two(spec, error);
 }
 
-const family one_peer_exponential_family = {
+const family sl_one_peer_exponential_family = {
     .info = {.name = "one-peer-exponential",
              .meaning = "round k: i sends to i + 2^(k-1)",
              .schedule = true,
@@ -42,7 +42,7 @@ const family one_peer_exponential_family = {
     .nodes_min = 1,
     .generate = generate_one_peer_exponential,
 };
-const family one_peer_hypercube_family = {
+const family sl_one_peer_hypercube_family = {
     SCHEDULE("one-peer-hypercube", "round k: numbers that differ in bit k - 1; a power of two"),
     .nodes_min = 1, .settle = settle_one_peer_hypercube, .generate = generate_one_peer_hypercube};
 
@@ -61,17 +61,17 @@ static void prime_factors(sl_topology_spec *spec) {
 static int settle_hyper_cuboid(sl_topology_spec *spec, sl_error *error) {
     if (spec->side_count == 0)
         prime_factors(spec);
-    return settle_sides(spec, error);
+    return sl_family_settle_sides(spec, error);
 }
 
-void average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size, uint32_t place,
-                   uint32_t radix) {
+void sl_average_digit(edge_list *list, uint32_t first, uint32_t stride, uint32_t size,
+                      uint32_t place, uint32_t radix) {
     for (uint32_t i = 0; i < size; i++) {
         uint32_t at = i / place % radix, zero = i - at * place;
         for (uint32_t digit = 0; digit < radix; digit++)
             if (digit != at)
-                edge_list_push_weighted(list, first + (zero + digit * place) * stride,
-                                        first + i * stride, 1.0 / radix);
+                sl_edge_list_push_weighted(list, first + (zero + digit * place) * stride,
+                                           first + i * stride, 1.0 / radix);
     }
 }
 
@@ -80,15 +80,16 @@ static int generate_hyper_cuboid(const sl_topology_spec *spec, uint64_t attempt,
     (void)attempt;
     uint32_t place = 1;
     for (uint32_t d = spec->side_count; d-- > 0; place *= spec->sides[d]) {
-        int result = family_check_edges(spec, (uint64_t)spec->nodes * (spec->sides[d] - 1), error);
+        int result =
+            sl_family_check_edges(spec, (uint64_t)spec->nodes * (spec->sides[d] - 1), error);
         if (result != 0)
             return result;
-        average_digit(edge_lists_add(out), 0, 1, spec->nodes, place, spec->sides[d]);
+        sl_average_digit(sl_edge_lists_add(out), 0, 1, spec->nodes, place, spec->sides[d]);
     }
     return 0;
 }
 
-const family hyper_cuboid_family = {
+const family sl_hyper_cuboid_family = {
     .info = {.name = "hyper-cuboid",
              .meaning = "each round: the mean of nodes that differ in one digit of a mixed radix",
              .schedule = true,
@@ -114,14 +115,14 @@ static int generate_matchings(const sl_topology_spec *spec, uint64_t attempt, ed
                               sl_error *error) {
     (void)attempt, (void)error;
     for (uint32_t first = 0; first < 2; first++) {
-        edge_list *list = edge_lists_add(out);
+        edge_list *list = sl_edge_lists_add(out);
         for (uint32_t i = first; i < spec->nodes; i += 2)
-            edge_list_push_both(list, i, (i + 1) % spec->nodes);
+            sl_edge_list_push_both(list, i, (i + 1) % spec->nodes);
     }
     return 0;
 }
 
-const family alternating_matchings_family = {
+const family sl_alternating_matchings_family = {
     SCHEDULE("alternating-matchings",
              "the two perfect matchings of a ring, by turns; an even number"),
     .nodes_min = 2, .settle = settle_matchings, .generate = generate_matchings};

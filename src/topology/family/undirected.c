@@ -8,41 +8,41 @@
 
 static void join_path(edge_list *list, uint32_t first, uint32_t count) {
     for (uint32_t i = 0; i + 1 < count; i++)
-        edge_list_push_both(list, first + i, first + i + 1);
+        sl_edge_list_push_both(list, first + i, first + i + 1);
 }
 
 static void join_ring(edge_list *list, uint32_t first, uint32_t count) {
     join_path(list, first, count);
     if (count > 2)
-        edge_list_push_both(list, first + count - 1, first);
+        sl_edge_list_push_both(list, first + count - 1, first);
 }
 
 static void join_all(edge_list *list, uint32_t first, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t j = i + 1; j < count; j++)
-            edge_list_push_both(list, first + i, first + j);
+            sl_edge_list_push_both(list, first + i, first + j);
 }
 
 static int generate_ring(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                          sl_error *error) {
     (void)attempt, (void)error;
-    join_ring(edge_lists_add(out), 0, spec->nodes);
+    join_ring(sl_edge_lists_add(out), 0, spec->nodes);
     return 0;
 }
 
 static int generate_path(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                          sl_error *error) {
     (void)attempt, (void)error;
-    join_path(edge_lists_add(out), 0, spec->nodes);
+    join_path(sl_edge_lists_add(out), 0, spec->nodes);
     return 0;
 }
 
 static int generate_star(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                          sl_error *error) {
     (void)attempt, (void)error;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t i = 1; i < spec->nodes; i++)
-        edge_list_push_both(list, 0, i);
+        sl_edge_list_push_both(list, 0, i);
     return 0;
 }
 
@@ -56,34 +56,35 @@ static int generate_wheel(const sl_topology_spec *spec, uint64_t attempt, edge_l
 static int generate_complete(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     (void)attempt;
-    int result = family_check_edges(spec, (uint64_t)spec->nodes * (spec->nodes - 1), error);
+    int result = sl_family_check_edges(spec, (uint64_t)spec->nodes * (spec->nodes - 1), error);
     if (result == 0)
-        join_all(edge_lists_add(out), 0, spec->nodes);
+        join_all(sl_edge_lists_add(out), 0, spec->nodes);
     return result;
 }
 
-const family ring_family = {STATIC("ring", "a cycle"), .nodes_min = 1, .generate = generate_ring};
-const family path_family = {STATIC("path", "a line"), .nodes_min = 1, .generate = generate_path};
-const family star_family = {STATIC("star", "node 0 and its neighbours"), .nodes_min = 1,
-                            .generate = generate_star};
-const family wheel_family = {STATIC("wheel", "node 0 joined to a cycle of the others"),
-                             .nodes_min = 4, .generate = generate_wheel};
-const family complete_family = {STATIC("complete", "all pairs"), .nodes_min = 1,
-                                .generate = generate_complete};
+const family sl_ring_family = {STATIC("ring", "a cycle"), .nodes_min = 1,
+                               .generate = generate_ring};
+const family sl_path_family = {STATIC("path", "a line"), .nodes_min = 1, .generate = generate_path};
+const family sl_star_family = {STATIC("star", "node 0 and its neighbours"), .nodes_min = 1,
+                               .generate = generate_star};
+const family sl_wheel_family = {STATIC("wheel", "node 0 joined to a cycle of the others"),
+                                .nodes_min = 4, .generate = generate_wheel};
+const family sl_complete_family = {STATIC("complete", "all pairs"), .nodes_min = 1,
+                                   .generate = generate_complete};
 
 /* ---- products of lines and cycles ---- */
 
 /* A side of 2 is one edge, not two between the same nodes; one of 1 is none. */
 static int generate_mesh(const sl_topology_spec *spec, bool wraps, edge_lists *out) {
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t i = 0; i < spec->nodes; i++) {
         uint32_t stride = 1;
         for (uint32_t d = spec->side_count; d-- > 0; stride *= spec->sides[d]) {
             uint32_t at = i / stride % spec->sides[d];
             if (at + 1 < spec->sides[d])
-                edge_list_push_both(list, i, i + stride);
+                sl_edge_list_push_both(list, i, i + stride);
             else if (wraps && spec->sides[d] > 2)
-                edge_list_push_both(list, i, i - at * stride);
+                sl_edge_list_push_both(list, i, i - at * stride);
         }
     }
     return 0;
@@ -104,25 +105,25 @@ static int generate_torus(const sl_topology_spec *spec, uint64_t attempt, edge_l
 static int generate_hypercube(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                               sl_error *error) {
     (void)attempt, (void)error;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t i = 0; i < spec->nodes; i++)
         for (uint32_t bit = 1; bit < spec->nodes; bit <<= 1)
             if (!(i & bit))
-                edge_list_push_both(list, i, i | bit);
+                sl_edge_list_push_both(list, i, i | bit);
     return 0;
 }
 
 static int settle_hypercube(sl_topology_spec *spec, sl_error *error) {
-    return check_power_of_two(spec, error);
+    return sl_family_check_power_of_two(spec, error);
 }
 
-const family grid_family = {STATIC("grid", "a mesh of any dimension without wrap-around"),
-                            .takes = TAKES(SIDES), .nodes_min = 1, .settle = settle_sides,
-                            .generate = generate_grid};
-const family torus_family = {STATIC("torus", "a mesh of any dimension with wrap-around"),
-                             .takes = TAKES(SIDES), .nodes_min = 1, .settle = settle_sides,
-                             .generate = generate_torus};
-const family hypercube_family = {
+const family sl_grid_family = {STATIC("grid", "a mesh of any dimension without wrap-around"),
+                               .takes = TAKES(SIDES), .nodes_min = 1,
+                               .settle = sl_family_settle_sides, .generate = generate_grid};
+const family sl_torus_family = {STATIC("torus", "a mesh of any dimension with wrap-around"),
+                                .takes = TAKES(SIDES), .nodes_min = 1,
+                                .settle = sl_family_settle_sides, .generate = generate_torus};
+const family sl_hypercube_family = {
     STATIC("hypercube", "numbers that differ in one bit; a power of two"), .nodes_min = 1,
     .settle = settle_hypercube, .generate = generate_hypercube};
 
@@ -142,13 +143,13 @@ static int generate_bipartite(const sl_topology_spec *spec, uint64_t attempt, ed
                               sl_error *error) {
     (void)attempt;
     int result =
-        family_check_edges(spec, 2 * (uint64_t)spec->part * (spec->nodes - spec->part), error);
+        sl_family_check_edges(spec, 2 * (uint64_t)spec->part * (spec->nodes - spec->part), error);
     if (result != 0)
         return result;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t i = 0; i < spec->part; i++)
         for (uint32_t j = spec->part; j < spec->nodes; j++)
-            edge_list_push_both(list, i, j);
+            sl_edge_list_push_both(list, i, j);
     return 0;
 }
 
@@ -162,7 +163,7 @@ static int settle_cliques(sl_topology_spec *spec, uint32_t count, sl_error *erro
     return sl_fail(
         error, SL_EINVAL,
         "clique: %u is not allowed for family \"%s\" of %u nodes; it must be from 2 to %u",
-        spec->clique, family_of(spec->family)->info.name, spec->nodes, most);
+        spec->clique, sl_family_of(spec->family)->info.name, spec->nodes, most);
 }
 
 static int settle_barbell(sl_topology_spec *spec, sl_error *error) {
@@ -176,10 +177,10 @@ static int settle_lollipop(sl_topology_spec *spec, sl_error *error) {
 static int generate_lollipop(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     (void)attempt;
-    int result = family_check_edges(spec, (uint64_t)spec->clique * (spec->clique - 1), error);
+    int result = sl_family_check_edges(spec, (uint64_t)spec->clique * (spec->clique - 1), error);
     if (result != 0)
         return result;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     join_all(list, 0, spec->clique);
     join_path(list, spec->clique - 1, spec->nodes - spec->clique + 1);
     return 0;
@@ -188,10 +189,11 @@ static int generate_lollipop(const sl_topology_spec *spec, uint64_t attempt, edg
 static int generate_barbell(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                             sl_error *error) {
     (void)attempt;
-    int result = family_check_edges(spec, 2 * (uint64_t)spec->clique * (spec->clique - 1), error);
+    int result =
+        sl_family_check_edges(spec, 2 * (uint64_t)spec->clique * (spec->clique - 1), error);
     if (result != 0)
         return result;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     join_all(list, 0, spec->clique);
     join_path(list, spec->clique - 1, spec->nodes - 2 * spec->clique + 2);
     join_all(list, spec->nodes - spec->clique, spec->clique);
@@ -208,24 +210,24 @@ static int settle_tree(sl_topology_spec *spec, sl_error *error) {
 static int generate_tree(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                          sl_error *error) {
     (void)attempt, (void)error;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t i = 1; i < spec->nodes; i++)
-        edge_list_push_both(list, (i - 1) / spec->arity, i);
+        sl_edge_list_push_both(list, (i - 1) / spec->arity, i);
     return 0;
 }
 
-const family complete_bipartite_family = {
+const family sl_complete_bipartite_family = {
     STATIC("complete-bipartite", "all pairs between two parts"), .takes = TAKES(PART),
     .nodes_min = 2, .settle = settle_bipartite, .generate = generate_bipartite};
-const family k_ary_tree_family = {
+const family sl_k_ary_tree_family = {
     STATIC("k-ary-tree", "the children of i are arity i + 1 and following; node 0 is the root"),
     .takes = TAKES(ARITY), .nodes_min = 1, .settle = settle_tree, .generate = generate_tree};
-const family barbell_family = {STATIC("barbell", "two cliques at the ends of a path"),
-                               .takes = TAKES(CLIQUE), .nodes_min = 4, .settle = settle_barbell,
-                               .generate = generate_barbell};
-const family lollipop_family = {STATIC("lollipop", "a clique at the end of a path"),
-                                .takes = TAKES(CLIQUE), .nodes_min = 4, .settle = settle_lollipop,
-                                .generate = generate_lollipop};
+const family sl_barbell_family = {STATIC("barbell", "two cliques at the ends of a path"),
+                                  .takes = TAKES(CLIQUE), .nodes_min = 4, .settle = settle_barbell,
+                                  .generate = generate_barbell};
+const family sl_lollipop_family = {STATIC("lollipop", "a clique at the end of a path"),
+                                   .takes = TAKES(CLIQUE), .nodes_min = 4,
+                                   .settle = settle_lollipop, .generate = generate_lollipop};
 
 /* ---- circulants ---- */
 
@@ -261,13 +263,13 @@ static int settle_circulant(sl_topology_spec *spec, sl_error *error) {
 static void join_around(edge_list *list, uint32_t first, uint32_t count, uint32_t offset) {
     uint32_t edges = 2 * offset == count ? offset : count;
     for (uint32_t i = 0; i < edges; i++)
-        edge_list_push_both(list, first + i, first + (i + offset) % count);
+        sl_edge_list_push_both(list, first + i, first + (i + offset) % count);
 }
 
 static int generate_circulant(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                               sl_error *error) {
     (void)attempt, (void)error;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t k = 0; k < spec->offset_count; k++)
         join_around(list, 0, spec->nodes, spec->offsets[k]);
     return 0;
@@ -276,19 +278,19 @@ static int generate_circulant(const sl_topology_spec *spec, uint64_t attempt, ed
 static int generate_exponential(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                 sl_error *error) {
     (void)attempt, (void)error;
-    edge_list *list = edge_lists_add(out);
+    edge_list *list = sl_edge_lists_add(out);
     for (uint32_t offset = 1; offset <= spec->nodes / 2; offset <<= 1)
         join_around(list, 0, spec->nodes, offset);
     return 0;
 }
 
-const family circulant_family = {STATIC("circulant", "i is joined to i + offset and i - offset"),
-                                 .takes = TAKES(OFFSETS),
-                                 .needs = TAKES(OFFSETS),
-                                 .nodes_min = 2,
-                                 .settle = settle_circulant,
-                                 .generate = generate_circulant};
-const family symmetric_exponential_family = {
+const family sl_circulant_family = {STATIC("circulant", "i is joined to i + offset and i - offset"),
+                                    .takes = TAKES(OFFSETS),
+                                    .needs = TAKES(OFFSETS),
+                                    .nodes_min = 2,
+                                    .settle = settle_circulant,
+                                    .generate = generate_circulant};
+const family sl_symmetric_exponential_family = {
     STATIC("symmetric-exponential", "circulant with the offsets 1, 2, 4, ... up to n/2"),
     .nodes_min = 1, .generate = generate_exponential};
 
@@ -297,7 +299,7 @@ const family symmetric_exponential_family = {
 /* The graph whose nodes are the clusters. */
 static int settle_quotient(const sl_topology_spec *spec, sl_topology_spec *quotient,
                            sl_error *error) {
-    const family *f = family_of(spec->joined);
+    const family *f = sl_family_of(spec->joined);
     if (f == NULL || f->takes != 0 || f->info.directed || f->info.schedule)
         return sl_fail(error, SL_EINVAL,
                        "joined: \"%s\" is not allowed; it must be an undirected family without "
@@ -306,7 +308,7 @@ static int settle_quotient(const sl_topology_spec *spec, sl_topology_spec *quoti
                        sl_family_describe(spec->joined)->name);
     *quotient = (sl_topology_spec){
         .nodes = spec->clusters, .family = spec->joined, .weighting = f->info.weighting};
-    int result = family_settle(quotient, error);
+    int result = sl_family_settle(quotient, error);
     if (result != 0)
         sl_fail_prefix(error, result, "joined");
     return result;
@@ -364,14 +366,14 @@ static int join_clusters(const sl_topology_spec *spec, edge_list *list, sl_error
                      ? sl_fail(error, SL_ENOMEM, "out of memory for %u clusters", spec->clusters)
                      : settle_quotient(spec, &quotient, error);
     if (result == 0)
-        result = family_of(spec->joined)->generate(&quotient, 0, &pairs, error);
+        result = sl_family_of(spec->joined)->generate(&quotient, 0, &pairs, error);
     for (size_t e = 0; result == 0 && e < pairs.lists[0].count;
          e += 2) { /* each stands in both directions, one after the other */
         uint32_t a = pairs.lists[0].edges[e].from, c = pairs.lists[0].edges[e].to;
         for (uint32_t b = 0; b < spec->bridges; b++, used[a]++, used[c]++)
-            edge_list_push_both(list, a * size + used[a] % size, c * size + used[c] % size);
+            sl_edge_list_push_both(list, a * size + used[a] % size, c * size + used[c] % size);
     }
-    edge_lists_free(&pairs);
+    sl_edge_lists_close(&pairs);
     free(used);
     return result;
 }
@@ -379,10 +381,10 @@ static int join_clusters(const sl_topology_spec *spec, edge_list *list, sl_error
 static int generate_clusters(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     (void)attempt;
-    int result =
-        family_check_edges(spec, (uint64_t)spec->nodes * spec->degree * spec->bridge_every, error);
+    int result = sl_family_check_edges(
+        spec, (uint64_t)spec->nodes * spec->degree * spec->bridge_every, error);
     for (uint32_t k = 1; result == 0 && k <= spec->bridge_every; k++) {
-        edge_list *list = edge_lists_add(out);
+        edge_list *list = sl_edge_lists_add(out);
         join_within(spec, list);
         if (k == spec->bridge_every)
             result = join_clusters(spec, list, error);
@@ -390,7 +392,7 @@ static int generate_clusters(const sl_topology_spec *spec, uint64_t attempt, edg
     return result;
 }
 
-const family clusters_family = {
+const family sl_clusters_family = {
     STATIC("clusters", "clusters of equal size, with few or seldom used bridges between them"),
     .takes = TAKES(CLUSTERS) | TAKES(DEGREE) | TAKES(JOINED) | TAKES(BRIDGES) | TAKES(BRIDGE_EVERY),
     .needs = TAKES(CLUSTERS),

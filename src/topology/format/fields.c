@@ -8,7 +8,7 @@
 
 #include "base/suggest.h"
 
-int fields_known(json_t *object, const char *const *known, size_t count, sl_error *error) {
+int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_error *error) {
     const char *key;
     json_t *value;
     json_object_foreach(object, key, value) {
@@ -32,8 +32,8 @@ static int refuse(json_t *value, const char *key, const char *allowed, sl_error 
     return result;
 }
 
-int field_integer(json_t *object, const char *key, json_int_t min, json_int_t max, json_int_t *out,
-                  sl_error *error) {
+int sl_field_integer(json_t *object, const char *key, json_int_t min, json_int_t max,
+                     json_int_t *out, sl_error *error) {
     json_t *value = json_object_get(object, key);
     if (value == NULL)
         return 0;
@@ -48,8 +48,8 @@ int field_integer(json_t *object, const char *key, json_int_t min, json_int_t ma
     return 0;
 }
 
-int field_number(json_t *object, const char *key, double min, double max, double *out,
-                 sl_error *error) {
+int sl_field_number(json_t *object, const char *key, double min, double max, double *out,
+                    sl_error *error) {
     json_t *value = json_object_get(object, key);
     if (value == NULL)
         return 0;

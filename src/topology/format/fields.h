@@ -9,10 +9,10 @@
 
 #include "starling/error.h"
 
-int fields_known(json_t *object, const char *const *known, size_t count, sl_error *error);
-int field_integer(json_t *object, const char *key, json_int_t min, json_int_t max, json_int_t *out,
-                  sl_error *error);
-int field_number(json_t *object, const char *key, double min, double max, double *out,
-                 sl_error *error);
+int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_error *error);
+int sl_field_integer(json_t *object, const char *key, json_int_t min, json_int_t max,
+                     json_int_t *out, sl_error *error);
+int sl_field_number(json_t *object, const char *key, double min, double max, double *out,
+                    sl_error *error);
 
 #endif

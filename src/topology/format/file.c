@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "topology/format/fields.h"
-#include "topology/links.h"
 #include "topology/format/parameters.h"
+#include "topology/links.h"
 
 enum { FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
 
@@ -24,8 +24,8 @@ enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
 /* Everything that the spec points to while it is read. */
 typedef struct reading {
     sl_topology_spec spec;
-    sl_phase_spec *phases;
-    sl_edge **edges; /* (phase_count) */
+    sl_slot_spec *slots;
+    sl_edge **edges; /* (slot_count) */
     sl_links *links;
     bool weighted, unweighted;  /* edges with and without a weight were seen */
     char *provenance;           /* as text */
@@ -53,7 +53,7 @@ static int read_edge(json_t *value, size_t index, uint32_t nodes, sl_edge *out, 
     return 0;
 }
 
-static int read_phase(reading *r, json_t *edges, size_t k, sl_error *error) {
+static int read_slot(reading *r, json_t *edges, size_t k, sl_error *error) {
     if (!json_is_array(edges))
         return sl_fail(error, SL_EINVAL,
                        "edges: must be a list of [from, to] or [from, to, weight]");
@@ -61,7 +61,7 @@ static int read_phase(reading *r, json_t *edges, size_t k, sl_error *error) {
     r->edges[k] = calloc(count + 1, sizeof(sl_edge));
     if (r->edges[k] == NULL)
         return sl_fail(error, SL_ENOMEM, "edges: out of memory for %zu edges", count);
-    r->phases[k] = (sl_phase_spec){r->edges[k], count};
+    r->slots[k] = (sl_slot_spec){r->edges[k], count};
     for (size_t e = 0; e < count; e++) {
         bool weighted = false;
         int result = read_edge(json_array_get(edges, e), e, r->spec.nodes, &r->edges[k][e],
@@ -79,8 +79,8 @@ static int read_phase(reading *r, json_t *edges, size_t k, sl_error *error) {
     return 0;
 }
 
-static int read_phases(reading *r, json_t *root, sl_error *error) {
-    static const char *const phase_keys[] = {"edges", "comment"};
+static int read_slots(reading *r, json_t *root, sl_error *error) {
+    static const char *const slot_keys[] = {"edges", "comment"};
     json_t *edges = json_object_get(root, "edges"), *schedule = json_object_get(root, "schedule");
     size_t count = schedule ? json_array_size(schedule) : 1;
     if (schedule && (!json_is_array(schedule) || count == 0 || count > PHASES_MAX))
@@ -88,20 +88,20 @@ static int read_phases(reading *r, json_t *root, sl_error *error) {
                        "schedule: must be a list of 1 to %d objects {\"edges\": [...]}",
                        PHASES_MAX);
     r->spec.family = SL_FAMILY_EDGES;
-    r->phases = calloc(count, sizeof *r->phases);
+    r->slots = calloc(count, sizeof *r->slots);
     r->edges = calloc(count, sizeof *r->edges);
-    if (r->phases == NULL || r->edges == NULL)
+    if (r->slots == NULL || r->edges == NULL)
         return sl_fail(error, SL_ENOMEM, "schedule: out of memory");
-    r->spec.phases = r->phases;
-    r->spec.phase_count = count;
-    int result = schedule ? 0 : read_phase(r, edges, 0, error);
+    r->spec.slots = r->slots;
+    r->spec.slot_count = count;
+    int result = schedule ? 0 : read_slot(r, edges, 0, error);
     for (size_t k = 0; schedule && k < count && result == 0; k++) {
         json_t *entry = json_array_get(schedule, k);
         result = json_is_object(entry)
-                     ? fields_known(entry, phase_keys, 2, error)
+                     ? sl_fields_known(entry, slot_keys, 2, error)
                      : sl_fail(error, SL_EINVAL, "must be an object {\"edges\": [...]}");
         if (result == 0)
-            result = read_phase(r, json_object_get(entry, "edges"), k, error);
+            result = read_slot(r, json_object_get(entry, "edges"), k, error);
         if (result != 0)
             sl_fail_prefix(error, result, "schedule[%zu]", k);
     }
@@ -114,8 +114,8 @@ static int check_root_keys(json_t *root, sl_error *error) {
     const char *known[COMMON_KEYS + PARAMETERS];
     memcpy(known, common_keys, sizeof common_keys);
     for (int i = 0; i < PARAMETERS; i++)
-        known[COMMON_KEYS + i] = parameters[i].name;
-    return fields_known(root, known, COMMON_KEYS + PARAMETERS, error);
+        known[COMMON_KEYS + i] = sl_parameters[i].name;
+    return sl_fields_known(root, known, COMMON_KEYS + PARAMETERS, error);
 }
 
 static int read_general(reading *r, json_t *root, uint32_t nodes_max, sl_error *error) {
@@ -125,7 +125,7 @@ static int read_general(reading *r, json_t *root, uint32_t nodes_max, sl_error *
         result = sl_fail(error, SL_EINVAL, "nodes: missing; it must be an integer from 1 to %u",
                          nodes_max);
     if (result == 0)
-        result = field_integer(root, "nodes", 1, nodes_max, &nodes, error);
+        result = sl_field_integer(root, "nodes", 1, nodes_max, &nodes, error);
     json_t *directed = json_object_get(root, "directed");
     if (result == 0 && directed && !json_is_boolean(directed))
         result = sl_fail(error, SL_EINVAL, "directed: must be true or false");
@@ -140,19 +140,19 @@ static void list_parameters(const family *f, char *text, size_t size) {
     for (int i = 0; i < PARAMETERS; i++)
         if (f->takes & 1u << i)
             snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "",
-                     parameters[i].name);
+                     sl_parameters[i].name);
 }
 
 /* Keys that mean nothing for this family are mistakes, not decoration. */
 static int read_parameters(reading *r, json_t *root, sl_error *error) {
-    const family *f = family_of(r->spec.family);
+    const family *f = sl_family_of(r->spec.family);
     if (f != NULL && json_object_get(root, "directed"))
         return sl_fail(
             error, SL_EINVAL,
             "directed: has no meaning for family \"%s\"; it belongs to edges that are listed",
             f->info.name);
     for (int i = 0; i < PARAMETERS; i++) {
-        const parameter *p = &parameters[i];
+        const parameter *p = &sl_parameters[i];
         if (json_object_get(root, p->name) == NULL)
             continue;
         char taken[256];
@@ -163,7 +163,7 @@ static int read_parameters(reading *r, json_t *root, sl_error *error) {
         if ((f->takes & 1u << i) == 0)
             return sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\", which takes %s",
                            p->name, f->info.name, taken);
-        int result = parameter_read(p, root, &r->spec, error);
+        int result = sl_parameter_read(p, root, &r->spec, error);
         if (result != 0)
             return result;
     }
@@ -210,7 +210,7 @@ static int read_links(reading *r, json_t *value, const char *where, sl_error *er
                  *name == '/' || slash == NULL ? 0 : (int)(slash - where + 1), where, name);
         result = sl_links_load(&r->links, path, error);
     } else {
-        result = links_read(&r->links, value, error);
+        result = sl_links_read(&r->links, value, error);
     }
     r->spec.links = r->links;
     return result == 0 ? 0 : sl_fail_prefix(error, result, "links");
@@ -260,9 +260,9 @@ static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes
                        "is; %d of them are there",
                        kinds);
     if (name != NULL)
-        result = read_family(name, "family", &r->spec.family, error);
+        result = sl_family_read(name, "family", &r->spec.family, error);
     else
-        result = read_phases(r, root, error);
+        result = read_slots(r, root, error);
     if (result == 0)
         result = read_parameters(r, root, error);
     if (result == 0)
@@ -275,10 +275,10 @@ static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes
 }
 
 static void reading_free(reading *r) {
-    for (size_t k = 0; r->edges != NULL && k < r->spec.phase_count; k++)
+    for (size_t k = 0; r->edges != NULL && k < r->spec.slot_count; k++)
         free(r->edges[k]);
     free(r->edges);
-    free(r->phases);
+    free(r->slots);
     free(r->provenance);
     sl_links_close(&r->links);
 }
@@ -305,7 +305,7 @@ int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *
     reading r;
     int result = read_text(&r, json, where, SL_NODES_DESCRIBED_MAX, error);
     if (result == 0 && r.spec.family != SL_FAMILY_EDGES) {
-        result = family_settle(&r.spec, error);
+        result = sl_family_settle(&r.spec, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", where);
     }
@@ -313,8 +313,8 @@ int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *
     if (result != 0)
         return result;
     *out = r.spec;
-    out->phases = NULL;
-    out->phase_count = 0;
+    out->slots = NULL;
+    out->slot_count = 0;
     out->links = NULL;
     return 0;
 }

@@ -11,8 +11,8 @@
 enum { NAMES_MAX = 64 };
 _Static_assert((int)SL_FAMILIES <= (int)NAMES_MAX, "a list of names must hold all families");
 
-int read_name(json_t *value, const char *key, const char *(*name_of)(int), int count,
-              sl_error *error) {
+int sl_name_read(json_t *value, const char *key, const char *(*name_of)(int), int count,
+                 sl_error *error) {
     const char *names[NAMES_MAX];
     const char *text = json_string_value(value);
     char all[640] = "";
@@ -34,8 +34,8 @@ static const char *family_at(int i) {
         ->name; /* edges that are listed have no name in a file */
 }
 
-int read_family(json_t *value, const char *key, sl_family *out, sl_error *error) {
-    int index = read_name(value, key, family_at, SL_FAMILIES - 1, error);
+int sl_family_read(json_t *value, const char *key, sl_family *out, sl_error *error) {
+    int index = sl_name_read(value, key, family_at, SL_FAMILIES - 1, error);
     if (index < 0)
         return SL_EINVAL;
     *out = (sl_family)(index + 1);
@@ -75,19 +75,19 @@ static int read_fraction(const parameter *p, json_t *value, double *out, sl_erro
     return 0;
 }
 
-int parameter_read(const parameter *p, json_t *root, sl_topology_spec *spec, sl_error *error) {
+int sl_parameter_read(const parameter *p, json_t *root, sl_topology_spec *spec, sl_error *error) {
     json_t *value = json_object_get(root, p->name);
     void *at = (char *)spec + p->at;
     json_int_t number = 0;
     int result = 0;
     switch (p->kind) {
     case WHOLE:
-        result = field_integer(root, p->name, 1, SL_NODES_DESCRIBED_MAX, &number, error);
+        result = sl_field_integer(root, p->name, 1, SL_NODES_DESCRIBED_MAX, &number, error);
         if (result == 0)
             *(uint32_t *)at = (uint32_t)number;
         return result;
     case SEED:
-        result = field_integer(root, p->name, 0, INT64_MAX, &number, error);
+        result = sl_field_integer(root, p->name, 0, INT64_MAX, &number, error);
         if (result == 0)
             *(uint64_t *)at = (uint64_t)number;
         return result;
@@ -96,12 +96,12 @@ int parameter_read(const parameter *p, json_t *root, sl_topology_spec *spec, sl_
     case FRACTION:
         return read_fraction(p, value, at, error);
     case FAMILY:
-        return read_family(value, p->name, at, error);
+        return sl_family_read(value, p->name, at, error);
     }
     return result;
 }
 
-json_t *parameter_json(const parameter *p, const sl_topology_spec *spec) {
+json_t *sl_parameter_json(const parameter *p, const sl_topology_spec *spec) {
     const void *at = (const char *)spec + p->at;
     switch (p->kind) {
     case WHOLE:

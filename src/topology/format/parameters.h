@@ -7,15 +7,15 @@
 #include "topology/family/family.h"
 
 /* The family with that name; errors start with `key`, here and below. */
-int read_family(json_t *value, const char *key, sl_family *out, sl_error *error);
+int sl_family_read(json_t *value, const char *key, sl_family *out, sl_error *error);
 /* The position of a string among `count` names; -1 with an error. */
-int read_name(json_t *value, const char *key, const char *(*name_of)(int), int count,
-              sl_error *error);
+int sl_name_read(json_t *value, const char *key, const char *(*name_of)(int), int count,
+                 sl_error *error);
 
 /* What `root` says of one parameter, if anything, into the spec. Whether it suits the family is for
- * family_settle(). */
-int parameter_read(const parameter *p, json_t *root, sl_topology_spec *spec, sl_error *error);
+ * sl_family_settle(). */
+int sl_parameter_read(const parameter *p, json_t *root, sl_topology_spec *spec, sl_error *error);
 /* What the spec says of one; new. */
-json_t *parameter_json(const parameter *p, const sl_topology_spec *spec);
+json_t *sl_parameter_json(const parameter *p, const sl_topology_spec *spec);
 
 #endif

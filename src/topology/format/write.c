@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 #include "starling/optimal.h"
-#include "topology/links.h"
 #include "topology/format/parameters.h"
+#include "topology/links.h"
 
 static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
     for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
@@ -18,7 +18,7 @@ static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
 }
 
 /* Straight to text: millions of edges as JSON values would take a gigabyte. */
-static void write_edges(FILE *to, const sl_topology *t, const phase *p, bool weighted) {
+static void write_edges(FILE *to, const sl_topology *t, const slot *p, bool weighted) {
     const char *comma = "";
     fputs("\"edges\":[", to);
     for (uint32_t i = 0; i < t->nodes; i++) {
@@ -40,15 +40,15 @@ static void write_edges(FILE *to, const sl_topology *t, const phase *p, bool wei
     fputc(']', to);
 }
 
-static void write_phases(FILE *to, const sl_topology *t, bool weighted) {
+static void write_slots(FILE *to, const sl_topology *t, bool weighted) {
     if (t->period == 1) {
-        write_edges(to, t, &t->phases[0], weighted);
+        write_edges(to, t, &t->slots[0], weighted);
         return;
     }
     fputs("\"schedule\":[", to);
     for (uint32_t k = 0; k < t->period; k++) {
         fputs(k ? ",{" : "{", to);
-        write_edges(to, t, &t->phases[k], weighted);
+        write_edges(to, t, &t->slots[k], weighted);
         fputc('}', to);
     }
     fputc(']', to);
@@ -59,15 +59,16 @@ static void set_weights(json_t *root, const sl_topology_spec *spec) {
         json_object_set_new(root, "weights",
                             json_string(sl_weighting_name(spec->weighting, spec->lazy)));
     if (spec->links != NULL)
-        json_object_set_new(root, "links", links_value(spec->links));
+        json_object_set_new(root, "links", sl_links_value(spec->links));
 }
 
 static void set_family(json_t *root, const sl_topology_spec *spec) {
-    const family *f = family_of(spec->family);
+    const family *f = sl_family_of(spec->family);
     json_object_set_new(root, "family", json_string(f->info.name));
     for (int i = 0; i < PARAMETERS; i++)
-        if ((f->takes & 1u << i) && parameter_is_given(spec, &parameters[i]))
-            json_object_set_new(root, parameters[i].name, parameter_json(&parameters[i], spec));
+        if ((f->takes & 1u << i) && sl_parameter_is_given(spec, &sl_parameters[i]))
+            json_object_set_new(root, sl_parameters[i].name,
+                                sl_parameter_json(&sl_parameters[i], spec));
     set_weights(root, spec);
 }
 
@@ -91,14 +92,14 @@ static char *dump(const json_t *root) {
     return NULL;
 }
 
-/* The object as text, with the phases as its last member. */
-static char *dump_with_phases(json_t *root, const sl_topology *t, bool weighted) {
+/* The object as text, with the slots as its last member. */
+static char *dump_with_slots(json_t *root, const sl_topology *t, bool weighted) {
     char *head = dump(root), *text = NULL;
     size_t size;
     FILE *to = head ? open_memstream(&text, &size) : NULL;
     if (to != NULL) {
         fprintf(to, "%.*s,", (int)strlen(head) - 1, head);
-        write_phases(to, t, weighted);
+        write_slots(to, t, weighted);
         fputc('}', to);
         if (ferror(to) | fclose(to)) {
             free(text);
@@ -163,7 +164,7 @@ static char *edges_text(const sl_topology *t, bool weighted) {
     if (provenance != NULL)
         json_object_set_new(root, "provenance", provenance);
     set_hash(root, t);
-    char *text = dump_with_phases(root, t, weighted);
+    char *text = dump_with_slots(root, t, weighted);
     json_decref(root);
     return text;
 }

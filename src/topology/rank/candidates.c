@@ -24,7 +24,7 @@ static sl_topology_spec *add(candidates *c, uint32_t nodes, sl_family family, ui
 }
 
 /* Always the largest divisor that leaves room for as large ones. */
-bool equal_sides(uint32_t *sides, uint32_t count, uint32_t nodes) {
+bool sl_family_equal_sides(uint32_t *sides, uint32_t count, uint32_t nodes) {
     for (uint32_t d = 0; d < count; d++) {
         uint32_t left = count - d, best = 1;
         for (uint32_t s = 1; s <= nodes; s++) {
@@ -74,7 +74,7 @@ static void add_cuboids(candidates *c, uint32_t nodes, bool numbered) {
     uint32_t sides[SL_SIDES_MAX];
     for (uint32_t d = 1; d <= DIMENSIONS_MAX; d++) {
         uint32_t count = d == 1 ? prime_sides(sides, nodes) : d;
-        if (d > 1 && !equal_sides(sides, d, nodes))
+        if (d > 1 && !sl_family_equal_sides(sides, d, nodes))
             continue;
         if (d > 1)
             add_sides(c, nodes, SL_FAMILY_TORUS, sides, d);
@@ -105,7 +105,7 @@ static void add_matcha(candidates *c, uint32_t nodes, uint64_t seed) {
         sl_topology_spec *spec = add(c, nodes, SL_FAMILY_MATCHA, seed);
         spec->base = bases[i];
         spec->degree = bases[i] == SL_FAMILY_RANDOM_REGULAR ? 4 : 0;
-        if (bases[i] == SL_FAMILY_TORUS && equal_sides(spec->sides, 2, nodes))
+        if (bases[i] == SL_FAMILY_TORUS && sl_family_equal_sides(spec->sides, 2, nodes))
             spec->side_count = 2;
     }
 }
@@ -129,7 +129,7 @@ static void leave_out_large(candidates *c) {
     c->count = kept;
 }
 
-void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks) {
+void sl_candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks) {
     static const sl_family plain[] = {SL_FAMILY_RING,
                                       SL_FAMILY_STAR,
                                       SL_FAMILY_COMPLETE,
@@ -176,7 +176,7 @@ static void append(char *text, size_t room, const char *format, ...) {
     va_end(arguments);
 }
 
-void candidate_name(char *text, size_t room, const sl_topology_spec *spec) {
+void sl_candidate_name(char *text, size_t room, const sl_topology_spec *spec) {
     snprintf(text, room, "%s", sl_family_describe(spec->family)->name);
     if (spec->base != SL_FAMILY_EDGES)
         append(text, room, " %s", sl_family_describe(spec->base)->name);

@@ -16,8 +16,8 @@ typedef struct clusterings {
     size_t count;
 } clusterings;
 #define CLUSTERS_APART 2.0
-int links_clusterings(clusterings *out, const uint32_t *order, const sl_links *links,
-                      double message_bytes, sl_error *error);
+int sl_links_clusterings(clusterings *out, const uint32_t *order, const sl_links *links,
+                         double message_bytes, sl_error *error);
 
 typedef struct candidates {
     sl_topology_spec specs[CANDIDATES_MAX];
@@ -30,14 +30,14 @@ typedef struct candidates {
 /* Each family with suitable parameters; whether a family fits the number of nodes at all is for
  * sl_topology_open() to say. racks: where links differ, so that it matters which node has which
  * number; NULL where they do not. */
-void candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks);
+void sl_candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks);
 
 /* "torus 3x4", "base-k 2", "clusters 2 of 8, every 4": the family and the parameters that
  * candidates differ in. */
-void candidate_name(char *text, size_t room, const sl_topology_spec *spec);
+void sl_candidate_name(char *text, size_t room, const sl_topology_spec *spec);
 
 /* sides (SL_SIDES_MAX): `nodes` as a product of so many sides that are as equal as possible,
  * rising; false if one would have to be 1. */
-bool equal_sides(uint32_t *sides, uint32_t count, uint32_t nodes);
+bool sl_family_equal_sides(uint32_t *sides, uint32_t count, uint32_t nodes);
 
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "starling/spectrum.h"
-#include "topology/rank/candidates.h"
 #include "topology/links.h"
+#include "topology/rank/candidates.h"
 
 enum { FIRST_ROUNDS = 8, ERROR_ROUNDS = 64, NOTES_MAX = 16, OPTIMAL_NODES_MAX = 128 };
 #define ROUNDING 1e-11    /* errors below tell nothing of the rate any more */
@@ -175,7 +175,7 @@ static int try_weights(sl_candidate *best, const sl_topology_spec *spec, const s
         return result == SL_EINVAL ? 0 : result;
     c.family = spec->family;
     c.weighting = spec->weighting;
-    candidate_name(c.name, sizeof c.name, sl_topology_description(c.topology));
+    sl_candidate_name(c.name, sizeof c.name, sl_topology_description(c.topology));
     result = judge(&c, s, error);
     if (result == 0 && (best->topology == NULL || compare_seconds(c.seconds, best->seconds) < 0)) {
         sl_topology_close(&best->topology);
@@ -214,9 +214,9 @@ static int relabel(sl_topology **out, const sl_topology *t, const uint32_t *orde
         for (uint32_t i = 0; i < n; i++)
             count += sl_topology_in(t, k, i).count + 1;
     sl_edge *edges = malloc(count * sizeof *edges), *next = edges;
-    sl_phase_spec *phases = malloc(period * sizeof *phases);
+    sl_slot_spec *slots = malloc(period * sizeof *slots);
     int result =
-        edges && phases ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %zu edges", count);
+        edges && slots ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %zu edges", count);
     for (uint32_t k = 1; result == 0 && k <= period; k++) {
         sl_edge *first = next;
         for (uint32_t i = 0; i < n; i++) {
@@ -225,19 +225,19 @@ static int relabel(sl_topology **out, const sl_topology *t, const uint32_t *orde
             for (uint32_t e = 0; e < row.count; e++)
                 *next++ = (sl_edge){order[row.peers[e]], order[i], row.weights[e]};
         }
-        phases[k - 1] = (sl_phase_spec){first, (size_t)(next - first)};
+        slots[k - 1] = (sl_slot_spec){first, (size_t)(next - first)};
     }
     sl_topology_spec spec;
     sl_topology_spec_defaults(&spec);
     spec.nodes = n;
     spec.family = SL_FAMILY_EDGES;
     spec.weighting = SL_WEIGHTING_EXPLICIT;
-    spec.phases = phases;
-    spec.phase_count = period;
+    spec.slots = slots;
+    spec.slot_count = period;
     if (result == 0)
         result = sl_topology_open(out, &spec, error);
     free(edges);
-    free(phases);
+    free(slots);
     return result;
 }
 
@@ -269,7 +269,7 @@ typedef struct span {
 } span;
 
 static void widen(span *w, const sl_rank_settings *s, uint32_t i, uint32_t j) {
-    double seconds = links_seconds(s->links, i, j, s->message_bytes);
+    double seconds = sl_links_seconds(s->links, i, j, s->message_bytes);
     w->fastest = fmin(w->fastest, seconds);
     if (seconds > w->slowest)
         *w = (span){w->fastest, seconds, i < j ? i : j, i < j ? j : i};
@@ -361,13 +361,13 @@ static void note_exactness(sl_ranking *r, uint32_t nodes) {
 
 static bool is_prime(uint32_t n) {
     uint32_t sides[SL_SIDES_MAX];
-    return !equal_sides(sides, 2, n);
+    return !sl_family_equal_sides(sides, 2, n);
 }
 
 static void note_links(sl_ranking *r, const sl_rank_settings *s, const span *all) {
     sl_link link = sl_links_get(s->links, 0, 1);
     double latency = 1e-3 * link.latency_ms,
-           travel = links_seconds(s->links, 0, 1, s->message_bytes) - latency;
+           travel = sl_links_seconds(s->links, 0, 1, s->message_bytes) - latency;
     if (all->slowest > all->fastest * (1 + 1e-9))
         note(r, "links differ: a message takes from %.3g s to %.3g s (between %u and %u)",
              all->fastest, all->slowest, all->a, all->b);
@@ -447,7 +447,7 @@ static int find_layout(layout *out, const sl_rank_settings *s, sl_error *error) 
         return sl_fail(error, SL_ENOMEM, "out of memory for the order of %u nodes", s->nodes);
     int result = sl_links_order(out->order, s->links, s->message_bytes, error);
     return result == 0
-               ? links_clusterings(&out->racks, out->order, s->links, s->message_bytes, error)
+               ? sl_links_clusterings(&out->racks, out->order, s->links, s->message_bytes, error)
                : result;
 }
 
@@ -464,7 +464,7 @@ static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
     if (result == 0 && !alike)
         result = find_layout(&found, s, error);
     if (result == 0)
-        candidates_list(list, s->nodes, s->seed, alike ? NULL : &found.racks);
+        sl_candidates_list(list, s->nodes, s->seed, alike ? NULL : &found.racks);
     for (size_t i = 0; result == 0 && i < list->count; i++)
         result = consider(r, &list->specs[i], s, found.order, &all, error);
     if (result == 0) {

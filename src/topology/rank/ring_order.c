@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "starling/rank.h"
-#include "topology/rank/candidates.h"
 #include "topology/links.h"
+#include "topology/rank/candidates.h"
 
 typedef struct pair {
     double seconds;
@@ -32,7 +32,7 @@ static pair *sorted_pairs(const sl_links *links, double bytes, size_t count) {
     size_t at = 0;
     for (uint32_t a = 0; pairs != NULL && a < n; a++)
         for (uint32_t b = a + 1; b < n; b++)
-            pairs[at++] = (pair){links_seconds(links, a, b, bytes), a, b};
+            pairs[at++] = (pair){sl_links_seconds(links, a, b, bytes), a, b};
     if (pairs != NULL)
         qsort(pairs, count, sizeof *pairs, by_seconds);
     return pairs;
@@ -100,14 +100,14 @@ static bool are_apart(const double *steps, uint32_t nodes, uint32_t size) {
     return between > CLUSTERS_APART * within;
 }
 
-int links_clusterings(clusterings *out, const uint32_t *order, const sl_links *links,
-                      double message_bytes, sl_error *error) {
+int sl_links_clusterings(clusterings *out, const uint32_t *order, const sl_links *links,
+                         double message_bytes, sl_error *error) {
     uint32_t n = sl_links_nodes(links);
     double *steps = malloc(n * sizeof *steps); /* from the node before, in that order */
     if (steps == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the steps of %u nodes", n);
     for (uint32_t k = 1; k < n; k++)
-        steps[k] = links_seconds(links, order[k - 1], order[k], message_bytes);
+        steps[k] = sl_links_seconds(links, order[k - 1], order[k], message_bytes);
     out->count = 0;
     for (uint32_t c = 2; c <= n / 2 && out->count < CLUSTERINGS_MAX; c++)
         if (n % c == 0 && are_apart(steps, n, n / c))

@@ -35,7 +35,7 @@ typedef struct map {
 static bool map_open(map *m, const sl_topology *t, double work_max) {
     double operations = 0;
     for (uint32_t k = 0; k < t->period; k++)
-        operations += 2.0 * (double)t->phases[k].edges + 2.0 * t->nodes;
+        operations += 2.0 * (double)t->slots[k].edges + 2.0 * t->nodes;
     operations += 4.0 * BASIS * t->nodes; /* orthogonalisation */
     *m = (map){.t = t,
                .transposed = !t->stochastic.column,
@@ -50,16 +50,16 @@ static void map_close(map *m) {
     free(m->to);
 }
 
-/* y = M x, or M' x, phase by phase; y may be x. */
+/* y = M x, or M' x, slot by slot; y may be x. */
 static void multiply(map *m, bool transposed, const double *x, double *y) {
     uint32_t n = m->t->nodes, period = m->t->period;
     memcpy(m->from, x, n * sizeof *x);
     for (uint32_t k = 0; k < period; k++) {
-        const phase *p = &m->t->phases[transposed ? period - 1 - k : k];
+        const slot *p = &m->t->slots[transposed ? period - 1 - k : k];
         if (transposed)
-            phase_apply_transposed(p, n, m->from, m->to);
+            sl_slot_apply_transposed(p, n, m->from, m->to);
         else
-            phase_apply(p, n, m->from, m->to);
+            sl_slot_apply(p, n, m->from, m->to);
         double *swap = m->from;
         m->from = m->to;
         m->to = swap;
@@ -71,7 +71,7 @@ static void multiply(map *m, bool transposed, const double *x, double *y) {
 /* On vectors of mean 0. */
 static void multiply_centered(map *m, const double *x, double *y) {
     multiply(m, m->transposed, x, y);
-    subtract_mean(y, m->t->nodes);
+    sl_vector_center(y, m->t->nodes);
 }
 
 /* (M - J)'(M - J) */
@@ -123,7 +123,7 @@ static void arpack_close(arpack *a) {
 
 /* The library asks for products, one after the other. */
 static void arpack_run(arpack *a, map *m, bool symmetric, double tolerance) {
-    random_direction(a->start, m->t->nodes, 2);
+    sl_vector_random(a->start, m->t->nodes, 2);
     memset(a->work, 0, 3 * (size_t)a->size * sizeof *a->work);
     for (a_int request = 0;;) {
         if (symmetric)
@@ -154,9 +154,9 @@ static extreme arpack_extreme(const arpack *a, bool symmetric) {
 
 /* A start that the map takes to nothing ends the library's work with an error. */
 static bool is_zero(map *m, bool symmetric, double *x, double *y) {
-    random_direction(x, m->t->nodes, 2);
+    sl_vector_random(x, m->t->nodes, 2);
     (symmetric ? multiply_squared : multiply_centered)(m, x, y);
-    return length_of(y, m->t->nodes) <= DBL_EPSILON * DBL_EPSILON * m->t->nodes;
+    return sl_vector_length(y, m->t->nodes) <= DBL_EPSILON * DBL_EPSILON * m->t->nodes;
 }
 
 static int find_extreme(map *m, bool symmetric, double tolerance, extreme *out) {
@@ -176,7 +176,7 @@ static int find_extreme(map *m, bool symmetric, double tolerance, extreme *out) 
 
 /* ---- exact averaging ---- */
 
-bool averages_exactly(const sl_topology *t) {
+bool sl_spectrum_averages_exactly(const sl_topology *t) {
     map m;
     uint32_t n = t->nodes, steps = 4;
     for (uint32_t rest = n; rest > 0; rest /= 2)
@@ -184,10 +184,10 @@ bool averages_exactly(const sl_topology *t) {
     double *x = malloc(n * sizeof *x), length = 1;
     bool allocated = map_open(&m, t, 0) && x != NULL;
     if (allocated)
-        random_direction(x, n, 3);
+        sl_vector_random(x, n, 3);
     for (uint32_t k = 0; allocated && k < steps && length > zero_below; k++) {
         multiply_centered(&m, x, x);
-        length = length_of(x, n);
+        length = sl_vector_length(x, n);
         for (uint32_t i = 0; i < n; i++)
             x[i] /= length;
     }
@@ -196,7 +196,7 @@ bool averages_exactly(const sl_topology *t) {
     return allocated && length <= zero_below;
 }
 
-int largest_singular_value(double *value, const sl_topology *t, double work_max) {
+int sl_spectrum_singular_2(double *value, const sl_topology *t, double work_max) {
     map m;
     extreme square = {0};
     int result = map_open(&m, t, work_max) ? find_extreme(&m, true, 1e-12, &square) : -1;
@@ -206,22 +206,22 @@ int largest_singular_value(double *value, const sl_topology *t, double work_max)
     return result;
 }
 
-int arnoldi_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings,
-                     sl_error *error) {
+int sl_spectrum_arnoldi(sl_spectrum *out, const sl_topology *t,
+                        const sl_spectrum_settings *settings, sl_error *error) {
     map m;
     extreme modulus = {0};
     double singular_2 = 0;
-    bool exact = averages_exactly(t);
+    bool exact = sl_spectrum_averages_exactly(t);
     int result = map_open(&m, t, settings->work_max) ? 0 : -1;
     if (result == 0 && !exact)
         result = find_extreme(&m, false, settings->tolerance / 2, &modulus);
     if (result == 0)
-        result = largest_singular_value(&singular_2, t, settings->work_max);
+        result = sl_spectrum_singular_2(&singular_2, t, settings->work_max);
     map_close(&m);
     if (result != 0)
         return sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes",
                        t->nodes);
-    *out = spectrum_of_modulus(t->nodes, modulus.value, singular_2);
+    *out = sl_spectrum_of_modulus(t->nodes, modulus.value, singular_2);
     out->residual = fmax(modulus.residual, 4 * DBL_EPSILON * sqrt(t->nodes) * fmax(1, singular_2));
     out->gap_error = out->residual / fabs(out->gap);
     out->converged = out->residual <= settings->tolerance && out->gap_error <= GAP_ERROR_MAX;

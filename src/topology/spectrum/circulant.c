@@ -83,8 +83,8 @@ static bool smallest(const sums *s, double *value, uint32_t *multiplicity) {
     return depth == 0;
 }
 
-bool circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes, double *lambda_2,
-                        uint32_t *multiplicity, double *lack) {
+bool sl_spectrum_circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes,
+                                    double *lambda_2, uint32_t *multiplicity, double *lack) {
     sums low = {offsets, count, nodes, false}, high = {offsets, count, nodes, true};
     uint32_t unused = 0;
     return smallest(&low, lambda_2, multiplicity) && smallest(&high, lack, &unused);

@@ -93,8 +93,8 @@ static bool of_circulant(laplacian *out, const uint32_t *offsets, uint32_t count
     *out = n == 1 ? single() : (laplacian){.regular = true};
     for (uint32_t k = 0; k < count; k++)
         out->degree += 2 * (uint64_t)offsets[k] == n ? 1 : 2;
-    return n == 1 ||
-           circulant_extremes(offsets, count, n, &out->lambda_2, &out->multiplicity, &out->lack);
+    return n == 1 || sl_spectrum_circulant_extremes(offsets, count, n, &out->lambda_2,
+                                                    &out->multiplicity, &out->lack);
 }
 
 static bool of_symmetric_exponential(laplacian *out, uint32_t n) {
@@ -177,8 +177,8 @@ static bool of_symmetric(sl_spectrum *out, const sl_topology_spec *spec) {
         excess = 2 * excess + l.degree;
     double q = l.degree + excess;
     *out = spec->nodes == 1
-               ? spectrum_from_gaps(1, 1, 1)
-               : spectrum_from_gaps(spec->nodes, l.lambda_2 / q, (2 * excess + l.lack) / q);
+               ? sl_spectrum_from_gaps(1, 1, 1)
+               : sl_spectrum_from_gaps(spec->nodes, l.lambda_2 / q, (2 * excess + l.lack) / q);
     out->multiplicity = l.multiplicity;
     return true;
 }
@@ -190,7 +190,7 @@ static bool of_directed_ring(sl_spectrum *out, const sl_topology_spec *spec) {
         return false;
     double moved = spec->lazy ? 0.25 : 0.5,
            lost = moved * (1 - moved) * squared_sine(1, spec->nodes), rho = sqrt(1 - lost);
-    *out = spectrum_of_modulus(spec->nodes, rho, rho);
+    *out = sl_spectrum_of_modulus(spec->nodes, rho, rho);
     out->gap = lost / (1 + rho);
     out->multiplicity = 2;
     return true;

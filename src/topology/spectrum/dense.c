@@ -17,9 +17,9 @@ void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const
             double *wr, double *wi, double *vl, const int *ldvl, double *vr, const int *ldvr,
             double *work, const int *lwork, int *info);
 /* next = W_k product, column by column (both column-major, n x n). */
-static void multiply_phase(const sl_topology *t, uint32_t k, const double *product, double *next) {
+static void multiply_slot(const sl_topology *t, uint32_t k, const double *product, double *next) {
     size_t n = t->nodes;
-    const phase *p = &t->phases[k];
+    const slot *p = &t->slots[k];
     for (size_t c = 0; c < n; c++)
         for (uint32_t i = 0; i < n; i++) {
             double sum = p->self[i] * product[c * n + i];
@@ -36,7 +36,7 @@ static double *densify(const sl_topology *t) {
     for (size_t i = 0; matrix != NULL && i < n; i++)
         matrix[i * n + i] = 1;
     for (uint32_t k = 0; matrix != NULL && spare != NULL && k < t->period; k++) {
-        multiply_phase(t, k, matrix, spare);
+        multiply_slot(t, k, matrix, spare);
         double *swap = matrix;
         matrix = spare;
         spare = swap;
@@ -113,17 +113,18 @@ static void drop_zero(double *values, size_t n) {
     memmove(values + zero, values + zero + 1, (n - zero - 1) * sizeof *values);
 }
 
-bool topology_is_symmetric(const sl_topology *t) {
+bool sl_topology_is_symmetric(const sl_topology *t) {
     return t->period == 1 && t->stochastic.symmetric;
 }
 
-int dense_eigenvalues(const sl_topology *t, double *real, double *imaginary, sl_error *error) {
+int sl_spectrum_dense_eigenvalues(const sl_topology *t, double *real, double *imaginary,
+                                  sl_error *error) {
     int n = (int)t->nodes, info = -1;
     double *matrix = densify(t);
-    if (matrix != NULL && topology_is_symmetric(t)) {
+    if (matrix != NULL && sl_topology_is_symmetric(t)) {
         info = symmetric_eigenvalues(matrix, real, n);
         drop_zero(real, t->nodes);
-    } else if (matrix != NULL && averages_exactly(t)) {
+    } else if (matrix != NULL && sl_spectrum_averages_exactly(t)) {
         memset(real, 0, t->nodes * sizeof *real);
         memset(imaginary, 0, t->nodes * sizeof *imaginary);
         info = 0;
@@ -141,8 +142,8 @@ int dense_eigenvalues(const sl_topology *t, double *real, double *imaginary, sl_
         t->nodes, t->nodes, info);
 }
 
-/* Of `count` values as dense_eigenvalues orders them, those that are the first one but for
- * rounding. */
+/* Of `count` values as sl_spectrum_dense_eigenvalues orders them, those that are the first one but
+ * for rounding. */
 static uint32_t count_equal(const double *values, uint32_t count, int step, double tolerance) {
     uint32_t equal = 1;
     while (equal < count && fabs(values[0] - values[(ptrdiff_t)equal * step]) <= tolerance)
@@ -152,7 +153,7 @@ static uint32_t count_equal(const double *values, uint32_t count, int step, doub
 
 static void report_symmetric(sl_spectrum *out, const double *values, uint32_t nodes) {
     const double *last = values + nodes - 2;
-    *out = spectrum_from_gaps(nodes, 1 - *last, 1 + values[0]);
+    *out = sl_spectrum_from_gaps(nodes, 1 - *last, 1 + values[0]);
     out->residual = 4 * DBL_EPSILON * sqrt(nodes) * fmax(1, out->rho); /* ||W|| is 1 */
     out->multiplicity = count_equal(last, nodes - 1, -1, 64 * out->residual);
     out->gap_error = out->residual / fabs(out->gap);
@@ -162,21 +163,21 @@ static void report_general(sl_spectrum *out, double *real, const double *imagina
                            double singular_2, uint32_t nodes) {
     for (uint32_t i = 0; i + 1 < nodes; i++)
         real[i] = hypot(real[i], imaginary[i]);
-    *out = spectrum_of_modulus(nodes, real[0], singular_2);
+    *out = sl_spectrum_of_modulus(nodes, real[0], singular_2);
     out->residual = 4 * DBL_EPSILON * sqrt(nodes) * fmax(1, singular_2);
     out->multiplicity = count_equal(real, nodes - 1, 1, 1e-10);
     out->gap_error = out->residual / fabs(out->gap);
 }
 
-int dense_spectrum(sl_spectrum *out, const sl_topology *t, sl_error *error) {
+int sl_spectrum_dense(sl_spectrum *out, const sl_topology *t, sl_error *error) {
     double *real = malloc(t->nodes * sizeof *real),
            *imaginary = malloc(t->nodes * sizeof *imaginary), singular_2 = 0;
     int result = real == NULL || imaginary == NULL
                      ? sl_fail(error, SL_ENOMEM, "out of memory for %u eigenvalues", t->nodes)
-                     : dense_eigenvalues(t, real, imaginary, error);
-    if (result == 0 && topology_is_symmetric(t))
+                     : sl_spectrum_dense_eigenvalues(t, real, imaginary, error);
+    if (result == 0 && sl_topology_is_symmetric(t))
         report_symmetric(out, real, t->nodes);
-    else if (result == 0 && largest_singular_value(&singular_2, t, INFINITY) == 0)
+    else if (result == 0 && sl_spectrum_singular_2(&singular_2, t, INFINITY) == 0)
         report_general(out, real, imaginary, singular_2, t->nodes);
     else if (result == 0)
         result = sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes",

@@ -59,7 +59,7 @@ static void fill_matrix(factor *f) {
     start[f->size] = at;
 }
 
-factor *factor_open(const sparse *w, end which, factor_cost *cost) {
+factor *sl_factor_open(const sparse *w, end which, factor_cost *cost) {
     factor *f = calloc(1, sizeof *f);
     if (f == NULL)
         return NULL;
@@ -76,14 +76,14 @@ factor *factor_open(const sparse *w, end which, factor_cost *cost) {
         f->cholesky = cholmod_analyze(f->matrix, &f->common);
     }
     if (f->cholesky == NULL) {
-        factor_close(&f);
+        sl_factor_close(&f);
         return NULL;
     }
     *cost = (factor_cost){f->common.lnz, f->common.fl};
     return f;
 }
 
-void factor_close(factor **f) {
+void sl_factor_close(factor **f) {
     if (*f == NULL)
         return;
     cholmod_common *c = &(*f)->common;
@@ -124,7 +124,7 @@ static bool solve_once(factor *f, const double *b, double *x) {
     memcpy(x, f->x->x, (size_t)f->size * sizeof *x);
     if (f->which == UPPER) {
         x[n - 1] = 0;
-        subtract_mean(x, n);
+        sl_vector_center(x, n);
     }
     return true;
 }
@@ -135,12 +135,12 @@ static bool solve(factor *f, const double *b, double *x, double *spare) {
     uint32_t n = f->w->nodes;
     if (!solve_once(f, b, x))
         return false;
-    end_residual(f->w, f->which, f->shift, x, spare);
+    sl_end_residual(f->w, f->which, f->shift, x, spare);
     for (uint32_t i = 0; i < n; i++)
         spare[i] = b[i] - spare[i];
     if (!solve_once(f, spare, spare))
         return false;
-    vector_add(x, 1, spare, n);
+    sl_vector_add(x, 1, spare, n);
     return true;
 }
 
@@ -154,10 +154,10 @@ typedef struct krylov {
 } krylov;
 
 static bool krylov_open(krylov *k, factor *f) {
-    *k = (krylov){.f = f, .spare = vector_allocate(f->w->nodes)};
+    *k = (krylov){.f = f, .spare = sl_vector_allocate(f->w->nodes)};
     bool complete = k->spare != NULL;
     for (int j = 0; j <= BASIS; j++)
-        complete = (k->basis[j] = vector_allocate(f->w->nodes)) != NULL && complete;
+        complete = (k->basis[j] = sl_vector_allocate(f->w->nodes)) != NULL && complete;
     return complete;
 }
 
@@ -168,9 +168,9 @@ static void krylov_close(krylov *k) {
 }
 
 static double normalize(double *x, uint32_t n) {
-    double length = length_of(x, n);
+    double length = sl_vector_length(x, n);
     if (length > 0)
-        vector_scale(x, 1 / length, n);
+        sl_vector_scale(x, 1 / length, n);
     return length;
 }
 
@@ -183,8 +183,8 @@ static bool krylov_step(krylov *k) {
     k->alpha[j] = 0;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i <= j; i++) {
-            double along = vector_dot(next, k->basis[i], n);
-            vector_add(next, -along, k->basis[i], n);
+            double along = sl_vector_dot(next, k->basis[i], n);
+            sl_vector_add(next, -along, k->basis[i], n);
             k->alpha[j] += i == j ? along : 0;
         }
     k->beta[j] = normalize(next, n);
@@ -203,30 +203,30 @@ static bool cycle(krylov *k, ritz *out, double *vector) {
     uint32_t n = k->f->w->nodes;
     for (k->steps = 0; k->steps < BASIS;) {
         if (!krylov_step(k) ||
-            tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 1, &value, s) != 0)
+            sl_tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 1, &value, s) != 0)
             return false;
         if (k->beta[k->steps - 1] * fabs(s[k->steps - 1]) <= 1e-10 * value)
             break;
     }
     if (k->steps > 1 &&
-        tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 2, &next, NULL) != 0)
+        sl_tridiagonal_eigenpair(k->alpha, k->beta, k->steps, k->steps - 2, &next, NULL) != 0)
         return false;
     double *sum = k->basis[k->steps]; /* which the recurrence needs no more */
     memset(sum, 0, n * sizeof *sum);
     for (uint32_t j = 0; j < k->steps; j++)
-        vector_add(sum, s[j], k->basis[j], n);
+        sl_vector_add(sum, s[j], k->basis[j], n);
     if (!solve(k->f, sum, vector,
                k->spare)) /* once more, against what the sum has left of other eigenvectors */
         return false;
     normalize(vector, n);
-    out->value = end_quotient(k->f->w, k->f->which, vector);
-    out->residual = sqrt(end_residual(k->f->w, k->f->which, out->value, vector, k->spare));
+    out->value = sl_end_quotient(k->f->w, k->f->which, vector);
+    out->residual = sqrt(sl_end_residual(k->f->w, k->f->which, out->value, vector, k->spare));
     out->separation = next > 0 ? gap_of(k->f, next) - out->value : 0;
     return true;
 }
 
 static bool is_good(const ritz *r, double tolerance) {
-    return r->residual <= tolerance && ritz_error(r) <= relative_tolerance * r->value;
+    return r->residual <= tolerance && sl_ritz_error(r) <= relative_tolerance * r->value;
 }
 
 /* Moves the shift to below the value sought, of which `guess` is an upper bound with about that
@@ -241,14 +241,14 @@ static bool choose_shift(factor *f, double guess, double about) {
     return factor_shifted(f, served);
 }
 
-int inverse_lanczos(factor *f, double guess, double guess_residual, double tolerance, ritz *out,
-                    double *vector, uint64_t *products) {
+int sl_factor_lanczos(factor *f, double guess, double guess_residual, double tolerance, ritz *out,
+                      double *vector, uint64_t *products) {
     krylov k;
     uint32_t n = f->w->nodes;
     int result = krylov_open(&k, f) ? 1 : -1;
     bool shifted = result == 1 && choose_shift(f, guess, guess_residual);
     if (shifted)
-        random_direction(vector, n, 1);
+        sl_vector_random(vector, n, 1);
     double before = INFINITY;
     for (int restart = 0; shifted && restart < RESTARTS; restart++) {
         memcpy(k.basis[0], vector, n * sizeof *vector);
@@ -259,7 +259,7 @@ int inverse_lanczos(factor *f, double guess, double guess_residual, double toler
         before = out->residual;
         if (f->which == LOWER)
             shifted = choose_shift(
-                f, out->value, 10 * ritz_error(out)); /* an estimate, and a factor too many would
+                f, out->value, 10 * sl_ritz_error(out)); /* an estimate, and a factor too many would
                                                          cost more than what it overestimates */
     }
     krylov_close(&k);

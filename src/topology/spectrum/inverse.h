@@ -15,15 +15,15 @@ typedef struct factor_cost {
 } factor_cost;
 
 /* NULL without memory (or if even the ordering is beyond the library's integers). */
-factor *factor_open(const sparse *w, end which, factor_cost *cost);
-void factor_close(factor **f);
+factor *sl_factor_open(const sparse *w, end which, factor_cost *cost);
+void sl_factor_close(factor **f);
 
 /* The smallest eigenvalue of B, at the upper end but for the constant vector's. `guess` is an upper
  * bound of it that Lanczos has found, with that residual: at the lower end, where it is not small,
  * a shift to just below it speeds things up. *vector (nodes) is overwritten by the eigenvector.
  * Adds the products and solutions that it took to *products. 0; 1 where B is not positive definite,
  * which is not for this method; -1 without memory. */
-int inverse_lanczos(factor *f, double guess, double guess_residual, double tolerance, ritz *out,
-                    double *vector, uint64_t *products);
+int sl_factor_lanczos(factor *f, double guess, double guess_residual, double tolerance, ritz *out,
+                      double *vector, uint64_t *products);
 
 #endif

@@ -44,7 +44,7 @@ static uint32_t order_nodes(const side *rows, uint32_t n, uint32_t *order, uint3
     return pieces;
 }
 
-static void renumber(sparse *w, const phase *p, const uint32_t *order, const uint32_t *place) {
+static void renumber(sparse *w, const slot *p, const uint32_t *order, const uint32_t *place) {
     uint64_t at = 0;
     w->even = p->edges > 0 ? p->in.weights[0] : NAN;
     w->degree = (uint32_t)(p->in.start[1] - p->in.start[0]);
@@ -65,8 +65,8 @@ static void renumber(sparse *w, const phase *p, const uint32_t *order, const uin
     w->start[w->nodes] = at;
 }
 
-int sparse_open(sparse *out, const sl_topology *t) {
-    const phase *p = &t->phases[0];
+int sl_sparse_open(sparse *out, const sl_topology *t) {
+    const slot *p = &t->slots[0];
     size_t n = t->nodes;
     sparse w = {.nodes = t->nodes, .edges = p->edges, .start = malloc((n + 1) * sizeof *w.start)};
     w.peers = calloc(p->edges + SPARSE_AHEAD, sizeof *w.peers);
@@ -79,14 +79,14 @@ int sparse_open(sparse *out, const sl_topology *t) {
         renumber(&w, p, order, place);
         *out = w;
     } else {
-        sparse_close(&w);
+        sl_sparse_close(&w);
     }
     free(order);
     free(place);
     return complete ? 0 : -1;
 }
 
-void sparse_close(sparse *w) {
+void sl_sparse_close(sparse *w) {
     free(w->start);
     free(w->peers);
     free(w->weights);
@@ -94,7 +94,7 @@ void sparse_close(sparse *w) {
     *w = (sparse){0};
 }
 
-double *vector_allocate(size_t count) {
+double *sl_vector_allocate(size_t count) {
     size_t bytes = (count * sizeof(double) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     if (bytes <= HUGE_PAGE)
         return malloc((count + 1) * sizeof(double));
@@ -109,7 +109,7 @@ static double add_lanes(const double lanes[LANES]) {
            ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-double vector_dot(const double *x, const double *y, uint32_t n) {
+double sl_vector_dot(const double *x, const double *y, uint32_t n) {
     double total = 0;
     for (uint32_t from = 0; from < n; from += BLOCK) {
         uint32_t i = from, to = n - from < BLOCK ? n : from + BLOCK;
@@ -124,17 +124,17 @@ double vector_dot(const double *x, const double *y, uint32_t n) {
     return total;
 }
 
-void vector_add(double *y, double factor, const double *x, uint32_t n) {
+void sl_vector_add(double *y, double factor, const double *x, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         y[i] += factor * x[i];
 }
 
-void vector_scale(double *x, double factor, uint32_t n) {
+void sl_vector_scale(double *x, double factor, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         x[i] *= factor;
 }
 
-double end_residual(const sparse *w, end which, double theta, const double *x, double *y) {
+double sl_end_residual(const sparse *w, end which, double theta, const double *x, double *y) {
     double sign = which == UPPER ? -1 : 1;
     for (uint32_t i = 0; i < w->nodes; i++) {
         exact_sum row = {which == UPPER ? 0 : 2 * w->self[i] * x[i], 0};
@@ -142,7 +142,7 @@ double end_residual(const sparse *w, end which, double theta, const double *x, d
             add(&row, w->weights[e] * (x[i] + sign * x[w->peers[e]]));
         y[i] = row.sum - theta * x[i];
     }
-    return vector_dot(y, y, w->nodes);
+    return sl_vector_dot(y, y, w->nodes);
 }
 
 /* x_i's share of 2 x'Bx: every edge counts at both its ends. */
@@ -156,7 +156,7 @@ static double energy(const sparse *w, end which, const double *x, uint32_t i) {
     return row.sum;
 }
 
-double end_quotient(const sparse *w, end which, const double *x) {
+double sl_end_quotient(const sparse *w, end which, const double *x) {
     double total = 0;
     for (uint32_t from = 0; from < w->nodes; from += BLOCK) {
         uint32_t to = w->nodes - from < BLOCK ? w->nodes : from + BLOCK;
@@ -165,9 +165,9 @@ double end_quotient(const sparse *w, end which, const double *x) {
             lanes[i % LANES] += energy(w, which, x, i);
         total += add_lanes(lanes);
     }
-    return total / 2 / vector_dot(x, x, w->nodes);
+    return total / 2 / sl_vector_dot(x, x, w->nodes);
 }
 
-double ritz_error(const ritz *r) {
+double sl_ritz_error(const ritz *r) {
     return r->separation > r->residual ? r->residual * (r->residual / r->separation) : r->residual;
 }

@@ -11,7 +11,7 @@
 
 enum { SPARSE_AHEAD = 128 };
 
-/* W of one symmetric phase, its nodes renumbered in the order of a breadth-first search, so that
+/* W of one symmetric slot, its nodes renumbered in the order of a breadth-first search, so that
  * neighbours are near in memory. */
 typedef struct sparse {
     uint32_t nodes;
@@ -25,15 +25,15 @@ typedef struct sparse {
     double even;     /* the weight of every edge, or NaN: then `weights` need not be read */
 } sparse;
 
-int sparse_open(sparse *out, const sl_topology *t); /* -1 without memory */
-void sparse_close(sparse *w);
+int sl_sparse_open(sparse *out, const sl_topology *t); /* -1 without memory */
+void sl_sparse_close(sparse *w);
 
 /* Vectors of many megabytes that are read at random: in huge pages where there are any. NULL
  * without memory; free() frees. */
-double *vector_allocate(size_t count);
-double vector_dot(const double *x, const double *y, uint32_t n);
-void vector_add(double *y, double factor, const double *x, uint32_t n); /* y += factor x */
-void vector_scale(double *x, double factor, uint32_t n);
+double *sl_vector_allocate(size_t count);
+double sl_vector_dot(const double *x, const double *y, uint32_t n);
+void sl_vector_add(double *y, double factor, const double *x, uint32_t n); /* y += factor x */
+void sl_vector_scale(double *x, double factor, uint32_t n);
 
 /* One of the two ends of the spectrum, where a gap is: B = I - W at the upper one, I + W at the
  * lower one. Written over the edges neither loses digits:
@@ -43,9 +43,9 @@ void vector_scale(double *x, double factor, uint32_t n);
 typedef enum end { UPPER, LOWER } end;
 
 /* y = B x - theta x; returns y'y. */
-double end_residual(const sparse *w, end which, double theta, const double *x, double *y);
+double sl_end_residual(const sparse *w, end which, double theta, const double *x, double *y);
 /* x'Bx / x'x */
-double end_quotient(const sparse *w, end which, const double *x);
+double sl_end_quotient(const sparse *w, end which, const double *x);
 
 /* An eigenpair of B as far as it is known. */
 typedef struct ritz {
@@ -56,11 +56,11 @@ typedef struct ritz {
 
 /* Of `value`: the residual bounds its error, and the residual's square over the separation
  * estimates it (Kato, Temple). */
-double ritz_error(const ritz *r);
+double sl_ritz_error(const ritz *r);
 
 /* tridiagonal.c: eigenpair number `which` from below of the tridiagonal matrix; vector is (size) or
  * NULL. -1 without memory. */
-int tridiagonal_eigenpair(const double *diagonal, const double *beside, uint32_t size,
-                          uint32_t which, double *value, double *vector);
+int sl_tridiagonal_eigenpair(const double *diagonal, const double *beside, uint32_t size,
+                             uint32_t which, double *value, double *vector);
 
 #endif

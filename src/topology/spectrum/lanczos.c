@@ -21,13 +21,13 @@ static const double share_of_gap = 1e-3; /* a residual has to be below this shar
 
 static bool recurrence_open(recurrence *r, const sparse *w) {
     *r = (recurrence){.w = w,
-                      .v = vector_allocate(w->nodes),
-                      .last = vector_allocate(w->nodes),
+                      .v = sl_vector_allocate(w->nodes),
+                      .last = sl_vector_allocate(w->nodes),
                       .norm = 1,
                       .last_norm = 1};
     if (r->v == NULL || r->last == NULL)
         return false;
-    random_direction(r->v, w->nodes, 0);
+    sl_vector_random(r->v, w->nodes, 0);
     memset(r->last, 0, w->nodes * sizeof *r->last);
     return true;
 }
@@ -189,14 +189,15 @@ static int examine(lanczos *l, end which, double tolerance) {
     if (coefficients == NULL)
         return -1;
     s->coefficients = coefficients;
-    if (tridiagonal_eigenpair(l->alpha, l->beta, l->steps, which == UPPER ? l->steps - 1 : 0,
-                              &value, coefficients) != 0)
+    if (sl_tridiagonal_eigenpair(l->alpha, l->beta, l->steps, which == UPPER ? l->steps - 1 : 0,
+                                 &value, coefficients) != 0)
         return -1;
     s->steps = l->steps;
     s->gap = which == UPPER ? 1 - value : 1 + value;
     s->estimate = l->beta[l->steps - 1] * fabs(coefficients[l->steps - 1]);
-    if (l->steps > 1 && tridiagonal_eigenpair(l->alpha, l->beta, l->steps,
-                                              which == UPPER ? l->steps - 2 : 1, &next, NULL) != 0)
+    if (l->steps > 1 &&
+        sl_tridiagonal_eigenpair(l->alpha, l->beta, l->steps, which == UPPER ? l->steps - 2 : 1,
+                                 &next, NULL) != 0)
         return -1;
     s->separation = l->steps > 1 ? fabs(value - next) : 0;
     s->converged = s->estimate <= fmin(tolerance, share_of_gap * fabs(s->gap)) ||
@@ -216,12 +217,13 @@ static bool is_open_below(const lanczos *l, double gap) {
            (!l->ends[LOWER].converged && l->ends[LOWER].gap < gap);
 }
 
-int lanczos_open(lanczos *l, const sparse *w) {
+int sl_lanczos_open(lanczos *l, const sparse *w) {
     *l = (lanczos){.now = {.w = w}};
     return recurrence_open(&l->now, w) ? 0 : -1;
 }
 
-int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience, double small) {
+int sl_lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience,
+                   double small) {
     while (l->steps < steps_max && !(l->ends[UPPER].converged && l->ends[LOWER].converged)) {
         if (!make_room(l))
             return -1;
@@ -236,7 +238,7 @@ int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patie
     return 0;
 }
 
-void lanczos_close(lanczos *l) {
+void sl_lanczos_close(lanczos *l) {
     recurrence_close(&l->now);
     free(l->alpha);
     free(l->beta);
@@ -251,7 +253,7 @@ static double coefficient(const settled *s, uint32_t k) {
     return k < s->steps ? s->coefficients[k] : 0;
 }
 
-int lanczos_vectors(const lanczos *l, double *vectors[2]) {
+int sl_lanczos_vectors(const lanczos *l, double *vectors[2]) {
     recurrence r;
     int result = recurrence_open(&r, l->now.w) ? 0 : -1;
     for (end which = UPPER; which <= LOWER; which++)

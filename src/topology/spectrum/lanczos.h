@@ -29,13 +29,14 @@ typedef struct lanczos {
     settled ends[2]; /* by `end` */
 } lanczos;
 
-int lanczos_open(lanczos *l, const sparse *w); /* -1 without memory; close it also then */
-void lanczos_close(lanczos *l);
+int sl_lanczos_open(lanczos *l, const sparse *w); /* -1 without memory; close it also then */
+void sl_lanczos_close(lanczos *l);
 /* Goes on until both ends have converged, or to steps_max, or from step `patience` on until a gap
  * below `small` is seen that has not. -1 without memory. */
-int lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience, double small);
+int sl_lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t patience,
+                   double small);
 /* vectors[end] is (nodes): overwritten by the eigenvector of that end, length about 1. -1 without
  * memory. */
-int lanczos_vectors(const lanczos *l, double *vectors[2]);
+int sl_lanczos_vectors(const lanczos *l, double *vectors[2]);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "topology/spectrum/spectral.h"
 
-sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n) {
+sl_spectrum sl_spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n) {
     sl_spectrum s = {
         .nodes = nodes,
         .symmetric = true,
@@ -18,7 +18,7 @@ sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_la
     return s;
 }
 
-sl_spectrum spectrum_of_modulus(uint32_t nodes, double rho, double singular_2) {
+sl_spectrum sl_spectrum_of_modulus(uint32_t nodes, double rho, double singular_2) {
     return (sl_spectrum){
         .nodes = nodes,
         .lambda_2 = NAN,

@@ -8,41 +8,42 @@
 #define GAP_ERROR_MAX 1e-3 /* relative: a gap beyond it counts as not found */
 
 /* The symmetric spectrum that two gaps stand for: lambda_2, lambda_n, rho, gap, singular_2. */
-sl_spectrum spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n);
+sl_spectrum sl_spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap_lambda_n);
 /* That of a matrix that is not symmetric. */
-sl_spectrum spectrum_of_modulus(uint32_t nodes, double rho, double singular_2);
+sl_spectrum sl_spectrum_of_modulus(uint32_t nodes, double rho, double singular_2);
 
 /* circulant.c: of the Laplacian of a connected circulant graph of at least 2 nodes, offsets 1 ..
  * nodes/2: the smallest eigenvalue above 0, how often it stands, and how far the largest is below
  * twice the degree. False if it cannot be told quickly. */
-bool circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes, double *lambda_2,
-                        uint32_t *multiplicity, double *lack);
+bool sl_spectrum_circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes,
+                                    double *lambda_2, uint32_t *multiplicity, double *lack);
 
 /* ---- dense.c ---- */
 
 /* All eigenvalues but the 1 of the constant vector: (nodes - 1), symmetric ascending, else by
  * falling modulus. imaginary may be NULL if symmetric. */
-int dense_eigenvalues(const sl_topology *t, double *real, double *imaginary, sl_error *error);
+int sl_spectrum_dense_eigenvalues(const sl_topology *t, double *real, double *imaginary,
+                                  sl_error *error);
 /* One period of a topology is a symmetric matrix. */
-bool topology_is_symmetric(const sl_topology *t);
-int dense_spectrum(sl_spectrum *out, const sl_topology *t, sl_error *error);
+bool sl_topology_is_symmetric(const sl_topology *t);
+int sl_spectrum_dense(sl_spectrum *out, const sl_topology *t, sl_error *error);
 
 /* ---- symmetric.c ---- */
 
 /* By iterations with sparse matrices; settings->method is SL_SPECTRUM_AUTO, _LANCZOS or _INVERSE.
  */
-int symmetric_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings,
-                       sl_error *error);
+int sl_spectrum_symmetric(sl_spectrum *out, const sl_topology *t,
+                          const sl_spectrum_settings *settings, sl_error *error);
 
 /* ---- arnoldi.c ---- */
 
 /* By iterations with sparse matrices, whether symmetric or not. */
-int arnoldi_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings,
-                     sl_error *error);
+int sl_spectrum_arnoldi(sl_spectrum *out, const sl_topology *t,
+                        const sl_spectrum_settings *settings, sl_error *error);
 /* ||M - J||_2; -1 without memory. */
-int largest_singular_value(double *value, const sl_topology *t, double work_max);
+int sl_spectrum_singular_2(double *value, const sl_topology *t, double work_max);
 /* Some power of M, about 2 log2 n at most, averages up to rounding: all eigenvalues but the 1 are
  * 0. */
-bool averages_exactly(const sl_topology *t);
+bool sl_spectrum_averages_exactly(const sl_topology *t);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/spectrum/spectral.h"
 #include "topology/analysis/union.h"
+#include "topology/spectrum/spectral.h"
 
 static const double refined_above = 1e-11; /* relative error of a gap */
 
@@ -36,7 +36,7 @@ void sl_spectrum_defaults(sl_spectrum_settings *settings) {
 static int refine(sl_spectrum *s, const sl_topology *t, const sl_spectrum_settings *settings,
                   sl_error *error) {
     sl_spectrum better;
-    int result = symmetric_spectrum(&better, t, settings, error);
+    int result = sl_spectrum_symmetric(&better, t, settings, error);
     if (result != 0 || better.gap_error >= s->gap_error)
         return result;
     better.multiplicity = s->multiplicity;
@@ -55,24 +55,24 @@ static int compute(sl_spectrum *out, const sl_topology *t, const sl_spectrum_set
                 error, SL_EINVAL,
                 "spectrum: there is no formula for this family with these parameters and weights");
     }
-    bool symmetric = topology_is_symmetric(t),
+    bool symmetric = sl_topology_is_symmetric(t),
          few = t->nodes <= (settings->method == SL_SPECTRUM_AUTO ? SL_SPECTRUM_DENSE_NODES_MAX
                                                                  : 4); /* ARPACK needs more */
     if (settings->method == SL_SPECTRUM_DENSE ||
         ((settings->method == SL_SPECTRUM_AUTO || settings->method == SL_SPECTRUM_ARNOLDI) &&
          few)) {
-        int result = dense_spectrum(out, t, error);
+        int result = sl_spectrum_dense(out, t, error);
         if (result == 0 && symmetric && settings->method == SL_SPECTRUM_AUTO &&
             out->gap_error > refined_above)
             result = refine(out, t, settings, error);
         return result;
     }
     if (symmetric && settings->method != SL_SPECTRUM_ARNOLDI)
-        return symmetric_spectrum(out, t, settings, error);
+        return sl_spectrum_symmetric(out, t, settings, error);
     if (settings->method == SL_SPECTRUM_LANCZOS || settings->method == SL_SPECTRUM_INVERSE)
         return sl_fail(error, SL_EINVAL, "spectrum: the method '%s' is for one symmetric matrix",
                        sl_spectrum_method_name(settings->method));
-    return arnoldi_spectrum(out, t, settings, error);
+    return sl_spectrum_arnoldi(out, t, settings, error);
 }
 
 int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
@@ -80,13 +80,13 @@ int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
     sl_spectrum_settings defaults;
     sl_spectrum_defaults(&defaults);
     if (topology->nodes == 1) { /* agrees with itself at once */
-        *out = spectrum_from_gaps(1, 1, 1);
+        *out = sl_spectrum_from_gaps(1, 1, 1);
         return 0;
     }
     if (!topology->stochastic.row && !topology->stochastic.column)
         return sl_fail(error, SL_EINVAL,
-                       "spectrum: rows sum to 1 in some phases and columns in others, so that no "
-                       "average is kept; weigh all phases alike");
+                       "spectrum: rows sum to 1 in some slots and columns in others, so that no "
+                       "average is kept; weigh all slots alike");
     int threads = openblas_get_num_threads(); /* sums in one order */
     openblas_set_num_threads(1);
     int result = compute(out, topology, settings != NULL ? settings : &defaults, error);
@@ -101,12 +101,12 @@ int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *i
         return sl_fail(error, SL_EINVAL,
                        "spectrum: all eigenvalues of %u nodes are too many; at most %u nodes", n,
                        SL_SPECTRUM_DENSE_NODES_MAX);
-    bool symmetric = topology_is_symmetric(topology);
+    bool symmetric = sl_topology_is_symmetric(topology);
     if (!symmetric && imaginary == NULL)
         return sl_fail(
             error, SL_EINVAL,
             "spectrum: the matrix is not symmetric; its eigenvalues have imaginary parts");
-    int result = n == 1 ? 0 : dense_eigenvalues(topology, real, imaginary, error);
+    int result = n == 1 ? 0 : sl_spectrum_dense_eigenvalues(topology, real, imaginary, error);
     if (result != 0)
         return result;
     for (uint32_t i = 0; symmetric && i < (n - 1) / 2; i++) { /* falling */
@@ -127,7 +127,7 @@ int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *i
 
 int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error) {
     sl_structure degrees = {0};
-    count_degrees(&degrees, topology);
+    sl_topology_degrees(&degrees, topology);
     sl_topology_report r = {
         .nodes = topology->nodes,
         .period = topology->period,
@@ -135,7 +135,7 @@ int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl
         .degree_min = degrees.degree_min,
         .degree_max = degrees.degree_max,
         .degree_mean = degrees.degree_mean,
-        .connected = topology_is_connected(topology),
+        .connected = sl_topology_is_connected(topology),
         .stochastic = topology->stochastic,
     };
     sl_spectrum s;

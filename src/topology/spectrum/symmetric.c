@@ -57,9 +57,9 @@ static bool swaps_sides(const sparse *w, double *signs) {
 static void judge(search *s, end which, double separation) {
     const double *v = s->vectors[which];
     ritz *r = &s->ends[which];
-    r->value = end_quotient(&s->w, which, v);
-    r->residual =
-        sqrt(end_residual(&s->w, which, r->value, v, s->spare) / vector_dot(v, v, s->w.nodes));
+    r->value = sl_end_quotient(&s->w, which, v);
+    r->residual = sqrt(sl_end_residual(&s->w, which, r->value, v, s->spare) /
+                       sl_vector_dot(v, v, s->w.nodes));
     r->separation = separation;
 }
 
@@ -67,22 +67,22 @@ static void judge(search *s, end which, double separation) {
 static int invert(search *s, end which) {
     const settled *guess = &s->recurrence.ends[which];
     factor_cost cost;
-    factor *f = factor_open(&s->w, which, &cost);
+    factor *f = sl_factor_open(&s->w, which, &cost);
     int result = 0;
     if (f != NULL && cost.entries <= factor_entries_max &&
         factor_weight * cost.operations <= s->settings->work_max) {
-        result = inverse_lanczos(f, guess->gap, guess->estimate, s->settings->tolerance,
-                                 &s->ends[which], s->vectors[which], &s->products);
+        result = sl_factor_lanczos(f, guess->gap, guess->estimate, s->settings->tolerance,
+                                   &s->ends[which], s->vectors[which], &s->products);
         s->inverted[which] = result == 0;
     }
-    factor_close(&f);
+    sl_factor_close(&f);
     return result < 0 ? -1 : 0;
 }
 
 /* The eigenvectors of the ends that the recurrence has solved, or come closest to. */
 static int collect(search *s) {
     lanczos *l = &s->recurrence;
-    if (lanczos_vectors(l, s->vectors) != 0)
+    if (sl_lanczos_vectors(l, s->vectors) != 0)
         return -1;
     for (end which = UPPER; which <= LOWER; which++)
         if (!s->inverted[which] && !s->known[which])
@@ -104,33 +104,35 @@ static int run(search *s) {
     double tolerance = recurrence_share * s->settings->tolerance;
     sl_spectrum_method method = s->settings->method;
     uint32_t steps_max = affordable_steps(&s->w, s->settings->work_max);
-    int result = lanczos_open(l, &s->w);
+    int result = sl_lanczos_open(l, &s->w);
     for (end which = UPPER; which <= LOWER; which++)
         l->ends[which].converged = s->known[which];
     if (result == 0)
-        result = lanczos_run(l, tolerance, method == SL_SPECTRUM_INVERSE ? GUESS_STEPS : steps_max,
-                             method == SL_SPECTRUM_LANCZOS ? steps_max : PATIENCE, SMALL_GAP);
+        result =
+            sl_lanczos_run(l, tolerance, method == SL_SPECTRUM_INVERSE ? GUESS_STEPS : steps_max,
+                           method == SL_SPECTRUM_LANCZOS ? steps_max : PATIENCE, SMALL_GAP);
     for (end which = UPPER; which <= LOWER && result == 0 && method != SL_SPECTRUM_LANCZOS; which++)
         if (!s->known[which] && (method == SL_SPECTRUM_INVERSE || is_for_factor(s, which)))
             result = invert(s, which);
     for (end which = UPPER; which <= LOWER; which++)
         l->ends[which].converged = l->ends[which].converged || s->inverted[which];
     if (result == 0)
-        result = lanczos_run(l, tolerance, steps_max, steps_max, 0);
+        result = sl_lanczos_run(l, tolerance, steps_max, steps_max, 0);
     if (result == 0 &&
         !((s->inverted[UPPER] || s->known[UPPER]) && (s->inverted[LOWER] || s->known[LOWER])))
         result = collect(s);
     s->products += l->steps;
-    lanczos_close(l);
+    sl_lanczos_close(l);
     return result;
 }
 
 static void report(sl_spectrum *out, const search *s) {
     const ritz *upper = &s->ends[UPPER], *lower = &s->ends[LOWER],
                *narrow = upper->value < lower->value ? upper : lower;
-    *out = spectrum_from_gaps(s->w.nodes, upper->value, lower->value);
+    *out = sl_spectrum_from_gaps(s->w.nodes, upper->value, lower->value);
     out->residual = fmax(upper->residual, lower->residual);
-    out->gap_error = narrow->value == 0 ? 0 : ritz_error(narrow) / fabs(narrow->value) + rounding;
+    out->gap_error =
+        narrow->value == 0 ? 0 : sl_ritz_error(narrow) / fabs(narrow->value) + rounding;
     out->converged = out->residual <= s->settings->tolerance && out->gap_error <= GAP_ERROR_MAX;
     out->multiplicity =
         s->w.pieces - 1; /* of 1 where there is more than one piece; else not known */
@@ -139,20 +141,20 @@ static void report(sl_spectrum *out, const search *s) {
     out->products = s->products;
 }
 
-int symmetric_spectrum(sl_spectrum *out, const sl_topology *t, const sl_spectrum_settings *settings,
-                       sl_error *error) {
-    search s = {.settings = settings, .spare = vector_allocate(t->nodes)};
-    s.vectors[UPPER] = vector_allocate(t->nodes);
-    s.vectors[LOWER] = vector_allocate(t->nodes);
+int sl_spectrum_symmetric(sl_spectrum *out, const sl_topology *t,
+                          const sl_spectrum_settings *settings, sl_error *error) {
+    search s = {.settings = settings, .spare = sl_vector_allocate(t->nodes)};
+    s.vectors[UPPER] = sl_vector_allocate(t->nodes);
+    s.vectors[LOWER] = sl_vector_allocate(t->nodes);
     bool allocated = s.spare && s.vectors[UPPER] && s.vectors[LOWER];
-    int result = allocated ? sparse_open(&s.w, t) : -1;
+    int result = allocated ? sl_sparse_open(&s.w, t) : -1;
     if (result == 0) {
         s.known[UPPER] = s.w.pieces > 1;
         s.known[LOWER] = swaps_sides(&s.w, s.spare);
         result = run(&s);
         if (result == 0)
             report(out, &s);
-        sparse_close(&s.w);
+        sl_sparse_close(&s.w);
     }
     free(s.spare);
     free(s.vectors[UPPER]);

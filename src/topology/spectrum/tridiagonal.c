@@ -10,8 +10,8 @@ void dstevr_(const char *jobz, const char *range, const int *n, double *d, doubl
              int *m, double *w, double *z, const int *ldz, int *isuppz, double *work,
              const int *lwork, int *iwork, const int *liwork, int *info);
 
-int tridiagonal_eigenpair(const double *diagonal, const double *beside, uint32_t size,
-                          uint32_t which, double *value, double *vector) {
+int sl_tridiagonal_eigenpair(const double *diagonal, const double *beside, uint32_t size,
+                             uint32_t which, double *value, double *vector) {
     int n = (int)size, index = (int)which + 1, found = 0, support[2], lwork = 20 * n,
         liwork = 10 * n, info = -1;
     double none = 0, *values = malloc((size_t)n * sizeof *values);

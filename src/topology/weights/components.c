@@ -1,4 +1,4 @@
-/* components.c - weights of a whole graph, found for each of its components: a phase of a schedule
+/* components.c - weights of a whole graph, found for each of its components: a slot of a schedule
  * need not be connected. */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ typedef struct component {
     size_t edge_count;
 } component;
 
-static void reach(component *c, const phase *p, uint32_t first) {
+static void reach(component *c, const slot *p, uint32_t first) {
     c->count = 0;
     c->number[first] = 0;
     c->nodes[c->count++] = first;
@@ -25,7 +25,7 @@ static void reach(component *c, const phase *p, uint32_t first) {
             }
 }
 
-static void list_edges(component *c, const phase *p) {
+static void list_edges(component *c, const slot *p) {
     c->edge_count = 0;
     for (uint32_t at = 0; at < c->count; at++)
         for (uint64_t e = p->in.start[c->nodes[at]]; e < p->in.start[c->nodes[at] + 1]; e++)
@@ -33,7 +33,7 @@ static void list_edges(component *c, const phase *p) {
                 c->edges[c->edge_count++] = (sl_edge){at, c->number[p->in.peers[e]], 0};
 }
 
-static double *entry(const phase *p, uint32_t i, uint32_t j) {
+static double *entry(const slot *p, uint32_t i, uint32_t j) {
     uint64_t low = p->in.start[i], high = p->in.start[i + 1];
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
@@ -45,14 +45,14 @@ static double *entry(const phase *p, uint32_t i, uint32_t j) {
     return &p->in.weights[low];
 }
 
-static void put_weights(const component *c, const phase *p) {
+static void put_weights(const component *c, const slot *p) {
     for (size_t l = 0; l < c->edge_count; l++) {
         uint32_t i = c->nodes[c->edges[l].from], j = c->nodes[c->edges[l].to];
         *entry(p, i, j) = *entry(p, j, i) = c->weights[l];
     }
 }
 
-int weigh_components(phase *p, whole_rule *rule, uint32_t nodes, sl_error *error) {
+int sl_weights_by_component(slot *p, whole_rule *rule, uint32_t nodes, sl_error *error) {
     component c = {
         .nodes = calloc(nodes, sizeof *c.nodes),
         .number = calloc(nodes, sizeof *c.number),

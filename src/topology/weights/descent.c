@@ -137,7 +137,7 @@ static void products(descent *d, const double *a, const double *b) {
 static bool orthonormalise(descent *d) {
     for (int pass = 0; pass < 2; pass++) {
         products(d, d->v, d->v);
-        if (!matrix_cholesky(d->gram, VECTORS))
+        if (!sl_matrix_cholesky(d->gram, VECTORS))
             return false;
         for (size_t i = 0; i < d->n; i++)
             for (size_t c = 0; c < VECTORS; c++) {
@@ -173,7 +173,7 @@ static bool rayleigh_ritz(descent *d) {
         return false;
     multiply(d, d->v1, d->v);
     products(d, d->v, d->v1);
-    matrix_eigen(d->values, d->turn, d->gram, VECTORS);
+    sl_matrix_eigen(d->values, d->turn, d->gram, VECTORS);
     for (size_t i = 0; i < d->n; i++) {
         double turned[VECTORS] = {0};
         for (size_t r = 0; r < VECTORS; r++)
@@ -269,7 +269,8 @@ static void bound_from(descent *d, double trace, const double *slopes, double sc
     for (size_t l = 0; l < d->m; l++)
         d->scaled[l] = scale * slopes[l];
     find_prices(d, slopes, scale);
-    d->bound = fmax(d->bound, dual_bound(d->g, scale * trace, d->scaled, d->prices, d->best_rho));
+    d->bound = fmax(d->bound,
+                    sl_optimum_dual_bound(d->g, scale * trace, d->scaled, d->prices, d->best_rho));
 }
 
 /* ---- steps ---- */
@@ -339,7 +340,7 @@ static void descend(descent *d, sl_optimum *out) {
     }
 }
 
-int descent_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
+int sl_optimum_descend(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
     descent d;
     int result =
         descent_open(&d, g)

@@ -44,8 +44,8 @@ static double most_by_rows(const graph_problem *g, const double *slopes, double 
     return sum / 2 * sqrt(rho * rho + 1.0 / g->nodes);
 }
 
-double dual_bound(const graph_problem *g, double trace, const double *slopes, double *prices,
-                  double rho) {
+double sl_optimum_dual_bound(const graph_problem *g, double trace, const double *slopes,
+                             double *prices, double rho) {
     double most = g->sign == SL_SIGN_NONNEGATIVE ? most_by_prices(g, slopes, prices)
                                                  : most_by_rows(g, slopes, prices, rho);
     double rounding = 0x1p-50 * g->nodes;

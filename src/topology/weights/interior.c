@@ -133,14 +133,14 @@ static bool factor_slack(interior *s, double sign, const double *w, double rho) 
         a[i * n + j] -= sign * w[l];
         a[j * n + i] -= sign * w[l];
     }
-    return matrix_cholesky(a, n);
+    return sl_matrix_cholesky(a, n);
 }
 
 static bool invert_slacks(interior *s) {
     for (int k = 0; k < 2; k++) {
         if (!factor_slack(s, s->cones[k].sign, s->w, s->rho))
             return false;
-        matrix_invert(s->cones[k].x, s->factor, s->work, s->n);
+        sl_matrix_invert(s->cones[k].x, s->factor, s->work, s->n);
     }
     return true;
 }
@@ -218,7 +218,7 @@ static bool factor_system(interior *s) {
             inner(s->cones[0].p, s->cones[0].x, n * n) + inner(s->cones[1].p, s->cones[1].x, n * n);
         for (size_t l = 0; l < size; l++)
             s->system[l * size + l] *= 1 + ridge;
-        if (matrix_cholesky(s->system, size))
+        if (sl_matrix_cholesky(s->system, size))
             return true;
     }
     return false;
@@ -241,7 +241,7 @@ static void solve_for_step(interior *s, double mu) {
     }
     s->step[m] = mu * (trace(one->x, n) + trace(two->x, n)) -
                  (trace(one->second, n) + trace(two->second, n)) - 1;
-    matrix_solve(s->system, s->step, m + 1);
+    sl_matrix_solve(s->system, s->step, m + 1);
 }
 
 /* work = (A dS X + X dS A)/2 */
@@ -259,7 +259,7 @@ static void symmetric_product(interior *s, const cone *k, const double *a) {
             to[e->to] -= change;
         }
     }
-    matrix_multiply(s->work, s->factor, k->x, n);
+    sl_matrix_multiply(s->work, s->factor, k->x, n);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++)
             s->work[i * n + j] = s->work[j * n + i] = (s->work[i * n + j] + s->work[j * n + i]) / 2;
@@ -307,7 +307,7 @@ static bool multipliers_inside(interior *s, double length) {
     for (int k = 0; k < 2; k++) {
         for (size_t e = 0; e < s->n * s->n; e++)
             s->factor[e] = s->cones[k].p[e] + length * s->cones[k].dp[e];
-        if (!matrix_cholesky(s->factor, s->n))
+        if (!sl_matrix_cholesky(s->factor, s->n))
             return false;
     }
     return true;
@@ -404,7 +404,7 @@ static double bound_here(interior *s) {
                     (one + two);
     for (size_t i = 0; i < n; i++)
         prices[i] = s->nodes.multiplier[i] / (one + two);
-    return dual_bound(s->g, (one - two) / (one + two), slopes, prices, s->rho);
+    return sl_optimum_dual_bound(s->g, (one - two) / (one + two), slopes, prices, s->rho);
 }
 
 static double work_of_step(const interior *s) {
@@ -429,7 +429,7 @@ static bool advance(interior *s) {
     return invert_slacks(s);
 }
 
-int interior_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
+int sl_optimum_interior(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
     interior s;
     if (!interior_open(&s, g))
         return sl_fail(error, SL_ENOMEM, "weights: out of memory for the optimum of %zu edges",

@@ -39,7 +39,7 @@ static bool finish_row(double *row, size_t i, size_t n) {
 }
 
 /* AT_ONCE rows are finished, then subtracted from all that are below. */
-bool matrix_cholesky(double *a, size_t n) {
+bool sl_matrix_cholesky(double *a, size_t n) {
     for (size_t block = 0; block < n; block += AT_ONCE) {
         size_t end = block + AT_ONCE < n ? block + AT_ONCE : n;
         for (size_t i = block; i < end; i++) {
@@ -54,7 +54,7 @@ bool matrix_cholesky(double *a, size_t n) {
 }
 
 /* work = U'^-1, lower; then U inverse = work, from the last row up. */
-void matrix_invert(double *inverse, const double *u, double *work, size_t n) {
+void sl_matrix_invert(double *inverse, const double *u, double *work, size_t n) {
     memset(work, 0, n * n * sizeof *work);
     for (size_t i = 0; i < n; i++) {
         work[i * n + i] = 1;
@@ -72,7 +72,7 @@ void matrix_invert(double *inverse, const double *u, double *work, size_t n) {
 }
 
 /* -(0 - a b): the same sums as a row's subtraction. */
-void matrix_multiply(double *out, const double *a, const double *b, size_t n) {
+void sl_matrix_multiply(double *out, const double *a, const double *b, size_t n) {
     memset(out, 0, n * n * sizeof *out);
     for (size_t i = 0; i < n; i++)
         subtract_rows(out + i * n, b, n, a + i * n, 1, n, 0, n);
@@ -80,7 +80,7 @@ void matrix_multiply(double *out, const double *a, const double *b, size_t n) {
         out[e] = -out[e];
 }
 
-void matrix_solve(const double *u, double *x, size_t n) {
+void sl_matrix_solve(const double *u, double *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         x[i] /= u[i * n + i];
         for (size_t c = i + 1; c < n; c++)
@@ -131,7 +131,7 @@ static void sort_by_modulus(double *values, double *vectors, size_t n) {
     }
 }
 
-void matrix_eigen(double *values, double *vectors, double *a, size_t n) {
+void sl_matrix_eigen(double *values, double *vectors, double *a, size_t n) {
     enum { SWEEPS_MAX = 30 };
     memset(vectors, 0, n * n * sizeof *vectors);
     for (size_t i = 0; i < n; i++)

@@ -29,14 +29,14 @@ static int open_graph(sl_topology **out, const graph_problem *g, sl_weighting we
         edges[2 * g->edge_count + g->edges[l].from].weight -= weights[l];
         edges[2 * g->edge_count + g->edges[l].to].weight -= weights[l];
     }
-    sl_phase_spec listed = {edges, count};
+    sl_slot_spec listed = {edges, count};
     sl_topology_spec spec;
     sl_topology_spec_defaults(&spec);
     spec.nodes = g->nodes;
     spec.family = SL_FAMILY_EDGES;
     spec.weighting = weighting;
-    spec.phases = &listed;
-    spec.phase_count = 1;
+    spec.slots = &listed;
+    spec.slot_count = 1;
     int result = sl_topology_open(out, &spec, error);
     free(edges);
     return result;
@@ -64,8 +64,8 @@ static double rounded(double x) {
 }
 
 /* With W = I - L/q, 1 - lambda_2(W) = lambda_2(L)/q and 1 + lambda_n(W) = 2 - lambda_max(L)/q. */
-int best_constant(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
-                  size_t edge_count, sl_error *error) {
+int sl_weights_best_constant(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                             size_t edge_count, sl_error *error) {
     graph_problem g = {.nodes = nodes, .edges = edges, .edge_count = edge_count};
     sl_spectrum s;
     double q = 1; /* as SL_WEIGHTING_MAX_DEGREE has it */
@@ -124,7 +124,7 @@ static int descend(sl_optimum *out, double *weights, const graph_problem *g, sl_
     double start;
     int result = rho_of(&start, g, weights, error);
     if (result == 0)
-        result = descent_optimum(out, weights, g, error);
+        result = sl_optimum_descend(out, weights, g, error);
     if (result == 0)
         result = rho_of(&out->rho, g, weights, error);
     if (result != 0 || out->rho <= start)
@@ -138,7 +138,7 @@ static int optimise(sl_optimum *out, double *weights, const graph_problem *g, sl
     if (result == 0 && (g->edge_count > INTERIOR_EDGES_MAX || g->nodes > INTERIOR_NODES_MAX)) {
         result = descend(out, weights, g, error);
     } else if (result == 0) {
-        result = interior_optimum(out, weights, g, error);
+        result = sl_optimum_interior(out, weights, g, error);
         if (result == 0)
             result = rho_of(&out->rho, g, weights, error);
     }
@@ -179,13 +179,13 @@ int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const s
     return result;
 }
 
-int fastest_mixing(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
-                   size_t edge_count, sl_error *error) {
+int sl_weights_fastest_mixing(sl_optimum *out, double *weights, uint32_t nodes,
+                              const sl_edge *edges, size_t edge_count, sl_error *error) {
     return sl_optimal_weights(out, weights, nodes, edges, edge_count, SL_SIGN_NONNEGATIVE, NULL,
                               error);
 }
 
-int fastest_averaging(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
-                      size_t edge_count, sl_error *error) {
+int sl_weights_fastest_averaging(sl_optimum *out, double *weights, uint32_t nodes,
+                                 const sl_edge *edges, size_t edge_count, sl_error *error) {
     return sl_optimal_weights(out, weights, nodes, edges, edge_count, SL_SIGN_ANY, NULL, error);
 }

@@ -11,10 +11,10 @@
 /* The weights of a connected undirected graph, each edge once. */
 typedef int whole_rule(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
                        size_t edge_count, sl_error *error);
-/* Of every component on its own: in a schedule a phase need not be connected. */
-int weigh_components(phase *p, whole_rule *rule, uint32_t nodes, sl_error *error);
+/* Of every component on its own: in a schedule a slot need not be connected. */
+int sl_weights_by_component(slot *p, whole_rule *rule, uint32_t nodes, sl_error *error);
 
-whole_rule best_constant, fastest_mixing, fastest_averaging;
+whole_rule sl_weights_best_constant, sl_weights_fastest_mixing, sl_weights_fastest_averaging;
 
 /* ---- the optimisation ---- */
 
@@ -30,15 +30,15 @@ typedef struct graph_problem {
  * and tr P + tr Q <= 1, Y1 = 0: its trace, and slopes_l = u_l' Y u_l. prices: (nodes), not
  * negative, are changed to what they have to be at least; the nearer to the dual optimum, the
  * better the bound. rho: of any weights. dual.c */
-double dual_bound(const graph_problem *g, double trace, const double *slopes, double *prices,
-                  double rho);
+double sl_optimum_dual_bound(const graph_problem *g, double trace, const double *slopes,
+                             double *prices, double rho);
 
 /* An interior-point method for graphs of up to INTERIOR_EDGES_MAX edges; weights in: strictly
  * inside. interior.c */
 enum { INTERIOR_EDGES_MAX = 1200, INTERIOR_NODES_MAX = 400 };
-int interior_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
+int sl_optimum_interior(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
 /* A subgradient method for larger ones; weights in: allowed, out: the best seen, as far as its
  * estimates of rho tell. descent.c */
-int descent_optimum(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
+int sl_optimum_descend(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error);
 
 #endif

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "starling/links.h"
 #include "base/suggest.h"
+#include "starling/links.h"
 #include "topology/weights/optimal.h"
 
 typedef struct weighing {
-    const phase *p;
+    const slot *p;
     const sl_links *links;
     double *bandwidths; /* (nodes) of all links of a node */
     uint64_t degree_max;
@@ -92,14 +92,15 @@ static const scheme schemes[SL_WEIGHTINGS] = {
     [SL_WEIGHTING_BEST_CONSTANT] = {"lazy-best-constant",
                                     "I - aL, a = 2/(lambda_2(L) + lambda_max(L))",
                                     .undirected = true, .own_not_kept = true,
-                                    .whole = best_constant},
+                                    .whole = sl_weights_best_constant},
     [SL_WEIGHTING_FMMC] = {"lazy-fmmc",
                            "fastest mixing: non-negative symmetric weights of the smallest rho",
-                           .undirected = true, .own_not_kept = true, .whole = fastest_mixing},
+                           .undirected = true, .own_not_kept = true,
+                           .whole = sl_weights_fastest_mixing},
     [SL_WEIGHTING_FDLA] =
         {"lazy-fdla",
          "fastest linear averaging: symmetric weights of any sign, of the smallest rho",
-         .undirected = true, .own_not_kept = true, .whole = fastest_averaging},
+         .undirected = true, .own_not_kept = true, .whole = sl_weights_fastest_averaging},
     [SL_WEIGHTING_PUSH_SUM] = {"lazy-push-sum",
                                "1/(1 + out-degree of the sender): columns sum to 1",
                                .by_column = true, .edge = push_sum},
@@ -147,7 +148,7 @@ int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name, sl
 
 /* ---- filling ---- */
 
-static int check_scheme(const phase *p, const sl_topology_spec *spec, uint32_t nodes,
+static int check_scheme(const slot *p, const sl_topology_spec *spec, uint32_t nodes,
                         sl_error *error) {
     if (schemes[spec->weighting].undirected && !p->undirected)
         return sl_fail(error, SL_EINVAL,
@@ -175,7 +176,7 @@ static int check_scheme(const phase *p, const sl_topology_spec *spec, uint32_t n
     return 0;
 }
 
-static int apply_rule(phase *p, const scheme *s, const sl_links *links, uint32_t nodes,
+static int apply_rule(slot *p, const scheme *s, const sl_links *links, uint32_t nodes,
                       sl_error *error) {
     weighing g = {.p = p, .links = links, .bandwidths = calloc(nodes, sizeof *g.bandwidths)};
     if (g.bandwidths == NULL)
@@ -197,7 +198,7 @@ static int apply_rule(phase *p, const scheme *s, const sl_links *links, uint32_t
     return 0;
 }
 
-static bool is_even(const phase *p) {
+static bool is_even(const slot *p) {
     for (uint64_t e = 1; e < p->edges; e++)
         if (p->in.weights[e] != p->in.weights[0])
             return false;
@@ -206,7 +207,7 @@ static bool is_even(const phase *p) {
 
 /* The receivers' weights, seen from the sender. Rows are walked in order of receivers, and so are
  * each sender's. */
-static void mirror_weights(phase *p, uint32_t nodes) {
+static void mirror_weights(slot *p, uint32_t nodes) {
     if (is_even(p)) { /* as on regular graphs: there is nothing to look up */
         memcpy(p->out.weights, p->in.weights, p->edges * sizeof *p->out.weights);
         return;
@@ -227,7 +228,7 @@ static double sum_of(const side *s, uint32_t i) {
 }
 
 /* Where no self-loop was listed, the own weight is what the row (or the column) lacks. */
-static int complete_own_weights(phase *p, bool by_column, bool may_vanish, uint32_t nodes,
+static int complete_own_weights(slot *p, bool by_column, bool may_vanish, uint32_t nodes,
                                 sl_error *error) {
     for (uint32_t i = 0; i < nodes; i++) {
         if (!isnan(p->self[i]))
@@ -244,7 +245,7 @@ static int complete_own_weights(phase *p, bool by_column, bool may_vanish, uint3
 }
 
 /* (I + W)/2 */
-static void make_lazy(phase *p, uint32_t nodes) {
+static void make_lazy(slot *p, uint32_t nodes) {
     for (uint64_t e = 0; e < p->edges; e++) {
         p->in.weights[e] /= 2;
         p->out.weights[e] /= 2;
@@ -256,7 +257,7 @@ static void make_lazy(phase *p, uint32_t nodes) {
 /* ---- checking ---- */
 
 /* One of rows and columns must sum to 1 everywhere; otherwise no average of any kind is kept. */
-static int check_sums(const phase *p, uint32_t nodes, sl_error *error) {
+static int check_sums(const slot *p, uint32_t nodes, sl_error *error) {
     uint32_t worst_row = 0, worst_column = 0;
     double row = 0, column = 0;
     for (uint32_t i = 0; i < nodes; i++) {
@@ -282,7 +283,7 @@ static int check_sums(const phase *p, uint32_t nodes, sl_error *error) {
                    SL_STOCHASTIC_TOLERANCE);
 }
 
-static int check_listed(const phase *p, uint32_t nodes, sl_error *error) {
+static int check_listed(const slot *p, uint32_t nodes, sl_error *error) {
     for (uint32_t i = 0; i < nodes; i++) {
         if (isinf(p->self[i]))
             return sl_fail(error, SL_EINVAL, "edges: node %u's own weight is %g; it must be finite",
@@ -297,7 +298,7 @@ static int check_listed(const phase *p, uint32_t nodes, sl_error *error) {
     return 0;
 }
 
-int phase_weigh(phase *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error) {
+int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error) {
     static const scheme listed = {.lazy_name = "lazy-explicit"};
     bool is_explicit = spec->weighting == SL_WEIGHTING_EXPLICIT;
     const scheme *s = is_explicit ? &listed : &schemes[spec->weighting];
@@ -307,7 +308,7 @@ int phase_weigh(phase *p, const sl_topology_spec *spec, uint32_t nodes, sl_error
                        "the family's own; halve them instead");
     int result = is_explicit ? check_listed(p, nodes, error) : check_scheme(p, spec, nodes, error);
     if (result == 0 && s->whole != NULL)
-        result = weigh_components(p, s->whole, nodes, error);
+        result = sl_weights_by_component(p, s->whole, nodes, error);
     else if (result == 0 && s->edge != NULL)
         result = apply_rule(p, s, spec->links, nodes, error);
     if (result != 0)
