@@ -103,6 +103,14 @@ typedef struct sl_transport_config {
     double round_timeout_s;     /* longest that a living neighbour may keep a round waiting */
 } sl_transport_config;
 
+/* Who may connect. "none" neither encrypts nor authenticates, so that an agent listens beyond
+ * loopback only where the experiment also says that it trusts the network. */
+typedef enum sl_security_mode { SL_SECURITY_NONE } sl_security_mode;
+typedef struct sl_security_config {
+    sl_security_mode mode;
+    bool trusted_network; /* everybody who can reach this network's addresses is trusted */
+} sl_security_config;
+
 /* What a simulation predicts the time for. All 0: nothing is predicted. */
 typedef struct sl_network_config {
     double bandwidth_mbit; /* of each node's link, out and in, in 10^6 bit/s; 0 = infinite */
@@ -128,6 +136,7 @@ typedef struct sl_experiment {
     sl_data_config data;
     sl_record_config record;
     sl_transport_config transport;
+    sl_security_config security;
     sl_network_config network;
     sl_topology *topology; /* owned */
 } sl_experiment;
@@ -163,8 +172,45 @@ const char *sl_section_name(sl_section section);
  * learner's fingerprint compares content). */
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
 
-/* One line a key, "optimizer.momentum  number in [0, 1)  default 0  ...": for --help and docs;
- * malloc'ed. */
+/* ---- keys ---- */
+
+typedef enum sl_key_type {
+    SL_KEY_TEXT,    /* char[SL_NAME_MAX] */
+    SL_KEY_PATH,    /* char[SL_PATH_MAX] */
+    SL_KEY_CHOICE,  /* an enum, one of `choices` */
+    SL_KEY_BOOL,    /* bool */
+    SL_KEY_SWITCH,  /* sl_switch: true, false or "auto" */
+    SL_KEY_SERVER,  /* int64_t: a rank, or SL_SERVER_SHARDED for "sharded" */
+    SL_KEY_U32,     /* uint32_t */
+    SL_KEY_U64,     /* uint64_t */
+    SL_KEY_REAL,    /* double */
+    SL_KEY_REALS,   /* double[], rising, with a size_t count */
+    SL_KEY_FACTORS, /* double[], in any order, with a size_t count */
+    SL_KEY_U32S,    /* uint32_t[] with a size_t count */
+    SL_KEY_U64S     /* uint64_t[], rising, with a size_t count */
+} sl_key_type;
+
+/* One key of the experiment file. */
+typedef struct sl_key {
+    const char *path; /* "optimizer.momentum" */
+    sl_key_type type;
+    size_t offset, count_offset; /* of its value in sl_experiment, and of a list's length */
+    double min, max;             /* of a number, or of each in a list */
+    size_t length_max;           /* of a list */
+    const char *const *choices;  /* CHOICE: names in the order of the enum; TEXT: values that are
+                                    known, or NULL. Ends with NULL */
+    const char *(*names)(size_t index); /* TEXT: the same from a function, or NULL */
+    const char *fallback;               /* JSON text of the default */
+    const char *help;
+} sl_key;
+
+/* All keys but `topology`, in the order of docs/experiment.md: *count rows. */
+const sl_key *sl_experiment_keys(size_t *count);
+/* The known value `index` of a CHOICE, or of a TEXT that has some; NULL: there are no more. */
+const char *sl_key_choice(const sl_key *key, size_t index);
+/* What a key allows, in words: "an integer from 1 to 32767". */
+void sl_key_allowed(const sl_key *key, char *out, size_t bytes);
+/* One line a key: path, what is allowed, default, help. malloc'ed; NULL: out of memory. */
 char *sl_experiment_keys_help(void);
 
 #ifdef __cplusplus

@@ -10,18 +10,18 @@
 
 #include <jansson.h>
 
+#include "base/file.h"
+#include "base/suggest.h"
 #include "config/keys.h"
 #include "config/tree.h"
-#include "base/file.h"
 #include "starling/algorithm.h"
 #include "starling/device.h"
-#include "base/suggest.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 128, DEPTH_MAX = 8, DOTTED_MAX = 256 };
 
 /* ---- keys ---- */
 
-static const key *find_key(const char *path) {
+static const sl_key *find_key(const char *path) {
     for (size_t i = 0; i < sl_key_count; i++)
         if (strcmp(sl_keys[i].path, path) == 0)
             return &sl_keys[i];
@@ -62,6 +62,21 @@ static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX
     return sl_suggest(path, known, count);
 }
 
+/* A value where a group stands. `named`: the group has a name, which text may stand for. */
+static int refuse_group(const char *group, json_t *value, bool named, sl_error *error) {
+    char keys[DOTTED_MAX] = "", *text = sl_tree_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    size_t length = strlen(group), used = 0;
+    for (size_t i = 0; i < sl_key_count && used < sizeof keys; i++)
+        if (strncmp(sl_keys[i].path, group, length) == 0 && sl_keys[i].path[length] == '.')
+            used += (size_t)snprintf(keys + used, sizeof keys - used, "%s%s", used > 0 ? ", " : "",
+                                     sl_keys[i].path + length + 1);
+    int result =
+        sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed; it must be %san object of %s", group,
+                text ? text : "?", named ? "the text of its name, or " : "", keys);
+    free(text);
+    return result;
+}
+
 static int refuse_unknown(const char *path, sl_error *error) {
     char names[KEYS_MAX][DOTTED_MAX];
     const char *near = nearest_key(path, names);
@@ -70,8 +85,19 @@ static int refuse_unknown(const char *path, sl_error *error) {
                    near ? "\"?" : "");
 }
 
-/* Every key must be known; "comment" is, anywhere. A group given as text means its name:
- * "algorithm": "d-psgd". */
+/* "algorithm": "d-psgd" is short for {"name": "d-psgd"}, in groups that have a name. */
+static int expand_name(json_t *parent, const char *name, const char *path, json_t *value,
+                       sl_error *error) {
+    char leaf[DOTTED_MAX + 8];
+    snprintf(leaf, sizeof leaf, "%s.name", path);
+    const bool named = find_key(leaf) != NULL;
+    if (!named || !json_is_string(value))
+        return refuse_group(path, value, named, error);
+    json_object_set_new(parent, name, json_pack("{sO}", "name", value));
+    return 0;
+}
+
+/* Every key must be known; "comment" is, anywhere. */
 static int check_keys(json_t *object, const char *prefix, int depth, sl_error *error) {
     const char *name;
     json_t *value;
@@ -88,12 +114,8 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
             continue;
         if (!is_group(path) || depth == DEPTH_MAX)
             return refuse_unknown(path, error);
-        if (json_is_string(value))
-            json_object_set_new(object, name, json_pack("{sO}", "name", value));
-        else if (!json_is_object(value))
-            return sl_fail(error, SL_EINVAL, "%s: must be an object, or the text of its name",
-                           path);
-        int result = json_is_object(value) ? check_keys(value, path, depth + 1, error) : 0;
+        int result = json_is_object(value) ? check_keys(value, path, depth + 1, error)
+                                           : expand_name(object, name, path, value, error);
         if (result != 0)
             return result;
     }
@@ -115,9 +137,9 @@ static json_t *from_here(json_t *value) {
 }
 
 /* JSON, or else text; always text where the key is one, so that data.path=2024 is a folder. */
-static json_t *override_value(const key *k, const char *text) {
+static json_t *override_value(const sl_key *k, const char *text) {
     json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    bool is_text = k != NULL && (k->type == KEY_NAME || k->type == KEY_PATH);
+    bool is_text = k != NULL && (k->type == SL_KEY_TEXT || k->type == SL_KEY_PATH);
     if (value != NULL && (json_is_string(value) || !is_text))
         return value;
     json_decref(value);
@@ -133,11 +155,11 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
                        text);
     memcpy(path, text, (size_t)(equals - text));
     path[equals - text] = '\0';
-    const key *k = find_key(path);
+    const sl_key *k = find_key(path);
     json_t *value = override_value(k, equals + 1);
     if (value == NULL)
         return sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
-    if (strcmp(path, "topology") == 0 || (k != NULL && k->type == KEY_PATH))
+    if (strcmp(path, "topology") == 0 || (k != NULL && k->type == SL_KEY_PATH))
         value = from_here(value);
     else if (k == NULL && !is_group(path) && strncmp(path, "topology.", 9) != 0) {
         json_decref(value);
@@ -156,7 +178,7 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
 
 static int read_keys(sl_experiment *e, json_t *root, sl_error *error) {
     for (size_t i = 0; i < sl_key_count; i++) {
-        const key *k = &sl_keys[i];
+        const sl_key *k = &sl_keys[i];
         json_t *given = sl_tree_get(root, k->path);
         json_t *value = given ? json_incref(given) : json_loads(k->fallback, JSON_DECODE_ANY, NULL);
         int result = sl_key_read(k, e, value, error);
@@ -192,7 +214,7 @@ static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char 
 
 static int resolve_paths(sl_experiment *e, const char *folder, sl_error *error) {
     for (size_t i = 0; i < sl_key_count; i++)
-        if (sl_keys[i].type == KEY_PATH) {
+        if (sl_keys[i].type == SL_KEY_PATH) {
             int result =
                 make_absolute((char *)e + sl_keys[i].offset, folder, sl_keys[i].path, error);
             if (result != 0)

@@ -28,6 +28,9 @@ static const char *const schedules[] = {
 static const char *const models[] = {"softmax",  "mlp",  "quadratic",   "lenet5",
                                      "resnet20", "lstm", "transformer", NULL};
 static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", "text", NULL};
+static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
+static const char *const providers[] = {"tcp", "verbs", NULL};
+static const char *const securities[] = {"none", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {"iid", "shards", "dirichlet", "speakers", NULL};
 
@@ -36,181 +39,204 @@ static const char *const partitions[] = {"iid", "shards", "dirichlet", "speakers
 #define BETWEEN(low, high) .min = (low), .max = (high)
 #define BELOW_1 0.99999999
 
-const key sl_keys[] = {
-    {"name", KEY_NAME, AT(name), .fallback = "\"experiment\"", .help = "names the run folder"},
-    {"seed", KEY_U64, AT(seed), BETWEEN(0, 9007199254740992.0), .fallback = "1",
+const sl_key sl_keys[] = {
+    {"name", SL_KEY_TEXT, AT(name), .fallback = "\"experiment\"", .help = "names the run folder"},
+    {"seed", SL_KEY_U64, AT(seed), BETWEEN(0, 9007199254740992.0), .fallback = "1",
      .help = "of everything random"},
-    {"rounds", KEY_U64, AT(rounds), BETWEEN(0, 1e12), .fallback = "0",
+    {"rounds", SL_KEY_U64, AT(rounds), BETWEEN(0, 1e12), .fallback = "0",
      .help = "rounds to train; this or epochs"},
-    {"epochs", KEY_REAL, AT(epochs), BETWEEN(0, 1e9), .fallback = "0",
+    {"epochs", SL_KEY_REAL, AT(epochs), BETWEEN(0, 1e9), .fallback = "0",
      .help = "passes over the training data; this or rounds"},
 
-    {"loss_limit", KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0",
+    {"loss_limit", SL_KEY_REAL, AT(loss_limit), BETWEEN(0, 1e300), .fallback = "0",
      .help = "a batch loss above it ends the run as diverged; 0: a million times the first"},
 
-    {"device", KEY_NAME, AT(device), .fallback = "\"cpu\"",
+    {"device", SL_KEY_TEXT, AT(device), .choices = devices, .fallback = "\"cpu\"",
      .help = "where models are kept, trained, mixed and compressed: cpu, cuda:N, or auto"},
-    {"device_memory_gb", KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0",
+    {"device_memory_gb", SL_KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0",
      .help = "10^9 bytes that one agent may take on a GPU, so that several share it; 0: no bound"},
 
-    {"algorithm.name", KEY_NAME, AT(algorithm.name), .fallback = "\"d-psgd\"",
-     .help = "see docs/algorithms.md"},
-    {"algorithm.variant", KEY_CHOICE, AT(algorithm.variant), .choices = variants,
+    {"algorithm.name", SL_KEY_TEXT, AT(algorithm.name), .names = sl_algorithm_name,
+     .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
+    {"algorithm.variant", SL_KEY_CHOICE, AT(algorithm.variant), .choices = variants,
      .fallback = "\"default\"",
      .help = "of d-psgd: adapt-then-combine (default) or combine-while-adapt; of choco-sgd: "
              "compress-then-mix (default) or mix-then-compress"},
-    {"algorithm.replicas", KEY_CHOICE, AT(algorithm.replicas), .choices = replicas,
+    {"algorithm.replicas", SL_KEY_CHOICE, AT(algorithm.replicas), .choices = replicas,
      .fallback = "\"sum\"",
      .help = "choco-sgd, dcd-psgd: keep the weighted sum of the neighbours' replicas, or each "
              "(per-neighbour), which schedules need"},
-    {"algorithm.consensus_step", KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1),
+    {"algorithm.consensus_step", SL_KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1),
      .fallback = "0", .help = "choco-sgd; 0: derived from the compressor"},
-    {"algorithm.eta", KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0",
+    {"algorithm.eta", SL_KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0",
      .help = "deep-squeeze; 0: derived from the compressor"},
-    {"algorithm.local_steps", KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9), .fallback = "1",
-     .help = "gossip: gradients for one exchange"},
-    {"algorithm.period", KEY_U64, AT(algorithm.period), BETWEEN(1, 1e9), .fallback = "10",
+    {"algorithm.local_steps", SL_KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9),
+     .fallback = "1", .help = "gossip: gradients for one exchange"},
+    {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(1, 1e9), .fallback = "10",
      .help = "local-sgd: rounds between two averagings"},
-    {"algorithm.correction_period", KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9),
+    {"algorithm.correction_period", SL_KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9),
      .fallback = "5", .help = "cd-sgd: every so many rounds the gradient is sent whole"},
-    {"algorithm.warmup_rounds", KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
+    {"algorithm.warmup_rounds", SL_KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
      .fallback = "1", .help = "cd-sgd: rounds of plain C-SGD first"},
-    {"algorithm.threshold", KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30),
+    {"algorithm.threshold", SL_KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30),
      .fallback = "0.1", .help = "cd-sgd: tau, what is sent of a coordinate that reaches it"},
-    {"algorithm.local_learning_rate", KEY_REAL, AT(algorithm.local_learning_rate), BETWEEN(0, 1e6),
-     .fallback = "0", .help = "cd-sgd; 0: the learning rate"},
-    {"algorithm.server", KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
+    {"algorithm.local_learning_rate", SL_KEY_REAL, AT(algorithm.local_learning_rate),
+     BETWEEN(0, 1e6), .fallback = "0", .help = "cd-sgd; 0: the learning rate"},
+    {"algorithm.server", SL_KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
      .fallback = "0",
      .help =
          "parameter-server, double-squeeze, cd-sgd: the rank that serves, or each rank its shard"},
-    {"algorithm.compressor.name", KEY_CHOICE, AT(algorithm.compressor.kind), .choices = compressors,
-     .fallback = "\"identity\"", .help = "what is sent of a vector; see docs/compressors.md"},
-    {"algorithm.compressor.k", KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12),
+    {"algorithm.compressor.name", SL_KEY_CHOICE, AT(algorithm.compressor.kind),
+     .choices = compressors, .fallback = "\"identity\"",
+     .help = "what is sent of a vector; see docs/compressors.md"},
+    {"algorithm.compressor.k", SL_KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12),
      .fallback = "0", .help = "top-k, random-k: entries kept; 0: from fraction"},
-    {"algorithm.compressor.fraction", KEY_REAL, AT(algorithm.compressor.fraction), BETWEEN(1e-9, 1),
-     .fallback = "0.01", .help = "top-k, random-k: entries kept, as a fraction of d"},
-    {"algorithm.compressor.levels", KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),
+    {"algorithm.compressor.fraction", SL_KEY_REAL, AT(algorithm.compressor.fraction),
+     BETWEEN(1e-9, 1), .fallback = "0.01",
+     .help = "top-k, random-k: entries kept, as a fraction of d"},
+    {"algorithm.compressor.levels", SL_KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),
      .fallback = "7", .help = "qsgd: s"},
-    {"algorithm.compressor.bucket", KEY_U32, AT(algorithm.compressor.bucket),
+    {"algorithm.compressor.bucket", SL_KEY_U32, AT(algorithm.compressor.bucket),
      BETWEEN(0, 4294967295.0), .fallback = "0",
      .help =
          "qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector"},
-    {"algorithm.compressor.norm", KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms,
+    {"algorithm.compressor.norm", SL_KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms,
      .fallback = "\"l2\"", .help = "qsgd: the scale of a bucket"},
-    {"algorithm.compressor.probability", KEY_REAL, AT(algorithm.compressor.probability),
+    {"algorithm.compressor.probability", SL_KEY_REAL, AT(algorithm.compressor.probability),
      BETWEEN(1e-4, 1), .fallback = "0.1", .help = "random-dropping: of keeping an element"},
-    {"algorithm.compressor.per", KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes,
+    {"algorithm.compressor.per", SL_KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes,
      .fallback = "\"model\"",
      .help = "what is compressed on its own: the whole model, or each of its tensors"},
-    {"algorithm.compressor.scaled", KEY_SWITCH, AT(algorithm.scaled), .fallback = "\"auto\"",
+    {"algorithm.compressor.scaled", SL_KEY_SWITCH, AT(algorithm.scaled), .fallback = "\"auto\"",
      .help = "random-k, random-dropping: scaled up, and so unbiased; auto: where the algorithm "
              "asks for it"},
-    {"algorithm.compressor.contractive", KEY_SWITCH, AT(algorithm.contractive),
+    {"algorithm.compressor.contractive", SL_KEY_SWITCH, AT(algorithm.contractive),
      .fallback = "\"auto\"",
      .help = "unbiased ones: divided by 1 + omega; auto: where the algorithm asks for it"},
 
-    {"optimizer.learning_rate", KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6),
+    {"optimizer.learning_rate", SL_KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6),
      .fallback = "0.1", .help = "0: pure gossip averaging"},
-    {"optimizer.momentum", KEY_REAL, AT(optimizer.momentum), BETWEEN(0, BELOW_1), .fallback = "0",
-     .help = "as PyTorch's SGD, never mixed"},
-    {"optimizer.nesterov", KEY_BOOL, AT(optimizer.nesterov), .fallback = "false",
+    {"optimizer.momentum", SL_KEY_REAL, AT(optimizer.momentum), BETWEEN(0, BELOW_1),
+     .fallback = "0", .help = "as PyTorch's SGD, never mixed"},
+    {"optimizer.nesterov", SL_KEY_BOOL, AT(optimizer.nesterov), .fallback = "false",
      .help = "Nesterov's form of momentum"},
-    {"optimizer.weight_decay", KEY_REAL, AT(optimizer.weight_decay), BETWEEN(0, 1e6),
+    {"optimizer.weight_decay", SL_KEY_REAL, AT(optimizer.weight_decay), BETWEEN(0, 1e6),
      .fallback = "0", .help = "added to the gradient, times x"},
-    {"optimizer.schedule.name", KEY_CHOICE, AT(optimizer.schedule.kind), .choices = schedules,
+    {"optimizer.schedule.name", SL_KEY_CHOICE, AT(optimizer.schedule.kind), .choices = schedules,
      .fallback = "\"constant\"", .help = "how the learning rate changes"},
-    {"optimizer.schedule.milestones", KEY_REALS,
+    {"optimizer.schedule.milestones", SL_KEY_REALS,
      COUNTED(optimizer.schedule.milestones, optimizer.schedule.milestone_count), BETWEEN(0, 1),
      .length_max = SL_MILESTONES_MAX, .fallback = "[]",
      .help = "step: fractions of the run at which it is multiplied"},
-    {"optimizer.schedule.factor", KEY_REAL, AT(optimizer.schedule.factor), BETWEEN(0, 1),
+    {"optimizer.schedule.factor", SL_KEY_REAL, AT(optimizer.schedule.factor), BETWEEN(0, 1),
      .fallback = "0.1", .help = "step: by this"},
-    {"optimizer.schedule.minimum", KEY_REAL, AT(optimizer.schedule.minimum), BETWEEN(0, 1),
+    {"optimizer.schedule.minimum", SL_KEY_REAL, AT(optimizer.schedule.minimum), BETWEEN(0, 1),
      .fallback = "0", .help = "cosine: where it ends, as a fraction of learning_rate"},
-    {"optimizer.schedule.warmup_rounds", KEY_U64, AT(optimizer.schedule.warmup_rounds),
+    {"optimizer.schedule.warmup_rounds", SL_KEY_U64, AT(optimizer.schedule.warmup_rounds),
      BETWEEN(0, 1e12), .fallback = "0", .help = "rounds of linear growth at the beginning"},
 
-    {"model.name", KEY_CHOICE, AT(model.kind), .choices = models, .fallback = "\"mlp\"",
+    {"model.name", SL_KEY_CHOICE, AT(model.kind), .choices = models, .fallback = "\"mlp\"",
      .help = "what is trained"},
-    {"model.hidden", KEY_U32S, COUNTED(model.hidden, model.hidden_count), BETWEEN(1, 1000000),
+    {"model.hidden", SL_KEY_U32S, COUNTED(model.hidden, model.hidden_count), BETWEEN(1, 1000000),
      .length_max = SL_HIDDEN_MAX, .fallback = "[256]", .help = "mlp: width of each hidden layer"},
-    {"model.layers", KEY_U32, AT(model.layers), BETWEEN(0, SL_MODEL_LAYERS_MAX), .fallback = "0",
+    {"model.layers", SL_KEY_U32, AT(model.layers), BETWEEN(0, SL_MODEL_LAYERS_MAX), .fallback = "0",
      .help = "lstm, transformer: 0: 2, 4"},
-    {"model.units", KEY_U32, AT(model.units), BETWEEN(0, 4096), .fallback = "0",
+    {"model.units", SL_KEY_U32, AT(model.units), BETWEEN(0, 4096), .fallback = "0",
      .help = "lstm, transformer: width of each layer; 0: 256, 128"},
-    {"model.embedding", KEY_U32, AT(model.embedding), BETWEEN(1, 4096), .fallback = "8",
+    {"model.embedding", SL_KEY_U32, AT(model.embedding), BETWEEN(1, 4096), .fallback = "8",
      .help = "lstm: numbers that a character becomes"},
-    {"model.heads", KEY_U32, AT(model.heads), BETWEEN(1, 256), .fallback = "4",
+    {"model.heads", SL_KEY_U32, AT(model.heads), BETWEEN(1, 256), .fallback = "4",
      .help = "transformer: attention heads, a divisor of units"},
-    {"model.path", KEY_PATH, AT(model.path), .fallback = "\"\"",
+    {"model.path", SL_KEY_PATH, AT(model.path), .fallback = "\"\"",
      .help = "quadratic: the file with A, b and x0"},
 
-    {"data.name", KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"",
+    {"data.name", SL_KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"",
      .help = "digits needs no file"},
-    {"data.path", KEY_PATH, AT(data.path), .fallback = "\"\"",
+    {"data.path", SL_KEY_PATH, AT(data.path), .fallback = "\"\"",
      .help = "folder (mnist, cifar10) or file (libsvm, text)"},
-    {"data.test_path", KEY_PATH, AT(data.test_path), .fallback = "\"\"",
+    {"data.test_path", SL_KEY_PATH, AT(data.test_path), .fallback = "\"\"",
      .help = "libsvm: held-out file; without one the last fifth is held out"},
-    {"data.train_samples", KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000), .fallback = "0",
-     .help = "0: all (digits: 12000)"},
-    {"data.test_samples", KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0",
+    {"data.train_samples", SL_KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000),
+     .fallback = "0", .help = "0: all (digits: 12000)"},
+    {"data.test_samples", SL_KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0",
      .help = "0: all (digits: 2000)"},
-    {"data.batch", KEY_U32, AT(data.batch), BETWEEN(1, 1000000), .fallback = "32",
+    {"data.batch", SL_KEY_U32, AT(data.batch), BETWEEN(1, 1000000), .fallback = "32",
      .help = "samples of one gradient on one node"},
-    {"data.sequence", KEY_U32, AT(data.sequence), BETWEEN(1, 4096), .fallback = "80",
+    {"data.sequence", SL_KEY_U32, AT(data.sequence), BETWEEN(1, 4096), .fallback = "80",
      .help = "text: characters of a sample"},
-    {"data.partition.name", KEY_CHOICE, AT(data.partition), .choices = partitions,
+    {"data.partition.name", SL_KEY_CHOICE, AT(data.partition), .choices = partitions,
      .fallback = "\"iid\"", .help = "samples to nodes"},
-    {"data.partition.shards_per_node", KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000),
+    {"data.partition.shards_per_node", SL_KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000),
      .fallback = "2", .help = "shards: pieces of the label-sorted data"},
-    {"data.partition.alpha", KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1",
+    {"data.partition.alpha", SL_KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1",
      .help = "dirichlet: smaller is more uneven"},
-    {"data.standardise", KEY_SWITCH, AT(data.standardise), .fallback = "\"auto\"",
+    {"data.standardise", SL_KEY_SWITCH, AT(data.standardise), .fallback = "\"auto\"",
      .help = "pixels divided by their channel's standard deviation? auto: for lenet5 and resnet20"},
-    {"data.augment", KEY_SWITCH, AT(data.augment), .fallback = "\"auto\"",
+    {"data.augment", SL_KEY_SWITCH, AT(data.augment), .fallback = "\"auto\"",
      .help =
          "training images shifted by up to 4 pixels and mirrored at random? auto: for resnet20"},
 
-    {"record.every", KEY_U64, AT(record.every), BETWEEN(0, 1e12), .fallback = "0",
+    {"record.every", SL_KEY_U64, AT(record.every), BETWEEN(0, 1e12), .fallback = "0",
      .help = "rounds between evaluations; 0: about 20 in a run"},
-    {"record.parameters_at", KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count),
+    {"record.parameters_at", SL_KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count),
      BETWEEN(0, 1e12), .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]",
      .help = "rounds whose parameters are kept; 0 is before the first"},
 
-    {"transport.provider", KEY_NAME, AT(transport.provider), .fallback = "\"tcp\"",
-     .help = "libfabric provider: tcp or verbs"},
-    {"transport.gpu_direct", KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs,
+    {"transport.provider", SL_KEY_TEXT, AT(transport.provider), .choices = providers,
+     .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
+    {"transport.gpu_direct", SL_KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs,
      .fallback = "\"off\"",
      .help = "payloads straight from GPU memory to GPU memory: on is refused and auto goes through "
              "host memory, each with the reason, where that cannot be"},
-    {"transport.chunk_bytes", KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 16777216),
+    {"transport.chunk_bytes", SL_KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 16777216),
      .fallback = "114688",
      .help = "payload of one frame, a multiple of 4096; where vectors are on a GPU, which launches "
              "its kernels once a part, rather 1048576 or more"},
-    {"transport.window_chunks", KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
+    {"transport.window_chunks", SL_KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "8", .help = "receive buffers for one neighbour"},
-    {"transport.timeout_s", KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),
+    {"transport.timeout_s", SL_KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),
      .fallback = "30", .help = "silence after which a neighbour is dead"},
-    {"transport.connect_timeout_s", KEY_REAL, AT(transport.connect_timeout_s), BETWEEN(0.5, 86400),
-     .fallback = "60", .help = "how long to wait for the neighbours to come up"},
-    {"transport.round_timeout_s", KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800),
+    {"transport.connect_timeout_s", SL_KEY_REAL, AT(transport.connect_timeout_s),
+     BETWEEN(0.5, 86400), .fallback = "60",
+     .help = "how long to wait for the neighbours to come up"},
+    {"transport.round_timeout_s", SL_KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800),
      .fallback = "600", .help = "longest wait for a neighbour that is alive"},
 
-    {"network.bandwidth_mbit", KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9),
+    {"security.mode", SL_KEY_CHOICE, AT(security.mode), .choices = securities,
+     .fallback = "\"none\"",
+     .help = "how neighbours authenticate each other: none, so that whoever connects is believed"},
+    {"security.trusted_network", SL_KEY_BOOL, AT(security.trusted_network), .fallback = "false",
+     .help = "mode none: true lets an agent listen beyond loopback, where anybody may connect"},
+
+    {"network.bandwidth_mbit", SL_KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9),
      .fallback = "0",
      .help = "predicted time: of each node's link, out and in, in 10^6 bit/s; 0: infinite"},
-    {"network.latency_ms", KEY_REAL, AT(network.latency_ms), BETWEEN(0, 1e6), .fallback = "0",
+    {"network.latency_ms", SL_KEY_REAL, AT(network.latency_ms), BETWEEN(0, 1e6), .fallback = "0",
      .help = "predicted time: from a link out to the link in"},
-    {"network.gradient_ms", KEY_REAL, AT(network.gradient_ms), BETWEEN(0, 1e9), .fallback = "0",
+    {"network.gradient_ms", SL_KEY_REAL, AT(network.gradient_ms), BETWEEN(0, 1e9), .fallback = "0",
      .help = "predicted time: of one gradient on a node of speed 1; 0: as measured in the run"},
-    {"network.coding", KEY_SWITCH, AT(network.coding), .fallback = "\"auto\"",
+    {"network.coding", SL_KEY_SWITCH, AT(network.coding), .fallback = "\"auto\"",
      .help = "predicted time: do encoding and combining take what was measured? auto: where the "
              "gradient's time is measured too"},
-    {"network.speeds", KEY_FACTORS, COUNTED(network.speeds, network.speed_count),
+    {"network.speeds", SL_KEY_FACTORS, COUNTED(network.speeds, network.speed_count),
      BETWEEN(1e-6, 1e6), .length_max = SL_SPEEDS_MAX, .fallback = "[]",
      .help = "predicted time: how fast each node computes, by rank; empty: all 1"},
 };
 const size_t sl_key_count = sizeof sl_keys / sizeof *sl_keys;
+
+const sl_key *sl_experiment_keys(size_t *count) {
+    *count = sl_key_count;
+    return sl_keys;
+}
+
+const char *sl_key_choice(const sl_key *k, size_t index) {
+    if (k->names != NULL)
+        return k->names(index);
+    for (size_t i = 0; k->choices != NULL && k->choices[i] != NULL; i++)
+        if (i == index)
+            return k->choices[i];
+    return NULL;
+}
 
 const char *sl_section_name(sl_section section) {
     static const char *const names[] = {
@@ -221,7 +247,7 @@ const char *sl_section_name(sl_section section) {
     return names[section];
 }
 
-sl_section sl_key_section(const key *k) {
+sl_section sl_key_section(const sl_key *k) {
     for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
         const char *name = sl_section_name((sl_section)s);
         if (strncmp(k->path, name, strlen(name)) == 0)
@@ -232,39 +258,39 @@ sl_section sl_key_section(const key *k) {
     return run ? SL_SECTION_run : SL_SECTION_COUNT;
 }
 
-void sl_key_allowed(const key *k, char *out, size_t bytes) {
-    static const char *const kinds[] = {[KEY_NAME] = "text",
-                                        [KEY_PATH] = "a path",
-                                        [KEY_BOOL] = "true or false",
-                                        [KEY_SWITCH] = "true, false or \"auto\"",
-                                        [KEY_SERVER] = "\"sharded\", or a rank",
-                                        [KEY_U32] = "an integer",
-                                        [KEY_U64] = "an integer",
-                                        [KEY_REAL] = "a number",
-                                        [KEY_REALS] = "a rising list of numbers",
-                                        [KEY_FACTORS] = "a list of numbers",
-                                        [KEY_U32S] = "a list of integers",
-                                        [KEY_U64S] = "a rising list of integers"};
+void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
+    static const char *const kinds[] = {[SL_KEY_TEXT] = "text",
+                                        [SL_KEY_PATH] = "a path",
+                                        [SL_KEY_BOOL] = "true or false",
+                                        [SL_KEY_SWITCH] = "true, false or \"auto\"",
+                                        [SL_KEY_SERVER] = "\"sharded\", or a rank",
+                                        [SL_KEY_U32] = "an integer",
+                                        [SL_KEY_U64] = "an integer",
+                                        [SL_KEY_REAL] = "a number",
+                                        [SL_KEY_REALS] = "a rising list of numbers",
+                                        [SL_KEY_FACTORS] = "a list of numbers",
+                                        [SL_KEY_U32S] = "a list of integers",
+                                        [SL_KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
-    if (k->type == KEY_CHOICE) {
+    if (k->type == SL_KEY_CHOICE) {
         at = (size_t)snprintf(out, bytes, "one of");
         for (int i = 0; k->choices[i] != NULL && at < bytes; i++)
             at += (size_t)snprintf(out + at, bytes - at, "%s \"%s\"", i ? "," : "", k->choices[i]);
         return;
     }
     at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
-    bool real = k->type == KEY_REAL || k->type == KEY_REALS || k->type == KEY_FACTORS;
-    if ((k->type >= KEY_U32 || k->type == KEY_SERVER) && at < bytes)
+    bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_REALS || k->type == SL_KEY_FACTORS;
+    if ((k->type >= SL_KEY_U32 || k->type == SL_KEY_SERVER) && at < bytes)
         snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min,
                  k->max);
 }
 
-static int refuse(const key *k, json_t *value, sl_error *error) {
+static int refuse(const sl_key *k, json_t *value, sl_error *error) {
     char allowed[256];
     sl_key_allowed(k, allowed, sizeof allowed);
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     const char *near = NULL;
-    if (k->type == KEY_CHOICE && json_is_string(value)) {
+    if (k->type == SL_KEY_CHOICE && json_is_string(value)) {
         size_t count = 0;
         while (k->choices[count] != NULL)
             count++;
@@ -277,7 +303,7 @@ static int refuse(const key *k, json_t *value, sl_error *error) {
     return result;
 }
 
-static bool in_range(const key *k, json_t *value, bool integer) {
+static bool in_range(const sl_key *k, json_t *value, bool integer) {
     if (integer ? !json_is_integer(value) : !json_is_number(value))
         return false;
     double number = json_number_value(value);
@@ -291,7 +317,7 @@ static bool read_text(char *out, size_t room, json_t *value) {
     return true;
 }
 
-static bool read_choice(const key *k, int *out, json_t *value) {
+static bool read_choice(const sl_key *k, int *out, json_t *value) {
     for (int i = 0; json_is_string(value) && k->choices[i] != NULL; i++)
         if (strcmp(k->choices[i], json_string_value(value)) == 0) {
             *out = i;
@@ -300,21 +326,21 @@ static bool read_choice(const key *k, int *out, json_t *value) {
     return false;
 }
 
-static bool read_list(const key *k, void *out, size_t *count, json_t *list) {
+static bool read_list(const sl_key *k, void *out, size_t *count, json_t *list) {
     size_t length = json_array_size(list), i;
     if (!json_is_array(list) || length > k->length_max)
         return false;
     json_t *item;
     double before = -1;
-    bool real = k->type == KEY_REALS || k->type == KEY_FACTORS,
-         rising = k->type == KEY_REALS || k->type == KEY_U64S;
+    bool real = k->type == SL_KEY_REALS || k->type == SL_KEY_FACTORS,
+         rising = k->type == SL_KEY_REALS || k->type == SL_KEY_U64S;
     json_array_foreach(list, i, item) {
         if (!in_range(k, item, !real) || (rising && json_number_value(item) <= before))
             return false;
         before = json_number_value(item);
         if (real)
             ((double *)out)[i] = before;
-        else if (k->type == KEY_U32S)
+        else if (k->type == SL_KEY_U32S)
             ((uint32_t *)out)[i] = (uint32_t)json_integer_value(item);
         else
             ((uint64_t *)out)[i] = (uint64_t)json_integer_value(item);
@@ -323,64 +349,64 @@ static bool read_list(const key *k, void *out, size_t *count, json_t *list) {
     return true;
 }
 
-int sl_key_read(const key *k, sl_experiment *experiment, json_t *value, sl_error *error) {
+int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_error *error) {
     char *field = (char *)experiment + k->offset;
     bool good = false;
     switch (k->type) {
-    case KEY_NAME:
+    case SL_KEY_TEXT:
         good = read_text(field, SL_NAME_MAX, value);
         break;
-    case KEY_PATH:
+    case SL_KEY_PATH:
         good = read_text(field, SL_PATH_MAX, value);
         break;
-    case KEY_CHOICE:
+    case SL_KEY_CHOICE:
         good = read_choice(k, (int *)field, value);
         break;
-    case KEY_BOOL:
+    case SL_KEY_BOOL:
         good = json_is_boolean(value);
         *(bool *)field = json_is_true(value);
         break;
-    case KEY_SWITCH:
+    case SL_KEY_SWITCH:
         good = json_is_boolean(value) ||
                (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0);
         *(sl_switch *)field = json_is_string(value) ? SL_SWITCH_AUTO
                               : json_is_true(value) ? SL_SWITCH_ON
                                                     : SL_SWITCH_OFF;
         break;
-    case KEY_SERVER: {
+    case SL_KEY_SERVER: {
         bool sharded = json_is_string(value) && strcmp(json_string_value(value), "sharded") == 0;
         if ((good = sharded || in_range(k, value, true)))
             *(int64_t *)field = sharded ? SL_SERVER_SHARDED : (int64_t)json_integer_value(value);
         break;
     }
-    case KEY_U32:
+    case SL_KEY_U32:
         if ((good = in_range(k, value, true)))
             *(uint32_t *)field = (uint32_t)json_integer_value(value);
         break;
-    case KEY_U64:
+    case SL_KEY_U64:
         if ((good = in_range(k, value, true)))
             *(uint64_t *)field = (uint64_t)json_integer_value(value);
         break;
-    case KEY_REAL:
+    case SL_KEY_REAL:
         if ((good = in_range(k, value, false)))
             *(double *)field = json_number_value(value);
         break;
-    case KEY_REALS:
-    case KEY_FACTORS:
-    case KEY_U32S:
-    case KEY_U64S:
+    case SL_KEY_REALS:
+    case SL_KEY_FACTORS:
+    case SL_KEY_U32S:
+    case SL_KEY_U64S:
         good = read_list(k, field, (size_t *)((char *)experiment + k->count_offset), value);
         break;
     }
     return good ? 0 : refuse(k, value, error);
 }
 
-static json_t *write_list(const key *k, const void *field, size_t count) {
+static json_t *write_list(const sl_key *k, const void *field, size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
-        bool real = k->type == KEY_REALS || k->type == KEY_FACTORS;
+        bool real = k->type == SL_KEY_REALS || k->type == SL_KEY_FACTORS;
         json_t *item = real ? json_real(((const double *)field)[i])
-                       : k->type == KEY_U32S
+                       : k->type == SL_KEY_U32S
                            ? json_integer(((const uint32_t *)field)[i])
                            : json_integer((json_int_t)((const uint64_t *)field)[i]);
         json_array_append_new(list, item);
@@ -388,33 +414,33 @@ static json_t *write_list(const key *k, const void *field, size_t count) {
     return list;
 }
 
-json_t *sl_key_write(const key *k, const sl_experiment *experiment) {
+json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
     const char *field = (const char *)experiment + k->offset;
     switch (k->type) {
-    case KEY_NAME:
-    case KEY_PATH:
+    case SL_KEY_TEXT:
+    case SL_KEY_PATH:
         return json_string(field);
-    case KEY_CHOICE:
+    case SL_KEY_CHOICE:
         return json_string(k->choices[*(const int *)field]);
-    case KEY_BOOL:
+    case SL_KEY_BOOL:
         return json_boolean(*(const bool *)field);
-    case KEY_SWITCH:
+    case SL_KEY_SWITCH:
         return *(const sl_switch *)field == SL_SWITCH_AUTO
                    ? json_string("auto")
                    : json_boolean(*(const sl_switch *)field == SL_SWITCH_ON);
-    case KEY_SERVER:
+    case SL_KEY_SERVER:
         return *(const int64_t *)field == SL_SERVER_SHARDED ? json_string("sharded")
                                                             : json_integer(*(const int64_t *)field);
-    case KEY_U32:
+    case SL_KEY_U32:
         return json_integer(*(const uint32_t *)field);
-    case KEY_U64:
+    case SL_KEY_U64:
         return json_integer((json_int_t) * (const uint64_t *)field);
-    case KEY_REAL:
+    case SL_KEY_REAL:
         return json_real(*(const double *)field);
-    case KEY_REALS:
-    case KEY_FACTORS:
-    case KEY_U32S:
-    case KEY_U64S:
+    case SL_KEY_REALS:
+    case SL_KEY_FACTORS:
+    case SL_KEY_U32S:
+    case SL_KEY_U64S:
         return write_list(k, field, *(const size_t *)((const char *)experiment + k->count_offset));
     }
     return NULL;

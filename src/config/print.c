@@ -7,10 +7,10 @@
 #include "config/tree.h"
 
 /* rounds or epochs, and paths: what is not given is left out, as the reader wants it. */
-static bool is_absent(const key *k, json_t *value) {
+static bool is_absent(const sl_key *k, json_t *value) {
     bool length = strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
     return (length && json_number_value(value) == 0) ||
-           (k->type == KEY_PATH && json_string_length(value) == 0);
+           (k->type == SL_KEY_PATH && json_string_length(value) == 0);
 }
 
 char *sl_experiment_json(const sl_experiment *experiment) {
@@ -41,7 +41,7 @@ static uint64_t mix(uint64_t hash, const char *text) {
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section) {
     uint64_t hash = 0xCBF29CE484222325ull;
     for (size_t i = 0; i < sl_key_count; i++) {
-        if (sl_key_section(&sl_keys[i]) != section || sl_keys[i].type == KEY_PATH)
+        if (sl_key_section(&sl_keys[i]) != section || sl_keys[i].type == SL_KEY_PATH)
             continue;
         json_t *value = sl_key_write(&sl_keys[i], experiment);
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));

@@ -10,9 +10,9 @@
 
 #include <jansson.h>
 
+#include "base/file.h"
 #include "config/keys.h"
 #include "config/tree.h"
-#include "base/file.h"
 #include "harness.h"
 #include "starling/experiment.h"
 
@@ -115,40 +115,41 @@ START_TEST(the_smallest_experiment_gets_every_default) {
 }
 END_TEST
 
-/* A value that the key accepts and that is not its default. */
-static json_t *another_value(const key *k) {
+/* A value that the key accepts and, where it has one, that is not its default. */
+static json_t *another_value(const sl_key *k) {
     switch (k->type) {
-    case KEY_NAME:
+    case SL_KEY_TEXT:
         return json_string(strcmp(k->path, "algorithm.name") == 0 ? "choco-sgd"
                            : strcmp(k->path, "device") == 0       ? "auto"
                                                                   : "another");
-    case KEY_PATH:
+    case SL_KEY_PATH:
         return json_string(in_folder("some-file"));
-    case KEY_CHOICE:
+    case SL_KEY_CHOICE:
         return json_string(k->choices[strcmp(k->path, "model.name") == 0 ? 2
                                       : strcmp(k->path, "algorithm.variant") == 0 ||
                                               strcmp(k->path, "algorithm.compressor.name") == 0
                                           ? 3
-                                          : 1]);
-    case KEY_BOOL:
-    case KEY_SWITCH:
+                                      : k->choices[1] == NULL ? 0
+                                                              : 1]);
+    case SL_KEY_BOOL:
+    case SL_KEY_SWITCH:
         return json_true();
-    case KEY_SERVER:
+    case SL_KEY_SERVER:
         return json_string("sharded");
-    case KEY_U32:
-    case KEY_U64:
+    case SL_KEY_U32:
+    case SL_KEY_U64:
         return json_integer(strcmp(k->path, "transport.chunk_bytes") == 0 ? 8192 : 9);
-    case KEY_REAL:
+    case SL_KEY_REAL:
         return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25
                          : strcmp(k->path, "epochs") == 0        ? 0.0
                                                                  : 0.3);
-    case KEY_REALS:
+    case SL_KEY_REALS:
         return json_pack("[fff]", 0.1, 1.0 / 3, 0.75);
-    case KEY_FACTORS: /* one for each node of everything_different */
+    case SL_KEY_FACTORS: /* one for each node of everything_different */
         return json_pack("[fffff]", 1.0, 0.5, 2.0, 1.0 / 3, 1.0);
-    case KEY_U32S:
+    case SL_KEY_U32S:
         return json_pack("[iii]", 30, 20, 30);
-    case KEY_U64S:
+    case SL_KEY_U64S:
         return json_pack("[iii]", 0, 1, 1000000);
     }
     return NULL;
@@ -341,8 +342,9 @@ START_TEST(a_wrong_type_is_refused_with_what_is_allowed) {
     refuse(WITH("\"name\": 3"), NULL, "name: 3", "text");
     refuse(WITH("\"optimizer\": {\"nesterov\": 1}"), NULL, "optimizer.nesterov: 1 ",
            "true or false");
-    refuse(WITH("\"optimizer\": 5"), NULL, "optimizer: must be an object", NULL);
-    refuse(WITH("\"optimizer\": null"), NULL, "optimizer: must be an object", NULL);
+    refuse(WITH("\"optimizer\": 5"), NULL, "optimizer: 5 is not allowed", "an object");
+    refuse(WITH("\"optimizer\": null"), NULL, "optimizer: null is not allowed", "an object");
+    refuse(WITH("\"model\": 5"), NULL, "model: 5 is not allowed", "the text of its name");
     refuse(WITH("\"optimizer\": {\"learning_rate\": null}"), NULL, "optimizer.learning_rate: null",
            "a number");
     refuse(WITH("\"optimizer\": {\"learning_rate\": true}"), NULL, "optimizer.learning_rate: true",
@@ -401,6 +403,39 @@ START_TEST(a_choice_that_is_none_gets_the_nearest) {
     refuse(WITH("\"algorithm\": \"dpsgd\""), NULL, "algorithm.name: \"dpsgd\"", "\"d-psgd\"");
     refuse(WITH("\"algorithm\": {\"compressor\": \"topk\"}"), NULL,
            "algorithm.compressor.name: \"topk\"", "did you mean \"top-k\"?");
+}
+END_TEST
+
+START_TEST(text_for_a_group_without_a_name_is_refused) {
+    refuse(WITH("\"optimizer\": \"adam\""), NULL, "optimizer: \"adam\" is not allowed",
+           "learning_rate, momentum");
+    refuse(WITH("\"record\": \"often\""), NULL, "record: \"often\" is not allowed", "every");
+    refuse(WITH("\"transport\": \"tcp\""), NULL, "transport: \"tcp\" is not allowed", "provider");
+    refuse(SMALLEST, "optimizer=adam", "optimizer: \"adam\" is not allowed", "learning_rate");
+    refuse(SMALLEST, "record=5", "record: 5 is not allowed", "every");
+    refuse(WITH("\"security\": \"none\""), NULL, "security: \"none\"", "trusted_network");
+}
+END_TEST
+
+START_TEST(keys_are_listed_with_what_they_allow) {
+    size_t count;
+    const sl_key *keys = sl_experiment_keys(&count);
+    char allowed[256];
+    ck_assert_uint_gt(count, 60);
+    ck_assert_str_eq(keys[0].path, "name");
+    for (size_t i = 0; i < count; i++) {
+        sl_key_allowed(&keys[i], allowed, sizeof allowed);
+        ck_assert(allowed[0] != '\0' && keys[i].help[0] != '\0' && keys[i].fallback[0] != '\0');
+        ck_assert_int_eq(keys[i].type == SL_KEY_CHOICE,
+                         keys[i].choices != NULL && keys[i].type != SL_KEY_TEXT);
+        if (strcmp(keys[i].path, "algorithm.name") == 0)
+            ck_assert_str_eq(sl_key_choice(&keys[i], 0), sl_algorithm_name(0));
+        if (strcmp(keys[i].path, "security.mode") == 0)
+            ck_assert(strcmp(sl_key_choice(&keys[i], 0), "none") == 0 &&
+                      sl_key_choice(&keys[i], 1) == NULL);
+        if (strcmp(keys[i].path, "seed") == 0)
+            ck_assert_ptr_null(sl_key_choice(&keys[i], 0));
+    }
 }
 END_TEST
 
@@ -577,7 +612,7 @@ START_TEST(a_malformed_override_is_refused) {
     refuse(SMALLEST, "optimizer.momentum", "--set optimizer.momentum", "key=value");
     refuse(SMALLEST, "=3", "--set =3", "key=value");
     refuse(SMALLEST, "", "--set", "key=value");
-    refuse(SMALLEST, "optimizer=5", "optimizer: must be an object", NULL);
+    refuse(SMALLEST, "optimizer=5", "optimizer: 5 is not allowed", "an object");
     refuse(SMALLEST, "rounds.x=5", "rounds.x", NULL);
     refuse(SMALLEST, "name=\xff", "--set name", "UTF-8");
     refuse(SMALLEST, "optimizer.momentum={\"a\": 1, \"a\": 2}", "optimizer.momentum", NULL);
@@ -596,7 +631,7 @@ START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
     write_file("some-file", "");
     sl_experiment *plain = parse(SMALLEST);
     for (size_t i = 0; i < sl_key_count; i++) {
-        const key *k = &sl_keys[i];
+        const sl_key *k = &sl_keys[i];
         sl_experiment *e = parse(SMALLEST);
         json_t *value = another_value(k);
         sl_error error = {0};
@@ -606,7 +641,7 @@ START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
         }
         ck_assert_int_eq(sl_key_read(k, e, value, &error), 0);
         json_decref(value);
-        bool shared = k->type != KEY_PATH && strncmp(k->path, "record.", 7) != 0 &&
+        bool shared = k->type != SL_KEY_PATH && strncmp(k->path, "record.", 7) != 0 &&
                       strncmp(k->path, "transport.", 10) != 0 && strcmp(k->path, "name") != 0 &&
                       strncmp(k->path, "device", 6) != 0; /* device_memory_gb too */
         const char *dot = strchr(k->path, '.');
@@ -655,6 +690,8 @@ int main(void) {
                                   a_number_out_of_range_is_refused_with_the_range,
                                   numbers_that_are_none_are_refused,
                                   a_choice_that_is_none_gets_the_nearest,
+                                  text_for_a_group_without_a_name_is_refused,
+                                  keys_are_listed_with_what_they_allow,
                                   broken_text_is_refused_with_line_and_column,
                                   what_must_fit_together_is_checked,
                                   a_missing_file_is_named,
