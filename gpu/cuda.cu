@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 
 #include "gpu/device.h"
+#include "gpu/launches.h"
 
 /* What cuBLAS works in on these GPUs by default; given to it, so that its results do not depend on
  * what else runs. */
@@ -429,6 +430,7 @@ static unsigned blocks_for(size_t threads) {
     void launch_##name(const name##_args *arguments, size_t threads) {                             \
         if (threads == 0)                                                                          \
             return;                                                                                \
+        launches_count(LAUNCH_##name);                                                             \
         kernel_##name<<<blocks_for(threads), THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments,   \
                                                                                      threads);     \
         check(cudaGetLastError(), "launching " #name);                                             \
@@ -439,11 +441,13 @@ SL_LAYER_KERNELS(DEFINE_LAUNCH)
 void launch_count_digits(const count_digits_args *arguments, size_t words) {
     const unsigned wanted = blocks_for(words * (WORD_BITS / FOUR));
     const unsigned blocks = wanted > COUNTING_BLOCKS ? (unsigned)COUNTING_BLOCKS : wanted;
+    launches_count(LAUNCH_count_digits);
     kernel_count_digits<<<blocks, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments, words);
     check(cudaGetLastError(), "launching count_digits");
 }
 
 void launch_pick_digit(const pick_digit_args *arguments, size_t) {
+    launches_count(LAUNCH_pick_digit);
     kernel_pick_digit<<<1, THREADS_OF_BLOCK, 0, stream_of(WORK)>>>(*arguments);
     check(cudaGetLastError(), "launching pick_digit");
 }
@@ -467,6 +471,7 @@ void device_multiply(const device_product *p) {
     const int n = (int)p->n, m = (int)p->m, k = (int)p->k, b_line = (int)p->b.line,
               a_line = (int)p->a.line, c_line = (int)p->c_line;
     const float *kept = p->add ? &one : &zero;
+    launches_count(LAUNCH_product);
     put_products_on(stream_of(WORK));
     if (p->count == 1)
         check(cublasSgemm(products, b, a, n, m, k, &p->scale, p->b.at, b_line, p->a.at, a_line,

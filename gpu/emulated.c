@@ -9,6 +9,7 @@
  *                            follows on any stream is done
  *   STARLING_AS_GPU          it says that its memory is a GPU's, which a network's library then
  *                            takes or refuses as such
+ *   STARLING_LAUNCHES=FILE   see launches.h
  *   STARLING_COPY_MB_S=N     copies take the time that they would on a bus of N MB/s in each
  *                            direction
  */
@@ -24,6 +25,7 @@
 
 #include "gpu/device.h"
 #include "gpu/emulated_stream.h"
+#include "gpu/launches.h"
 
 static const size_t arena_bytes = (size_t)1 << 34; /* of addresses */
 enum { PRODUCT_BYTES = 1 << 16 };
@@ -457,6 +459,7 @@ bool device_mark_passed(sl_mark *mark, int bell) {
     }                                                                                              \
     void launch_##name(const name##_args *arguments, size_t threads) {                             \
         lane *l = lane_of_thread();                                                                \
+        launches_count(LAUNCH_##name);                                                             \
         stream_give(&l->streams[WORK], do_##name,                                                  \
                     &(name##_task){*arguments, threads, counts_out(l)}, sizeof(name##_task));      \
     }
@@ -495,6 +498,7 @@ static void do_multiply(void *arguments) {
 
 void device_multiply(const device_product *p) {
     lane *l = lane_of_thread();
+    launches_count(LAUNCH_product);
     device_expect(p->a.at);
     device_expect(p->b.at);
     device_expect(p->c);

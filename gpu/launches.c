@@ -1,0 +1,26 @@
+/* launches.c - see launches.h. */
+#include "gpu/launches.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static atomic_ulong counts[LAUNCHES];
+
+void launches_count(launch kernel) {
+    atomic_fetch_add_explicit(&counts[kernel], 1, memory_order_relaxed);
+}
+
+__attribute__((destructor)) static void report(void) {
+#define KERNEL_NAME(kernel) [LAUNCH_##kernel] = #kernel,
+    static const char *const names[LAUNCHES] = {
+        SL_ALL_KERNELS(KERNEL_NAME) SL_LAYER_KERNELS(KERNEL_NAME)[LAUNCH_product] = "product"};
+    const char *path = getenv("STARLING_LAUNCHES");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file == NULL)
+        return;
+    for (int i = 0; i < LAUNCHES; i++)
+        if (counts[i] > 0)
+            fprintf(file, "%s %lu\n", names[i], atomic_load(&counts[i]));
+    fclose(file);
+}
