@@ -147,8 +147,8 @@ typedef struct encoder {
     subset subset;
     /* the way out */
     uint8_t *host;
-    uint32_t *report;            /* on the host: marks[0], then counts */
-    sl_mark *reported, **copied; /* (copies) */
+    uint32_t *report;                 /* on the host: marks[0], then counts */
+    sl_vec_event *reported, **copied; /* (copies) */
     size_t copies, parts_of_copy;
 } encoder;
 
@@ -190,11 +190,11 @@ static bool take_way_out(encoder *e) {
     e->parts_of_copy = e->layout.stride < COPY_BYTES ? COPY_BYTES / e->layout.stride : 1;
     e->copies = ceiling(e->c.parts, e->parts_of_copy);
     e->report = device_allocate_host((1 + (size_t)e->c.parts) * sizeof *e->report);
-    e->reported = device_mark_open();
-    e->copied = calloc(e->copies, sizeof(sl_mark *));
+    e->reported = device_event_open();
+    e->copied = calloc(e->copies, sizeof(sl_vec_event *));
     bool complete = e->report != NULL && e->reported != NULL && e->copied != NULL;
     for (size_t i = 0; i < e->copies && complete; i++)
-        complete = (e->copied[i] = device_mark_open()) != NULL;
+        complete = (e->copied[i] = device_event_open()) != NULL;
     return complete;
 }
 
@@ -203,8 +203,8 @@ static void encoder_close(void *encoder_) {
     if (e == NULL)
         return;
     for (size_t i = 0; e->copied != NULL && i < e->copies; i++)
-        device_mark_close(e->copied[i]);
-    device_mark_close(e->reported);
+        device_event_close(e->copied[i]);
+    device_event_close(e->reported);
     device_release_host(e->report);
     give_back(&e->memory);
     free(e->copied);
@@ -373,7 +373,7 @@ static void begin_copies(encoder *e) {
     device_begin_copy_out(e->report, e->marks, sizeof *e->marks);
     if (e->counts != NULL)
         device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
-    device_mark_set_out(e->reported);
+    device_event_record_out(e->reported);
     for (size_t i = 0; e->host != NULL && i < e->copies; i++) {
         const size_t first = i * e->parts_of_copy,
                      parts = smaller(e->parts_of_copy, e->c.parts - first);
@@ -381,7 +381,7 @@ static void begin_copies(encoder *e) {
         if (e->c.form == CODING_PLAIN)
             bytes = smaller(bytes, e->c.dimension * sizeof(float) - first * stride);
         device_begin_copy_out(e->host + first * stride, e->layout.parts + first * stride, bytes);
-        device_mark_set_out(e->copied[i]);
+        device_event_record_out(e->copied[i]);
     }
 }
 
@@ -389,9 +389,9 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
     e->host = host;
-    device_mark_follow(
+    device_event_follow(
         e->reported); /* the last message's report and parts leave before they are written over */
-    device_mark_follow(e->copied[e->copies - 1]);
+    device_event_follow(e->copied[e->copies - 1]);
     if (v == NULL) /* out of memory: the first part says so */
         return;
     device_clear(e->marks, (1 + 2 * e->buckets) * sizeof *e->marks);
@@ -438,10 +438,10 @@ static size_t part_bytes(const encoder *e, uint32_t part) {
     return 0;
 }
 
-static bool ready(void *encoder_, uint32_t part, int bell) {
+static bool ready(void *encoder_, uint32_t part, int notify_fd) {
     const encoder *e = encoder_;
-    return e->memory.failed || ((part > 0 || device_mark_passed(e->reported, bell)) &&
-                                device_mark_passed(e->copied[part / e->parts_of_copy], bell));
+    return e->memory.failed || ((part > 0 || device_event_passed(e->reported, notify_fd)) &&
+                                device_event_passed(e->copied[part / e->parts_of_copy], notify_fd));
 }
 
 static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *local) {
@@ -450,14 +450,14 @@ static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *loca
     if (e->memory.failed)
         return SL_ENOMEM;
     if (part == 0) {
-        device_mark_wait(e->reported);
+        device_event_wait(e->reported);
         if (device_status(text) != 0)
             return SL_EDEVICE;
         if (e->report[0] > 0)
             return SL_EDIVERGED;
     }
     if (part % e->parts_of_copy == 0)
-        device_mark_wait(e->copied[part / e->parts_of_copy]);
+        device_event_wait(e->copied[part / e->parts_of_copy]);
     const size_t bytes = part_bytes(e, part), at = part * e->layout.stride;
     *local = (sl_payload){e->layout.parts + at, bytes};
     *out = e->host != NULL ? (sl_payload){e->host + at, bytes} : *local;

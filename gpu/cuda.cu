@@ -1,11 +1,11 @@
 /* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h, and
  * matrix products by cuBLAS.
  *
- * A thread's lane is three streams: operations, copies in, copies out. Bells are rung from streams
- * of their own, one for each of the three kinds (marks of one kind pass in the order in which they
- * were set), so that what calls the host back holds up neither copies nor kernels. Waiting sleeps,
- * it does not spin. The runtime is linked into the plug-in, so that only the driver has to be
- * there.
+ * A thread's lane is three streams: operations, copies in, copies out. Notifications leave from
+ * streams of their own, one for each of the three kinds (events of one kind pass in the order in
+ * which they were set), so that what calls the host back holds up neither copies nor kernels.
+ * Waiting sleeps, it does not spin. The runtime is linked into the plug-in, so that only the driver
+ * has to be there.
  */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
@@ -130,10 +130,10 @@ void await_stream(way way, const char *operation) {
 
 } // namespace
 
-struct sl_mark {
-    cudaEvent_t event;
-    way way;      /* where it was set last */
-    bool is_rung; /* a bell was hung to it since */
+struct sl_vec_event {
+    cudaEvent_t cuda;
+    way way;       /* where it was recorded last */
+    bool notified; /* a notification was asked for since */
 };
 
 /* ---- devices ---- */
@@ -273,7 +273,7 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
     check(cudaStreamSynchronize(work), "a copy from the device");
 }
 
-/* ---- background copies and marks ---- */
+/* ---- background copies and events ---- */
 
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
     const cudaStream_t work = stream_of(WORK), out = stream_of(OUT);
@@ -284,72 +284,72 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes) {
           "a background copy from the device");
 }
 
-static void set_mark(sl_mark *mark, way way) {
-    mark->way = way;
-    mark->is_rung = false;
-    check(cudaEventRecord(mark->event, stream_of(way)), "recording an event");
+static void record_event(sl_vec_event *event, way way) {
+    event->way = way;
+    event->notified = false;
+    check(cudaEventRecord(event->cuda, stream_of(way)), "recording an event");
 }
 
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after,
-                          sl_mark *copied) {
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_vec_event *after,
+                          sl_vec_event *copied) {
     const cudaStream_t in = stream_of(IN);
-    check(cudaStreamWaitEvent(in, after->event, 0), "waiting for an event");
+    check(cudaStreamWaitEvent(in, after->cuda, 0), "waiting for an event");
     check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, in),
           "a background copy to the device");
-    set_mark(copied, IN);
+    record_event(copied, IN);
 }
 
-sl_mark *device_mark_open(void) {
+sl_vec_event *device_event_open(void) {
     lane_of_thread();
-    sl_mark *mark = (sl_mark *)calloc(1, sizeof *mark);
-    if (mark != NULL && !open_event(&mark->event)) {
-        free(mark);
+    sl_vec_event *event = (sl_vec_event *)calloc(1, sizeof *event);
+    if (event != NULL && !open_event(&event->cuda)) {
+        free(event);
         return NULL;
     }
-    return mark;
+    return event;
 }
 
-void device_mark_close(sl_mark *mark) {
-    if (mark == NULL)
+void device_event_close(sl_vec_event *event) {
+    if (event == NULL)
         return;
-    device_mark_wait(mark);
-    if (mark->is_rung)
-        check(cudaStreamSynchronize(notices[mark->way]), "a notice");
-    check(cudaEventDestroy(mark->event), "closing an event");
-    free(mark);
+    device_event_wait(event);
+    if (event->notified)
+        check(cudaStreamSynchronize(notices[event->way]), "a notice");
+    check(cudaEventDestroy(event->cuda), "closing an event");
+    free(event);
 }
 
-void device_mark_set(sl_mark *mark) {
-    set_mark(mark, WORK);
+void device_event_record(sl_vec_event *event) {
+    record_event(event, WORK);
 }
 
-void device_mark_set_out(sl_mark *mark) {
-    set_mark(mark, OUT);
+void device_event_record_out(sl_vec_event *event) {
+    record_event(event, OUT);
 }
 
-void device_mark_follow(sl_mark *mark) {
-    check(cudaStreamWaitEvent(stream_of(WORK), mark->event, 0), "waiting for an event");
+void device_event_follow(sl_vec_event *event) {
+    check(cudaStreamWaitEvent(stream_of(WORK), event->cuda, 0), "waiting for an event");
 }
 
-void device_mark_wait(sl_mark *mark) {
-    check(cudaEventSynchronize(mark->event), "a kernel or copy");
+void device_event_wait(sl_vec_event *event) {
+    check(cudaEventSynchronize(event->cuda), "a kernel or copy");
 }
 
-static void CUDART_CB ring(void *bell) {
-    eventfd_write((int)(intptr_t)bell, 1);
+static void CUDART_CB notify(void *notify_fd) {
+    eventfd_write((int)(intptr_t)notify_fd, 1);
 }
 
-bool device_mark_passed(sl_mark *mark, int bell) {
-    const cudaError_t now = cudaEventQuery(mark->event);
+bool device_event_passed(sl_vec_event *event, int notify_fd) {
+    const cudaError_t now = cudaEventQuery(event->cuda);
     if (now != cudaErrorNotReady) {
         check(now, "a kernel or copy");
         return true;
     }
     cudaGetLastError(); /* cudaErrorNotReady would stay */
-    if (bell > 0 && !mark->is_rung) {
-        mark->is_rung = true;
-        check(cudaStreamWaitEvent(notices[mark->way], mark->event, 0), "waiting for an event");
-        check(cudaLaunchHostFunc(notices[mark->way], ring, (void *)(intptr_t)bell),
+    if (notify_fd > 0 && !event->notified) {
+        event->notified = true;
+        check(cudaStreamWaitEvent(notices[event->way], event->cuda, 0), "waiting for an event");
+        check(cudaLaunchHostFunc(notices[event->way], notify, (void *)(intptr_t)notify_fd),
               "asking for a notice");
     }
     return false;

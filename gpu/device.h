@@ -3,8 +3,8 @@
  *
  * Every calling thread has a lane of its own: operations (launches, copies, clearing), which take
  * effect in the order of its calls, and beside them copies in the background, one way in and one
- * way out. Between threads, and between background copies and operations, only marks make an order,
- * and what waits on the host. An operation that fails is remembered, with its name, until
+ * way out. Between threads, and between background copies and operations, only events make an
+ * order, and what waits on the host. An operation that fails is remembered, with its name, until
  * device_status asks; what follows it does nothing useful.
  */
 #ifndef SL_DEVICE_H
@@ -57,20 +57,20 @@ void device_copy_in_later(void *to, const void *host, size_t bytes);
 /* Done on return. */
 void device_copy_out(void *host, const void *from, size_t bytes);
 
-/* Marks: see sl_flight_ops in starling/vec.h. */
-sl_mark *device_mark_open(void);
-void device_mark_close(sl_mark *mark);
-void device_mark_set(sl_mark *mark);     /* behind the thread's operations so far */
-void device_mark_set_out(sl_mark *mark); /* behind its background copies out so far */
-void device_mark_follow(sl_mark *mark);
-void device_mark_wait(sl_mark *mark);
-bool device_mark_passed(sl_mark *mark, int bell);
+/* Events: see sl_async_ops in starling/vec.h. */
+sl_vec_event *device_event_open(void);
+void device_event_close(sl_vec_event *event);
+void device_event_record(sl_vec_event *event);     /* behind the thread's operations so far */
+void device_event_record_out(sl_vec_event *event); /* behind its background copies out so far */
+void device_event_follow(sl_vec_event *event);
+void device_event_wait(sl_vec_event *event);
+bool device_event_passed(sl_vec_event *event, int notify_fd);
 
 /* Copies in the background; `host` is page-locked. Out: behind the thread's operations so far. In:
  * behind `after`; `copied` is set behind it. */
 void device_begin_copy_out(void *host, const void *from, size_t bytes);
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after,
-                          sl_mark *copied);
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_vec_event *after,
+                          sl_vec_event *copied);
 
 /* `count` products c = scale a b, or c += scale a b, of matrices that lie row by row: a (m, k), b
  * (k, n), c (m, n). The order of each sum depends on the shapes alone. Calls come from one thread

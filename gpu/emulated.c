@@ -44,11 +44,11 @@ static _Atomic(const char *) failed; /* the first operation that did */
 
 typedef enum way { WORK, IN, OUT, WAYS } way;
 
-struct sl_mark {
+struct sl_vec_event {
     counter passed;
-    unsigned set;  /* how often; by one thread at a time */
-    unsigned rung; /* the last time that a bell was hung to it */
-    way way;       /* where it was set last */
+    unsigned set;      /* how often; by one thread at a time */
+    unsigned notified; /* the last time that a notification was asked for */
+    way way;           /* where it was set last */
 };
 
 /* What a thread has. */
@@ -64,7 +64,7 @@ static lane *lanes;
 static pthread_mutex_t lanes_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t leaving;
 
-/* That ring bells. */
+/* That signal notify_fd. */
 static stream notices[WAYS];
 static pthread_mutex_t notice_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -181,27 +181,27 @@ static void do_clear(void *arguments) {
     leave();
 }
 
-typedef struct mark_task {
-    sl_mark *mark;
+typedef struct event_task {
+    sl_vec_event *event;
     unsigned time;
-    int bell;
-} mark_task;
+    int notify_fd;
+} event_task;
 
 static void do_raise(void *arguments) {
-    const mark_task *m = arguments;
-    counter_raise(&m->mark->passed, m->time);
+    const event_task *m = arguments;
+    counter_raise(&m->event->passed, m->time);
 }
 
 static void do_await(void *arguments) {
-    const mark_task *m = arguments;
-    counter_await(&m->mark->passed, m->time);
+    const event_task *m = arguments;
+    counter_await(&m->event->passed, m->time);
 }
 
 /* A GPU that has failed calls nobody back. */
-static void do_ring(void *arguments) {
-    const mark_task *m = arguments;
+static void do_notify(void *arguments) {
+    const event_task *m = arguments;
     if (atomic_load_explicit(&failed, memory_order_relaxed) == NULL)
-        eventfd_write(m->bell, 1);
+        eventfd_write(m->notify_fd, 1);
 }
 
 /* ---- the device ---- */
@@ -367,16 +367,16 @@ void device_copy_out(void *host, const void *from, size_t bytes) {
     stream_await(&l->streams[WORK]);
 }
 
-/* ---- background copies and marks ---- */
+/* ---- background copies and events ---- */
 
-static void give_mark(stream *s, task_function *function, sl_mark *mark, int bell) {
-    stream_give(s, function, &(mark_task){mark, mark->set, bell}, sizeof(mark_task));
+static void give_event(stream *s, task_function *function, sl_vec_event *event, int notify_fd) {
+    stream_give(s, function, &(event_task){event, event->set, notify_fd}, sizeof(event_task));
 }
 
-static void set_mark(way on, sl_mark *mark) {
-    mark->set++;
-    mark->way = on;
-    give_mark(&lane_of_thread()->streams[on], do_raise, mark, 0);
+static void record_event(way on, sl_vec_event *event) {
+    event->set++;
+    event->way = on;
+    give_event(&lane_of_thread()->streams[on], do_raise, event, 0);
 }
 
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
@@ -388,53 +388,53 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes) {
         sizeof(copy_task));
 }
 
-void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_mark *after,
-                          sl_mark *copied) {
+void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_vec_event *after,
+                          sl_vec_event *copied) {
     lane *l = lane_of_thread();
-    give_mark(&l->streams[IN], do_await, after, 0);
+    give_event(&l->streams[IN], do_await, after, 0);
     stream_give(
         &l->streams[IN], do_copy,
         &(copy_task){to, host, NULL, bytes, "a background copy to the device", counts_out(l)},
         sizeof(copy_task));
-    set_mark(IN, copied);
+    record_event(IN, copied);
 }
 
-sl_mark *device_mark_open(void) {
-    return calloc(1, sizeof(sl_mark));
+sl_vec_event *device_event_open(void) {
+    return calloc(1, sizeof(sl_vec_event));
 }
 
-void device_mark_close(sl_mark *mark) {
-    if (mark == NULL)
+void device_event_close(sl_vec_event *event) {
+    if (event == NULL)
         return;
     await_all(); /* nobody looks at it any more */
-    stream_await(&notices[mark->way]);
-    free(mark);
+    stream_await(&notices[event->way]);
+    free(event);
 }
 
-void device_mark_set(sl_mark *mark) {
-    set_mark(WORK, mark);
+void device_event_record(sl_vec_event *event) {
+    record_event(WORK, event);
 }
 
-void device_mark_set_out(sl_mark *mark) {
-    set_mark(OUT, mark);
+void device_event_record_out(sl_vec_event *event) {
+    record_event(OUT, event);
 }
 
-void device_mark_follow(sl_mark *mark) {
-    give_mark(&lane_of_thread()->streams[WORK], do_await, mark, 0);
+void device_event_follow(sl_vec_event *event) {
+    give_event(&lane_of_thread()->streams[WORK], do_await, event, 0);
 }
 
-void device_mark_wait(sl_mark *mark) {
-    counter_await(&mark->passed, mark->set);
+void device_event_wait(sl_vec_event *event) {
+    counter_await(&event->passed, event->set);
 }
 
-bool device_mark_passed(sl_mark *mark, int bell) {
-    if (counter_has(&mark->passed, mark->set))
+bool device_event_passed(sl_vec_event *event, int notify_fd) {
+    if (counter_has(&event->passed, event->set))
         return true;
-    if (bell > 0 && mark->rung != mark->set) {
-        mark->rung = mark->set;
+    if (notify_fd > 0 && event->notified != event->set) {
+        event->notified = event->set;
         pthread_mutex_lock(&notice_mutex);
-        give_mark(&notices[mark->way], do_await, mark, 0);
-        give_mark(&notices[mark->way], do_ring, mark, bell);
+        give_event(&notices[event->way], do_await, event, 0);
+        give_event(&notices[event->way], do_notify, event, notify_fd);
         pthread_mutex_unlock(&notice_mutex);
     }
     return false;

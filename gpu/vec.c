@@ -105,13 +105,13 @@ static int status(sl_error *error) {
     return device_status(text) != 0 ? fail(error, text) : 0;
 }
 
-static const sl_flight_ops flight = {
-    .mark_open = device_mark_open,
-    .mark_close = device_mark_close,
-    .mark_set = device_mark_set,
-    .mark_follow = device_mark_follow,
-    .mark_wait = device_mark_wait,
-    .mark_passed = device_mark_passed,
+static const sl_async_ops async = {
+    .event_open = device_event_open,
+    .event_close = device_event_close,
+    .event_record = device_event_record,
+    .event_follow = device_event_follow,
+    .event_wait = device_event_wait,
+    .event_passed = device_event_passed,
     .begin_copy_in = device_begin_copy_in,
     .status = status,
 };
@@ -164,7 +164,7 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,
         .fence = fence,
-        .flight = &flight,
+        .async = &async,
         .coder = codec_table(),
         .layers = layers_backend(),
     };

@@ -2,7 +2,7 @@
  *
  * Nearly every algorithm is one sentence: publish one (compressed) vector, receive the weighted sum
  * of the neighbours' vectors, settle. An exchange is a list of stages, one published vector each;
- * the node's route cuts a stage into phases (who sends which range to whom): one phase over the
+ * the node's route cuts a stage into steps (who sends which range to whom): one step over the
  * topology's edges for gossip, many for a ring all-reduce or servers. Hooks work on [from, from +
  * count), so that adapting, encoding, sending and combining overlap part by part.
  */
@@ -57,7 +57,7 @@ typedef struct sl_algorithm_config {
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
-    sl_compressor_config compressor; /* `scaled` and `contractive` are set by sl_algorithm_fit */
+    sl_compressor_config compressor; /* `scaled` and `contractive` are set by sl_algorithm_plan */
     sl_switch scaled, contractive;
 } sl_algorithm_config;
 
@@ -75,15 +75,15 @@ typedef struct sl_state {
     float **replicas; /* (replica_count) of in-neighbours: their sum, or one for each in the order
                          of `in` */
     size_t replica_count;
-    float *scratch;    /* (block) */
-    size_t block;      /* elements that go through scratch at a time */
-    sl_sgd sgd;        /* this round's */
-    float step;        /* consensus_step or eta in use */
-    sl_row in;         /* in-neighbours of the phase under way, or the last, and their W_ij */
-    float self_weight; /* W_ii there */
+    float *scratch;           /* (block) */
+    size_t block;             /* elements that go through scratch at a time */
+    sl_sgd sgd;               /* this round's */
+    float step_size;          /* consensus_step or eta in use */
+    sl_row in;                /* in-neighbours of the step under way, or the last, and their W_ij */
+    float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
     double push_sum_weight, next_push_sum_weight;
-    bool serving; /* in this phase, the range that comes in is reduced here */
+    bool serving; /* in this step, the range that comes in is reduced here */
 } sl_state;
 
 /* One part of one node's message. */
@@ -120,7 +120,7 @@ typedef struct sl_stage {
     /* Before anything of the range is published: of all elements, in a gather stage of those whose
      * sums are here. */
     void (*prepare)(sl_state *s, size_t from, size_t count);
-    /* The whole vector to publish (elements of the phase's range are read). Exactly one of the two.
+    /* The whole vector to publish (elements of the step's range are read). Exactly one of the two.
      */
     const float *(*vector)(const sl_state *s);
     void (*read)(void *state, size_t from, size_t count, float *out);
@@ -175,20 +175,20 @@ typedef struct sl_algorithm {
 const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
 
 /* What an algorithm will do on this topology with this compressor. */
-#define SL_FIT_TEXT_MAX 1024
-typedef struct sl_fit {
+#define SL_PLAN_TEXT_MAX 1024
+typedef struct sl_plan {
     sl_algorithm_config config; /* with the compressor as it will be used */
     sl_quality quality;
-    double step; /* consensus_step or eta in use; 0 where there is none */
-    bool step_derived;
-    double step_theory;            /* the bound that theory guarantees; NaN where unknown */
-    char warning[SL_FIT_TEXT_MAX]; /* empty: nothing to warn of */
-} sl_fit;
+    double step_size; /* consensus_step or eta in use; 0 where there is none */
+    bool step_size_derived;
+    double step_size_theory;        /* the bound that theory guarantees; NaN where unknown */
+    char warning[SL_PLAN_TEXT_MAX]; /* empty: nothing to warn of */
+} sl_plan;
 
 /* Checks that topology, compressor and algorithm suit each other, and derives what was not given.
  * momentum: is there any? dimension 0: not known yet, checks what can be checked without. */
-int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology,
-                     bool momentum, size_t dimension, sl_error *error);
+int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_topology *topology,
+                      bool momentum, size_t dimension, sl_error *error);
 
 /* docs: "d-psgd choco-sgd ...", in order; NULL at the end. */
 const char *sl_algorithm_name(size_t index);

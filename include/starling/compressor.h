@@ -25,9 +25,12 @@ extern "C" {
 
 #define SL_COMPRESSORS(X)                                                                          \
     X(IDENTITY, "identity")                                                                        \
-    X(FLOAT16, "float16") X(BFLOAT16, "bfloat16") X(TOP_K, "top-k") X(RANDOM_K, "random-k")        \
-        X(QSGD, "qsgd") X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit") X(TERNGRAD, "terngrad")  \
-            X(NATURAL, "natural") X(RANDOM_DROPPING, "random-dropping") X(THRESHOLD, "threshold")
+    X(FLOAT16, "float16")                                                                          \
+    X(BFLOAT16, "bfloat16")                                                                        \
+    X(TOP_K, "top-k")                                                                              \
+    X(RANDOM_K, "random-k") X(QSGD, "qsgd") X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit")      \
+        X(TERNGRAD, "terngrad") X(NATURAL, "natural") X(RANDOM_DROPPING, "random-dropping")        \
+            X(THRESHOLD, "threshold")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(name, text) SL_COMPRESSOR_##name,
@@ -124,9 +127,9 @@ int sl_encoder_begin(sl_encoder *encoder, const sl_message *message, const sl_so
  * SL_EDEVICE: the device's memory is full, or it has failed (vec->fence says how). */
 int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer,
                     sl_payload *out);
-/* Would that call, for the next part, return without waiting for a device? If not, the bell, an
- * eventfd or 0, rings when it would (sl_flight_ops.mark_passed). */
-bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int bell);
+/* Would that call, for the next part, return without waiting for a device? If not, the notify_fd,
+ * an eventfd or 0, is signalled when it would (sl_async_ops.event_passed). */
+bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int notify_fd);
 
 /* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts *
  * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each. To be said once, before the first message;

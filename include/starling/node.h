@@ -9,7 +9,7 @@
  *                             and sends them to sl_node_out()
  *   RECEIVED, SENT            -> parts are combined in order; what is no longer needed is given
  *                             back in update.released
- *   all combined and sent     -> publish of the next phase of the exchange; after the last one
+ *   all combined and sent     -> publish of the next step of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
  *
  * A round with local steps only has no exchange. A payload handed out by sl_node_payload() is
@@ -46,18 +46,18 @@ typedef struct sl_node_settings {
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
     size_t part_bytes;    /* longest payload of one part */
-    uint32_t inbox_parts; /* how many undigested parts one neighbour may have here: the credit; 0:
+    uint32_t inbox_parts; /* how many unconsumed parts one neighbour may have here: the credit; 0:
                              any number */
     uint64_t seed;        /* of random compressors */
     double loss_limit; /* a loss above it means that training diverged; 0: a million times the first
                           one */
     const sl_topology *topology; /* borrowed for the node's life, like all below */
-    const sl_fit *fit;           /* sl_algorithm_fit's, for this dimension */
+    const sl_plan *plan;         /* sl_algorithm_plan's, for this dimension */
     const sl_vec_ops *vec;
-    int bell; /* an eventfd: where vectors are on a device, nothing is waited for, and it rings for
-                 SL_EVENT_LANDED and sl_node_ready; 0: none */
-    bool direct; /* payloads, which are ranges of vectors then (identity), leave from and come to
-                    the device that vectors are on; else the host */
+    int notify_fd; /* eventfd, signalled for SL_EVENT_NOTIFIED and sl_node_ready where vectors are
+                      on a device: no call blocks then; 0: none */
+    bool direct;   /* payloads, which are ranges of vectors then (identity), leave from and come to
+                      the device that vectors are on; else the host */
     float *gradient; /* (dimension) shared with other nodes, where driver and algorithm allow it;
                         NULL: the node's own */
     const sl_optimizer_config *optimizer;
@@ -67,7 +67,7 @@ typedef struct sl_node_settings {
 
 /* What every node of an experiment has in common; rank, inbox_parts, measure_every and, unless it
  * is the CPU, vec are the driver's. */
-sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_fit *fit,
+sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_plan *plan,
                                      size_t dimension, uint64_t rounds);
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
@@ -78,7 +78,7 @@ typedef enum sl_event_type {
     SL_EVENT_GRADIENT, /* g is filled */
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,      /* part has left for every out-neighbour */
-    SL_EVENT_LANDED,    /* the bell has rung */
+    SL_EVENT_NOTIFIED,  /* notify_fd was signalled */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
 } sl_event_type;
@@ -87,7 +87,7 @@ typedef struct sl_event {
     sl_event_type type;
     uint32_t peer;      /* RECEIVED, PEER_DOWN */
     uint64_t exchange;  /* RECEIVED */
-    uint32_t phase;     /* RECEIVED */
+    uint32_t step;      /* RECEIVED */
     uint32_t part;      /* RECEIVED, SENT */
     double scalar;      /* RECEIVED: what came with it */
     sl_payload payload; /* RECEIVED */
@@ -137,7 +137,7 @@ uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 /* The message under way: where it stands in the run, and what goes into its frames' headers. */
 typedef struct sl_place {
     uint64_t exchange;
-    uint32_t phase;
+    uint32_t step;
     double scalar;
 } sl_place;
 sl_place sl_node_place(const sl_node *node);
@@ -145,8 +145,8 @@ sl_row sl_node_out(const sl_node *node); /* whom its parts go to */
 uint32_t sl_node_parts(const sl_node *node);
 uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 size_t sl_node_part_bytes_max(const sl_node *node);
-/* Would that call below return without waiting for a device? If not, the bell rings when it would.
- */
+/* Would sl_node_payload return without waiting for a device? If not, notify_fd is signalled when it
+ * would. */
 bool sl_node_ready(const sl_node *node);
 /* The next part of the message, 0, 1, 2, ... in order: adapts and encodes it. Call exactly
  * sl_node_parts() times after `publish`. SL_EDIVERGED: there is a number in it that is not finite.

@@ -32,7 +32,7 @@ typedef struct sl_times {
     double total;    /* wall clock since the first round began */
     double gradient; /* computing gradients */
     double encode;   /* adapting and encoding payloads, checksums */
-    double exchange; /* from the first chunk offered to the last one combined */
+    double exchange; /* from the first part offered to the last one combined */
     double wait;     /* neither the gradient nor encode nor combine was under way: waiting for
                         neighbours */
     double combine;

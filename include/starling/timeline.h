@@ -6,18 +6,18 @@
  * something happens depends only on when what it waits for has happened.
  *
  *   - A node computes for compute_ms / speed in each round.
- *   - A message may leave when the phase before it is done, the first of an exchange when the
+ *   - A message may leave when the step before it is done, the first of an exchange when the
  *     round's computing is done; an algorithm that
  *     publishes the old model sends it when the round begins.
  *   - Parts leave one after the other, each once for every receiver, beginning with the next higher
  *     rank: every copy occupies the sender's
  *     link out for bytes / bandwidth, its first bit arrives latency later, and it occupies the
  *       receiver's link in for bytes / bandwidth.
- *   - A link in takes the messages of a phase in order of arrival, and those of later phases after
+ *   - A link in takes the messages of a step in order of arrival, and those of later steps after
  *     them: the agents' credit keeps a neighbour that
  *     is ahead from filling the link.
- *   - A phase is done when all messages of it are in and the node's own have left; the round, when
- *     its last phase and its computing are done.
+ *   - A step is done when all messages of it are in and the node's own have left; the round, when
+ *     its last step and its computing are done.
  */
 #ifndef STARLING_TIMELINE_H
 #define STARLING_TIMELINE_H
@@ -41,7 +41,7 @@ void sl_timeline_close(sl_timeline **timeline);
 /* What happens, in an order in which it can happen. What there is no memory for is told by
  * sl_timeline_seconds. */
 /* A message of `rank` begins; its parts follow. Nothing is kept of one that goes to nobody. */
-void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t phase,
+void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t step,
                       const uint32_t *peers, uint32_t count);
 void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its frame's header */
 /* rank is done with its round, in which it has combined `frames` parts. */

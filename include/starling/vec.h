@@ -1,13 +1,15 @@
 /* vec.h - operations on flat float vectors: the backend table.
  *
- * Every vector that training touches (parameters, gradient, momentum, algorithm state) is handled
- * through one of these tables, so that a GPU backend is another table and nothing else. The CPU's
- * operations are finished on return. A device's take effect in the order in which a thread calls
- * them, and those of different threads in none: a vector is handed from one thread to another
- * behind a mark (sl_flight_ops), or a fence. They are finished when `fence`, a copy out or a
- * reduction returns, or when a mark behind them has passed. Element-wise arithmetic is single
- * precision multiply, then add, each rounded (never fused), so that every instruction set gives the
- * same bits; reductions run in double, in one fixed order, for the same reason.
+ * Every vector of training (parameters, gradient, momentum, algorithm state) is handled through
+ * one of these tables. A GPU backend is another table.
+ *
+ * The CPU's operations are complete on return. A device runs the operations of one thread in the
+ * order of the calls; operations from different threads are unordered. Use an event (sl_async_ops)
+ * or `fence` to order them. A device's operations are complete once `fence`, a copy out or a
+ * reduction has returned, or an event recorded after them has passed.
+ *
+ * Element-wise arithmetic is in float: multiply, then add, each rounded (never fused). Reductions
+ * run in double, in one fixed order. So every instruction set gives the same bits.
  */
 #ifndef STARLING_VEC_H
 #define STARLING_VEC_H
@@ -32,89 +34,89 @@ typedef struct sl_sgd {
     bool nesterov;
 } sl_sgd;
 
-/* A point among a device's operations. */
-typedef struct sl_mark sl_mark;
+/* A point in the order of a device's operations, as CUDA's events are. */
+typedef struct sl_vec_event sl_vec_event;
 
-/* Operations that end later than their calls: what orders them, and how to hear of their end
- * without waiting. A mark that was never set has passed; a mark is used by one thread at a time. */
-typedef struct sl_flight_ops {
-    sl_mark *(*mark_open)(void);       /* NULL: memory is short */
-    void (*mark_close)(sl_mark *mark); /* waits until it has passed */
-    /* Behind the calling thread's operations so far. A mark may be set again and again. */
-    void (*mark_set)(sl_mark *mark);
-    /* The calling thread's operations from now on come behind it. */
-    void (*mark_follow)(sl_mark *mark);
-    void (*mark_wait)(sl_mark *mark);
-    /* Waits for nothing. If it has not passed yet, the bell, an eventfd (0: none), rings when it
-     * has: 1 is added to it. Not so once an operation has failed, which `status` says. The bell
-     * stays open until the mark has been closed. */
-    bool (*mark_passed)(sl_mark *mark, int bell);
-    /* A copy beside the operations: behind `after`, with `copied` set behind it. host, from
-     * allocate_host, is free again, and v filled, once that has passed. */
-    void (*begin_copy_in)(void *v, const void *host, size_t bytes, sl_mark *after, sl_mark *copied);
-    /* Waits for nothing. 0, or SL_EDEVICE with the first operation that is known to have failed. */
+/* Order and completion of asynchronous operations. One thread at a time uses an event. An event
+ * that was never recorded has passed. */
+typedef struct sl_async_ops {
+    sl_vec_event *(*event_open)(void);        /* NULL: out of memory */
+    void (*event_close)(sl_vec_event *event); /* waits until it has passed */
+    /* Records the calling thread's operations so far. An event may be recorded again. */
+    void (*event_record)(sl_vec_event *event);
+    /* Orders the calling thread's later operations after the event. Never blocks. */
+    void (*event_follow)(sl_vec_event *event);
+    /* Blocks until the event has passed. */
+    void (*event_wait)(sl_vec_event *event);
+    /* Has the event passed? Never blocks. If it is pending, 1 is added to notify_fd (an eventfd;
+     * 0: none) when it passes, unless an operation has failed: poll `status` for that. notify_fd
+     * must stay open until the event has been closed. */
+    bool (*event_passed)(sl_vec_event *event, int notify_fd);
+    /* Copies in the background: starts after `after`, and records `copied` at its end. Until then
+     * `host`, from allocate_host, must not change, and v must not be read. */
+    void (*begin_copy_in)(void *v, const void *host, size_t bytes, sl_vec_event *after,
+                          sl_vec_event *copied);
+    /* 0, or SL_EDEVICE with the first failed operation so far. Never blocks. */
     int (*status)(sl_error *error);
-} sl_flight_ops;
+} sl_async_ops;
 
-/* Memory that vectors are in, in bytes. */
+/* The memory that holds vectors, in bytes. All 0 where nothing is counted. */
 typedef struct sl_vec_memory {
-    size_t free;    /* of the device, for anybody */
-    size_t limit;   /* on what this program may take there; 0: none */
-    size_t taken;   /* of that */
-    size_t refused; /* what was asked for last and not given; 0: nothing */
+    size_t free;    /* on the device, for all programs */
+    size_t limit;   /* that this program may take; 0: no limit */
+    size_t taken;   /* by this program */
+    size_t refused; /* the latest request that was refused; 0: none */
 } sl_vec_memory;
 
 typedef struct sl_vec_ops {
     const char *name; /* "cpu", "cuda:0" */
-    bool on_host; /* vectors are memory like any other; else only these operations may touch them */
-    size_t block; /* elements that an operation is best given at a time: what a cache holds, or any
-                     number */
-    int cuda_index; /* the CUDA device whose memory vectors are in, for the network's library; -1:
-                       memory that the host's threads reach */
-    /* count floats, zeroed, aligned; NULL when memory is short. Freed with `release`. */
+    bool on_host;     /* vectors are host memory; else only these operations may touch them */
+    size_t block;     /* elements per operation that keep the working set in cache */
+    int cuda_index;   /* CUDA device that holds the vectors; -1: host memory */
+    /* `count` zeroed floats, aligned to SL_VEC_ALIGNMENT; NULL: out of memory. Free with
+     * `release`. */
     float *(*allocate)(size_t count);
     void (*release)(float *v);
-    void (*memory)(sl_vec_memory *out); /* all 0 where nobody counts */
-    /* Host memory that copies are fastest from and to, aligned to SL_VEC_ALIGNMENT; NULL when
-     * memory is short. Freed with `release_host`. */
+    void (*memory)(sl_vec_memory *out);
+    /* Host memory that copies fastest, aligned to SL_VEC_ALIGNMENT; NULL: out of memory. Free with
+     * `release_host`. */
     void *(*allocate_host)(size_t bytes);
     void (*release_host)(void *memory);
-    /* To a vector from host memory, which may be used again on return; and back, done on return. */
+    /* Host memory to a vector; `host` may change after the call. */
     void (*copy_in)(void *v, const void *host, size_t bytes);
+    /* A vector to host memory; complete on return. */
     void (*copy_out)(void *host, const void *v, size_t bytes);
-    /* The same as copy_in from memory of allocate_host, which must stay as it is until a copy out,
-     * a reduction or `fence` returns. */
+    /* As copy_in, from memory of allocate_host, which must not change until a copy out, a reduction
+     * or `fence` has returned. */
     void (*copy_in_later)(void *v, const void *host, size_t bytes);
-    /* out = weights[0]*in[0] + weights[1]*in[1] + ... summed in that order, one pass; out may be
-     * in[0]. k >= 1. */
+    /* out = weights[0] * in[0] + weights[1] * in[1] + ..., added in this order, in one pass. out
+     * may be in[0]. k >= 1. */
     void (*combine)(float *out, const float *const *in, const float *weights, size_t k,
                     size_t count);
-    /* x -= learning_rate * direction(x_decay, g, m); m (momentum buffer) may be NULL when momentum
-     * is 0. x_decay is the vector that weight decay acts on (x itself, or the old model). */
+    /* x -= learning_rate * direction(x_decay, g, m). Weight decay acts on x_decay: x itself, or the
+     * model before mixing. m, the momentum buffer, may be NULL when momentum is 0. */
     void (*sgd_step)(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd,
                      size_t count);
     void (*fill)(float *v, float value, size_t count);
     double (*norm2_squared)(const float *x, size_t count);
     double (*distance_squared)(const float *x, const float *y, size_t count);
-    /* Waits until all is done that the calling thread has begun. 0, or SL_EDEVICE with the first
+    /* Blocks until the calling thread's operations are complete. 0, or SL_EDEVICE with the first
      * operation, of any thread, that failed. */
     int (*fence)(sl_error *error);
-    const sl_flight_ops *flight;  /* NULL: operations are finished on return */
-    const struct sl_coder *coder; /* compressors over these vectors (compress/coding.h); NULL where
-                                     they are on the host */
-    const struct sl_layer_backend
-        *layers; /* layers over these vectors (learner/layer.h); NULL where they are on the host */
+    const sl_async_ops *async;    /* NULL: operations are complete on return */
+    const struct sl_coder *coder; /* compressors on the device (compress/coding.h), or NULL */
+    const struct sl_layer_backend *layers; /* layers on the device (learner/layer.h), or NULL */
 } sl_vec_ops;
 
-/* SL_ENOMEM, after `allocate` or a compressor's opening got no memory: the sentence, then what was
- * asked for and how much there is. */
+/* Returns SL_ENOMEM after a failed allocation. The error is the formatted text, then how much was
+ * requested and how much there is. */
 int sl_vec_no_memory(const sl_vec_ops *vec, sl_error *error, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
 
-/* The CPU backend: the fastest kernels that this processor runs; all give the same bits. */
+/* The CPU backend, with the fastest kernels that this processor runs. All give the same bits. */
 const sl_vec_ops *sl_vec_cpu(void);
 
 #ifdef __cplusplus

@@ -143,7 +143,7 @@ static void release_buffers(const sl_update *update) {
     for (size_t i = 0; i < update->released_count; i++) {
         neighbour *n;
         memcpy(&n, update->released[i], sizeof n);
-        sl_neighbour_digested(n, update->released[i]);
+        sl_neighbour_consumed(n, update->released[i]);
     }
 }
 
@@ -200,17 +200,17 @@ static void on_worker(void *context) {
     }
 }
 
-static void on_bell(void *context) {
+static void on_notified(void *context) {
     sl_agent *a = context;
     eventfd_t ignored;
-    eventfd_read(a->bell, &ignored);
-    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LANDED});
+    eventfd_read(a->notify_fd, &ignored);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
 }
 
-/* A device that has failed rings no bells. */
+/* A device that has failed signals nothing. */
 static void check_device(sl_agent *a) {
     sl_error error;
-    if (a->vec->flight == NULL || a->vec->flight->status(&error) == 0)
+    if (a->vec->async == NULL || a->vec->async->status(&error) == 0)
         return;
     sl_fail_prefix(&error, SL_EDEVICE, "node %u, round %" PRIu64, a->settings.rank,
                    sl_node_round(a->node));
@@ -348,7 +348,7 @@ int sl_agent_open_loop(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = sl_loop_watch(a->loop, a->stop_descriptor, on_stop, a, error);
     if (result == 0)
-        result = sl_loop_watch(a->loop, a->bell, on_bell, a, error);
+        result = sl_loop_watch(a->loop, a->notify_fd, on_notified, a, error);
     if (result == 0)
         result = sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
     return result;

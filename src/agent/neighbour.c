@@ -40,7 +40,7 @@ neighbour *sl_neighbour_find(sl_agent *agent, uint32_t rank) {
 /* ---- sending ---- */
 
 static uint64_t credit_now(const neighbour *n) {
-    return n->data_digested + n->agent->window;
+    return n->data_consumed + n->agent->window;
 }
 
 static void complete_header(neighbour *n, sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
@@ -86,7 +86,7 @@ bool sl_neighbour_send_part(neighbour *n) {
     sl_frame frame = {
         .type = a->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
         .exchange = a->place.exchange,
-        .phase = a->place.phase,
+        .step = a->place.step,
         .part = part,
         .scalar = a->place.scalar,
         .payload_bytes = (uint32_t)a->payloads[part].bytes,
@@ -108,8 +108,8 @@ static void tell_credit_if_due(neighbour *n) {
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }
 
-void sl_neighbour_digested(neighbour *n, uint8_t *buffer) {
-    n->data_digested++;
+void sl_neighbour_consumed(neighbour *n, uint8_t *buffer) {
+    n->data_consumed++;
     if (n->link != NULL)
         sl_link_repost(n->link, buffer);
     tell_credit_if_due(n);
@@ -177,7 +177,7 @@ static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
         .exchange = frame->exchange,
-        .phase = frame->phase,
+        .step = frame->step,
         .part = frame->part,
         .scalar = frame->scalar,
         .payload = {payload, frame->payload_bytes},

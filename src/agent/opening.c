@@ -9,15 +9,15 @@
 #include "agent/state.h"
 #include "starling/device.h"
 
-/* Receive buffers for data of all neighbours together stay below this where two chunks a neighbour
+/* Receive buffers for data of all neighbours together stay below this where two parts a neighbour
  * allow it. */
 static const size_t receive_bytes_max = 32u << 20;
 enum { CONTROL_BUFFERS = 8 /* receive buffers for what is not data */, REGIONS_MAX = 16 };
 
 /* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
  * device's memory is the host's, which any provider takes. */
-static bool can_be_direct(const sl_experiment *e, const sl_fit *fit, char *reason, size_t bytes) {
-    const sl_compressor_kind kind = fit->config.compressor.kind;
+static bool can_be_direct(const sl_experiment *e, const sl_plan *plan, char *reason, size_t bytes) {
+    const sl_compressor_kind kind = plan->config.compressor.kind;
     sl_device_info gpu;
     if (!sl_device_describe(e->device, &gpu))
         snprintf(reason, bytes, "device %s is no GPU here", e->device);
@@ -33,16 +33,16 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
                        sl_error *error) {
     const sl_gpu_direct wanted = e->transport.gpu_direct;
     char reason[SL_PATH_NOTE_MAX / 2];
-    sl_fit fit;
+    sl_plan plan;
     note[0] = '\0';
     *direct = false;
     if (wanted == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
         return 0;
     int result =
-        sl_algorithm_fit(&fit, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
+        sl_algorithm_plan(&plan, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
     if (result != 0)
         return result;
-    *direct = can_be_direct(e, &fit, reason, sizeof reason);
+    *direct = can_be_direct(e, &plan, reason, sizeof reason);
     if (!*direct && wanted == SL_GPU_DIRECT_ON)
         return sl_fail(error, SL_EINVAL,
                        "transport.gpu_direct: \"on\" is refused: %s; \"auto\" or \"off\" goes "
@@ -92,11 +92,11 @@ static uint32_t choose_window(const sl_agent *a) {
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
-    int result = sl_algorithm_fit(&a->fit, &e->algorithm, e->topology, e->optimizer.momentum > 0,
-                                  task->dimension, error);
+    int result = sl_algorithm_plan(&a->plan, &e->algorithm, e->topology, e->optimizer.momentum > 0,
+                                   task->dimension, error);
     if (result != 0)
         return result;
-    sl_node_settings settings = sl_node_settings_of(e, &a->fit, task->dimension, task->rounds);
+    sl_node_settings settings = sl_node_settings_of(e, &a->plan, task->dimension, task->rounds);
     sl_mirror mirror;
     result = sl_device_open(&settings.vec, e->device, sl_experiment_device_bytes(e), error);
     if (result == 0)
@@ -106,7 +106,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     a->vec = settings.vec;
     settings.rank = a->settings.rank;
     settings.inbox_parts = a->window;
-    settings.bell = a->bell;
+    settings.notify_fd = a->notify_fd;
     settings.direct = a->direct;
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
@@ -183,8 +183,8 @@ static int open_all(sl_agent *a, sl_error *error) {
     a->header_bytes = a->direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     fill_hello(a);
     a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (a->stop_descriptor < 0 || a->bell < 0)
+    a->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (a->stop_descriptor < 0 || a->notify_fd < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
     result = open_node(a, error);
     if (result == 0)
@@ -206,7 +206,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     if (a == NULL)
         return sl_fail(error, SL_ENOMEM, "agent: out of memory");
     a->settings = *settings;
-    a->stop_descriptor = a->bell = -1;
+    a->stop_descriptor = a->notify_fd = -1;
     a->record.rank = settings->rank;
     a->window = choose_window(a);
     a->receive_buffers = a->window + CONTROL_BUFFERS;
@@ -238,8 +238,8 @@ void sl_agent_close(sl_agent **agent) {
     sl_node_close(&a->node);
     if (a->stop_descriptor >= 0)
         close(a->stop_descriptor);
-    if (a->bell >= 0)
-        close(a->bell);
+    if (a->notify_fd >= 0)
+        close(a->notify_fd);
     free(a->neighbours);
     free(a->receivers);
     free(a->payloads);

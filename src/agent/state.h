@@ -27,7 +27,7 @@ typedef struct neighbour {
     uint32_t next_part;     /* of this message's parts, the next one to send */
     uint64_t data_sent;     /* frames since the start */
     uint64_t credit;        /* data frames that it lets us send, since the start */
-    uint64_t data_digested; /* its data frames that we are through with */
+    uint64_t data_consumed; /* its data frames that we are through with */
     uint64_t credit_told;   /* what it knows of our credit */
 } neighbour;
 
@@ -52,8 +52,8 @@ struct sl_agent {
     const sl_vec_ops *vec; /* where its vectors are */
     sl_hello hello;
     int stop_descriptor;
-    int bell;     /* rings when a device has done what the node waits for */
-    double now_s; /* when the loop last looked */
+    int notify_fd; /* signalled when a device has done what the node waits for */
+    double now_s;  /* when the loop last looked */
     bool tick_due;
     bool
         retry_soon; /* a send found no room: nothing will wake us, so look again in a millisecond */
@@ -64,7 +64,7 @@ struct sl_agent {
     uint8_t *payload_memory;  /* (neighbour_count, receive_buffers, payload_stride) on the device;
                                  NULL: payloads come to the host */
     size_t payload_stride;
-    sl_fit fit;
+    sl_plan plan;
 
     neighbour *neighbours; /* (neighbour_count) sorted by rank */
     uint32_t neighbour_count;
@@ -98,7 +98,7 @@ void sl_neighbour_tick(neighbour *n);
 /* Sends the next part of the message under way. False: nothing to send, no credit or no room. */
 bool sl_neighbour_send_part(neighbour *n);
 /* A receive buffer of its data is free again. */
-void sl_neighbour_digested(neighbour *n, uint8_t *buffer);
+void sl_neighbour_consumed(neighbour *n, uint8_t *buffer);
 /* Tells it why this agent ends, if need be once it is connected. False: it is gone, and there is
  * nothing left to do. */
 bool sl_neighbour_part(neighbour *n, const char *cause);
@@ -106,7 +106,8 @@ bool sl_neighbour_part(neighbour *n, const char *cause);
 bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *payload, size_t bytes);
 
 /* agent.c */
-/* The loop, which wakes for the fabric, the worker, a request to stop, the device's bell, and time.
+/* The loop, which wakes for the fabric, the worker, a request to stop, the device's notify_fd, and
+ * time.
  */
 int sl_agent_open_loop(sl_agent *agent, sl_error *error);
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */
@@ -114,8 +115,8 @@ void sl_agent_fail(sl_agent *agent, int code, const char *text, const char *caus
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 /* `part` has left for one more neighbour. */
 void sl_agent_part_left(sl_agent *agent, uint32_t part);
-/* False: a device is still at it, and the bell will ring; or it cannot be encoded, and the run is
- * over. */
+/* False: a device is still at it, and notify_fd will be signalled; or it cannot be encoded, and the
+ * run is over. */
 bool sl_agent_encode_next(sl_agent *agent);
 
 #endif

@@ -21,38 +21,38 @@ struct sl_worker {
     bool has_job, has_result, quit; /* under mutex */
     sl_job job;
     sl_job_result result;
-    sl_mark *given, *done; /* behind the giver's operations before a job, and the worker's of it;
-                              NULL where operations are finished on return */
-    bool busy;             /* the giver's side only */
+    sl_vec_event *given, *done; /* behind the giver's operations before a job, and the worker's of
+                              it; NULL where operations are finished on return */
+    bool busy;                  /* the giver's side only */
 };
 
 /* ---- handing over ---- */
 
-static bool open_marks(sl_worker *w) {
-    const sl_flight_ops *flight = w->mirror.vec->flight;
-    if (flight == NULL)
+static bool open_events(sl_worker *w) {
+    const sl_async_ops *async = w->mirror.vec->async;
+    if (async == NULL)
         return true;
-    w->given = flight->mark_open();
-    w->done = flight->mark_open();
+    w->given = async->event_open();
+    w->done = async->event_open();
     return w->given != NULL && w->done != NULL;
 }
 
-static void close_marks(sl_worker *w) {
-    const sl_flight_ops *flight = w->mirror.vec->flight;
-    if (flight == NULL)
+static void close_events(sl_worker *w) {
+    const sl_async_ops *async = w->mirror.vec->async;
+    if (async == NULL)
         return;
-    flight->mark_close(w->given);
-    flight->mark_close(w->done);
+    async->event_close(w->given);
+    async->event_close(w->done);
 }
 
-static void set_mark(const sl_worker *w, sl_mark *mark) {
-    if (mark != NULL)
-        w->mirror.vec->flight->mark_set(mark);
+static void record(const sl_worker *w, sl_vec_event *event) {
+    if (event != NULL)
+        w->mirror.vec->async->event_record(event);
 }
 
-static void follow_mark(const sl_worker *w, sl_mark *mark) {
-    if (mark != NULL)
-        w->mirror.vec->flight->mark_follow(mark);
+static void follow(const sl_worker *w, sl_vec_event *event) {
+    if (event != NULL)
+        w->mirror.vec->async->event_follow(event);
 }
 
 /* ---- the worker's thread ---- */
@@ -93,9 +93,9 @@ static void *work(void *argument) {
             break;
         w->has_job = false;
         pthread_mutex_unlock(&w->mutex);
-        follow_mark(w, w->given);
+        follow(w, w->given);
         sl_job_result result = perform(w, &w->job);
-        set_mark(w, w->done);
+        record(w, w->done);
         pthread_mutex_lock(&w->mutex);
         w->result = result;
         w->has_result = true;
@@ -123,10 +123,10 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->changed, NULL);
     w->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->descriptor < 0 || !open_marks(w) || pthread_create(&w->thread, NULL, work, w) != 0) {
+    if (w->descriptor < 0 || !open_events(w) || pthread_create(&w->thread, NULL, work, w) != 0) {
         if (w->descriptor >= 0)
             close(w->descriptor);
-        close_marks(w);
+        close_events(w);
         sl_mirror_close(&w->mirror);
         free(w);
         return sl_fail(error, SL_ENOMEM, "worker: no thread could be started");
@@ -141,7 +141,7 @@ int sl_worker_descriptor(const sl_worker *worker) {
 
 void sl_worker_give(sl_worker *w, const sl_job *job) {
     w->busy = true;
-    set_mark(w, w->given);
+    record(w, w->given);
     pthread_mutex_lock(&w->mutex);
     w->job = *job;
     w->has_job = true;
@@ -164,7 +164,7 @@ bool sl_worker_take(sl_worker *w, sl_job_result *out) {
     pthread_mutex_unlock(&w->mutex);
     if (there) {
         w->busy = false;
-        follow_mark(w, w->done);
+        follow(w, w->done);
     }
     return there;
 }
@@ -186,7 +186,7 @@ bool sl_worker_close(sl_worker **worker, double patience_s) {
     close(w->descriptor);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->mutex);
-    close_marks(w);
+    close_events(w);
     sl_mirror_close(&w->mirror);
     free(w);
     return true;

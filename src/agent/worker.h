@@ -2,7 +2,7 @@
  * on moving data.
  *
  * The two threads share nothing but the vectors that a job hands over and its result hands back;
- * where these are on a device, marks order the one thread's operations behind the other's at both
+ * where these are on a device, events order the one thread's operations behind the other's at both
  * points.
  */
 #ifndef SL_WORKER_H

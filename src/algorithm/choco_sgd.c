@@ -47,8 +47,8 @@ static float given(const sl_state *s) {
 static void mix_replicas(sl_state *s, size_t from, size_t count) {
     sl_terms sum = sl_terms_begin(s, s->x + from, count);
     sl_terms_add(&sum, s->x + from, 1);
-    sl_replicas_add_to(&sum, s, s->step, from);
-    sl_terms_add(&sum, s->extra[HAT] + from, -s->step * given(s));
+    sl_replicas_add_to(&sum, s, s->step_size, from);
+    sl_terms_add(&sum, s->extra[HAT] + from, -s->step_size * given(s));
     sl_terms_end(&sum);
 }
 

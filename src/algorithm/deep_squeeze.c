@@ -25,14 +25,14 @@ static const float *compensated(const sl_state *s) {
 
 static void take_own(sl_state *s, const sl_part *mine) {
     sl_part_add(mine, -1, s->extra[ERROR]);
-    sl_part_add(mine, s->step * (mine->weight - 1), s->x);
+    sl_part_add(mine, s->step_size * (mine->weight - 1), s->x);
 }
 
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
     for (size_t j = 0; j < mix->k; j++)
-        sl_part_add(&mix->parts[j], s->step * mix->parts[j].weight, s->x);
+        sl_part_add(&mix->parts[j], s->step_size * mix->parts[j].weight, s->x);
 }
 
 static const sl_stage stages[] = {

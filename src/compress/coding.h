@@ -69,9 +69,9 @@ typedef struct sl_coder {
      * at p times its rounded size; NULL: they stay on the device. source->read is asked once, for
      * the whole vector, into the device's memory. */
     void (*begin)(void *encoder, const sl_rng_key *key, const sl_source *source, void *host);
-    /* Is this part, the next one, encoded, and on the host if it goes there? If not, the bell rings
-     * when it is (sl_flight_ops.mark_passed). */
-    bool (*ready)(void *encoder, uint32_t part, int bell);
+    /* Is this part, the next one, encoded, and on the host if it goes there? If not, the notify_fd
+     * is signalled when it is (sl_async_ops.event_passed). */
+    bool (*ready)(void *encoder, uint32_t part, int notify_fd);
     /* Parts in order. Waits until this one is ready. local: the same bytes on the device. 0,
      * SL_EDIVERGED, SL_ENOMEM or SL_EDEVICE. */
     int (*part)(void *encoder, uint32_t part, sl_payload *out, sl_payload *local);

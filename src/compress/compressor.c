@@ -203,10 +203,10 @@ int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void 
     return result;
 }
 
-bool sl_encoder_ready(sl_encoder *e, uint32_t part, int bell) {
+bool sl_encoder_ready(sl_encoder *e, uint32_t part, int notify_fd) {
     if (e->codec->split != NULL)
-        return sl_split_encoders_ready(e->memory, e->codec, part, bell);
-    return e->device == NULL || e->coder->ready(e->device, part, bell);
+        return sl_split_encoders_ready(e->memory, e->codec, part, notify_fd);
+    return e->device == NULL || e->coder->ready(e->device, part, notify_fd);
 }
 
 sl_payload sl_encoder_local(const sl_encoder *e) {

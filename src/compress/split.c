@@ -127,10 +127,10 @@ void sl_split_encoders_stage(void *memory, const sl_codec *codec, uint8_t *host)
         sl_encoder_stage(encoders[i], host + codec->split->first_part[i] * stride);
 }
 
-bool sl_split_encoders_ready(void *memory, const sl_codec *codec, uint32_t part, int bell) {
+bool sl_split_encoders_ready(void *memory, const sl_codec *codec, uint32_t part, int notify_fd) {
     sl_encoder **encoders = memory;
     const size_t piece = piece_of(codec->split, part);
-    return sl_encoder_ready(encoders[piece], part - codec->split->first_part[piece], bell);
+    return sl_encoder_ready(encoders[piece], part - codec->split->first_part[piece], notify_fd);
 }
 
 static int begin(sl_encoder *e, const sl_source *source) {

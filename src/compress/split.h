@@ -17,7 +17,7 @@ extern const codec_ops sl_split_codec;
 int sl_split_encoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
                            sl_error *error);
 void sl_split_encoders_stage(void *encoders, const sl_codec *codec, uint8_t *host);
-bool sl_split_encoders_ready(void *encoders, const sl_codec *codec, uint32_t part, int bell);
+bool sl_split_encoders_ready(void *encoders, const sl_codec *codec, uint32_t part, int notify_fd);
 void sl_split_encoders_close(void *encoders, const sl_codec *codec);
 int sl_split_decoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
                            sl_error *error);

@@ -7,7 +7,7 @@
 
 typedef struct sl_arrival {
     uint64_t exchange;
-    uint32_t phase, part;
+    uint32_t step, part;
     double scalar;
     sl_payload payload;
     void *token;

@@ -1,10 +1,10 @@
 /* node.c - the round machine; see starling/node.h.
  *
  * A round is a gradient and, unless it is a local one, an exchange: the algorithm's stages, each
- * cut into phases by the route (route.h). A phase is four counters over parts: encoded >= sent of
+ * cut into steps by the route (route.h). A step is four counters over parts: encoded >= sent of
  * the message that goes out (outgoing.c), and combined of those that come in (incoming.c).
  *
- * Invariants: encoded >= sent; no queue holds a part of a past phase; the model changes only
+ * Invariants: encoded >= sent; no queue holds a part of a past step; the model changes only
  * between GRADIENT and the end of the round.
  */
 #include "starling/node.h"
@@ -23,7 +23,7 @@ static const double divergence_factor = 1e6;
 /* ---- opening and closing ---- */
 
 static bool allocate_replicas(sl_node *n) {
-    const bool summed = n->settings.fit->config.replicas == SL_REPLICAS_SUM;
+    const bool summed = n->settings.plan->config.replicas == SL_REPLICAS_SUM;
     const size_t count = !n->algorithm->keeps_replicas ? 0 : summed ? 1 : sl_route_width(&n->route);
     n->state.replicas = calloc(count + 1, sizeof *n->state.replicas);
     for (; n->state.replicas != NULL && n->state.replica_count < count; n->state.replica_count++)
@@ -102,8 +102,8 @@ static bool allocate_all(sl_node *n) {
     return n->combined != NULL && n->parts != NULL &&
            sl_inbox_open(&n->inbox, peers, count, n->settings.inbox_parts) == 0 &&
            allocate_vectors(n) && allocate_buffer(n) &&
-           sl_landing_open(&n->landing, n->settings.vec, width, n->part_bytes_max, n->settings.bell,
-                           n->settings.direct) == 0;
+           sl_staging_open(&n->staging, n->settings.vec, width, n->part_bytes_max,
+                           n->settings.notify_fd, n->settings.direct) == 0;
 }
 
 static int check_settings(const sl_node_settings *s, sl_error *error) {
@@ -124,7 +124,7 @@ static int check_settings(const sl_node_settings *s, sl_error *error) {
 
 static int open_parts(sl_node *n, sl_error *error) {
     const sl_node_settings *s = &n->settings;
-    const sl_algorithm_config *config = &s->fit->config;
+    const sl_algorithm_config *config = &s->plan->config;
     int result =
         sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
     if (result == 0)
@@ -136,7 +136,7 @@ static int open_parts(sl_node *n, sl_error *error) {
     return result;
 }
 
-sl_node_settings sl_node_settings_of(const sl_experiment *e, const sl_fit *fit, size_t dimension,
+sl_node_settings sl_node_settings_of(const sl_experiment *e, const sl_plan *plan, size_t dimension,
                                      uint64_t rounds) {
     return (sl_node_settings){
         .rounds = rounds,
@@ -145,7 +145,7 @@ sl_node_settings sl_node_settings_of(const sl_experiment *e, const sl_fit *fit, 
         .seed = e->seed,
         .loss_limit = e->loss_limit,
         .topology = e->topology,
-        .fit = fit,
+        .plan = plan,
         .vec = sl_vec_cpu(),
         .optimizer = &e->optimizer,
     };
@@ -155,7 +155,7 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     int result = check_settings(settings, error);
     if (result != 0)
         return result;
-    const sl_algorithm_config *config = &settings->fit->config;
+    const sl_algorithm_config *config = &settings->plan->config;
     const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, error);
     sl_node *n = algorithm != NULL ? calloc(1, sizeof *n) : NULL;
     if (n == NULL)
@@ -167,7 +167,7 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     n->state = (sl_state){.vec = settings->vec,
                           .config = config,
                           .nodes = sl_topology_nodes(settings->topology),
-                          .step = (float)settings->fit->step,
+                          .step_size = (float)settings->plan->step_size,
                           .push_sum_weight = 1,
                           .next_push_sum_weight = 1};
     n->loss_limit = settings->loss_limit;
@@ -194,7 +194,7 @@ void sl_node_close(sl_node **node) {
     for (size_t i = 0; i < n->state.replica_count; i++)
         vec->release(n->state.replicas[i]);
     free(n->state.replicas);
-    sl_landing_close(&n->landing);
+    sl_staging_close(&n->staging);
     sl_codecs_close(&n->codecs);
     sl_inbox_close(&n->inbox);
     sl_route_close(&n->route);
@@ -208,7 +208,7 @@ void sl_node_close(sl_node **node) {
     *node = NULL;
 }
 
-/* ---- phases ---- */
+/* ---- steps ---- */
 
 void sl_node_sweep(sl_node *n, sl_range_hook *hook, sl_range range) {
     const size_t block = n->settings.vec->block;
@@ -228,36 +228,35 @@ static bool is_measured(const sl_node *n) {
            (n->state.round % every == 0 || n->state.round == n->settings.rounds);
 }
 
-static int begin_phase(sl_node *n, sl_update *update, sl_error *error) {
+static int begin_step(sl_node *n, sl_update *update, sl_error *error) {
     const sl_stage *stage = sl_node_stage(n);
-    n->phase = sl_route_phase(&n->route, stage->gather, n->state.exchange, n->index);
-    n->state.in = n->phase.in;
-    n->state.self_weight = n->phase.self_weight;
-    n->outgoing = sl_codecs_find(&n->codecs, n->phase.published.count, stage->plain);
-    bool joint =
-        !n->phase.separate && (n->phase.in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY);
-    n->incoming = joint ? sl_codecs_find(&n->codecs, n->phase.coming.count, stage->plain) : NULL;
+    n->step = sl_route_step(&n->route, stage->gather, n->state.exchange, n->index);
+    n->state.in = n->step.in;
+    n->state.self_weight = n->step.self_weight;
+    n->outgoing = sl_codecs_find(&n->codecs, n->step.published.count, stage->plain);
+    bool joint = !n->step.separate && (n->step.in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY);
+    n->incoming = joint ? sl_codecs_find(&n->codecs, n->step.coming.count, stage->plain) : NULL;
     n->out_parts = n->encoded = n->sent = 0;
-    memset(n->combined, 0, (n->phase.in.count + 1u) * sizeof *n->combined);
+    memset(n->combined, 0, (n->step.in.count + 1u) * sizeof *n->combined);
     n->measure = is_measured(n);
     if (n->index == 0 && !sl_outgoing_adapts(n))
         sl_node_sweep(n, stage->prepare,
-                      stage->gather ? n->phase.published : (sl_range){0, n->settings.dimension});
+                      stage->gather ? n->step.published : (sl_range){0, n->settings.dimension});
     return n->outgoing != NULL ? sl_outgoing_begin(n, update, error) : 0;
 }
 
-/* The first phase of the next stage that there is, from `stage` on; the exchange is over when there
+/* The first step of the next stage that there is, from `stage` on; the exchange is over when there
  * is none. */
 static int begin_stage(sl_node *n, size_t stage, sl_update *update, sl_error *error) {
     n->index = 0;
     for (n->stage = stage; n->stage < n->algorithm->stage_count; n->stage++) {
         const sl_stage *next = sl_node_stage(n);
-        uint32_t phases = sl_route_phases(&n->route, next->gather);
-        if (phases > 0 && (next->wanted == NULL || next->wanted(&n->state)))
-            return begin_phase(n, update, error);
-        if (phases == 0 && (next->wanted == NULL || next->wanted(&n->state)))
+        uint32_t steps = sl_route_steps(&n->route, next->gather);
+        if (steps > 0 && (next->wanted == NULL || next->wanted(&n->state)))
+            return begin_step(n, update, error);
+        if (steps == 0 && (next->wanted == NULL || next->wanted(&n->state)))
             sweep_all(n, next->prepare); /* a ring of one */
-        n->number += phases;
+        n->number += steps;
     }
     n->exchanging = false;
     n->exchanged = true;
@@ -272,10 +271,10 @@ static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
     return begin_stage(n, 0, update, error);
 }
 
-static int next_phase(sl_node *n, sl_update *update, sl_error *error) {
+static int next_step(sl_node *n, sl_update *update, sl_error *error) {
     n->number++;
-    if (++n->index < sl_route_phases(&n->route, sl_node_stage(n)->gather))
-        return begin_phase(n, update, error);
+    if (++n->index < sl_route_steps(&n->route, sl_node_stage(n)->gather))
+        return begin_step(n, update, error);
     return begin_stage(n, n->stage + 1, update, error);
 }
 
@@ -288,8 +287,8 @@ int sl_node_diverged(const sl_node *n, const char *what, sl_error *error) {
         ": %s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
         "optimizer.schedule.warmup_rounds%s",
         n->settings.rank, n->state.round, what, (double)n->state.sgd.learning_rate,
-        n->state.step > 0 ? ", and a consensus step" : "",
-        n->settings.fit->config.compressor.kind != SL_COMPRESSOR_IDENTITY
+        n->state.step_size > 0 ? ", and a consensus step" : "",
+        n->settings.plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY
             ? ", lower consensus_step or eta, or compress less"
             : "");
 }
@@ -322,7 +321,7 @@ static void finish_exchange(sl_node *n) {
 /* Has an operation failed? Nothing is waited for but the end of the last round. */
 static int ask_device(const sl_node *n, bool last, sl_error *error) {
     const sl_vec_ops *vec = n->settings.vec;
-    int result = vec->flight != NULL && !last ? vec->flight->status(error) : vec->fence(error);
+    int result = vec->async != NULL && !last ? vec->async->status(error) : vec->fence(error);
     return result != 0 && error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64,
                                                          n->settings.rank, n->state.round)
                                         : result;
@@ -345,14 +344,14 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
     return begin_round(n, update, error);
 }
 
-/* Combines what came, and moves on from phase to phase and round to round as far as that goes. */
+/* Combines what came, and moves on from step to step and round to round as far as that goes. */
 static int advance(sl_node *n, sl_update *update, sl_error *error) {
     int result = 0;
     while (result == 0 && n->exchanging) {
         result = sl_incoming_combine(n, error);
         if (result != 0 || !sl_incoming_is_complete(n) || n->sent < n->out_parts)
             break;
-        result = next_phase(n, update, error);
+        result = next_step(n, update, error);
     }
     if (result != 0 || !n->gradient_ready || n->exchanging)
         return result;
@@ -420,7 +419,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         assert(event->part == n->sent && n->sent < n->encoded);
         n->sent++;
         break;
-    case SL_EVENT_LANDED: /* see below */
+    case SL_EVENT_NOTIFIED: /* see below */
         break;
     case SL_EVENT_PEER_DOWN:
         result = name_peer_down(n, event->peer, error);
@@ -467,7 +466,7 @@ sl_place sl_node_place(const sl_node *n) {
 }
 
 sl_row sl_node_out(const sl_node *n) {
-    return n->phase.out;
+    return n->step.out;
 }
 
 uint32_t sl_node_parts(const sl_node *n) {

@@ -1,4 +1,4 @@
-/* outgoing.c - the message that a phase sends: where its numbers come from, and its parts; see
+/* outgoing.c - the message that a step sends: where its numbers come from, and its parts; see
  * state.h. */
 #include <assert.h>
 #include <inttypes.h>
@@ -11,13 +11,13 @@ bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec) {
 
 static void read_vector(void *node, size_t from, size_t count, float *out) {
     const sl_node *n = node;
-    const float *vector = sl_node_stage(n)->vector(&n->state) + n->phase.published.from + from;
+    const float *vector = sl_node_stage(n)->vector(&n->state) + n->step.published.from + from;
     n->settings.vec->combine(out, &vector, (const float[]){1}, 1, count);
 }
 
 static void read_formula(void *node, size_t from, size_t count, float *out) {
     sl_node *n = node;
-    sl_node_stage(n)->read(&n->state, n->phase.published.from + from, count, out);
+    sl_node_stage(n)->read(&n->state, n->step.published.from + from, count, out);
 }
 
 static sl_source source_of(sl_node *n) {
@@ -28,7 +28,7 @@ static sl_source source_of(sl_node *n) {
         sl_codec_borrows(n->outgoing->codec) && !sl_outgoing_is_vector(stage, n->outgoing->codec);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
-    return (sl_source){.vector = stage->vector(&n->state) + n->phase.published.from};
+    return (sl_source){.vector = stage->vector(&n->state) + n->step.published.from};
 }
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {
@@ -55,7 +55,7 @@ static int name_encoding(const sl_node *n, int result, sl_error *error) {
 /* A message that is not the vector itself, or changes before it has left, is put together where it
  * leaves from. */
 static sl_source gather(sl_node *n) {
-    (sl_node_stage(n)->vector != NULL ? read_vector : read_formula)(n, 0, n->phase.published.count,
+    (sl_node_stage(n)->vector != NULL ? read_vector : read_formula)(n, 0, n->step.published.count,
                                                                     n->buffer);
     return (sl_source){.vector = n->buffer};
 }
@@ -72,14 +72,14 @@ int sl_outgoing_begin(sl_node *n, sl_update *update, sl_error *error) {
 }
 
 bool sl_node_ready(const sl_node *n) {
-    return sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.bell);
+    return sl_encoder_ready(n->outgoing->encoder, n->encoded, n->settings.notify_fd);
 }
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     assert(n->exchanging && part == n->encoded && part < n->out_parts);
     const sl_stage *stage = sl_node_stage(n);
     if (sl_outgoing_adapts(n))
-        sl_node_sweep(n, stage->prepare, sl_node_part_range(n->outgoing, n->phase.published, part));
+        sl_node_sweep(n, stage->prepare, sl_node_part_range(n->outgoing, n->step.published, part));
     sl_source source = source_of(n);
     void *buffer = part < n->buffer_parts ? (char *)n->buffer + part * n->buffer_stride : NULL;
     int result = sl_encoder_part(n->outgoing->encoder, part, &source, buffer, out);
@@ -89,12 +89,12 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
                     .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
                     .index = part,
                     .payload = sl_encoder_local(n->outgoing->encoder),
-                    .weight = n->phase.self_weight,
-                    .base = n->phase.published.from};
+                    .weight = n->step.self_weight,
+                    .base = n->step.published.from};
     if (stage->own != NULL)
         stage->own(&n->state, &mine);
     n->encoded++;
-    n->statistics.payload_bytes_sent += out->bytes * n->phase.out.count;
-    n->statistics.frames_sent += n->phase.out.count;
+    n->statistics.payload_bytes_sent += out->bytes * n->step.out.count;
+    n->statistics.frames_sent += n->step.out.count;
     return 0;
 }

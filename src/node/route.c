@@ -94,11 +94,11 @@ static sl_row everybody_else(const sl_route *r) {
 
 /* Weights are rounded to float; what a column loses by it goes to the self-weight, so that the mean
  * (or push-sum's mass) does not creep. */
-static sl_phase along_edges(const sl_route *r, uint64_t exchange) {
-    sl_phase p = {.in = sl_topology_in(r->topology, exchange, r->rank),
-                  .out = sl_topology_out(r->topology, exchange, r->rank),
-                  .published = whole(r),
-                  .coming = whole(r)};
+static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
+    sl_exchange_step p = {.in = sl_topology_in(r->topology, exchange, r->rank),
+                          .out = sl_topology_out(r->topology, exchange, r->rank),
+                          .published = whole(r),
+                          .coming = whole(r)};
     if (r->united != NULL) {
         p.in.count = sl_topology_peers(r->topology, r->rank, &p.in.peers);
         p.in.weights = r->united + (exchange - 1) % sl_topology_period(r->topology) * p.in.count;
@@ -111,56 +111,56 @@ static sl_phase along_edges(const sl_route *r, uint64_t exchange) {
     return p;
 }
 
-static sl_phase round_the_ring(const sl_route *r, bool gather, uint32_t index) {
+static sl_exchange_step round_the_ring(const sl_route *r, bool gather, uint32_t index) {
     uint32_t sent = gather ? before(r, index + r->nodes - 1) : before(r, index);
     uint32_t come = gather ? before(r, index) : before(r, index + 1);
-    return (sl_phase){.in = only(r, before(r, 1)),
-                      .out = only(r, after(r, 1)),
-                      .published = sl_route_shard(r, sent),
-                      .coming = sl_route_shard(r, come)};
+    return (sl_exchange_step){.in = only(r, before(r, 1)),
+                              .out = only(r, after(r, 1)),
+                              .published = sl_route_shard(r, sent),
+                              .coming = sl_route_shard(r, come)};
 }
 
-static sl_phase with_one_server(const sl_route *r, bool gather) {
+static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
     bool serves = r->rank == r->server;
     sl_row server = serves ? nobody() : only(r, (uint32_t)r->server),
            workers = serves ? everybody_else(r) : nobody();
     sl_range nothing = {0};
     if (gather)
-        return (sl_phase){.in = server,
-                          .out = workers,
-                          .published = serves ? whole(r) : nothing,
-                          .coming = whole(r),
-                          .self_weight = serves};
-    return (sl_phase){.in = workers,
-                      .out = server,
-                      .published = whole(r),
-                      .coming = whole(r),
-                      .self_weight = serves};
+        return (sl_exchange_step){.in = server,
+                                  .out = workers,
+                                  .published = serves ? whole(r) : nothing,
+                                  .coming = whole(r),
+                                  .self_weight = serves};
+    return (sl_exchange_step){.in = workers,
+                              .out = server,
+                              .published = whole(r),
+                              .coming = whole(r),
+                              .self_weight = serves};
 }
 
-static sl_phase with_shards(const sl_route *r, bool gather, uint32_t index) {
+static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
     sl_range own = sl_route_shard(r, r->rank);
     if (gather)
-        return (sl_phase){.in = everybody_else(r),
-                          .out = everybody_else(r),
-                          .published = own,
-                          .separate = true,
-                          .self_weight = 1};
+        return (sl_exchange_step){.in = everybody_else(r),
+                                  .out = everybody_else(r),
+                                  .published = own,
+                                  .separate = true,
+                                  .self_weight = 1};
     bool to_itself = index == 0;
-    return (sl_phase){.in = to_itself ? nobody() : only(r, before(r, index)),
-                      .out = to_itself ? nobody() : only(r, after(r, index)),
-                      .published = sl_route_shard(r, after(r, index)),
-                      .coming = own,
-                      .self_weight = to_itself};
+    return (sl_exchange_step){.in = to_itself ? nobody() : only(r, before(r, index)),
+                              .out = to_itself ? nobody() : only(r, after(r, index)),
+                              .published = sl_route_shard(r, after(r, index)),
+                              .coming = own,
+                              .self_weight = to_itself};
 }
 
-uint32_t sl_route_phases(const sl_route *r, bool gather) {
+uint32_t sl_route_steps(const sl_route *r, bool gather) {
     if (r->kind == SL_ROUTE_RING)
         return r->nodes - 1;
     return is_sharded(r) && !gather ? r->nodes : 1;
 }
 
-sl_phase sl_route_phase(const sl_route *r, bool gather, uint64_t exchange, uint32_t index) {
+sl_exchange_step sl_route_step(const sl_route *r, bool gather, uint64_t exchange, uint32_t index) {
     if (r->kind == SL_ROUTE_TOPOLOGY)
         return along_edges(r, exchange);
     if (r->kind == SL_ROUTE_RING)

@@ -1,15 +1,15 @@
-/* state.h - what the node's own files share: the node, and the phase that it is in.
+/* state.h - what the node's own files share: the node, and the step that it is in.
  *
- * node.c goes from event to event, phase to phase and round to round; outgoing.c makes the message
- * that a phase sends, incoming.c takes what comes and combines it.
+ * node.c goes from event to event, step to step and round to round; outgoing.c makes the message
+ * that a step sends, incoming.c takes what comes and combines it.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
 
 #include "node/codecs.h"
 #include "node/inbox.h"
-#include "node/landing.h"
 #include "node/route.h"
+#include "node/staging.h"
 #include "starling/node.h"
 
 struct sl_node {
@@ -25,13 +25,13 @@ struct sl_node {
     bool gradient_ready, exchanging, exchanged, finished;
     double loss_limit;
     size_t stage;    /* of the exchange under way */
-    uint32_t index;  /* of the phase in its stage */
-    uint32_t number; /* of the phase in its exchange */
-    sl_phase phase;
+    uint32_t index;  /* of the step in its stage */
+    uint32_t number; /* of the step in its exchange */
+    sl_exchange_step step;
     const sl_codec_set *outgoing, *incoming; /* NULL: nothing goes out, nothing (joint) comes */
     uint32_t out_parts, encoded, sent;
     uint32_t
-        *combined; /* (width) parts done of each in-neighbour; joint phases use the first for all */
+        *combined;  /* (width) parts done of each in-neighbour; joint steps use the first for all */
     sl_part *parts; /* (width) of the part at hand */
     bool measure;
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
@@ -39,7 +39,7 @@ struct sl_node {
 
     void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent
                      from where it stands */
-    sl_landing landing;
+    sl_staging staging;
     uint32_t buffer_parts;
     size_t buffer_stride;
     uint64_t dropped;
@@ -50,9 +50,9 @@ static inline const sl_stage *sl_node_stage(const sl_node *n) {
 }
 
 static inline sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange,
-                                         uint32_t phase) {
+                                         uint32_t step) {
     return (sl_message){
-        .seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = phase};
+        .seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = step};
 }
 
 /* Of the vector, where the message stands at `message`. */
@@ -88,7 +88,7 @@ int sl_incoming_combine(sl_node *n, sl_error *error);
 bool sl_incoming_is_complete(const sl_node *n);
 /* Buffers that have been read by the device may go. */
 int sl_incoming_collect(sl_node *n, sl_error *error);
-/* Whose part has kept this phase waiting? 0: nobody's. */
+/* Whose part has kept this step waiting? 0: nobody's. */
 int sl_incoming_name_missing(const sl_node *n, sl_error *error);
 
 #endif

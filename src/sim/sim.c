@@ -35,7 +35,7 @@ typedef struct simulator {
     const sl_experiment *experiment;
     const sl_task *task;
     const sl_observer *observer;
-    sl_fit fit;
+    sl_plan plan;
     uint32_t nodes;
     peer *peers;
     message *free_messages, *made_messages;
@@ -121,7 +121,7 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
         sl_event event = {.type = SL_EVENT_RECEIVED,
                           .peer = rank,
                           .exchange = place.exchange,
-                          .phase = place.phase,
+                          .step = place.step,
                           .part = part,
                           .scalar = place.scalar,
                           .payload = {m->data, payload.bytes},
@@ -137,7 +137,7 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
 static void tell_message(simulator *s, const sl_node *node, uint32_t rank) {
     sl_place place = sl_node_place(node);
     sl_row out = sl_node_out(node);
-    sl_timeline_send(s->timeline, rank, place.exchange, place.phase, out.peers, out.count);
+    sl_timeline_send(s->timeline, rank, place.exchange, place.step, out.peers, out.count);
 }
 
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
@@ -180,8 +180,8 @@ static int publish_all(simulator *s, sl_error *error) {
     return result;
 }
 
-/* Old models first: an algorithm that publishes them does so before its gradient. Then phase after
- * phase, until everybody has ended the round. */
+/* Old models first: an algorithm that publishes them does so before its gradient. Then step after
+ * step, until everybody has ended the round. */
 static int run_round(simulator *s, uint64_t round, sl_error *error) {
     int result = publish_all(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
@@ -255,7 +255,7 @@ static int open_copies(simulator *s, sl_error *error) {
 static int open_nodes(simulator *s, sl_error *error) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings =
-        sl_node_settings_of(e, &s->fit, s->task->dimension, s->task->rounds);
+        sl_node_settings_of(e, &s->plan, s->task->dimension, s->task->rounds);
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.tensor_ends = s->task->tensor_ends;
@@ -335,8 +335,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, algorithm->publishes_old_model, error);
     if (result == 0)
-        result = sl_algorithm_fit(&s.fit, &experiment->algorithm, experiment->topology,
-                                  experiment->optimizer.momentum > 0, task->dimension, error);
+        result = sl_algorithm_plan(&s.plan, &experiment->algorithm, experiment->topology,
+                                   experiment->optimizer.momentum > 0, task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
     if (result == 0)

@@ -19,7 +19,7 @@ enum {
     LOOK_BACK = 256       /* distinct rounds that a new one is compared with */
 };
 
-/* send: SEND, rank, exchange, phase, parts, bytes (2), peers, then those; done: DONE, rank, frames
+/* send: SEND, rank, exchange, step, parts, bytes (2), peers, then those; done: DONE, rank, frames
  */
 typedef enum word { SEND, DONE } word;
 enum {
@@ -107,7 +107,7 @@ static uint32_t *add_words(sl_timeline *t, size_t count) {
     return t->words + t->word_count - count;
 }
 
-void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t phase,
+void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t step,
                       const uint32_t *peers, uint32_t count) {
     t->message = SIZE_MAX;
     t->exchanges = exchange > t->exchanges ? exchange : t->exchanges;
@@ -115,7 +115,7 @@ void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t
     if (w == NULL)
         return;
     const uint32_t head[SEND_WORDS] = {
-        SEND, rank, (uint32_t)(exchange - t->exchanges_before), phase, 0, 0, 0, count};
+        SEND, rank, (uint32_t)(exchange - t->exchanges_before), step, 0, 0, 0, count};
     memcpy(w, head, sizeof head);
     memcpy(w + SEND_WORDS, peers, count * sizeof *peers);
     t->message = (size_t)(w - t->words);
@@ -196,7 +196,7 @@ void sl_timeline_end_round(sl_timeline *t) {
 /* A part that is on its way. */
 typedef struct arrival {
     uint64_t exchange;
-    uint32_t phase, from;
+    uint32_t step, from;
     double at, lasts; /* its first bit is there; how long it occupies the link */
 } arrival;
 
@@ -225,8 +225,8 @@ static int by_turn(const void *x, const void *y) {
     const arrival *a = x, *b = y;
     if (a->exchange != b->exchange)
         return a->exchange < b->exchange ? -1 : 1;
-    if (a->phase != b->phase)
-        return a->phase < b->phase ? -1 : 1;
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
     if (a->at != b->at)
         return a->at < b->at ? -1 : 1;
     return a->from < b->from ? -1 : a->from > b->from;
@@ -247,12 +247,12 @@ static void sort(node_clock *c) {
         qsort(c->coming, c->count, sizeof *c->coming, by_turn);
 }
 
-static void take_before(node_clock *c, uint64_t exchange, uint32_t phase) {
+static void take_before(node_clock *c, uint64_t exchange, uint32_t step) {
     size_t count = 0;
     sort(c);
     while (count < c->count &&
            (c->coming[count].exchange < exchange ||
-            (c->coming[count].exchange == exchange && c->coming[count].phase < phase)))
+            (c->coming[count].exchange == exchange && c->coming[count].step < step)))
         count++;
     take(c, count);
 }
@@ -272,9 +272,9 @@ static const uint32_t *send(forecast *f, const uint32_t *w) {
     memcpy(&bytes, w + SEND_BYTES, sizeof bytes);
     node_clock *c = &f->clocks[rank];
     arrival a = {
-        .exchange = f->exchanges + w[SEND_EXCHANGE], .phase = w[SEND_EXCHANGE + 1], .from = rank};
+        .exchange = f->exchanges + w[SEND_EXCHANGE], .step = w[SEND_EXCHANGE + 1], .from = rank};
     a.lasts = parts > 0 ? (double)bytes / parts * f->second_per_byte : 0;
-    take_before(c, a.exchange, a.phase);
+    take_before(c, a.exchange, a.step);
     c->out_free =
         larger(larger(c->out_free, c->in_free), f->timeline->overlaps ? c->began : c->computed);
     while (first < count && peers[first] < rank)

@@ -74,7 +74,7 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
     p = put64(p, frame->exchange);
     p = put64(p, frame->credit);
     p = put32(p, frame->payload_bytes);
-    p = put32(p, frame->phase);
+    p = put32(p, frame->step);
     p = put64(p, frame->payload_sum);
     p = put64(p, bits_of(frame->scalar));
     put32(p, 0);
@@ -135,7 +135,7 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         .sender = get32(data + 8),
         .part = get32(data + 12),
         .exchange = get64(data + 16),
-        .phase = get32(data + 36),
+        .step = get32(data + 36),
         .scalar = scalar,
         .credit = get64(data + 24),
         .payload_bytes = payload_bytes,

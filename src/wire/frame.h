@@ -8,7 +8,7 @@
  * comes into it.
  *
  *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  part u32
- *          16  exchange u64 24  credit u64    32  payload bytes u32             36  phase u32
+ *          16  exchange u64 24  credit u64    32  payload bytes u32             36  step u32
  *          40  payload sum u64                48  scalar f64   56  reserved, zero (4)   60  header
  *              sum u32 over bytes 0..59
  */
@@ -43,7 +43,7 @@ typedef struct sl_frame {
     uint32_t sender;
     uint32_t part;
     uint64_t exchange;
-    uint32_t phase;
+    uint32_t step;
     double scalar;   /* push-sum: the sender's weight */
     uint64_t credit; /* how many data frames the receiver may have sent, counted since the start */
     uint32_t payload_bytes;

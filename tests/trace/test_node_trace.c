@@ -1,6 +1,6 @@
 /* test_node_trace.c - the node as a protocol transcript: events in, updates out.
  *
- * Node 1 of a path 0 - 1 - 2 with four parameters in two chunks. W by metropolis: 1/3 from each
+ * Node 1 of a path 0 - 1 - 2 with four parameters in two parts. W by metropolis: 1/3 from each
  * neighbour, 1/3 self. Learning rate 0 unless said.
  */
 #include <math.h>
@@ -9,10 +9,10 @@
 #include "../unit/harness.h"
 #include "starling/node.h"
 
-enum { D = 4, CHUNK = 2, CREDIT = 4 };
+enum { D = 4, PART = 2, CREDIT = 4 };
 
 static sl_optimizer_config optimizer;
-static sl_fit fit;
+static sl_plan plan;
 static sl_topology *topology;
 static sl_node *node;
 static sl_update update;
@@ -25,15 +25,15 @@ static void open_node(sl_variant variant, double learning_rate, uint64_t rounds)
     ck_assert_int_eq(
         sl_topology_parse(&topology, "{\"nodes\": 3, \"family\": \"path\"}", "path", &error), 0);
     sl_algorithm_config config = {.name = "d-psgd", .variant = variant};
-    ck_assert_int_eq(sl_algorithm_fit(&fit, &config, topology, false, D, &error), 0);
+    ck_assert_int_eq(sl_algorithm_plan(&plan, &config, topology, false, D, &error), 0);
     sl_node_settings settings = {
         .rank = 1,
         .rounds = rounds,
         .dimension = D,
-        .part_bytes = CHUNK * sizeof(float),
+        .part_bytes = PART * sizeof(float),
         .inbox_parts = CREDIT,
         .topology = topology,
-        .fit = &fit,
+        .plan = &plan,
         .vec = sl_vec_cpu(),
         .optimizer = &optimizer,
         .measure_every = 1,
@@ -66,7 +66,7 @@ static void gradient(float g) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = 1}), 0);
 }
 
-static int receive_elements(uint32_t peer, uint64_t round, uint32_t chunk, float value,
+static int receive_elements(uint32_t peer, uint64_t round, uint32_t part, float value,
                             size_t elements) {
     float *v = vectors[next_vector++ % 16];
     for (size_t i = 0; i < elements; i++)
@@ -74,23 +74,23 @@ static int receive_elements(uint32_t peer, uint64_t round, uint32_t chunk, float
     return step((sl_event){.type = SL_EVENT_RECEIVED,
                            .peer = peer,
                            .exchange = round,
-                           .part = chunk,
+                           .part = part,
                            .token = v,
                            .payload = {v, elements * sizeof(float)}});
 }
 
-static void receive(uint32_t peer, uint64_t round, uint32_t chunk, float value) {
-    ck_assert_msg(receive_elements(peer, round, chunk, value, CHUNK) == 0, "%s", error.text);
+static void receive(uint32_t peer, uint64_t round, uint32_t part, float value) {
+    ck_assert_msg(receive_elements(peer, round, part, value, PART) == 0, "%s", error.text);
 }
 
-static void publish(uint32_t chunk) {
+static void publish(uint32_t part) {
     sl_payload payload;
-    ck_assert_int_eq(sl_node_payload(node, chunk, &payload, &error), 0);
-    ck_assert_uint_eq(payload.bytes, CHUNK * sizeof(float));
+    ck_assert_int_eq(sl_node_payload(node, part, &payload, &error), 0);
+    ck_assert_uint_eq(payload.bytes, PART * sizeof(float));
 }
 
-static void sent(uint32_t chunk) {
-    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = chunk}), 0);
+static void sent(uint32_t part) {
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = part}), 0);
 }
 
 static void expect_released(size_t count) {
@@ -100,7 +100,7 @@ static void expect_released(size_t count) {
 static void expect_model(float first, float second) {
     const float *x = sl_node_model(node);
     ck_assert_float_eq_tol(x[0], first, 1e-6f);
-    ck_assert_float_eq_tol(x[CHUNK], second, 1e-6f);
+    ck_assert_float_eq_tol(x[PART], second, 1e-6f);
 }
 
 /* ---- transcripts ---- */
@@ -116,8 +116,7 @@ START_TEST(a_round_in_order) {
     receive(0, 1, 0, 0);
     expect_released(0);
     receive(2, 1, 0, 6);
-    expect_released(
-        0); /* chunk 0 is complete, but has not left: x still holds what is being sent */
+    expect_released(0); /* part 0 is complete, but has not left: x still holds what is being sent */
     sent(0);
     expect_released(2);
     expect_model(3, 3);
@@ -176,11 +175,11 @@ START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_f
 }
 END_TEST
 
-START_TEST(an_early_chunk_waits_for_its_round) {
+START_TEST(an_early_part_waits_for_its_round) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
     start();
-    for (uint32_t chunk = 0; chunk < 2; chunk++)
-        receive(0, 1, chunk, 0);
+    for (uint32_t part = 0; part < 2; part++)
+        receive(0, 1, part, 0);
     receive(0, 2, 0, 30); /* the neighbour is a round ahead */
     expect_released(0);
     receive(2, 1, 0, 0);
@@ -203,7 +202,7 @@ START_TEST(an_early_chunk_waits_for_its_round) {
 }
 END_TEST
 
-START_TEST(chunks_may_come_before_start) {
+START_TEST(parts_may_come_before_start) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
     receive(0, 1, 0, 0);
     expect_released(0);
@@ -255,7 +254,7 @@ START_TEST(more_than_the_credit_is_dropped) {
 }
 END_TEST
 
-START_TEST(a_skipped_chunk_is_an_error_that_names_edge_and_round) {
+START_TEST(a_skipped_part_is_an_error_that_names_edge_and_round) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
     start();
     receive(2, 1, 0, 0);
@@ -265,7 +264,7 @@ START_TEST(a_skipped_chunk_is_an_error_that_names_edge_and_round) {
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = 0}), SL_EPROTO);
     ck_assert_str_eq(
         error.text,
-        "edge 0->1, round 1: part 0 of phase 0 never came, part 1 of phase 0 of exchange 1 did");
+        "edge 0->1, round 1: part 0 of step 0 never came, part 1 of step 0 of exchange 1 did");
     close_node();
 }
 END_TEST
@@ -273,9 +272,9 @@ END_TEST
 START_TEST(a_payload_of_the_wrong_size_is_never_mixed) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
     start();
-    ck_assert_int_eq(receive_elements(0, 1, 0, 5, CHUNK + 1), SL_EPROTO);
+    ck_assert_int_eq(receive_elements(0, 1, 0, 5, PART + 1), SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(
-        error.text, "edge 0->1, round 1: part 0 of phase 0 with 12 bytes is no identity payload"));
+        error.text, "edge 0->1, round 1: part 0 of step 0 with 12 bytes is no identity payload"));
     expect_released(1);
     close_node();
 }
@@ -316,12 +315,12 @@ int main(void) {
     Suite *suite = suite_create("node trace");
     ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
               combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
-              an_early_chunk_waits_for_its_round, chunks_may_come_before_start);
-    ADD_TESTS(
-        suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
-        more_than_the_credit_is_dropped, a_skipped_chunk_is_an_error_that_names_edge_and_round,
-        a_payload_of_the_wrong_size_is_never_mixed,
-        divergence_is_an_error_that_names_node_round_and_remedy,
-        a_lost_peer_and_a_passed_deadline_name_the_edge, settings_that_make_no_sense_are_refused);
+              an_early_part_waits_for_its_round, parts_may_come_before_start);
+    ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
+              more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
+              a_payload_of_the_wrong_size_is_never_mixed,
+              divergence_is_an_error_that_names_node_round_and_remedy,
+              a_lost_peer_and_a_passed_deadline_name_the_edge,
+              settings_that_make_no_sense_are_refused);
     return run_suite(suite);
 }

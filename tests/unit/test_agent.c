@@ -138,12 +138,12 @@ static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
     peer_send_both(p, frame, bytes, NULL, 0);
 }
 
-static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t chunk,
+static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t part,
                          const void *payload, uint32_t bytes) {
     sl_frame frame = {.type = type,
                       .sender = 1,
                       .exchange = round,
-                      .part = chunk,
+                      .part = part,
                       .credit = 8,
                       .payload_bytes = bytes,
                       .payload_sum = sl_checksum(payload, bytes)};

@@ -36,11 +36,11 @@ static const expected all[] = {
 static unsigned vectors(const sl_algorithm_config *config, const char *graph, uint32_t rank) {
     sl_error error = {0};
     sl_topology *topology;
-    sl_fit fit;
+    sl_plan plan;
     sl_node *node;
     sl_optimizer_config optimizer = {.learning_rate = 0.1};
     ck_assert_msg(sl_topology_parse(&topology, graph, "graph", &error) == 0, "%s", error.text);
-    ck_assert_msg(sl_algorithm_fit(&fit, config, topology, false, D, &error) == 0, "%s",
+    ck_assert_msg(sl_algorithm_plan(&plan, config, topology, false, D, &error) == 0, "%s",
                   error.text);
     sl_node_settings settings = {.rank = rank,
                                  .rounds = 1,
@@ -48,7 +48,7 @@ static unsigned vectors(const sl_algorithm_config *config, const char *graph, ui
                                  .part_bytes = 114688,
                                  .inbox_parts = 4,
                                  .topology = topology,
-                                 .fit = &fit,
+                                 .plan = &plan,
                                  .vec = sl_vec_cpu(),
                                  .optimizer = &optimizer};
     ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);

@@ -45,13 +45,13 @@ static bool is_peer(uint32_t rank, uint32_t other) {
     return holds((sl_row){.count = count, .peers = peers}, other);
 }
 
-/* In every phase of both halves. */
+/* In every step of both halves. */
 static void check_both_ends(uint32_t nodes, bool gather) {
-    for (uint32_t index = 0; index < sl_route_phases(&routes[0], gather); index++)
+    for (uint32_t index = 0; index < sl_route_steps(&routes[0], gather); index++)
         for (uint32_t i = 0; i < nodes; i++)
             for (uint32_t j = 0; j < nodes; j++) {
-                sl_phase from = sl_route_phase(&routes[j], gather, 1, index),
-                         to = sl_route_phase(&routes[i], gather, 1, index);
+                sl_exchange_step from = sl_route_step(&routes[j], gather, 1, index),
+                                 to = sl_route_step(&routes[i], gather, 1, index);
                 ck_assert_int_eq(holds(from.out, i), holds(to.in, j));
                 if (!holds(from.out, i))
                     continue;
@@ -70,13 +70,13 @@ static void check_sums(uint32_t nodes, size_t dimension) {
         for (size_t e = 0; e < dimension; e++)
             held[i][e] = 1ull << 6 * i;
     for (int gather = 0; gather < 2; gather++)
-        for (uint32_t index = 0; index < sl_route_phases(&routes[0], gather); index++) {
+        for (uint32_t index = 0; index < sl_route_steps(&routes[0], gather); index++) {
             memcpy(next, held, sizeof held);
             for (uint32_t i = 0; i < nodes; i++) {
-                sl_phase phase = sl_route_phase(&routes[i], gather, 1, index);
-                for (uint32_t k = 0; k < phase.in.count; k++) {
-                    uint32_t j = phase.in.peers[k];
-                    sl_range range = phase.separate ? sl_route_shard(&routes[i], j) : phase.coming;
+                sl_exchange_step step = sl_route_step(&routes[i], gather, 1, index);
+                for (uint32_t k = 0; k < step.in.count; k++) {
+                    uint32_t j = step.in.peers[k];
+                    sl_range range = step.separate ? sl_route_shard(&routes[i], j) : step.coming;
                     for (size_t e = range.from; e < range.from + range.count; e++)
                         next[i][e] = gather ? held[j][e] : next[i][e] + held[j][e];
                 }
@@ -138,11 +138,11 @@ END_TEST
 
 START_TEST(gossip_follows_the_topology) {
     open_routes("d-psgd", 0, 5, 10);
-    sl_phase phase = sl_route_phase(&routes[2], false, 1, 0);
-    ck_assert_uint_eq(phase.in.count, 2);
-    ck_assert(holds(phase.out, 1) && holds(phase.out, 3));
-    ck_assert_uint_eq(phase.published.count, 10);
-    ck_assert_float_eq_tol(phase.self_weight, 1.0f / 3, 1e-7f);
+    sl_exchange_step step = sl_route_step(&routes[2], false, 1, 0);
+    ck_assert_uint_eq(step.in.count, 2);
+    ck_assert(holds(step.out, 1) && holds(step.out, 3));
+    ck_assert_uint_eq(step.published.count, 10);
+    ck_assert_float_eq_tol(step.self_weight, 1.0f / 3, 1e-7f);
     close_routes(5);
 }
 END_TEST
@@ -160,16 +160,16 @@ START_TEST(a_schedule_united) {
     check_both_ends(4, false);
     for (uint64_t exchange = 1; exchange <= 7; exchange++)
         for (uint32_t i = 0; i < 4; i++) {
-            const sl_phase phase = sl_route_phase(&routes[i], false, exchange, 0);
+            const sl_exchange_step step = sl_route_step(&routes[i], false, exchange, 0);
             const sl_row row = sl_topology_in(topology, exchange, i);
-            double sum = phase.in.self;
-            ck_assert_uint_eq(phase.in.count, 2);
+            double sum = step.in.self;
+            ck_assert_uint_eq(step.in.count, 2);
             ck_assert_uint_eq(sl_route_width(&routes[i]), 2);
             for (uint32_t k = 0; k < 2; k++)
-                sum += phase.in.weights[k];
+                sum += step.in.weights[k];
             ck_assert_double_eq_tol(sum, 1, 1e-15);
             for (uint32_t k = 0; k < 2; k++)
-                ck_assert(holds(row, phase.in.peers[k]) == (phase.in.weights[k] > 0));
+                ck_assert(holds(row, step.in.peers[k]) == (step.in.weights[k] > 0));
         }
     close_routes(4);
 }

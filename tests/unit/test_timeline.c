@@ -7,7 +7,7 @@
 #include "harness.h"
 #include "starling/sim.h"
 
-enum { DIMENSION = 1000, CHUNK = 4096, HEADER = 64 };
+enum { DIMENSION = 1000, PART_BYTES = 4096, HEADER = 64 };
 #define TOLERANCE 1e-12
 #define MBIT 8.0 /* a byte a microsecond */
 #define BYTE 1e-6
@@ -186,7 +186,7 @@ static sl_timeline *simulate(const char *topology, const char *algorithm, uint64
     snprintf(json, sizeof json,
              "{\"rounds\": %llu, \"topology\": %s, \"algorithm\": %s, \"transport\": "
              "{\"chunk_bytes\": %d}}",
-             (unsigned long long)rounds, topology, algorithm, CHUNK);
+             (unsigned long long)rounds, topology, algorithm, PART_BYTES);
     sl_experiment *e = NULL;
     sl_error error = {0};
     sl_timeline *timeline = NULL;
@@ -233,7 +233,7 @@ START_TEST(the_overlapped_form_takes_the_longer_of_both) {
 }
 END_TEST
 
-START_TEST(all_reduce_takes_its_phases) {
+START_TEST(all_reduce_takes_its_steps) {
     enum { N = 5 };
     double shard = 4.0 * DIMENSION / N + HEADER;
     check_seconds(simulate(RING(5), "\"all-reduce\"", 3), &links,
@@ -252,7 +252,7 @@ START_TEST(one_server_takes_all_messages) {
 }
 END_TEST
 
-/* n - 1 phases of a shard each, and back in one. */
+/* n - 1 steps of a shard each, and back in one. */
 START_TEST(sharded_servers_share_the_load) {
     double shard = 4.0 * DIMENSION / 5 + HEADER;
     double expected = 3 * (COMPUTE + 4 * (LATENCY + shard * BYTE) + LATENCY + 4 * shard * BYTE);
@@ -338,7 +338,7 @@ int main(void) {
               copies_leave_one_after_the_other, an_old_model_leaves_before_the_gradient_is_there,
               a_neighbour_that_is_ahead_waits_for_its_turn, a_run_of_any_length_is_kept);
     ADD_TESTS(suite, "told by the simulator", d_psgd_on_a_ring, d_psgd_on_a_complete_graph,
-              the_overlapped_form_takes_the_longer_of_both, all_reduce_takes_its_phases,
+              the_overlapped_form_takes_the_longer_of_both, all_reduce_takes_its_steps,
               one_server_takes_all_messages, sharded_servers_share_the_load,
               local_rounds_send_nothing, compressed_messages_take_less, a_slow_node_holds_all_up,
               every_route_and_form_ends);

@@ -17,7 +17,7 @@ static size_t make_frame(uint8_t *bytes, sl_frame_type type, uint32_t payload_by
                       .sender = 3,
                       .part = 5,
                       .exchange = 1ull << 40,
-                      .phase = 9,
+                      .step = 9,
                       .scalar = 0.75,
                       .credit = 77,
                       .payload_bytes = payload_bytes};
@@ -49,7 +49,7 @@ START_TEST(a_frame_comes_back_as_it_was) {
     ck_assert_int_eq(frame.type, SL_FRAME_DATA);
     ck_assert_uint_eq(frame.sender, 3);
     ck_assert_uint_eq(frame.part, 5);
-    ck_assert_uint_eq(frame.phase, 9);
+    ck_assert_uint_eq(frame.step, 9);
     ck_assert_double_eq(frame.scalar, 0.75);
     ck_assert_uint_eq(frame.exchange, 1ull << 40);
     ck_assert_uint_eq(frame.credit, 77);

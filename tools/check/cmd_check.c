@@ -56,26 +56,27 @@ static void print_replicas(const sl_topology *topology) {
            most);
 }
 
-static void print_fit(const sl_fit *f, const sl_topology *topology, size_t dimension) {
-    const sl_compressor_config *c = &f->config.compressor;
-    printf("algorithm\n  %s\n  compressor          %s", f->config.name,
+static void print_plan(const sl_plan *plan, const sl_topology *topology, size_t dimension) {
+    const sl_compressor_config *c = &plan->config.compressor;
+    printf("algorithm\n  %s\n  compressor          %s", plan->config.name,
            sl_compressor_name(c->kind));
-    if (c->kind != SL_COMPRESSOR_IDENTITY && f->quality.unbiased)
-        printf(", unbiased, omega %.4g", f->quality.omega);
-    if (c->kind != SL_COMPRESSOR_IDENTITY && f->quality.is_contractive)
-        printf(", contractive, delta at least %.4g", f->quality.delta);
+    if (c->kind != SL_COMPRESSOR_IDENTITY && plan->quality.unbiased)
+        printf(", unbiased, omega %.4g", plan->quality.omega);
+    if (c->kind != SL_COMPRESSOR_IDENTITY && plan->quality.is_contractive)
+        printf(", contractive, delta at least %.4g", plan->quality.delta);
     printf("\n  message             %.0f bytes, %.3g of the vector's\n",
            ceil(sl_compressor_bits(c, dimension) / 8),
            sl_compressor_bits(c, dimension) / (32 * (double)dimension));
-    if (f->config.replicas == SL_REPLICAS_PER_NEIGHBOUR)
+    if (plan->config.replicas == SL_REPLICAS_PER_NEIGHBOUR)
         print_replicas(topology);
-    if (f->step > 0)
-        printf("  step in use         %.4g (%s)\n", f->step,
-               f->step_derived ? "derived" : "as configured");
-    if (f->step > 0 && !isnan(f->step_theory))
-        printf("  step by theory      %.4g (sufficient, far from necessary)\n", f->step_theory);
-    if (f->warning[0] != '\0')
-        printf("  warning             %s\n", f->warning);
+    if (plan->step_size > 0)
+        printf("  step in use         %.4g (%s)\n", plan->step_size,
+               plan->step_size_derived ? "derived" : "as configured");
+    if (plan->step_size > 0 && !isnan(plan->step_size_theory))
+        printf("  step by theory      %.4g (sufficient, far from necessary)\n",
+               plan->step_size_theory);
+    if (plan->warning[0] != '\0')
+        printf("  warning             %s\n", plan->warning);
 }
 
 static int check_experiment(const options *o, sl_error *error) {
@@ -89,7 +90,7 @@ static int check_experiment(const options *o, sl_error *error) {
     } else {
         printf("%s\n\nlearner\n  %s\n  %llu rounds\n", json, sl_learner_describe(t.learner),
                (unsigned long long)t.task.rounds);
-        print_fit(&t.fit, t.experiment->topology, t.task.dimension);
+        print_plan(&t.plan, t.experiment->topology, t.task.dimension);
         result = analyse(t.experiment->topology, -ROUNDING,
                          error); /* of a gap of 0 the algorithm's fit has spoken */
     }

@@ -236,8 +236,8 @@ int trial_open(trial *out, const options *o, sl_error *error) {
         result = sl_learner_open(&t.learner, t.experiment, error);
     if (result == 0) {
         t.task = sl_learner_task(t.learner);
-        result = sl_algorithm_fit(&t.fit, &t.experiment->algorithm, t.experiment->topology,
-                                  t.experiment->optimizer.momentum > 0, t.task.dimension, error);
+        result = sl_algorithm_plan(&t.plan, &t.experiment->algorithm, t.experiment->topology,
+                                   t.experiment->optimizer.momentum > 0, t.task.dimension, error);
     }
     if (result != 0) {
         trial_close(&t);
@@ -249,8 +249,8 @@ int trial_open(trial *out, const options *o, sl_error *error) {
 }
 
 void trial_warn(const trial *t) {
-    if (t->fit.warning[0] != '\0')
-        complain("warning: %s", t->fit.warning);
+    if (t->plan.warning[0] != '\0')
+        complain("warning: %s", t->plan.warning);
 }
 
 void trial_close(trial *t) {

@@ -65,14 +65,14 @@ typedef struct trial {
     sl_experiment *experiment;
     sl_learner *learner;
     sl_task task;
-    sl_fit fit;
+    sl_plan plan;
     uint32_t nodes;
 } trial;
 int trial_open(trial *out, const options *o, sl_error *error);
 void trial_close(trial *t);
 /* sl_agent_find_path, its note to standard error. */
 int trial_find_path(const trial *t, const options *o, sl_error *error);
-/* What sl_algorithm_fit warns of, to standard error. */
+/* What sl_algorithm_plan warns of, to standard error. */
 void trial_warn(const trial *t);
 
 /* After a run that failed: writes the model that its folder, at `path`, remembers as the last

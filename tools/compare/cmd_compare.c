@@ -110,7 +110,7 @@ static void run_variant(const bench *b, contender *r) {
     trial t = {.experiment = r->variant->experiment,
                .learner = b->learner,
                .task = b->task,
-               .fit = r->fit};
+               .plan = r->plan};
     t.nodes = sl_topology_nodes(t.experiment->topology);
     snprintf(path, sizeof path, "%s/%s", b->folder, r->variant->name);
     live_view_open(&view, t.task.rounds);
@@ -160,7 +160,7 @@ static int fit_all(bench *b, sl_error *error) {
     for (size_t i = 0; i < c->count && result == 0; i++) {
         const sl_experiment *e = b->variants.items[i].experiment;
         c->items[i].variant = &b->variants.items[i];
-        result = sl_algorithm_fit(&c->items[i].fit, &e->algorithm, e->topology,
+        result = sl_algorithm_plan(&c->items[i].plan, &e->algorithm, e->topology,
                                   e->optimizer.momentum > 0, b->task.dimension, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", b->variants.items[i].where);
@@ -210,8 +210,8 @@ static void run_all(bench *b) {
     for (size_t i = 0; i < c->count && !stop_requested; i++) {
         char compressor[64];
         contender *r = &c->items[i];
-        name_compressor(&r->fit.config.compressor, compressor, sizeof compressor);
-        printf("%zu/%zu %s: %s, %s\n", i + 1, c->count, r->variant->name, r->fit.config.name,
+        name_compressor(&r->plan.config.compressor, compressor, sizeof compressor);
+        printf("%zu/%zu %s: %s, %s\n", i + 1, c->count, r->variant->name, r->plan.config.name,
                compressor);
         fflush(stdout);
         run_variant(b, r);

@@ -31,7 +31,7 @@ static const milestone *end_of(const contender *r) {
 }
 
 static bool is_compressed(const contender *r) {
-    return r->fit.config.compressor.kind != SL_COMPRESSOR_IDENTITY;
+    return r->plan.config.compressor.kind != SL_COMPRESSOR_IDENTITY;
 }
 
 /* The first recorded round at which the averaged model is as good as the target; NULL: none. */
@@ -227,8 +227,8 @@ static void put_row(table *t, size_t row, const comparison *c, const contender *
     char text[CELL_BYTES];
     t->at = 0;
     put(t, row, "%s", r->variant->name);
-    put(t, row, "%s", r->fit.config.name);
-    name_compressor(&r->fit.config.compressor, text, sizeof text);
+    put(t, row, "%s", r->plan.config.name);
+    name_compressor(&r->plan.config.compressor, text, sizeof text);
     put(t, row, "%s", text);
     t->short_rows[row] = !is_done(r);
     if (is_done(r)) {
@@ -371,9 +371,9 @@ static void write_result(FILE *out, const comparison *c, const contender *r) {
     char text[CELL_BYTES];
     write_text(out, r->variant->name);
     fputc(',', out);
-    write_text(out, r->fit.config.name);
+    write_text(out, r->plan.config.name);
     fputc(',', out);
-    name_compressor(&r->fit.config.compressor, text, sizeof text);
+    name_compressor(&r->plan.config.compressor, text, sizeof text);
     write_text(out, text);
     name_outcome(r, text, sizeof text);
     fprintf(out, ",%s", text);

@@ -17,7 +17,7 @@ typedef enum outcome {
 
 typedef struct contender {
     const variant *variant;
-    sl_fit fit;
+    sl_plan plan;
     outcome outcome;
     uint64_t diverged_in; /* round */
     /* Of one that is done: */

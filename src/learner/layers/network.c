@@ -102,7 +102,7 @@ static bool open_input(sl_network *net) {
                                          sizeof *net->input);
     net->labels =
         net->vec->allocate_host((size_t)net->rows_max * net->positions * sizeof *net->labels);
-    net->taken = net->vec->flight->mark_open();
+    net->taken = net->vec->async->event_open();
     return net->input != NULL && net->labels != NULL && net->taken != NULL;
 }
 
@@ -156,7 +156,7 @@ void sl_network_close(sl_network *network) {
     if (network->vec != NULL && !network->vec->on_host) {
         network->vec->release_host(network->input);
         network->vec->release_host(network->labels);
-        network->vec->flight->mark_close(network->taken);
+        network->vec->async->event_close(network->taken);
     }
     if (network->work != NULL)
         network->vec->release(network->work);
@@ -188,7 +188,7 @@ static void send_batch(sl_network *net, uint32_t rows) {
                             rows * sl_shape_size(net->table.input) * sizeof *net->input);
     net->vec->copy_in_later(net->labels_there, net->labels,
                             (size_t)rows * net->positions * sizeof *net->labels);
-    net->vec->flight->mark_set(net->taken);
+    net->vec->async->event_record(net->taken);
 }
 
 /* The last activation is returned. */
@@ -241,7 +241,7 @@ void sl_network_begin_gradient(sl_network *network, uint32_t rows, const float *
     find_loss(network, z, rows, true);
     backward(network, rows, x, g, z);
     if (network->taken != NULL)
-        network->vec->flight->mark_wait(network->taken);
+        network->vec->async->event_wait(network->taken);
 }
 
 double sl_network_end_gradient(sl_network *network, uint32_t rows) {
@@ -262,7 +262,7 @@ void sl_network_forget(sl_network *network) {
 void sl_network_collect(sl_network *network, uint32_t rows, const float *x) {
     forward(network, SL_PASS_COLLECT, rows, x);
     if (network->taken != NULL)
-        network->vec->flight->mark_wait(network->taken); /* the caller may fill in the next batch */
+        network->vec->async->event_wait(network->taken); /* the caller may fill in the next batch */
 }
 
 double sl_network_score(sl_network *network, uint32_t rows, const float *x, uint64_t *correct) {

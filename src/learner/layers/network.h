@@ -27,10 +27,10 @@ typedef struct sl_network {
     const sl_vec_ops *vec; /* whose memory it works on */
     const sl_layer_backend *backend;
     uint32_t rows_max, positions, classes;
-    float *input;     /* (rows_max, size) on the host, filled by the caller */
-    uint16_t *labels; /* (rows_max, positions) likewise */
-    sl_mark *taken;   /* behind the copies of both to a device; NULL on the host */
-    float *work;      /* one allocation behind the pointers below */
+    float *input;        /* (rows_max, size) on the host, filled by the caller */
+    uint16_t *labels;    /* (rows_max, positions) likewise */
+    sl_vec_event *taken; /* behind the copies of both to a device; NULL on the host */
+    float *work;         /* one allocation behind the pointers below */
     float *activations[SL_LAYERS_MAX +
                        1]; /* (rows_max, size); [0]: the input; on the host the one above */
     float

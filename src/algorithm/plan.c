@@ -1,5 +1,5 @@
-/* fit.c - do algorithm, topology and compressor suit each other, and which steps follow; see
- * sl_algorithm_fit. */
+/* plan.c - do algorithm, topology and compressor suit each other, and which steps follow; see
+ * sl_algorithm_plan. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,8 +108,8 @@ static int check_threshold(const sl_algorithm *a, sl_compressor_kind kind, sl_er
     return 0;
 }
 
-static int check_compressor(const sl_algorithm *a, sl_fit *fit, sl_error *error) {
-    const sl_compressor_config *c = &fit->config.compressor;
+static int check_compressor(const sl_algorithm *a, sl_plan *plan, sl_error *error) {
+    const sl_compressor_config *c = &plan->config.compressor;
     const char *name = sl_compressor_name(c->kind);
     if (a->compressor == SL_TAKES_IDENTITY && c->kind != SL_COMPRESSOR_IDENTITY)
         return sl_fail(error, SL_EINVAL,
@@ -118,24 +118,24 @@ static int check_compressor(const sl_algorithm *a, sl_fit *fit, sl_error *error)
                        "otherwise; use choco-sgd, deep-squeeze or dcd-psgd (or naive-compression, "
                        "to see it stall)",
                        name, a->name);
-    if (a->compressor == SL_TAKES_CONTRACTIVE && !fit->quality.is_contractive)
+    if (a->compressor == SL_TAKES_CONTRACTIVE && !plan->quality.is_contractive)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.compressor: %s is not contractive here (omega = %.3g), and "
                        "algorithm '%s' would diverge; set %s",
-                       name, fit->quality.omega, a->name,
+                       name, plan->quality.omega, a->name,
                        c->scaled ? "scaled=false, or contractive=true to divide by 1 + omega"
                                  : "contractive=true, which divides by 1 + omega, or leave it out");
-    if (a->compressor == SL_TAKES_UNBIASED && !fit->quality.unbiased)
-        snprintf(fit->warning, sizeof fit->warning,
+    if (a->compressor == SL_TAKES_UNBIASED && !plan->quality.unbiased)
+        snprintf(plan->warning, sizeof plan->warning,
                  "%s is biased, and the theory of %s asks for an unbiased compressor: expect slow "
                  "or no convergence; choco-sgd and deep-squeeze "
                  "are made for biased ones",
                  name, a->name);
-    else if (a->compressor == SL_TAKES_UNBIASED && fit->quality.omega > 1)
-        snprintf(fit->warning, sizeof fit->warning,
+    else if (a->compressor == SL_TAKES_UNBIASED && plan->quality.omega > 1)
+        snprintf(plan->warning, sizeof plan->warning,
                  "%s has a variance of omega = %.3g, and %s may diverge above a small one: use "
                  "more levels or a larger fraction, or choco-sgd",
-                 name, fit->quality.omega, a->name);
+                 name, plan->quality.omega, a->name);
     return 0;
 }
 
@@ -147,8 +147,9 @@ static void note_raw_contraction(sl_quality *q) {
     }
 }
 
-static int fit_compressor(const sl_algorithm *a, sl_fit *fit, size_t dimension, sl_error *error) {
-    sl_algorithm_config *c = &fit->config;
+static int plan_compressor(const sl_algorithm *a, sl_plan *plan, size_t dimension,
+                           sl_error *error) {
+    sl_algorithm_config *c = &plan->config;
     int result = check_threshold(a, c->compressor.kind, error);
     if (result == 0)
         result = check_scope(a, c, error);
@@ -165,9 +166,9 @@ static int fit_compressor(const sl_algorithm *a, sl_fit *fit, size_t dimension, 
     result = sl_compressor_check(&c->compressor, dimension, error);
     if (result != 0)
         return result;
-    fit->quality = sl_compressor_quality(&c->compressor, dimension);
-    note_raw_contraction(&fit->quality);
-    return check_compressor(a, fit, error);
+    plan->quality = sl_compressor_quality(&c->compressor, dimension);
+    note_raw_contraction(&plan->quality);
+    return check_compressor(a, plan, error);
 }
 
 /* ---- steps ---- */
@@ -189,42 +190,42 @@ static double mixed_share(const sl_topology *topology) {
 }
 
 /* What a sign keeps of a vector is between 1/d (theory) and 1; of a normal one 2/pi. */
-static double usual_delta(const sl_fit *fit) {
-    bool sign = fit->config.compressor.kind == SL_COMPRESSOR_SCALED_SIGN ||
-                fit->config.compressor.kind == SL_COMPRESSOR_ONE_BIT;
-    return sign ? 0.5 : fit->quality.delta;
+static double usual_delta(const sl_plan *plan) {
+    bool sign = plan->config.compressor.kind == SL_COMPRESSOR_SCALED_SIGN ||
+                plan->config.compressor.kind == SL_COMPRESSOR_ONE_BIT;
+    return sign ? 0.5 : plan->quality.delta;
 }
 
 /* With m the share of a model that mixing moves, a coordinate that is sent every 1/delta rounds
  * drifts by gamma m in each, and is stable while gamma m < 2 delta / (2 - delta) if it is chosen at
  * random, 2 delta if the largest are. Half of that; docs/algorithms.md has the measurements. */
-static double stable_consensus_step(const sl_fit *fit, double share) {
-    double delta = usual_delta(fit),
-           kept = fit->config.compressor.kind == SL_COMPRESSOR_TOP_K ? delta : delta / (2 - delta);
+static double stable_consensus_step(const sl_plan *plan, double share) {
+    double delta = usual_delta(plan),
+           kept = plan->config.compressor.kind == SL_COMPRESSOR_TOP_K ? delta : delta / (2 - delta);
     return kept < share ? kept / share : 1;
 }
 
 /* DeepSqueeze is stable up to the same step, but what has not been sent yet leaves a consensus
  * floor proportional to it. */
-static double stable_eta(const sl_fit *fit, double share) {
-    return stable_consensus_step(fit, share) / (1 + 6 * (1 - usual_delta(fit)));
+static double stable_eta(const sl_plan *plan, double share) {
+    return stable_consensus_step(plan, share) / (1 + 6 * (1 - usual_delta(plan)));
 }
 
 static const double theory_work_max =
     1e9; /* about a second: a start should not wait longer for a number that is only shown */
 
-static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology,
+static int derive_step(const sl_algorithm *a, sl_plan *plan, const sl_topology *topology,
                        sl_error *error) {
     bool choco = a == &sl_choco_compress_then_mix || a == &sl_choco_mix_then_compress;
     if (!choco && a != &sl_deep_squeeze)
         return 0;
-    double given = choco ? fit->config.consensus_step : fit->config.eta,
+    double given = choco ? plan->config.consensus_step : plan->config.eta,
            share = mixed_share(topology);
-    fit->step_derived = given <= 0;
-    fit->step = !fit->step_derived ? given
-                : share <= 0       ? 1
-                : choco            ? stable_consensus_step(fit, share)
-                                   : stable_eta(fit, share);
+    plan->step_size_derived = given <= 0;
+    plan->step_size = !plan->step_size_derived ? given
+                      : share <= 0             ? 1
+                      : choco                  ? stable_consensus_step(plan, share)
+                                               : stable_eta(plan, share);
     if (!choco || !sl_topology_stochasticity(topology).symmetric ||
         sl_topology_period(topology) > 1)
         return 0;
@@ -235,41 +236,43 @@ static int derive_step(const sl_algorithm *a, sl_fit *fit, const sl_topology *to
     sl_spectrum spectrum;
     int result = sl_spectrum_compute(&spectrum, topology, &settings, error);
     if (result == 0 && spectrum.converged)
-        fit->step_theory = choco_bound(spectrum.gap, 1 - spectrum.lambda_n, fit->quality.delta);
+        plan->step_size_theory =
+            choco_bound(spectrum.gap, 1 - spectrum.lambda_n, plan->quality.delta);
     return result;
 }
 
 /* Averages that swing between the two sides of a bipartite graph. A step below 1 leaves the models
  * something of their own, and so does exact diffusion with (I + W)/2. */
-static void warn_of_swinging(const sl_algorithm *a, sl_fit *fit, const sl_topology *topology) {
+static void warn_of_swinging(const sl_algorithm *a, sl_plan *plan, const sl_topology *topology) {
     bool keeps = a->route != SL_ROUTE_TOPOLOGY || a == &sl_exact_diffusion ||
-                 (fit->step > 0 && fit->step < 1);
-    if (keeps || fit->warning[0] != '\0' || !sl_topology_alternates(topology))
+                 (plan->step_size > 0 && plan->step_size < 1);
+    if (keeps || plan->warning[0] != '\0' || !sl_topology_alternates(topology))
         return;
     const sl_topology_spec *spec = sl_topology_description(topology);
     bool listed = spec->weighting == SL_WEIGHTING_EXPLICIT;
-    snprintf(fit->warning, sizeof fit->warning,
+    snprintf(plan->warning, sizeof plan->warning,
              "the graph is bipartite and no node keeps a weight for itself (lambda_n = -1), so "
              "that models of its two sides change places for ever and never agree; take %s",
              listed ? "(I + W)/2 in place of the listed W" : "the lazy form of the weights, ");
     if (!listed)
-        snprintf(fit->warning + strlen(fit->warning), sizeof fit->warning - strlen(fit->warning),
-                 "\"%s\"", sl_weighting_name(spec->weighting, true));
+        snprintf(plan->warning + strlen(plan->warning),
+                 sizeof plan->warning - strlen(plan->warning), "\"%s\"",
+                 sl_weighting_name(spec->weighting, true));
 }
 
-int sl_algorithm_fit(sl_fit *out, const sl_algorithm_config *config, const sl_topology *topology,
-                     bool momentum, size_t dimension, sl_error *error) {
+int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_topology *topology,
+                      bool momentum, size_t dimension, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
     if (a == NULL)
         return SL_EINVAL;
-    *out = (sl_fit){.config = *config, .step_theory = NAN};
+    *out = (sl_plan){.config = *config, .step_size_theory = NAN};
     int result = check_matrix(a, config->replicas, topology, error);
     if (result == 0)
         result = check_server(a, config, sl_topology_nodes(topology), error);
     if (result == 0)
         result = check_parameters(a, config, momentum, error);
     if (result == 0)
-        result = fit_compressor(a, out, dimension, error);
+        result = plan_compressor(a, out, dimension, error);
     if (result == 0 && dimension > 0)
         result = derive_step(a, out, topology, error);
     if (result == 0)
