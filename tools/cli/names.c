@@ -2,6 +2,7 @@
 #include "cli/names.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
     const char *name = sl_compressor_name(k->kind);
@@ -18,9 +19,12 @@ void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
         snprintf(out, bytes, "%s", name);
 }
 
-void name_bandwidth(char *out, size_t bytes, double mbit) {
+void name_bandwidth(char *out, size_t bytes, double mbit, int digits) {
+    char rounded[32];
+    snprintf(rounded, sizeof rounded, "%.*g", digits, mbit);
+    mbit = strtod(rounded, NULL);
     if (mbit >= 1000)
-        snprintf(out, bytes, "%.4g Gbit/s", mbit / 1000);
+        snprintf(out, bytes, "%.6g Gbit/s", mbit / 1000);
     else
-        snprintf(out, bytes, "%.4g Mbit/s", mbit);
+        snprintf(out, bytes, "%.6g Mbit/s", mbit);
 }

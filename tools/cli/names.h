@@ -6,7 +6,7 @@
 
 /* "top-k 1 %", "qsgd s = 7": what is sent of a vector. */
 void name_compressor(const sl_compressor_config *k, char *out, size_t bytes);
-/* "5 Mbit/s", "10 Gbit/s". */
-void name_bandwidth(char *out, size_t bytes, double mbit);
+/* "5 Mbit/s", "10 Gbit/s", rounded to so many digits. */
+void name_bandwidth(char *out, size_t bytes, double mbit, int digits);
 
 #endif

@@ -58,6 +58,8 @@ enum {
     OPT_AGENTS,
     OPT_TARGET_LOSS,
     OPT_LINK,
+    OPT_SEEDS,
+    OPT_WIDE,
     OPT_HELP
 };
 
@@ -76,6 +78,8 @@ static const struct {
     {{"agents", no_argument, NULL, OPT_AGENTS}, OPTION_COMPARE},
     {{"target-loss", required_argument, NULL, OPT_TARGET_LOSS}, OPTION_COMPARE},
     {{"link", required_argument, NULL, OPT_LINK}, OPTION_COMPARE},
+    {{"seeds", required_argument, NULL, OPT_SEEDS}, OPTION_COMPARE},
+    {{"wide", no_argument, NULL, OPT_WIDE}, OPTION_WIDE},
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
@@ -161,6 +165,12 @@ static int take_option(options *o, int which) {
         return parse_target(o, optarg);
     case OPT_LINK:
         return add_link(o, optarg);
+    case OPT_SEEDS:
+        o->seeds = optarg;
+        return TOOL_OK;
+    case OPT_WIDE:
+        o->wide = true;
+        return TOOL_OK;
     case OPT_RANK:
         if (take_whole(&number, "rank", optarg, 0, SL_NODES_MAX - 1) != TOOL_OK)
             return TOOL_USAGE;

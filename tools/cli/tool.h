@@ -42,11 +42,13 @@ typedef struct options {
     double target_loss;
     link_profile links[LINKS_MAX];
     size_t link_count;
+    const char *seeds; /* compare: --seeds; NULL: those of the files */
+    bool wide;         /* tables with all columns */
     bool help;
 } options;
 
 /* Options that a command takes beside EXPERIMENT and --help; compare: also more than one file. */
-enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4, OPTION_COMPARE = 8 };
+enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4, OPTION_COMPARE = 8, OPTION_WIDE = 16 };
 
 /* TOOL_OK or TOOL_USAGE, with an error line written. `out` is to be closed in both cases. */
 int options_parse(options *out, int argc, char **argv, unsigned allowed);

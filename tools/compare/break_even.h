@@ -6,7 +6,13 @@
 
 /* Between two timelines, each with its node's computing: the bandwidth at which `a` begins to take
  * less time than `b`. */
-typedef enum pay_kind { PAYS_ALWAYS, PAYS_NEVER, PAYS_BELOW, PAYS_ABOVE } pay_kind;
+typedef enum pay_kind {
+    PAYS_ALWAYS,
+    PAYS_NEVER,
+    PAYS_BELOW,
+    PAYS_ABOVE,
+    PAYS_MIXED /* of several runs: they differ */
+} pay_kind;
 typedef struct break_even {
     pay_kind kind;
     double bandwidth_mbit; /* below, above */

@@ -1,5 +1,5 @@
-/* cmd_compare.c - `starling compare`: several algorithms on the same data, topology and seed, side
- * by side. */
+/* cmd_compare.c - `starling compare`: several experiments on the same data, side by side, each with
+ * one seed or several. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,26 +7,30 @@
 
 #include "cli/names.h"
 #include "compare/comparison.h"
+#include "compare/seeds.h"
 #include "run/agents.h"
 #include "run/fleet.h"
 #include "run/simulation.h"
 
 static const char help[] =
-    "usage: starling compare EXPERIMENT... [--set KEY=VALUE ...] [--agents] [--target-loss X]\n"
-    "                        [--link MBIT:MS ...] [--out DIR]\n"
+    "usage: starling compare EXPERIMENT... [--seeds LIST] [--set KEY=VALUE ...] [--agents]\n"
+    "                        [--target-loss X] [--link MBIT:MS ...] [--wide] [--out DIR]\n"
     "\n"
-    "Runs several experiments that differ in algorithm and optimizer only, one after the other,\n"
-    "prints one table and writes DIR/compare.csv; each run has its folder DIR/NAME. A file may\n"
-    "hold several: with \"variants\": [{\"name\": \"choco\", \"set\": {\"algorithm\": "
-    "\"choco-sgd\"}}].\n"
-    "One that diverges is shown as such and does not stop the others.\n"
+    "Runs several experiments one after the other, prints one table and writes\n"
+    "DIR/compare.csv. They must agree in data, model and rounds, and may differ in the\n"
+    "rest. Each run has its folder DIR/NAME, with --seeds DIR/NAME/seed-SEED. One file may\n"
+    "hold several: with \"variants\": [{\"name\": \"choco\", \"set\":\n"
+    "{\"algorithm\": \"choco-sgd\"}}]. A run that diverges does not stop the others.\n"
     "\n"
+    "  --seeds LIST     runs each with every seed, such as 1..5 or 1,2,5; the table gives\n"
+    "                   mean ± sample standard deviation\n"
     "  --set KEY=VALUE  overrides a key of all experiments\n"
     "  --agents         trains with real agents, as `starling run`, not in the simulator\n"
     "  --target-loss X  loss of the averaged model whose rounds and megabytes are told\n"
-    "                   (default: the worst final one, which all reach)\n"
+    "                   (default: the final one of the median variant)\n"
     "  --link MBIT:MS   predicts the time on links of MBIT Mbit/s and MS ms; may be repeated\n"
     "                   (default 10000:0.1 and 5:20)\n"
+    "  --wide           all columns, however wide the terminal\n"
     "  --out DIR        where the runs go (default runs/NAME-YYYYmmdd-HHMMSS-compare)\n"
     "  --help           this text\n";
 
@@ -37,14 +41,37 @@ static const link_profile default_links[] = {{10000, 0.1}, {5, 20}};
 
 typedef struct bench {
     const options *o;
+    seeds seeds; /* count 0: those of the files */
     variants variants;
-    sl_learner *learner; /* of all of them: they share model, data, nodes and seed */
+    sl_learner *learner; /* of the runs with this seed on so many nodes; NULL: none is open */
+    uint64_t learner_seed;
+    uint32_t learner_nodes;
     sl_task task;
     comparison comparison;
     char folder[SL_PATH_MAX];
 } bench;
 
-/* ---- one variant ---- */
+static const sl_experiment *first_of(const bench *b) {
+    return b->variants.items[0].experiment;
+}
+
+/* Data, model and rounds are the same for all variants: a learner serves all runs that agree in
+ * seed and nodes. */
+static int take_learner(bench *b, const sl_experiment *e, sl_error *error) {
+    uint32_t nodes = sl_topology_nodes(e->topology);
+    if (b->learner != NULL && b->learner_seed == e->seed && b->learner_nodes == nodes)
+        return 0;
+    sl_learner_close(&b->learner);
+    int result = sl_learner_open(&b->learner, e, error);
+    if (result != 0)
+        return result;
+    b->task = sl_learner_task(b->learner);
+    b->learner_seed = e->seed;
+    b->learner_nodes = nodes;
+    return 0;
+}
+
+/* ---- one run ---- */
 
 /* Errors of a node name the round. */
 static uint64_t round_in(const char *text) {
@@ -52,35 +79,35 @@ static uint64_t round_in(const char *text) {
     return at != NULL ? strtoull(at + strlen("round "), NULL, 10) : 0;
 }
 
-static void note_failure(contender *r, collector *here, const sl_error *error) {
+static void note_failure(attempt *a, const char *name, collector *here, const sl_error *error) {
     uint64_t kept;
     if (here->folder != NULL)
         sl_folder_rescue(here->folder, -1, &kept, &(sl_error){0});
-    r->outcome = error->code == SL_EDIVERGED  ? OUTCOME_DIVERGED
+    a->outcome = error->code == SL_EDIVERGED  ? OUTCOME_DIVERGED
                  : error->code == SL_ESTOPPED ? OUTCOME_STOPPED
                                               : OUTCOME_FAILED;
-    r->diverged_in = round_in(error->text);
-    if (r->outcome == OUTCOME_DIVERGED)
+    a->diverged_in = round_in(error->text);
+    if (a->outcome == OUTCOME_DIVERGED)
         printf("  %s\n", error->text);
-    else if (r->outcome == OUTCOME_FAILED)
-        complain("%s: %s", r->variant->name, error->text);
+    else if (a->outcome == OUTCOME_FAILED)
+        complain("%s: %s", name, error->text);
 }
 
-static void take_results(contender *r, collector *here) {
+static void take_results(attempt *a, collector *here) {
     uint32_t nodes = here->trial->nodes;
-    r->outcome = OUTCOME_DONE;
-    r->milestones = here->milestones;
-    r->milestone_count = here->milestone_count;
+    a->outcome = OUTCOME_DONE;
+    a->milestones = here->milestones;
+    a->milestone_count = here->milestone_count;
     here->milestones = NULL;
-    r->timeline = here->timeline;
+    a->timeline = here->timeline;
     here->timeline = NULL;
-    r->cost = forecast_measured(here->records, nodes);
+    a->cost = forecast_measured(here->records, nodes);
     for (uint32_t i = 0; i < nodes; i++) {
         const sl_times *t = &here->records[i].times;
-        r->times.gradient += t->gradient / nodes;
-        r->times.encode += t->encode / nodes;
-        r->times.wait += t->wait / nodes;
-        r->times.combine += t->combine / nodes;
+        a->times.gradient += t->gradient / nodes;
+        a->times.encode += t->encode / nodes;
+        a->times.wait += t->wait / nodes;
+        a->times.combine += t->combine / nodes;
     }
 }
 
@@ -102,27 +129,36 @@ static int run_on(const bench *b, const trial *t, const char *path, collector *h
     return code != 0 ? code : simulate_some(t, &here->timeline, error);
 }
 
-static void run_variant(const bench *b, contender *r) {
-    char path[SL_PATH_MAX + SL_NAME_MAX];
+/* DIR/NAME, or one of several in it. Its length. */
+static int run_path(const bench *b, const char *name, uint64_t seed, char *out, size_t bytes) {
+    if (b->seeds.count == 0)
+        return snprintf(out, bytes, "%s/%s", b->folder, name);
+    return snprintf(out, bytes, "%s/%s/seed-%llu", b->folder, name, (unsigned long long)seed);
+}
+
+static void run_attempt(bench *b, contender *r, attempt *a) {
+    char path[2 * SL_PATH_MAX];
     collector here = {0};
     live_view view;
     sl_error error = {0};
-    trial t = {.experiment = r->variant->experiment,
-               .learner = b->learner,
-               .task = b->task,
-               .plan = r->plan};
-    t.nodes = sl_topology_nodes(t.experiment->topology);
-    snprintf(path, sizeof path, "%s/%s", b->folder, r->variant->name);
-    live_view_open(&view, t.task.rounds);
+    sl_experiment *e = r->variant->experiment;
+    trial t = {.experiment = e, .plan = r->plan, .nodes = sl_topology_nodes(e->topology)};
+    e->seed = a->seed;
+    run_path(b, r->variant->name, a->seed, path, sizeof path);
+    int code = take_learner(b, e, &error);
+    t.learner = b->learner;
+    t.task = b->task;
+    live_view_open(&view, r->rounds);
     view.quiet = true;
-    int code = collector_open(&here, &t, b->o->agents ? "run" : "sim", path, &view, &error);
+    if (code == 0)
+        code = collector_open(&here, &t, b->o->agents ? "run" : "sim", path, &view, &error);
     if (code == 0)
         code = run_on(b, &t, path, &here, &error);
     live_view_clear(&view);
     if (code == 0)
-        take_results(r, &here);
+        take_results(a, &here);
     else
-        note_failure(r, &here, &error);
+        note_failure(a, r->variant->name, &here, &error);
     collector_close(&here);
 }
 
@@ -130,98 +166,148 @@ static void run_variant(const bench *b, contender *r) {
 
 static int check_folders(const bench *b, sl_error *error) {
     char path[2 * SL_PATH_MAX];
+    const comparison *c = &b->comparison;
     snprintf(path, sizeof path, "%s/compare.csv", b->folder);
     if (access(path, F_OK) == 0)
         return sl_fail(error, SL_EFILE,
                        "%s: this folder already holds a comparison; choose another with --out",
                        b->folder);
-    for (size_t i = 0; i < b->variants.count; i++) {
-        int length =
-            snprintf(path, sizeof path, "%s/%s/config.json", b->folder, b->variants.items[i].name);
-        if (length >= SL_PATH_MAX)
+    for (size_t i = 0; i < c->count * c->seeds; i++) {
+        const contender *r = &c->items[i / c->seeds];
+        int length = run_path(b, r->variant->name, r->attempts[i % c->seeds].seed, path,
+                              sizeof path - sizeof "/config.json");
+        if (length + (int)sizeof "/config.json" > SL_PATH_MAX)
             return sl_fail(error, SL_EINVAL,
                            "--out: the path is too long for the run folders in it");
+        strcpy(path + length, "/config.json");
         if (access(path, F_OK) == 0)
             return sl_fail(error, SL_EFILE,
-                           "%s/%s: this folder already holds a run; choose another with --out",
-                           b->folder, b->variants.items[i].name);
+                           "%.*s: this folder already holds a run; choose another with --out",
+                           length, path);
     }
     return 0;
 }
 
-/* How algorithm, compressor and topology suit each other, now that the dimension is known. */
-static int fit_all(bench *b, sl_error *error) {
-    comparison *c = &b->comparison;
-    c->items = calloc(b->variants.count, sizeof *c->items);
-    if (c->items == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", b->variants.count);
-    c->count = b->variants.count;
+/* With which seeds each variant runs. */
+static int choose_seeds(const bench *b, sl_error *error) {
+    const comparison *c = &b->comparison;
+    for (size_t i = 0; i < c->count; i++) {
+        const variant *v = c->items[i].variant;
+        if (b->seeds.count > 0 && v->experiment->seed != first_of(b)->seed)
+            return sl_fail(error, SL_EINVAL,
+                           "%s: seed is %llu, but %llu in %s; with --seeds variants must not set "
+                           "seeds of their own",
+                           v->where, (unsigned long long)v->experiment->seed,
+                           (unsigned long long)first_of(b)->seed, c->items[0].variant->where);
+        for (size_t s = 0; s < c->seeds; s++)
+            c->items[i].attempts[s].seed =
+                b->seeds.count > 0 ? b->seeds.items[s] : v->experiment->seed;
+    }
+    return 0;
+}
+
+/* What only model and data tell: rounds, and how algorithm, compressor and topology suit each
+ * other. */
+static int plan_all(bench *b, sl_error *error) {
     int result = 0;
-    for (size_t i = 0; i < c->count && result == 0; i++) {
-        const sl_experiment *e = b->variants.items[i].experiment;
-        c->items[i].variant = &b->variants.items[i];
-        result = sl_algorithm_plan(&c->items[i].plan, &e->algorithm, e->topology,
-                                  e->optimizer.momentum > 0, b->task.dimension, error);
+    for (size_t i = 0; i < b->comparison.count && result == 0; i++) {
+        contender *r = &b->comparison.items[i];
+        sl_experiment *e = r->variant->experiment;
+        e->seed = r->attempts[0].seed;
+        result = take_learner(b, e, error);
+        r->rounds = b->task.rounds;
+        if (result == 0)
+            result = sl_algorithm_plan(&r->plan, &e->algorithm, e->topology,
+                                       e->optimizer.momentum > 0, b->task.dimension, error);
         if (result != 0)
-            sl_fail_prefix(error, result, "%s", b->variants.items[i].where);
+            sl_fail_prefix(error, result, "%s", r->variant->where);
     }
     return result;
 }
 
 static int check_agents(const bench *b, sl_error *error) {
-    uint32_t nodes = sl_topology_nodes(b->variants.items[0].experiment->topology);
-    if (!b->o->agents || nodes <= FLEET_MAX)
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "%s: the topology has %u nodes; --agents starts at most %u processes (without "
-                   "it the simulator takes more)",
-                   b->o->file, nodes, FLEET_MAX);
+    for (size_t i = 0; i < b->variants.count && b->o->agents; i++) {
+        uint32_t nodes = sl_topology_nodes(b->variants.items[i].experiment->topology);
+        if (nodes > FLEET_MAX)
+            return sl_fail(error, SL_EINVAL,
+                           "%s: the topology has %u nodes; --agents starts at most %u processes "
+                           "(without it the simulator takes more)",
+                           b->variants.items[i].where, nodes, FLEET_MAX);
+    }
+    return 0;
 }
 
 /* Everything that can be refused before anything is started. */
 static int prepare(bench *b, sl_error *error) {
+    comparison *c = &b->comparison;
     int result = variants_load(&b->variants, b->o, error);
     if (result == 0)
         result = check_agents(b, error);
     if (result == 0)
-        result = sl_learner_open(&b->learner, b->variants.items[0].experiment, error);
+        result = comparison_open(c, &b->variants, b->seeds.count > 0 ? b->seeds.count : 1, error);
     if (result != 0)
         return result;
-    comparison *c = &b->comparison;
-    b->task = sl_learner_task(b->learner);
     c->agents = b->o->agents;
-    c->rounds = b->task.rounds;
     c->links = b->o->link_count > 0 ? b->o->links : default_links;
     c->link_count =
         b->o->link_count > 0 ? b->o->link_count : sizeof default_links / sizeof *default_links;
-    choose_folder(b->o, b->variants.items[0].experiment, "-compare", b->folder);
-    result = check_folders(b, error);
+    choose_folder(b->o, first_of(b), "-compare", b->folder);
+    result = choose_seeds(b, error);
     if (result == 0)
-        result = fit_all(b, error);
+        result = check_folders(b, error);
+    if (result == 0)
+        result = plan_all(b, error);
     return result != 0 ? result : sl_folder_make(b->folder, error);
 }
 
+/* "8", or "8 to 16". */
+static const char *name_range(char out[48], uint64_t low, uint64_t high) {
+    snprintf(out, 48, low == high ? "%llu" : "%llu to %llu", (unsigned long long)low,
+             (unsigned long long)high);
+    return out;
+}
+
+static void print_begin(const bench *b) {
+    const comparison *c = &b->comparison;
+    char nodes[48], rounds[48], runs[48] = "";
+    uint64_t least_nodes = UINT64_MAX, most_nodes = 0, least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const contender *r = &c->items[i];
+        uint64_t n = sl_topology_nodes(r->variant->experiment->topology);
+        least_nodes = n < least_nodes ? n : least_nodes;
+        most_nodes = n > most_nodes ? n : most_nodes;
+        least = r->rounds < least ? r->rounds : least;
+        most = r->rounds > most ? r->rounds : most;
+    }
+    if (c->seeds > 1)
+        snprintf(runs, sizeof runs, " and %zu seeds", c->seeds);
+    printf("%zu variants%s on %s %s, %s\n%s rounds each; folder %s\n", c->count, runs,
+           name_range(nodes, least_nodes, most_nodes), c->agents ? "agents" : "simulated nodes",
+           sl_learner_describe(b->learner), name_range(rounds, least, most), b->folder);
+}
+
+/* Seed by seed, so that variants share a learner. */
 static void run_all(bench *b) {
     comparison *c = &b->comparison;
-    const sl_experiment *first = b->variants.items[0].experiment;
-    printf("%zu variants on %u %s, %s\n%llu rounds each; folder %s\n", c->count,
-           sl_topology_nodes(first->topology), c->agents ? "agents" : "simulated nodes",
-           sl_learner_describe(b->learner), (unsigned long long)c->rounds, b->folder);
-    for (size_t i = 0; i < c->count && !stop_requested; i++) {
-        char compressor[64];
-        contender *r = &c->items[i];
+    char compressor[64], seed[48] = "";
+    print_begin(b);
+    for (size_t i = 0; i < c->count * c->seeds && !stop_requested; i++) {
+        contender *r = &c->items[i % c->count];
+        attempt *a = &r->attempts[i / c->count];
         name_compressor(&r->plan.config.compressor, compressor, sizeof compressor);
-        printf("%zu/%zu %s: %s, %s\n", i + 1, c->count, r->variant->name, r->plan.config.name,
-               compressor);
+        if (c->seeds > 1)
+            snprintf(seed, sizeof seed, ", seed %llu", (unsigned long long)a->seed);
+        printf("%zu/%zu %s: %s, %s%s\n", i + 1, c->count * c->seeds, r->variant->name,
+               r->plan.config.name, compressor, seed);
         fflush(stdout);
-        run_variant(b, r);
+        run_attempt(b, r, a);
     }
 }
 
 static size_t count_done(const comparison *c) {
     size_t done = 0;
     for (size_t i = 0; i < c->count; i++)
-        done += c->items[i].outcome == OUTCOME_DONE;
+        done += contender_done(c, &c->items[i]) > 0;
     return done;
 }
 
@@ -232,7 +318,7 @@ static int tell(bench *b) {
     snprintf(path, sizeof path, "%s/compare.csv", b->folder);
     int result = comparison_finish(c, b->o, &error);
     if (result == 0) {
-        comparison_print(c);
+        comparison_print(c, b->o->wide);
         result = comparison_write(c, path, &error);
     }
     if (result == 0)
@@ -260,13 +346,17 @@ static int compare(bench *b) {
 
 int cmd_compare(int argc, char **argv) {
     options o;
-    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_COMPARE);
+    int code =
+        options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_COMPARE | OPTION_WIDE);
     if (code == TOOL_OK && o.help) {
         fputs(help, stdout);
     } else if (code == TOOL_OK) {
         bench b = {.o = &o};
         catch_signals(NULL);
-        code = compare(&b);
+        if (o.seeds != NULL)
+            code = seeds_parse(&b.seeds, o.seeds);
+        if (code == TOOL_OK)
+            code = compare(&b);
         comparison_close(&b.comparison);
         sl_learner_close(&b.learner);
         variants_close(&b.variants);

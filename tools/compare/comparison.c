@@ -1,110 +1,178 @@
-/* comparison.c - the table and the CSV file of `starling compare`; see comparison.h. */
+/* comparison.c - what follows from all runs of `starling compare`; see comparison.h. */
 #include "compare/comparison.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/names.h"
-
-enum { CELL_BYTES = 80, COLUMNS_MAX = 16 + 2 * LINKS_MAX, TEXT_COLUMNS = 3, RULE = '-' };
+int comparison_open(comparison *c, const variants *v, size_t seeds, sl_error *error) {
+    c->items = calloc(v->count, sizeof *c->items);
+    if (c->items == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", v->count);
+    c->count = v->count;
+    c->seeds = seeds;
+    for (size_t i = 0; i < c->count; i++) {
+        c->items[i].variant = &v->items[i];
+        c->items[i].attempts = calloc(seeds, sizeof *c->items[i].attempts);
+        if (c->items[i].attempts == NULL)
+            return sl_fail(error, SL_ENOMEM, "out of memory for %zu seeds", seeds);
+    }
+    return 0;
+}
 
 void comparison_close(comparison *c) {
     for (size_t i = 0; i < c->count; i++) {
-        free(c->items[i].milestones);
-        sl_timeline_close(&c->items[i].timeline);
+        attempt *attempts = c->items[i].attempts;
+        for (size_t s = 0; attempts != NULL && s < c->seeds; s++) {
+            free(attempts[s].milestones);
+            sl_timeline_close(&attempts[s].timeline);
+        }
+        free(attempts);
     }
     free(c->items);
     *c = (comparison){0};
 }
 
-static bool is_done(const contender *r) {
-    return r->outcome == OUTCOME_DONE;
+static bool is_done(const attempt *a) {
+    return a->outcome == OUTCOME_DONE;
 }
 
-static const milestone *end_of(const contender *r) {
-    return &r->milestones[r->milestone_count - 1];
+static const milestone *end_of(const attempt *a) {
+    return &a->milestones[a->milestone_count - 1];
 }
 
 static bool is_compressed(const contender *r) {
     return r->plan.config.compressor.kind != SL_COMPRESSOR_IDENTITY;
 }
 
+size_t contender_done(const comparison *c, const contender *r) {
+    size_t done = 0;
+    for (size_t s = 0; s < c->seeds; s++)
+        done += is_done(&r->attempts[s]);
+    return done;
+}
+
+/* ---- the target ---- */
+
+static int by_value(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* The final loss of the averaged model, of the seed that ends worst; NaN: none is done. */
+static double worst_loss(const comparison *c, const contender *r) {
+    double worst = NAN;
+    for (size_t s = 0; s < c->seeds; s++) {
+        const attempt *a = &r->attempts[s];
+        double loss = is_done(a) ? end_of(a)->consensus.mean_model.loss : NAN;
+        if (isfinite(loss))
+            worst = fmax(worst, loss); /* of a NaN the other one */
+    }
+    return worst;
+}
+
+/* The median variant's final loss, of two in the middle the better one: half of the variants reach
+ * it, and a bad one does not move it. */
+static int choose_target(comparison *c, const options *o, sl_error *error) {
+    c->has_target = o->has_target_loss;
+    c->target_loss = o->target_loss;
+    if (o->has_target_loss)
+        return 0;
+    double *losses = calloc(c->count, sizeof *losses);
+    if (losses == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %zu losses", c->count);
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        double loss = worst_loss(c, &c->items[i]);
+        if (isfinite(loss))
+            losses[count++] = loss;
+    }
+    qsort(losses, count, sizeof *losses, by_value);
+    c->has_target = count > 0;
+    c->target_loss = count > 0 ? losses[(count - 1) / 2] : NAN;
+    free(losses);
+    return 0;
+}
+
 /* The first recorded round at which the averaged model is as good as the target; NULL: none. */
-static const milestone *reached(const comparison *c, const contender *r) {
-    for (size_t i = 0; c->has_target && i < r->milestone_count; i++)
-        if (r->milestones[i].consensus.mean_model.loss <= c->target_loss)
-            return &r->milestones[i];
+static const milestone *reached(const comparison *c, const attempt *a) {
+    for (size_t i = 0; c->has_target && i < a->milestone_count; i++)
+        if (a->milestones[i].consensus.mean_model.loss <= c->target_loss)
+            return &a->milestones[i];
     return NULL;
 }
 
-/* ---- what follows from all of them ---- */
+/* ---- predictions ---- */
 
-static void choose_target(comparison *c, const options *o) {
-    c->has_target = o->has_target_loss;
-    c->target_loss = o->has_target_loss ? o->target_loss : -INFINITY;
-    for (size_t i = 0; i < c->count && !o->has_target_loss; i++) {
-        const contender *r = &c->items[i];
-        double loss = is_done(r) ? end_of(r)->consensus.mean_model.loss : NAN;
-        if (!isfinite(loss))
-            continue;
-        c->target_loss = fmax(c->target_loss, loss);
-        c->has_target = true;
-    }
+static void choose_rivals(comparison *c) {
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < c->count && is_compressed(&c->items[i]); k++) {
+            contender *r = &c->items[k];
+            bool same = sl_topology_hash(r->variant->experiment->topology) ==
+                        sl_topology_hash(c->items[i].variant->experiment->topology);
+            if (same && !is_compressed(r) && contender_done(c, r) > 0) {
+                c->items[i].rival = r;
+                break;
+            }
+        }
 }
 
-/* All compute the same gradients: what differs between their times is noise. */
-static double gradient_ms_of_all(const comparison *c) {
+/* All variants compute the same gradients with one seed: differences between their times are
+ * noise. */
+static double gradient_ms_of_all(const comparison *c, size_t seed) {
     double sum = 0;
     size_t done = 0;
-    for (size_t i = 0; i < c->count; i++)
-        if (is_done(&c->items[i])) {
-            sum += c->items[i].cost.gradient_ms;
+    for (size_t i = 0; i < c->count; i++) {
+        const attempt *a = &c->items[i].attempts[seed];
+        if (is_done(a)) {
+            sum += a->cost.gradient_ms;
             done++;
         }
+    }
     return done > 0 ? sum / (double)done : 0;
 }
 
-static sl_platform platform_of(const comparison *c, const contender *r, const link_profile *l) {
-    node_cost cost = {gradient_ms_of_all(c), r->cost.coding_ms};
+static sl_platform platform_of(const comparison *c, const contender *r, size_t seed,
+                               const link_profile *l) {
+    node_cost cost = {gradient_ms_of_all(c, seed), r->attempts[seed].cost.coding_ms};
     sl_platform p = forecast_platform(&r->variant->experiment->network, &cost);
     p.bandwidth_mbit = l->bandwidth_mbit;
     p.latency_ms = l->latency_ms;
     return p;
 }
 
-static int predict(const comparison *c, contender *r, size_t link, sl_error *error) {
-    sl_platform here = platform_of(c, r, &c->links[link]);
-    int code = sl_timeline_seconds(&r->predicted_s[link], r->timeline, &here, 0, error);
-    r->predicted_s[link] *=
-        (double)c->rounds /
-        (double)sl_timeline_rounds(r->timeline); /* agents: only a part was simulated */
-    if (code != 0 || !is_compressed(r) || c->rival == NULL)
+static int predict(const comparison *c, contender *r, size_t seed, size_t link, sl_error *error) {
+    attempt *a = &r->attempts[seed];
+    sl_platform here = platform_of(c, r, seed, &c->links[link]);
+    int code = sl_timeline_seconds(&a->predicted_s[link], a->timeline, &here, 0, error);
+    a->predicted_s[link] *=
+        (double)r->rounds /
+        (double)sl_timeline_rounds(a->timeline); /* agents: only a part was simulated */
+    const attempt *rival = r->rival != NULL ? &r->rival->attempts[seed] : NULL;
+    if (code != 0 || !is_compressed(r) || rival == NULL || rival->timeline == NULL)
         return code;
-    sl_platform rivals = platform_of(c, c->rival, &c->links[link]);
-    r->has_pay[link] = true;
-    return break_even_find(&r->pays[link], r->timeline, &here, c->rival->timeline, &rivals, error);
+    sl_platform rivals = platform_of(c, r->rival, seed, &c->links[link]);
+    a->has_pay[link] = true;
+    return break_even_find(&a->pays[link], a->timeline, &here, rival->timeline, &rivals, error);
 }
 
-static bool same_pay(const contender *r, size_t k, size_t l) {
-    const break_even *a = &r->pays[k], *b = &r->pays[l];
-    if (r->has_pay[k] != r->has_pay[l] || a->kind != b->kind)
+static bool same_pay(const attempt *a, size_t k, size_t l) {
+    const break_even *x = &a->pays[k], *y = &a->pays[l];
+    if (a->has_pay[k] != a->has_pay[l] || x->kind != y->kind)
         return false;
-    return fabs(a->bandwidth_mbit - b->bandwidth_mbit) <= 1e-3 * fabs(a->bandwidth_mbit);
+    return fabs(x->bandwidth_mbit - y->bandwidth_mbit) <= 1e-3 * fabs(x->bandwidth_mbit);
 }
 
 /* A break-even depends on the latency, and often not even on that. */
 static void choose_pay_columns(comparison *c) {
     bool any = false, agree = true;
     for (size_t i = 0; i < c->count; i++)
-        for (size_t l = 0; l < c->link_count; l++) {
-            any = any || c->items[i].has_pay[l];
-            agree = agree && same_pay(&c->items[i], 0, l);
-        }
+        for (size_t s = 0; s < c->seeds; s++)
+            for (size_t l = 0; l < c->link_count; l++) {
+                any = any || c->items[i].attempts[s].has_pay[l];
+                agree = agree && same_pay(&c->items[i].attempts[s], 0, l);
+            }
     for (size_t l = 0; l < c->link_count; l++) {
         c->shows_pay[l] = any && (l == 0 || !agree);
         for (size_t k = 0; k < l; k++)
@@ -114,291 +182,140 @@ static void choose_pay_columns(comparison *c) {
 }
 
 int comparison_finish(comparison *c, const options *o, sl_error *error) {
-    choose_target(c, o);
-    for (size_t i = c->count; i-- > 0;)
-        if (is_done(&c->items[i]) && c->items[i].timeline != NULL && !is_compressed(&c->items[i]))
-            c->rival = &c->items[i];
-    int code = 0;
+    int code = choose_target(c, o, error);
+    choose_rivals(c);
     for (size_t i = 0; i < c->count; i++)
-        for (size_t l = 0; l < c->link_count && code == 0; l++)
-            if (is_done(&c->items[i]) && c->items[i].timeline != NULL)
-                code = predict(c, &c->items[i], l, error);
+        for (size_t s = 0; s < c->seeds; s++)
+            for (size_t l = 0; l < c->link_count && code == 0; l++) {
+                const attempt *a = &c->items[i].attempts[s];
+                if (is_done(a) && a->timeline != NULL)
+                    code = predict(c, &c->items[i], s, l, error);
+            }
     choose_pay_columns(c);
     return code;
 }
 
-/* ---- the table ---- */
+/* ---- what table and file show ---- */
 
-typedef struct table {
-    size_t columns, rows;
-    char (*cells)[COLUMNS_MAX][CELL_BYTES]; /* (rows) the first two are the head */
-    bool *short_rows; /* (rows) the first cell after the text runs to the end of the line */
-    size_t at;        /* the column that is written next */
-} table;
-
-static void put(table *t, size_t row, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void put(table *t, size_t row, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(t->cells[row][t->at++], CELL_BYTES, format, arguments);
-    va_end(arguments);
+static double accuracy(const comparison *c, const attempt *a) {
+    (void)c;
+    return end_of(a)->consensus.mean_model.accuracy;
+}
+static double loss(const comparison *c, const attempt *a) {
+    (void)c;
+    return end_of(a)->consensus.mean_model.loss;
+}
+static double rounds_to_target(const comparison *c, const attempt *a) {
+    const milestone *m = reached(c, a);
+    return m != NULL ? (double)m->round : NAN;
+}
+static double mb_to_target(const comparison *c, const attempt *a) {
+    const milestone *m = reached(c, a);
+    return m != NULL ? 1e-6 * m->bytes_per_node : NAN;
+}
+static double mb_total(const comparison *c, const attempt *a) {
+    (void)c;
+    return 1e-6 * end_of(a)->bytes_per_node;
+}
+static double distance(const comparison *c, const attempt *a) {
+    (void)c;
+    return end_of(a)->consensus.distance;
+}
+static double gradient_s(const comparison *c, const attempt *a) {
+    (void)c;
+    return a->times.gradient;
+}
+static double encode_s(const comparison *c, const attempt *a) {
+    (void)c;
+    return a->times.encode;
+}
+static double wait_s(const comparison *c, const attempt *a) {
+    return c->agents ? a->times.wait : NAN;
+}
+static double combine_s(const comparison *c, const attempt *a) {
+    (void)c;
+    return a->times.combine;
 }
 
-static void put_link_head(table *t, size_t row, const link_profile *l) {
-    char bandwidth[CELL_BYTES / 2];
-    name_bandwidth(bandwidth, sizeof bandwidth, l->bandwidth_mbit);
-    if (row == 0)
-        put(t, row, "%s,", bandwidth);
-    else
-        put(t, row, "%g ms", l->latency_ms);
+const metric metrics[] = {
+    {"accuracy", "%", "accuracy", 0, 100, "%.2f", accuracy},
+    {"", "loss", "loss", 1, 1, "%.5g", loss},
+    {"rounds to", "target", "rounds_to_target", 2, 1, "%.0f", rounds_to_target},
+    {"MB to", "target", "mb_to_target", 3, 1, "%.3f", mb_to_target},
+    {"MB", "total", "mb_total", 6, 1, "%.3f", mb_total},
+    {"consensus", "distance", "consensus_distance", 7, 1, "%.3g", distance},
+    {"gradient", "s", "gradient_s", 9, 1, "%.3f", gradient_s},
+    {"encode", "s", "encode_s", 9, 1, "%.3f", encode_s},
+    {"wait", "s", "wait_s", 9, 1, "%.3f", wait_s},
+    {"combine", "s", "combine_s", 9, 1, "%.3f", combine_s},
+};
+const size_t metric_count = sizeof metrics / sizeof *metrics;
+
+/* Welford's recurrence. */
+static void add(statistic *s, double value) {
+    double sum = s->count > 1 ? s->deviation * s->deviation * (double)(s->count - 1) : 0;
+    double before = value - s->mean;
+    s->count++;
+    s->mean += before / (double)s->count;
+    sum += before * (value - s->mean);
+    s->deviation = s->count > 1 ? sqrt(sum / (double)(s->count - 1)) : NAN;
 }
 
-static void put_pay_head(table *t, size_t row, const comparison *c, size_t link) {
-    if (row == 0)
-        put(t, row, "pays");
-    else if (c->pay_columns == 1)
-        put(t, row, "below");
-    else
-        put(t, row, "below, %g ms", c->links[link].latency_ms);
-}
-
-static void put_head(table *t, const comparison *c) {
-    static const char *const heads[][2] = {
-        {"", "name"},        {"", "algorithm"}, {"", "compressor"},
-        {"accuracy", "%"},   {"", "loss"},      {"rounds to", "target"},
-        {"MB to", "target"}, {"MB", "total"},   {"consensus", "distance"},
-        {"gradient", "s"},   {"encode", "s"},   {"wait", "s"},
-        {"combine", "s"}};
-    for (size_t row = 0; row < 2; row++) {
-        t->at = 0;
-        for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-            put(t, row, "%s", heads[i][row]);
-        for (size_t l = 0; l < c->link_count; l++)
-            put_link_head(t, row, &c->links[l]);
-        for (size_t l = 0; l < c->link_count; l++)
-            if (c->shows_pay[l])
-                put_pay_head(t, row, c, l);
+statistic metric_over(const comparison *c, const contender *r, const metric *m) {
+    statistic s = {.deviation = NAN};
+    for (size_t i = 0; i < c->seeds; i++) {
+        double value = is_done(&r->attempts[i]) ? m->of(c, &r->attempts[i]) : NAN;
+        if (isfinite(value))
+            add(&s, value);
     }
-    t->columns = t->at;
+    return s;
 }
 
-static void put_pay(table *t, size_t row, const contender *r, size_t link) {
-    const break_even *p = &r->pays[link];
-    char bandwidth[CELL_BYTES / 2];
-    name_bandwidth(bandwidth, sizeof bandwidth, p->bandwidth_mbit);
-    if (!r->has_pay[link])
-        put(t, row, "-");
-    else if (p->kind == PAYS_ALWAYS || p->kind == PAYS_NEVER)
-        put(t, row, p->kind == PAYS_ALWAYS ? "always" : "never");
-    else
-        put(t, row, "%s%s", p->kind == PAYS_ABOVE ? "above " : "", bandwidth);
+statistic predicted_over(const comparison *c, const contender *r, size_t link) {
+    statistic s = {.deviation = NAN};
+    for (size_t i = 0; i < c->seeds; i++)
+        if (is_done(&r->attempts[i]) && r->attempts[i].timeline != NULL)
+            add(&s, r->attempts[i].predicted_s[link]);
+    return s;
 }
 
-static void put_measured(table *t, size_t row, const comparison *c, const contender *r) {
-    const milestone *end = end_of(r), *target = reached(c, r);
-    double accuracy = end->consensus.mean_model.accuracy;
-    put(t, row, isnan(accuracy) ? "-" : "%.2f", 100 * accuracy);
-    put(t, row, "%.5g", end->consensus.mean_model.loss);
-    put(t, row, target ? "%llu" : "-", target ? (unsigned long long)target->round : 0);
-    put(t, row, target ? "%.3f" : "-", target ? 1e-6 * target->bytes_per_node : 0);
-    put(t, row, "%.3f", 1e-6 * end->bytes_per_node);
-    put(t, row, "%.3g", end->consensus.distance);
-    put(t, row, "%.3f", r->times.gradient);
-    put(t, row, "%.3f", r->times.encode);
-    put(t, row, c->agents ? "%.3f" : "-", r->times.wait);
-    put(t, row, "%.3f", r->times.combine);
-    for (size_t l = 0; l < c->link_count; l++)
-        put(t, row, r->timeline ? "%.4g s" : "-", r->predicted_s[l]);
-    for (size_t l = 0; l < c->link_count; l++)
-        if (c->shows_pay[l])
-            put_pay(t, row, r, l);
+statistic pays_over(const comparison *c, const contender *r, size_t link, pay_kind *kind) {
+    statistic s = {.deviation = NAN};
+    for (size_t i = 0; i < c->seeds; i++) {
+        const attempt *a = &r->attempts[i];
+        if (!a->has_pay[link])
+            continue;
+        bool same = s.count == 0 || *kind == a->pays[link].kind;
+        *kind = same ? a->pays[link].kind : PAYS_MIXED;
+        add(&s, a->pays[link].bandwidth_mbit);
+    }
+    return s;
 }
 
-static void name_outcome(const contender *r, char *out, size_t bytes) {
+void contender_outcome(const comparison *c, const contender *r, char *out, size_t bytes) {
     static const char *const names[] = {"not run", "done", "diverged", "failed", "stopped"};
-    if (r->outcome == OUTCOME_DIVERGED && r->diverged_in > 0)
-        snprintf(out, bytes, "diverged in round %llu", (unsigned long long)r->diverged_in);
+    const attempt *a = &r->attempts[0];
+    for (size_t s = 0; s < c->seeds && is_done(a); s++)
+        a = &r->attempts[s];
+    if (a->outcome == OUTCOME_DIVERGED && a->diverged_in > 0)
+        snprintf(out, bytes, "diverged in round %llu", (unsigned long long)a->diverged_in);
     else
-        snprintf(out, bytes, "%s", names[r->outcome]);
+        snprintf(out, bytes, "%s", names[a->outcome]);
 }
 
-static void put_row(table *t, size_t row, const comparison *c, const contender *r) {
-    char text[CELL_BYTES];
-    t->at = 0;
-    put(t, row, "%s", r->variant->name);
-    put(t, row, "%s", r->plan.config.name);
-    name_compressor(&r->plan.config.compressor, text, sizeof text);
-    put(t, row, "%s", text);
-    t->short_rows[row] = !is_done(r);
-    if (is_done(r)) {
-        put_measured(t, row, c, r);
-        return;
-    }
-    name_outcome(r, text, sizeof text);
-    put(t, row, "%s", text);
+void contender_seeds(const comparison *c, const contender *r, char *out, size_t bytes) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t s = 0; s < c->seeds && used < bytes; s++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%llu", s > 0 ? " " : "",
+                                 (unsigned long long)r->attempts[s].seed);
 }
 
-static size_t width_of(const table *t, size_t column) {
-    size_t width = 0;
-    for (size_t row = 0; row < t->rows; row++) {
-        size_t length = strlen(t->cells[row][column]);
-        bool counts = !t->short_rows[row] || column < TEXT_COLUMNS;
-        width = counts && length > width ? length : width;
-    }
-    return width;
-}
-
-static void print_rows(const table *t) {
-    for (size_t row = 0; row < t->rows; row++) {
-        size_t columns = t->short_rows[row] ? TEXT_COLUMNS + 1 : t->columns;
-        for (size_t column = 0; column < columns; column++) {
-            int width = column == columns - 1 && t->short_rows[row] ? 0 : (int)width_of(t, column);
-            printf("%s%*s", column ? "  " : "", column < TEXT_COLUMNS ? -width : width,
-                   t->cells[row][column]);
-        }
-        putchar('\n');
-    }
-}
-
-static void print_notes(const comparison *c) {
-    puts("\naccuracy, loss: of the averaged model on held-out data. MB: sent by a node, mean over "
-         "nodes. seconds: of a node in the whole run, mean.");
-    if (c->has_target)
-        printf("target: loss %.6g of the averaged model, looked for in recorded rounds\n",
-               c->target_loss);
-    bool predicted = false;
-    for (size_t i = 0; i < c->count; i++)
-        predicted = predicted || c->items[i].timeline != NULL;
-    if (predicted)
-        puts("Gbit/s, Mbit/s: predicted seconds to the end where each node's link has this "
-             "bandwidth and latency");
-    if (c->pay_columns > 0)
-        printf("pays below: the bandwidth below which a round takes less time than one of %s\n",
-               c->rival->variant->name);
-}
-
-void comparison_print(const comparison *c) {
-    table t = {.rows = c->count + 2};
-    t.cells = calloc(t.rows, sizeof *t.cells);
-    t.short_rows = calloc(t.rows, sizeof *t.short_rows);
-    if (t.cells != NULL && t.short_rows != NULL) {
-        put_head(&t, c);
-        for (size_t i = 0; i < c->count; i++)
-            put_row(&t, i + 2, c, &c->items[i]);
-        putchar('\n');
-        print_rows(&t);
-        print_notes(c);
-    } else {
-        complain("out of memory for the table");
-    }
-    free(t.cells);
-    free(t.short_rows);
-}
-
-/* ---- the file ---- */
-
-/* As RFC 4180 has it. */
-static void write_text(FILE *out, const char *text) {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text != '\0'; text++)
-        fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
-    fputc('"', out);
-}
-
-/* Nothing where there is no number. */
-static void write_number(FILE *out, double value) {
-    if (isfinite(value))
-        fprintf(out, ",%.9g", value);
-    else
-        fputc(',', out);
-}
-
-static void write_head(FILE *out, const comparison *c) {
-    fputs("name,algorithm,compressor,outcome,rounds,accuracy,loss,target_loss,rounds_to_target,mb_"
-          "to_target,mb_total,consensus_distance,"
-          "gradient_s,encode_s,wait_s,combine_s",
-          out);
-    for (size_t l = 0; l < c->link_count; l++)
-        fprintf(out, ",predicted_s_%g_mbit_%g_ms", c->links[l].bandwidth_mbit,
-                c->links[l].latency_ms);
-    for (size_t l = 0; l < c->link_count; l++)
-        fprintf(out, ",pays_below_mbit_%g_mbit_%g_ms", c->links[l].bandwidth_mbit,
-                c->links[l].latency_ms);
-    fputc('\n', out);
-}
-
-static void write_pay(FILE *out, const break_even *p) {
-    static const char *const texts[] = {[PAYS_ALWAYS] = ",always",
-                                        [PAYS_NEVER] = ",never",
-                                        [PAYS_BELOW] = ",",
-                                        [PAYS_ABOVE] = ",above "};
-    fputs(texts[p->kind], out);
-    if (p->kind == PAYS_BELOW || p->kind == PAYS_ABOVE)
-        fprintf(out, "%.6g", p->bandwidth_mbit);
-}
-
-static void write_measured(FILE *out, const comparison *c, const contender *r) {
-    const milestone *end = end_of(r), *target = reached(c, r);
-    fprintf(out, ",%llu", (unsigned long long)c->rounds);
-    write_number(out, end->consensus.mean_model.accuracy);
-    write_number(out, end->consensus.mean_model.loss);
-    write_number(out, c->target_loss);
-    write_number(out, target ? (double)target->round : NAN);
-    write_number(out, target ? 1e-6 * target->bytes_per_node : NAN);
-    write_number(out, 1e-6 * end->bytes_per_node);
-    write_number(out, end->consensus.distance);
-    write_number(out, r->times.gradient);
-    write_number(out, r->times.encode);
-    write_number(out, c->agents ? r->times.wait : NAN);
-    write_number(out, r->times.combine);
-    for (size_t l = 0; l < c->link_count; l++)
-        write_number(out, r->timeline ? r->predicted_s[l] : NAN);
-    for (size_t l = 0; l < c->link_count; l++) {
-        if (r->has_pay[l])
-            write_pay(out, &r->pays[l]);
-        else
-            fputc(',', out);
-    }
-}
-
-static void write_result(FILE *out, const comparison *c, const contender *r) {
-    enum { MEASURED = 12 };
-    char text[CELL_BYTES];
-    write_text(out, r->variant->name);
-    fputc(',', out);
-    write_text(out, r->plan.config.name);
-    fputc(',', out);
-    name_compressor(&r->plan.config.compressor, text, sizeof text);
-    write_text(out, text);
-    name_outcome(r, text, sizeof text);
-    fprintf(out, ",%s", text);
-    if (is_done(r))
-        write_measured(out, c, r);
-    for (size_t i = 0; i < MEASURED + 2 * c->link_count && !is_done(r); i++)
-        fputc(',', out);
-    fputc('\n', out);
-}
-
-/* Beside its name, and renamed: it is there whole or not at all. */
-int comparison_write(const comparison *c, const char *path, sl_error *error) {
-    char beside[SL_PATH_MAX + 64];
-    snprintf(beside, sizeof beside, "%s.new", path);
-    FILE *out = fopen(beside, "w");
-    if (out == NULL)
-        return sl_fail(error, SL_EFILE, "%s: cannot be written: %s", beside, strerror(errno));
-    write_head(out, c);
-    for (size_t i = 0; i < c->count; i++)
-        write_result(out, c, &c->items[i]);
-    bool good = !ferror(out);
-    good = fclose(out) == 0 && good;
-    if (good && rename(beside, path) == 0)
-        return 0;
-    int why = errno;
-    unlink(beside);
-    return sl_fail(error, SL_EFILE, "%s: cannot be written: %s", path, strerror(why));
+void contender_topology(const contender *r, char *out, size_t bytes) {
+    const sl_topology *t = r->variant->experiment->topology;
+    const sl_topology_spec *d = sl_topology_description(t);
+    const char *name = d->family != SL_FAMILY_EDGES ? sl_family_describe(d->family)->name
+                       : sl_topology_period(t) > 1  ? "listed schedule"
+                                                    : "listed edges";
+    snprintf(out, bytes, "%s %u", name, sl_topology_nodes(t));
 }

@@ -1,5 +1,4 @@
-/* comparison.h - what came out of each variant of `starling compare`: the table and the CSV file.
- */
+/* comparison.h - what came out of each variant of `starling compare`, over its seeds. */
 #ifndef COMPARISON_H
 #define COMPARISON_H
 
@@ -15,9 +14,9 @@ typedef enum outcome {
     OUTCOME_STOPPED
 } outcome;
 
-typedef struct contender {
-    const variant *variant;
-    sl_plan plan;
+/* One run: a variant with one seed. */
+typedef struct attempt {
+    uint64_t seed;
     outcome outcome;
     uint64_t diverged_in; /* round */
     /* Of one that is done: */
@@ -27,16 +26,23 @@ typedef struct contender {
     node_cost cost;
     sl_timeline *timeline; /* owned; NULL: no prediction */
     double predicted_s[LINKS_MAX];
-    bool has_pay[LINKS_MAX]; /* compressed, and there is an uncompressed one before which it can be
-                                held */
+    bool has_pay[LINKS_MAX]; /* compressed, and the rival is done with the same seed */
     break_even pays[LINKS_MAX];
+} attempt;
+
+typedef struct contender {
+    const variant *variant;
+    sl_plan plan;
+    uint64_t rounds;
+    attempt *attempts;       /* (comparison.seeds) owned */
+    struct contender *rival; /* the first uncompressed one on the same topology; NULL: none */
 } contender;
 
 typedef struct comparison {
     contender *items; /* (count) owned */
     size_t count;
-    bool agents; /* not the simulator: waiting was measured */
-    uint64_t rounds;
+    size_t seeds;    /* attempts of each */
+    bool agents;     /* not the simulator: waiting was measured */
     bool has_target; /* given, or derived from what is done */
     double target_loss;
     const link_profile *links; /* (link_count) borrowed */
@@ -44,13 +50,50 @@ typedef struct comparison {
     bool shows_pay[LINKS_MAX]; /* has a column: one for all links where they agree, else one for
                                   each latency */
     size_t pay_columns;
-    const contender *rival; /* the first uncompressed one that is done; NULL: none */
 } comparison;
 
+/* Room for one contender a variant, with `seeds` attempts each. To be closed in any case. */
+int comparison_open(comparison *c, const variants *v, size_t seeds, sl_error *error);
+void comparison_close(comparison *c);
 /* To be called when all have run: target, predicted times and break-evens. */
 int comparison_finish(comparison *c, const options *o, sl_error *error);
-void comparison_print(const comparison *c);
+
+/* As wide as the terminal, or with all columns. */
+void comparison_print(const comparison *c, bool wide);
+/* compare.csv, whole or not at all. */
 int comparison_write(const comparison *c, const char *path, sl_error *error);
-void comparison_close(comparison *c);
+
+/* ---- what table and file show ---- */
+
+/* Over the seeds that are done and have a number. */
+typedef struct statistic {
+    size_t count;
+    double mean;
+    double deviation; /* sample standard deviation; NaN below two */
+} statistic;
+
+typedef struct metric {
+    const char *above, *head; /* of the table's column */
+    const char *key;          /* of the file's */
+    int rank;                 /* of the table's column, as text_table has it */
+    double scale;             /* table = scale times file */
+    const char *format;       /* in the table, of one seed */
+    double (*of)(const comparison *c, const attempt *a); /* NaN: none */
+} metric;
+extern const metric metrics[];
+extern const size_t metric_count;
+
+statistic metric_over(const comparison *c, const contender *r, const metric *m);
+statistic predicted_over(const comparison *c, const contender *r, size_t link);
+/* Of break-evens in Mbit/s, which mean something where *kind says so. count 0: there are none. */
+statistic pays_over(const comparison *c, const contender *r, size_t link, pay_kind *kind);
+
+size_t contender_done(const comparison *c, const contender *r);
+/* "done", or how the first one that is not done ended. */
+void contender_outcome(const comparison *c, const contender *r, char *out, size_t bytes);
+/* "1 2 5" */
+void contender_seeds(const comparison *c, const contender *r, char *out, size_t bytes);
+/* "ring 8", "listed edges 16" */
+void contender_topology(const contender *r, char *out, size_t bytes);
 
 #endif

@@ -99,6 +99,19 @@ static void lay_over(json_t *object, json_t *changes) {
     json_object_foreach(changes, key, value) change(object, key, value);
 }
 
+/* A topology that says what its graph is replaces the experiment's; of that only the nodes stay,
+ * where it gives none. */
+static void replace_topology(json_t *experiment, json_t *changes) {
+    json_t *made = json_object_get(changes, "topology"),
+           *nodes = json_object_get(json_object_get(experiment, "topology"), "nodes");
+    bool whole = json_object_get(made, "family") != NULL ||
+                 json_object_get(made, "edges") != NULL ||
+                 json_object_get(made, "schedule") != NULL;
+    if (whole)
+        json_object_set_new(experiment, "topology",
+                            nodes != NULL ? json_pack("{sO}", "nodes", nodes) : json_object());
+}
+
 /* ---- files with variants ---- */
 
 /* A folder is named after it. */
@@ -150,6 +163,7 @@ static int load_entry(variants *v, const char *path, json_t *base, json_t *entry
     snprintf(item.name, sizeof item.name, "%s", json_string_value(json_object_get(entry, "name")));
     snprintf(item.where, sizeof item.where, "%.*s: variant \"%s\"", SL_PATH_MAX, path, item.name);
     json_t *changed = json_deep_copy(base);
+    replace_topology(changed, json_object_get(entry, "set"));
     lay_over(changed, json_object_get(entry, "set"));
     char *text = json_dumps(changed, JSON_REAL_PRECISION(17));
     json_decref(changed);
@@ -239,7 +253,7 @@ static void value_text(json_t *value, char out[VALUE_TEXT_MAX + 4]) {
 
 static int compare_trees(json_t *first, json_t *other, const variant *v, const variant *with,
                          sl_error *error) {
-    static const char *const shared[] = {"data", "model", "topology", "seed", "rounds", "epochs"};
+    static const char *const shared[] = {"data", "model", "rounds", "epochs"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
         char path[KEY_TEXT_MAX], mine[VALUE_TEXT_MAX + 4], theirs[VALUE_TEXT_MAX + 4];
         json_t *x, *y;
@@ -251,7 +265,7 @@ static int compare_trees(json_t *first, json_t *other, const variant *v, const v
         value_text(y, mine);
         return sl_fail(error, SL_EINVAL,
                        "%s: %s is %s, but %s in %s; what is compared must have the same data, "
-                       "model, topology, seed and rounds",
+                       "model and rounds",
                        v->where, path, mine, theirs, with->where);
     }
     return 0;

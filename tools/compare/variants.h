@@ -1,5 +1,5 @@
-/* variants.h - what `starling compare` compares: experiments that differ in algorithm and optimizer
- * only. */
+/* variants.h - what `starling compare` compares: experiments with the same data, model and rounds.
+ */
 #ifndef VARIANTS_H
 #define VARIANTS_H
 
