@@ -68,10 +68,23 @@ void sl_spectrum_defaults(sl_spectrum_settings *settings);
  */
 bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec);
 
+/* The same for what kind of matrix W is: symmetric, so that rows and columns sum to 1; nonnegative
+ * unless the weights are best-constant on a graph of very unequal degrees. */
+bool sl_stochasticity_closed_form(sl_stochasticity *out, const sl_topology_spec *spec);
+
 /* settings may be NULL. A search that its limits end is no error: see `converged`. SL_EINVAL if the
  * method does not suit the matrix. */
 int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
                         const sl_spectrum_settings *settings, sl_error *error);
+
+/* Does averaging converge? *rho is the factor by which one period of the topology shrinks the
+ * distance from agreement in the long run: the second largest modulus of W(period) ... W(1), and
+ * where only columns sum to 1 (push-sum), the factor by which the weights approach their limit.
+ * 1 or more: the values never come together; refuse to train. NaN: less than 1, proven without
+ * computing it, as for all connected topologies whose weights are not negative and leave each node
+ * a part of its own. Otherwise computed, to about 1e-9, in a second or two at most; where that does
+ * not suffice, the largest value found so far. */
+int sl_topology_contraction(const sl_topology *topology, double *rho, sl_error *error);
 
 /* All eigenvalues, largest real part (symmetric) or modulus first; real and imaginary are (nodes),
  * imaginary may be NULL if W is symmetric. SL_EINVAL above SL_SPECTRUM_DENSE_NODES_MAX nodes. */

@@ -207,7 +207,8 @@ uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uin
 /* What the matrix is, slot by slot combined: true only if it holds in every slot. Residual:
  * largest |sum - 1|. */
 typedef struct sl_stochasticity {
-    bool symmetric, row, column;
+    bool symmetric, row, column; /* W = W'; rows sum to 1; columns sum to 1 */
+    bool nonnegative;            /* no entry is below 0. Doubly stochastic: row, column and this */
     double row_residual, column_residual;
 } sl_stochasticity;
 sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);

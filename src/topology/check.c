@@ -47,11 +47,14 @@ static void widen(double *residual, double sum) {
 }
 
 static void examine(const slot *p, uint32_t nodes, sl_stochasticity *s) {
+    double least = 0;
     s->symmetric = s->symmetric && p->undirected;
     for (uint32_t i = 0; i < nodes; i++) {
         double row = p->self[i], column = p->self[i];
+        least = fmin(least, p->self[i]);
         for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
             row += p->in.weights[e];
+            least = fmin(least, p->in.weights[e]);
             /* Undirected slots have equal rows on both sides, so entries face each other. */
             if (p->undirected &&
                 fabs(p->in.weights[e] - p->out.weights[e]) > SL_STOCHASTIC_TOLERANCE)
@@ -62,10 +65,11 @@ static void examine(const slot *p, uint32_t nodes, sl_stochasticity *s) {
         widen(&s->row_residual, row);
         widen(&s->column_residual, column);
     }
+    s->nonnegative = s->nonnegative && least >= -SL_STOCHASTIC_TOLERANCE;
 }
 
 sl_stochasticity sl_topology_find_stochasticity(const sl_topology *t) {
-    sl_stochasticity s = {.symmetric = true};
+    sl_stochasticity s = {.symmetric = true, .nonnegative = true};
     for (uint32_t k = 0; k < t->period; k++)
         examine(&t->slots[k], t->nodes, &s);
     s.row = s.row_residual <= SL_STOCHASTIC_TOLERANCE;

@@ -400,6 +400,75 @@ START_TEST(a_large_random_graph_converges_and_repeats_itself) {
 }
 END_TEST
 
+/* ---- does it converge? ---- */
+
+static double contraction(const char *json) {
+    sl_topology *t = parse(json);
+    double rho = -1;
+    ck_assert_msg(sl_topology_contraction(t, &rho, &error) == 0, "%s", error.text);
+    sl_topology_close(&t);
+    return rho;
+}
+
+START_TEST(what_must_converge_is_not_computed) {
+    static const char *const known[] = {
+        "{\"nodes\": 1, \"family\": \"ring\"}",
+        "{\"nodes\": 100000, \"family\": \"ring\"}",
+        "{\"nodes\": 5, \"family\": \"ring\", \"weights\": \"metropolis0\"}",
+        "{\"nodes\": 6, \"family\": \"ring\", \"weights\": \"lazy-metropolis0\"}",
+        "{\"nodes\": 9, \"family\": \"star\", \"weights\": \"best-constant\"}",
+        "{\"nodes\": 9, \"family\": \"star\", \"weights\": \"fdla\"}",
+        "{\"nodes\": 16, \"family\": \"de-bruijn\"}",
+        "{\"nodes\": 12, \"family\": \"base-k\"}"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        ck_assert_msg(isnan(contraction(known[i])), "%s", known[i]);
+}
+END_TEST
+
+START_TEST(cycles_of_one_common_length_go_round_for_ever) {
+    ck_assert_double_eq(contraction("{\"nodes\": 4, \"family\": \"ring\", \"weights\": "
+                                    "\"metropolis0\"}"),
+                        1);
+    ck_assert_double_eq(contraction("{\"nodes\": 3, \"directed\": true, \"edges\": [[0, 1, 1], [1, "
+                                    "2, 1], [2, 0, 1], [0, 0, 0], [1, 1, 0], [2, 2, 0]]}"),
+                        1);
+    ck_assert_double_eq(contraction("{\"nodes\": 4, \"family\": \"alternating-matchings\", "
+                                    "\"weights\": \"metropolis0\"}"),
+                        1);
+    /* cycles of 2 and of 3 nodes: no common divisor */
+    ck_assert(isnan(contraction(
+        "{\"nodes\": 3, \"directed\": true, \"edges\": [[1, 0, 1], [0, 1, 0.5], [2, 1, 0.5], "
+        "[0, 2, 1], [0, 0, 0], [1, 1, 0], [2, 2, 0]]}")));
+}
+END_TEST
+
+START_TEST(negative_weights_are_computed) {
+    double rho =
+        contraction("{\"nodes\": 3, \"edges\": [[0, 0, 0.5], [0, 1, 0.6], [1, 0, 0.6], [0, "
+                    "2, -0.1], [2, 0, -0.1], [1, 1, 0.4], [2, 2, 1.1]]}");
+    ck_assert_double_eq_tol(rho, 1.156, 1e-3);
+    rho = contraction(
+        "{\"nodes\": 3, \"edges\": [[0, 1, 0.5], [1, 0, 0.5], [1, 2, 0.6], [2, 1, 0.6], "
+        "[0, 2, 0.1], [2, 0, 0.1], [1, 1, -0.1]]}");
+    ck_assert(rho > 0 && rho < 1);
+}
+END_TEST
+
+START_TEST(negative_weights_are_said) {
+    sl_topology *t = parse("{\"nodes\": 9, \"family\": \"star\", \"weights\": \"best-constant\"}");
+    sl_stochasticity built = sl_topology_stochasticity(t), known;
+    ck_assert(built.symmetric && built.row && built.column && !built.nonnegative);
+    ck_assert(sl_stochasticity_closed_form(&known, sl_topology_description(t)));
+    ck_assert(known.symmetric && known.row && known.column && !known.nonnegative);
+    sl_topology_close(&t);
+    t = parse("{\"nodes\": 9, \"family\": \"torus\", \"weights\": \"best-constant\"}");
+    ck_assert(sl_topology_stochasticity(t).nonnegative);
+    ck_assert(sl_stochasticity_closed_form(&known, sl_topology_description(t)));
+    ck_assert(known.nonnegative);
+    sl_topology_close(&t);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("spectrum");
     ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues,
@@ -411,5 +480,8 @@ int main(void) {
     ADD_TESTS(suite, "iterations", iterations_find_what_lapack_finds, small_gaps_keep_their_digits,
               slow_graphs_have_numpys_gaps, a_search_that_is_cut_short_says_how_far_it_came,
               a_large_random_graph_converges_and_repeats_itself);
+    ADD_TESTS(suite, "contraction", what_must_converge_is_not_computed,
+              cycles_of_one_common_length_go_round_for_ever, negative_weights_are_computed,
+              negative_weights_are_said);
     return run_suite(suite);
 }

@@ -105,7 +105,9 @@ static void describe(char *text, size_t room, const picture *f) {
     add(text, room, " · %s weights",
         d->weighting == SL_WEIGHTING_EXPLICIT ? "own" : sl_weighting_name(d->weighting, d->lazy));
     add(text, room, " · %s",
-        s->row && s->column ? s->symmetric ? "symmetric" : "doubly stochastic"
+        s->row && s->column ? s->symmetric     ? "symmetric"
+                              : s->nonnegative ? "doubly stochastic"
+                                               : "rows and columns sum to 1"
         : s->row            ? "rows sum to 1"
                             : "columns sum to 1");
 }

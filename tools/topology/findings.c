@@ -20,10 +20,8 @@ static int take_closed_form(findings *f, sl_error *error) {
                        "--spectrum: all eigenvalues of %u nodes are too many; at most %u nodes",
                        spec->nodes, SL_SPECTRUM_DENSE_NODES_MAX);
     f->by_formula = true;
-    f->report =
-        (sl_topology_report){.nodes = spec->nodes,
-                             .period = 1,
-                             .stochastic = {.symmetric = true, .row = true, .column = true}};
+    f->report = (sl_topology_report){.nodes = spec->nodes, .period = 1};
+    sl_stochasticity_closed_form(&f->report.stochastic, spec);
     f->mixing = sl_mixing_bounds(spec->nodes, f->spectrum.gap);
     f->perron_min = f->perron_max = 1. / spec->nodes;
     f->loss.rho = f->structure.cut_nodes > 0 ? 1 : NAN;

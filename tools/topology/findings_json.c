@@ -74,7 +74,8 @@ static void put_spectrum(json_t *to, const findings *f) {
     put(to, "symmetric", json_boolean(w->symmetric));
     put(to, "row_stochastic", json_boolean(w->row));
     put(to, "column_stochastic", json_boolean(w->column));
-    put(to, "doubly_stochastic", json_boolean(w->row && w->column));
+    put(to, "doubly_stochastic", json_boolean(w->row && w->column && w->nonnegative));
+    put(to, "nonnegative", json_boolean(w->nonnegative));
     put(to, "row_residual", real(w->row_residual));
     put(to, "column_residual", real(w->column_residual));
     put(to, "lambda_2", real(s->lambda_2));

@@ -20,8 +20,12 @@ static double is_row(const findings *f) {
 static double is_column(const findings *f) {
     return f->report.stochastic.column;
 }
+static double is_nonnegative(const findings *f) {
+    return f->report.stochastic.nonnegative;
+}
 static double is_doubly(const findings *f) {
-    return f->report.stochastic.row && f->report.stochastic.column;
+    return f->report.stochastic.row && f->report.stochastic.column &&
+           f->report.stochastic.nonnegative;
 }
 static double is_exact(const findings *f) {
     return f->exact_after > 0;
@@ -66,7 +70,8 @@ static const struct {
     {"symmetric", HOLDS, is_symmetric, "W is symmetric in every round"},
     {"row-stochastic", HOLDS, is_row, "rows sum to 1"},
     {"column-stochastic", HOLDS, is_column, "columns sum to 1"},
-    {"doubly-stochastic", HOLDS, is_doubly, "both"},
+    {"nonnegative", HOLDS, is_nonnegative, "no weight is negative"},
+    {"doubly-stochastic", HOLDS, is_doubly, "rows and columns sum to 1, no weight is negative"},
     {"exact", HOLDS, is_exact, "the average is exact after finitely many rounds"},
     {"converged", HOLDS, is_converged, "the eigenvalues settled"},
     {"exact-after", AT_MOST, exact_after, "after at most so many rounds"},

@@ -35,7 +35,8 @@ void topology_report_print(const sl_topology_report *r) {
            r->degree_mean);
     printf("  connected           %s\n", r->connected ? "yes" : "no");
     printf("  symmetric           %s\n", s->symmetric ? "yes" : "no");
-    printf("  doubly stochastic   %s\n", s->row && s->column ? "yes" : "no");
+    printf("  doubly stochastic   %s\n", s->row && s->column && s->nonnegative ? "yes" : "no");
+    printf("  nonnegative         %s\n", s->nonnegative ? "yes" : "no");
     print_sum("rows sum to 1", s->row, s->row_residual);
     print_sum("columns sum to 1", s->column, s->column_residual);
     print_spectrum(r);

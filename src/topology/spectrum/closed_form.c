@@ -168,13 +168,20 @@ static bool find_excess(double *excess, const sl_topology_spec *spec, const lapl
     return false;
 }
 
+/* W = I - L/(degree + excess), lazy or not; false if it is not of that form. */
+static bool find_matrix(laplacian *l, double *excess, const sl_topology_spec *spec) {
+    if (spec->nodes == 0 || !find_laplacian(l, spec) || !find_excess(excess, spec, l))
+        return false;
+    if (spec->lazy)
+        *excess = 2 * *excess + l->degree;
+    return true;
+}
+
 static bool of_symmetric(sl_spectrum *out, const sl_topology_spec *spec) {
     laplacian l;
     double excess;
-    if (!find_laplacian(&l, spec) || !find_excess(&excess, spec, &l))
+    if (!find_matrix(&l, &excess, spec))
         return false;
-    if (spec->lazy)
-        excess = 2 * excess + l.degree;
     double q = l.degree + excess;
     *out = spec->nodes == 1
                ? sl_spectrum_from_gaps(1, 1, 1)
@@ -198,10 +205,24 @@ static bool of_directed_ring(sl_spectrum *out, const sl_topology_spec *spec) {
 
 bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec) {
     sl_spectrum s;
-    if (spec->nodes == 0 || (!of_symmetric(&s, spec) && !of_directed_ring(&s, spec)))
+    if (!of_symmetric(&s, spec) && (spec->nodes == 0 || !of_directed_ring(&s, spec)))
         return false;
     s.method = SL_SPECTRUM_CLOSED_FORM;
     s.residual = s.gap_error = 0x1p-50; /* a few roundings and a sine */
     *out = s;
+    return true;
+}
+
+bool sl_stochasticity_closed_form(sl_stochasticity *out, const sl_topology_spec *spec) {
+    laplacian l;
+    double excess;
+    sl_spectrum s;
+    if (spec->nodes > 0 && of_directed_ring(&s, spec))
+        *out = (sl_stochasticity){.row = true, .column = true, .nonnegative = true};
+    else if (find_matrix(&l, &excess, spec)) /* W_ii of the largest degree is excess/q */
+        *out = (sl_stochasticity){
+            .symmetric = true, .row = true, .column = true, .nonnegative = excess >= 0};
+    else
+        return false;
     return true;
 }
