@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "starling/experiment.h"
-#include "starling/record.h"
+#include "starling/observer.h"
 #include "starling/task.h"
 
 #ifdef __cplusplus

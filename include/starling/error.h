@@ -8,6 +8,7 @@
 #define STARLING_ERROR_H
 
 #include <stdarg.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,8 +34,12 @@ enum {
 
 #define SL_ERROR_TEXT_MAX 1024
 
+/* No rank, peer or round applies. */
+#define SL_ERROR_NOWHERE (-1)
+
 typedef struct sl_error {
-    int code; /* 0 or SL_E* */
+    int code;                  /* 0 or SL_E* */
+    int64_t rank, peer, round; /* where it happened, if `code` is not 0; else SL_ERROR_NOWHERE */
     char text[SL_ERROR_TEXT_MAX];
 } sl_error;
 
@@ -46,8 +51,18 @@ const char *sl_error_meaning(int code);
 int sl_fail(sl_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "format: " in front of the text that a callee has left in *error; returns error's code (or
- * `code` if error is NULL). For adding the file name to a parser's complaint. */
+/* The same for what happened at a node in a round: the text begins with "node RANK, round ROUND: ".
+ */
+int sl_fail_node(sl_error *error, int code, uint32_t rank, uint64_t round, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* The same on the edge from `peer` to `rank`: "edge PEER->RANK, round ROUND: ". */
+int sl_fail_edge(sl_error *error, int code, uint32_t peer, uint32_t rank, uint64_t round,
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* Puts "format: " in front of the text that a callee has left in *error, and keeps its rank, peer
+ * and round; returns error's code (or `code` if error is NULL). For adding the file name to a
+ * parser's complaint. */
 int sl_fail_prefix(sl_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -3,7 +3,7 @@
 #define STARLING_SIM_H
 
 #include "starling/experiment.h"
-#include "starling/record.h"
+#include "starling/observer.h"
 #include "starling/task.h"
 #include "starling/timeline.h"
 

@@ -212,8 +212,7 @@ static void check_device(sl_agent *a) {
     sl_error error;
     if (a->vec->async == NULL || a->vec->async->status(&error) == 0)
         return;
-    sl_fail_prefix(&error, SL_EDEVICE, "node %u, round %" PRIu64, a->settings.rank,
-                   sl_node_round(a->node));
+    sl_fail_node(&error, SL_EDEVICE, a->settings.rank, sl_node_round(a->node), "%s", error.text);
     sl_agent_fail(a, SL_EDEVICE, error.text, error.text);
 }
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "device/mirror.h"
-#include "starling/record.h"
+#include "starling/observer.h"
 #include "starling/task.h"
 
 typedef struct sl_worker sl_worker;

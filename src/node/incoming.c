@@ -85,11 +85,10 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_codec_set *set = codec_of(n, e);
     sl_message message = sl_node_message(n, e->peer, e->exchange, e->step);
     if (set == NULL || sl_decoder_check(set->decoders[slot], &message, e->part, e->payload) != 0)
-        return sl_fail(
-            error, SL_EPROTO,
-            "edge %u->%u, round %" PRIu64 ": part %u of step %u with %zu bytes is no %s payload",
-            e->peer, n->settings.rank, n->state.round, e->part, e->step, e->payload.bytes,
-            sl_compressor_name(n->settings.plan->config.compressor.kind));
+        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                            "part %u of step %u with %zu bytes is no %s payload", e->part, e->step,
+                            e->payload.bytes,
+                            sl_compressor_name(n->settings.plan->config.compressor.kind));
     sl_arrival arrival = {e->exchange, e->step, e->part, e->scalar, e->payload, e->token};
     return sl_queue_put(&n->inbox.queues[slot], &arrival) != 0 ? lack_memory(n, error) : 0;
 }
@@ -123,11 +122,10 @@ static int has_come(const sl_node *n, uint32_t i, uint32_t part, sl_error *error
         return 0;
     if (a->exchange == n->state.exchange && a->step == n->number && a->part == part)
         return 1;
-    return sl_fail(
-        error, SL_EPROTO,
-        "edge %u->%u, round %" PRIu64
-        ": part %u of step %u never came, part %u of step %u of exchange %" PRIu64 " did",
-        peer, n->settings.rank, n->state.round, part, n->number, a->part, a->step, a->exchange);
+    return sl_fail_edge(error, SL_EPROTO, peer, n->settings.rank, n->state.round,
+                        "part %u of step %u never came, part %u of step %u of exchange %" PRIu64
+                        " did",
+                        part, n->number, a->part, a->step, a->exchange);
 }
 
 static void take_part(sl_node *n, uint32_t i, const sl_codec_set *set, sl_range message,
@@ -251,9 +249,8 @@ int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
                  parts = parts_from(n, i);
         if (done < parts &&
             sl_queue_first(&n->inbox.queues[sl_inbox_find(&n->inbox, peer)]) == NULL)
-            return sl_fail(error, SL_EPEER,
-                           "edge %u->%u, round %" PRIu64 ": part %u of %u did not come in time",
-                           peer, n->settings.rank, n->state.round, done, parts);
+            return sl_fail_edge(error, SL_EPEER, peer, n->settings.rank, n->state.round,
+                                "part %u of %u did not come in time", done, parts);
     }
     return 0;
 }

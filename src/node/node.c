@@ -281,12 +281,11 @@ static int next_step(sl_node *n, sl_update *update, sl_error *error) {
 /* ---- rounds ---- */
 
 int sl_node_diverged(const sl_node *n, const char *what, sl_error *error) {
-    return sl_fail(
-        error, SL_EDIVERGED,
-        "node %u, round %" PRIu64
-        ": %s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
+    return sl_fail_node(
+        error, SL_EDIVERGED, n->settings.rank, n->state.round,
+        "%s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
         "optimizer.schedule.warmup_rounds%s",
-        n->settings.rank, n->state.round, what, (double)n->state.sgd.learning_rate,
+        what, (double)n->state.sgd.learning_rate,
         n->state.step_size > 0 ? ", and a consensus step" : "",
         n->settings.plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY
             ? ", lower consensus_step or eta, or compress less"
@@ -322,9 +321,9 @@ static void finish_exchange(sl_node *n) {
 static int ask_device(const sl_node *n, bool last, sl_error *error) {
     const sl_vec_ops *vec = n->settings.vec;
     int result = vec->async != NULL && !last ? vec->async->status(error) : vec->fence(error);
-    return result != 0 && error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64,
-                                                         n->settings.rank, n->state.round)
-                                        : result;
+    return result != 0 && error != NULL
+               ? sl_fail_node(error, result, n->settings.rank, n->state.round, "%s", error->text)
+               : result;
 }
 
 static int end_round(sl_node *n, sl_update *update, sl_error *error) {
@@ -381,16 +380,15 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
 static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
     if (n->finished)
         return 0;
-    return sl_fail(error, SL_EPEER, "edge %u->%u, round %" PRIu64 ": the neighbour is gone", peer,
-                   n->settings.rank, n->state.round);
+    return sl_fail_edge(error, SL_EPEER, peer, n->settings.rank, n->state.round,
+                        "the neighbour is gone");
 }
 
 static int name_late(const sl_node *n, sl_error *error) {
     int result = sl_incoming_name_missing(n, error);
-    return result != 0
-               ? result
-               : sl_fail(error, SL_EPEER, "node %u, round %" PRIu64 ": %u of %u parts left in time",
-                         n->settings.rank, n->state.round, n->sent, n->out_parts);
+    return result != 0 ? result
+                       : sl_fail_node(error, SL_EPEER, n->settings.rank, n->state.round,
+                                      "%u of %u parts left in time", n->sent, n->out_parts);
 }
 
 static int start(sl_node *n, sl_update *update, sl_error *error) {

@@ -45,11 +45,11 @@ static int name_encoding(const sl_node *n, int result, sl_error *error) {
     if (result == SL_EDIVERGED)
         return sl_node_diverged(n, "a number to be sent is not finite", error);
     if (result == SL_EDEVICE && n->settings.vec->fence(error) != 0)
-        return error != NULL ? sl_fail_prefix(error, result, "node %u, round %" PRIu64,
-                                              n->settings.rank, n->state.round)
+        return error != NULL ? sl_fail_node(error, result, n->settings.rank, n->state.round, "%s",
+                                            error->text)
                              : result;
-    return sl_fail(error, result, "node %u, round %" PRIu64 ": a message could not be encoded: %s",
-                   n->settings.rank, n->state.round, sl_error_meaning(result));
+    return sl_fail_node(error, result, n->settings.rank, n->state.round,
+                        "a message could not be encoded: %s", sl_error_meaning(result));
 }
 
 /* A message that is not the vector itself, or changes before it has left, is put together where it

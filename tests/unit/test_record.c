@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "harness.h"
-#include "starling/record.h"
+#include "starling/folder.h"
 
 #define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
 #define QUADRATIC                                                                                  \

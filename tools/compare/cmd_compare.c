@@ -73,12 +73,6 @@ static int take_learner(bench *b, const sl_experiment *e, sl_error *error) {
 
 /* ---- one run ---- */
 
-/* Errors of a node name the round. */
-static uint64_t round_in(const char *text) {
-    const char *at = strstr(text, "round ");
-    return at != NULL ? strtoull(at + strlen("round "), NULL, 10) : 0;
-}
-
 static void note_failure(attempt *a, const char *name, collector *here, const sl_error *error) {
     uint64_t kept;
     if (here->folder != NULL)
@@ -86,7 +80,7 @@ static void note_failure(attempt *a, const char *name, collector *here, const sl
     a->outcome = error->code == SL_EDIVERGED  ? OUTCOME_DIVERGED
                  : error->code == SL_ESTOPPED ? OUTCOME_STOPPED
                                               : OUTCOME_FAILED;
-    a->diverged_in = round_in(error->text);
+    a->diverged_in = error->round > 0 ? (uint64_t)error->round : 0;
     if (a->outcome == OUTCOME_DIVERGED)
         printf("  %s\n", error->text);
     else if (a->outcome == OUTCOME_FAILED)

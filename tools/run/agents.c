@@ -54,14 +54,16 @@ static bool on_ready(void *context, uint32_t rank) {
     return r->collector->incomplete || !r->collector->waiting[rank];
 }
 
-static void on_failed(void *context, uint32_t rank, int code, const char *text) {
+static void on_failed(void *context, uint32_t rank, const sl_error *error) {
     live_run *r = context;
-    if (r->cause.code == 0 || (r->cause.code == SL_EPEER && code != SL_EPEER))
-        sl_fail(&r->cause, code, "agent %u: %s", rank, text);
+    if (r->cause.code == 0 || (r->cause.code == SL_EPEER && error->code != SL_EPEER)) {
+        r->cause = *error;
+        sl_fail_prefix(&r->cause, error->code, "agent %u", rank);
+    }
     if (r->quiet)
         return;
     live_view_clear(r->collector->view);
-    complain("agent %u: %s", rank, text);
+    complain("agent %u: %s", rank, error->text);
 }
 
 static void on_tick(void *context) {

@@ -139,11 +139,11 @@ static void run_failed(fleet *f) {
     kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
 }
 
-static void member_failed(fleet *f, uint32_t rank, int code, const char *text) {
+static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
     fleet_member *m = &f->members[rank];
     run_failed(f);
     if (!m->complained && !f->interrupted)
-        f->handlers->failed(f->handlers->context, rank, code, text);
+        f->handlers->failed(f->handlers->context, rank, error);
     m->complained = true;
 }
 
@@ -188,7 +188,7 @@ static int take_report(fleet *f, uint32_t rank) {
         return h->report(h->context, rank, r);
     case REPORT_FAILED:
         m->ended = true;
-        member_failed(f, rank, r->error.code, r->error.text);
+        member_failed(f, rank, &r->error);
         return 0;
     case REPORT_FINISHED:
         m->ended = true;
@@ -233,22 +233,21 @@ static int listen_to(fleet *f, uint32_t rank) {
 
 static void tell_status(fleet *f, uint32_t rank) {
     const fleet_member *m = &f->members[rank];
-    char text[128];
+    sl_error error;
     if (WIFSIGNALED(m->status) && m->stopped)
-        snprintf(text, sizeof text,
-                 "was stopped by a signal and did not go on; ended with SIGKILL");
+        sl_fail(&error, SL_EPEER, "was stopped by a signal and did not go on; ended with SIGKILL");
     else if (WIFSIGNALED(m->status) && f->killed)
-        snprintf(text, sizeof text, "did not end in time; ended with SIGKILL");
+        sl_fail(&error, SL_EPEER, "did not end in time; ended with SIGKILL");
     else if (WIFSIGNALED(m->status))
-        snprintf(text, sizeof text, "killed by signal %d (%s)", WTERMSIG(m->status),
-                 strsignal(WTERMSIG(m->status)));
+        sl_fail(&error, SL_EPEER, "killed by signal %d (%s)", WTERMSIG(m->status),
+                strsignal(WTERMSIG(m->status)));
     else if (m->ended)
-        snprintf(text, sizeof text, "trained to the end, and then ended with exit code %d",
-                 WEXITSTATUS(m->status));
+        sl_fail(&error, SL_EPEER, "trained to the end, and then ended with exit code %d",
+                WEXITSTATUS(m->status));
     else
-        snprintf(text, sizeof text, "ended with exit code %d and said nothing",
-                 WEXITSTATUS(m->status));
-    member_failed(f, rank, SL_EPEER, text);
+        sl_fail(&error, SL_EPEER, "ended with exit code %d and said nothing",
+                WEXITSTATUS(m->status));
+    member_failed(f, rank, &error);
 }
 
 /* Looks at who has ended or been stopped. */
@@ -288,9 +287,11 @@ static bool only_stopped_left(const fleet *f) {
 }
 
 static void tell_silent(fleet *f) {
+    sl_error error;
+    sl_fail(&error, SL_EPEER, "did not listen within transport.connect_timeout_s");
     for (uint32_t i = 0; i < f->count; i++)
         if (f->members[i].port == 0)
-            member_failed(f, i, SL_EPEER, "did not listen within transport.connect_timeout_s");
+            member_failed(f, i, &error);
 }
 
 static void enforce_deadlines(fleet *f) {

@@ -23,9 +23,9 @@ typedef struct fleet_handlers {
     int (*report)(void *context, uint32_t rank, const report *r);
     /* May rank's next report be read? */
     bool (*ready)(void *context, uint32_t rank);
-    /* Rank has ended badly: `text` says how; SL_EPEER: because of another one, or without a word.
+    /* Rank has ended badly: the text says how; SL_EPEER: because of another one, or without a word.
      */
-    void (*failed)(void *context, uint32_t rank, int code, const char *text);
+    void (*failed)(void *context, uint32_t rank, const sl_error *error);
     /* Called several times a second. */
     void (*tick)(void *context);
 } fleet_handlers;

@@ -2,7 +2,7 @@
 #ifndef NODE_TABLE_H
 #define NODE_TABLE_H
 
-#include "starling/record.h"
+#include "starling/folder.h"
 
 void node_table_print(const sl_summary *summary);
 

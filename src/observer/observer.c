@@ -1,5 +1,5 @@
-/* record.c - which rounds are recorded, and the consensus distance; see starling/record.h. */
-#include "starling/record.h"
+/* observer.c - which rounds are recorded, and the consensus distance; see starling/observer.h. */
+#include "starling/observer.h"
 
 #include <math.h>
 

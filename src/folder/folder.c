@@ -1,4 +1,4 @@
-/* folder.c - writes the run folder; see starling/record.h.
+/* folder.c - writes the run folder; see starling/folder.h.
  *
  * Metrics and parameters are appended line by line and closed again, so that whatever ends a run
  * leaves whole lines behind and ten thousand nodes need one descriptor. Everything else is written
@@ -15,9 +15,9 @@
 
 #include <jansson.h>
 
-#include "config/tree.h"
 #include "base/file.h"
-#include "starling/record.h"
+#include "config/tree.h"
+#include "starling/folder.h"
 
 enum {
     NAME_MAX_BYTES = 64,

@@ -1,0 +1,71 @@
+/* observer.h - what a driver (agent, simulator) reports while it trains, and when. */
+#ifndef STARLING_OBSERVER_H
+#define STARLING_OBSERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/experiment.h"
+#include "starling/node.h"
+#include "starling/task.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a round's time went, in seconds, summed since the run began. */
+typedef struct sl_times {
+    double total;    /* wall clock since the first round began */
+    double gradient; /* computing gradients */
+    double encode;   /* adapting and encoding payloads, checksums */
+    double exchange; /* from the first part offered to the last one combined */
+    double wait;     /* neither the gradient nor encode nor combine was under way: waiting for
+                        neighbours */
+    double combine;
+} sl_times;
+
+/* One recorded round of one node. */
+typedef struct sl_record {
+    uint32_t rank;
+    sl_round round;
+    sl_evaluation evaluation;            /* of this node's model on held-out data */
+    uint64_t bytes_sent, bytes_received; /* data frames with headers, since the run began */
+    sl_times times;
+} sl_record;
+
+/* Takes over a finished round and adds its traffic, `header_bytes` for each frame, to what the run
+ * has sent and received. */
+void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
+
+/* What a driver reports to whoever started it. Calls come from the driver's own threads, never two
+ * at once. A negative return ends the run with that code. All may be NULL. */
+typedef struct sl_observer {
+    void *context;
+    /* A recorded round: x (d) is the model after it, borrowed for the call. */
+    int (*record)(void *context, const sl_record *record, const float *x);
+    /* The parameters of a round that record.parameters_at names; round 0 = initial. */
+    int (*parameters)(void *context, uint64_t round, uint32_t rank, const float *x,
+                      double push_sum_weight);
+} sl_observer;
+
+/* The resolved record.every: as configured, or about 20 times a run. */
+uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds);
+/* Is `round` (1..rounds) evaluated and recorded: a multiple of sl_record_every, or the last? */
+bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds);
+bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
+
+/* Over all nodes of one recorded round. */
+typedef struct sl_consensus {
+    sl_evaluation mean_model; /* evaluation of the averaged model */
+    double distance;          /* consensus distance sqrt((1/n) sum_i ||x_i - mean||^2) */
+} sl_consensus;
+/* models: n pointers to d floats; the mean (double sums in rank order, rounded once) goes to `mean`
+ * (d). */
+double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension,
+                             float *mean);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
