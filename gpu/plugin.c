@@ -17,8 +17,6 @@ static void describe(int index, sl_device_info *out) {
     out->emulated = properties.emulated;
 }
 
-const sl_backend *sl_backend_entry(void);
-
 const sl_backend *sl_backend_entry(void) {
     static const sl_backend backend = {.abi = SL_BACKEND_ABI,
                                        .version = SL_VERSION,

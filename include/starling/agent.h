@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/observer.h"
 #include "starling/task.h"
@@ -17,12 +18,12 @@ extern "C" {
 typedef struct sl_roster sl_roster;
 /* One line per rank, in order: "host:port", or "rank host:port"; empty lines and lines that begin
  * with # are skipped. Errors name file and line. */
-int sl_roster_load(sl_roster **out, const char *path, sl_error *error);
-int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_error *error);
-void sl_roster_close(sl_roster **roster);
-uint32_t sl_roster_count(const sl_roster *roster);
-const char *sl_roster_host(const sl_roster *roster, uint32_t rank);
-uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank);
+SL_API int sl_roster_load(sl_roster **out, const char *path, sl_error *error);
+SL_API int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_error *error);
+SL_API void sl_roster_close(sl_roster **roster);
+SL_API uint32_t sl_roster_count(const sl_roster *roster);
+SL_API const char *sl_roster_host(const sl_roster *roster, uint32_t rank);
+SL_API uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank);
 
 typedef struct sl_agent_settings {
     const sl_experiment *experiment; /* borrowed for the agent's life, like all below */
@@ -40,19 +41,19 @@ typedef struct sl_agent sl_agent;
  * through page-locked host memory. SL_EINVAL: "on" demands what cannot be, and why. note: what
  * "auto" stands for, and why; else empty. Opens no device. */
 #define SL_PATH_NOTE_MAX 512
-int sl_agent_find_path(const sl_experiment *experiment, bool *direct, char note[SL_PATH_NOTE_MAX],
-                       sl_error *error);
+SL_API int sl_agent_find_path(const sl_experiment *experiment, bool *direct,
+                              char note[SL_PATH_NOTE_MAX], sl_error *error);
 
 /* Opens the provider, registers memory, listens. */
-int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error);
+SL_API int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error);
 /* The port that it listens on. */
-uint16_t sl_agent_port(const sl_agent *agent);
+SL_API uint16_t sl_agent_port(const sl_agent *agent);
 /* Connects to the neighbours, trains to the last round, says goodbye. Returns within the configured
  * time whatever the peers do; on SL_EPEER the text names the edge and the round. */
-int sl_agent_run(sl_agent *agent, const sl_roster *roster, sl_error *error);
+SL_API int sl_agent_run(sl_agent *agent, const sl_roster *roster, sl_error *error);
 /* Asks sl_agent_run to end with SL_ESTOPPED; safe in a signal handler and from any thread. */
-void sl_agent_stop(sl_agent *agent);
-void sl_agent_close(sl_agent **agent);
+SL_API void sl_agent_stop(sl_agent *agent);
+SL_API void sl_agent_close(sl_agent **agent);
 
 /* Frames that were not data, and frames that were dropped, for the curious. */
 typedef struct sl_agent_counters {
@@ -60,7 +61,7 @@ typedef struct sl_agent_counters {
     uint64_t frames_corrupted, frames_dropped;
     size_t receive_buffer_bytes /* of all neighbours, for control frames too */, vector_bytes;
 } sl_agent_counters;
-sl_agent_counters sl_agent_counters_read(const sl_agent *agent);
+SL_API sl_agent_counters sl_agent_counters_read(const sl_agent *agent);
 
 #ifdef __cplusplus
 }

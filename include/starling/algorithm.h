@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/compressor.h"
 #include "starling/topology.h"
 #include "starling/vec.h"
@@ -172,7 +173,7 @@ typedef struct sl_algorithm {
 
 /* By name and variant (SL_VARIANT_DEFAULT: the first of that name); NULL with an error that names
  * what exists. */
-const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
+SL_API const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
 
 /* What an algorithm will do on this topology with this compressor. */
 #define SL_PLAN_TEXT_MAX 1024
@@ -187,11 +188,12 @@ typedef struct sl_plan {
 
 /* Checks that topology, compressor and algorithm suit each other, and derives what was not given.
  * momentum: is there any? dimension 0: not known yet, checks what can be checked without. */
-int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_topology *topology,
-                      bool momentum, size_t dimension, sl_error *error);
+SL_API int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config,
+                             const sl_topology *topology, bool momentum, size_t dimension,
+                             sl_error *error);
 
 /* docs: "d-psgd choco-sgd ...", in order; NULL at the end. */
-const char *sl_algorithm_name(size_t index);
+SL_API const char *sl_algorithm_name(size_t index);
 
 #ifdef __cplusplus
 }

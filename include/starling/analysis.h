@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/error.h"
 #include "starling/topology.h"
 
@@ -56,10 +57,10 @@ typedef struct sl_structure {
 
 /* Diameter: Takes, Kosters, "Determining the diameter of small world networks" (2011).
  * Connectivity: maximum flows (Even 1975; Matula 1987; Esfahanian, Hakimi 1984). */
-int sl_topology_structure(sl_structure *out, const sl_topology *topology, sl_error *error);
+SL_API int sl_topology_structure(sl_structure *out, const sl_topology *topology, sl_error *error);
 /* By formula, without building the graph: any number of nodes, of a spec as sl_topology_spec_parse
  * gives it. False where the family has none. */
-bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *spec);
+SL_API bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *spec);
 
 /* ---- agreement ---- */
 
@@ -67,19 +68,19 @@ bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *spec);
  * sum to 1, rows of M(k) are divided by their sums, which is what push-sum does; where only rows
  * do, it is ||(I - J) M(k)||_2, the distance from agreement on whatever. By Lanczos, to about 1e-9
  * relative, from below. NaN from where the limit of work was reached. */
-int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topology *topology,
-                               sl_error *error);
+SL_API int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topology *topology,
+                                      sl_error *error);
 /* The first of `rounds` rounds after which M(k) = J up to rounding; 0: none. Any number of nodes: a
  * random vector shows it, O(edges) a round. */
-int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t rounds,
-                            sl_error *error);
+SL_API int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t rounds,
+                                   sl_error *error);
 /* Smallest k with (1 - gap)^k <= epsilon; infinite for gap <= 0. */
-double sl_rounds_to(double gap, double epsilon);
+SL_API double sl_rounds_to(double gap, double epsilon);
 /* The same where the first rounds' errors are known: read off there, and beyond them the last
  * period again and again, smaller by (1 - gap)^period each time. gap: of a round. errors may be
  * NULL. */
-double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, double gap,
-                       double epsilon);
+SL_API double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, double gap,
+                              double epsilon);
 
 /* Rounds until the random walk with transition matrix W (where only columns sum to 1: its
  * transpose) is within 1/4 of its stationary distribution in total variation from wherever it
@@ -88,29 +89,29 @@ double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, d
  * SL_UNBOUNDED} where nothing is known: schedules, negative weights, a walk that goes round for
  * ever. */
 #define SL_MIXING_NODES_MAX 256u
-int sl_topology_mixing_time(sl_bounds *out, const sl_topology *topology, double gap,
-                            sl_error *error);
+SL_API int sl_topology_mixing_time(sl_bounds *out, const sl_topology *topology, double gap,
+                                   sl_error *error);
 /* The bounds of a symmetric W: (1/gap - 1) ln 2 and ln(4 n)/gap (Theorems 12.4 and 12.5 there). */
-sl_bounds sl_mixing_bounds(uint64_t nodes, double gap);
+SL_API sl_bounds sl_mixing_bounds(uint64_t nodes, double gap);
 
 /* How many nodes' gradient noise is as good as averaged, where old noise is forgotten by `decay` a
  * round (Vogels, Hendrikx, Jaggi, "Beyond spectral gap", 2022): 1/(1 - decay) / sum_k decay^(k-1)
  * ||M(k)||_F^2 / n, mean over the slots in which it may end. NaN where rows or columns do not sum
  * to 1, or with more than SL_NEIGHBOURS_WORK nodes^3 x slots. */
 #define SL_NEIGHBOURS_WORK 2e8
-int sl_topology_effective_neighbours(double *out, const sl_topology *topology, double decay,
-                                     sl_error *error);
+SL_API int sl_topology_effective_neighbours(double *out, const sl_topology *topology, double decay,
+                                            sl_error *error);
 
 /* Weights of a period's product that stay as they are: column-stochastic: W p = p, the share of the
  * total that push-sum's weights reach; row-stochastic: p W = p, each node's share of what is agreed
  * on. shares (nodes) sums to 1; 1/n where both. *residual: largest change by one more period. */
-int sl_topology_perron(double *shares, double *residual, const sl_topology *topology,
-                       sl_error *error);
+SL_API int sl_topology_perron(double *shares, double *residual, const sl_topology *topology,
+                              sl_error *error);
 
 /* Rounds before decentralized SGD runs like centralized SGD of as many nodes: n^3/(1-rho)^2 with
  * equal data at all nodes, n^3/(1-rho)^4 otherwise (Ying et al., "Exponential graph is provably
  * efficient", 2021). Orders of magnitude: constants are left out. */
-double sl_transient_rounds(uint64_t nodes, double gap, bool same_data);
+SL_API double sl_transient_rounds(uint64_t nodes, double gap, bool same_data);
 
 /* rho after the loss of a node, the worst one: its neighbours keep the weight that they gave it
  * (push-sum: that they sent it) for themselves. 1 where the rest is not connected. Of a schedule,
@@ -120,7 +121,7 @@ typedef struct sl_node_loss {
     uint32_t node; /* whose loss it is */
 } sl_node_loss;
 #define SL_LOSS_NODES_MAX 100u /* above, known only where there is a cut node */
-int sl_topology_worst_loss(sl_node_loss *out, const sl_topology *topology, sl_error *error);
+SL_API int sl_topology_worst_loss(sl_node_loss *out, const sl_topology *topology, sl_error *error);
 
 /* ---- cost ---- */
 
@@ -132,7 +133,7 @@ typedef struct sl_traffic {
     double sent_mean,
         sent_max; /* by a node: mean over nodes and slots; of the busiest node, mean over slots */
 } sl_traffic;
-sl_traffic sl_topology_traffic(const sl_topology *topology);
+SL_API sl_traffic sl_topology_traffic(const sl_topology *topology);
 
 /* serial: all that a node sends, and all that it receives, shares its one port; parallel: every
  * edge has its own. Both directions at once. */
@@ -143,8 +144,8 @@ typedef enum sl_port { SL_PORT_SERIAL, SL_PORT_PARALLEL } sl_port;
  * add up, and latency is paid once, since one message travels while the next one leaves. Computing
  * is not counted, nor that messages of several senders may meet at a port (starling/timeline.h
  * counts both). */
-double sl_topology_round_seconds(const sl_topology *topology, const struct sl_links *links,
-                                 double message_bytes, sl_port port);
+SL_API double sl_topology_round_seconds(const sl_topology *topology, const struct sl_links *links,
+                                        double message_bytes, sl_port port);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/error.h"
 #include "starling/vec.h"
 
@@ -28,9 +29,9 @@ extern "C" {
     X(FLOAT16, "float16")                                                                          \
     X(BFLOAT16, "bfloat16")                                                                        \
     X(TOP_K, "top-k")                                                                              \
-    X(RANDOM_K, "random-k") X(QSGD, "qsgd") X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit")      \
-        X(TERNGRAD, "terngrad") X(NATURAL, "natural") X(RANDOM_DROPPING, "random-dropping")        \
-            X(THRESHOLD, "threshold")
+    X(RANDOM_K, "random-k")                                                                        \
+    X(QSGD, "qsgd") X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit") X(TERNGRAD, "terngrad")      \
+        X(NATURAL, "natural") X(RANDOM_DROPPING, "random-dropping") X(THRESHOLD, "threshold")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(name, text) SL_COMPRESSOR_##name,
@@ -39,7 +40,7 @@ typedef enum sl_compressor_kind {
         SL_COMPRESSOR_COUNT
 } sl_compressor_kind;
 
-const char *sl_compressor_name(sl_compressor_kind kind);
+SL_API const char *sl_compressor_name(sl_compressor_kind kind);
 
 typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
 
@@ -68,12 +69,13 @@ typedef struct sl_quality {
     double delta; /* contractive: E||C(v) - v||^2 <= (1 - delta) ||v||^2, > 0; else 0 */
 } sl_quality;
 
-sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
+SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
 /* Bits of one message of `dimension` elements, as documented; random-dropping: expected. */
-double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
+SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
 /* Are the parameters possible for this length? Names algorithm.compressor.KEY, the value and what
  * is allowed. */
-int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl_error *error);
+SL_API int sl_compressor_check(const sl_compressor_config *config, size_t dimension,
+                               sl_error *error);
 
 typedef struct sl_payload {
     const void *data; /* aligned to 8 bytes at least */
@@ -92,18 +94,19 @@ typedef struct sl_codec sl_codec;
 
 /* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 4096). SL_EINVAL as
  * sl_compressor_check. */
-int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension,
-                  size_t part_bytes, sl_error *error);
+SL_API int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension,
+                         size_t part_bytes, sl_error *error);
 /* The same for a vector of `count` tensors, each compressed on its own; tensor i ends at ends[i],
  * rising. */
-int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends,
-                        size_t count, size_t part_bytes, sl_error *error);
-void sl_codec_close(sl_codec **codec);
-uint32_t sl_codec_parts(const sl_codec *codec); /* >= 1 */
-size_t sl_codec_part_bytes_max(const sl_codec *codec);
+SL_API int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config,
+                               const size_t *ends, size_t count, size_t part_bytes,
+                               sl_error *error);
+SL_API void sl_codec_close(sl_codec **codec);
+SL_API uint32_t sl_codec_parts(const sl_codec *codec); /* >= 1 */
+SL_API size_t sl_codec_part_bytes_max(const sl_codec *codec);
 /* True when the payload of a vector in memory is the vector's own bytes (identity): no buffer is
  * needed. */
-bool sl_codec_borrows(const sl_codec *codec);
+SL_API bool sl_codec_borrows(const sl_codec *codec);
 
 /* Where a vector comes from: memory (`vector`), or, where that is NULL, `read`, which puts elements
  * [from, from + count) into out; count is at most SL_BLOCK, from a multiple of it. */
@@ -116,45 +119,46 @@ typedef struct sl_source {
 
 /* Encodes one message of vectors that `vec` keeps at a time; holds working memory. */
 typedef struct sl_encoder sl_encoder;
-int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec,
-                    sl_error *error);
-void sl_encoder_close(sl_encoder **encoder);
+SL_API int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec,
+                           sl_error *error);
+SL_API void sl_encoder_close(sl_encoder **encoder);
 /* Reads the vector once where the compressor has to see all of it before its first part.
  * SL_EDIVERGED where it saw NaN or infinity. */
-int sl_encoder_begin(sl_encoder *encoder, const sl_message *message, const sl_source *source);
+SL_API int sl_encoder_begin(sl_encoder *encoder, const sl_message *message,
+                            const sl_source *source);
 /* Parts in order 0, 1, ... buffer: sl_codec_part_bytes_max() bytes, aligned to 64 (NULL where it
  * borrows a vector). The vector must be as it was in begin. SL_EDIVERGED as above, SL_ENOMEM or
  * SL_EDEVICE: the device's memory is full, or it has failed (vec->fence says how). */
-int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source, void *buffer,
-                    sl_payload *out);
+SL_API int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source,
+                           void *buffer, sl_payload *out);
 /* Would that call, for the next part, return without waiting for a device? If not, the notify_fd,
  * an eventfd or 0, is signalled when it would (sl_async_ops.event_passed). */
-bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int notify_fd);
+SL_API bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int notify_fd);
 
 /* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts *
  * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each. To be said once, before the first message;
  * buffers given to sl_encoder_part then do not matter. Not said: payloads stay where the vectors
  * are. */
-void sl_encoder_stage(sl_encoder *encoder, void *host);
+SL_API void sl_encoder_stage(sl_encoder *encoder, void *host);
 /* The last part where the vectors are, for a decoder here; until the next one. */
-sl_payload sl_encoder_local(const sl_encoder *encoder);
+SL_API sl_payload sl_encoder_local(const sl_encoder *encoder);
 
 /* Decodes what one sender sends, message by message, onto vectors that `vec` keeps; holds working
  * memory. */
 typedef struct sl_decoder sl_decoder;
-int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec,
-                    sl_error *error);
-void sl_decoder_close(sl_decoder **decoder);
+SL_API int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec,
+                           sl_error *error);
+SL_API void sl_decoder_close(sl_decoder **decoder);
 /* 0, or SL_EPROTO: may these bytes from a peer, in host memory, be decoded as this part of this
  * message? */
-int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint32_t part,
-                     sl_payload payload);
+SL_API int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint32_t part,
+                            sl_payload payload);
 /* acc += weight * decode(payload), both where the vectors are. acc: the whole vector. The payload
  * has been checked. Parts in any order. */
-void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part,
-                    sl_payload payload, float weight, float *acc);
+SL_API void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part,
+                           sl_payload payload, float weight, float *acc);
 /* The elements that `part` may touch: its range, or everything. */
-void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
+SL_API void sl_codec_part_range(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
 
 #ifdef __cplusplus
 }

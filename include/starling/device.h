@@ -10,6 +10,7 @@
 #ifndef STARLING_DEVICE_H
 #define STARLING_DEVICE_H
 
+#include "starling/api.h"
 #include "starling/error.h"
 #include "starling/vec.h"
 
@@ -31,20 +32,21 @@ typedef struct sl_device_info {
 
 /* Fills up to `max`, returns how many there are; where there is none, `reason` says why, in one
  * line. */
-size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DEVICE_TEXT_MAX]);
+SL_API size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DEVICE_TEXT_MAX]);
 
 /* May `device` say this? SL_EINVAL with what is allowed. */
-int sl_device_check_name(const char *name, sl_error *error);
+SL_API int sl_device_check_name(const char *name, sl_error *error);
 /* Can it be had? Opens nothing. SL_EDEVICE: why not. `note`: what "auto" stands for, and why; else
  * empty. */
-int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error);
+SL_API int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error);
 /* The GPU that `name` stands for here; false: it stands for the CPU, or cannot be had. Opens
  * nothing. */
-bool sl_device_describe(const char *name, sl_device_info *out);
+SL_API bool sl_device_describe(const char *name, sl_device_info *out);
 /* Its vector operations, which stay valid until the program ends. A program opens one GPU.
  * memory_limit: bytes that this program may take there; 0: as many as there are; the latest call's
  * holds. */
-int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit, sl_error *error);
+SL_API int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit,
+                          sl_error *error);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stdint.h>
 
+#include "starling/api.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -44,26 +46,26 @@ typedef struct sl_error {
 } sl_error;
 
 /* The general meaning of a code; never NULL. */
-const char *sl_error_meaning(int code);
+SL_API const char *sl_error_meaning(int code);
 
 /* Fills *error (if not NULL) and returns code, so that a failing function can end with `return
  * sl_fail(...)`. An error that is already set is overwritten. */
-int sl_fail(sl_error *error, int code, const char *format, ...)
+SL_API int sl_fail(sl_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The same for what happened at a node in a round: the text begins with "node RANK, round ROUND: ".
  */
-int sl_fail_node(sl_error *error, int code, uint32_t rank, uint64_t round, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+SL_API int sl_fail_node(sl_error *error, int code, uint32_t rank, uint64_t round,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* The same on the edge from `peer` to `rank`: "edge PEER->RANK, round ROUND: ". */
-int sl_fail_edge(sl_error *error, int code, uint32_t peer, uint32_t rank, uint64_t round,
-                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+SL_API int sl_fail_edge(sl_error *error, int code, uint32_t peer, uint32_t rank, uint64_t round,
+                        const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* Puts "format: " in front of the text that a callee has left in *error, and keeps its rank, peer
  * and round; returns error's code (or `code` if error is NULL). For adding the file name to a
  * parser's complaint. */
-int sl_fail_prefix(sl_error *error, int code, const char *format, ...)
+SL_API int sl_fail_prefix(sl_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #ifdef __cplusplus

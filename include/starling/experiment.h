@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "starling/algorithm.h"
+#include "starling/api.h"
 #include "starling/error.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
@@ -143,20 +144,20 @@ typedef struct sl_experiment {
 
 /* Reads, applies overrides ("optimizer.learning_rate=0.2", value parsed as JSON, else taken as a
  * string), fills defaults, validates, opens the topology. Free with sl_experiment_close. */
-int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
-                       size_t override_count, sl_error *error);
+SL_API int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
+                              size_t override_count, sl_error *error);
 /* The same from text; relative paths are taken from `folder`. `where` names the source in errors.
  */
-int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
-                        const char *folder, const char *const *overrides, size_t override_count,
-                        sl_error *error);
+SL_API int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
+                               const char *folder, const char *const *overrides,
+                               size_t override_count, sl_error *error);
 /* device_memory_gb in bytes. */
-size_t sl_experiment_device_bytes(const sl_experiment *experiment);
-void sl_experiment_close(sl_experiment **experiment);
+SL_API size_t sl_experiment_device_bytes(const sl_experiment *experiment);
+SL_API void sl_experiment_close(sl_experiment **experiment);
 
 /* The resolved configuration, every key present, topology inline: sl_experiment_parse takes it back
  * to an equal experiment. Indented JSON; malloc'ed, caller frees. */
-char *sl_experiment_json(const sl_experiment *experiment);
+SL_API char *sl_experiment_json(const sl_experiment *experiment);
 
 /* What must agree between agents, hashed by section so that a refusal can say which one differs.
  * The topology has its own hash; name, record, transport, network and device may differ. */
@@ -167,10 +168,10 @@ typedef enum sl_section {
 #undef SL_SECTION_ENUM
         SL_SECTION_COUNT
 } sl_section;
-const char *sl_section_name(sl_section section);
+SL_API const char *sl_section_name(sl_section section);
 /* Paths are left out of the hash: two hosts may keep the same data in different folders (the
  * learner's fingerprint compares content). */
-uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
+SL_API uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
 
 /* ---- keys ---- */
 
@@ -205,13 +206,13 @@ typedef struct sl_key {
 } sl_key;
 
 /* All keys but `topology`, in the order of docs/experiment.md: *count rows. */
-const sl_key *sl_experiment_keys(size_t *count);
+SL_API const sl_key *sl_experiment_keys(size_t *count);
 /* The known value `index` of a CHOICE, or of a TEXT that has some; NULL: there are no more. */
-const char *sl_key_choice(const sl_key *key, size_t index);
+SL_API const char *sl_key_choice(const sl_key *key, size_t index);
 /* What a key allows, in words: "an integer from 1 to 32767". */
-void sl_key_allowed(const sl_key *key, char *out, size_t bytes);
+SL_API void sl_key_allowed(const sl_key *key, char *out, size_t bytes);
 /* One line a key: path, what is allowed, default, help. malloc'ed; NULL: out of memory. */
-char *sl_experiment_keys_help(void);
+SL_API char *sl_experiment_keys_help(void);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/observer.h"
 
@@ -29,34 +30,35 @@ extern "C" {
 typedef struct sl_folder sl_folder;
 
 /* Creates a folder, with its parents. */
-int sl_folder_make(const char *path, sl_error *error);
+SL_API int sl_folder_make(const char *path, sl_error *error);
 /* Creates the folder (parents too) and config.json, and proves that it can be written. all_nodes:
  * this writer is the whole run's (sim, run) and refuses a folder that already holds a run;
  * otherwise it is one agent's, which may join a folder with the same config.json, and whose
  * parameters go to parameters-<rank>.jsonl. */
-int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
-                   bool all_nodes, sl_error *error);
-int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
-int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus,
-                        sl_error *error);
-int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x,
-                         size_t dimension, double push_sum_weight, sl_error *error);
+SL_API int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
+                          bool all_nodes, sl_error *error);
+SL_API int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
+SL_API int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus,
+                               sl_error *error);
+SL_API int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x,
+                                size_t dimension, double push_sum_weight, sl_error *error);
 /* Writes x (dimension) as model-RANK<which>.npy, or for rank -1 as model<which>.npy. */
-int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x,
-                    size_t dimension, sl_error *error);
+SL_API int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x,
+                           size_t dimension, sl_error *error);
 
 /* Keeps x (dimension) as model-best.npy (rank -1) or model-RANK-best.npy if it is this folder's
  * best so far: by accuracy, then by loss; by loss alone where accuracy means nothing. One rank a
  * folder. The summary names the round. */
-int sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round, const sl_evaluation *evaluation,
-                   const float *x, size_t dimension, sl_error *error);
+SL_API int sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round,
+                          const sl_evaluation *evaluation, const float *x, size_t dimension,
+                          sl_error *error);
 
 /* Keeps a copy of x (dimension), unless its loss is not finite, for sl_folder_rescue. */
-int sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evaluation *evaluation,
-                       const float *x, size_t dimension, sl_error *error);
+SL_API int sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evaluation *evaluation,
+                              const float *x, size_t dimension, sl_error *error);
 /* After a run that failed: writes what was remembered last as model-last.npy (rank -1) or
  * model-RANK-last.npy. *round: whose it is; 0: there is none. */
-int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl_error *error);
+SL_API int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl_error *error);
 
 /* The final table as data: printed by the tool, written to summary.json. */
 typedef struct sl_summary {
@@ -70,9 +72,9 @@ typedef struct sl_summary {
     double seconds;
     double predicted_seconds; /* on the experiment's network; 0: not asked for */
 } sl_summary;
-int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
+SL_API int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
 /* Brings parameters.jsonl into order: by round, then node. */
-int sl_folder_close(sl_folder **folder, sl_error *error);
+SL_API int sl_folder_close(sl_folder **folder, sl_error *error);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/task.h"
 
@@ -24,43 +25,43 @@ typedef struct sl_learner sl_learner;
 
 /* Loads the data and checks that model and data fit. The experiment is borrowed for the learner's
  * life. */
-int sl_learner_open(sl_learner **out, const sl_experiment *experiment, sl_error *error);
-void sl_learner_close(sl_learner **learner);
+SL_API int sl_learner_open(sl_learner **out, const sl_experiment *experiment, sl_error *error);
+SL_API void sl_learner_close(sl_learner **learner);
 
-size_t sl_learner_dimension(const sl_learner *learner); /* d */
+SL_API size_t sl_learner_dimension(const sl_learner *learner); /* d */
 /* experiment->rounds, or epochs turned into rounds: ceil(epochs * train / (nodes * batch)). */
-uint64_t sl_learner_rounds(const sl_learner *learner);
+SL_API uint64_t sl_learner_rounds(const sl_learner *learner);
 /* Hash over layer shapes and parameter order: equal means that vectors of two agents mean the same.
  */
 /* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
-const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
-uint64_t sl_learner_layout_hash(const sl_learner *learner);
+SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
+SL_API uint64_t sl_learner_layout_hash(const sl_learner *learner);
 /* Hash over the loaded samples and labels. */
-uint64_t sl_learner_data_hash(const sl_learner *learner);
+SL_API uint64_t sl_learner_data_hash(const sl_learner *learner);
 /* One line: "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid". Owned by the
  * learner. */
-const char *sl_learner_describe(const sl_learner *learner);
+SL_API const char *sl_learner_describe(const sl_learner *learner);
 
 /* x0 of `rank` into x (d). Networks start identically on every rank; the quadratic takes its file's
  * x0. */
-void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
+SL_API void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
 /* Mean loss of rank's batch in `round`, its gradient at x into g (d), on the host or where attach
  * has put it. A full gradient for the quadratic. */
-double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, const float *x,
-                           float *g);
+SL_API double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round,
+                                  const float *x, float *g);
 
 /* x is on the host, always. */
-sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
+SL_API sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
 
 /* A network of layers, which a device can compute; false: the quadratic. */
-bool sl_learner_has_layers(const sl_learner *learner);
+SL_API bool sl_learner_has_layers(const sl_learner *learner);
 /* Networks: from here on gradients are computed, and models evaluated, where the vectors of `vec`
  * are; at first on the host. Not needed for a task that is handed to an agent or the simulator,
  * which do it. */
-int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *error);
+SL_API int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *error);
 
 /* The learner as the task of an agent or the simulator; good until the learner is closed. */
-sl_task sl_learner_task(sl_learner *learner);
+SL_API sl_task sl_learner_task(sl_learner *learner);
 
 #ifdef __cplusplus
 }

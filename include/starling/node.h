@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "starling/algorithm.h"
+#include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
@@ -67,11 +68,11 @@ typedef struct sl_node_settings {
 
 /* What every node of an experiment has in common; rank, inbox_parts, measure_every and, unless it
  * is the CPU, vec are the driver's. */
-sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_plan *plan,
-                                     size_t dimension, uint64_t rounds);
+SL_API sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_plan *plan,
+                                            size_t dimension, uint64_t rounds);
 
-int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
-void sl_node_close(sl_node **node);
+SL_API int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
+SL_API void sl_node_close(sl_node **node);
 
 typedef enum sl_event_type {
     SL_EVENT_START,    /* x is filled; begin round 1 */
@@ -121,18 +122,18 @@ typedef struct sl_update {
 
 /* *update is overwritten. On error the node is broken and can only be closed; tokens in it are the
  * driver's to free. */
-int sl_node_step(sl_node *node, const sl_event *event, sl_update *update, sl_error *error);
+SL_API int sl_node_step(sl_node *node, const sl_event *event, sl_update *update, sl_error *error);
 
 /* x, where settings.vec keeps it (as all vectors here): written by the driver before START, read
  * any time between steps. */
-float *sl_node_model(sl_node *node);
+SL_API float *sl_node_model(sl_node *node);
 /* Where the gradient is taken: x, unless the algorithm says otherwise. */
-const float *sl_node_point(const sl_node *node);
-float *sl_node_gradient_buffer(sl_node *node);
-uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
-double sl_node_push_sum_weight(const sl_node *node);
+SL_API const float *sl_node_point(const sl_node *node);
+SL_API float *sl_node_gradient_buffer(sl_node *node);
+SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
+SL_API double sl_node_push_sum_weight(const sl_node *node);
 /* Every peer that it ever exchanges anything with, sorted; borrowed. */
-uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
+SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 
 /* The message under way: where it stands in the run, and what goes into its frames' headers. */
 typedef struct sl_place {
@@ -140,25 +141,25 @@ typedef struct sl_place {
     uint32_t step;
     double scalar;
 } sl_place;
-sl_place sl_node_place(const sl_node *node);
-sl_row sl_node_out(const sl_node *node); /* whom its parts go to */
-uint32_t sl_node_parts(const sl_node *node);
-uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
-size_t sl_node_part_bytes_max(const sl_node *node);
+SL_API sl_place sl_node_place(const sl_node *node);
+SL_API sl_row sl_node_out(const sl_node *node); /* whom its parts go to */
+SL_API uint32_t sl_node_parts(const sl_node *node);
+SL_API uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
+SL_API size_t sl_node_part_bytes_max(const sl_node *node);
 /* Would sl_node_payload return without waiting for a device? If not, notify_fd is signalled when it
  * would. */
-bool sl_node_ready(const sl_node *node);
+SL_API bool sl_node_ready(const sl_node *node);
 /* The next part of the message, 0, 1, 2, ... in order: adapts and encodes it. Call exactly
  * sl_node_parts() times after `publish`. SL_EDIVERGED: there is a number in it that is not finite.
  */
-int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
+SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
 /* Frames that were dropped: late, duplicate, beyond the window. */
-uint64_t sl_node_dropped(const sl_node *node);
+SL_API uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */
-size_t sl_node_memory(const sl_node *node);
+SL_API size_t sl_node_memory(const sl_node *node);
 /* The memory that payloads may point into, of the host or, if settings.direct, the device (for
  * registering it): fills up to `max` (base, bytes) pairs, returns how many. */
-size_t sl_node_regions(const sl_node *node, void **bases, size_t *bytes, size_t max);
+SL_API size_t sl_node_regions(const sl_node *node, void **bases, size_t *bytes, size_t max);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/node.h"
 #include "starling/task.h"
@@ -36,7 +37,7 @@ typedef struct sl_record {
 
 /* Takes over a finished round and adds its traffic, `header_bytes` for each frame, to what the run
  * has sent and received. */
-void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
+SL_API void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
 
 /* What a driver reports to whoever started it. Calls come from the driver's own threads, never two
  * at once. A negative return ends the run with that code. All may be NULL. */
@@ -50,10 +51,10 @@ typedef struct sl_observer {
 } sl_observer;
 
 /* The resolved record.every: as configured, or about 20 times a run. */
-uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds);
+SL_API uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds);
 /* Is `round` (1..rounds) evaluated and recorded: a multiple of sl_record_every, or the last? */
-bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds);
-bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
+SL_API bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds);
+SL_API bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
 
 /* Over all nodes of one recorded round. */
 typedef struct sl_consensus {
@@ -62,8 +63,8 @@ typedef struct sl_consensus {
 } sl_consensus;
 /* models: n pointers to d floats; the mean (double sums in rank order, rounded once) goes to `mean`
  * (d). */
-double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension,
-                             float *mean);
+SL_API double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension,
+                                    float *mean);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #ifndef STARLING_OPTIMAL_H
 #define STARLING_OPTIMAL_H
 
+#include "starling/api.h"
 #include "starling/topology.h"
 
 #ifdef __cplusplus
@@ -38,18 +39,18 @@ typedef struct sl_optimum_settings {
                          default 5e11, some minutes */
 } sl_optimum_settings;
 
-void sl_optimum_defaults(sl_optimum_settings *settings);
+SL_API void sl_optimum_defaults(sl_optimum_settings *settings);
 
 /* weights: (edge_count) out, w_l of each edge. edges: (edge_count) each undirected edge once, their
  * weights are not looked at; connected, or SL_EINVAL. settings may be NULL. An optimisation that
  * its limits end is no error: see `converged`. */
-int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
-                       size_t edge_count, sl_sign sign, const sl_optimum_settings *settings,
-                       sl_error *error);
+SL_API int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes,
+                              const sl_edge *edges, size_t edge_count, sl_sign sign,
+                              const sl_optimum_settings *settings, sl_error *error);
 
 /* Of a topology whose weights are fmmc or fdla: how near to the best they are. False, and *out as
  * it was, for other weights, lazy forms, schedules. */
-bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology);
+SL_API bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology);
 
 #ifdef __cplusplus
 }

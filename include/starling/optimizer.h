@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/vec.h"
 
 #ifdef __cplusplus
@@ -44,7 +45,8 @@ typedef struct sl_optimizer_config {
 } sl_optimizer_config;
 
 /* The optimizer's settings in `round` of `rounds`, with the schedule applied. */
-sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round, uint64_t rounds);
+SL_API sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round,
+                              uint64_t rounds);
 
 #ifdef __cplusplus
 }

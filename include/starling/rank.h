@@ -10,6 +10,7 @@
 #define STARLING_RANK_H
 
 #include "starling/analysis.h"
+#include "starling/api.h"
 #include "starling/links.h"
 #include "starling/topology.h"
 
@@ -31,7 +32,7 @@ typedef struct sl_rank_settings {
     uint64_t seed; /* of random graphs; default 1 */
 } sl_rank_settings;
 
-void sl_rank_defaults(sl_rank_settings *settings);
+SL_API void sl_rank_defaults(sl_rank_settings *settings);
 
 typedef struct sl_candidate {
     sl_topology *topology;       /* the ranking's */
@@ -54,17 +55,18 @@ typedef struct sl_candidate {
 typedef struct sl_ranking sl_ranking;
 
 /* The fastest first; equal ones by bytes, then by name. */
-int sl_ranking_open(sl_ranking **out, const sl_rank_settings *settings, sl_error *error);
-void sl_ranking_close(sl_ranking **ranking);
-size_t sl_ranking_count(const sl_ranking *ranking);
-const sl_candidate *sl_ranking_at(const sl_ranking *ranking, size_t place); /* 0: the best */
+SL_API int sl_ranking_open(sl_ranking **out, const sl_rank_settings *settings, sl_error *error);
+SL_API void sl_ranking_close(sl_ranking **ranking);
+SL_API size_t sl_ranking_count(const sl_ranking *ranking);
+SL_API const sl_candidate *sl_ranking_at(const sl_ranking *ranking, size_t place); /* 0: the best */
 /* What decides here, and why families are missing: sentences, borrowed. */
-size_t sl_ranking_notes(const sl_ranking *ranking, const char *const **notes);
+SL_API size_t sl_ranking_notes(const sl_ranking *ranking, const char *const **notes);
 
 /* The nodes in an order in which neighbours have fast links, the last and the first among them:
  * order (nodes). A greedy cycle: links by rising time of a message of message_bytes, each taken
  * unless one of its ends has two already or it would close the cycle too soon. */
-int sl_links_order(uint32_t *order, const sl_links *links, double message_bytes, sl_error *error);
+SL_API int sl_links_order(uint32_t *order, const sl_links *links, double message_bytes,
+                          sl_error *error);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -37,17 +39,17 @@ typedef struct sl_rng_key {
 } sl_rng_key;
 
 /* Four independent uniform 32-bit words: block `index` of the stream. */
-void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
+SL_API void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
 /* Blocks first, first + 1, ..., first + count - 1: four words each, the same as one by one, but
  * several at a time. */
-void sl_rng_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
+SL_API void sl_rng_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
 
 /* The same of seven rounds instead of ten, for the random bits that stochastic rounding and random
  * dropping take for every element of a vector. Seven are the fewest with which the paper reports
  * that Philox4x32 passes all of BigCrush; the other three are a margin, which all that is drawn
  * less often keeps. Not the numbers of sl_rng_block, for the same key. */
-void sl_rng_quick_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
-void sl_rng_quick_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
+SL_API void sl_rng_quick_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
+SL_API void sl_rng_quick_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
 
 /* A cursor over a stream; sequential draws of words 0, 1, 2, ... */
 typedef struct sl_rng {
@@ -56,13 +58,14 @@ typedef struct sl_rng {
     uint32_t words[4];
 } sl_rng;
 
-sl_rng sl_rng_open(uint64_t seed, uint32_t rank, uint64_t round, sl_purpose purpose);
-uint32_t sl_rng_u32(sl_rng *rng);
-uint64_t sl_rng_u64(sl_rng *rng);
-uint32_t sl_rng_below(sl_rng *rng, uint32_t n); /* uniform in [0, n), unbiased; n > 0 */
-double sl_rng_uniform(sl_rng *rng);             /* [0, 1), 53 bits */
-double sl_rng_normal(sl_rng *rng);              /* N(0, 1), Box-Muller: two uniforms a draw */
-void sl_rng_shuffle(sl_rng *rng, uint32_t *items, uint32_t count); /* Fisher-Yates, in place */
+SL_API sl_rng sl_rng_open(uint64_t seed, uint32_t rank, uint64_t round, sl_purpose purpose);
+SL_API uint32_t sl_rng_u32(sl_rng *rng);
+SL_API uint64_t sl_rng_u64(sl_rng *rng);
+SL_API uint32_t sl_rng_below(sl_rng *rng, uint32_t n); /* uniform in [0, n), unbiased; n > 0 */
+SL_API double sl_rng_uniform(sl_rng *rng);             /* [0, 1), 53 bits */
+SL_API double sl_rng_normal(sl_rng *rng); /* N(0, 1), Box-Muller: two uniforms a draw */
+SL_API void sl_rng_shuffle(sl_rng *rng, uint32_t *items,
+                           uint32_t count); /* Fisher-Yates, in place */
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #ifndef STARLING_SIM_H
 #define STARLING_SIM_H
 
+#include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/observer.h"
 #include "starling/task.h"
@@ -16,8 +17,9 @@ extern "C" {
  * are until all of its records have been made. `timeline`, if not NULL, gets what was sent, for the
  * caller to close; of a run that fails what it sent until then, or NULL. `stop`, if not NULL, is
  * looked at between rounds: non-zero ends with SL_ESTOPPED. */
-int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
-               sl_timeline **timeline, const volatile int *stop, sl_error *error);
+SL_API int sl_sim_run(const sl_experiment *experiment, const sl_task *task,
+                      const sl_observer *observer, sl_timeline **timeline, const volatile int *stop,
+                      sl_error *error);
 
 #ifdef __cplusplus
 }

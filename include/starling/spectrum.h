@@ -10,6 +10,7 @@
 #ifndef STARLING_SPECTRUM_H
 #define STARLING_SPECTRUM_H
 
+#include "starling/api.h"
 #include "starling/topology.h"
 
 #ifdef __cplusplus
@@ -29,7 +30,7 @@ typedef enum sl_spectrum_method {
 } sl_spectrum_method;
 
 /* "closed form", "dense", ...; never NULL. */
-const char *sl_spectrum_method_name(sl_spectrum_method method);
+SL_API const char *sl_spectrum_method_name(sl_spectrum_method method);
 
 /* Of W, or of the product W(period) ... W(1) of a schedule. One node: lambda_2 = lambda_n = rho =
  * 0. Symmetric: all but the eigenvalue 1 of the constant vector counts. */
@@ -61,21 +62,21 @@ typedef struct sl_spectrum_settings {
                          reached so far; default 3e11, a minute or two */
 } sl_spectrum_settings;
 
-void sl_spectrum_defaults(sl_spectrum_settings *settings);
+SL_API void sl_spectrum_defaults(sl_spectrum_settings *settings);
 
 /* The spectrum of a family by formula, without building the graph: any number of nodes. True if
  * there is a formula for this family, its parameters and its weights; false leaves *out untouched.
  */
-bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec);
+SL_API bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec);
 
 /* The same for what kind of matrix W is: symmetric, so that rows and columns sum to 1; nonnegative
  * unless the weights are best-constant on a graph of very unequal degrees. */
-bool sl_stochasticity_closed_form(sl_stochasticity *out, const sl_topology_spec *spec);
+SL_API bool sl_stochasticity_closed_form(sl_stochasticity *out, const sl_topology_spec *spec);
 
 /* settings may be NULL. A search that its limits end is no error: see `converged`. SL_EINVAL if the
  * method does not suit the matrix. */
-int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
-                        const sl_spectrum_settings *settings, sl_error *error);
+SL_API int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
+                               const sl_spectrum_settings *settings, sl_error *error);
 
 /* Does averaging converge? *rho is the factor by which one period of the topology shrinks the
  * distance from agreement in the long run: the second largest modulus of W(period) ... W(1), and
@@ -84,12 +85,12 @@ int sl_spectrum_compute(sl_spectrum *out, const sl_topology *topology,
  * computing it, as for all connected topologies whose weights are not negative and leave each node
  * a part of its own. Otherwise computed, to about 1e-9, in a second or two at most; where that does
  * not suffice, the largest value found so far. */
-int sl_topology_contraction(const sl_topology *topology, double *rho, sl_error *error);
+SL_API int sl_topology_contraction(const sl_topology *topology, double *rho, sl_error *error);
 
 /* All eigenvalues, largest real part (symmetric) or modulus first; real and imaginary are (nodes),
  * imaginary may be NULL if W is symmetric. SL_EINVAL above SL_SPECTRUM_DENSE_NODES_MAX nodes. */
-int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *imaginary,
-                            sl_error *error);
+SL_API int sl_spectrum_eigenvalues(const sl_topology *topology, double *real, double *imaginary,
+                                   sl_error *error);
 
 #ifdef __cplusplus
 }

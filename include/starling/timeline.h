@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/error.h"
 
 #ifdef __cplusplus
@@ -35,22 +36,22 @@ extern "C" {
 typedef struct sl_timeline sl_timeline;
 
 /* overlaps: the algorithm publishes the old model. */
-int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error);
-void sl_timeline_close(sl_timeline **timeline);
+SL_API int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error);
+SL_API void sl_timeline_close(sl_timeline **timeline);
 
 /* What happens, in an order in which it can happen. What there is no memory for is told by
  * sl_timeline_seconds. */
 /* A message of `rank` begins; its parts follow. Nothing is kept of one that goes to nobody. */
-void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t step,
-                      const uint32_t *peers, uint32_t count);
-void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its frame's header */
+SL_API void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t step,
+                             const uint32_t *peers, uint32_t count);
+SL_API void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its frame's header */
 /* rank is done with its round, in which it has combined `frames` parts. */
-void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t frames);
+SL_API void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t frames);
 /* All nodes are done with theirs. */
-void sl_timeline_end_round(sl_timeline *timeline);
-uint64_t sl_timeline_rounds(const sl_timeline *timeline);
+SL_API void sl_timeline_end_round(sl_timeline *timeline);
+SL_API uint64_t sl_timeline_rounds(const sl_timeline *timeline);
 /* Parts times their receivers: what predicting goes through. */
-uint64_t sl_timeline_copies(const sl_timeline *timeline);
+SL_API uint64_t sl_timeline_copies(const sl_timeline *timeline);
 
 typedef struct sl_platform {
     double bandwidth_mbit; /* of each node's link, out and in, in 10^6 bit/s; 0: infinite */
@@ -60,8 +61,8 @@ typedef struct sl_platform {
 } sl_platform;
 
 /* When the last node is done with the first `rounds` rounds; 0: with all. */
-int sl_timeline_seconds(double *out, const sl_timeline *timeline, const sl_platform *platform,
-                        uint64_t rounds, sl_error *error);
+SL_API int sl_timeline_seconds(double *out, const sl_timeline *timeline,
+                               const sl_platform *platform, uint64_t rounds, sl_error *error);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/error.h"
 
 #ifdef __cplusplus
@@ -80,10 +81,11 @@ typedef enum sl_weighting {
 enum { SL_WEIGHTINGS = SL_WEIGHTING_EXPLICIT }; /* schemes */
 
 /* "metropolis", or its lazy form (I + W)/2: "lazy-metropolis". */
-const char *sl_weighting_name(sl_weighting weighting, bool lazy);
+SL_API const char *sl_weighting_name(sl_weighting weighting, bool lazy);
 /* A few words or a formula. */
-const char *sl_weighting_meaning(sl_weighting weighting);
-int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name, sl_error *error);
+SL_API const char *sl_weighting_meaning(sl_weighting weighting);
+SL_API int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name,
+                              sl_error *error);
 
 /* A directed edge; weight = what the receiver gives the sender. Only meaningful under
  * SL_WEIGHTING_EXPLICIT. */
@@ -135,13 +137,13 @@ typedef struct sl_topology_spec {
     bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */
 } sl_topology_spec;
 
-void sl_topology_spec_defaults(sl_topology_spec *spec);
+SL_API void sl_topology_spec_defaults(sl_topology_spec *spec);
 
 /* Reads a description without building the graph: up to SL_NODES_DESCRIBED_MAX nodes, parameters
  * checked and those that were not given filled in. Of edges that are listed, and of links, nothing
  * is kept: of the former nodes, directed and weighting, with SL_FAMILY_EDGES and slots NULL. */
-int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where,
-                           sl_error *error);
+SL_API int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where,
+                                  sl_error *error);
 
 /* What is known of a family without its parameters; static. */
 typedef struct sl_family_info {
@@ -153,9 +155,9 @@ typedef struct sl_family_info {
     sl_weighting weighting; /* where none is asked for; SL_WEIGHTING_EXPLICIT: the family brings its
                                own, and takes no other */
 } sl_family_info;
-const sl_family_info *sl_family_describe(sl_family family);
+SL_API const sl_family_info *sl_family_describe(sl_family family);
 /* All families with their parameters, one line each; malloc'ed, caller frees. */
-char *sl_families_help(void);
+SL_API char *sl_families_help(void);
 
 typedef struct sl_topology sl_topology;
 
@@ -163,15 +165,16 @@ typedef struct sl_topology sl_topology;
  * its period), rows and columns stochastic as its weighting promises; random families retry until
  * connected and say so when they are not after a bounded number of tries. Explicit weights must be
  * row- or column-stochastic. */
-int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *error);
+SL_API int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *error);
 
 /* From JSON text / from a file (both the topology file of docs/topology.md). `where` names the
  * source in error texts, for example "ring.json" or "experiment.json: topology". */
-int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error);
-int sl_topology_load(sl_topology **out, const char *path, sl_error *error);
+SL_API int sl_topology_parse(sl_topology **out, const char *json, const char *where,
+                             sl_error *error);
+SL_API int sl_topology_load(sl_topology **out, const char *path, sl_error *error);
 /* The same of a graph that may be in parts. */
-int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
-void sl_topology_close(sl_topology **topology);
+SL_API int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
+SL_API void sl_topology_close(sl_topology **topology);
 
 /* One side of a row; arrays of `count`, sorted by peer, self excluded; borrowed from the topology.
  */
@@ -183,26 +186,27 @@ typedef struct sl_row {
     double self;           /* W_ii */
 } sl_row;
 
-sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank);
-sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
+SL_API sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank);
+SL_API sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
 
-uint32_t sl_topology_nodes(const sl_topology *topology);
+SL_API uint32_t sl_topology_nodes(const sl_topology *topology);
 /* What it was opened from, with parameters filled in and without slots; borrowed from the
  * topology. */
-const sl_topology_spec *sl_topology_description(const sl_topology *topology);
-uint32_t sl_topology_period(const sl_topology *topology);
+SL_API const sl_topology_spec *sl_topology_description(const sl_topology *topology);
+SL_API uint32_t sl_topology_period(const sl_topology *topology);
 /* How many rounds an in-neighbour can run ahead of the node that it sends to, plus one: the inbox
  * window. For one undirected graph 2. */
-uint32_t sl_topology_window(const sl_topology *topology);
+SL_API uint32_t sl_topology_window(const sl_topology *topology);
 /* Over nodes, slots, edges and weights: equal hashes mean the same W in every round. */
-uint64_t sl_topology_hash(const sl_topology *topology);
+SL_API uint64_t sl_topology_hash(const sl_topology *topology);
 /* Do the values that are averaged come back every second round instead of coming together: -1 is an
  * eigenvalue of W, because the graph is bipartite and no node keeps anything of its own? Then the
  * lazy form of the same weights converges. */
-bool sl_topology_alternates(const sl_topology *topology);
+SL_API bool sl_topology_alternates(const sl_topology *topology);
 /* Every peer with which `rank` ever exchanges anything, in either direction: sorted; *peers is
  * borrowed. */
-uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uint32_t **peers);
+SL_API uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank,
+                                  const uint32_t **peers);
 
 /* What the matrix is, slot by slot combined: true only if it holds in every slot. Residual:
  * largest |sum - 1|. */
@@ -211,7 +215,7 @@ typedef struct sl_stochasticity {
     bool nonnegative;            /* no entry is below 0. Doubly stochastic: row, column and this */
     double row_residual, column_residual;
 } sl_stochasticity;
-sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
+SL_API sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
 
 /* `starling check`: in short; starling/spectrum.h has more. For schedules, of the product
  * W(period)...W(1). */
@@ -228,17 +232,18 @@ typedef struct sl_topology_report {
     double rho; /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
     double gap; /* 1 - rho */
 } sl_topology_report;
-int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error);
+SL_API int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out,
+                               sl_error *error);
 
 /* Canonical JSON of the topology that sl_topology_parse takes back to an equal topology, with its
  * hash, so that a change is noticed; malloc'ed, caller frees. NULL: out of memory. */
-char *sl_topology_json(const sl_topology *topology);
+SL_API char *sl_topology_json(const sl_topology *topology);
 /* The same with a family written out as edges and weights; what it was is kept under "provenance".
  */
-char *sl_topology_json_expanded(const sl_topology *topology);
+SL_API char *sl_topology_json_expanded(const sl_topology *topology);
 /* A family's description, settled (sl_topology_spec_parse) and without a hash, as its graph is not
  * built. */
-char *sl_topology_spec_json(const sl_topology_spec *spec);
+SL_API char *sl_topology_spec_json(const sl_topology_spec *spec);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "starling/api.h"
 #include "starling/error.h"
 
 #ifdef __cplusplus
@@ -110,14 +111,14 @@ typedef struct sl_vec_ops {
 
 /* Returns SL_ENOMEM after a failed allocation. The error is the formatted text, then how much was
  * requested and how much there is. */
-int sl_vec_no_memory(const sl_vec_ops *vec, sl_error *error, const char *format, ...)
+SL_API int sl_vec_no_memory(const sl_vec_ops *vec, sl_error *error, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
 
 /* The CPU backend, with the fastest kernels that this processor runs. All give the same bits. */
-const sl_vec_ops *sl_vec_cpu(void);
+SL_API const sl_vec_ops *sl_vec_cpu(void);
 
 #ifdef __cplusplus
 }

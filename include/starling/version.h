@@ -2,6 +2,8 @@
 #ifndef STARLING_VERSION_H
 #define STARLING_VERSION_H
 
+#include "starling/api.h"
+
 #define SL_PROTOCOL_VERSION 3u
 
 #ifdef __cplusplus
@@ -9,7 +11,7 @@ extern "C" {
 #endif
 
 /* The release of the library in use, such as "0.2.0". */
-const char *sl_version(void);
+SL_API const char *sl_version(void);
 
 #ifdef __cplusplus
 }

@@ -31,5 +31,7 @@ typedef struct sl_backend {
 } sl_backend;
 
 typedef const sl_backend *sl_backend_entry_function(void);
+/* In the plug-in. */
+SL_API sl_backend_entry_function sl_backend_entry;
 
 #endif
