@@ -11,7 +11,7 @@
 
 #include "cli/tool.h"
 
-enum { COLUMNS_MAX = 48, WIDTH_DEFAULT = 80, WIDTH_MIN = 20, GAP = 2, FILL_MIN = 16 };
+enum { COLUMNS_MAX = 48, WIDTH_DEFAULT = 80, WIDTH_MIN = 20, GAP = 2, FILL_MIN = 28 };
 
 typedef struct column {
     char *above, *head;
@@ -211,42 +211,48 @@ static void choose_columns(const text_table *t, size_t *widths, bool *shown, siz
 
 /* ---- printing ---- */
 
+/* Blanks before the next text; none are printed at the end of a line. */
+typedef struct pen {
+    size_t blanks;
+    bool begun;
+} pen;
+
+static void print_text(pen *p, const char *text, size_t bytes) {
+    if (bytes == 0)
+        return;
+    printf("%*s%.*s", (int)p->blanks, "", (int)bytes, text);
+    p->blanks = 0;
+}
+
 /* Text in so many columns; what is longer ends in "...". */
-static void print_cell(const char *text, size_t width, text_align align, bool last) {
+static void print_cell(pen *p, const char *text, size_t width, text_align align) {
     size_t length = text_width(text), padding = width > length ? width - length : 0;
-    if (align == ALIGN_RIGHT)
-        printf("%*s%s", (int)padding, "", text);
-    else if (align == ALIGN_FILL && length > width)
-        printf("%.*s...", (int)bytes_of(text, width - 3), text);
-    else
-        printf("%s%*s", text, last ? 0 : (int)padding, "");
+    p->blanks += (p->begun ? (size_t)GAP : 0) + (align == ALIGN_RIGHT ? padding : 0);
+    p->begun = true;
+    bool cut = align == ALIGN_FILL && length > width;
+    print_text(p, text, cut ? bytes_of(text, width - 3) : strlen(text));
+    if (cut)
+        print_text(p, "...", 3);
+    p->blanks += align == ALIGN_RIGHT ? 0 : padding;
 }
 
 static void print_head(const text_table *t, const size_t *widths, const bool *shown, bool above) {
-    bool first = true;
-    for (size_t i = 0; i < t->column_count; i++) {
-        const column *c = &t->columns[i];
-        if (!shown[i])
-            continue;
-        printf("%*s", first ? 0 : GAP, "");
-        print_cell(above ? c->above : c->head, widths[i], c->align, i + 1 == t->column_count);
-        first = false;
-    }
+    pen p = {0};
+    for (size_t i = 0; i < t->column_count; i++)
+        if (shown[i])
+            print_cell(&p, above ? t->columns[i].above : t->columns[i].head, widths[i],
+                       t->columns[i].align);
     putchar('\n');
 }
 
 static void print_row(const text_table *t, const row *r, const size_t *widths, const bool *shown) {
-    bool first = true;
+    pen p = {0};
     for (size_t i = 0; i < r->count; i++) {
         bool rest = r->rest && i + 1 == r->count;
-        if (!shown[i] && !rest)
-            continue;
-        printf("%*s", first ? 0 : GAP, "");
         if (rest)
-            fputs(r->cells[i], stdout);
-        else
-            print_cell(r->cells[i], widths[i], t->columns[i].align, i + 1 == t->column_count);
-        first = false;
+            print_cell(&p, r->cells[i], 0, ALIGN_LEFT);
+        else if (shown[i])
+            print_cell(&p, r->cells[i], widths[i], t->columns[i].align);
     }
     putchar('\n');
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/names.h"
+#include "cli/text_table.h"
 #include "compare/comparison.h"
 #include "compare/seeds.h"
 #include "run/agents.h"
@@ -142,7 +143,7 @@ static void run_attempt(bench *b, contender *r, attempt *a) {
     int code = take_learner(b, e, &error);
     t.learner = b->learner;
     t.task = b->task;
-    live_view_open(&view, r->rounds);
+    live_view_open(&view, r->rounds, b->o->wide);
     view.quiet = true;
     if (code == 0)
         code = collector_open(&here, &t, b->o->agents ? "run" : "sim", path, &view, &error);
@@ -263,7 +264,7 @@ static const char *name_range(char out[48], uint64_t low, uint64_t high) {
 
 static void print_begin(const bench *b) {
     const comparison *c = &b->comparison;
-    char nodes[48], rounds[48], runs[48] = "";
+    char nodes[48], rounds[48], runs[48] = "", text[384];
     uint64_t least_nodes = UINT64_MAX, most_nodes = 0, least = UINT64_MAX, most = 0;
     for (size_t i = 0; i < c->count; i++) {
         const contender *r = &c->items[i];
@@ -275,9 +276,11 @@ static void print_begin(const bench *b) {
     }
     if (c->seeds > 1)
         snprintf(runs, sizeof runs, " and %zu seeds", c->seeds);
-    printf("%zu variants%s on %s %s, %s\n%s rounds each; folder %s\n", c->count, runs,
-           name_range(nodes, least_nodes, most_nodes), c->agents ? "agents" : "simulated nodes",
-           sl_learner_describe(b->learner), name_range(rounds, least, most), b->folder);
+    snprintf(text, sizeof text, "%zu variants%s on %s %s, %s", c->count, runs,
+             name_range(nodes, least_nodes, most_nodes), c->agents ? "agents" : "simulated nodes",
+             sl_learner_describe(b->learner));
+    print_wrapped("", text, output_width(b->o->wide));
+    printf("%s rounds each; folder %s\n", name_range(rounds, least, most), b->folder);
 }
 
 /* Seed by seed, so that variants share a learner. */

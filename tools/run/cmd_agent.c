@@ -14,7 +14,8 @@
 #include "run/node_table.h"
 
 static const char help[] =
-    "usage: starling agent EXPERIMENT --rank I --roster FILE [--set KEY=VALUE ...] [--out DIR]\n"
+    "usage: starling agent EXPERIMENT --rank I --roster FILE [--set KEY=VALUE ...]\n"
+    "                      [--wide] [--out DIR]\n"
     "\n"
     "One peer of a run that spans several shells or hosts: start one for each rank, with the\n"
     "same experiment and the same roster. Peers compare both before they train.\n"
@@ -24,6 +25,7 @@ static const char help[] =
     "  --listen HOST:PORT where to listen, if not at the roster's own line for this rank\n"
     "  --run-id N         tells this run from others; equal on all peers (default 0)\n"
     "  --set KEY=VALUE    overrides a key of the experiment\n"
+    "  --wide             tables with all columns, however wide the terminal\n"
     "  --out DIR          the run folder (default runs/NAME-YYYYmmdd-HHMMSS-rankI)\n"
     "  --help             this text\n";
 
@@ -187,7 +189,7 @@ static int open_folder(peer *p, sl_error *error) {
     int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
     if (result != 0)
         return result;
-    live_view_open(&p->view, p->trial.task.rounds);
+    live_view_open(&p->view, p->trial.task.rounds, p->o->wide);
     printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
            p->trial.experiment->name, p->o->rank, p->trial.nodes,
            sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
@@ -227,7 +229,7 @@ static int train(peer *p, sl_error *error) {
     if (result == 0)
         result = sl_folder_close(&p->folder, error);
     if (result == 0)
-        node_table_print(&summary);
+        node_table_print(&summary, p->o->wide);
     return result;
 }
 
@@ -299,7 +301,7 @@ static int be_peer(const options *o) {
 
 int cmd_agent(int argc, char **argv) {
     options o;
-    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_AGENT);
+    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_AGENT | OPTION_WIDE);
     if (code == TOOL_OK && o.help) {
         fputs(help, stdout);
     } else if (code == TOOL_OK) {

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "cli/text_table.h"
 #include "run/agents.h"
 #include "run/fleet.h"
 #include "run/forecast.h"
@@ -13,23 +14,25 @@
 #include "run/simulation.h"
 
 static const char run_help[] =
-    "usage: starling run EXPERIMENT [--set KEY=VALUE ...] [--out DIR]\n"
+    "usage: starling run EXPERIMENT [--set KEY=VALUE ...] [--wide] [--out DIR]\n"
     "\n"
     "Trains with one agent process for each node of the topology, on this machine.\n"
     "Ctrl-C ends all agents; what was recorded so far is kept.\n"
     "\n"
     "  --set KEY=VALUE  overrides a key of the experiment, as in optimizer.learning_rate=0.2\n"
+    "  --wide           tables with all columns, however wide the terminal\n"
     "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
     "  --help           this text\n";
 
 static const char sim_help[] =
-    "usage: starling sim EXPERIMENT [--set KEY=VALUE ...] [--out DIR]\n"
+    "usage: starling sim EXPERIMENT [--set KEY=VALUE ...] [--wide] [--out DIR]\n"
     "\n"
     "Runs the experiment in one process without a network. Models, losses and files are\n"
     "those of `starling run`, bit for bit; times are the simulator's own. With network.* in the\n"
     "experiment it says how long the run would take on such nodes and links.\n"
     "\n"
     "  --set KEY=VALUE  overrides a key of the experiment, as in optimizer.learning_rate=0.2\n"
+    "  --wide           tables with all columns, however wide the terminal\n"
     "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
     "  --help           this text\n";
 
@@ -63,24 +66,30 @@ static int simulate(collector *c, const char *path, sl_summary *summary, sl_erro
 static const driver with_agents = {"run", "agents", "", run_help, check_agents, run_agents};
 static const driver simulated = {"sim", "nodes", ", simulated", sim_help, NULL, simulate};
 
+static void print_begin(const driver *d, const options *o, const trial *t, const char *path) {
+    char text[SL_NAME_MAX + 256];
+    snprintf(text, sizeof text, "%s on %u %s, %s", t->experiment->name, t->nodes, d->peers,
+             sl_learner_describe(t->learner));
+    print_wrapped("", text, output_width(o->wide));
+    printf("%llu rounds%s; run folder %s\n", (unsigned long long)t->task.rounds, d->manner, path);
+    fflush(stdout);
+}
+
 /* From the first line to the final table, or to what went wrong: an exit code. */
-static int run_to_end(const driver *d, const trial *t, const char *path) {
+static int run_to_end(const driver *d, const options *o, const trial *t, const char *path) {
     collector c = {0};
     live_view view;
     sl_error error = {0};
     sl_summary summary;
-    live_view_open(&view, t->task.rounds);
+    live_view_open(&view, t->task.rounds, o->wide);
     if (collector_open(&c, t, d->name, path, &view, &error) != 0) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    printf("%s on %u %s, %s\n%llu rounds%s; run folder %s\n", t->experiment->name, t->nodes,
-           d->peers, sl_learner_describe(t->learner), (unsigned long long)t->task.rounds, d->manner,
-           path);
-    fflush(stdout);
+    print_begin(d, o, t, path);
     int result = d->run(&c, path, &summary, &error);
     if (result == 0)
-        node_table_print(&summary);
+        node_table_print(&summary, o->wide);
     else
         complain_of_run(error.text, c.folder, -1, path);
     collector_close(&c);
@@ -99,7 +108,7 @@ static int run_experiment(const driver *d, const options *o) {
     if (result == 0) {
         choose_folder(o, t.experiment, "", path);
         trial_warn(&t);
-        code = run_to_end(d, &t, path);
+        code = run_to_end(d, o, &t, path);
     } else {
         complain("%s", error.text);
     }
@@ -109,7 +118,7 @@ static int run_experiment(const driver *d, const options *o) {
 
 static int command(const driver *d, int argc, char **argv) {
     options o;
-    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT);
+    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_WIDE);
     if (code == TOOL_OK && o.help)
         fputs(d->help, stdout);
     else if (code == TOOL_OK)

@@ -8,102 +8,129 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/text_table.h"
 #include "cli/tool.h"
 
 #define REDRAW_SECONDS 0.2
-enum { BAR_CELLS = 32, LINE_BYTES = 320 };
+enum { BAR_CELLS = 32, BAR_CELLS_MIN = 8, LINE_BYTES = 320 };
 
-void live_view_open(live_view *p, uint64_t rounds) {
+void live_view_open(live_view *v, uint64_t rounds, bool wide) {
     const char *kind = getenv("TERM");
-    *p = (live_view){.rounds = rounds};
-    p->terminal = isatty(STDOUT_FILENO) && kind != NULL && strcmp(kind, "dumb") != 0;
+    *v = (live_view){.rounds = rounds, .wide = wide};
+    v->terminal = isatty(STDOUT_FILENO) && kind != NULL && strcmp(kind, "dumb") != 0;
 }
 
-static void append(char line[LINE_BYTES], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void append(char line[LINE_BYTES], const char *format, ...) {
-    size_t used = strlen(line);
+/* A line, and how wide it may become. */
+typedef struct line {
+    char text[LINE_BYTES];
+    size_t width;
+} line;
+
+/* Adds a piece where it still fits. */
+static void append(line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(line *l, const char *format, ...) {
+    char piece[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line + used, LINE_BYTES - used, format, arguments);
+    vsnprintf(piece, sizeof piece, format, arguments);
     va_end(arguments);
+    size_t used = strlen(l->text), gap = used > 0 ? 2 : 0;
+    if (used + gap + strlen(piece) <= l->width)
+        snprintf(l->text + used, LINE_BYTES - used, "%*s%s", (int)gap, "", piece);
 }
 
-static void append_measured(char line[LINE_BYTES], const measured *m) {
-    append(line, "loss %.4g", m->loss);
+static void append_quality(line *l, const measured *m) {
+    append(l, "loss %.4g", m->loss);
     if (!isnan(m->accuracy))
-        append(line, "   accuracy %.2f %%", 100 * m->accuracy);
+        append(l, "accuracy %.2f %%", 100 * m->accuracy);
     if (!isnan(m->accuracy_mean_model))
-        append(line, " (averaged model %.2f %%)", 100 * m->accuracy_mean_model);
+        append(l, "averaged %.2f %%", 100 * m->accuracy_mean_model);
+}
+
+static void append_traffic(line *l, const measured *m) {
+    append(l, "sent %.2f MB/node", 1e-6 * m->bytes_per_node);
     if (!isnan(m->consensus))
-        append(line, "   consensus %.3g", m->consensus);
-    append(line, "   sent %.2f MB/node", 1e-6 * m->bytes_per_node);
+        append(l, "consensus %.3g", m->consensus);
 }
 
-static void append_speed(char line[LINE_BYTES], const live_view *p) {
-    double elapsed = now_seconds() - p->began;
-    if (p->round == 0 || elapsed <= 0)
+static void append_speed(line *l, const live_view *v) {
+    double elapsed = now_seconds() - v->began;
+    if (v->round == 0 || elapsed <= 0)
         return;
-    double per_second = (double)p->round / elapsed;
-    double left = (double)(p->rounds - p->round) / per_second;
-    append(line, "%.1f rounds/s   left %.0f:%02.0f", per_second, floor(left / 60),
-           floor(fmod(left, 60)));
+    double per_second = (double)v->round / elapsed;
+    double left = (double)(v->rounds - v->round) / per_second;
+    append(l, "left %.0f:%02.0f", floor(left / 60), floor(fmod(left, 60)));
+    append(l, "%.1f rounds/s", per_second);
 }
 
-static void draw(live_view *p) {
-    char first[LINE_BYTES] = "", second[LINE_BYTES] = "";
-    int full = p->rounds > 0 ? (int)(BAR_CELLS * p->round / p->rounds) : 0;
-    append(first, "[");
-    for (int i = 0; i < BAR_CELLS; i++)
-        append(first, "%s", i < full ? "#" : "-");
-    append(first, "] round %llu/%llu   ", (unsigned long long)p->round,
-           (unsigned long long)p->rounds);
-    append_speed(first, p);
-    if (p->has_measured)
-        append_measured(second, &p->last);
-    live_view_clear(p);
+static line open_line(const live_view *v) {
+    size_t width = output_width(v->wide);
+    return (line){.width = width < LINE_BYTES ? width : LINE_BYTES - 1};
+}
+
+/* "[####----] round 20/400" */
+static void append_bar(line *l, const live_view *v) {
+    int cells = l->width / 3 < BAR_CELLS ? (int)l->width / 3 : BAR_CELLS;
+    char bar[BAR_CELLS + 1];
+    cells = cells < BAR_CELLS_MIN ? BAR_CELLS_MIN : cells;
+    int full = v->rounds > 0 ? (int)((uint64_t)cells * v->round / v->rounds) : 0;
+    memset(bar, '#', (size_t)full);
+    memset(bar + full, '-', (size_t)(cells - full));
+    bar[cells] = '\0';
+    append(l, "[%s] round %llu/%llu", bar, (unsigned long long)v->round,
+           (unsigned long long)v->rounds);
+}
+
+static void draw(live_view *v) {
+    line first = open_line(v), second = open_line(v);
+    append_bar(&first, v);
+    append_speed(&first, v);
+    if (v->has_measured) {
+        append_quality(&second, &v->last);
+        append_traffic(&second, &v->last);
+    }
+    live_view_clear(v);
     /* No automatic wrap: a long line must not become two that the next redraw would not find. */
-    printf("\033[?7l%s\n%s\n\033[?7h", first, second);
+    printf("\033[?7l%s\n%s\n\033[?7h", first.text, second.text);
     fflush(stdout);
-    p->lines_drawn = 2;
-    p->drawn = now_seconds();
+    v->lines_drawn = 2;
+    v->drawn = now_seconds();
 }
 
-void live_view_clear(live_view *p) {
-    for (; p->lines_drawn > 0; p->lines_drawn--)
+void live_view_clear(live_view *v) {
+    for (; v->lines_drawn > 0; v->lines_drawn--)
         fputs("\033[1A\r\033[2K", stdout);
     fflush(stdout);
 }
 
-void live_view_round(live_view *p, uint64_t round) {
-    if (p->began == 0)
-        p->began = now_seconds();
-    if (round > p->round && round <= p->rounds)
-        p->round = round;
+void live_view_round(live_view *v, uint64_t round) {
+    if (v->began == 0)
+        v->began = now_seconds();
+    if (round > v->round && round <= v->rounds)
+        v->round = round;
 }
 
-static void print_line(const live_view *p) {
-    char line[LINE_BYTES] = "";
-    append(line, "round %llu/%llu   ", (unsigned long long)p->last.round,
-           (unsigned long long)p->rounds);
-    append_measured(line, &p->last);
-    append(line, "   ");
-    append_speed(line, p);
-    puts(line);
+static void print_line(const live_view *v) {
+    line l = open_line(v);
+    append(&l, "round %llu/%llu", (unsigned long long)v->last.round, (unsigned long long)v->rounds);
+    append_quality(&l, &v->last);
+    append_speed(&l, v);
+    append_traffic(&l, &v->last);
+    puts(l.text);
     fflush(stdout);
 }
 
-void live_view_measured(live_view *p, const measured *m) {
-    live_view_round(p, m->round);
-    p->last = *m;
-    p->has_measured = true;
-    if (p->terminal)
-        draw(p);
-    else if (!p->quiet)
-        print_line(p);
+void live_view_measured(live_view *v, const measured *m) {
+    live_view_round(v, m->round);
+    v->last = *m;
+    v->has_measured = true;
+    if (v->terminal)
+        draw(v);
+    else if (!v->quiet)
+        print_line(v);
 }
 
-void live_view_tick(live_view *p) {
-    if (p->terminal && now_seconds() - p->drawn >= REDRAW_SECONDS)
-        draw(p);
+void live_view_tick(live_view *v) {
+    if (v->terminal && now_seconds() - v->drawn >= REDRAW_SECONDS)
+        draw(v);
 }

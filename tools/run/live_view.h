@@ -19,6 +19,7 @@ typedef struct measured {
 
 typedef struct live_view {
     bool terminal;
+    bool wide;
     bool quiet; /* no lines where there is no terminal */
     int lines_drawn;
     uint64_t rounds, round; /* of the run; that every node has reached */
@@ -27,13 +28,14 @@ typedef struct live_view {
     measured last;
 } live_view;
 
-void live_view_open(live_view *p, uint64_t rounds);
+/* Lines as wide as the terminal; `wide`: with all that is known. */
+void live_view_open(live_view *v, uint64_t rounds, bool wide);
 /* Every node has begun this round. */
-void live_view_round(live_view *p, uint64_t round);
-void live_view_measured(live_view *p, const measured *m);
+void live_view_round(live_view *v, uint64_t round);
+void live_view_measured(live_view *v, const measured *m);
 /* To be called now and then: redraws when it is time to. */
-void live_view_tick(live_view *p);
+void live_view_tick(live_view *v);
 /* Takes the view off the terminal, before something else is written. */
-void live_view_clear(live_view *p);
+void live_view_clear(live_view *v);
 
 #endif

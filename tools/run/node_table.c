@@ -1,40 +1,55 @@
-/* node_table.c - the final table: quality of each model, traffic, and where the time went. */
+/* node_table.c - a run's final table: quality of each model, traffic, and where the time went. */
 #include "run/node_table.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Rows printed one by one; of larger runs only the first ones, and the spread. */
+#include "cli/text_table.h"
+
+/* Rows of larger runs: only the first ones, and the spread. */
 enum { ROWS_MAX = 32 };
 
-static void print_percent(double fraction) {
-    if (isnan(fraction))
-        printf("        -");
-    else
-        printf("%7.2f %%", 100 * fraction);
+static void add_columns(text_table *t) {
+    static const struct {
+        const char *above, *head;
+        int rank;
+    } columns[] = {
+        {"held-out", "accuracy", 0},
+        {"held-out", "loss", 1},
+        {"MB", "sent", 2},
+        {"MB", "received", 7},
+        {"s", "gradient", 4},
+        {"s", "encode", 6},
+        {"s", "wait", 5},
+        {"s", "combine", 6},
+        {"s", "exchange", 8},
+        {"s", "other", 9},
+        {"s", "total", 3},
+    };
+    text_table_column(t, ALIGN_LEFT, 0, "", "node");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        text_table_column(t, ALIGN_RIGHT, columns[i].rank, columns[i].above, columns[i].head);
 }
 
-static void print_row(const char *label, const sl_evaluation *e, double sent, double received,
-                      const sl_times *t) {
-    printf("%-5s", label);
-    print_percent(e->accuracy);
-    printf(" %10.4g %10.2f %10.2f", e->loss, 1e-6 * sent, 1e-6 * received);
-    double other = fmax(0, t->total - t->gradient - t->encode - t->wait - t->combine);
-    printf(" %9.3f %8.3f %8.3f %8.3f %9.3f %8.3f %8.3f\n", t->gradient, t->encode, t->wait,
-           t->combine, t->exchange, other, t->total);
+static void put_row(text_table *t, const char *label, const sl_evaluation *e, double sent,
+                    double received, const sl_times *s) {
+    text_table_row(t);
+    text_table_put(t, "%s", label);
+    text_table_put(t, isnan(e->accuracy) ? "-" : "%.2f %%", 100 * e->accuracy);
+    text_table_put(t, "%.4g", e->loss);
+    text_table_put(t, "%.2f", 1e-6 * sent);
+    text_table_put(t, "%.2f", 1e-6 * received);
+    double other = fmax(0, s->total - s->gradient - s->encode - s->wait - s->combine);
+    const double seconds[] = {s->gradient, s->encode, s->wait, s->combine,
+                              s->exchange, other,     s->total};
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        text_table_put(t, "%.3f", seconds[i]);
 }
 
-static void print_head(void) {
-    printf("      held-out data            megabytes             seconds\n");
-    printf("%-5s%9s %10s %10s %10s", "node", "accuracy", "loss", "sent", "received");
-    printf(" %9s %8s %8s %8s %9s %8s %8s\n", "gradient", "encode", "wait", "combine", "exchange",
-           "other", "total");
-}
-
-static void print_mean(const sl_summary *s) {
+static void put_mean(text_table *t, const sl_summary *s) {
     sl_evaluation e = {0};
-    sl_times t = {0};
+    sl_times times = {0};
     double sent = 0, received = 0, n = (double)s->record_count;
     for (size_t i = 0; i < s->record_count; i++) {
         const sl_record *r = &s->records[i];
@@ -42,42 +57,54 @@ static void print_mean(const sl_summary *s) {
         e.loss += r->evaluation.loss / n;
         sent += (double)r->bytes_sent / n;
         received += (double)r->bytes_received / n;
-        t.gradient += r->times.gradient / n;
-        t.encode += r->times.encode / n;
-        t.wait += r->times.wait / n;
-        t.combine += r->times.combine / n;
-        t.exchange += r->times.exchange / n;
-        t.total += r->times.total / n;
+        times.gradient += r->times.gradient / n;
+        times.encode += r->times.encode / n;
+        times.wait += r->times.wait / n;
+        times.combine += r->times.combine / n;
+        times.exchange += r->times.exchange / n;
+        times.total += r->times.total / n;
     }
-    print_row("mean", &e, sent, received, &t);
+    put_row(t, "mean", &e, sent, received, &times);
 }
 
-static void print_spread(const sl_summary *s) {
+static void put_spread(text_table *t, const sl_summary *s) {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < s->record_count; i++) {
         low = fmin(low, s->records[i].evaluation.accuracy);
         high = fmax(high, s->records[i].evaluation.accuracy);
     }
-    printf("... and %zu more nodes", s->record_count - ROWS_MAX);
+    text_table_row(t);
     if (low <= high)
-        printf("; accuracy from %.2f %% to %.2f %% over all", 100 * low, 100 * high);
-    putchar('\n');
+        text_table_put_rest(t, "... and %zu more nodes; accuracy %.2f %% to %.2f %% over all",
+                            s->record_count - ROWS_MAX, 100 * low, 100 * high);
+    else
+        text_table_put_rest(t, "... and %zu more nodes", s->record_count - ROWS_MAX);
 }
 
-void node_table_print(const sl_summary *s) {
-    putchar('\n');
-    print_head();
+static void print_nodes(const sl_summary *s, size_t width) {
+    text_table *t = text_table_open();
+    if (t == NULL)
+        return;
+    add_columns(t);
     for (size_t i = 0; i < s->record_count && i < ROWS_MAX; i++) {
         const sl_record *r = &s->records[i];
         char label[16];
         snprintf(label, sizeof label, "%u", r->rank);
-        print_row(label, &r->evaluation, (double)r->bytes_sent, (double)r->bytes_received,
-                  &r->times);
+        put_row(t, label, &r->evaluation, (double)r->bytes_sent, (double)r->bytes_received,
+                &r->times);
     }
     if (s->record_count > ROWS_MAX)
-        print_spread(s);
+        put_spread(t, s);
     if (s->record_count > 1)
-        print_mean(s);
+        put_mean(t, s);
+    text_table_print(t, width);
+    text_table_close(&t);
+}
+
+void node_table_print(const sl_summary *s, bool wide) {
+    size_t width = output_width(wide);
+    putchar('\n');
+    print_nodes(s, width);
     putchar('\n');
     if (s->has_consensus) {
         printf("averaged model      loss %.6g", s->consensus.mean_model.loss);
@@ -89,11 +116,11 @@ void node_table_print(const sl_summary *s) {
     if (s->predicted_seconds > 0)
         printf("predicted           %.6g s on the nodes and links of network.*\n",
                s->predicted_seconds);
-    if (strcmp(s->driver, "sim") == 0)
-        puts("seconds: total is the simulator's for all nodes, other includes the other nodes' "
-             "shares");
-    else
-        puts(
-            "seconds: exchange runs beside gradient, encode, wait and combine; other is evaluating "
-            "and recording");
+    print_wrapped("seconds: ",
+                  strcmp(s->driver, "sim") == 0
+                      ? "total is the simulator's for all nodes; other includes the other nodes' "
+                        "shares"
+                      : "exchange runs beside gradient, encode, wait and combine; other is "
+                        "evaluating and recording",
+                  width);
 }

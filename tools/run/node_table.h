@@ -1,9 +1,10 @@
-/* node_table.h - the final table. */
+/* node_table.h - a run's final table. */
 #ifndef NODE_TABLE_H
 #define NODE_TABLE_H
 
 #include "starling/folder.h"
 
-void node_table_print(const sl_summary *summary);
+/* As wide as the terminal, or with all columns. */
+void node_table_print(const sl_summary *summary, bool wide);
 
 #endif

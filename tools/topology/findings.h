@@ -63,7 +63,8 @@ void findings_close(findings *f);
 enum { NOTES_MAX = 8, NOTE_BYTES = 512 };
 size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]);
 
-void findings_print(const findings *f);
+/* Tables as wide as the terminal, or with all columns. */
+void findings_print(const findings *f, bool wide);
 /* Indented JSON to standard output; SL_ENOMEM. */
 int findings_print_json(const findings *f, sl_error *error);
 

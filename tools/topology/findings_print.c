@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/names.h"
+#include "cli/text_table.h"
 #include "topology/findings.h"
 #include "topology/topology_report.h"
 
@@ -117,59 +118,74 @@ static void print_agreement(const findings *f) {
                f->perron_min * f->report.nodes, f->perron_max * f->report.nodes);
     if (!f->structure.connected)
         return;
-    printf("  transient rounds    %s with the same data everywhere",
+    printf("  transient rounds    about %s with the same data everywhere,\n",
            name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, true), 2));
-    printf(", %s otherwise (in order of magnitude)\n",
+    printf("                      about %s otherwise\n",
            name_number(text, sl_transient_rounds(f->report.nodes, f->gap_per_round, false), 2));
     print_loss(f);
 }
 
-static void print_seconds(double seconds) {
-    if (isfinite(seconds))
-        printf(" %11.4g", seconds);
-    else
-        printf(" %11s", "never");
+static void put_seconds(text_table *t, double seconds) {
+    text_table_put(t, isfinite(seconds) ? "%.4g" : "never", seconds);
 }
 
-static void print_cost(const findings *f) {
+static void add_cost_columns(text_table *t, bool timed) {
+    text_table_column(t, ALIGN_LEFT, 0, "", "  compressor");
+    text_table_column(t, ALIGN_RIGHT, 1, "message", "bytes");
+    text_table_column(t, ALIGN_RIGHT, 0, "MB per", "node");
+    if (!timed)
+        return;
+    text_table_column(t, ALIGN_RIGHT, 2, "s a round", "serial");
+    text_table_column(t, ALIGN_RIGHT, 3, "s a round", "parallel");
+    text_table_column(t, ALIGN_RIGHT, 0, "s to agree", "serial");
+    text_table_column(t, ALIGN_RIGHT, 0, "s to agree", "parallel");
+}
+
+static void put_cost(text_table *t, const findings *f, const message_cost *m) {
+    char name[64];
+    name_compressor(&m->compressor, name, sizeof name);
+    text_table_row(t);
+    text_table_put(t, "  %s", name);
+    text_table_put(t, "%.0f", m->bytes);
+    text_table_put(t, "%.4g", m->bytes * f->traffic.sent_mean / 1e6);
+    put_seconds(t, m->serial_s);
+    put_seconds(t, m->parallel_s);
+    put_seconds(t, m->serial_s * f->rounds);
+    put_seconds(t, m->parallel_s * f->rounds);
+}
+
+static void print_cost(const findings *f, size_t width) {
     bool timed = f->asked.links != NULL;
     printf("\ncost of a round, %llu parameters\n", (unsigned long long)f->asked.parameters);
     printf("  messages            %.6g, %.4g of a node, %.4g of the busiest\n", f->traffic.messages,
            f->traffic.sent_mean, f->traffic.sent_max);
+    text_table *t = text_table_open();
+    if (t == NULL)
+        return;
+    add_cost_columns(t, timed);
+    for (int k = 0; k < SL_COMPRESSOR_COUNT; k++)
+        put_cost(t, f, &f->messages[k]);
+    text_table_print(t, width);
+    text_table_close(&t);
+    char text[160];
+    snprintf(text, sizeof text,
+             "in %.6g rounds, to %g of the first error; a compressor that loses something needs "
+             "more of them",
+             f->rounds, f->asked.epsilon);
     if (timed)
-        printf("  %-22s %13s %13s %23s %23s\n", "", "", "", "seconds of a round",
-               "seconds to consensus");
-    printf("  %-22s %13s %13s", "compressor", "message bytes", "MB per node");
-    if (timed)
-        printf(" %11s %11s %11s %11s", "serial", "parallel", "serial", "parallel");
-    putchar('\n');
-    for (int k = 0; k < SL_COMPRESSOR_COUNT; k++) {
-        const message_cost *m = &f->messages[k];
-        char name[64];
-        name_compressor(&m->compressor, name, sizeof name);
-        printf("  %-22s %13.0f %13.4g", name, m->bytes, m->bytes * f->traffic.sent_mean / 1e6);
-        if (timed) {
-            print_seconds(m->serial_s);
-            print_seconds(m->parallel_s);
-            print_seconds(m->serial_s * f->rounds);
-            print_seconds(m->parallel_s * f->rounds);
-        }
-        putchar('\n');
-    }
-    if (timed)
-        printf("  consensus: %.6g rounds to %.3g; a compressor that loses something needs more of "
-               "them\n",
-               f->rounds, f->asked.epsilon);
+        print_wrapped("  s to agree: ", text, width);
 }
 
-void findings_print(const findings *f) {
+void findings_print(const findings *f, bool wide) {
     char notes[NOTES_MAX][NOTE_BYTES];
-    size_t count = findings_notes(f, notes);
+    size_t count = findings_notes(f, notes), width = output_width(wide);
     topology_report_print(&f->report);
     print_structure(f);
     print_spectrum(f);
     print_agreement(f);
-    print_cost(f);
+    print_cost(f, width);
+    if (count > 0)
+        putchar('\n');
     for (size_t i = 0; i < count; i++)
-        printf("%snote: %s\n", i == 0 ? "\n" : "", notes[i]);
+        print_wrapped("note: ", notes[i], width);
 }

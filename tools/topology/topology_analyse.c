@@ -15,7 +15,7 @@
 
 static const char help[] =
     "usage: starling topology analyse FILE [--json] [--require CONDITION ...] [--parameters D] "
-    "[--links FILE] [--epsilon E] [--spectrum]\n"
+    "[--links FILE] [--epsilon E] [--spectrum] [--wide]\n"
     "\n"
     "Says of the topology in FILE, a topology or an experiment, what kind of matrix W is, how the "
     "graph hangs together, how fast averaging with it agrees, and\n"
@@ -29,6 +29,7 @@ static const char help[] =
     "  --epsilon E          consensus error to be reached, as a fraction of the first (default "
     "0.001)\n"
     "  --spectrum           all eigenvalues\n"
+    "  --wide               tables with all columns, however wide the terminal\n"
     "  --help               this text\n"
     "\n"
     "conditions:\n";
@@ -42,7 +43,7 @@ typedef struct request {
     size_t requirement_count;
     uint64_t parameters;
     double epsilon;
-    bool json, spectrum, help;
+    bool json, spectrum, wide, help;
 } request;
 
 static int take_number(double *out, const char *name, const char *text, double min, double max) {
@@ -85,6 +86,9 @@ static int take_option(request *r, int which) {
     case 's':
         r->spectrum = true;
         return TOOL_OK;
+    case 'w':
+        r->wide = true;
+        return TOOL_OK;
     case 'h':
         r->help = true;
         return TOOL_OK;
@@ -100,6 +104,7 @@ static int take_arguments(request *r, int argc, char **argv) {
                                              {"links", required_argument, NULL, 'l'},
                                              {"epsilon", required_argument, NULL, 'e'},
                                              {"spectrum", no_argument, NULL, 's'},
+                                             {"wide", no_argument, NULL, 'w'},
                                              {"help", no_argument, NULL, 'h'},
                                              {0}};
     *r = (request){.parameters = 1000000, .epsilon = 1e-3};
@@ -218,7 +223,7 @@ static int analyse(const request *r) {
     if (result == 0 && r->json)
         result = findings_print_json(&f, &error);
     else if (result == 0)
-        findings_print(&f);
+        findings_print(&f, r->wide);
     if (result == 0)
         code = judge(&f, r);
     else

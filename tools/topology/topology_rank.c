@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/text_table.h"
 #include "starling/rank.h"
 #include "topology/topology.h"
 
 static const char help[] =
     "usage: starling topology rank --nodes N [--links FILE | --link MBIT:MS] [--parameters D] "
-    "[--epsilon E] [--parallel] [--seed S] [--top K] [--json]\n"
+    "[--epsilon E] [--parallel] [--seed S] [--top K] [--wide] [--json]\n"
     "\n"
     "Opens every family that fits N nodes, with suitable parameters and the weights that agree "
     "soonest, and ranks them by the time that gossip averaging takes\n"
@@ -29,6 +30,7 @@ static const char help[] =
     "that it receives, shares one\n"
     "  --seed S         of random graphs (default 1)\n"
     "  --top K          only the best K\n"
+    "  --wide           all columns, however wide the terminal\n"
     "  --json           for programs, with the topology of each candidate as a topology file has "
     "it\n"
     "  -h, --help       this text\n";
@@ -38,7 +40,7 @@ typedef struct request {
     uint64_t parameters, top;
     const char *links;
     link_profile link;
-    bool linked, json, help;
+    bool linked, json, wide, help;
 } request;
 
 /* Bytes of a parameter in a dense message. */
@@ -87,6 +89,9 @@ static int take_option(request *r, int which) {
     case 'j':
         r->json = true;
         return TOOL_OK;
+    case 'w':
+        r->wide = true;
+        return TOOL_OK;
     case 'h':
         r->help = true;
         return TOOL_OK;
@@ -96,17 +101,13 @@ static int take_option(request *r, int which) {
 }
 
 static int take_arguments(request *r, int argc, char **argv) {
-    static const struct option known[] = {{"nodes", required_argument, NULL, 'n'},
-                                          {"links", required_argument, NULL, 'l'},
-                                          {"link", required_argument, NULL, 'L'},
-                                          {"parameters", required_argument, NULL, 'p'},
-                                          {"epsilon", required_argument, NULL, 'e'},
-                                          {"parallel", no_argument, NULL, 'P'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"top", required_argument, NULL, 't'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option known[] = {
+        {"nodes", required_argument, NULL, 'n'},   {"links", required_argument, NULL, 'l'},
+        {"link", required_argument, NULL, 'L'},    {"parameters", required_argument, NULL, 'p'},
+        {"epsilon", required_argument, NULL, 'e'}, {"parallel", no_argument, NULL, 'P'},
+        {"seed", required_argument, NULL, 's'},    {"top", required_argument, NULL, 't'},
+        {"json", no_argument, NULL, 'j'},          {"wide", no_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},          {0}};
     *r = (request){.parameters = 1000000,
                    .top = UINT32_MAX,
                    .link = {.bandwidth_mbit = 10000, .latency_ms = 0.1}};
@@ -129,43 +130,62 @@ static int take_arguments(request *r, int argc, char **argv) {
 
 /* ---- the table ---- */
 
-static void print_head(void) {
-    printf("%4s  %-25s %-15s %8s %10s %10s %12s %10s %6s  why\n", "", "topology", "weights",
-           "rounds", "MB/round", "s/round", "s to epsilon", "gap", "degree");
-}
-
 static const char *weights_of(const sl_candidate *c) {
     return c->weighting == SL_WEIGHTING_EXPLICIT ? "its own"
                                                  : sl_weighting_name(c->weighting, false);
 }
 
 /* "-" where it is not known. */
-static void print_number(int width, int digits, double value) {
+static void put_number(text_table *t, int digits, double value) {
     if (isnan(value))
-        printf(" %*s", width, "-");
+        text_table_put(t, "-");
     else
-        printf(" %*.*g", width, digits, value);
+        text_table_put(t, "%.*g", digits, value);
 }
 
-static void print_candidate(size_t place, const sl_candidate *c) {
-    printf("%3zu.  %-25s %-15s", place + 1, c->name, weights_of(c));
-    print_number(8, 6, c->rounds);
-    print_number(10, 4, 1e-6 * c->bytes);
-    print_number(10, 4, c->round_seconds);
-    print_number(12, 4, c->seconds);
-    print_number(10, 4, c->gap);
-    printf(" %6u%s%s\n", c->degree_max, c->why[0] != '\0' ? "  " : "", c->why);
+static void add_columns(text_table *t, double epsilon) {
+    char text[32];
+    snprintf(text, sizeof text, "%g", epsilon);
+    text_table_column(t, ALIGN_RIGHT, 0, "", "");
+    text_table_column(t, ALIGN_LEFT, 0, "", "topology");
+    text_table_column(t, ALIGN_LEFT, 2, "", "weights");
+    text_table_column(t, ALIGN_RIGHT, 0, "", "rounds");
+    text_table_column(t, ALIGN_RIGHT, 3, "MB a", "round");
+    text_table_column(t, ALIGN_RIGHT, 4, "s a", "round");
+    text_table_column(t, ALIGN_RIGHT, 0, "s to", text);
+    text_table_column(t, ALIGN_RIGHT, 6, "", "gap");
+    text_table_column(t, ALIGN_RIGHT, 5, "", "degree");
+    text_table_column(t, ALIGN_FILL, 1, "", "why");
 }
 
-static void print_ranking(const sl_ranking *ranking, size_t count) {
+static void put_candidate(text_table *t, size_t place, const sl_candidate *c) {
+    text_table_row(t);
+    text_table_put(t, "%zu.", place + 1);
+    text_table_put(t, "%s", c->name);
+    text_table_put(t, "%s", weights_of(c));
+    put_number(t, 6, c->rounds);
+    put_number(t, 4, 1e-6 * c->bytes);
+    put_number(t, 4, c->round_seconds);
+    put_number(t, 4, c->seconds);
+    put_number(t, 4, c->gap);
+    text_table_put(t, "%u", c->degree_max);
+    text_table_put(t, "%s", c->why);
+}
+
+static void print_ranking(const sl_ranking *ranking, size_t count, const request *r) {
     const char *const *notes;
-    size_t note_count = sl_ranking_notes(ranking, &notes);
-    print_head();
+    size_t note_count = sl_ranking_notes(ranking, &notes), width = output_width(r->wide);
+    text_table *t = text_table_open();
+    if (t == NULL)
+        return;
+    add_columns(t, r->settings.epsilon);
     for (size_t i = 0; i < count; i++)
-        print_candidate(i, sl_ranking_at(ranking, i));
+        put_candidate(t, i, sl_ranking_at(ranking, i));
+    text_table_print(t, width);
+    text_table_close(&t);
     putchar('\n');
     for (size_t i = 0; i < note_count; i++)
-        printf("- %s\n", notes[i]);
+        print_wrapped("- ", notes[i], width);
 }
 
 /* ---- JSON ---- */
@@ -237,7 +257,7 @@ static int rank(request *r) {
         if (r->json)
             code = print_json(ranking, count, r);
         else
-            print_ranking(ranking, count);
+            print_ranking(ranking, count, r);
     }
     sl_ranking_close(&ranking);
     sl_links_close(&links);
