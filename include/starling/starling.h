@@ -10,6 +10,7 @@
 #include "starling/error.h"
 #include "starling/experiment.h"
 #include "starling/folder.h"
+#include "starling/kernels.h"
 #include "starling/learner.h"
 #include "starling/links.h"
 #include "starling/node.h"

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "base/kernels.h"
 #include "element/philox.h"
-#include "base/for_each_cpu.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>

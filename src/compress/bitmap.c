@@ -28,7 +28,7 @@ static inline size_t next_elements(sl_walk *w, size_t end, uint32_t *out) {
     return n;
 }
 
-FOR_EACH_CPU static void gather(sl_walk w, const float *vector, float *out) {
+FOR_EACH_CPU(void, gather, (sl_walk w, const float *vector, float *out), (w, vector, out)) {
     uint32_t elements[SL_BATCH + SL_WORD];
     while (w.left > 0) {
         size_t n = next_elements(&w, w.count, elements);
@@ -66,7 +66,8 @@ void sl_walk_gather(sl_walk w, sl_encoder *e, const sl_source *source, size_t fr
         gather_read(w, e, source, from, out);
 }
 
-FOR_EACH_CPU void sl_walk_scatter(sl_walk w, float weight, const float *values, float *acc) {
+FOR_EACH_CPU(void, scatter, (sl_walk w, float weight, const float *values, float *acc),
+             (w, weight, values, acc)) {
     uint32_t elements[SL_BATCH + SL_WORD];
     while (w.left > 0) {
         size_t n = next_elements(&w, w.count, elements);
@@ -75,4 +76,8 @@ FOR_EACH_CPU void sl_walk_scatter(sl_walk w, float weight, const float *values, 
         for (size_t i = 0; i < n; i++)
             acc[elements[i]] += weight * *values++;
     }
+}
+
+void sl_walk_scatter(sl_walk w, float weight, const float *values, float *acc) {
+    scatter(w, weight, values, acc);
 }

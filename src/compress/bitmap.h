@@ -9,8 +9,8 @@
 
 #include <string.h>
 
+#include "base/kernels.h"
 #include "compress/codec.h"
-#include "base/for_each_cpu.h"
 
 enum { SL_WORD = 64, SL_BATCH = 256 };
 

@@ -25,7 +25,7 @@ int sl_entries_check(const sl_compressor_config *config, size_t dimension, sl_er
     return 0;
 }
 
-FOR_EACH_CPU bool sl_entries_finite(const void *values, size_t count) {
+FOR_EACH_CPU(bool, all_finite, (const void *values, size_t count), (values, count)) {
     const unsigned char *bytes = values;
     uint32_t refused = 0;
     for (size_t i = 0; i < count; i++) {
@@ -34,4 +34,8 @@ FOR_EACH_CPU bool sl_entries_finite(const void *values, size_t count) {
         refused |= (bits & FLOAT_MAGNITUDE) >= FLOAT_INFINITY;
     }
     return refused == 0;
+}
+
+bool sl_entries_finite(const void *values, size_t count) {
+    return all_finite(values, count);
 }

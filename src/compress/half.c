@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/kernels.h"
 #include "compress/dense.h"
 #include "element/code.h"
-#include "base/for_each_cpu.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>
@@ -80,14 +80,15 @@ static dense_form form_b16(const sl_compressor_config *config, size_t dimension)
 
 /* ---- float16 ---- */
 
-FOR_EACH_CPU static void to16(const float *v, size_t n, uint8_t *out) {
+FOR_EACH_CPU(void, to16, (const float *v, size_t n, uint8_t *out), (v, n, out)) {
     for (size_t i = 0; i < n; i++) {
         uint16_t code = (uint16_t)float16_code(v[i]);
         memcpy(out + 2 * i, &code, sizeof code);
     }
 }
 
-FOR_EACH_CPU static void add16(float weight, const uint16_t *codes, size_t n, float *acc) {
+FOR_EACH_CPU(void, add16, (float weight, const uint16_t *codes, size_t n, float *acc),
+             (weight, codes, n, acc)) {
     for (size_t i = 0; i < n; i++)
         acc[i] += weight * float16_value(codes[i]);
 }
@@ -136,14 +137,15 @@ static void add_float16(const sl_compressor_config *config, const float *scale, 
 
 /* ---- bfloat16 ---- */
 
-FOR_EACH_CPU static void to_b16(const float *v, size_t n, uint8_t *out) {
+FOR_EACH_CPU(void, to_b16, (const float *v, size_t n, uint8_t *out), (v, n, out)) {
     for (size_t i = 0; i < n; i++) {
         uint16_t code = (uint16_t)bfloat16_code(v[i]);
         memcpy(out + 2 * i, &code, sizeof code);
     }
 }
 
-FOR_EACH_CPU static void add_b16(float weight, const uint16_t *codes, size_t n, float *acc) {
+FOR_EACH_CPU(void, add_b16, (float weight, const uint16_t *codes, size_t n, float *acc),
+             (weight, codes, n, acc)) {
     for (size_t i = 0; i < n; i++)
         acc[i] += weight * bfloat16_value(codes[i]);
 }

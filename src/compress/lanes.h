@@ -2,8 +2,8 @@
 #ifndef SL_LANES_H
 #define SL_LANES_H
 
+#include "base/kernels.h"
 #include "element/sum.h"
-#include "base/for_each_cpu.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>

@@ -13,9 +13,9 @@
  */
 #include <math.h>
 
+#include "base/kernels.h"
 #include "compress/dense.h"
 #include "element/code.h"
-#include "base/for_each_cpu.h"
 
 #define LIMIT (0x7F000000u + 1) /* above 2^127 */
 
@@ -87,7 +87,8 @@ static void encode(const sl_compressor_config *config, const float *scale, const
     round_plain(v + done, windows_from(random, done), n - done, codes + done);
 }
 
-FOR_EACH_CPU static void add_powers(float weight, const uint16_t *codes, size_t n, float *acc) {
+FOR_EACH_CPU(void, add_powers, (float weight, const uint16_t *codes, size_t n, float *acc),
+             (weight, codes, n, acc)) {
     for (size_t i = 0; i < n; i++)
         acc[i] += weight * natural_value(codes[i]);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/for_each_cpu.h"
+#include "base/kernels.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>
@@ -20,8 +20,8 @@ static uint64_t low_bits(unsigned count) {
 /* ---- packing ---- */
 
 /* Four codes a word, 16 bits apart -> together in its lowest 4 * width bits. */
-FOR_EACH_CPU static void close_up(const uint16_t *codes, size_t words, unsigned width,
-                                  uint64_t *out) {
+FOR_EACH_CPU(void, close_up, (const uint16_t *codes, size_t words, unsigned width, uint64_t *out),
+             (codes, words, width, out)) {
     const unsigned gap = 16 - width;
     const uint64_t even = low_bits(width) * 0x100000001u, odd = even << width,
                    pair = low_bits(2 * width), next = pair << 2 * width;
@@ -138,7 +138,8 @@ void sl_pack(uint16_t *codes, size_t n, unsigned width, uint8_t *out) {
 
 /* ---- unpacking ---- */
 
-FOR_EACH_CPU static void spread(const uint64_t *in, size_t words, unsigned width, uint16_t *codes) {
+FOR_EACH_CPU(void, spread, (const uint64_t *in, size_t words, unsigned width, uint16_t *codes),
+             (in, words, width, codes)) {
     const unsigned gap = 16 - width;
     const uint64_t pair = low_bits(2 * width), next = pair << 32,
                    even = low_bits(width) * 0x100000001u, odd = even << 16;
@@ -152,7 +153,8 @@ FOR_EACH_CPU static void spread(const uint64_t *in, size_t words, unsigned width
 
 /* Words of 1, 2 or 4 bytes. */
 #define GET_WORDS(type)                                                                            \
-    FOR_EACH_CPU static void get_##type(const uint8_t *in, size_t n, uint64_t *words) {            \
+    FOR_EACH_CPU(void, get_##type, (const uint8_t *in, size_t n, uint64_t *words),                 \
+                 (in, n, words)) {                                                                 \
         for (size_t i = 0; i < n; i++) {                                                           \
             type low;                                                                              \
             memcpy(&low, in + i * sizeof low, sizeof low);                                         \
@@ -267,7 +269,8 @@ const uint16_t *sl_unpack(const void *packed, size_t n, unsigned width, uint16_t
     return room;
 }
 
-FOR_EACH_CPU static uint32_t largest_code(const uint16_t *codes, size_t n, uint32_t mask) {
+FOR_EACH_CPU(uint32_t, largest_code, (const uint16_t *codes, size_t n, uint32_t mask),
+             (codes, n, mask)) {
     uint16_t largest = 0, part = (uint16_t)mask;
     for (size_t i = 0; i < n; i++) {
         uint16_t code = codes[i] & part;

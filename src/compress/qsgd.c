@@ -14,9 +14,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/kernels.h"
 #include "compress/dense.h"
 #include "compress/rounding.h"
-#include "base/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     double b = (double)sl_dense_bucket(config, dimension), s = config->levels;
@@ -69,8 +69,9 @@ static void encode(const sl_compressor_config *config, const float *scale, const
     sl_round(&r, sl_level_bits(config->levels), v, random, n, codes);
 }
 
-FOR_EACH_CPU static void add_levels(float unit, unsigned sign_at, const uint16_t *codes, size_t n,
-                                    float *acc) {
+FOR_EACH_CPU(void, add_levels,
+             (float unit, unsigned sign_at, const uint16_t *codes, size_t n, float *acc),
+             (unit, sign_at, codes, n, acc)) {
     for (size_t i = 0; i < n; i++)
         acc[i] += unit * level_value(codes[i], sign_at);
 }

@@ -181,7 +181,8 @@ static void draw(uint64_t *words, size_t count, size_t from, const sl_message *m
 }
 
 /* Leaves the first `room` bits set. */
-FOR_EACH_CPU static size_t limit(uint64_t *words, size_t count, size_t room_for) {
+FOR_EACH_CPU(size_t, limit, (uint64_t * words, size_t count, size_t room_for),
+             (words, count, room_for)) {
     size_t kept = 0;
     for (size_t w = 0; w < count; w++) {
         kept += (size_t)__builtin_popcountll(words[w]);
@@ -229,10 +230,6 @@ static void unpack_plain(const uint64_t *words, size_t from, size_t count, const
 }
 
 #ifdef SL_AVX2
-static bool has_bmi2(void) {
-    return sl_has_avx2() && __builtin_cpu_supports("bmi2");
-}
-
 /* A byte of ones for each bit. */
 WITH_BMI2 static inline uint64_t bytes_of(uint64_t bits) {
     return _pdep_u64(bits, UINT64_C(0x0101010101010101)) * 0xff;
@@ -293,7 +290,7 @@ WITH_BMI2 static void unpack_bmi2(const uint64_t *words, size_t count, const flo
 static float *pack(const uint64_t *words, size_t count, const float *block, float *out,
                    const float *end) {
 #ifdef SL_AVX2
-    if (has_bmi2())
+    if (sl_has_avx2())
         return pack_bmi2(words, count, block, out, end);
 #endif
     (void)end;
@@ -303,7 +300,7 @@ static float *pack(const uint64_t *words, size_t count, const float *block, floa
 static void unpack(const uint64_t *words, size_t count, const float *values, const float *end,
                    float weight, float *acc) {
 #ifdef SL_AVX2
-    if (has_bmi2()) {
+    if (sl_has_avx2()) {
         unpack_bmi2(words, count, values, end, weight, acc);
         return;
     }

@@ -64,8 +64,9 @@ static size_t subset_bytes(const sl_codec *c) {
 
 /* ---- the subset ---- */
 
-FOR_EACH_CPU static void draw(uint64_t *words, size_t count, uint32_t dimension,
-                              const sl_message *message) {
+FOR_EACH_CPU(void, draw,
+             (uint64_t * words, size_t count, uint32_t dimension, const sl_message *message),
+             (words, count, dimension, message)) {
     const sl_rng_key key = sl_message_key(message);
     const uint32_t rejected = -dimension % dimension; /* see sl_rng_below */
     uint32_t numbers[4 * DRAWN_AT_ONCE], block = 0;
@@ -96,7 +97,8 @@ static inline size_t nth_bit(uint64_t word, size_t n) {
     return (size_t)__builtin_ctzll(word);
 }
 
-FOR_EACH_CPU static void find_parts(const sl_codec *c, const uint64_t *words, uint64_t *starts) {
+FOR_EACH_CPU(void, find_parts, (const sl_codec *c, const uint64_t *words, uint64_t *starts),
+             (c, words, starts)) {
     size_t entries = 0;
     uint32_t part = 0;
     for (size_t w = 0; w < sl_words(c->dimension); w++) {

@@ -156,7 +156,7 @@ void sl_sum_sides(bucket_sums *sums, const float *v, size_t at, size_t n) {
     by_tiles(BEST(sides), 2, sums, v, at, n);
 }
 
-FOR_EACH_CPU static int32_t largest_magnitude(const float *v, size_t n) {
+FOR_EACH_CPU(int32_t, largest_magnitude, (const float *v, size_t n), (v, n)) {
     int32_t largest = 0;
     for (size_t i = 0; i < n; i++) {
         int32_t bits;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/for_each_cpu.h"
+#include "base/kernels.h"
 
 #ifdef SL_AVX2
 #include <immintrin.h>

@@ -7,9 +7,9 @@
  */
 #include <math.h>
 
+#include "base/kernels.h"
 #include "compress/dense.h"
 #include "compress/rounding.h"
-#include "base/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     double omega = (sqrt((double)sl_dense_bucket(config, dimension)) - 1) / 2;
@@ -29,7 +29,7 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
 }
 
 /* Level and sign, as of one level of QSGD, to 0, 1 and 2. */
-FOR_EACH_CPU static void to_ternary(uint16_t *codes, size_t n) {
+FOR_EACH_CPU(void, to_ternary, (uint16_t * codes, size_t n), (codes, n)) {
     for (size_t i = 0; i < n; i++)
         codes[i] = (uint16_t)ternary_code(codes[i]);
 }

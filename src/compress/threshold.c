@@ -8,10 +8,10 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/kernels.h"
 #include "compress/dense.h"
 #include "compress/pack.h"
 #include "element/code.h"
-#include "base/for_each_cpu.h"
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     (void)config;
@@ -49,7 +49,8 @@ static dense_form form(const sl_compressor_config *config, size_t dimension) {
                         .limit = FLOAT_INFINITY};
 }
 
-FOR_EACH_CPU static void compare(float tau, const float *v, size_t n, uint16_t *codes) {
+FOR_EACH_CPU(void, compare, (float tau, const float *v, size_t n, uint16_t *codes),
+             (tau, v, n, codes)) {
     for (size_t i = 0; i < n; i++)
         codes[i] = (uint16_t)threshold_code(tau, v[i]);
 }

@@ -128,8 +128,10 @@ static uint32_t magnitude_of(uint64_t e) {
 
 /* One digit of `width` bits, at bit `shift`, of the k-th largest magnitude among those that agree
  * with `prefix` above the digit. On return *k counts within the digit's class. */
-FOR_EACH_CPU static uint32_t select_digit(const uint64_t *entries, size_t count, uint32_t prefix,
-                                          unsigned shift, unsigned width, size_t *k) {
+FOR_EACH_CPU(uint32_t, select_digit,
+             (const uint64_t *entries, size_t count, uint32_t prefix, unsigned shift,
+              unsigned width, size_t *k),
+             (entries, count, prefix, shift, width, k)) {
     uint32_t classes[2048] = {0};
     for (size_t i = 0; i < count; i++) {
         uint32_t m = magnitude_of(entries[i]);
@@ -153,7 +155,7 @@ static uint32_t select_magnitude(const uint64_t *entries, size_t count, size_t k
 
 /* Leaves the k largest, in order. Returns the least magnitude among them, which later entries have
  * to exceed. */
-FOR_EACH_CPU static int32_t cut(uint64_t *entries, size_t count, size_t k) {
+FOR_EACH_CPU(int32_t, cut, (uint64_t * entries, size_t count, size_t k), (entries, count, k)) {
     size_t equal, kept = 0;
     uint32_t least = select_magnitude(entries, count, k, &equal);
     for (size_t i = 0; i < count; i++) {
@@ -396,7 +398,8 @@ static index_reader read_indices(const sl_codec *c, sl_payload payload, size_t c
 }
 
 /* Indices increase, and leave room for the entries of the parts before and behind. */
-FOR_EACH_CPU static int check_indices(const sl_codec *c, uint32_t part, sl_payload payload) {
+FOR_EACH_CPU(int, check_indices, (const sl_codec *c, uint32_t part, sl_payload payload),
+             (c, part, payload)) {
     size_t first, count = part_entries(c, part, &first),
                   bits_used = count * index_width(c->dimension);
     if (payload.bytes != count * sizeof(float) + (bits_used + 7) / 8)
@@ -415,7 +418,8 @@ FOR_EACH_CPU static int check_indices(const sl_codec *c, uint32_t part, sl_paylo
                : SL_EPROTO;
 }
 
-FOR_EACH_CPU static int check_bitmap(const sl_codec *c, uint32_t part, sl_payload payload) {
+FOR_EACH_CPU(int, check_bitmap, (const sl_codec *c, uint32_t part, sl_payload payload),
+             (c, part, payload)) {
     size_t from, elements;
     sl_codec_part_range(c, part, &from, &elements);
     size_t bitmap_bytes = (elements + 7) / 8;
@@ -437,8 +441,9 @@ static int check_part(sl_decoder *d, uint32_t part, sl_payload payload) {
                             : check_bitmap(d->codec, part, payload);
 }
 
-FOR_EACH_CPU static void add_indices(const sl_codec *c, uint32_t part, sl_payload payload,
-                                     float weight, float *acc) {
+FOR_EACH_CPU(void, add_indices,
+             (const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc),
+             (c, part, payload, weight, acc)) {
     size_t first, count = part_entries(c, part, &first);
     index_reader r = read_indices(c, payload, count);
     const float *values = payload.data;
@@ -454,8 +459,9 @@ FOR_EACH_CPU static void add_indices(const sl_codec *c, uint32_t part, sl_payloa
     }
 }
 
-FOR_EACH_CPU static void add_bitmap(const sl_codec *c, uint32_t part, sl_payload payload,
-                                    float weight, float *acc) {
+FOR_EACH_CPU(void, add_bitmap,
+             (const sl_codec *c, uint32_t part, sl_payload payload, float weight, float *acc),
+             (c, part, payload, weight, acc)) {
     size_t from, elements;
     sl_codec_part_range(c, part, &from, &elements);
     size_t bitmap_bytes = (elements + 7) / 8;

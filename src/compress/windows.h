@@ -12,8 +12,8 @@
 
 #include <stddef.h>
 
+#include "base/kernels.h"
 #include "element/philox.h"
-#include "base/for_each_cpu.h"
 
 /* Of a run of elements: the i-th one's is window first + i, counted from the first block's first
  * one on. */

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/kernels.h"
 #include "element/sum.h"
-#include "base/for_each_cpu.h"
 
 enum { BLOCK = 2048, CACHED = 8192, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
 
@@ -51,31 +51,34 @@ static void copy(void *to, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
 }
 
-FOR_EACH_CPU static void combine_1(float *out, const float *a, float wa, size_t n) {
+FOR_EACH_CPU(void, combine_1, (float *out, const float *a, float wa, size_t n), (out, a, wa, n)) {
     for (size_t i = 0; i < n; i++)
         out[i] = wa * a[i];
 }
 
-FOR_EACH_CPU static void combine_2(float *out, const float *a, const float *b, float wa, float wb,
-                                   size_t n) {
+FOR_EACH_CPU(void, combine_2,
+             (float *out, const float *a, const float *b, float wa, float wb, size_t n),
+             (out, a, b, wa, wb, n)) {
     for (size_t i = 0; i < n; i++)
         out[i] = wa * a[i] + wb * b[i];
 }
 
-FOR_EACH_CPU static void combine_3(float *out, const float *a, const float *b, const float *c,
-                                   const float *w, size_t n) {
+FOR_EACH_CPU(void, combine_3,
+             (float *out, const float *a, const float *b, const float *c, const float *w, size_t n),
+             (out, a, b, c, w, n)) {
     float wa = w[0], wb = w[1], wc = w[2];
     for (size_t i = 0; i < n; i++)
         out[i] = wa * a[i] + wb * b[i] + wc * c[i];
 }
 
-FOR_EACH_CPU static void add_1(float *out, const float *a, float wa, size_t n) {
+FOR_EACH_CPU(void, add_1, (float *out, const float *a, float wa, size_t n), (out, a, wa, n)) {
     for (size_t i = 0; i < n; i++)
         out[i] += wa * a[i];
 }
 
-FOR_EACH_CPU static void add_2(float *out, const float *a, const float *b, float wa, float wb,
-                               size_t n) {
+FOR_EACH_CPU(void, add_2,
+             (float *out, const float *a, const float *b, float wa, float wb, size_t n),
+             (out, a, b, wa, wb, n)) {
     for (size_t i = 0; i < n; i++)
         out[i] = out[i] + wa * a[i] + wb * b[i];
 }
@@ -106,22 +109,27 @@ static void combine(float *out, const float *const *in, const float *weights, si
         combine_block(out, in, weights, k, from, count - from < block ? count - from : block);
 }
 
-FOR_EACH_CPU static void step_plain(float *x, const float *x_decay, const float *g, float rate,
-                                    float decay, size_t n) {
+FOR_EACH_CPU(void, step_plain,
+             (float *x, const float *x_decay, const float *g, float rate, float decay, size_t n),
+             (x, x_decay, g, rate, decay, n)) {
     for (size_t i = 0; i < n; i++)
         x[i] -= rate * (g[i] + decay * x_decay[i]);
 }
 
-FOR_EACH_CPU static void step_momentum(float *x, const float *x_decay, const float *g, float *m,
-                                       float rate, float decay, float mu, size_t n) {
+FOR_EACH_CPU(void, step_momentum,
+             (float *x, const float *x_decay, const float *g, float *m, float rate, float decay,
+              float mu, size_t n),
+             (x, x_decay, g, m, rate, decay, mu, n)) {
     for (size_t i = 0; i < n; i++) {
         m[i] = mu * m[i] + (g[i] + decay * x_decay[i]);
         x[i] -= rate * m[i];
     }
 }
 
-FOR_EACH_CPU static void step_nesterov(float *x, const float *x_decay, const float *g, float *m,
-                                       float rate, float decay, float mu, size_t n) {
+FOR_EACH_CPU(void, step_nesterov,
+             (float *x, const float *x_decay, const float *g, float *m, float rate, float decay,
+              float mu, size_t n),
+             (x, x_decay, g, m, rate, decay, mu, n)) {
     for (size_t i = 0; i < n; i++) {
         float direction = g[i] + decay * x_decay[i];
         m[i] = mu * m[i] + direction;
@@ -147,7 +155,7 @@ static void fill(float *v, float value, size_t count) {
 }
 
 /* Sums of one tile; see element/sum.h. */
-FOR_EACH_CPU static double tile_norm2_squared(const float *x, size_t count) {
+FOR_EACH_CPU(double, tile_norm2_squared, (const float *x, size_t count), (x, count)) {
     double lanes[SUM_LANES] = {0};
     size_t i = 0;
     for (; i + SUM_LANES <= count; i += SUM_LANES)
@@ -158,7 +166,8 @@ FOR_EACH_CPU static double tile_norm2_squared(const float *x, size_t count) {
     return sum_lanes(lanes);
 }
 
-FOR_EACH_CPU static double tile_distance_squared(const float *x, const float *y, size_t count) {
+FOR_EACH_CPU(double, tile_distance_squared, (const float *x, const float *y, size_t count),
+             (x, y, count)) {
     double lanes[SUM_LANES] = {0};
     size_t i = 0;
     for (; i + SUM_LANES <= count; i += SUM_LANES)

@@ -10,11 +10,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/kernels.h"
 #include "wire/checksum_avx2.h"
 
 uint64_t sl_checksum(const void *data, size_t bytes) {
 #ifdef SL_CHECKSUM_AVX2
-    if (bytes >= SL_CHECKSUM_AVX2 && __builtin_cpu_supports("avx2"))
+    if (bytes >= SL_CHECKSUM_AVX2 && sl_has_avx2())
         return sl_checksum_avx2(data, bytes);
 #endif
     return XXH3_64bits(data, bytes);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/tool.h"
+#include "starling/kernels.h"
 
 typedef struct command {
     const char *name;
@@ -73,6 +74,11 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--version") == 0) {
         printf("starling %s (protocol %u)\n", sl_version(), SL_PROTOCOL_VERSION);
         return finish(TOOL_OK);
+    }
+    sl_error error;
+    if (sl_kernels_check(&error) != 0) {
+        complain("%s", error.text);
+        return TOOL_USAGE;
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)

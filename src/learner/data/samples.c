@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-
-/* Sanitizers intercept before the loader chooses a function. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define FOR_EACH_CPU
-#endif
+#include "base/kernels.h"
 
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES_MAX 4096
@@ -66,8 +59,9 @@ void sl_samples_free(sl_samples *samples) {
 }
 
 /* Each operation rounded on its own: every processor gives the same bits. */
-FOR_EACH_CPU static void convert(float *x, const uint8_t *pixels, size_t count, float mean,
-                                 float scale) {
+FOR_EACH_CPU(void, convert,
+             (float *x, const uint8_t *pixels, size_t count, float mean, float scale),
+             (x, pixels, count, mean, scale)) {
     for (size_t i = 0; i < count; i++)
         x[i] = ((float)pixels[i] * (1.0f / 255.0f) - mean) * scale;
 }

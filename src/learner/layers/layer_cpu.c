@@ -1,6 +1,8 @@
 /* layer_cpu.c - which functions compute which kind on this CPU; see layer_cpu.h. */
 #include "learner/layers/layer_cpu.h"
 
+#include "base/kernels.h"
+
 #define TABLE(level)                                                                               \
     {                                                                                              \
         [SL_LAYER_DENSE] = &sl_dense_cpu, [SL_LAYER_CONV2D] = &sl_conv2d_##level,                  \
@@ -22,9 +24,7 @@ const sl_layer_backend *sl_layer_backend_plain(void) {
 const sl_layer_backend *sl_layer_backend_cpu(void) {
     static const sl_layer_ops *const table[SL_LAYER_KINDS] = TABLE(v3);
     static const sl_layer_backend backend = {table, sl_loss_scratch_cpu, sl_loss_cpu};
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-               ? &backend
-               : sl_layer_backend_plain();
+    return sl_has_avx2() ? &backend : sl_layer_backend_plain();
 }
 #else
 const sl_layer_backend *sl_layer_backend_cpu(void) {

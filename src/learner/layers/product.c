@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/kernels.h"
+
 #define TILE_OUT 16         /* columns of a tile in both kernels */
 #define FORWARD_TILE 4      /* rows of x */
 #define FORWARD_BLOCK 28    /* rows of w */
@@ -109,15 +111,10 @@ static void forward_panels(float *y, const float *x, const float *w, uint32_t ro
     }
 }
 
-static bool has_avx2(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
 /* With AVX-512 OpenBLAS has registers twice as wide. */
 static bool forward_fits(uint32_t rows, uint32_t out) {
     return rows <= FORWARD_ROWS_MAX && out % TILE_OUT == 0 &&
-           (uint64_t)rows * out <= SL_PRODUCT_PANEL_MAX && has_avx2() &&
-           !__builtin_cpu_supports("avx512f");
+           (uint64_t)rows * out <= SL_PRODUCT_PANEL_MAX && sl_kernels_level == SL_KERNELS_V3;
 }
 
 static void pack_panels(float *panel, const float *d, uint32_t rows, uint32_t out) {
@@ -193,7 +190,7 @@ static void gradient_tiles(float *g, const float *x, const float *d, uint32_t ro
 
 static bool gradient_fits(uint32_t rows, uint32_t out) {
     uint64_t padded = ((uint64_t)out + TILE_OUT - 1) / TILE_OUT * TILE_OUT;
-    return rows <= ROWS_MAX && padded * rows <= SL_PRODUCT_PANEL_MAX && has_avx2();
+    return rows <= ROWS_MAX && padded * rows <= SL_PRODUCT_PANEL_MAX && sl_has_avx2();
 }
 
 void sl_product_forward(float *y, const float *x, const float *w, uint32_t rows, uint32_t in,

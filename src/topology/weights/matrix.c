@@ -4,15 +4,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/for_each_cpu.h"
+#include "base/kernels.h"
 
 enum { AT_ONCE = 8 }; /* rows subtracted in one pass over the row that they are subtracted from */
 
 /* row[from .. to) -= sum_k factors[k stride] rows[k n + ...], k = 0 .. count - 1 in that order for
  * each element. */
-FOR_EACH_CPU static void subtract_rows(double *restrict row, const double *restrict rows, size_t n,
-                                       const double *factors, size_t stride, size_t count,
-                                       size_t from, size_t to) {
+FOR_EACH_CPU(void, subtract_rows,
+             (double *restrict row, const double *restrict rows, size_t n, const double *factors,
+              size_t stride, size_t count, size_t from, size_t to),
+             (row, rows, n, factors, stride, count, from, to)) {
     size_t k = 0;
     for (; k + AT_ONCE <= count; k += AT_ONCE) {
         double f[AT_ONCE];

@@ -1,0 +1,214 @@
+/* test_kernels.c - every instruction set that this processor has, and plain C, give the same bytes:
+ * random numbers, checksums, vector operations, matrices, samples, and each compressor's messages
+ * and what they decode to. */
+#include "dense_wire.h"
+
+#include "base/kernels.h"
+#include "learner/data/samples.h"
+#include "starling/kernels.h"
+#include "starling/vec.h"
+#include "topology/weights/matrix.h"
+#include "wire/checksum.h"
+
+/* Lengths that fill registers, leave rests, and end in the middle of a tile. */
+static const size_t lengths[] = {1, 7, 16, 31, 1000, 1024, 4099, 70001};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* What was computed on one level. */
+typedef struct transcript {
+    uint8_t *bytes;
+    size_t used;
+} transcript;
+
+static void note(transcript *t, const void *bytes, size_t count) {
+    t->bytes = realloc(t->bytes, t->used + count + 1);
+    ck_assert_ptr_nonnull(t->bytes);
+    memcpy(t->bytes + t->used, bytes, count);
+    t->used += count;
+}
+
+typedef void work_function(transcript *t);
+
+static void on_each_level(work_function *work, const char *name) {
+    const sl_kernel_level best = sl_kernels_level;
+    transcript plain = {0};
+    for (int level = SL_KERNELS_PLAIN; level <= (int)best; level++) {
+        transcript t = {0};
+        sl_kernels_level = (sl_kernel_level)level;
+        work(level == SL_KERNELS_PLAIN ? &plain : &t);
+        if (level == SL_KERNELS_PLAIN)
+            continue;
+        ENSURE(t.used == plain.used && t.used > 0, "%s: other lengths", name);
+        for (size_t i = 0; i < t.used; i++)
+            ENSURE(t.bytes[i] == plain.bytes[i], "%s, %s: byte %zu of %zu is not plain C's", name,
+                   sl_kernels_name(), i, t.used);
+        free(t.bytes);
+    }
+    sl_kernels_level = best;
+    free(plain.bytes);
+}
+
+static void draw(transcript *t) {
+    const sl_rng_key key = {.seed = 0x123456789ABCDEFu, .round = 7, .rank = 3, .purpose = 2};
+    uint32_t numbers[4 * 100];
+    for (size_t count = 1; count <= 100; count += 11) {
+        sl_rng_blocks(&key, 5, count, numbers);
+        note(t, numbers, count * 4 * sizeof *numbers);
+        sl_rng_quick_blocks(&key, UINT32_MAX - 50, count, numbers);
+        note(t, numbers, count * 4 * sizeof *numbers);
+    }
+}
+
+static void sum_bytes(transcript *t) {
+    float *v = gaussian(70001, 1);
+    for (size_t n = 0; n < LENGTHS; n++) {
+        uint64_t sum = sl_checksum(v, lengths[n] * sizeof *v);
+        note(t, &sum, sizeof sum);
+    }
+    free(v);
+}
+
+static void combine(transcript *t, size_t n) {
+    const sl_vec_ops *vec = sl_vec_cpu();
+    enum { MAX = 6 };
+    const float weights[MAX] = {0.3f, 0.21f, 0.19f, 0.11f, 0.1f, 0.09f};
+    const float *in[MAX];
+    float *out = floats(n);
+    for (uint32_t i = 0; i < MAX; i++)
+        in[i] = motley(n, i);
+    for (size_t k = 1; k <= MAX; k++) {
+        vec->combine(out, in, weights, k, n);
+        note(t, out, n * sizeof *out);
+    }
+    double norms[] = {vec->norm2_squared(in[0], n), vec->distance_squared(in[1], in[2], n)};
+    note(t, norms, sizeof norms);
+    for (int i = 0; i < MAX; i++)
+        free((void *)in[i]);
+    free(out);
+}
+
+static void take_steps(transcript *t, size_t n) {
+    float *x = gaussian(n, 1), *g = gaussian(n, 2), *m = gaussian(n, 3);
+    for (int form = 0; form < 3; form++) {
+        const sl_sgd sgd = {
+            .learning_rate = 0.1f, .weight_decay = 1e-3f, .momentum = 0.9f, .nesterov = form == 2};
+        sl_vec_cpu()->sgd_step(x, x, g, form > 0 ? m : NULL, &sgd, n);
+        note(t, x, n * sizeof *x);
+        note(t, m, n * sizeof *m);
+    }
+    free(x);
+    free(g);
+    free(m);
+}
+
+static void operate(transcript *t) {
+    for (size_t n = 0; n < LENGTHS; n++) {
+        combine(t, lengths[n]);
+        take_steps(t, lengths[n]);
+    }
+}
+
+static void solve(transcript *t) {
+    enum { N = 37 };
+    static double a[N * N], inverse[N * N], work[N * N], x[N];
+    float *numbers = gaussian(N * N, 4);
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < N; j++)
+            a[i * N + j] = (double)numbers[i * N + j] + numbers[j * N + i] + (i == j ? 60 : 0);
+    for (size_t i = 0; i < N; i++)
+        x[i] = numbers[i];
+    sl_matrix_multiply(work, a, a, N);
+    note(t, work, sizeof work);
+    ck_assert(sl_matrix_cholesky(a, N));
+    note(t, a, sizeof a);
+    sl_matrix_invert(inverse, a, work, N);
+    note(t, inverse, sizeof inverse);
+    sl_matrix_solve(a, x, N);
+    note(t, x, sizeof x);
+    free(numbers);
+}
+
+static void read_pixels(transcript *t) {
+    sl_samples samples;
+    sl_error error;
+    float x[99];
+    ck_assert_int_eq(sl_samples_allocate(&samples, SL_SAMPLES_PIXELS, 4, 99, "test", &error), 0);
+    for (int i = 0; i < 4 * 99; i++)
+        samples.pixels[i] = (uint8_t)(i * 7);
+    for (uint32_t i = 0; i < 4; i++) {
+        sl_samples_get(&samples, i, x);
+        note(t, x, sizeof x);
+    }
+    sl_samples_free(&samples);
+}
+
+static const sl_compressor_config others[] = {
+    {.kind = SL_COMPRESSOR_IDENTITY},
+    {.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.01},
+    {.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.4},
+    {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.01, .scaled = true},
+    {.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.6},
+    {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.03},
+    {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.7, .scaled = true},
+};
+enum { OTHERS = sizeof others / sizeof *others };
+
+static const sl_compressor_config *compressor; /* that send_and_receive takes */
+
+static void send_and_receive(transcript *t) {
+    for (size_t n = 0; n < LENGTHS; n++) {
+        wire w = open_wire(compressor, lengths[n], PART_SMALL);
+        float *v = motley(lengths[n], 9), *acc = motley(lengths[n], 10);
+        ck_assert_int_eq(send_vector(&w, &message, v), 0);
+        for (uint32_t p = 0; p < sl_codec_parts(w.codec); p++)
+            note(t, w.parts[p].data, w.parts[p].bytes);
+        receive(&w, &message, 0.37f, acc);
+        note(t, acc, lengths[n] * sizeof *acc);
+        close_wire(&w);
+        free(v);
+        free(acc);
+    }
+}
+
+START_TEST(compressors_are_plain_c) {
+    compressor = _i < KINDS ? &kinds[_i] : &others[_i - KINDS];
+    on_each_level(send_and_receive, describe(compressor));
+}
+END_TEST
+
+START_TEST(kernels_are_plain_c) {
+    static const struct {
+        work_function *work;
+        const char *name;
+    } all[] = {{draw, "random numbers"},
+               {sum_bytes, "checksums"},
+               {operate, "vectors"},
+               {solve, "matrices"},
+               {read_pixels, "samples"}};
+    on_each_level(all[_i].work, all[_i].name);
+}
+END_TEST
+
+START_TEST(a_level_can_be_asked_for) {
+    sl_error error;
+    ck_assert_int_eq(setenv("STARLING_KERNELS", "plain", 1), 0);
+    ck_assert_int_eq(sl_kernels_check(&error), 0);
+    ck_assert_int_eq(setenv("STARLING_KERNELS", "avx2", 1), 0);
+    ck_assert_int_eq(sl_kernels_check(&error), SL_EINVAL);
+    ck_assert_str_eq(error.text, "STARLING_KERNELS=avx2 is not allowed; it must be \"plain\", "
+                                 "\"x86-64-v3\" or \"x86-64-v4\"");
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("kernels");
+    TCase *levels = tcase_create("levels");
+    tcase_set_timeout(levels, 120);
+    tcase_add_loop_test(levels, kernels_are_plain_c, 0, 5);
+    tcase_add_loop_test(levels, compressors_are_plain_c, 0, KINDS + OTHERS);
+    suite_add_tcase(suite, levels);
+    ADD_TESTS(suite, "choice", a_level_can_be_asked_for);
+    if (getenv("STARLING_KERNELS") == NULL && sl_kernels_level < SL_KERNELS_V4)
+        printf("skip x86-64-v4: %s is what this processor has\n", sl_kernels_name());
+    return run_suite(suite);
+}
