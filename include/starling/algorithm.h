@@ -16,6 +16,7 @@
 #include "starling/api.h"
 #include "starling/compressor.h"
 #include "starling/topology.h"
+#include "starling/types.h"
 #include "starling/vec.h"
 
 #ifdef __cplusplus
@@ -37,9 +38,6 @@ typedef enum sl_replicas {
     SL_REPLICAS_PER_NEIGHBOUR /* each xhat_j: W may change with the exchange, and every message goes
                                  to all neighbours that the schedule ever has */
 } sl_replicas;
-
-/* A choice that the algorithm makes unless the experiment does. */
-typedef enum sl_switch { SL_SWITCH_AUTO, SL_SWITCH_ON, SL_SWITCH_OFF } sl_switch;
 
 #define SL_SERVER_SHARDED (-1) /* algorithm.server: shard k of n at rank k */
 #define SL_ALGORITHM_NAME_MAX 64

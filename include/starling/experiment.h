@@ -1,8 +1,9 @@
-/* experiment.h - the experiment file: JSON to one validated struct, handed to everyone.
+/* experiment.h - the experiment file: JSON to one validated struct, and from it the settings of a
+ * learner and of a node.
  *
- * Every key stands in one table in src/config/experiment.c with its type, range, default and help
- * text; unknown keys, wrong types and values out of range are refused with the file, the key, the
- * value and what is allowed. Paths inside the file are relative to the file's own folder.
+ * Every key is a row of the table in src/config/keys.c, with type, range, default and help. Unknown
+ * keys, wrong types and values out of range are refused; the error names file, key, value and what
+ * is allowed. Paths in the file are relative to the file's folder.
  */
 #ifndef STARLING_EXPERIMENT_H
 #define STARLING_EXPERIMENT_H
@@ -14,71 +15,17 @@
 #include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/learner.h"
+#include "starling/node.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
-#include "starling/vec.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SL_NAME_MAX 64
-#define SL_PATH_MAX 1024
-#define SL_HIDDEN_MAX 16
-#define SL_MODEL_LAYERS_MAX 12 /* lstm, transformer */
 #define SL_RECORD_ROUNDS_MAX 4096
 #define SL_SPEEDS_MAX 4096
-
-typedef enum sl_model_kind {
-    SL_MODEL_SOFTMAX,
-    SL_MODEL_MLP,
-    SL_MODEL_QUADRATIC,
-    SL_MODEL_LENET5,
-    SL_MODEL_RESNET20,
-    SL_MODEL_LSTM,
-    SL_MODEL_TRANSFORMER
-} sl_model_kind;
-typedef enum sl_data_kind {
-    SL_DATA_DIGITS,
-    SL_DATA_MNIST,
-    SL_DATA_CIFAR10,
-    SL_DATA_LIBSVM,
-    SL_DATA_TEXT
-} sl_data_kind;
-typedef enum sl_partition_kind {
-    SL_PARTITION_IID,
-    SL_PARTITION_SHARDS,
-    SL_PARTITION_DIRICHLET,
-    SL_PARTITION_SPEAKERS
-} sl_partition_kind;
-
-typedef struct sl_model_config {
-    sl_model_kind kind;
-    uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
-    size_t hidden_count;
-    uint32_t layers, units; /* lstm, transformer; 0: the model's own */
-    uint32_t embedding;     /* lstm */
-    uint32_t heads;         /* transformer */
-    char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d]; absolute once
-                               loaded */
-} sl_model_config;
-
-typedef struct sl_data_config {
-    sl_data_kind kind;
-    char path[SL_PATH_MAX];      /* mnist, cifar10: the folder; libsvm: the training file; text: the
-                                    file; absolute once loaded */
-    char test_path[SL_PATH_MAX]; /* libsvm: held-out file; empty: the last fifth of the samples is
-                                    held out */
-    uint32_t train_samples, test_samples; /* 0 = all (digits: 12000 and 2000) */
-    uint32_t batch;
-    uint32_t sequence; /* text: characters of a sample */
-    sl_partition_kind partition;
-    uint32_t shards_per_node; /* shards */
-    double alpha;             /* dirichlet */
-    sl_switch standardise;    /* pixels divided by their channel's deviation? auto: for lenet5 and
-                                 resnet20 */
-    sl_switch augment;        /* training images shifted and mirrored? auto: for resnet20 */
-} sl_data_config;
 
 typedef struct sl_record_config {
     uint64_t every; /* rounds between recorded (evaluated) rounds; 0 = about 20 times a run; the
@@ -154,6 +101,13 @@ SL_API int sl_experiment_parse(sl_experiment **out, const char *json, const char
 /* device_memory_gb in bytes. */
 SL_API size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 SL_API void sl_experiment_close(sl_experiment **experiment);
+
+/* The settings of the experiment's learner. */
+SL_API sl_learner_settings sl_experiment_learner(const sl_experiment *experiment);
+/* What all nodes of the experiment share, with vectors on the CPU. The driver adds rank,
+ * inbox_parts and measure_every. Experiment and plan are borrowed for the nodes' life. */
+SL_API sl_node_settings sl_experiment_node(const sl_experiment *experiment, const sl_plan *plan,
+                                           size_t dimension, uint64_t rounds);
 
 /* The resolved configuration, every key present, topology inline: sl_experiment_parse takes it back
  * to an equal experiment. Indented JSON; malloc'ed, caller frees. */

@@ -1,7 +1,7 @@
 /* learner.h - loss and gradient for a parameter vector on a node's data; evaluation on held-out
  * data.
  *
- * One learner serves every rank of an experiment (the simulator) or one (an agent): samples are
+ * One learner serves every rank (the simulator) or one (an agent): samples are
  * loaded once, the partition over nodes is a pure function of the seed, and so is the batch of
  * (rank, round). Calls for different ranks must not overlap in time (one workspace). No call
  * changes anything that a later call could see.
@@ -14,27 +14,64 @@
 #include <stdint.h>
 
 #include "starling/api.h"
-#include "starling/experiment.h"
+#include "starling/data.h"
 #include "starling/task.h"
+#include "starling/types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define SL_HIDDEN_MAX 16
+#define SL_MODEL_LAYERS_MAX 12 /* lstm, transformer */
+
+/* Rows: enum suffix, name in an experiment. */
+#define SL_MODELS(X)                                                                               \
+    X(SOFTMAX, "softmax")                                                                          \
+    X(MLP, "mlp")                                                                                  \
+    X(QUADRATIC, "quadratic")                                                                      \
+    X(LENET5, "lenet5")                                                                            \
+    X(RESNET20, "resnet20")                                                                        \
+    X(LSTM, "lstm")                                                                                \
+    X(TRANSFORMER, "transformer")
+typedef enum sl_model_kind {
+#define SL_MODEL_ENUM(kind, name) SL_MODEL_##kind,
+    SL_MODELS(SL_MODEL_ENUM)
+#undef SL_MODEL_ENUM
+} sl_model_kind;
+
+typedef struct sl_model_config {
+    sl_model_kind kind;
+    uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
+    size_t hidden_count;
+    uint32_t layers, units; /* lstm, transformer; 0: the model's own */
+    uint32_t embedding;     /* lstm */
+    uint32_t heads;         /* transformer */
+    char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
+} sl_model_config;
+
+typedef struct sl_learner_settings {
+    sl_model_config model;
+    sl_data_config data;
+    uint32_t nodes;  /* that share the training samples */
+    uint64_t seed;   /* of initial weights, partition, batches and drawn data */
+    uint64_t rounds; /* 0: from epochs */
+    double epochs;   /* passes over the training data */
+} sl_learner_settings;
+
 typedef struct sl_learner sl_learner;
 
-/* Loads the data and checks that model and data fit. The experiment is borrowed for the learner's
- * life. */
-SL_API int sl_learner_open(sl_learner **out, const sl_experiment *experiment, sl_error *error);
+/* Loads the data and checks that model and data fit. */
+SL_API int sl_learner_open(sl_learner **out, const sl_learner_settings *settings, sl_error *error);
 SL_API void sl_learner_close(sl_learner **learner);
 
 SL_API size_t sl_learner_dimension(const sl_learner *learner); /* d */
-/* experiment->rounds, or epochs turned into rounds: ceil(epochs * train / (nodes * batch)). */
+/* settings.rounds, or epochs turned into rounds: ceil(epochs * train / (nodes * batch)). */
 SL_API uint64_t sl_learner_rounds(const sl_learner *learner);
-/* Hash over layer shapes and parameter order: equal means that vectors of two agents mean the same.
- */
 /* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
 SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
+/* Hash over layer shapes and parameter order: equal means that vectors of two agents mean the same.
+ */
 SL_API uint64_t sl_learner_layout_hash(const sl_learner *learner);
 /* Hash over the loaded samples and labels. */
 SL_API uint64_t sl_learner_data_hash(const sl_learner *learner);

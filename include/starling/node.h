@@ -29,7 +29,6 @@
 
 #include "starling/algorithm.h"
 #include "starling/api.h"
-#include "starling/experiment.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
 
@@ -65,11 +64,6 @@ typedef struct sl_node_settings {
     uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in
                                the last; 0 = never */
 } sl_node_settings;
-
-/* What every node of an experiment has in common; rank, inbox_parts, measure_every and, unless it
- * is the CPU, vec are the driver's. */
-SL_API sl_node_settings sl_node_settings_of(const sl_experiment *experiment, const sl_plan *plan,
-                                            size_t dimension, uint64_t rounds);
 
 SL_API int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
 SL_API void sl_node_close(sl_node **node);

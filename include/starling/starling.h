@@ -6,6 +6,7 @@
 #include "starling/algorithm.h"
 #include "starling/analysis.h"
 #include "starling/compressor.h"
+#include "starling/data.h"
 #include "starling/device.h"
 #include "starling/error.h"
 #include "starling/experiment.h"
@@ -24,6 +25,7 @@
 #include "starling/task.h"
 #include "starling/timeline.h"
 #include "starling/topology.h"
+#include "starling/types.h"
 #include "starling/vec.h"
 #include "starling/version.h"
 

@@ -1,8 +1,8 @@
 /* task.h - what a node trains: the seam between Starling's drivers and anything that has parameters
  * and a gradient.
  *
- * The built-in learner offers itself as a task (sl_learner_task); a user's own training loop fills
- * the struct in and hands it to an agent or the simulator. Calls come from one thread at a time.
+ * The built-in learner is a task (sl_learner_task). A training loop of your own fills in the struct
+ * and hands it to an agent or the simulator. Calls come from one thread at a time.
  */
 #ifndef STARLING_TASK_H
 #define STARLING_TASK_H
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "starling/api.h"
 #include "starling/error.h"
 #include "starling/vec.h"
 
@@ -22,26 +23,32 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
+/* `attach`, and `tensor_ends` with tensor_count 0, may be NULL; the other hooks may not. */
 typedef struct sl_task {
-    void *context; /* borrowed; first argument of every call */
-    size_t dimension;
-    uint64_t rounds;
-    const size_t *tensor_ends; /* (tensor_count) where each tensor of the vector ends, rising, the
-                                  last at dimension; NULL: one tensor */
+    void *context;    /* borrowed; first argument of every call */
+    size_t dimension; /* parameters, d; at least 1 */
+    uint64_t rounds;  /* of the run; at least 1 */
+    /* (tensor_count) where each tensor of the vector ends, rising, the last at dimension; NULL: the
+     * vector is one tensor. */
+    const size_t *tensor_ends;
     size_t tensor_count;
     uint64_t layout_hash; /* equal: vectors of two agents mean the same */
     uint64_t data_hash;   /* equal: trained on the same data set */
-    /* x0 of `rank` into x (dimension). */
+    /* Writes x0 of `rank` into x (d), on the host. */
     void (*initial)(void *context, uint32_t rank, float *x);
-    /* Loss of rank's batch in `round` (from 1) at x; its gradient into g. On the host, or where
-     * attach has put it. */
+    /* Returns the loss of rank's batch in `round` (from 1) at x, and writes its gradient into g
+     * (d). x and g are on the host, or where attach has put them. */
     double (*gradient)(void *context, uint32_t rank, uint64_t round, const float *x, float *g);
-    sl_evaluation (*evaluate)(void *context, const float *x); /* x on the host, always */
-    /* From here on `gradient` gets vectors of `vec`, which outlives the task. A driver asks once or
-     * several times, before its first gradient. NULL: the task works on the host, and where vectors
-     * are elsewhere they are copied to and fro. */
+    /* Scores x (d), which is always on the host. */
+    sl_evaluation (*evaluate)(void *context, const float *x);
+    /* From here on `gradient` gets vectors of `vec`, which outlives the task. A driver calls it
+     * once or several times, before its first gradient. NULL: the task works on the host, and
+     * vectors of a device are copied for it. */
     int (*attach)(void *context, const sl_vec_ops *vec, sl_error *error);
 } sl_task;
+
+/* Is the task complete? SL_EINVAL names the field. Agent and simulator check before they start. */
+SL_API int sl_task_check(const sl_task *task, sl_error *error);
 
 #ifdef __cplusplus
 }

@@ -14,12 +14,12 @@
 
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SL_NODES_MAX 1000000u              /* that are opened */
 #define SL_NODES_DESCRIBED_MAX 1000000000u /* that sl_topology_spec_parse takes */
 #define SL_SIDES_MAX 32
 #define SL_OFFSETS_MAX 64

@@ -96,11 +96,11 @@ static int open_node(sl_agent *a, sl_error *error) {
                                    task->dimension, error);
     if (result != 0)
         return result;
-    sl_node_settings settings = sl_node_settings_of(e, &a->plan, task->dimension, task->rounds);
-    sl_mirror mirror;
+    sl_node_settings settings = sl_experiment_node(e, &a->plan, task->dimension, task->rounds);
+    sl_host_task host;
     result = sl_device_open(&settings.vec, e->device, sl_experiment_device_bytes(e), error);
     if (result == 0)
-        result = sl_mirror_open(&mirror, settings.vec, task, error);
+        result = sl_host_task_open(&host, settings.vec, task, error);
     if (result != 0)
         return result;
     a->vec = settings.vec;
@@ -113,10 +113,10 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
     if (result == 0)
-        sl_mirror_initial(&mirror, a->settings.rank, sl_node_model(a->node));
+        sl_host_task_initial(&host, a->settings.rank, sl_node_model(a->node));
     if (result == 0)
         result = a->vec->fence(error); /* it may run on another thread */
-    sl_mirror_close(&mirror);
+    sl_host_task_close(&host);
     return result;
 }
 
@@ -202,6 +202,9 @@ static int open_all(sl_agent *a, sl_error *error) {
 }
 
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error) {
+    int result = sl_task_check(&settings->task, error);
+    if (result != 0)
+        return result;
     sl_agent *a = calloc(1, sizeof *a);
     if (a == NULL)
         return sl_fail(error, SL_ENOMEM, "agent: out of memory");
@@ -210,7 +213,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->record.rank = settings->rank;
     a->window = choose_window(a);
     a->receive_buffers = a->window + CONTROL_BUFFERS;
-    int result = open_all(a, error);
+    result = open_all(a, error);
     if (result != 0)
         sl_agent_close(&a);
     else

@@ -11,7 +11,7 @@
 
 struct sl_worker {
     sl_task task;
-    sl_mirror mirror;
+    sl_host_task host;
     sl_observer observer;
     uint32_t rank;
     int descriptor;
@@ -29,7 +29,7 @@ struct sl_worker {
 /* ---- handing over ---- */
 
 static bool open_events(sl_worker *w) {
-    const sl_async_ops *async = w->mirror.vec->async;
+    const sl_async_ops *async = w->host.vec->async;
     if (async == NULL)
         return true;
     w->given = async->event_open();
@@ -38,7 +38,7 @@ static bool open_events(sl_worker *w) {
 }
 
 static void close_events(sl_worker *w) {
-    const sl_async_ops *async = w->mirror.vec->async;
+    const sl_async_ops *async = w->host.vec->async;
     if (async == NULL)
         return;
     async->event_close(w->given);
@@ -47,19 +47,19 @@ static void close_events(sl_worker *w) {
 
 static void record(const sl_worker *w, sl_vec_event *event) {
     if (event != NULL)
-        w->mirror.vec->async->event_record(event);
+        w->host.vec->async->event_record(event);
 }
 
 static void follow(const sl_worker *w, sl_vec_event *event) {
     if (event != NULL)
-        w->mirror.vec->async->event_follow(event);
+        w->host.vec->async->event_follow(event);
 }
 
 /* ---- the worker's thread ---- */
 
 static int report(sl_worker *w, sl_job *job) {
     int code = 0;
-    const float *x = job->parameters || job->record ? sl_mirror_view(&w->mirror, job->x) : NULL;
+    const float *x = job->parameters || job->record ? sl_host_task_view(&w->host, job->x) : NULL;
     if (job->parameters && w->observer.parameters != NULL)
         code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, x,
                                       job->push_sum_weight);
@@ -76,7 +76,7 @@ static sl_job_result perform(sl_worker *w, sl_job *job) {
     if (job->compute && result.code == 0) {
         double before = sl_clock_seconds();
         result.loss =
-            sl_mirror_gradient(&w->mirror, w->rank, job->compute_round, job->point, job->g);
+            sl_host_task_gradient(&w->host, w->rank, job->compute_round, job->point, job->g);
         result.gradient_seconds = sl_clock_seconds() - before;
         result.computed = true;
     }
@@ -113,7 +113,7 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
     if (w == NULL)
         return sl_fail(error, SL_ENOMEM, "worker: out of memory");
     w->task = *task;
-    int result = sl_mirror_open(&w->mirror, vec, &w->task, error);
+    int result = sl_host_task_open(&w->host, vec, &w->task, error);
     if (result != 0) {
         free(w);
         return result;
@@ -127,7 +127,7 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
         if (w->descriptor >= 0)
             close(w->descriptor);
         close_events(w);
-        sl_mirror_close(&w->mirror);
+        sl_host_task_close(&w->host);
         free(w);
         return sl_fail(error, SL_ENOMEM, "worker: no thread could be started");
     }
@@ -187,7 +187,7 @@ bool sl_worker_close(sl_worker **worker, double patience_s) {
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->mutex);
     close_events(w);
-    sl_mirror_close(&w->mirror);
+    sl_host_task_close(&w->host);
     free(w);
     return true;
 }

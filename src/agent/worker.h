@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-#include "device/mirror.h"
 #include "starling/observer.h"
 #include "starling/task.h"
+#include "task/host_task.h"
 
 typedef struct sl_worker sl_worker;
 

@@ -25,14 +25,25 @@ static const char *const schedules[] = {
     SL_SCHEDULES(SCHEDULE_NAME)
 #undef SCHEDULE_NAME
         NULL};
-static const char *const models[] = {"softmax",  "mlp",  "quadratic",   "lenet5",
-                                     "resnet20", "lstm", "transformer", NULL};
-static const char *const data_sets[] = {"digits", "mnist", "cifar10", "libsvm", "text", NULL};
+static const char *const models[] = {
+#define MODEL_NAME(kind, text) text,
+    SL_MODELS(MODEL_NAME)
+#undef MODEL_NAME
+        NULL};
+static const char *const data_sets[] = {
+#define DATA_NAME(kind, text) text,
+    SL_DATA_SETS(DATA_NAME)
+#undef DATA_NAME
+        NULL};
 static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
 static const char *const providers[] = {"tcp", "verbs", NULL};
 static const char *const securities[] = {"none", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
-static const char *const partitions[] = {"iid", "shards", "dirichlet", "speakers", NULL};
+static const char *const partitions[] = {
+#define PARTITION_NAME(kind, text) text,
+    SL_PARTITIONS(PARTITION_NAME)
+#undef PARTITION_NAME
+        NULL};
 
 #define AT(field) .offset = offsetof(sl_experiment, field)
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)

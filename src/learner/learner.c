@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/data/data.h"
 #include "base/hash.h"
+#include "learner/data/data.h"
 #include "learner/data/image.h"
-#include "learner/layers/model.h"
-#include "learner/layers/network.h"
 #include "learner/data/partition.h"
+#include "learner/layers/network.h"
+#include "learner/model.h"
 #include "learner/quadratic.h"
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
@@ -37,8 +37,7 @@ typedef struct node_batch {
 } node_batch;
 
 struct sl_learner {
-    const sl_experiment *experiment;
-    uint32_t nodes;
+    sl_learner_settings settings;
     bool is_quadratic;
     sl_quadratic quadratic; /* is_quadratic; else: */
     sl_data data;
@@ -59,22 +58,6 @@ struct sl_learner {
     char description[DESCRIPTION_MAX];
 };
 
-static const char *data_name(sl_data_kind kind) {
-    switch (kind) {
-    case SL_DATA_DIGITS:
-        return "digits";
-    case SL_DATA_MNIST:
-        return "mnist";
-    case SL_DATA_CIFAR10:
-        return "cifar10";
-    case SL_DATA_LIBSVM:
-        return "libsvm";
-    case SL_DATA_TEXT:
-        return "text";
-    }
-    return "?";
-}
-
 static void describe_partition(char *text, size_t size, const sl_data_config *config) {
     switch (config->partition) {
     case SL_PARTITION_IID:
@@ -93,19 +76,19 @@ static void describe_partition(char *text, size_t size, const sl_data_config *co
 }
 
 static void describe_network(sl_learner *learner) {
-    const sl_experiment *experiment = learner->experiment;
+    const sl_learner_settings *settings = &learner->settings;
     char model[SL_LAYERS_MAX * 11], partition[64] = "";
-    sl_model_describe(model, sizeof model, &experiment->model, &learner->network.table);
-    describe_partition(partition, sizeof partition, &experiment->data);
+    sl_model_describe(model, sizeof model, &settings->model, &learner->network.table);
+    describe_partition(partition, sizeof partition, &settings->data);
     snprintf(learner->description, DESCRIPTION_MAX, "%s, %zu parameters; %s, %u train, %u test, %s",
-             model, learner->network.table.dimension, data_name(experiment->data.kind),
+             model, learner->network.table.dimension, sl_data_name(settings->data.kind),
              learner->data.train.count, learner->data.test.count, partition);
 }
 
 static int open_quadratic(sl_learner *learner, sl_error *error) {
-    const char *path = learner->experiment->model.path;
+    const char *path = learner->settings.model.path;
     sl_quadratic *q = &learner->quadratic;
-    int code = sl_quadratic_load(q, path, learner->nodes, error);
+    int code = sl_quadratic_load(q, path, learner->settings.nodes, error);
     if (code != 0)
         return code;
     size_t vectors = (size_t)q->nodes * q->dimension, rows = (size_t)q->nodes * q->rows;
@@ -125,21 +108,21 @@ static uint32_t evaluation_rows(const sl_layers *table) {
 }
 
 static int open_network(sl_learner *learner, sl_error *error) {
-    const sl_experiment *experiment = learner->experiment;
+    const sl_learner_settings *settings = &learner->settings;
     const sl_samples *train = &learner->data.train;
-    bool images = sl_model_takes_images(experiment->model.kind);
+    bool images = sl_model_takes_images(settings->model.kind);
     sl_shape input = {1, 1, train->features};
     if (images && train->height > 0)
         input = (sl_shape){train->height, train->width, train->channels};
-    if (sl_model_takes_text(experiment->model.kind))
+    if (sl_model_takes_text(settings->model.kind))
         input = (sl_shape){1, train->features, 1};
     sl_layers table;
-    int code = sl_model_build(&table, &experiment->model, input, train->classes,
-                              data_name(experiment->data.kind), error);
+    int code = sl_model_build(&table, &settings->model, input, train->classes,
+                              sl_data_name(settings->data.kind), error);
     if (code != 0)
         return code;
-    learner->batch = experiment->data.batch < train->count ? experiment->data.batch
-                                                           : train->count; /* no node has more */
+    learner->batch = settings->data.batch < train->count ? settings->data.batch
+                                                         : train->count; /* no node has more */
     learner->evaluation_rows = evaluation_rows(&table);
     return sl_network_open(&learner->network, &table, sl_vec_cpu(),
                            learner->batch > learner->evaluation_rows ? learner->batch
@@ -152,13 +135,13 @@ static bool is_on(sl_switch wanted, bool fallback) {
 }
 
 /* Sequences of characters to models that read them, and nothing else. */
-static int check_text(const sl_experiment *experiment, sl_error *error) {
-    bool takes = sl_model_takes_text(experiment->model.kind),
-         is = experiment->data.kind == SL_DATA_TEXT;
+static int check_text(const sl_learner_settings *settings, sl_error *error) {
+    bool takes = sl_model_takes_text(settings->model.kind),
+         is = settings->data.kind == SL_DATA_TEXT;
     if (takes == is)
         return 0;
-    const char *model = sl_model_name(experiment->model.kind),
-               *data = data_name(experiment->data.kind);
+    const char *model = sl_model_name(settings->model.kind),
+               *data = sl_data_name(settings->data.kind);
     if (is)
         return sl_fail(
             error, SL_EINVAL,
@@ -171,10 +154,9 @@ static int check_text(const sl_experiment *experiment, sl_error *error) {
 
 /* How samples become rows of the network's input. */
 static int open_rows(sl_learner *learner, sl_error *error) {
-    const sl_experiment *experiment = learner->experiment;
-    bool images = sl_model_takes_images(experiment->model.kind);
-    learner->augments =
-        is_on(experiment->data.augment, experiment->model.kind == SL_MODEL_RESNET20);
+    const sl_learner_settings *settings = &learner->settings;
+    bool images = sl_model_takes_images(settings->model.kind);
+    learner->augments = is_on(settings->data.augment, settings->model.kind == SL_MODEL_RESNET20);
     if (learner->augments && !images)
         return sl_fail(
             error, SL_EINVAL,
@@ -186,19 +168,19 @@ static int open_rows(sl_learner *learner, sl_error *error) {
 }
 
 static int open_with_data(sl_learner *learner, sl_error *error) {
-    const sl_experiment *experiment = learner->experiment;
-    sl_data_config data = experiment->data;
-    data.standardise = is_on(data.standardise, sl_model_takes_images(experiment->model.kind))
+    const sl_learner_settings *settings = &learner->settings;
+    sl_data_config data = settings->data;
+    data.standardise = is_on(data.standardise, sl_model_takes_images(settings->model.kind))
                            ? SL_SWITCH_ON
                            : SL_SWITCH_OFF;
-    if (experiment->data.batch < 1)
+    if (settings->data.batch < 1)
         return sl_fail(error, SL_EINVAL, "data.batch is 0; it must be at least 1");
-    int code = check_text(experiment, error);
+    int code = check_text(settings, error);
     if (code == 0)
-        code = sl_data_load(&learner->data, &data, experiment->seed, error);
+        code = sl_data_load(&learner->data, &data, settings->seed, error);
     if (code == 0)
-        code = sl_partition_open(&learner->partition, &experiment->data, &learner->data.train,
-                                 learner->nodes, experiment->seed, error);
+        code = sl_partition_open(&learner->partition, &settings->data, &learner->data.train,
+                                 learner->settings.nodes, settings->seed, error);
     if (code == 0)
         code = open_network(learner, error);
     if (code == 0)
@@ -211,22 +193,21 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     return 0;
 }
 
-int sl_learner_open(sl_learner **out, const sl_experiment *experiment, sl_error *error) {
+int sl_learner_open(sl_learner **out, const sl_learner_settings *settings, sl_error *error) {
     sl_learner *learner = calloc(1, sizeof *learner);
     if (learner == NULL)
         return sl_fail(error, SL_ENOMEM, "learner: out of memory");
     /* Peers share the cores, and one thread gives the same bits on every host. */
     openblas_set_num_threads(1);
-    learner->experiment = experiment;
-    learner->nodes = sl_topology_nodes(experiment->topology);
-    learner->is_quadratic = experiment->model.kind == SL_MODEL_QUADRATIC;
-    int code =
+    learner->settings = *settings;
+    learner->is_quadratic = settings->model.kind == SL_MODEL_QUADRATIC;
+    int result =
         learner->is_quadratic ? open_quadratic(learner, error) : open_with_data(learner, error);
-    if (code != 0)
+    if (result != 0)
         sl_learner_close(&learner);
     else
         *out = learner;
-    return code;
+    return result;
 }
 
 static void release_evaluated(sl_learner *learner) {
@@ -269,7 +250,7 @@ void sl_learner_close(sl_learner **learner) {
     release_evaluated(*learner);
     sl_network_close(&(*learner)->network);
     sl_partition_close(&(*learner)->partition);
-    sl_data_free(&(*learner)->data);
+    sl_data_close(&(*learner)->data);
     free((*learner)->planes);
     free(*learner);
     *learner = NULL;
@@ -280,12 +261,13 @@ size_t sl_learner_dimension(const sl_learner *learner) {
 }
 
 uint64_t sl_learner_rounds(const sl_learner *learner) {
-    const sl_experiment *experiment = learner->experiment;
-    if (experiment->rounds > 0)
-        return experiment->rounds;
-    double rounds = experiment->epochs;
+    const sl_learner_settings *settings = &learner->settings;
+    if (settings->rounds > 0)
+        return settings->rounds;
+    double rounds = settings->epochs;
     if (!learner->is_quadratic)
-        rounds *= learner->data.train.count / ((double)learner->nodes * experiment->data.batch);
+        rounds *=
+            learner->data.train.count / ((double)learner->settings.nodes * settings->data.batch);
     rounds = ceil(rounds);
     return rounds >= 1 ? (uint64_t)fmin(rounds, 0x1p47)
                        : 1; /* the generator's keys hold 48 bits of round */
@@ -297,7 +279,7 @@ const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count) {
 }
 
 uint64_t sl_learner_layout_hash(const sl_learner *learner) {
-    uint64_t hash = sl_hash_word(SL_HASH_START, (uint64_t)learner->experiment->model.kind);
+    uint64_t hash = sl_hash_word(SL_HASH_START, (uint64_t)learner->settings.model.kind);
     if (learner->is_quadratic)
         return sl_hash_word(hash, learner->quadratic.dimension);
     return sl_layers_hash(hash, &learner->network.table);
@@ -312,9 +294,9 @@ const char *sl_learner_describe(const sl_learner *learner) {
 }
 
 void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
-    assert(rank < learner->nodes);
+    assert(rank < learner->settings.nodes);
     if (!learner->is_quadratic) {
-        sl_layers_initial(&learner->network.table, learner->experiment->seed, x);
+        sl_layers_initial(&learner->network.table, learner->settings.seed, x);
         return;
     }
     size_t d = learner->quadratic.dimension;
@@ -336,12 +318,12 @@ static void fill_row(sl_learner *learner, const sl_samples *samples, uint32_t in
 static void gather(sl_learner *learner, uint32_t rank, uint64_t round) {
     const uint32_t *indices;
     uint32_t rows = sl_partition_batch(&learner->partition, rank, round,
-                                       learner->experiment->data.batch, &indices);
+                                       learner->settings.data.batch, &indices);
     for (uint32_t i = 0; i < rows; i++) {
         if (i + ROWS_AHEAD < rows)
             sl_samples_prefetch(&learner->data.train, indices[i + ROWS_AHEAD]);
-        sl_crop crop = learner->augments ? sl_crop_draw(learner->experiment->seed, rank, round, i)
-                                         : (sl_crop){0};
+        sl_crop crop =
+            learner->augments ? sl_crop_draw(learner->settings.seed, rank, round, i) : (sl_crop){0};
         fill_row(learner, &learner->data.train, indices[i], i, crop);
     }
     learner->gathered = (node_batch){.rank = rank, .rows = rows, .round = round};

@@ -162,7 +162,7 @@ int sl_quadratic_load(sl_quadratic *out, const char *path, uint32_t nodes, sl_er
     if (code != 0)
         return code;
     code = sl_quadratic_parse(out, &file, nodes, error);
-    sl_bytes_free(&file);
+    sl_bytes_close(&file);
     return code;
 }
 

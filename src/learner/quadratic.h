@@ -12,6 +12,7 @@
 
 #include "learner/data/bytes.h"
 #include "starling/error.h"
+#include "starling/types.h"
 
 #define SL_QUADRATIC_ROWS_MAX 1000000u
 #define SL_QUADRATIC_DIMENSION_MAX 100000000u

@@ -136,21 +136,6 @@ static int open_parts(sl_node *n, sl_error *error) {
     return result;
 }
 
-sl_node_settings sl_node_settings_of(const sl_experiment *e, const sl_plan *plan, size_t dimension,
-                                     uint64_t rounds) {
-    return (sl_node_settings){
-        .rounds = rounds,
-        .dimension = dimension,
-        .part_bytes = e->transport.chunk_bytes,
-        .seed = e->seed,
-        .loss_limit = e->loss_limit,
-        .topology = e->topology,
-        .plan = plan,
-        .vec = sl_vec_cpu(),
-        .optimizer = &e->optimizer,
-    };
-}
-
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error) {
     int result = check_settings(settings, error);
     if (result != 0)

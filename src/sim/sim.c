@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device/mirror.h"
 #include "starling/device.h"
+#include "task/host_task.h"
 #include "wire/frame.h"
 
 /* A published part, alive until its last reader has let go. */
@@ -40,7 +40,7 @@ typedef struct simulator {
     peer *peers;
     message *free_messages, *made_messages;
     const sl_vec_ops *vec;
-    sl_mirror mirror;
+    sl_host_task host;
     float *gradient; /* all nodes' in turn; NULL: each has its own */
     float *copies; /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they
                       lie on the host */
@@ -159,8 +159,8 @@ static int compute(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     p->pending.compute = false;
     double before = sl_clock_seconds();
-    double loss = sl_mirror_gradient(&s->mirror, rank, p->pending.round, sl_node_point(p->node),
-                                     sl_node_gradient_buffer(p->node));
+    double loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_node_point(p->node),
+                                        sl_node_gradient_buffer(p->node));
     p->record.times.gradient += sl_clock_seconds() - before;
     int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
@@ -203,13 +203,13 @@ static int report_parameters(simulator *s, uint64_t round) {
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result =
             s->observer->parameters(s->observer->context, round, i,
-                                    sl_mirror_view(&s->mirror, sl_node_model(s->peers[i].node)),
+                                    sl_host_task_view(&s->host, sl_node_model(s->peers[i].node)),
                                     sl_node_push_sum_weight(s->peers[i].node));
     return result;
 }
 
 static const float *recorded_model(const simulator *s, uint32_t rank) {
-    const float *x = sl_mirror_view(&s->mirror, sl_node_model(s->peers[rank].node));
+    const float *x = sl_host_task_view(&s->host, sl_node_model(s->peers[rank].node));
     if (s->copies == NULL)
         return x;
     return memcpy(s->copies + rank * s->task->dimension, x, s->task->dimension * sizeof *x);
@@ -255,7 +255,7 @@ static int open_copies(simulator *s, sl_error *error) {
 static int open_nodes(simulator *s, sl_error *error) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings =
-        sl_node_settings_of(e, &s->plan, s->task->dimension, s->task->rounds);
+        sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.tensor_ends = s->task->tensor_ends;
@@ -270,7 +270,7 @@ static int open_nodes(simulator *s, sl_error *error) {
         result = sl_node_open(&s->peers[i].node, &settings, error);
         s->peers[i].record.rank = i;
         if (result == 0)
-            sl_mirror_initial(&s->mirror, i, sl_node_model(s->peers[i].node));
+            sl_host_task_initial(&s->host, i, sl_node_model(s->peers[i].node));
     }
     return result;
 }
@@ -282,7 +282,7 @@ static void close_nodes(simulator *s) {
     if (s->gradient != NULL)
         s->vec->release(s->gradient);
     free(s->copies);
-    sl_mirror_close(&s->mirror);
+    sl_host_task_close(&s->host);
     while (s->made_messages != NULL) {
         message *m = s->made_messages;
         s->made_messages = m->next_made;
@@ -324,10 +324,12 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .observer = observer,
         .nodes = sl_topology_nodes(experiment->topology),
     };
-    int result =
-        sl_device_open(&s.vec, experiment->device, sl_experiment_device_bytes(experiment), error);
+    int result = sl_task_check(task, error);
     if (result == 0)
-        result = sl_mirror_open(&s.mirror, s.vec, task, error);
+        result = sl_device_open(&s.vec, experiment->device, sl_experiment_device_bytes(experiment),
+                                error);
+    if (result == 0)
+        result = sl_host_task_open(&s.host, s.vec, task, error);
     if (result == 0)
         result = share_gradient(&s, algorithm, error);
     if (result == 0)

@@ -93,27 +93,24 @@ static int time_model(int m) {
     char folder[] = "/tmp/starling-noise-XXXXXX";
     sl_error error = {0};
     sl_learner *learner = NULL;
-    sl_experiment experiment = {.seed = 1,
-                                .rounds = 1,
-                                .model = models[m].model,
-                                .data = {.kind = models[m].data, .batch = 32, .sequence = 80}};
+    sl_learner_settings settings = {.nodes = 2,
+                                    .seed = 1,
+                                    .rounds = 1,
+                                    .model = models[m].model,
+                                    .data = {.kind = models[m].data, .batch = 32, .sequence = 80}};
     if (mkdtemp(folder) == NULL || write_noise(folder) != 0) {
         perror("model_step: images of noise");
         return 1;
     }
-    snprintf(experiment.data.path, sizeof experiment.data.path,
+    snprintf(settings.data.path, sizeof settings.data.path,
              models[m].data == SL_DATA_TEXT ? "%s/text" : "%s", folder);
-    int code = sl_topology_parse(&experiment.topology, "{\"nodes\": 2, \"family\": \"path\"}",
-                                 "model_step", &error);
-    if (code == 0)
-        code = sl_learner_open(&learner, &experiment, &error);
+    int code = sl_learner_open(&learner, &settings, &error);
     remove_noise(folder);
     if (code != 0)
         fprintf(stderr, "model_step: %s\n", error.text);
     else
         time_steps(learner, models[m].steps);
     sl_learner_close(&learner);
-    sl_topology_close(&experiment.topology);
     return code != 0;
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "learner/layers/model.h"
+#include "learner/model.h"
 #include "learner/layers/network.h"
 #include "starling/rng.h"
 

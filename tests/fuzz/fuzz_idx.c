@@ -23,6 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (uint32_t i = 0; i < samples.count; i++)
         assert(samples.labels[i] < samples.classes);
     assert((size_t)samples.count * samples.features == images_size - 16);
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
     return 0;
 }

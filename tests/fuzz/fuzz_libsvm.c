@@ -27,6 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check(&parsed.train);
     check(&parsed.test);
     assert(parsed.train.features == parsed.test.features);
-    sl_data_free(&parsed);
+    sl_data_close(&parsed);
     return 0;
 }

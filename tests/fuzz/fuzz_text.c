@@ -24,6 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     check(&parsed.train);
     check(&parsed.test);
-    sl_data_free(&parsed);
+    sl_data_close(&parsed);
     return 0;
 }

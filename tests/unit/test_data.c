@@ -27,7 +27,7 @@ static void teardown(void) {
                                         "data_batch_3.bin",        "data_batch_4.bin",
                                         "data_batch_5.bin",        "test_batch.bin"};
     char path[256];
-    sl_data_free(&data);
+    sl_data_close(&data);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (int ending = 0; ending < 3; ending++) {
             snprintf(path, sizeof path, "%s/%s%s", folder, names[i],
@@ -107,7 +107,7 @@ START_TEST(idx_takes_the_first_samples_asked_for) {
     ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
     ck_assert_uint_eq(data.train.count, 2);
     ck_assert_uint_eq(data.test.count, 1);
-    sl_data_free(&data);
+    sl_data_close(&data);
     config.train_samples = 4;
     ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
     assert_said("data.train_samples is 4");
@@ -325,8 +325,8 @@ START_TEST(digits_are_a_function_of_seed_and_index) {
     ck_assert_mem_eq(data.train.pixels, again.train.pixels, 100 * 784);
     ck_assert_mem_eq(data.test.pixels, again.test.pixels, 20 * 784);
     ck_assert_mem_ne(other.train.pixels, again.train.pixels, 100 * 784);
-    sl_data_free(&again);
-    sl_data_free(&other);
+    sl_data_close(&again);
+    sl_data_close(&other);
 }
 END_TEST
 
@@ -432,7 +432,7 @@ START_TEST(text_samples_wanted_are_taken_evenly) {
         sl_samples_get(&data.train, row, x);
         ck_assert_float_eq_tol(x[0], (float)row * 100 / 90, 2);
     }
-    sl_data_free(&data);
+    sl_data_close(&data);
     ck_assert_int_eq(
         parse_text(text, sizeof text, (sl_data_config){.sequence = 1, .test_samples = 300}),
         SL_EINVAL);

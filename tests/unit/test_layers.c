@@ -7,8 +7,8 @@
 
 #include "harness.h"
 #include "learner/data/image.h"
-#include "learner/layers/model.h"
 #include "learner/layers/network.h"
+#include "learner/model.h"
 #include "starling/device.h"
 #include "starling/learner.h"
 #include "starling/rng.h"
@@ -630,7 +630,7 @@ static void write_noise(const char *folder, bool remove_them) {
         ck_assert_int_eq(remove(folder), 0);
 }
 
-static int open_learner(sl_learner **out, sl_experiment *e, sl_model_kind model,
+static int open_learner(sl_learner **out, sl_learner_settings *e, sl_model_kind model,
                         sl_data_kind data) {
     char folder[] = "/tmp/starling-layers-XXXXXX";
     e->seed = 1;
@@ -641,15 +641,14 @@ static int open_learner(sl_learner **out, sl_experiment *e, sl_model_kind model,
     ck_assert_ptr_nonnull(mkdtemp(folder));
     write_noise(folder, false);
     snprintf(e->data.path, sizeof e->data.path, "%s", folder);
-    ck_assert_int_eq(
-        sl_topology_parse(&e->topology, "{\"nodes\": 2, \"family\": \"path\"}", "test", &error), 0);
+    e->nodes = 2;
     int code = sl_learner_open(out, e, &error);
     write_noise(folder, true);
     return code;
 }
 
 START_TEST(no_call_of_a_residual_network_changes_another) {
-    sl_experiment e = {0}, f = {0};
+    sl_learner_settings e = {0}, f = {0};
     sl_learner *a, *b;
     ck_assert_msg(open_learner(&a, &e, SL_MODEL_RESNET20, SL_DATA_CIFAR10) == 0, "%s", error.text);
     ck_assert_msg(open_learner(&b, &f, SL_MODEL_RESNET20, SL_DATA_CIFAR10) == 0, "%s", error.text);
@@ -669,8 +668,6 @@ START_TEST(no_call_of_a_residual_network_changes_another) {
     ck_assert(isfinite(first.loss));
     sl_learner_close(&a);
     sl_learner_close(&b);
-    sl_topology_close(&e.topology);
-    sl_topology_close(&f.topology);
     free(x);
     free(g);
     free(h);
@@ -678,7 +675,7 @@ START_TEST(no_call_of_a_residual_network_changes_another) {
 END_TEST
 
 START_TEST(augmentation_changes_gradients_and_not_evaluations) {
-    sl_experiment e = {0}, f = {.data = {.augment = SL_SWITCH_OFF}};
+    sl_learner_settings e = {0}, f = {.data = {.augment = SL_SWITCH_OFF}};
     sl_learner *a, *b;
     ck_assert_int_eq(open_learner(&a, &e, SL_MODEL_RESNET20, SL_DATA_CIFAR10), 0);
     ck_assert_int_eq(open_learner(&b, &f, SL_MODEL_RESNET20, SL_DATA_CIFAR10), 0);
@@ -689,15 +686,13 @@ START_TEST(augmentation_changes_gradients_and_not_evaluations) {
     ck_assert(sl_learner_evaluate(a, x).loss == sl_learner_evaluate(b, x).loss);
     sl_learner_close(&a);
     sl_learner_close(&b);
-    sl_topology_close(&e.topology);
-    sl_topology_close(&f.topology);
     free(x);
     free(g);
 }
 END_TEST
 
 START_TEST(lenet_learns_the_digits) {
-    sl_experiment e = {.data = {.batch = 32, .train_samples = 4000, .test_samples = 1000}};
+    sl_learner_settings e = {.data = {.batch = 32, .train_samples = 4000, .test_samples = 1000}};
     sl_learner *learner;
     ck_assert_int_eq(open_learner(&learner, &e, SL_MODEL_LENET5, SL_DATA_DIGITS), 0);
     size_t d = sl_learner_dimension(learner);
@@ -712,7 +707,6 @@ START_TEST(lenet_learns_the_digits) {
     }
     ck_assert_double_gt(sl_learner_evaluate(learner, x).accuracy, 0.95);
     sl_learner_close(&learner);
-    sl_topology_close(&e.topology);
     free(x);
     free(g);
     free(m);
@@ -733,12 +727,11 @@ static const struct {
 };
 
 START_TEST(models_that_do_not_fit_the_data_are_refused) {
-    sl_experiment e = {.data = {.augment = misfits[_i].augment}};
+    sl_learner_settings e = {.data = {.augment = misfits[_i].augment}};
     sl_learner *learner = NULL;
     ck_assert_int_eq(open_learner(&learner, &e, misfits[_i].model, misfits[_i].data), SL_EINVAL);
     ck_assert_msg(strstr(error.text, misfits[_i].said) != NULL, "\"%s\" should say \"%s\"",
                   error.text, misfits[_i].said);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 

@@ -298,13 +298,11 @@ END_TEST
 
 /* ---- the whole learner ---- */
 
-static sl_experiment experiment_of(sl_model_kind model, uint32_t nodes) {
-    char topology[64];
-    sl_experiment e = {.seed = 1, .epochs = 5, .data = {.kind = SL_DATA_DIGITS, .batch = 32}};
+static sl_learner_settings settings_of(sl_model_kind model, uint32_t nodes) {
+    sl_learner_settings e = {
+        .nodes = nodes, .seed = 1, .epochs = 5, .data = {.kind = SL_DATA_DIGITS, .batch = 32}};
     e.model =
         (sl_model_config){.kind = model, .hidden = {256}, .hidden_count = model == SL_MODEL_MLP};
-    snprintf(topology, sizeof topology, "{\"nodes\": %u, \"family\": \"path\"}", nodes);
-    ck_assert_msg(sl_topology_parse(&e.topology, topology, "test", &error) == 0, "%s", error.text);
     return e;
 }
 
@@ -330,31 +328,29 @@ static sl_evaluation train(sl_learner *learner, float rate, int epochs) {
 }
 
 START_TEST(digits_are_too_hard_for_a_linear_model) {
-    sl_experiment e = experiment_of(SL_MODEL_SOFTMAX, 2);
+    sl_learner_settings e = settings_of(SL_MODEL_SOFTMAX, 2);
     sl_learner *learner;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), 0);
     double accuracy = train(learner, 0.01f, 20).accuracy;
     ck_assert_double_lt(accuracy, 0.95);
     ck_assert_double_gt(accuracy, 0.80);
     sl_learner_close(&learner);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
 START_TEST(a_perceptron_learns_the_digits_in_five_epochs) {
-    sl_experiment e = experiment_of(SL_MODEL_MLP, 2);
+    sl_learner_settings e = settings_of(SL_MODEL_MLP, 2);
     sl_learner *learner;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), 0);
     ck_assert_str_eq(sl_learner_describe(learner),
                      "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid");
     ck_assert_double_gt(train(learner, 0.02f, 5).accuracy, 0.97);
     sl_learner_close(&learner);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
 START_TEST(learners_opened_twice_are_equal_bit_for_bit) {
-    sl_experiment e = experiment_of(SL_MODEL_MLP, 3);
+    sl_learner_settings e = settings_of(SL_MODEL_MLP, 3);
     sl_learner *a, *b;
     e.data.train_samples = 300;
     e.data.test_samples = 70;
@@ -381,12 +377,11 @@ START_TEST(learners_opened_twice_are_equal_bit_for_bit) {
     free(h);
     sl_learner_close(&a);
     sl_learner_close(&b);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
 START_TEST(hashes_tell_layouts_and_data_apart) {
-    sl_experiment e = experiment_of(SL_MODEL_MLP, 2);
+    sl_learner_settings e = settings_of(SL_MODEL_MLP, 2);
     sl_learner *a, *b;
     e.data.train_samples = e.data.test_samples = 50;
     ck_assert_int_eq(sl_learner_open(&a, &e, &error), 0);
@@ -397,29 +392,32 @@ START_TEST(hashes_tell_layouts_and_data_apart) {
     ck_assert_uint_ne(sl_learner_layout_hash(a), sl_learner_layout_hash(b));
     sl_learner_close(&a);
     sl_learner_close(&b);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
-START_TEST(epochs_become_rounds_rounded_up) {
-    sl_experiment e = experiment_of(SL_MODEL_SOFTMAX, 2);
+static uint64_t rounds_of(const sl_learner_settings *settings) {
     sl_learner *learner;
+    ck_assert_int_eq(sl_learner_open(&learner, settings, &error), 0);
+    uint64_t rounds = sl_learner_rounds(learner);
+    sl_learner_close(&learner);
+    return rounds;
+}
+
+START_TEST(epochs_become_rounds_rounded_up) {
+    sl_learner_settings e = settings_of(SL_MODEL_SOFTMAX, 2);
     e.data.train_samples = 1001;
     e.data.test_samples = 10;
     e.epochs = 2;
-    ck_assert_int_eq(sl_learner_open(&learner, &e, &error), 0);
-    ck_assert_uint_eq(sl_learner_rounds(learner), 32); /* 2 * 1001 / 64 = 31.3 */
+    ck_assert_uint_eq(rounds_of(&e), 32); /* 2 * 1001 / 64 = 31.3 */
     e.epochs = 1e-9;
-    ck_assert_uint_eq(sl_learner_rounds(learner), 1);
+    ck_assert_uint_eq(rounds_of(&e), 1);
     e.rounds = 7;
-    ck_assert_uint_eq(sl_learner_rounds(learner), 7);
-    sl_learner_close(&learner);
-    sl_topology_close(&e.topology);
+    ck_assert_uint_eq(rounds_of(&e), 7);
 }
 END_TEST
 
 START_TEST(ten_thousand_ranks_share_one_learner) {
-    sl_experiment e = experiment_of(SL_MODEL_SOFTMAX, 10000);
+    sl_learner_settings e = settings_of(SL_MODEL_SOFTMAX, 10000);
     sl_learner *learner;
     e.data.train_samples = 10007;
     e.data.test_samples = 10;
@@ -429,12 +427,11 @@ START_TEST(ten_thousand_ranks_share_one_learner) {
         ck_assert_double_eq_tol(sl_learner_gradient(learner, rank, 1 + rank % 3, x, g), log(10),
                                 1e-6);
     sl_learner_close(&learner);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
 START_TEST(a_quadratic_learner_starts_where_its_file_says) {
-    sl_experiment e = experiment_of(SL_MODEL_QUADRATIC, 2);
+    sl_learner_settings e = settings_of(SL_MODEL_QUADRATIC, 2);
     sl_learner *learner;
     const char *json = TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}";
     strcpy(e.model.path, "/tmp/starling-quadratic-XXXXXX");
@@ -453,12 +450,11 @@ START_TEST(a_quadratic_learner_starts_where_its_file_says) {
     ck_assert_double_eq(sl_learner_gradient(learner, 1, 1, x, g), 0.5 * (0.25 + 4 + 2.25));
     ck_assert(isnan(sl_learner_evaluate(learner, x).accuracy));
     sl_learner_close(&learner);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
 START_TEST(impossible_experiments_are_refused) {
-    sl_experiment e = experiment_of(SL_MODEL_SOFTMAX, 20);
+    sl_learner_settings e = settings_of(SL_MODEL_SOFTMAX, 20);
     sl_learner *learner;
     e.data.train_samples = 19;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
@@ -475,7 +471,6 @@ START_TEST(impossible_experiments_are_refused) {
     e.model = (sl_model_config){.kind = SL_MODEL_QUADRATIC, .path = "/nonexistent/q.json"};
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EFILE);
     ck_assert_ptr_nonnull(strstr(error.text, "/nonexistent/q.json"));
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
@@ -491,8 +486,8 @@ static void write_verses(char path[32]) {
     close(fd);
 }
 
-static sl_experiment text_experiment(sl_model_kind model, const char *path) {
-    sl_experiment e = experiment_of(model, 2);
+static sl_learner_settings text_settings(sl_model_kind model, const char *path) {
+    sl_learner_settings e = settings_of(model, 2);
     e.model =
         (sl_model_config){.kind = model, .layers = 2, .units = 24, .embedding = 8, .heads = 3};
     e.data = (sl_data_config){.kind = SL_DATA_TEXT, .batch = 8, .sequence = 32};
@@ -508,7 +503,7 @@ static const struct {
 START_TEST(text_models_learn_what_comes_next) {
     char path[32];
     write_verses(path);
-    sl_experiment e = text_experiment(text_models[_i].model, path);
+    sl_learner_settings e = text_settings(text_models[_i].model, path);
     sl_learner *learner;
     ck_assert_msg(sl_learner_open(&learner, &e, &error) == 0, "%s", error.text);
     float *x = malloc(sl_learner_dimension(learner) * sizeof *x);
@@ -522,7 +517,6 @@ START_TEST(text_models_learn_what_comes_next) {
                   after.accuracy);
     free(x);
     sl_learner_close(&learner);
-    sl_topology_close(&e.topology);
     unlink(path);
 }
 END_TEST
@@ -531,7 +525,7 @@ START_TEST(text_and_models_that_take_none_are_refused) {
     char path[32];
     write_verses(path);
     sl_learner *learner = NULL;
-    sl_experiment e = text_experiment(SL_MODEL_MLP, path);
+    sl_learner_settings e = text_settings(SL_MODEL_MLP, path);
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "model.name: mlp takes no text"));
     e.model.kind = SL_MODEL_TRANSFORMER;
@@ -549,7 +543,6 @@ START_TEST(text_and_models_that_take_none_are_refused) {
     e.data.augment = SL_SWITCH_ON;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "data.augment: true needs a model that sees images"));
-    sl_topology_close(&e.topology);
     unlink(path);
 }
 END_TEST

@@ -56,7 +56,7 @@ START_TEST(every_sample_belongs_to_exactly_one_node_and_every_node_has_one) {
     ck_assert_mem_eq(p.starts, again.starts, (nodes + 1) * sizeof *p.starts);
     sl_partition_close(&p);
     sl_partition_close(&again);
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 END_TEST
 
@@ -87,7 +87,7 @@ START_TEST(partitions_skew_labels_as_their_names_say) {
     strong.alpha = 0.05;
     ck_assert_double_eq(labels_seen(mild, 10, &samples), 10);
     ck_assert_double_lt(labels_seen(strong, 10, &samples), 5);
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 END_TEST
 
@@ -113,7 +113,7 @@ START_TEST(dirichlet_shares_have_the_right_variance) {
                     pow((double)counts[node][label] / each - 1.0 / nodes, 2) / (nodes * classes);
         ck_assert_double_eq_tol(variance / expected, 1, 0.1);
         sl_partition_close(&p);
-        sl_samples_free(&samples);
+        sl_samples_close(&samples);
     }
 }
 END_TEST
@@ -130,7 +130,7 @@ START_TEST(impossible_partitions_are_refused) {
         strstr(error.text, "data.partition.shards_per_node is 3; allowed are 1 to 2"));
     config = (sl_data_config){.partition = SL_PARTITION_DIRICHLET, .alpha = NAN};
     ck_assert_int_eq(sl_partition_open(&p, &config, &samples, 4, 1, &error), SL_EINVAL);
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 END_TEST
 
@@ -172,7 +172,7 @@ START_TEST(speakers_are_dealt_whole_and_evenly) {
                              6);
         sl_partition_close(&p);
     }
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 END_TEST
 
@@ -192,7 +192,7 @@ START_TEST(partitions_by_label_go_by_a_text_s_speakers) {
         ck_assert_uint_le(most - least, 7);
     }
     sl_partition_close(&p);
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 END_TEST
 
@@ -205,8 +205,8 @@ START_TEST(speakers_that_are_too_few_or_none_are_refused) {
         strstr(error.text, "36 speakers with a whole sample and the topology 37 nodes"));
     ck_assert_int_eq(sl_partition_open(&p, &config, &images, 2, 1, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "data.partition.name: speakers needs a text"));
-    sl_samples_free(&text);
-    sl_samples_free(&images);
+    sl_samples_close(&text);
+    sl_samples_close(&images);
 }
 END_TEST
 
@@ -228,7 +228,7 @@ START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
         ck_assert_uint_eq(seen[p.members[i]], 2);
     ck_assert_mem_ne(first[0], first[1], sizeof first[0]);
     sl_partition_close(&p);
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 END_TEST
 
@@ -250,7 +250,7 @@ START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
                       sl_partition_size(&p, 0)); /* a batch beyond the samples */
     sl_partition_close(&p);
     sl_partition_close(&q);
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 END_TEST
 

@@ -133,18 +133,17 @@ typedef struct trainer {
     float *x, *g, *m;
 } trainer;
 
-static sl_experiment experiment_of(int i, const char *folder) {
-    sl_experiment e = {.seed = 1, .rounds = 100, .model = models[i].model, .data = models[i].data};
+static sl_learner_settings settings_of(int i, const char *folder) {
+    sl_learner_settings e = {
+        .nodes = 2, .seed = 1, .rounds = 100, .model = models[i].model, .data = models[i].data};
     snprintf(e.data.path, sizeof e.data.path, e.data.kind == SL_DATA_TEXT ? "%s/text" : "%s",
              folder);
     e.data.train_samples = e.data.kind == SL_DATA_DIGITS ? 400 : 0;
     e.data.test_samples = e.data.kind == SL_DATA_DIGITS ? 50 : 0;
-    ck_assert_int_eq(
-        sl_topology_parse(&e.topology, "{\"nodes\": 2, \"family\": \"path\"}", "test", &error), 0);
     return e;
 }
 
-static trainer open_trainer(const sl_experiment *e, const sl_vec_ops *vec) {
+static trainer open_trainer(const sl_learner_settings *e, const sl_vec_ops *vec) {
     trainer t = {.vec = vec};
     ck_assert_msg(sl_learner_open(&t.learner, e, &error) == 0, "%s", error.text);
     ck_assert_msg(sl_learner_attach(t.learner, vec, &error) == 0, "%s", error.text);
@@ -216,7 +215,7 @@ START_TEST(gradients_on_a_device_are_the_cpus) {
     char folder[] = "/tmp/starling-training-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
     write_noise(folder);
-    sl_experiment e = experiment_of(_i, folder);
+    sl_learner_settings e = settings_of(_i, folder);
     trainer cpu = open_trainer(&e, sl_vec_cpu()), there = open_trainer(&e, device());
     const size_t d = sl_learner_dimension(cpu.learner);
     const double rounding = rounding_of(_i);
@@ -246,7 +245,6 @@ START_TEST(gradients_on_a_device_are_the_cpus) {
     ck_assert(models[_i].flips_each_step || 2 * flips <= SAME_POINTS);
     close_trainer(&cpu);
     close_trainer(&there);
-    sl_topology_close(&e.topology);
     remove_noise(folder);
 }
 END_TEST
@@ -255,7 +253,7 @@ START_TEST(training_on_a_device_follows_the_cpu) {
     char folder[] = "/tmp/starling-training-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
     write_noise(folder);
-    sl_experiment e = experiment_of(_i, folder);
+    sl_learner_settings e = settings_of(_i, folder);
     trainer cpu = open_trainer(&e, sl_vec_cpu()), there = open_trainer(&e, device());
     const uint64_t steps = getenv("STARLING_QUICK") != NULL ? 20 : 100;
     double first = 0, last = 0, worst = 0;
@@ -274,14 +272,13 @@ START_TEST(training_on_a_device_follows_the_cpu) {
            last, worst);
     close_trainer(&cpu);
     close_trainer(&there);
-    sl_topology_close(&e.topology);
     remove_noise(folder);
 }
 END_TEST
 
 /* Back on the host, a learner has the host's bits, and again there the device's. */
 START_TEST(a_learner_moves_between_devices) {
-    sl_experiment e = experiment_of(MLP, "/nowhere");
+    sl_learner_settings e = settings_of(MLP, "/nowhere");
     trainer cpu = open_trainer(&e, sl_vec_cpu()), there = open_trainer(&e, device());
     double on_cpu = step(&cpu, 1, 0), on_device = step(&there, 1, 0);
     ck_assert_int_eq(sl_learner_attach(cpu.learner, there.vec, &error), 0);
@@ -290,7 +287,6 @@ START_TEST(a_learner_moves_between_devices) {
     ck_assert(sl_learner_gradient(there.learner, 1, 1, cpu.x, cpu.g) == on_cpu);
     close_trainer(&cpu);
     close_trainer(&there);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 
@@ -300,7 +296,7 @@ START_TEST(batches_gathered_ahead_are_the_same) {
     char folder[] = "/tmp/starling-training-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
     write_noise(folder);
-    sl_experiment e = experiment_of(_i, folder);
+    sl_learner_settings e = settings_of(_i, folder);
     trainer alone = open_trainer(&e, device()), turns = open_trainer(&e, device());
     size_t bytes = sl_learner_dimension(alone.learner) * sizeof(float);
     float *found = malloc(bytes), *expected = malloc(bytes);
@@ -320,7 +316,6 @@ START_TEST(batches_gathered_ahead_are_the_same) {
     free(expected);
     close_trainer(&alone);
     close_trainer(&turns);
-    sl_topology_close(&e.topology);
     remove_noise(folder);
 }
 END_TEST
@@ -395,7 +390,7 @@ END_TEST
 START_TEST(a_learner_keeps_to_the_bound) {
     const sl_vec_ops *vec;
     sl_vec_memory before;
-    sl_experiment e = experiment_of(MLP, "/nowhere");
+    sl_learner_settings e = settings_of(MLP, "/nowhere");
     trainer cpu = open_trainer(&e, sl_vec_cpu());
     ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
     vec->memory(&before);
@@ -408,7 +403,6 @@ START_TEST(a_learner_keeps_to_the_bound) {
     ck_assert(isfinite(step(&cpu, 1, 0.1f)));
     ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
     close_trainer(&cpu);
-    sl_topology_close(&e.topology);
 }
 END_TEST
 

@@ -242,8 +242,10 @@ int trial_open(trial *out, const options *o, sl_error *error) {
     result = sl_device_find(t.experiment->device, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)
         complain("%s", note);
-    if (result == 0)
-        result = sl_learner_open(&t.learner, t.experiment, error);
+    if (result == 0) {
+        sl_learner_settings settings = sl_experiment_learner(t.experiment);
+        result = sl_learner_open(&t.learner, &settings, error);
+    }
     if (result == 0) {
         t.task = sl_learner_task(t.learner);
         result = sl_algorithm_plan(&t.plan, &t.experiment->algorithm, t.experiment->topology,

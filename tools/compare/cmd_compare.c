@@ -63,7 +63,8 @@ static int take_learner(bench *b, const sl_experiment *e, sl_error *error) {
     if (b->learner != NULL && b->learner_seed == e->seed && b->learner_nodes == nodes)
         return 0;
     sl_learner_close(&b->learner);
-    int result = sl_learner_open(&b->learner, e, error);
+    sl_learner_settings settings = sl_experiment_learner(e);
+    int result = sl_learner_open(&b->learner, &settings, error);
     if (result != 0)
         return result;
     b->task = sl_learner_task(b->learner);

@@ -108,7 +108,7 @@ int sl_bytes_find(sl_bytes *out, const char *folder, const char *name, sl_error 
         folder, name);
 }
 
-void sl_bytes_free(sl_bytes *bytes) {
+void sl_bytes_close(sl_bytes *bytes) {
     free(bytes->data);
     *bytes = (sl_bytes){0};
 }

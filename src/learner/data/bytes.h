@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "starling/experiment.h"
+#include "starling/error.h"
+#include "starling/types.h"
 
 #define SL_BYTES_MAX ((size_t)2 << 30) /* of one file after decompression */
 
@@ -23,6 +24,6 @@ typedef struct sl_bytes {
 int sl_bytes_read(sl_bytes *out, const char *path, sl_error *error);
 /* Reads folder/name or, where that is missing, folder/name.gz. */
 int sl_bytes_find(sl_bytes *out, const char *folder, const char *name, sl_error *error);
-void sl_bytes_free(sl_bytes *bytes);
+void sl_bytes_close(sl_bytes *bytes);
 
 #endif

@@ -85,9 +85,9 @@ int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error)
         code = join(&data.test, &files[BATCHES], 1, config->test_samples, "test_samples",
                     config->path, error);
     for (int i = 0; i <= BATCHES; i++)
-        sl_bytes_free(&files[i]);
+        sl_bytes_close(&files[i]);
     if (code != 0)
-        sl_data_free(&data);
+        sl_data_close(&data);
     else
         *out = data;
     return code;

@@ -1,9 +1,18 @@
 /* data.c - what the readers of all kinds share; see data.h. */
 #include "learner/data/data.h"
 
-void sl_data_free(sl_data *data) {
-    sl_samples_free(&data->train);
-    sl_samples_free(&data->test);
+const char *sl_data_name(sl_data_kind kind) {
+    static const char *const names[] = {
+#define DATA_NAME(kind, name) name,
+        SL_DATA_SETS(DATA_NAME)
+#undef DATA_NAME
+    };
+    return names[kind];
+}
+
+void sl_data_close(sl_data *data) {
+    sl_samples_close(&data->train);
+    sl_samples_close(&data->test);
 }
 
 int sl_data_count(uint32_t *out, uint32_t wanted, uint64_t available, const char *key,

@@ -8,13 +8,17 @@
 
 #include "learner/data/bytes.h"
 #include "learner/data/samples.h"
+#include "starling/data.h"
 
 typedef struct sl_data {
     sl_samples train, test;
 } sl_data;
 
 int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
-void sl_data_free(sl_data *data);
+void sl_data_close(sl_data *data);
+
+/* As experiments name it. */
+const char *sl_data_name(sl_data_kind kind);
 
 /* How many of the `available` samples are taken when `wanted` are asked for; 0 asks for all. */
 int sl_data_count(uint32_t *out, uint32_t wanted, uint64_t available, const char *key,

@@ -295,7 +295,7 @@ int sl_digits_draw(sl_data *out, const sl_data_config *config, uint64_t seed, sl
     if (code == 0)
         code = draw_table(&data.test, seed, TEST_FIRST, test, error);
     if (code != 0)
-        sl_data_free(&data);
+        sl_data_close(&data);
     else
         *out = data;
     return code;

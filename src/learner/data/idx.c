@@ -88,7 +88,7 @@ int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels
     memcpy(samples.pixels, images->data + 16, (size_t)samples.count * samples.features);
     code = copy_labels(&samples, labels, error);
     if (code != 0)
-        sl_samples_free(&samples);
+        sl_samples_close(&samples);
     else
         *out = samples;
     return code;
@@ -105,8 +105,8 @@ static int load_pair(sl_samples *out, const char *folder, const char *stem, uint
         code = sl_bytes_find(&labels, folder, name, error);
     if (code == 0)
         code = sl_idx_parse(out, &images, &labels, wanted, key, error);
-    sl_bytes_free(&images);
-    sl_bytes_free(&labels);
+    sl_bytes_close(&images);
+    sl_bytes_close(&labels);
     return code;
 }
 
@@ -123,7 +123,7 @@ int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error) {
             "%s: training images have %u pixels, test images %u; both must have the same size",
             config->path, data.train.features, data.test.features);
     if (code != 0)
-        sl_data_free(&data);
+        sl_data_close(&data);
     else
         *out = data;
     return code;

@@ -199,7 +199,7 @@ static int densify(sl_samples *out, const rows *r, uint32_t first, uint32_t coun
         const int32_t *class = bsearch(&r->labels[row], shape->classes, shape->class_count,
                                        sizeof(int32_t), compare_labels);
         if (class == NULL) {
-            sl_samples_free(&samples);
+            sl_samples_close(&samples);
             return sl_fail(error, SL_EFILE,
                            "%s: sample %u: label %d does not occur in %s; the held-out classes "
                            "must be trained",
@@ -261,7 +261,7 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
     rows_free(&train_rows);
     rows_free(&test_rows);
     if (code != 0)
-        sl_data_free(&data);
+        sl_data_close(&data);
     else
         *out = data;
     return code;
@@ -275,7 +275,7 @@ int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error) 
         code = sl_bytes_read(&test, config->test_path, error);
     if (code == 0)
         code = sl_libsvm_parse(out, &train, has_test ? &test : NULL, config, error);
-    sl_bytes_free(&train);
-    sl_bytes_free(&test);
+    sl_bytes_close(&train);
+    sl_bytes_close(&test);
     return code;
 }

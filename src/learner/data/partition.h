@@ -8,7 +8,8 @@
 #define SL_LEARNER_PARTITION_H
 
 #include "learner/data/samples.h"
-#include "starling/experiment.h"
+#include "starling/data.h"
+#include "starling/error.h"
 
 typedef struct sl_partition {
     uint32_t nodes;

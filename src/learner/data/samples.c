@@ -41,7 +41,7 @@ int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, u
     s.labels = calloc((size_t)count * positions, sizeof *s.labels);
     s.groups = kind == SL_SAMPLES_CODES ? calloc((size_t)count, sizeof *s.groups) : NULL;
     if (table == NULL || s.labels == NULL || (s.codes != NULL && s.groups == NULL)) {
-        sl_samples_free(&s);
+        sl_samples_close(&s);
         return sl_fail(error, SL_ENOMEM, "%s: out of memory for %zu bytes of samples", where,
                        bytes);
     }
@@ -49,7 +49,7 @@ int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, u
     return 0;
 }
 
-void sl_samples_free(sl_samples *samples) {
+void sl_samples_close(sl_samples *samples) {
     free(samples->pixels);
     free(samples->values);
     free(samples->codes);

@@ -284,7 +284,7 @@ int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *conf
         code = cut(&data.test, &t, file->name, config, true, error);
     text_free(&t);
     if (code != 0)
-        sl_data_free(&data);
+        sl_data_close(&data);
     else
         *out = data;
     return code;
@@ -295,6 +295,6 @@ int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     int code = sl_bytes_read(&file, config->path, error);
     if (code == 0)
         code = sl_text_parse(out, &file, config, error);
-    sl_bytes_free(&file);
+    sl_bytes_close(&file);
     return code;
 }

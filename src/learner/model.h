@@ -3,7 +3,7 @@
 #define SL_LEARNER_MODEL_H
 
 #include "learner/layers/layer.h"
-#include "starling/experiment.h"
+#include "starling/learner.h"
 
 /* The table of config's model for inputs of this shape and so many classes. A model that works on
  * images refuses other inputs; `data` names the data set in that error. */

@@ -1,5 +1,5 @@
 /* model.c - recipes of layers; see model.h. */
-#include "learner/layers/model.h"
+#include "learner/model.h"
 
 #include <assert.h>
 #include <math.h>
@@ -182,23 +182,12 @@ bool sl_model_takes_text(sl_model_kind kind) {
 }
 
 const char *sl_model_name(sl_model_kind kind) {
-    switch (kind) {
-    case SL_MODEL_SOFTMAX:
-        return "softmax";
-    case SL_MODEL_MLP:
-        return "mlp";
-    case SL_MODEL_QUADRATIC:
-        return "quadratic";
-    case SL_MODEL_LENET5:
-        return "lenet5";
-    case SL_MODEL_RESNET20:
-        return "resnet20";
-    case SL_MODEL_LSTM:
-        return "lstm";
-    case SL_MODEL_TRANSFORMER:
-        return "transformer";
-    }
-    return "?";
+    static const char *const names[] = {
+#define MODEL_NAME(kind, name) name,
+        SL_MODELS(MODEL_NAME)
+#undef MODEL_NAME
+    };
+    return names[kind];
 }
 
 static bool has_shape(sl_shape s, uint32_t side, uint32_t channels) {

@@ -1,0 +1,55 @@
+/* data.h - data sets, and how their samples are dealt to nodes: settings. */
+#ifndef STARLING_DATA_H
+#define STARLING_DATA_H
+
+#include <stdint.h>
+
+#include "starling/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Rows: enum suffix, name in an experiment. */
+#define SL_DATA_SETS(X)                                                                            \
+    X(DIGITS, "digits")                                                                            \
+    X(MNIST, "mnist")                                                                              \
+    X(CIFAR10, "cifar10")                                                                          \
+    X(LIBSVM, "libsvm")                                                                            \
+    X(TEXT, "text")
+typedef enum sl_data_kind {
+#define SL_DATA_ENUM(kind, name) SL_DATA_##kind,
+    SL_DATA_SETS(SL_DATA_ENUM)
+#undef SL_DATA_ENUM
+} sl_data_kind;
+
+#define SL_PARTITIONS(X)                                                                           \
+    X(IID, "iid")                                                                                  \
+    X(SHARDS, "shards")                                                                            \
+    X(DIRICHLET, "dirichlet")                                                                      \
+    X(SPEAKERS, "speakers")
+typedef enum sl_partition_kind {
+#define SL_PARTITION_ENUM(kind, name) SL_PARTITION_##kind,
+    SL_PARTITIONS(SL_PARTITION_ENUM)
+#undef SL_PARTITION_ENUM
+} sl_partition_kind;
+
+typedef struct sl_data_config {
+    sl_data_kind kind;
+    char path[SL_PATH_MAX];      /* mnist, cifar10: folder; libsvm: training file; text: file */
+    char test_path[SL_PATH_MAX]; /* libsvm: held-out file; empty: the last fifth is held out */
+    uint32_t train_samples, test_samples; /* 0: all (digits: 12000 and 2000) */
+    uint32_t batch;
+    uint32_t sequence; /* text: characters of a sample */
+    sl_partition_kind partition;
+    uint32_t shards_per_node; /* shards */
+    double alpha;             /* dirichlet */
+    sl_switch standardise;    /* divide pixels by their channel's deviation? auto: for lenet5 and
+                                 resnet20 */
+    sl_switch augment;        /* shift and mirror training images? auto: for resnet20 */
+} sl_data_config;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,113 @@
+/* test_task.c - a task that is not complete is refused, by both drivers, before anything starts. */
+#include <math.h>
+
+#include "harness.h"
+#include "starling/agent.h"
+#include "starling/sim.h"
+
+static sl_error error;
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context, (void)rank;
+    x[0] = x[1] = 1;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context, (void)rank, (void)round;
+    g[0] = x[0], g[1] = x[1];
+    return 0.5 * (x[0] * x[0] + x[1] * x[1]);
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context;
+    return (sl_evaluation){.loss = 0.5 * (x[0] * x[0] + x[1] * x[1]), .accuracy = NAN};
+}
+
+static sl_task complete(void) {
+    return (sl_task){.dimension = 2,
+                     .rounds = 3,
+                     .initial = initial,
+                     .gradient = gradient,
+                     .evaluate = evaluate};
+}
+
+static sl_experiment *experiment(void) {
+    sl_experiment *e = NULL;
+    int result = sl_experiment_parse(
+        &e, "{\"rounds\": 3, \"topology\": {\"nodes\": 2, \"family\": \"path\"}}", "test", "/",
+        NULL, 0, &error);
+    ck_assert_msg(result == 0, "%s", error.text);
+    return e;
+}
+
+static void refuse(const sl_task *task, const char *field) {
+    sl_experiment *e = experiment();
+    ck_assert_int_eq(sl_sim_run(e, task, &(sl_observer){0}, NULL, NULL, &error), SL_EINVAL);
+    ck_assert_msg(strstr(error.text, field) == error.text, "%s: %s", field, error.text);
+    sl_agent *agent = NULL;
+    sl_agent_settings settings = {.experiment = e, .task = *task};
+    error = (sl_error){0};
+    ck_assert_int_eq(sl_agent_open(&agent, &settings, &error), SL_EINVAL);
+    ck_assert_msg(strstr(error.text, field) == error.text, "%s: %s", field, error.text);
+    ck_assert_ptr_null(agent);
+    sl_experiment_close(&e);
+}
+
+START_TEST(a_complete_task_runs) {
+    sl_experiment *e = experiment();
+    sl_task task = complete();
+    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, &error) == 0, "%s",
+                  error.text);
+    sl_experiment_close(&e);
+}
+END_TEST
+
+START_TEST(a_missing_hook_is_named) {
+    sl_task task = complete();
+    task.initial = NULL;
+    refuse(&task, "task.initial:");
+    task = complete();
+    task.gradient = NULL;
+    refuse(&task, "task.gradient:");
+    task = complete();
+    task.evaluate = NULL;
+    refuse(&task, "task.evaluate:");
+}
+END_TEST
+
+START_TEST(impossible_sizes_are_named) {
+    sl_task task = complete();
+    task.dimension = 0;
+    refuse(&task, "task.dimension:");
+    task = complete();
+    task.rounds = 0;
+    refuse(&task, "task.rounds:");
+}
+END_TEST
+
+START_TEST(tensors_must_end_at_the_dimension) {
+    const size_t good[] = {1, 2}, same[] = {1, 1}, shorter[] = {1};
+    sl_task task = complete();
+    task.tensor_ends = good, task.tensor_count = 2;
+    ck_assert_int_eq(sl_task_check(&task, &error), 0);
+    task.tensor_ends = same;
+    refuse(&task, "task.tensor_ends:");
+    task.tensor_ends = shorter, task.tensor_count = 1;
+    refuse(&task, "task.tensor_ends:");
+    task.tensor_count = 0;
+    refuse(&task, "task.tensor_count:");
+    task.tensor_ends = NULL, task.tensor_count = 1;
+    refuse(&task, "task.tensor_ends:");
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("task");
+    TCase *tcase = tcase_create("hooks");
+    const TTest *tests[] = {a_complete_task_runs, a_missing_hook_is_named,
+                            impossible_sizes_are_named, tensors_must_end_at_the_dimension};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(tcase, tests[i]);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
