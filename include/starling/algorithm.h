@@ -3,8 +3,8 @@
  * Nearly every algorithm is one sentence: publish one (compressed) vector, receive the weighted sum
  * of the neighbours' vectors, settle. An exchange is a list of stages, one published vector each;
  * the node's route cuts a stage into steps (who sends which range to whom): one step over the
- * topology's edges for gossip, many for a ring all-reduce or servers. Hooks work on [from, from +
- * count), so that adapting, encoding, sending and combining overlap part by part.
+ * topology's edges for gossip, many for a ring all-reduce or servers. Hooks work on elements
+ * [from, from + count), so that adapting, encoding, sending and combining overlap part by part.
  */
 #ifndef STARLING_ALGORITHM_H
 #define STARLING_ALGORITHM_H
@@ -82,7 +82,7 @@ typedef struct sl_state {
     float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
     double push_sum_weight, next_push_sum_weight;
-    bool serving; /* in this step, the range that comes in is reduced here */
+    bool is_finite; /* false: a sum of plain vectors overflowed, or held such a number before */
 } sl_state;
 
 /* One part of one node's message. */

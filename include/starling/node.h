@@ -3,22 +3,20 @@
  * No I/O, no clock, no threads. A driver (the agent, the simulator, a user's own loop) delivers
  * events and performs updates.
  *
- *   START                     -> compute (and, where the algorithm publishes the old model,
- *                             publish)
- *   GRADIENT                  -> publish: the driver pulls parts 0, 1, ... with sl_node_payload()
- *                             and sends them to sl_node_out()
- *   RECEIVED, SENT            -> parts are combined in order; what is no longer needed is given
- *                             back in update.released
+ *   START                     -> compute (and publish, where the algorithm sends the old model)
+ *   GRADIENT                  -> publish: the driver takes parts 0, 1, ... of update.message with
+ *                                sl_node_payload() and sends each to all of message.to
+ *   RECEIVED, SENT            -> combines parts in order; tokens of buffers that are free again
+ *                                come back in update.released
  *   all combined and sent     -> publish of the next step of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
  *
- * A round with local steps only has no exchange. A payload handed out by sl_node_payload() is
- * immutable until SENT of its part is delivered (once, when it has left for all peers). A payload
- * delivered by RECEIVED must stay readable until its token comes back in `released`. With
- * settings.direct both are where the vectors are, on a device. Where vectors are on a device,
- * operations that the node has begun may be under way when a call returns; they are ordered behind
- * what the calling thread began before (starling/vec.h), and a failed one ends a later step with
- * SL_EDEVICE.
+ * A round of local steps only has no exchange. A payload of sl_node_payload() must not change until
+ * SENT of its part has been delivered (once, when it has left for all peers). A payload of RECEIVED
+ * must stay readable until its token comes back in `released`. With settings.direct both are on the
+ * device that holds the vectors. Operations on a device may still run when a call returns; they
+ * come after what the calling thread began before (starling/vec.h), and a failed one ends a later
+ * step with SL_EDEVICE.
  */
 #ifndef STARLING_NODE_H
 #define STARLING_NODE_H
@@ -101,14 +99,24 @@ typedef struct sl_round {
     uint64_t frames_sent, frames_received;
 } sl_round;
 
+/* A message to send: parts 0 ... parts - 1, each to every peer of `to`, which may be nobody. */
+typedef struct sl_outbound {
+    uint64_t exchange; /* for the frames' headers, like the next two */
+    uint32_t step;
+    double scalar;
+    uint32_t parts;
+    sl_row to;
+} sl_outbound;
+
 typedef struct sl_update {
     bool compute; /* fill sl_node_gradient_buffer() with the gradient at sl_node_point() for `round`
                    */
-    bool publish; /* the sl_node_parts() parts of a message may now be pulled and sent */
+    bool publish; /* send `message` */
     bool round_done; /* `finished_round` is filled; the model stays as it is until the next GRADIENT
                         is delivered */
     bool finished;   /* no more rounds */
     uint64_t round;  /* of compute */
+    sl_outbound message; /* of publish */
     sl_round finished_round;
     void *const *released; /* tokens; valid until the next step */
     size_t released_count;
@@ -129,23 +137,13 @@ SL_API double sl_node_push_sum_weight(const sl_node *node);
 /* Every peer that it ever exchanges anything with, sorted; borrowed. */
 SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 
-/* The message under way: where it stands in the run, and what goes into its frames' headers. */
-typedef struct sl_place {
-    uint64_t exchange;
-    uint32_t step;
-    double scalar;
-} sl_place;
-SL_API sl_place sl_node_place(const sl_node *node);
-SL_API sl_row sl_node_out(const sl_node *node); /* whom its parts go to */
-SL_API uint32_t sl_node_parts(const sl_node *node);
 SL_API uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 SL_API size_t sl_node_part_bytes_max(const sl_node *node);
 /* Would sl_node_payload return without waiting for a device? If not, notify_fd is signalled when it
  * would. */
 SL_API bool sl_node_ready(const sl_node *node);
-/* The next part of the message, 0, 1, 2, ... in order: adapts and encodes it. Call exactly
- * sl_node_parts() times after `publish`. SL_EDIVERGED: there is a number in it that is not finite.
- */
+/* The next part of update.message: parts 0, 1, 2, ... in this order, each once. Adapts and encodes
+ * it. SL_EDIVERGED: a number in it is not finite. */
 SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
 /* Frames that were dropped: late, duplicate, beyond the window. */
 SL_API uint64_t sl_node_dropped(const sl_node *node);

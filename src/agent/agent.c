@@ -46,15 +46,13 @@ void sl_agent_stop(sl_agent *agent) {
 
 /* ---- rounds ---- */
 
-static void start_publishing(sl_agent *a) {
-    sl_row out = sl_node_out(a->node);
-    a->receiver_count = out.count;
-    for (uint32_t i = 0; i < out.count; i++) {
-        a->receivers[i] = sl_neighbour_find(a, out.peers[i]);
+static void start_publishing(sl_agent *a, const sl_outbound *message) {
+    a->message = *message;
+    a->receiver_count = message->to.count;
+    for (uint32_t i = 0; i < message->to.count; i++) {
+        a->receivers[i] = sl_neighbour_find(a, message->to.peers[i]);
         a->receivers[i]->next_part = 0;
     }
-    a->place = sl_node_place(a->node);
-    a->parts = sl_node_parts(a->node);
     a->encoded = 0;
     a->publishing = true;
     a->publish_s = sl_clock_seconds();
@@ -105,7 +103,7 @@ static bool send_parts(sl_agent *a) {
 
 /* Nobody to send to in this phase: the parts are adapted, and have left, at once. */
 static void publish_to_nobody(sl_agent *a) {
-    while (a->publishing && a->receiver_count == 0 && a->encoded < a->parts &&
+    while (a->publishing && a->receiver_count == 0 && a->encoded < a->message.parts &&
            a->phase == PHASE_TRAINING && sl_agent_encode_next(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = a->encoded - 1});
 }
@@ -177,7 +175,7 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
     if (update.compute || update.finished)
         give_job(a, &update);
     if (update.publish)
-        start_publishing(a);
+        start_publishing(a, &update.message);
     if (update.finished)
         begin_goodbye(a);
 }

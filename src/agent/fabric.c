@@ -20,6 +20,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
+#include "base/round_up.h"
 #include "starling/vec.h"
 
 enum {
@@ -317,8 +318,7 @@ int sl_link_open(sl_link **out, sl_fabric *fabric, const sl_link_settings *s, sl
     l->fabric = fabric;
     l->owner = s->owner;
     l->receive_count = s->buffer_count;
-    l->buffer_bytes =
-        (s->buffer_bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    l->buffer_bytes = sl_round_up(s->buffer_bytes, SL_VEC_ALIGNMENT);
     l->rest = s->rest;
     l->rest_bytes = s->rest_bytes;
     l->send_count = s->send_count;

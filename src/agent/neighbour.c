@@ -78,17 +78,17 @@ bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *pay
 
 bool sl_neighbour_send_part(neighbour *n) {
     sl_agent *a = n->agent;
-    if (n->link == NULL || n->next_part == a->parts || n->data_sent == n->credit)
+    if (n->link == NULL || n->next_part == a->message.parts || n->data_sent == n->credit)
         return false;
     if (n->next_part == a->encoded && !sl_agent_encode_next(a))
         return false;
     uint32_t part = n->next_part;
     sl_frame frame = {
         .type = a->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
-        .exchange = a->place.exchange,
-        .step = a->place.step,
+        .exchange = a->message.exchange,
+        .step = a->message.step,
         .part = part,
-        .scalar = a->place.scalar,
+        .scalar = a->message.scalar,
         .payload_bytes = (uint32_t)a->payloads[part].bytes,
         .payload_sum = a->payload_sums[part],
     };

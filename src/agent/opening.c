@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "base/round_up.h"
 #include "starling/device.h"
 
 /* Receive buffers for data of all neighbours together stay below this where two parts a neighbour
@@ -160,8 +161,7 @@ static int open_fabric(sl_agent *a, sl_error *error) {
 
 /* For all receive buffers, where payloads come straight to the device. */
 static int open_payload_memory(sl_agent *a, sl_error *error) {
-    a->payload_stride = (sl_node_part_bytes_max(a->node) + SL_VEC_ALIGNMENT - 1) /
-                        SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    a->payload_stride = sl_round_up(sl_node_part_bytes_max(a->node), SL_VEC_ALIGNMENT);
     size_t bytes = (size_t)a->neighbour_count * a->receive_buffers * a->payload_stride;
     if (!a->direct || bytes == 0)
         return 0;

@@ -71,8 +71,7 @@ struct sl_agent {
 
     /* The message under way: its parts are encoded once and sent to every out-neighbour. */
     bool publishing;
-    sl_place place;
-    uint32_t parts;
+    sl_outbound message;
     neighbour **receivers; /* (receiver_count) */
     uint32_t receiver_count;
     uint32_t encoded;

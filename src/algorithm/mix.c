@@ -1,6 +1,8 @@
 /* mix.c - see mix.h. */
 #include "algorithm/mix.h"
 
+#include "vec/finite.h"
+
 sl_terms sl_terms_begin(const sl_state *s, float *out, size_t count) {
     sl_terms sum; /* its arrays need no first values */
     sum.vec = s->vec;
@@ -31,12 +33,14 @@ void sl_terms_end(sl_terms *sum) {
         write_out(sum);
 }
 
-void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix,
-                 float factor_self, float factor, size_t skip, size_t count) {
+void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self,
+                 float factor, size_t skip, size_t count) {
     sl_terms sum = sl_terms_begin(s, out, count);
     sl_terms_add(&sum, self, factor_self);
     for (size_t j = 0; j < mix->k; j++)
         sl_terms_add(&sum, (const float *)mix->parts[j].payload.data + skip,
                      factor * mix->parts[j].weight);
     sl_terms_end(&sum);
+    if (s->vec->on_host && !sl_vec_is_finite(out, count)) /* while it is in cache */
+        s->is_finite = false;
 }

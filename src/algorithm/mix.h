@@ -23,8 +23,9 @@ void sl_terms_add(sl_terms *sum, const float *v, float weight);
 void sl_terms_end(sl_terms *sum);
 
 /* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, over `count` elements
- * from the parts' element `skip` on; out may be self. The parts are identity's. */
-void sl_mix_into(const sl_state *s, float *out, const float *self, const sl_mix *mix,
-                 float factor_self, float factor, size_t skip, size_t count);
+ * from the parts' element `skip` on; out may be self. The parts are plain vectors. On the host, a
+ * sum that is not finite is noted in s->is_finite. */
+void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self,
+                 float factor, size_t skip, size_t count);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/round_up.h"
 #include "starling/rng.h"
 
 enum {
@@ -121,8 +122,7 @@ void sl_split_encoders_close(void *memory, const sl_codec *codec) {
 
 void sl_split_encoders_stage(void *memory, const sl_codec *codec, uint8_t *host) {
     sl_encoder **encoders = memory;
-    const size_t stride =
-        (codec->part_bytes_max + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    const size_t stride = sl_round_up(codec->part_bytes_max, SL_VEC_ALIGNMENT);
     for (size_t i = 0; i < codec->split->count; i++)
         sl_encoder_stage(encoders[i], host + codec->split->first_part[i] * stride);
 }

@@ -1,42 +1,13 @@
 /* inbox.c - see inbox.h. */
 #include "node/inbox.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FIRST_ROOM = 8 };
 
-int sl_inbox_open(sl_inbox *inbox, const uint32_t *peers, uint32_t peer_count, uint32_t credit) {
-    *inbox = (sl_inbox){.peers = peers, .peer_count = peer_count, .credit = credit};
-    inbox->queues = calloc(peer_count + 1u, sizeof *inbox->queues);
-    return inbox->queues != NULL ? 0 : SL_ENOMEM;
-}
-
-void sl_inbox_close(sl_inbox *inbox) {
-    for (uint32_t i = 0; inbox->queues != NULL && i < inbox->peer_count; i++)
-        free(inbox->queues[i].entries);
-    free(inbox->queues);
-    free(inbox->released);
-}
-
-uint32_t sl_inbox_find(const sl_inbox *inbox, uint32_t peer) {
-    uint32_t low = 0, high = inbox->peer_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (inbox->peers[middle] < peer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < inbox->peer_count && inbox->peers[low] == peer ? low : inbox->peer_count;
-}
-
-bool sl_queue_is_full(const sl_inbox *inbox, const sl_queue *queue) {
-    return inbox->credit != 0 && queue->count == inbox->credit;
-}
-
-/* Twice the room, the entries in order from 0. */
-static int grow(sl_queue *q) {
-    uint32_t room = q->room ? 2 * q->room : FIRST_ROOM;
+/* The entries in order from 0. */
+static int resize_queue(sl_queue *q, uint32_t room) {
     sl_arrival *entries = malloc(room * sizeof *entries);
     if (entries == NULL)
         return SL_ENOMEM;
@@ -49,10 +20,46 @@ static int grow(sl_queue *q) {
     return 0;
 }
 
-int sl_queue_put(sl_queue *q, const sl_arrival *arrival) {
-    if (q->count == q->room && grow(q) != 0)
+static int resize_released(sl_inbox *inbox, size_t room) {
+    void **released = realloc(inbox->released, room * sizeof *released);
+    if (released == NULL)
         return SL_ENOMEM;
+    inbox->released = released;
+    inbox->released_room = room;
+    return 0;
+}
+
+int sl_inbox_open(sl_inbox *inbox, uint32_t peer_count, uint32_t credit, size_t staged_max) {
+    *inbox = (sl_inbox){.peer_count = peer_count, .credit = credit};
+    inbox->queues = calloc(peer_count + 1u, sizeof *inbox->queues);
+    int result = inbox->queues == NULL ? SL_ENOMEM : 0;
+    const uint32_t room = credit != 0 ? credit : FIRST_ROOM;
+    for (uint32_t i = 0; i < peer_count && result == 0; i++)
+        result = resize_queue(&inbox->queues[i], room);
+    if (result == 0)
+        result = resize_released(inbox, (size_t)peer_count * room + staged_max + 1);
+    return result;
+}
+
+void sl_inbox_close(sl_inbox *inbox) {
+    for (uint32_t i = 0; inbox->queues != NULL && i < inbox->peer_count; i++)
+        free(inbox->queues[i].entries);
+    free(inbox->queues);
+    free(inbox->released);
+}
+
+bool sl_inbox_is_full(const sl_inbox *inbox, const sl_queue *queue) {
+    return inbox->credit != 0 && queue->count == inbox->credit;
+}
+
+int sl_inbox_put(sl_inbox *inbox, sl_queue *q, const sl_arrival *arrival) {
+    int result = q->count == q->room ? resize_queue(q, 2 * q->room) : 0;
+    if (result == 0 && inbox->held + 1 == inbox->released_room)
+        result = resize_released(inbox, 2 * inbox->released_room);
+    if (result != 0)
+        return result;
     q->entries[(q->head + q->count++) % q->room] = *arrival;
+    inbox->held++;
     return 0;
 }
 
@@ -64,17 +71,14 @@ const sl_arrival *sl_queue_last(const sl_queue *q) {
     return q->count > 0 ? &q->entries[(q->head + q->count - 1) % q->room] : NULL;
 }
 
-int sl_inbox_release(sl_inbox *inbox, void *token) {
-    if (inbox->released_count == inbox->released_room) {
-        size_t room = inbox->released_room ? 2 * inbox->released_room : FIRST_ROOM;
-        void **released = realloc(inbox->released, room * sizeof *released);
-        if (released == NULL)
-            return SL_ENOMEM;
-        inbox->released = released;
-        inbox->released_room = room;
-    }
+void sl_inbox_refuse(sl_inbox *inbox, void *token) {
+    assert(inbox->released_count < inbox->released_room);
     inbox->released[inbox->released_count++] = token;
-    return 0;
+}
+
+void sl_inbox_release(sl_inbox *inbox, void *token) {
+    inbox->held--;
+    sl_inbox_refuse(inbox, token);
 }
 
 void sl_queue_drop_first(sl_queue *q) {

@@ -1,5 +1,9 @@
-/* inbox.h - what came from each peer and is not combined yet: one queue a peer, in the order in
- * which it was sent. */
+/* inbox.h - parts that have come and are not combined yet: a queue for each peer, in the order in
+ * which it sent them; and the tokens that go back to the driver.
+ *
+ * With a credit, all memory is allocated when the inbox is opened. Without one (the simulator),
+ * queues grow, and sl_inbox_put may fail.
+ */
 #ifndef SL_INBOX_H
 #define SL_INBOX_H
 
@@ -19,24 +23,27 @@ typedef struct sl_queue {
 } sl_queue;
 
 typedef struct sl_inbox {
-    const uint32_t *peers; /* (peer_count) sorted; queues[i] is of peers[i] */
     uint32_t peer_count;
-    sl_queue *queues;
-    uint32_t credit; /* entries a queue may hold; 0: any number */
-    void **released; /* tokens that may go */
+    sl_queue *queues; /* (peer_count) */
+    uint32_t credit;  /* entries that a queue may hold; 0: any number */
+    size_t held;      /* tokens that were put and have not gone back */
+    void **released;  /* tokens that go back; there is room for all that are held, and one more */
     size_t released_count, released_room;
 } sl_inbox;
 
-int sl_inbox_open(sl_inbox *inbox, const uint32_t *peers, uint32_t peer_count, uint32_t credit);
+/* staged_max: tokens that may be held beside those in the queues. SL_ENOMEM. */
+int sl_inbox_open(sl_inbox *inbox, uint32_t peer_count, uint32_t credit, size_t staged_max);
 void sl_inbox_close(sl_inbox *inbox);
-/* Index of the peer; peer_count for a stranger. */
-uint32_t sl_inbox_find(const sl_inbox *inbox, uint32_t peer);
-bool sl_queue_is_full(const sl_inbox *inbox, const sl_queue *queue);
-int sl_queue_put(sl_queue *queue, const sl_arrival *arrival);
+bool sl_inbox_is_full(const sl_inbox *inbox, const sl_queue *queue);
+/* SL_ENOMEM, and then nothing has changed. */
+int sl_inbox_put(sl_inbox *inbox, sl_queue *queue, const sl_arrival *arrival);
+/* A token that was put goes back. */
+void sl_inbox_release(sl_inbox *inbox, void *token);
+/* A token that was never put goes back, one a step at most. */
+void sl_inbox_refuse(sl_inbox *inbox, void *token);
 const sl_arrival *sl_queue_first(const sl_queue *queue); /* NULL: empty */
 const sl_arrival *sl_queue_last(const sl_queue *queue);
-/* Its token is the caller's. */
+/* Its token stays held. */
 void sl_queue_drop_first(sl_queue *queue);
-int sl_inbox_release(sl_inbox *inbox, void *token);
 
 #endif

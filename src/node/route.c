@@ -38,38 +38,6 @@ static int unite(sl_route *r, sl_error *error) {
     return 0;
 }
 
-int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                  const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error) {
-    *r = (sl_route){.kind = algorithm->route,
-                    .topology = topology,
-                    .server = config->server,
-                    .rank = rank,
-                    .nodes = sl_topology_nodes(topology),
-                    .dimension = dimension};
-    if (r->kind == SL_ROUTE_TOPOLOGY)
-        return config->replicas == SL_REPLICAS_PER_NEIGHBOUR ? unite(r, error) : 0;
-    r->ranks = calloc(r->nodes, sizeof *r->ranks);
-    r->others = calloc(r->nodes, sizeof *r->others);
-    r->ones = calloc(r->nodes, sizeof *r->ones);
-    if (!r->ranks || !r->others || !r->ones)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", rank, r->nodes);
-    for (uint32_t k = 0, other = 0; k < r->nodes; k++) {
-        r->ranks[k] = k;
-        r->ones[k] = 1;
-        if (k != rank)
-            r->others[other++] = k;
-    }
-    list_ring_neighbours(r);
-    return 0;
-}
-
-void sl_route_close(sl_route *r) {
-    free(r->ranks);
-    free(r->others);
-    free(r->ones);
-    free(r->united);
-}
-
 sl_range sl_route_shard(const sl_route *r, uint32_t k) {
     size_t from = r->dimension / r->nodes * k + r->dimension % r->nodes * k / r->nodes;
     size_t end = r->dimension / r->nodes * (k + 1) + r->dimension % r->nodes * (k + 1) / r->nodes;
@@ -154,18 +122,110 @@ static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t ind
                               .self_weight = to_itself};
 }
 
-uint32_t sl_route_steps(const sl_route *r, bool gather) {
+/* A ring of one has a step in which nobody sends. */
+static sl_exchange_step alone(const sl_route *r) {
+    return (sl_exchange_step){.published = whole(r)};
+}
+
+static uint32_t steps_of_stage(const sl_route *r, bool gather) {
     if (r->kind == SL_ROUTE_RING)
-        return r->nodes - 1;
+        return r->nodes > 1 ? r->nodes - 1 : 1;
     return is_sharded(r) && !gather ? r->nodes : 1;
 }
 
-sl_exchange_step sl_route_step(const sl_route *r, bool gather, uint64_t exchange, uint32_t index) {
+static sl_exchange_step step_of_stage(const sl_route *r, bool gather, uint64_t exchange,
+                                      uint32_t index) {
     if (r->kind == SL_ROUTE_TOPOLOGY)
         return along_edges(r, exchange);
     if (r->kind == SL_ROUTE_RING)
-        return round_the_ring(r, gather, index);
+        return r->nodes > 1 ? round_the_ring(r, gather, index) : alone(r);
     return is_sharded(r) ? with_shards(r, gather, index) : with_one_server(r, gather);
+}
+
+static int list_steps(sl_route *r, const sl_algorithm *algorithm, sl_error *error) {
+    for (size_t s = 0; s < algorithm->stage_count; s++)
+        r->step_count += steps_of_stage(r, algorithm->stages[s].gather);
+    r->period = r->kind == SL_ROUTE_TOPOLOGY ? sl_topology_period(r->topology) : 1;
+    r->steps = calloc((size_t)r->period * r->step_count, sizeof *r->steps);
+    if (r->steps == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u x %u steps of exchanges",
+                       r->rank, r->period, r->step_count);
+    sl_exchange_step *step = r->steps;
+    for (uint32_t e = 1; e <= r->period; e++)
+        for (size_t s = 0; s < algorithm->stage_count; s++) {
+            const sl_stage *stage = &algorithm->stages[s];
+            for (uint32_t i = 0; i < steps_of_stage(r, stage->gather); i++, step++) {
+                *step = step_of_stage(r, stage->gather, e, i);
+                step->stage = stage;
+                step->first = i == 0;
+            }
+        }
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int list_ranks(sl_route *r, sl_error *error) {
+    r->ranks = calloc(r->nodes, sizeof *r->ranks);
+    r->others = calloc(r->nodes, sizeof *r->others);
+    r->ones = calloc(r->nodes, sizeof *r->ones);
+    if (!r->ranks || !r->others || !r->ones)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
+    for (uint32_t k = 0, other = 0; k < r->nodes; k++) {
+        r->ranks[k] = k;
+        r->ones[k] = 1;
+        if (k != r->rank)
+            r->others[other++] = k;
+    }
+    list_ring_neighbours(r);
+    return 0;
+}
+
+int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
+                  const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error) {
+    *r = (sl_route){.kind = algorithm->route,
+                    .topology = topology,
+                    .server = config->server,
+                    .rank = rank,
+                    .nodes = sl_topology_nodes(topology),
+                    .dimension = dimension};
+    int result = 0;
+    if (r->kind != SL_ROUTE_TOPOLOGY)
+        result = list_ranks(r, error);
+    else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
+        result = unite(r, error);
+    return result != 0 ? result : list_steps(r, algorithm, error);
+}
+
+void sl_route_close(sl_route *r) {
+    free(r->ranks);
+    free(r->others);
+    free(r->ones);
+    free(r->united);
+    free(r->steps);
+}
+
+/* ---- looking up ---- */
+
+const sl_exchange_step *sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number) {
+    return number < r->step_count ? &r->steps[(exchange - 1) % r->period * r->step_count + number]
+                                  : NULL;
+}
+
+sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
+    return step->separate ? sl_route_shard(r, peer) : step->coming;
+}
+
+uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (peers[middle] < peer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && peers[low] == peer ? low : count;
 }
 
 uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
@@ -185,14 +245,8 @@ uint32_t sl_route_window(const sl_route *r) {
 }
 
 uint32_t sl_route_width(const sl_route *r) {
-    if (r->kind != SL_ROUTE_TOPOLOGY)
-        return r->nodes - 1;
-    if (r->united != NULL)
-        return along_edges(r, 1).in.count;
     uint32_t widest = 0;
-    for (uint64_t e = 1; e <= sl_topology_period(r->topology); e++) {
-        sl_row row = sl_topology_in(r->topology, e, r->rank);
-        widest = row.count > widest ? row.count : widest;
-    }
+    for (size_t i = 0; i < (size_t)r->period * r->step_count; i++)
+        widest = r->steps[i].in.count > widest ? r->steps[i].in.count : widest;
     return widest;
 }

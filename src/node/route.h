@@ -1,14 +1,16 @@
-/* route.h - who sends which range of the vector to whom: a stage of an exchange, cut into steps.
+/* route.h - an exchange as data: the list of its steps, and in each who sends which range to whom.
  *
- *   topology         one step: the whole vector along the round's edges; along those of all rounds
- *                    where replicas are kept one by one
- *   ring             n - 1 steps of one shard each, to the next rank: sums, and then the sums' way
- *                    round (Patarasuk, Yuan 2009)
- *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k of
+ *   topology         one step a stage: the whole vector along the round's edges; along those of all
+ *                    rounds where replicas are kept one by one
+ *   ring             n - 1 steps of one shard each, to the next rank: the sums, then as many to
+ *                    pass the sums on (Patarasuk, Yuan 2009)
+ *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
  *                    rank k - s to rank k, and back in one
  *
- * Shard k of n is elements [k d / n, (k + 1) d / n). In servers' first half the step in which
- * nothing is sent is a node's message to itself.
+ * The steps of all stages are numbered through. They are computed when the route is opened, for a
+ * whole period of exchanges, and looked up from then on. Shard k of n is elements [k d / n,
+ * (k + 1) d / n). In the servers' first half, the step in which nothing is sent is a node's message
+ * to itself.
  */
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
@@ -20,11 +22,13 @@ typedef struct sl_range {
 } sl_range;
 
 typedef struct sl_exchange_step {
-    sl_row in, out;
-    sl_range published; /* by this node; empty: it sends nothing */
-    sl_range coming;    /* from every in-neighbour, unless separate */
-    bool separate;      /* each in-neighbour sends its own shard */
+    const sl_stage *stage;
+    bool first;         /* of its stage */
+    bool separate;      /* each in-neighbour sends its own shard; else all send `coming` */
     float self_weight;  /* of the node's own message: W_ii; servers: 1 where it stays here */
+    sl_row in, out;     /* who sends to this node; whom it sends to */
+    sl_range published; /* by this node; empty: it sends nothing */
+    sl_range coming;    /* what this node combines */
 } sl_exchange_step;
 
 typedef struct sl_route {
@@ -35,17 +39,21 @@ typedef struct sl_route {
     size_t dimension;
     uint32_t *ranks, *others; /* 0..n-1, and without this one; not for topologies */
     double *ones;
-    uint32_t neighbours[2]; /* ring */
-    double *united; /* (period, peers) topology whose every exchange goes along all edges it ever
-                       has: W_ij, 0 where the round has none */
+    uint32_t neighbours[2];  /* ring */
+    double *united;          /* (period, peers) where every exchange goes along all edges that the
+                                topology ever has: W_ij, 0 where the round has no edge */
+    uint32_t period;         /* exchange e has the steps of exchange e - period */
+    uint32_t step_count;     /* of an exchange */
+    sl_exchange_step *steps; /* (period, step_count) */
 } sl_route;
 
 int sl_route_open(sl_route *route, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error);
 void sl_route_close(sl_route *route);
-uint32_t sl_route_steps(const sl_route *route, bool gather);
-sl_exchange_step sl_route_step(const sl_route *route, bool gather, uint64_t exchange,
-                               uint32_t index);
+/* NULL: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
+const sl_exchange_step *sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number);
+/* What `peer`, an in-neighbour of the step, sends in it. */
+sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 sl_range sl_route_shard(const sl_route *route, uint32_t k);
 /* Every peer ever, sorted; borrowed. */
 uint32_t sl_route_peers(const sl_route *route, const uint32_t **peers);
@@ -53,5 +61,7 @@ uint32_t sl_route_peers(const sl_route *route, const uint32_t **peers);
 uint32_t sl_route_window(const sl_route *route);
 /* Most in-neighbours of one step. */
 uint32_t sl_route_width(const sl_route *route);
+/* Index of the peer among `count` sorted ones; `count`: it is not among them. */
+uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer);
 
 #endif

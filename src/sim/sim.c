@@ -86,8 +86,10 @@ static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
         let_go(s, update.released[i]);
     if (update.compute)
         p->pending.compute = true;
-    if (update.publish)
+    if (update.publish) {
         p->pending.publish = true;
+        p->pending.message = update.message;
+    }
     if (update.compute || update.publish)
         p->pending.round = update.round;
     if (update.round_done) {
@@ -98,7 +100,8 @@ static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
     return result;
 }
 
-static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *error) {
+static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part,
+                        sl_error *error) {
     peer *p = &s->peers[rank];
     double before = sl_clock_seconds();
     sl_payload payload;
@@ -114,19 +117,17 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
     p->record.times.encode += sl_clock_seconds() - before;
     if (s->timeline != NULL)
         sl_timeline_part(s->timeline, payload.bytes + SL_FRAME_HEADER_BYTES);
-    sl_row out = sl_node_out(p->node);
-    sl_place place = sl_node_place(p->node);
-    for (uint32_t i = 0; i < out.count && result == 0; i++) {
+    for (uint32_t i = 0; i < sent->to.count && result == 0; i++) {
         m->readers++;
         sl_event event = {.type = SL_EVENT_RECEIVED,
                           .peer = rank,
-                          .exchange = place.exchange,
-                          .step = place.step,
+                          .exchange = sent->exchange,
+                          .step = sent->step,
                           .part = part,
-                          .scalar = place.scalar,
+                          .scalar = sent->scalar,
                           .payload = {m->data, payload.bytes},
                           .token = m};
-        result = deliver(s, out.peers[i], &event, error);
+        result = deliver(s, sent->to.peers[i], &event, error);
     }
     let_go(s, m);
     if (result != 0)
@@ -134,24 +135,18 @@ static int publish_part(simulator *s, uint32_t rank, uint32_t part, sl_error *er
     return deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 
-static void tell_message(simulator *s, const sl_node *node, uint32_t rank) {
-    sl_place place = sl_node_place(node);
-    sl_row out = sl_node_out(node);
-    sl_timeline_send(s->timeline, rank, place.exchange, place.step, out.peers, out.count);
-}
-
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     if (!p->pending.publish)
         return 0;
+    const sl_outbound sent = p->pending.message;
     p->pending.publish = false;
     s->published++;
     if (s->timeline != NULL)
-        tell_message(s, p->node, rank);
-    uint32_t parts = sl_node_parts(p->node);
+        sl_timeline_send(s->timeline, rank, sent.exchange, sent.step, sent.to.peers, sent.to.count);
     int result = 0;
-    for (uint32_t part = 0; part < parts && result == 0; part++)
-        result = publish_part(s, rank, part, error);
+    for (uint32_t part = 0; part < sent.parts && result == 0; part++)
+        result = publish_part(s, rank, &sent, part, error);
     return result;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "base/kernels.h"
+#include "base/round_up.h"
 #include "element/sum.h"
 
 enum { BLOCK = 2048, CACHED = 8192, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
@@ -22,7 +23,7 @@ static float *allocate(size_t count) {
     if (count > (SIZE_MAX - HUGE_PAGE) / sizeof(float))
         return NULL;
     size_t alignment = count * sizeof(float) < LARGE ? SL_VEC_ALIGNMENT : HUGE_PAGE;
-    size_t bytes = (count * sizeof(float) + alignment - 1) / alignment * alignment;
+    size_t bytes = sl_round_up(count * sizeof(float), alignment);
     float *v = aligned_alloc(alignment, bytes ? bytes : alignment);
     if (v == NULL)
         return NULL;
@@ -43,7 +44,7 @@ static void memory(sl_vec_memory *out) {
 }
 
 static void *allocate_host(size_t bytes) {
-    size_t rounded = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    size_t rounded = sl_round_up(bytes, SL_VEC_ALIGNMENT);
     return rounded >= bytes ? aligned_alloc(SL_VEC_ALIGNMENT, rounded) : NULL;
 }
 

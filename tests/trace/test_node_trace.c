@@ -290,6 +290,57 @@ START_TEST(divergence_is_an_error_that_names_node_round_and_remedy) {
 }
 END_TEST
 
+/* In the very part, whatever the round records. */
+START_TEST(a_neighbour_that_sends_nan_is_named) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
+    start();
+    gradient(0);
+    receive(0, 1, 0, 0);
+    receive(2, 1, 0, NAN);
+    publish(0);
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = 0}), SL_EDIVERGED);
+    ck_assert_str_eq(error.text,
+                     "edge 2->1, round 1: part 0 of the neighbour's message holds a number that is "
+                     "not finite: node 2 diverged first, or is faulty");
+    expect_released(2);
+    close_node();
+}
+END_TEST
+
+START_TEST(an_own_step_that_overflows_is_divergence) {
+    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 1);
+    start();
+    gradient(-INFINITY);
+    receive(0, 1, 0, 0);
+    receive(2, 1, 0, 0);
+    publish(0);
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_SENT, .part = 0}), SL_EDIVERGED);
+    ck_assert_ptr_nonnull(strstr(error.text, "node 1, round 1: the own step or the mixing made"));
+    ck_assert_ptr_nonnull(strstr(error.text, "lower optimizer.learning_rate"));
+    close_node();
+}
+END_TEST
+
+/* Found in the sum that is kept aside, and in the model, which the gradient's step made infinite.
+ */
+START_TEST(a_model_that_is_not_finite_ends_no_run_well) {
+    open_node(SL_VARIANT_COMBINE_WHILE_ADAPT, 1, 1);
+    start();
+    for (uint32_t part = 0; part < 2; part++) {
+        publish(part);
+        receive(0, 1, part, 0);
+        receive(2, 1, part, 0);
+        sent(part);
+    }
+    for (int i = 0; i < D; i++)
+        sl_node_gradient_buffer(node)[i] = NAN;
+    ck_assert_int_eq(step((sl_event){.type = SL_EVENT_GRADIENT, .loss = 1}), SL_EDIVERGED);
+    ck_assert_ptr_nonnull(strstr(error.text, "the model holds a number that is not finite"));
+    ck_assert(!update.finished);
+    close_node();
+}
+END_TEST
+
 START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
     start();
@@ -320,6 +371,8 @@ int main(void) {
               more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
               a_payload_of_the_wrong_size_is_never_mixed,
               divergence_is_an_error_that_names_node_round_and_remedy,
+              a_neighbour_that_sends_nan_is_named, an_own_step_that_overflows_is_divergence,
+              a_model_that_is_not_finite_ends_no_run_well,
               a_lost_peer_and_a_passed_deadline_name_the_edge,
               settings_that_make_no_sense_are_refused);
     return run_suite(suite);

@@ -1,0 +1,236 @@
+/* open.c - a node's memory: opening, closing, and what the driver may ask of it. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/round_up.h"
+#include "node/outgoing.h"
+
+/* ---- opening and closing ---- */
+
+static bool allocate_replicas(sl_node *n) {
+    const bool summed = n->settings.plan->config.replicas == SL_REPLICAS_SUM;
+    const size_t count = !n->algorithm->keeps_replicas ? 0 : summed ? 1 : sl_route_width(&n->route);
+    n->state.replicas = calloc(count + 1, sizeof *n->state.replicas);
+    for (; n->state.replicas != NULL && n->state.replica_count < count; n->state.replica_count++)
+        if ((n->state.replicas[n->state.replica_count] =
+                 n->settings.vec->allocate(n->settings.dimension)) == NULL)
+            return false;
+    return n->state.replicas != NULL;
+}
+
+static bool allocate_vectors(sl_node *n) {
+    const sl_node_settings *s = &n->settings;
+    size_t d = s->dimension;
+    n->state.x = s->vec->allocate(d);
+    n->state.g = s->gradient != NULL ? s->gradient : s->vec->allocate(d);
+    n->state.block = s->vec->on_host ? SL_BLOCK : d;
+    n->state.scratch = s->vec->allocate(n->state.block);
+    if (s->optimizer->momentum > 0)
+        n->state.m = s->vec->allocate(d);
+    bool complete =
+        n->state.x && n->state.g && n->state.scratch && (n->state.m || s->optimizer->momentum <= 0);
+    for (size_t i = 0; i < n->algorithm->extra_vectors; i++) {
+        n->state.extra[i] = s->vec->allocate(d);
+        complete = complete && n->state.extra[i];
+    }
+    return complete && allocate_replicas(n);
+}
+
+static bool sends_from_vectors(const sl_node *n) {
+    return n->settings.vec->on_host || n->settings.direct;
+}
+
+/* Is the message sent from where the vector stands, without a copy? */
+static bool borrows(const sl_node *n, const sl_stage *stage, const sl_codec *codec) {
+    return sends_from_vectors(n) && sl_outgoing_is_vector(stage, codec);
+}
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* For encoded parts, in the memory that messages leave from. */
+static void *take_buffer(const sl_node *n, size_t bytes) {
+    const sl_vec_ops *vec = n->settings.vec;
+    return n->settings.direct ? (void *)vec->allocate(bytes / sizeof(float))
+                              : vec->allocate_host(bytes);
+}
+
+static bool allocate_buffer(sl_node *n) {
+    size_t longest = 0; /* of the parts that are not sent from where they stand */
+    for (size_t i = 0; i < n->algorithm->stage_count; i++)
+        for (size_t c = 0; c < n->codecs.set_count; c++) {
+            const sl_codec_set *set = &n->codecs.sets[c];
+            if (set->plain != n->algorithm->stages[i].plain)
+                continue;
+            const uint32_t parts = sl_codec_parts(set->codec);
+            const size_t bytes = sl_codec_part_bytes_max(set->codec);
+            n->parts_max = (uint32_t)larger(parts, n->parts_max);
+            n->part_bytes_max = larger(bytes, n->part_bytes_max);
+            if (!borrows(n, &n->algorithm->stages[i], set->codec)) {
+                n->buffer_parts = (uint32_t)larger(parts, n->buffer_parts);
+                longest = larger(bytes, longest);
+            }
+        }
+    n->buffer_stride = sl_round_up(longest, SL_VEC_ALIGNMENT);
+    n->buffer = n->buffer_parts > 0 ? take_buffer(n, n->buffer_stride * n->buffer_parts) : NULL;
+    for (size_t c = 0; n->buffer != NULL && !n->settings.direct && c < n->codecs.set_count; c++)
+        sl_encoder_stage(n->codecs.sets[c].encoder, n->buffer);
+    return n->buffer_parts == 0 || n->buffer != NULL;
+}
+
+static bool allocate_steps(sl_node *n) {
+    const uint32_t width = sl_route_width(&n->route);
+    n->incoming = calloc(width + 1u, sizeof *n->incoming);
+    n->groups = calloc(width + 1u, sizeof *n->groups);
+    n->parts = calloc(width + 1u, sizeof *n->parts);
+    return n->incoming != NULL && n->groups != NULL && n->parts != NULL &&
+           sl_staging_open(&n->staging, n->settings.vec, width, n->part_bytes_max,
+                           n->settings.notify_fd, n->settings.direct) == 0;
+}
+
+static bool allocate_all(sl_node *n) {
+    const uint32_t count = sl_route_peers(&n->route, &n->peers);
+    return allocate_vectors(n) && allocate_buffer(n) && allocate_steps(n) &&
+           sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
+                         sl_staging_tokens_max(&n->staging)) == 0;
+}
+
+static int check_settings(const sl_node_settings *s, sl_error *error) {
+    if (s->dimension == 0 || s->part_bytes == 0 || s->rounds == 0)
+        return sl_fail(error, SL_EINVAL,
+                       "node: dimension %zu, part_bytes %zu and rounds %" PRIu64
+                       " must all be positive",
+                       s->dimension, s->part_bytes, s->rounds);
+    if (s->dimension / (s->part_bytes / sizeof(float)) >= UINT32_MAX)
+        return sl_fail(error, SL_EINVAL,
+                       "node: %zu elements in parts of %zu bytes are too many parts", s->dimension,
+                       s->part_bytes);
+    if (s->rank >= sl_topology_nodes(s->topology))
+        return sl_fail(error, SL_EINVAL, "node: rank %u is not one of 0..%u", s->rank,
+                       sl_topology_nodes(s->topology) - 1);
+    return 0;
+}
+
+static int open_parts(sl_node *n, sl_error *error) {
+    const sl_node_settings *s = &n->settings;
+    const sl_algorithm_config *config = &s->plan->config;
+    int result =
+        sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
+    if (result == 0)
+        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route,
+                                s->tensor_ends, s->tensor_count, s->part_bytes, s->vec, error);
+    if (result == 0 && !allocate_all(n))
+        result = sl_vec_no_memory(s->vec, error, "node %u: vectors of %zu parameters", s->rank,
+                                  s->dimension);
+    return result;
+}
+
+int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error) {
+    int result = check_settings(settings, error);
+    if (result != 0)
+        return result;
+    const sl_algorithm_config *config = &settings->plan->config;
+    const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, error);
+    sl_node *n = algorithm != NULL ? calloc(1, sizeof *n) : NULL;
+    if (n == NULL)
+        return algorithm == NULL
+                   ? SL_EINVAL
+                   : sl_fail(error, SL_ENOMEM, "node %u: out of memory", settings->rank);
+    n->settings = *settings;
+    n->algorithm = algorithm;
+    n->state = (sl_state){.vec = settings->vec,
+                          .config = config,
+                          .nodes = sl_topology_nodes(settings->topology),
+                          .step_size = (float)settings->plan->step_size,
+                          .is_finite = true,
+                          .push_sum_weight = 1,
+                          .next_push_sum_weight = 1};
+    n->loss_limit = settings->loss_limit;
+    result = open_parts(n, error);
+    if (result != 0)
+        sl_node_close(&n);
+    else
+        *out = n;
+    return result;
+}
+
+void sl_node_close(sl_node **node) {
+    sl_node *n = *node;
+    if (n == NULL)
+        return;
+    const sl_vec_ops *vec = n->settings.vec;
+    vec->release(n->state.x);
+    if (n->settings.gradient == NULL)
+        vec->release(n->state.g);
+    vec->release(n->state.m);
+    vec->release(n->state.scratch);
+    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
+        vec->release(n->state.extra[i]);
+    for (size_t i = 0; i < n->state.replica_count; i++)
+        vec->release(n->state.replicas[i]);
+    free(n->state.replicas);
+    sl_staging_close(&n->staging);
+    sl_codecs_close(&n->codecs);
+    sl_inbox_close(&n->inbox);
+    sl_route_close(&n->route);
+    free(n->incoming);
+    free(n->groups);
+    free(n->parts);
+    if (n->settings.direct)
+        vec->release(n->buffer);
+    else
+        vec->release_host(n->buffer);
+    free(n);
+    *node = NULL;
+}
+
+/* ---- asking ---- */
+
+uint32_t sl_node_parts_max(const sl_node *n) {
+    return n->parts_max;
+}
+
+size_t sl_node_part_bytes_max(const sl_node *n) {
+    return n->part_bytes_max;
+}
+
+uint32_t sl_node_peers(const sl_node *n, const uint32_t **peers) {
+    *peers = n->peers;
+    return n->inbox.peer_count;
+}
+
+enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };
+
+static size_t list_vectors(const sl_node *n, const void *out[VECTORS_MAX]) {
+    const float *const all[VECTORS_MAX - SL_ALGORITHM_VECTORS_MAX] = {n->state.x, n->state.g,
+                                                                      n->state.m};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] != NULL)
+            out[count++] = all[i];
+    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
+        if (n->state.extra[i] != NULL)
+            out[count++] = n->state.extra[i];
+    return count;
+}
+
+size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max) {
+    const void *all[VECTORS_MAX];
+    size_t count = 0, vectors = sends_from_vectors(n) ? list_vectors(n, all) : 0;
+    for (; count < vectors && count < max; count++) {
+        bases[count] = (void *)(uintptr_t)all[count];
+        bytes[count] = n->settings.dimension * sizeof(float);
+    }
+    if (n->buffer != NULL && count < max) {
+        bases[count] = n->buffer;
+        bytes[count++] = n->buffer_stride * n->buffer_parts;
+    }
+    return count;
+}
+
+size_t sl_node_memory(const sl_node *n) {
+    const void *all[VECTORS_MAX];
+    return (list_vectors(n, all) + n->state.replica_count) * n->settings.dimension * sizeof(float) +
+           (n->buffer != NULL ? n->buffer_stride * n->buffer_parts : 0);
+}

@@ -1,0 +1,16 @@
+/* outgoing.h - the message that a step sends. */
+#ifndef SL_NODE_OUTGOING_H
+#define SL_NODE_OUTGOING_H
+
+#include "node/state.h"
+
+/* Is the message the vector itself, which does not change before it has left? */
+bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec);
+/* Do messages go along edges as plain vectors? Then their distances can be measured. */
+bool sl_outgoing_is_plain_gossip(const sl_node *n);
+/* Is the vector prepared part by part, as it leaves? Otherwise all of it is prepared before. */
+bool sl_outgoing_adapts(const sl_node *n);
+/* Begins the step's message; fills n->message. */
+int sl_outgoing_begin(sl_node *n, sl_error *error);
+
+#endif

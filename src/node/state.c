@@ -1,0 +1,44 @@
+/* state.c - see state.h. */
+#include "node/state.h"
+
+sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step) {
+    return (sl_message){
+        .seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = step};
+}
+
+sl_range sl_node_part_range(const sl_codec *codec, size_t base, uint32_t part) {
+    sl_range range;
+    sl_codec_part_range(codec, part, &range.from, &range.count);
+    range.from += base;
+    return range;
+}
+
+void sl_node_sweep(sl_node *n, void (*hook)(sl_state *s, size_t from, size_t count),
+                   sl_range range) {
+    const size_t block = n->settings.vec->block;
+    for (size_t done = 0, count; hook != NULL && done < range.count; done += count) {
+        count = range.count - done < block ? range.count - done : block;
+        hook(&n->state, range.from + done, count);
+    }
+}
+
+/* Only a W with negative entries can make a sum larger than what is summed. */
+static bool may_be_unstable(const sl_node *n) {
+    bool negative = n->state.in.self < 0;
+    for (uint32_t i = 0; i < n->state.in.count; i++)
+        negative = negative || n->state.in.weights[i] < 0;
+    return negative;
+}
+
+int sl_node_diverged(const sl_node *n, const char *what, sl_error *error) {
+    return sl_fail_node(
+        error, SL_EDIVERGED, n->settings.rank, n->state.round,
+        "%s; training diverged (learning rate %g%s): lower optimizer.learning_rate, add "
+        "optimizer.schedule.warmup_rounds%s%s",
+        what, (double)n->state.sgd.learning_rate,
+        n->state.step_size > 0 ? ", and a consensus step" : "",
+        n->settings.plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY
+            ? ", lower consensus_step or eta, or compress less"
+            : "",
+        may_be_unstable(n) ? ", or change topology.weights, which are negative in part" : "");
+}
