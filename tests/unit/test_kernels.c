@@ -139,7 +139,7 @@ static void read_pixels(transcript *t) {
         sl_samples_get(&samples, i, x);
         note(t, x, sizeof x);
     }
-    sl_samples_free(&samples);
+    sl_samples_close(&samples);
 }
 
 static const sl_compressor_config others[] = {
