@@ -28,8 +28,9 @@ extern "C" {
 #define SL_SPEEDS_MAX 4096
 
 typedef struct sl_record_config {
-    uint64_t every; /* rounds between recorded (evaluated) rounds; 0 = about 20 times a run; the
-                       last round always is */
+    uint64_t every;    /* rounds between recorded (evaluated) rounds; 0 = about 20 times a run; the
+                          last round always is */
+    uint32_t evaluate; /* nodes whose models are evaluated, evenly spread; 0: sl_record_evaluated */
     uint64_t parameters_at[SL_RECORD_ROUNDS_MAX]; /* rising; 0 = the initial parameters */
     size_t parameters_at_count;
 } sl_record_config;

@@ -2,7 +2,8 @@
  *
  *   config.json          resolved configuration, topology inline (quadratic: problem.json beside
  *                        it)
- *   metrics-<rank>.jsonl one line per recorded round
+ *   metrics-<rank>.jsonl one line per recorded round; of more than SL_FOLDER_METRICS_MAX nodes
+ *                        metrics.jsonl, one line per round and node
  *   consensus.jsonl      one line per recorded round: consensus distance, and the averaged model's
  *                        loss and accuracy
  *   parameters.jsonl     {"round", "node", "parameters": [...], "push_sum_weight"} at
@@ -26,6 +27,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum { SL_FOLDER_METRICS_MAX = 100 };
 
 typedef struct sl_folder sl_folder;
 

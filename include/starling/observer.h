@@ -29,8 +29,9 @@ typedef struct sl_times {
 /* One recorded round of one node. */
 typedef struct sl_record {
     uint32_t rank;
+    double time_s; /* since the run was started; left to whoever started it */
     sl_round round;
-    sl_evaluation evaluation;            /* of this node's model on held-out data */
+    sl_evaluation evaluation; /* of this node's model on held-out data; NaN: not evaluated */
     uint64_t bytes_sent, bytes_received; /* data frames with headers, since the run began */
     sl_times times;
 } sl_record;
@@ -48,12 +49,20 @@ typedef struct sl_observer {
     /* The parameters of a round that record.parameters_at names; round 0 = initial. */
     int (*parameters)(void *context, uint64_t round, uint32_t rank, const float *x,
                       double push_sum_weight);
+    /* `rank` is about to compute the gradient of `round`. */
+    void (*round)(void *context, uint32_t rank, uint64_t round);
 } sl_observer;
 
 /* The resolved record.every: as configured, or about 20 times a run. */
 SL_API uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds);
 /* Is `round` (1..rounds) evaluated and recorded: a multiple of sl_record_every, or the last? */
 SL_API bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds);
+/* Of how many nodes the models are evaluated: record.evaluate, or all of up to
+ * SL_RECORD_NODES_ALL, and SL_RECORD_NODES_SAMPLE of more. */
+enum { SL_RECORD_NODES_ALL = 100, SL_RECORD_NODES_SAMPLE = 32 };
+SL_API uint32_t sl_record_evaluated(const sl_record_config *config, uint32_t nodes);
+/* Is rank one of them? They are spread evenly. The evaluation of another one is NaN. */
+SL_API bool sl_record_evaluates(const sl_record_config *config, uint32_t nodes, uint32_t rank);
 SL_API bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
 
 /* Over all nodes of one recorded round. */

@@ -128,6 +128,8 @@ static void give_job(sl_agent *a, const sl_update *update) {
     if (update->round_done) {
         uint64_t round = update->finished_round.round;
         job.record = sl_record_due(config, round, a->settings.task.rounds);
+        job.evaluate = sl_record_evaluates(
+            config, sl_topology_nodes(a->settings.experiment->topology), a->settings.rank);
         job.report = a->record;
         job.parameters = sl_record_parameters_due(config, round);
         job.parameters_round = round;

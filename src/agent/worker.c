@@ -1,6 +1,7 @@
 /* worker.c - see worker.h. */
 #include "agent/worker.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -64,7 +65,8 @@ static int report(sl_worker *w, sl_job *job) {
         code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, x,
                                       job->push_sum_weight);
     if (code == 0 && job->record) {
-        job->report.evaluation = w->task.evaluate(w->task.context, x);
+        job->report.evaluation =
+            job->evaluate ? w->task.evaluate(w->task.context, x) : (sl_evaluation){NAN, NAN};
         if (w->observer.record != NULL)
             code = w->observer.record(w->observer.context, &job->report, x);
     }
@@ -74,6 +76,8 @@ static int report(sl_worker *w, sl_job *job) {
 static sl_job_result perform(sl_worker *w, sl_job *job) {
     sl_job_result result = {.code = report(w, job)};
     if (job->compute && result.code == 0) {
+        if (w->observer.round != NULL)
+            w->observer.round(w->observer.context, w->rank, job->compute_round);
         double before = sl_clock_seconds();
         result.loss =
             sl_host_task_gradient(&w->host, w->rank, job->compute_round, job->point, job->g);

@@ -22,7 +22,8 @@ typedef struct sl_job {
     const float *point; /* where the gradient is taken; likewise */
     float *g;           /* gradient out */
     double push_sum_weight;
-    bool record;     /* evaluate x and report `report` */
+    bool record;     /* report `report` */
+    bool evaluate;   /* and evaluate x for it */
     bool parameters; /* report x as the parameters after parameters_round */
     bool compute;    /* gradient for compute_round */
     sl_record report;

@@ -189,6 +189,8 @@ const sl_key sl_keys[] = {
 
     {"record.every", SL_KEY_U64, AT(record.every), BETWEEN(0, 1e12), .fallback = "0",
      .help = "rounds between evaluations; 0: about 20 in a run"},
+    {"record.evaluate", SL_KEY_U32, AT(record.evaluate), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
+     .help = "nodes whose models are evaluated, evenly spread; 0: all, of more than 100 only 32"},
     {"record.parameters_at", SL_KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count),
      BETWEEN(0, 1e12), .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]",
      .help = "rounds whose parameters are kept; 0 is before the first"},

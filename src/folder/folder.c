@@ -233,12 +233,12 @@ static json_t *times_json(const sl_times *t) {
 
 static json_t *record_json(const sl_record *r) {
     return json_pack(
-        "{sI sI so so so so so so sI sI so}", "round", (json_int_t)r->round.round, "node",
+        "{sI sI so so so so so so sI sI so so}", "round", (json_int_t)r->round.round, "node",
         (json_int_t)r->rank, "loss", number(r->round.loss), "test_loss", number(r->evaluation.loss),
         "accuracy", number(r->evaluation.accuracy), "learning_rate", number(r->round.learning_rate),
         "neighbour_distance", number(r->round.neighbour_distance), "push_sum_weight",
         number(r->round.push_sum_weight), "bytes_sent", (json_int_t)r->bytes_sent, "bytes_received",
-        (json_int_t)r->bytes_received, "seconds", times_json(&r->times));
+        (json_int_t)r->bytes_received, "seconds", times_json(&r->times), "time", number(r->time_s));
 }
 
 /* Appends an object (taken) as one line; *begun: the file is this run's already. */
@@ -260,8 +260,13 @@ static int append_object(const sl_folder *f, const char *name, bool *begun, json
 
 int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
     char name[NAME_MAX_BYTES];
-    snprintf(name, sizeof name, "metrics-%u.jsonl", record->rank);
-    return append_object(f, name, &f->metrics_begun[record->rank], record_json(record), error);
+    bool together = f->all_nodes && f->nodes > SL_FOLDER_METRICS_MAX;
+    if (together)
+        snprintf(name, sizeof name, "metrics.jsonl");
+    else
+        snprintf(name, sizeof name, "metrics-%u.jsonl", record->rank);
+    return append_object(f, name, &f->metrics_begun[together ? 0 : record->rank],
+                         record_json(record), error);
 }
 
 int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus,

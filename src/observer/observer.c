@@ -15,6 +15,17 @@ bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t roun
     return round == rounds || round % sl_record_every(config, rounds) == 0;
 }
 
+uint32_t sl_record_evaluated(const sl_record_config *config, uint32_t nodes) {
+    if (config->evaluate > 0)
+        return config->evaluate < nodes ? config->evaluate : nodes;
+    return nodes > SL_RECORD_NODES_ALL ? SL_RECORD_NODES_SAMPLE : nodes;
+}
+
+bool sl_record_evaluates(const sl_record_config *config, uint32_t nodes, uint32_t rank) {
+    uint64_t count = sl_record_evaluated(config, nodes);
+    return (rank + 1) * count / nodes > rank * count / nodes;
+}
+
 bool sl_record_parameters_due(const sl_record_config *config, uint64_t round) {
     for (size_t i = 0; i < config->parameters_at_count; i++)
         if (config->parameters_at[i] == round)

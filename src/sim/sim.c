@@ -153,6 +153,8 @@ static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
 static int compute(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     p->pending.compute = false;
+    if (s->observer->round != NULL)
+        s->observer->round(s->observer->context, rank, p->pending.round);
     double before = sl_clock_seconds();
     double loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_node_point(p->node),
                                         sl_node_gradient_buffer(p->node));
@@ -217,7 +219,9 @@ static int report_round(simulator *s, uint64_t round) {
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         peer *p = &s->peers[i];
         const float *x = recorded_model(s, i);
-        p->record.evaluation = s->task->evaluate(s->task->context, x);
+        p->record.evaluation = sl_record_evaluates(&s->experiment->record, s->nodes, i)
+                                   ? s->task->evaluate(s->task->context, x)
+                                   : (sl_evaluation){NAN, NAN};
         p->record.times.total = sl_clock_seconds() - s->began;
         result = s->observer->record(s->observer->context, &p->record, x);
     }

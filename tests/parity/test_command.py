@@ -4,12 +4,14 @@ made them, and a wrong word is answered with the right one.
 
 usage: test_command.py STARLING [TEST ...]
 """
+import calendar
 import fcntl
 import json
 import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -89,6 +91,102 @@ def test_output_in_files_takes_80_columns(scene):
     wide = scene.call("topology", "rank", "--nodes", "16", "--wide").out
     for column in ("weights", "gap", "degree", "why"):
         check(column in wide.splitlines()[1].split(), f"--wide without {column}: {wide[:300]!r}")
+
+
+def read_lines(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def evaluated(scene, folder, nodes):
+    """The ranks whose models were evaluated, by round."""
+    ranks = {}
+    for rank in range(nodes):
+        for line in read_lines(scene.path(f"{folder}/metrics-{rank}.jsonl")):
+            if line["test_loss"] is not None:
+                ranks.setdefault(line["round"], []).append(rank)
+    return ranks
+
+
+def test_many_nodes_are_sampled_into_one_file(scene):
+    nodes = 120
+    path = scene.experiment(
+        rounds=4,
+        topology__nodes=nodes,
+        model={"name": "softmax"},
+        record__every=2,
+        data={"name": "digits", "train_samples": 960, "test_samples": 50, "batch": 4},
+    )
+    ended = scene.call("sim", path, "--out", scene.path("out"))
+    check(ended.code == 0, f"{ended.err!r}")
+    check("evaluates the models of 32 of 120 nodes" in ended.out, f"{ended.out[:400]!r}")
+    files = [name for name in os.listdir(scene.path("out")) if name.startswith("metrics")]
+    check(files == ["metrics.jsonl"], f"{files}")
+    metrics = read_lines(scene.path("out/metrics.jsonl"))
+    check(
+        [(line["round"], line["node"]) for line in metrics]
+        == [(r, i) for r in (2, 4) for i in range(nodes)],
+        "not a line for each round and node",
+    )
+    sampled = [line["node"] for line in metrics if line["test_loss"] is not None]
+    check(len(sampled) == 64 and sampled[:32] == sampled[32:], f"sampled {sampled}")
+    gaps = {b - a for a, b in zip(sampled[:31], sampled[1:32])}
+    check(gaps <= {3, 4}, f"not spread evenly: {sampled[:32]}")
+    check(all(line["accuracy"] is None for line in metrics if line["test_loss"] is None), "")
+    every = scene.call("sim", path, "--set", "record.evaluate=120", "--out", scene.path("every"))
+    check("evaluates" not in every.out, f"{every.out[:400]!r}")
+    full = read_lines(scene.path("every/metrics.jsonl"))
+    for a, b in zip(metrics, full):
+        check(b["test_loss"] is not None, f"not evaluated: {b}")
+        check(a["test_loss"] in (None, b["test_loss"]) and a["loss"] == b["loss"], f"{a} {b}")
+
+
+def test_evaluating_some_nodes_is_alike_in_run_and_sim(scene):
+    path = scene.experiment(rounds=20, record={"every": 10, "evaluate": 3})
+    for command in ("sim", "run"):
+        ended = scene.call(command, path, "--out", scene.path(command))
+        check(ended.code == 0, f"{command}: {ended.err!r}")
+        ranks = evaluated(scene, command, 8)
+        check(ranks == {10: [2, 5, 7], 20: [2, 5, 7]}, f"{command}: evaluated {ranks}")
+    with open(scene.path("sim/model.npy"), "rb") as a, open(scene.path("run/model.npy"), "rb") as b:
+        check(a.read() == b.read(), "another model")
+
+
+def test_run_folder_says_what_made_it(scene):
+    path = scene.experiment(rounds=20, record__every=10)
+    for command in ("sim", "run"):
+        before = time.time()
+        scene.call(command, path, "--set", "seed=4", "--out", scene.path(command))
+        with open(scene.path(f"{command}/run.json")) as file:
+            about = json.load(file)
+        words = about["command"][1:]
+        check(words == [command, path, "--set", "seed=4", "--out", scene.path(command)], words)
+        check(about["driver"] == command and about["outcome"] == "done", f"{about}")
+        check(about["host"] == os.uname().nodename and about["version"], f"{about}")
+        started, ended = (
+            calendar.timegm(time.strptime(about[key], "%Y-%m-%dT%H:%M:%SZ"))
+            for key in ("started", "ended")
+        )
+        check(int(before) <= started <= ended <= time.time(), f"{about}")
+        lines = read_lines(scene.path(f"{command}/metrics-0.jsonl"))
+        times = [line["time"] for line in lines]
+        check(times == sorted(times) and 0 < times[0] <= time.time() - before, f"{times}")
+
+
+def test_failed_and_stopped_runs_say_so(scene):
+    wild = scene.experiment("wild.json", optimizer__learning_rate=1e6, loss_limit=10, rounds=50)
+    check(scene.call("sim", wild, "--out", scene.path("wild")).code == 1, "it did not diverge")
+    running = scene.start("sim", scene.experiment(), "--out", scene.path("long"))
+    running.wait_for("round 20/")
+    with open(scene.path("long/run.json")) as file:
+        about = json.load(file)
+    check(about["outcome"] == "running" and about["ended"] is None, f"{about}")
+    running.process.send_signal(signal.SIGTERM)
+    running.wait(20)
+    for folder, outcome in (("wild", "failed"), ("long", "stopped")):
+        with open(scene.path(f"{folder}/run.json")) as file:
+            about = json.load(file)
+        check(about["outcome"] == outcome and about["ended"], f"{about}")
 
 
 if __name__ == "__main__":

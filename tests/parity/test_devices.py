@@ -223,7 +223,7 @@ def outcome(starling, command, name, device, env, model, otherwise=None):
             )
         out = os.path.join(folder, "out")
         metrics = [
-            {key: value for key, value in row.items() if not key.endswith("seconds")}
+            {key: value for key, value in row.items() if key != "time" and not key.endswith("seconds")}
             for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl")))
             for row in read_lines(out, os.path.basename(node))
         ]

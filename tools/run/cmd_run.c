@@ -72,6 +72,9 @@ static void print_begin(const driver *d, const options *o, const trial *t, const
              sl_learner_describe(t->learner));
     print_wrapped("", text, output_width(o->wide));
     printf("%llu rounds%s; run folder %s\n", (unsigned long long)t->task.rounds, d->manner, path);
+    uint32_t evaluated = sl_record_evaluated(&t->experiment->record, t->nodes);
+    if (evaluated < t->nodes)
+        printf("evaluates the models of %u of %u nodes (record.evaluate)\n", evaluated, t->nodes);
     fflush(stdout);
 }
 

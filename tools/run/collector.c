@@ -5,6 +5,7 @@
  */
 #include "run/collector.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
                          nodes, dimension);
     if (result == 0)
         result = sl_folder_open(&c.folder, path, t->experiment, true, error);
+    if (result == 0)
+        result = run_info_begin(&c.info, path, driver, -1, error);
     if (result != 0) {
         collector_close(&c);
         return result;
@@ -35,6 +38,7 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
 }
 
 void collector_close(collector *c) {
+    run_info_end(&c->info, stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&c->folder, NULL);
     sl_timeline_close(&c->timeline);
     free(c->records);
@@ -68,9 +72,14 @@ static int show(collector *c, sl_error *error) {
     measured m = {.round = c->records[0].round.round,
                   .accuracy_mean_model = c->consensus.mean_model.accuracy};
     m.consensus = c->consensus.distance;
+    uint32_t evaluated = 0;
+    for (uint32_t i = 0; i < nodes; i++)
+        evaluated += !isnan(c->records[i].evaluation.accuracy);
+    m.accuracy = evaluated > 0 ? 0 : NAN;
     for (uint32_t i = 0; i < nodes; i++) {
+        const sl_evaluation *e = &c->records[i].evaluation;
         m.loss += c->records[i].round.loss / nodes;
-        m.accuracy += c->records[i].evaluation.accuracy / nodes;
+        m.accuracy += isnan(e->accuracy) ? 0 : e->accuracy / evaluated;
         m.bytes_per_node += (double)c->records[i].bytes_sent / nodes;
     }
     live_view_measured(c->view, &m);
@@ -108,10 +117,12 @@ static int complete_round(collector *c, sl_error *error) {
 }
 
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error) {
-    int result = sl_folder_metrics(c->folder, record, error);
+    sl_record *mine = &c->records[record->rank];
+    *mine = *record;
+    mine->time_s = now_seconds() - c->began;
+    int result = sl_folder_metrics(c->folder, mine, error);
     if (result != 0)
         return result;
-    c->records[record->rank] = *record;
     c->models[record->rank] = x;
     if (c->incomplete)
         return 0;
@@ -145,6 +156,8 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         result = sl_folder_summary(c->folder, &summary, error);
     if (result == 0)
         result = sl_folder_close(&c->folder, error);
+    if (result == 0)
+        result = run_info_end(&c->info, "done", error);
     live_view_clear(c->view);
     if (result == 0)
         *out = summary;

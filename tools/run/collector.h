@@ -5,6 +5,7 @@
 
 #include "cli/tool.h"
 #include "run/live_view.h"
+#include "run/run_info.h"
 
 /* A round that all nodes have recorded. */
 typedef struct milestone {
@@ -16,6 +17,7 @@ typedef struct milestone {
 typedef struct collector {
     const trial *trial;
     sl_folder *folder;
+    run_info info;
     live_view *view;
     const char *driver;
     sl_record *records; /* (nodes) the last of each */

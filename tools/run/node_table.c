@@ -47,14 +47,28 @@ static void put_row(text_table *t, const char *label, const sl_evaluation *e, do
         text_table_put(t, "%.3f", seconds[i]);
 }
 
+static bool is_evaluated(const sl_record *r) {
+    return !isnan(r->evaluation.loss);
+}
+
+static size_t count_evaluated(const sl_summary *s) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->record_count; i++)
+        count += is_evaluated(&s->records[i]);
+    return count;
+}
+
 static void put_mean(text_table *t, const sl_summary *s) {
-    sl_evaluation e = {0};
+    size_t evaluated = count_evaluated(s);
+    sl_evaluation e = {evaluated > 0 ? 0 : NAN, evaluated > 0 ? 0 : NAN};
     sl_times times = {0};
     double sent = 0, received = 0, n = (double)s->record_count;
     for (size_t i = 0; i < s->record_count; i++) {
         const sl_record *r = &s->records[i];
-        e.accuracy += r->evaluation.accuracy / n;
-        e.loss += r->evaluation.loss / n;
+        if (is_evaluated(r)) {
+            e.accuracy += r->evaluation.accuracy / (double)evaluated;
+            e.loss += r->evaluation.loss / (double)evaluated;
+        }
         sent += (double)r->bytes_sent / n;
         received += (double)r->bytes_received / n;
         times.gradient += r->times.gradient / n;
@@ -67,7 +81,7 @@ static void put_mean(text_table *t, const sl_summary *s) {
     put_row(t, "mean", &e, sent, received, &times);
 }
 
-static void put_spread(text_table *t, const sl_summary *s) {
+static void put_spread(text_table *t, const sl_summary *s, size_t shown) {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < s->record_count; i++) {
         low = fmin(low, s->records[i].evaluation.accuracy);
@@ -75,10 +89,10 @@ static void put_spread(text_table *t, const sl_summary *s) {
     }
     text_table_row(t);
     if (low <= high)
-        text_table_put_rest(t, "... and %zu more nodes; accuracy %.2f %% to %.2f %% over all",
-                            s->record_count - ROWS_MAX, 100 * low, 100 * high);
+        text_table_put_rest(t, "... and %zu more nodes; accuracy %.2f %% to %.2f %%",
+                            s->record_count - shown, 100 * low, 100 * high);
     else
-        text_table_put_rest(t, "... and %zu more nodes", s->record_count - ROWS_MAX);
+        text_table_put_rest(t, "... and %zu more nodes", s->record_count - shown);
 }
 
 static void print_nodes(const sl_summary *s, size_t width) {
@@ -86,15 +100,20 @@ static void print_nodes(const sl_summary *s, size_t width) {
     if (t == NULL)
         return;
     add_columns(t);
-    for (size_t i = 0; i < s->record_count && i < ROWS_MAX; i++) {
+    bool all = count_evaluated(s) == 0; /* else only those that are */
+    size_t shown = 0;
+    for (size_t i = 0; i < s->record_count && shown < ROWS_MAX; i++) {
         const sl_record *r = &s->records[i];
         char label[16];
+        if (!all && !is_evaluated(r))
+            continue;
+        shown++;
         snprintf(label, sizeof label, "%u", r->rank);
         put_row(t, label, &r->evaluation, (double)r->bytes_sent, (double)r->bytes_received,
                 &r->times);
     }
-    if (s->record_count > ROWS_MAX)
-        put_spread(t, s);
+    if (s->record_count > shown)
+        put_spread(t, s, shown);
     if (s->record_count > 1)
         put_mean(t, s);
     text_table_print(t, width);

@@ -1,0 +1,74 @@
+/* run_info.c - see run_info.h. */
+#include "run/run_info.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COMMAND_BYTES_MAX = 1 << 16, HOST_BYTES = 256 };
+
+/* The words that this process was started with. */
+static json_t *command_line(void) {
+    static char text[COMMAND_BYTES_MAX];
+    json_t *words = json_array();
+    FILE *file = fopen("/proc/self/cmdline", "rb");
+    size_t bytes = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[bytes] = '\0';
+    for (size_t at = 0; at < bytes; at += strlen(text + at) + 1) {
+        json_t *word = json_string(text + at);
+        json_array_append_new(words, word != NULL ? word : json_string("(not UTF-8)"));
+    }
+    return words;
+}
+
+static json_t *time_text(time_t when) {
+    char text[32];
+    struct tm utc;
+    gmtime_r(&when, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return json_string(text);
+}
+
+static int write_info(const run_info *info, time_t ended, const char *outcome, sl_error *error) {
+    char host[HOST_BYTES] = "", beside[sizeof info->path + 8];
+    gethostname(host, sizeof host - 1);
+    json_t *root =
+        json_pack("{ss ss si ss so so so ss}", "driver", info->driver, "version", sl_version(),
+                  "protocol", (int)SL_PROTOCOL_VERSION, "host", host, "command", command_line(),
+                  "started", time_text(info->started), "ended",
+                  ended > 0 ? time_text(ended) : json_null(), "outcome", outcome);
+    snprintf(beside, sizeof beside, "%s.new", info->path);
+    bool good = root != NULL && json_dump_file(root, beside, JSON_INDENT(2)) == 0 &&
+                rename(beside, info->path) == 0;
+    int why = errno;
+    json_decref(root);
+    if (good)
+        return 0;
+    unlink(beside);
+    return sl_fail(error, SL_EFILE, "%s: cannot be written: %s", info->path, strerror(why));
+}
+
+int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
+                   sl_error *error) {
+    run_info info = {.driver = driver, .started = time(NULL)};
+    if (rank < 0)
+        snprintf(info.path, sizeof info.path, "%s/run.json", folder);
+    else
+        snprintf(info.path, sizeof info.path, "%s/run-%lld.json", folder, (long long)rank);
+    int result = write_info(&info, 0, "running", error);
+    if (result == 0)
+        *out = info;
+    return result;
+}
+
+int run_info_end(run_info *info, const char *outcome, sl_error *error) {
+    if (info->path[0] == '\0')
+        return 0;
+    int result = write_info(info, time(NULL), outcome, error);
+    info->path[0] = '\0';
+    return result;
+}
