@@ -88,6 +88,7 @@ typedef struct sl_experiment {
     sl_security_config security;
     sl_network_config network;
     sl_topology *topology; /* owned */
+    char *warnings; /* owned; a line for each key that was given and has no effect; "": none */
 } sl_experiment;
 
 /* Reads, applies overrides ("optimizer.learning_rate=0.2", value parsed as JSON, else taken as a
@@ -158,6 +159,9 @@ typedef struct sl_key {
     const char *(*names)(size_t index); /* TEXT: the same from a function, or NULL */
     const char *fallback;               /* JSON text of the default */
     const char *help;
+    /* The key has an effect where the key `user` has one of the values `users`, separated by
+     * spaces, or none of them where `users` begins with "!". NULL: always. */
+    const char *user, *users;
 } sl_key;
 
 /* All keys but `topology`, in the order of docs/experiment.md: *count rows. */

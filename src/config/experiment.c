@@ -21,13 +21,6 @@ enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 128, DEPTH_MAX = 8, DOTTED_MAX = 25
 
 /* ---- keys ---- */
 
-static const sl_key *find_key(const char *path) {
-    for (size_t i = 0; i < sl_key_count; i++)
-        if (strcmp(sl_keys[i].path, path) == 0)
-            return &sl_keys[i];
-    return NULL;
-}
-
 static bool is_group(const char *path) {
     size_t length = strlen(path);
     for (size_t i = 0; i < sl_key_count; i++)
@@ -90,7 +83,7 @@ static int expand_name(json_t *parent, const char *name, const char *path, json_
                        sl_error *error) {
     char leaf[DOTTED_MAX + 8];
     snprintf(leaf, sizeof leaf, "%s.name", path);
-    const bool named = find_key(leaf) != NULL;
+    const bool named = sl_key_find(leaf) != NULL;
     if (!named || !json_is_string(value))
         return refuse_group(path, value, named, error);
     json_object_set_new(parent, name, json_pack("{sO}", "name", value));
@@ -110,7 +103,8 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
                            "key \"%.100s\" holds a dot; in a file groups are objects: "
                            "{\"optimizer\": {\"momentum\": 0.9}}",
                            name);
-        if (strcmp(name, "comment") == 0 || strcmp(path, "topology") == 0 || find_key(path) != NULL)
+        if (strcmp(name, "comment") == 0 || strcmp(path, "topology") == 0 ||
+            sl_key_find(path) != NULL)
             continue;
         if (!is_group(path) || depth == DEPTH_MAX)
             return refuse_unknown(path, error);
@@ -155,7 +149,7 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
                        text);
     memcpy(path, text, (size_t)(equals - text));
     path[equals - text] = '\0';
-    const sl_key *k = find_key(path);
+    const sl_key *k = sl_key_find(path);
     json_t *value = override_value(k, equals + 1);
     if (value == NULL)
         return sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
@@ -342,7 +336,11 @@ static int read_root(sl_experiment *e, json_t *root, const char *folder,
         result = resolve_paths(e, folder, error);
     if (result == 0)
         result = read_topology(e, json_object_get(root, "topology"), folder, error);
-    return result != 0 ? result : check_fit(e, error);
+    if (result == 0)
+        result = check_fit(e, error);
+    if (result == 0 && (e->warnings = sl_keys_unused(e, root)) == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory");
+    return result;
 }
 
 int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
@@ -387,8 +385,10 @@ size_t sl_experiment_device_bytes(const sl_experiment *experiment) {
 }
 
 void sl_experiment_close(sl_experiment **experiment) {
-    if (*experiment != NULL)
-        sl_topology_close(&(*experiment)->topology);
+    if (*experiment == NULL)
+        return;
+    sl_topology_close(&(*experiment)->topology);
+    free((*experiment)->warnings);
     free(*experiment);
     *experiment = NULL;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "config/tree.h"
 
 static const char *const variants[] = {
     "default",           "adapt-then-combine", "combine-while-adapt",
@@ -48,6 +49,7 @@ static const char *const partitions[] = {
 #define AT(field) .offset = offsetof(sl_experiment, field)
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
 #define BETWEEN(low, high) .min = (low), .max = (high)
+#define USED_BY(key, values) .user = key, .users = values
 #define BELOW_1 0.99999999
 
 const sl_key sl_keys[] = {
@@ -65,7 +67,8 @@ const sl_key sl_keys[] = {
     {"device", SL_KEY_TEXT, AT(device), .choices = devices, .fallback = "\"cpu\"",
      .help = "where models are kept, trained, mixed and compressed: cpu, cuda:N, or auto"},
     {"device_memory_gb", SL_KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0",
-     .help = "10^9 bytes that one agent may take on a GPU, so that several share it; 0: no bound"},
+     .help = "10^9 bytes that one agent may take on a GPU, so that several share it; 0: no bound",
+     USED_BY("device", "!cpu")},
 
     {"algorithm.name", SL_KEY_TEXT, AT(algorithm.name), .names = sl_algorithm_name,
      .fallback = "\"d-psgd\"", .help = "see docs/algorithms.md"},
@@ -76,51 +79,65 @@ const sl_key sl_keys[] = {
     {"algorithm.replicas", SL_KEY_CHOICE, AT(algorithm.replicas), .choices = replicas,
      .fallback = "\"sum\"",
      .help = "choco-sgd, dcd-psgd: keep the weighted sum of the neighbours' replicas, or each "
-             "(per-neighbour), which schedules need"},
+             "(per-neighbour), which schedules need",
+     USED_BY("algorithm.name", "choco-sgd dcd-psgd")},
     {"algorithm.consensus_step", SL_KEY_REAL, AT(algorithm.consensus_step), BETWEEN(0, 1),
-     .fallback = "0", .help = "choco-sgd; 0: derived from the compressor"},
+     .fallback = "0", .help = "choco-sgd; 0: derived from the compressor",
+     USED_BY("algorithm.name", "choco-sgd")},
     {"algorithm.eta", SL_KEY_REAL, AT(algorithm.eta), BETWEEN(0, 1), .fallback = "0",
-     .help = "deep-squeeze; 0: derived from the compressor"},
+     .help = "deep-squeeze; 0: derived from the compressor",
+     USED_BY("algorithm.name", "deep-squeeze")},
     {"algorithm.local_steps", SL_KEY_U64, AT(algorithm.local_steps), BETWEEN(1, 1e9),
      .fallback = "1", .help = "gossip: gradients for one exchange"},
     {"algorithm.period", SL_KEY_U64, AT(algorithm.period), BETWEEN(1, 1e9), .fallback = "10",
-     .help = "local-sgd: rounds between two averagings"},
+     .help = "local-sgd: rounds between two averagings", USED_BY("algorithm.name", "local-sgd")},
     {"algorithm.correction_period", SL_KEY_U64, AT(algorithm.correction_period), BETWEEN(1, 1e9),
-     .fallback = "5", .help = "cd-sgd: every so many rounds the gradient is sent whole"},
+     .fallback = "5", .help = "cd-sgd: every so many rounds the gradient is sent whole",
+     USED_BY("algorithm.name", "cd-sgd")},
     {"algorithm.warmup_rounds", SL_KEY_U64, AT(algorithm.warmup_rounds), BETWEEN(0, 1e12),
-     .fallback = "1", .help = "cd-sgd: rounds of plain C-SGD first"},
+     .fallback = "1", .help = "cd-sgd: rounds of plain C-SGD first",
+     USED_BY("algorithm.name", "cd-sgd")},
     {"algorithm.threshold", SL_KEY_REAL, AT(algorithm.threshold), BETWEEN(1e-30, 1e30),
-     .fallback = "0.1", .help = "cd-sgd: tau, what is sent of a coordinate that reaches it"},
+     .fallback = "0.1", .help = "cd-sgd: tau, what is sent of a coordinate that reaches it",
+     USED_BY("algorithm.name", "cd-sgd")},
     {"algorithm.local_learning_rate", SL_KEY_REAL, AT(algorithm.local_learning_rate),
-     BETWEEN(0, 1e6), .fallback = "0", .help = "cd-sgd; 0: the learning rate"},
+     BETWEEN(0, 1e6), .fallback = "0", .help = "cd-sgd; 0: the learning rate",
+     USED_BY("algorithm.name", "cd-sgd")},
     {"algorithm.server", SL_KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
      .fallback = "0",
      .help =
-         "parameter-server, double-squeeze, cd-sgd: the rank that serves, or each rank its shard"},
+         "parameter-server, double-squeeze, cd-sgd: the rank that serves, or each rank its shard",
+     USED_BY("algorithm.name", "parameter-server double-squeeze cd-sgd")},
     {"algorithm.compressor.name", SL_KEY_CHOICE, AT(algorithm.compressor.kind),
      .choices = compressors, .fallback = "\"identity\"",
      .help = "what is sent of a vector; see docs/compressors.md"},
     {"algorithm.compressor.k", SL_KEY_U64, AT(algorithm.compressor.k), BETWEEN(0, 1e12),
-     .fallback = "0", .help = "top-k, random-k: entries kept; 0: from fraction"},
+     .fallback = "0", .help = "top-k, random-k: entries kept; 0: from fraction",
+     USED_BY("algorithm.compressor.name", "top-k random-k")},
     {"algorithm.compressor.fraction", SL_KEY_REAL, AT(algorithm.compressor.fraction),
      BETWEEN(1e-9, 1), .fallback = "0.01",
-     .help = "top-k, random-k: entries kept, as a fraction of d"},
+     .help = "top-k, random-k: entries kept, as a fraction of d",
+     USED_BY("algorithm.compressor.name", "top-k random-k")},
     {"algorithm.compressor.levels", SL_KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),
-     .fallback = "7", .help = "qsgd: s"},
+     .fallback = "7", .help = "qsgd: s", USED_BY("algorithm.compressor.name", "qsgd")},
     {"algorithm.compressor.bucket", SL_KEY_U32, AT(algorithm.compressor.bucket),
      BETWEEN(0, 4294967295.0), .fallback = "0",
-     .help =
-         "qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector"},
+     .help = "qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the whole vector",
+     USED_BY("algorithm.compressor.name", "qsgd scaled-sign 1-bit terngrad")},
     {"algorithm.compressor.norm", SL_KEY_CHOICE, AT(algorithm.compressor.norm), .choices = norms,
-     .fallback = "\"l2\"", .help = "qsgd: the scale of a bucket"},
+     .fallback = "\"l2\"", .help = "qsgd: the scale of a bucket",
+     USED_BY("algorithm.compressor.name", "qsgd")},
     {"algorithm.compressor.probability", SL_KEY_REAL, AT(algorithm.compressor.probability),
-     BETWEEN(1e-4, 1), .fallback = "0.1", .help = "random-dropping: of keeping an element"},
+     BETWEEN(1e-4, 1), .fallback = "0.1", .help = "random-dropping: of keeping an element",
+     USED_BY("algorithm.compressor.name", "random-dropping")},
     {"algorithm.compressor.per", SL_KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes,
      .fallback = "\"model\"",
-     .help = "what is compressed on its own: the whole model, or each of its tensors"},
+     .help = "what is compressed on its own: the whole model, or each of its tensors",
+     USED_BY("algorithm.compressor.name", "!identity")},
     {"algorithm.compressor.scaled", SL_KEY_SWITCH, AT(algorithm.scaled), .fallback = "\"auto\"",
      .help = "random-k, random-dropping: scaled up, and so unbiased; auto: where the algorithm "
-             "asks for it"},
+             "asks for it",
+     USED_BY("algorithm.compressor.name", "random-k random-dropping")},
     {"algorithm.compressor.contractive", SL_KEY_SWITCH, AT(algorithm.contractive),
      .fallback = "\"auto\"",
      .help = "unbiased ones: divided by 1 + omega; auto: where the algorithm asks for it"},
@@ -138,35 +155,41 @@ const sl_key sl_keys[] = {
     {"optimizer.schedule.milestones", SL_KEY_REALS,
      COUNTED(optimizer.schedule.milestones, optimizer.schedule.milestone_count), BETWEEN(0, 1),
      .length_max = SL_MILESTONES_MAX, .fallback = "[]",
-     .help = "step: fractions of the run at which it is multiplied"},
+     .help = "step: fractions of the run at which it is multiplied",
+     USED_BY("optimizer.schedule.name", "step")},
     {"optimizer.schedule.factor", SL_KEY_REAL, AT(optimizer.schedule.factor), BETWEEN(0, 1),
-     .fallback = "0.1", .help = "step: by this"},
+     .fallback = "0.1", .help = "step: by this", USED_BY("optimizer.schedule.name", "step")},
     {"optimizer.schedule.minimum", SL_KEY_REAL, AT(optimizer.schedule.minimum), BETWEEN(0, 1),
-     .fallback = "0", .help = "cosine: where it ends, as a fraction of learning_rate"},
+     .fallback = "0", .help = "cosine: where it ends, as a fraction of learning_rate",
+     USED_BY("optimizer.schedule.name", "cosine")},
     {"optimizer.schedule.warmup_rounds", SL_KEY_U64, AT(optimizer.schedule.warmup_rounds),
      BETWEEN(0, 1e12), .fallback = "0", .help = "rounds of linear growth at the beginning"},
 
     {"model.name", SL_KEY_CHOICE, AT(model.kind), .choices = models, .fallback = "\"mlp\"",
      .help = "what is trained"},
     {"model.hidden", SL_KEY_U32S, COUNTED(model.hidden, model.hidden_count), BETWEEN(1, 1000000),
-     .length_max = SL_HIDDEN_MAX, .fallback = "[256]", .help = "mlp: width of each hidden layer"},
+     .length_max = SL_HIDDEN_MAX, .fallback = "[256]", .help = "mlp: width of each hidden layer",
+     USED_BY("model.name", "mlp")},
     {"model.layers", SL_KEY_U32, AT(model.layers), BETWEEN(0, SL_MODEL_LAYERS_MAX), .fallback = "0",
-     .help = "lstm, transformer: 0: 2, 4"},
+     .help = "lstm, transformer: 0: 2, 4", USED_BY("model.name", "lstm transformer")},
     {"model.units", SL_KEY_U32, AT(model.units), BETWEEN(0, 4096), .fallback = "0",
-     .help = "lstm, transformer: width of each layer; 0: 256, 128"},
+     .help = "lstm, transformer: width of each layer; 0: 256, 128",
+     USED_BY("model.name", "lstm transformer")},
     {"model.embedding", SL_KEY_U32, AT(model.embedding), BETWEEN(1, 4096), .fallback = "8",
-     .help = "lstm: numbers that a character becomes"},
+     .help = "lstm: numbers that a character becomes", USED_BY("model.name", "lstm")},
     {"model.heads", SL_KEY_U32, AT(model.heads), BETWEEN(1, 256), .fallback = "4",
-     .help = "transformer: attention heads, a divisor of units"},
+     .help = "transformer: attention heads, a divisor of units",
+     USED_BY("model.name", "transformer")},
     {"model.path", SL_KEY_PATH, AT(model.path), .fallback = "\"\"",
-     .help = "quadratic: the file with A, b and x0"},
+     .help = "quadratic: the file with A, b and x0", USED_BY("model.name", "quadratic")},
 
     {"data.name", SL_KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"",
      .help = "digits needs no file"},
     {"data.path", SL_KEY_PATH, AT(data.path), .fallback = "\"\"",
-     .help = "folder (mnist, cifar10) or file (libsvm, text)"},
+     .help = "folder (mnist, cifar10) or file (libsvm, text)", USED_BY("data.name", "!digits")},
     {"data.test_path", SL_KEY_PATH, AT(data.test_path), .fallback = "\"\"",
-     .help = "libsvm: held-out file; without one the last fifth is held out"},
+     .help = "libsvm: held-out file; without one the last fifth is held out",
+     USED_BY("data.name", "libsvm")},
     {"data.train_samples", SL_KEY_U32, AT(data.train_samples), BETWEEN(0, 100000000),
      .fallback = "0", .help = "0: all (digits: 12000)"},
     {"data.test_samples", SL_KEY_U32, AT(data.test_samples), BETWEEN(0, 100000000), .fallback = "0",
@@ -174,13 +197,14 @@ const sl_key sl_keys[] = {
     {"data.batch", SL_KEY_U32, AT(data.batch), BETWEEN(1, 1000000), .fallback = "32",
      .help = "samples of one gradient on one node"},
     {"data.sequence", SL_KEY_U32, AT(data.sequence), BETWEEN(1, 4096), .fallback = "80",
-     .help = "text: characters of a sample"},
+     .help = "text: characters of a sample", USED_BY("data.name", "text")},
     {"data.partition.name", SL_KEY_CHOICE, AT(data.partition), .choices = partitions,
      .fallback = "\"iid\"", .help = "samples to nodes"},
     {"data.partition.shards_per_node", SL_KEY_U32, AT(data.shards_per_node), BETWEEN(1, 1000000),
-     .fallback = "2", .help = "shards: pieces of the label-sorted data"},
+     .fallback = "2", .help = "shards: pieces of the label-sorted data",
+     USED_BY("data.partition.name", "shards")},
     {"data.partition.alpha", SL_KEY_REAL, AT(data.alpha), BETWEEN(1e-6, 1e6), .fallback = "0.1",
-     .help = "dirichlet: smaller is more uneven"},
+     .help = "dirichlet: smaller is more uneven", USED_BY("data.partition.name", "dirichlet")},
     {"data.standardise", SL_KEY_SWITCH, AT(data.standardise), .fallback = "\"auto\"",
      .help = "pixels divided by their channel's standard deviation? auto: for lenet5 and resnet20"},
     {"data.augment", SL_KEY_SWITCH, AT(data.augment), .fallback = "\"auto\"",
@@ -242,6 +266,13 @@ const sl_key *sl_experiment_keys(size_t *count) {
     return sl_keys;
 }
 
+const sl_key *sl_key_find(const char *path) {
+    for (size_t i = 0; i < sl_key_count; i++)
+        if (strcmp(sl_keys[i].path, path) == 0)
+            return &sl_keys[i];
+    return NULL;
+}
+
 const char *sl_key_choice(const sl_key *k, size_t index) {
     if (k->names != NULL)
         return k->names(index);
@@ -301,7 +332,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
 static int refuse(const sl_key *k, json_t *value, sl_error *error) {
     char allowed[256];
     sl_key_allowed(k, allowed, sizeof allowed);
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *text = sl_tree_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
     const char *near = NULL;
     if (k->type == SL_KEY_CHOICE && json_is_string(value)) {
         size_t count = 0;

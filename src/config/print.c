@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "config/keys.h"
 #include "config/tree.h"
 
@@ -32,20 +33,15 @@ char *sl_experiment_json(const sl_experiment *experiment) {
     return text;
 }
 
-static uint64_t mix(uint64_t hash, const char *text) {
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001B3ull; /* FNV-1a */
-    return hash;
-}
-
 uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section) {
-    uint64_t hash = 0xCBF29CE484222325ull;
+    uint64_t hash = SL_HASH_START;
     for (size_t i = 0; i < sl_key_count; i++) {
         if (sl_key_section(&sl_keys[i]) != section || sl_keys[i].type == SL_KEY_PATH)
             continue;
         json_t *value = sl_key_write(&sl_keys[i], experiment);
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
-        hash = mix(mix(mix(hash, sl_keys[i].path), "="), text ? text : "");
+        hash = sl_hash(hash, sl_keys[i].path, strlen(sl_keys[i].path));
+        hash = sl_hash(hash, text, text != NULL ? strlen(text) : 0);
         free(text);
         json_decref(value);
     }

@@ -9,8 +9,8 @@ json_t *sl_tree_get(json_t *root, const char *path);
 /* Puts value (taken) at "a.b.c", making objects on the way; -1 where something else than an object
  * is in the way. */
 int sl_tree_set(json_t *root, const char *path, json_t *value);
-/* The tree's text, malloc'ed: numbers in 15 digits, so that 0.1 reads 0.1, where those bring every
- * number back, else in 17. flags as of json_dumps, without a precision. */
+/* The tree's text, malloc'ed; each number in the fewest of 15 to 17 digits that bring it back, so
+ * that 0.1 reads 0.1. flags as of json_dumps, without a precision. */
 char *sl_tree_text(json_t *root, size_t flags);
 
 #endif

@@ -206,10 +206,12 @@ END_TEST
 
 START_TEST(a_number_that_needs_17_digits_comes_back_bit_for_bit) {
     sl_experiment *e = parse(WITH("\"optimizer\": {\"learning_rate\": 0.33333333333333331483, "
-                                  "\"momentum\": 0.30000000000000004}"));
+                                  "\"momentum\": 0.30000000000000004, \"weight_decay\": 0.1}"));
     char *text = sl_experiment_json(e);
     sl_experiment *again = parse(text);
     ck_assert(again->optimizer.learning_rate == 1.0 / 3 && again->optimizer.momentum == 0.1 + 0.2);
+    ck_assert_ptr_nonnull(strstr(text, "\"weight_decay\": 0.1,"));
+    ck_assert_ptr_nonnull(strstr(text, "\"momentum\": 0.30000000000000004,"));
     free(text);
     sl_experiment_close(&e), sl_experiment_close(&again);
 }
@@ -272,6 +274,7 @@ START_TEST(every_example_is_accepted) {
             strstr(path, "mnist") || strstr(path, "cifar10") || strstr(path, "shakespeare");
         int result = sl_experiment_load(&e, path, &here, has_data_elsewhere, &error);
         ck_assert_msg(result == 0, "%s", error.text);
+        ck_assert_msg(has_data_elsewhere || e->warnings[0] == '\0', "%s: %s", path, e->warnings);
         sl_experiment_close(&e);
         count++;
     }
@@ -414,6 +417,68 @@ START_TEST(text_for_a_group_without_a_name_is_refused) {
     refuse(SMALLEST, "optimizer=adam", "optimizer: \"adam\" is not allowed", "learning_rate");
     refuse(SMALLEST, "record=5", "record: 5 is not allowed", "every");
     refuse(WITH("\"security\": \"none\""), NULL, "security: \"none\"", "trusted_network");
+}
+END_TEST
+
+/* One warning, which holds the key; NULL: none at all. */
+static void expect_warning(const char *json, const char *override, const char *key) {
+    sl_experiment *e = parse_set(json, &override, override != NULL);
+    if (key == NULL)
+        ck_assert_str_eq(e->warnings, "");
+    else {
+        ck_assert_msg(strncmp(e->warnings, "warning: ", 9) == 0 &&
+                          strncmp(e->warnings + 9, key, strlen(key)) == 0,
+                      "%s: %s", key, e->warnings);
+        ck_assert_ptr_eq(strchr(e->warnings, '\n'), e->warnings + strlen(e->warnings) - 1);
+    }
+    sl_experiment_close(&e);
+}
+
+START_TEST(a_key_without_effect_is_warned_of) {
+    expect_warning(SMALLEST, NULL, NULL);
+    expect_warning(WITH("\"algorithm\": {\"compressor\": {\"fraction\": 0.1}}"), NULL,
+                   "algorithm.compressor.fraction has no effect");
+    expect_warning(WITH("\"model\": {\"name\": \"softmax\", \"hidden\": [3]}"), NULL,
+                   "model.hidden has no effect with model.name softmax; only mlp uses it");
+    expect_warning(WITH("\"optimizer\": {\"schedule\": {\"name\": \"cosine\", "
+                        "\"milestones\": [0.5]}}"),
+                   NULL, "optimizer.schedule.milestones has no effect");
+    expect_warning(SMALLEST, "algorithm.period=5", "algorithm.period has no effect");
+    expect_warning(WITH("\"algorithm\": \"local-sgd\""), "algorithm.period=5", NULL);
+    expect_warning(WITH("\"data\": {\"partition\": {\"alpha\": 3}}"), NULL, "data.partition.alpha");
+    write_file("q.json", "{\"A\": [], \"b\": [], \"x0\": []}");
+    expect_warning(WITH("\"model\": {\"name\": \"quadratic\", \"path\": \"q.json\"}, "
+                        "\"data\": {\"partition\": {\"alpha\": 3}}"),
+                   NULL, "data.partition.alpha has no effect with model.name quadratic");
+}
+END_TEST
+
+START_TEST(a_resolved_experiment_has_no_warnings) {
+    sl_experiment *e = parse_set(SMALLEST, &(const char *){"algorithm.period=5"}, 1), *again;
+    char *text = sl_experiment_json(e);
+    again = parse(text);
+    ck_assert(e->warnings[0] != '\0' && again->warnings[0] == '\0');
+    free(text);
+    sl_experiment_close(&e), sl_experiment_close(&again);
+}
+END_TEST
+
+/* Names in the table of keys are names that exist. */
+START_TEST(what_uses_a_key_exists) {
+    for (size_t i = 0; i < sl_key_count; i++) {
+        if (sl_keys[i].user == NULL)
+            continue;
+        const sl_key *user = sl_key_find(sl_keys[i].user);
+        ck_assert_ptr_nonnull(user);
+        char users[256], *rest = users;
+        snprintf(users, sizeof users, "%s", sl_keys[i].users + (sl_keys[i].users[0] == '!'));
+        for (char *name; (name = strsep(&rest, " ")) != NULL;) {
+            size_t n = 0;
+            while (sl_key_choice(user, n) != NULL && strcmp(sl_key_choice(user, n), name) != 0)
+                n++;
+            ck_assert_msg(sl_key_choice(user, n) != NULL, "%s: no %s", sl_keys[i].path, name);
+        }
+    }
 }
 END_TEST
 
@@ -691,6 +756,9 @@ int main(void) {
                                   numbers_that_are_none_are_refused,
                                   a_choice_that_is_none_gets_the_nearest,
                                   text_for_a_group_without_a_name_is_refused,
+                                  a_key_without_effect_is_warned_of,
+                                  a_resolved_experiment_has_no_warnings,
+                                  what_uses_a_key_exists,
                                   keys_are_listed_with_what_they_allow,
                                   broken_text_is_refused_with_line_and_column,
                                   what_must_fit_together_is_checked,

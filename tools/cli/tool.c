@@ -233,11 +233,21 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
     return result;
 }
 
+/* Each line of the text is a complaint. */
+static void complain_lines(const char *text) {
+    for (size_t length; *text != '\0'; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        complain("%.*s", (int)length, text);
+    }
+}
+
 int trial_open(trial *out, const options *o, sl_error *error) {
     trial t = {0};
     int result = sl_experiment_load(&t.experiment, o->file, o->overrides, o->override_count, error);
     if (result != 0)
         return result;
+    if (o->report_fd < 0)
+        complain_lines(t.experiment->warnings);
     char note[SL_DEVICE_TEXT_MAX];
     result = sl_device_find(t.experiment->device, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)

@@ -1,0 +1,62 @@
+/* unused.c - warnings of keys that were given and have no effect in this experiment. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/keys.h"
+#include "config/tree.h"
+
+static bool is_listed(const char *names, const char *name) {
+    size_t length = strlen(name);
+    for (; *names != '\0'; names += strspn(names, " ")) {
+        size_t word = strcspn(names, " ");
+        if (word == length && strncmp(names, name, length) == 0)
+            return true;
+        names += word;
+    }
+    return false;
+}
+
+/* A line of warning where `user` does not have one of the values `users`. */
+static bool warn(FILE *out, const sl_experiment *e, const char *path, const char *user,
+                 const char *users) {
+    json_t *value = sl_key_write(sl_key_find(user), e);
+    const char *name = json_string_value(value);
+    const bool excluded = users[0] == '!';
+    const bool unused = is_listed(users + excluded, name) == excluded;
+    if (unused && excluded)
+        fprintf(out, "warning: %s has no effect with %s %s\n", path, user, name);
+    else if (unused)
+        fprintf(out, "warning: %s has no effect with %s %s; only %s use%s it\n", path, user, name,
+                users, strchr(users, ' ') == NULL ? "s" : "");
+    json_decref(value);
+    return unused;
+}
+
+/* Paths, rounds and epochs may be missing from a resolved experiment. */
+static bool is_resolved(json_t *root) {
+    for (size_t i = 0; i < sl_key_count; i++)
+        if (sl_keys[i].type != SL_KEY_PATH && sl_tree_get(root, sl_keys[i].path) == NULL &&
+            strcmp(sl_keys[i].path, "rounds") != 0 && strcmp(sl_keys[i].path, "epochs") != 0)
+            return false;
+    return true;
+}
+
+char *sl_keys_unused(const sl_experiment *e, json_t *root) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL)
+        return NULL;
+    const bool resolved = is_resolved(root);
+    for (size_t i = 0; i < sl_key_count && !resolved; i++) {
+        const sl_key *k = &sl_keys[i];
+        if (sl_tree_get(root, k->path) == NULL)
+            continue;
+        const bool is_data = strncmp(k->path, "data.", 5) == 0;
+        if (!(is_data && warn(out, e, k->path, "model.name", "!quadratic")) && k->user != NULL)
+            warn(out, e, k->path, k->user, k->users);
+    }
+    fclose(out);
+    return text;
+}
