@@ -15,42 +15,58 @@
 #define SL_PLUGIN_FOLDER "/usr/local/lib/starling"
 #endif
 
-enum { INDEX_MAX = 999 };
+enum { INDEX_MAX = 999, FOLDERS_MAX = 3 };
 static const char plugin[] = "libstarling-cuda.so";
 
 /* ---- the plug-in ---- */
 
-static bool stands_in(char path[PATH_MAX], const char *folder, const char *below) {
-    int length = snprintf(path, PATH_MAX, "%s%s/%s", folder, below, plugin);
-    return length < PATH_MAX && access(path, R_OK) == 0;
+/* The folders where the plug-in may be, absolute: beside the program, then where it was installed.
+ * Returns how many. */
+static size_t plugin_folders(char folders[FOLDERS_MAX][PATH_MAX]) {
+    static const char *const beside[] = {"/../gpu", "/../lib/starling"};
+    char program[PATH_MAX];
+    size_t count = 0;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && length > 0; i++) {
+        char folder[PATH_MAX + 32];
+        program[length] = '\0';
+        snprintf(folder, sizeof folder, "%.*s%s", (int)(strrchr(program, '/') - program), program,
+                 beside[i]);
+        if (realpath(folder, folders[count]) != NULL)
+            count++;
+    }
+    snprintf(folders[count++], PATH_MAX, "%s", SL_PLUGIN_FOLDER);
+    return count;
 }
 
-static bool find_plugin(char path[PATH_MAX]) {
-    char folder[PATH_MAX];
+/* STARLING_PLUGIN, or the first that can be read; false: `reason` lists the folders. */
+static bool find_plugin(char path[PATH_MAX], char reason[SL_DEVICE_TEXT_MAX]) {
     const char *given = getenv("STARLING_PLUGIN");
     if (given != NULL && given[0] != '\0') {
         snprintf(path, PATH_MAX, "%s", given);
         return true;
     }
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (length > 0) {
-        folder[length] = '\0';
-        *strrchr(folder, '/') = '\0';
-        if (stands_in(path, folder, "/../gpu") || stands_in(path, folder, "/../lib/starling"))
+    char folders[FOLDERS_MAX][PATH_MAX];
+    const size_t count = plugin_folders(folders);
+    size_t used =
+        (size_t)snprintf(reason, SL_DEVICE_TEXT_MAX, "there is no GPU plug-in: no %s in", plugin);
+    for (size_t i = 0; i < count; i++) {
+        if (snprintf(path, PATH_MAX, "%s/%s", folders[i], plugin) < PATH_MAX &&
+            access(path, R_OK) == 0)
             return true;
+        used += (size_t)snprintf(reason + used, SL_DEVICE_TEXT_MAX - used, "%s %.110s",
+                                 i == 0 ? "" : ",", folders[i]);
     }
-    return stands_in(path, SL_PLUGIN_FOLDER, "");
+    snprintf(reason + used, SL_DEVICE_TEXT_MAX - used,
+             "; build Starling where nvcc is, or set STARLING_PLUGIN");
+    return false;
 }
 
 /* NULL: reason. */
 static const sl_backend *open_plugin(char reason[SL_DEVICE_TEXT_MAX]) {
     char path[PATH_MAX];
-    if (!find_plugin(path)) {
-        snprintf(reason, SL_DEVICE_TEXT_MAX,
-                 "there is no GPU plug-in (%s); Starling was built without CUDA's compiler",
-                 plugin);
+    if (!find_plugin(path, reason))
         return NULL;
-    }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         snprintf(reason, SL_DEVICE_TEXT_MAX, "the GPU plug-in cannot be loaded: %s", dlerror());
