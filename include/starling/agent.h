@@ -16,10 +16,16 @@ extern "C" {
 
 /* host:port of every rank. */
 typedef struct sl_roster sl_roster;
-/* One line per rank, in order: "host:port", or "rank host:port"; empty lines and lines that begin
- * with # are skipped. Errors name file and line. */
+/* One line per rank, in order: "HOST:PORT" or "RANK HOST:PORT", where HOST is a name, an IPv4
+ * address, or an IPv6 address in brackets; empty lines and lines that begin with # are skipped. No
+ * address may be there twice. Errors name file and line. */
 SL_API int sl_roster_load(sl_roster **out, const char *path, sl_error *error);
 SL_API int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_error *error);
+/* Looks up all names, on a thread of its own: the first IPv4 address of each, or else its first
+ * IPv6 address. Takes at most timeout_s, and ends soon with SL_ESTOPPED once *stop (may be NULL) is
+ * not 0. SL_EINVAL: a host is unknown. sl_agent_run does it if nobody has. */
+SL_API int sl_roster_resolve(sl_roster *roster, double timeout_s, const volatile int *stop,
+                             sl_error *error);
 SL_API void sl_roster_close(sl_roster **roster);
 SL_API uint32_t sl_roster_count(const sl_roster *roster);
 SL_API const char *sl_roster_host(const sl_roster *roster, uint32_t rank);
@@ -29,7 +35,7 @@ typedef struct sl_agent_settings {
     const sl_experiment *experiment; /* borrowed for the agent's life, like all below */
     sl_task task;                    /* sl_learner_task(learner), or a training loop of your own */
     uint32_t rank;
-    const char *host;     /* to listen on */
+    const char *host;     /* to listen on; beyond loopback only if security.trusted_network */
     uint16_t port;        /* 0: any free one */
     uint64_t run_id;      /* equal on all agents of a run; 0 when nobody hands one out */
     sl_observer observer; /* called on the agent's worker thread */
@@ -50,7 +56,7 @@ SL_API int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_e
 SL_API uint16_t sl_agent_port(const sl_agent *agent);
 /* Connects to the neighbours, trains to the last round, says goodbye. Returns within the configured
  * time whatever the peers do; on SL_EPEER the text names the edge and the round. */
-SL_API int sl_agent_run(sl_agent *agent, const sl_roster *roster, sl_error *error);
+SL_API int sl_agent_run(sl_agent *agent, sl_roster *roster, sl_error *error);
 /* Asks sl_agent_run to end with SL_ESTOPPED; safe in a signal handler and from any thread. */
 SL_API void sl_agent_stop(sl_agent *agent);
 SL_API void sl_agent_close(sl_agent **agent);

@@ -40,6 +40,11 @@ SL_API int sl_folder_make(const char *path, sl_error *error);
  * parameters go to parameters-<rank>.jsonl. */
 SL_API int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
                           bool all_nodes, sl_error *error);
+/* May a run, or agent `rank` of one (-1: the whole run), write to a folder at `path`? Refused: a
+ * folder that holds a finished run, a run with another configuration, or what this rank has
+ * written. Makes nothing. */
+SL_API int sl_folder_check(const char *path, const sl_experiment *experiment, int64_t rank,
+                           sl_error *error);
 SL_API int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
 SL_API int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus,
                                sl_error *error);

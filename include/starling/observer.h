@@ -51,6 +51,9 @@ typedef struct sl_observer {
                       double push_sum_weight);
     /* `rank` is about to compute the gradient of `round`. */
     void (*round)(void *context, uint32_t rank, uint64_t round);
+    /* A line for people: whom the driver waits for, or, beginning with "warning: ", whom it has
+     * refused; a few a second at most. From another thread than the calls above, at any time. */
+    void (*notice)(void *context, const char *text);
 } sl_observer;
 
 /* The resolved record.every: as configured, or about 20 times a run. */

@@ -1,13 +1,10 @@
-/* agent.c - one peer: drives a node with libevent's and libfabric's events; see starling/agent.h.
+/* agent.c - one peer: phases, deadlines, the loop; see starling/agent.h.
  *
  * The loop: take what the fabric has, step the node, send what may be sent; when nothing moved, one
- * blocking pass of the event loop (non-blocking where the provider says so). Gradients and
- * evaluations run on the worker. A part is encoded and summed once, right before its first send,
- * while it is in cache, and goes to all out-neighbours one after the other. However it ends, it
+ * blocking pass of the event loop (non-blocking where the provider says so). However it ends, it
  * ends: every phase has a deadline, a failure is told to all neighbours, and nothing is waited for
  * without a limit.
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -15,196 +12,24 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/roster.h"
 #include "agent/state.h"
 #include "base/clock.h"
 
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */
+static const double tell_every_s = 5;            /* what is waited for */
 enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
-
-/* ---- ending ---- */
-
-void sl_agent_fail(sl_agent *a, int code, const char *text, const char *cause) {
-    if (a->phase == PHASE_OVER)
-        return;
-    a->phase = PHASE_OVER;
-    sl_fail(&a->error, code, "%s", text);
-    snprintf(a->cause, sizeof a->cause, "%.*s", (int)sizeof a->cause - 1, cause);
-}
 
 static void on_stop(void *context) {
     sl_agent *a = context;
-    char cause[128];
-    snprintf(cause, sizeof cause, "round %" PRIu64 ": agent %u was stopped on request",
-             sl_node_round(a->node), a->settings.rank);
-    sl_agent_fail(a, SL_ESTOPPED, cause, cause);
+    sl_error error;
+    sl_fail_node(&error, SL_ESTOPPED, a->side.rank, a->side.round, "stopped on request");
+    sl_agent_fail(a, &error, error.text);
 }
 
 void sl_agent_stop(sl_agent *agent) {
     eventfd_write(agent->stop_descriptor, 1);
-}
-
-/* ---- rounds ---- */
-
-static void start_publishing(sl_agent *a, const sl_outbound *message) {
-    a->message = *message;
-    a->receiver_count = message->to.count;
-    for (uint32_t i = 0; i < message->to.count; i++) {
-        a->receivers[i] = sl_neighbour_find(a, message->to.peers[i]);
-        a->receivers[i]->next_part = 0;
-    }
-    a->encoded = 0;
-    a->publishing = true;
-    a->publish_s = sl_clock_seconds();
-}
-
-static void spend(sl_agent *a, double *time, double since_s) {
-    double seconds = sl_clock_seconds() - since_s;
-    *time += seconds;
-    a->busy_since_gradient_s += seconds;
-}
-
-bool sl_agent_encode_next(sl_agent *a) {
-    if (!sl_node_ready(a->node))
-        return false;
-    double before = sl_clock_seconds();
-    uint32_t part = a->encoded++;
-    sl_error error;
-    int result = sl_node_payload(a->node, part, &a->payloads[part], &error);
-    if (result != 0) {
-        sl_agent_fail(a, result, error.text, error.text);
-        return false;
-    }
-    a->payload_sums[part] =
-        a->direct ? 0 : sl_checksum(a->payloads[part].data, a->payloads[part].bytes);
-    a->payload_users[part] = a->receiver_count;
-    spend(a, &a->record.times.encode, before);
-    return true;
-}
-
-void sl_agent_part_left(sl_agent *a, uint32_t part) {
-    assert(a->payload_users[part] > 0);
-    if (--a->payload_users[part] == 0)
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part});
-}
-
-/* One part to each in turn, so that the second send finds it in cache. */
-static bool send_parts(sl_agent *a) {
-    bool any = false, progress = a->publishing && a->phase == PHASE_TRAINING;
-    while (progress) {
-        progress = false;
-        for (uint32_t i = 0; i < a->receiver_count && a->publishing && a->phase == PHASE_TRAINING;
-             i++)
-            progress = sl_neighbour_send_part(a->receivers[i]) || progress;
-        any = any || progress;
-    }
-    return any;
-}
-
-/* Nobody to send to in this phase: the parts are adapted, and have left, at once. */
-static void publish_to_nobody(sl_agent *a) {
-    while (a->publishing && a->receiver_count == 0 && a->encoded < a->message.parts &&
-           a->phase == PHASE_TRAINING && sl_agent_encode_next(a))
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = a->encoded - 1});
-}
-
-static void account_round(sl_agent *a, const sl_round *round, double now_s) {
-    sl_times *t = &a->record.times;
-    double waited = now_s - a->gradient_ended_s - a->busy_since_gradient_s;
-    t->wait += waited > 0 ? waited : 0;
-    t->exchange += a->exchange_ended_s - a->publish_s;
-    t->total = now_s - a->began_s;
-    sl_record_take_round(&a->record, round, a->header_bytes);
-}
-
-static void give_job(sl_agent *a, const sl_update *update) {
-    const sl_record_config *config = &a->settings.experiment->record;
-    sl_job job = {.x = sl_node_model(a->node),
-                  .point = sl_node_point(a->node),
-                  .g = sl_node_gradient_buffer(a->node),
-                  .compute = update->compute,
-                  .push_sum_weight = sl_node_push_sum_weight(a->node)};
-    job.compute_round = update->round;
-    if (update->round_done) {
-        uint64_t round = update->finished_round.round;
-        job.record = sl_record_due(config, round, a->settings.task.rounds);
-        job.evaluate = sl_record_evaluates(
-            config, sl_topology_nodes(a->settings.experiment->topology), a->settings.rank);
-        job.report = a->record;
-        job.parameters = sl_record_parameters_due(config, round);
-        job.parameters_round = round;
-    } else {
-        job.parameters = sl_record_parameters_due(config, 0);
-    }
-    sl_worker_give(a->worker, &job);
-}
-
-static void release_buffers(const sl_update *update) {
-    for (size_t i = 0; i < update->released_count; i++) {
-        neighbour *n;
-        memcpy(&n, update->released[i], sizeof n);
-        sl_neighbour_consumed(n, update->released[i]);
-    }
-}
-
-static void begin_goodbye(sl_agent *a) {
-    a->phase = PHASE_GOODBYE;
-    a->publishing = false;
-    a->deadline_s = a->now_s + a->settings.experiment->transport.round_timeout_s;
-}
-
-void sl_agent_deliver(sl_agent *a, const sl_event *event) {
-    if (a->phase == PHASE_OVER)
-        return;
-    sl_update update;
-    sl_error error;
-    double before = sl_clock_seconds();
-    int result = sl_node_step(a->node, event, &update, &error);
-    spend(a, &a->record.times.combine, before);
-    a->progress_s = sl_clock_seconds();
-    if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
-        a->exchange_ended_s = a->progress_s;
-    release_buffers(&update);
-    if (result != 0) {
-        sl_agent_fail(a, result, error.text, error.text);
-        return;
-    }
-    if (update.round_done) {
-        account_round(a, &update.finished_round, a->progress_s);
-    }
-    if (update.round_done || update.publish)
-        a->publishing = false;
-    if (update.compute || update.finished)
-        give_job(a, &update);
-    if (update.publish)
-        start_publishing(a, &update.message);
-    if (update.finished)
-        begin_goodbye(a);
-}
-
-static void on_worker(void *context) {
-    sl_agent *a = context;
-    sl_job_result result;
-    if (!sl_worker_take(a->worker, &result))
-        return;
-    if (result.code != 0) {
-        char text[128];
-        snprintf(text, sizeof text, "round %" PRIu64 ": agent %u could not report its round: %s",
-                 sl_node_round(a->node), a->settings.rank, sl_error_meaning(result.code));
-        sl_agent_fail(a, result.code, text, text);
-    } else if (result.computed) {
-        a->record.times.gradient += result.gradient_seconds;
-        a->gradient_ended_s = sl_clock_seconds();
-        a->busy_since_gradient_s = 0;
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = result.loss});
-    }
-}
-
-static void on_notified(void *context) {
-    sl_agent *a = context;
-    eventfd_t ignored;
-    eventfd_read(a->notify_fd, &ignored);
-    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
 }
 
 /* A device that has failed signals nothing. */
@@ -212,17 +37,68 @@ static void check_device(sl_agent *a) {
     sl_error error;
     if (a->vec->async == NULL || a->vec->async->status(&error) == 0)
         return;
-    sl_fail_node(&error, SL_EDEVICE, a->settings.rank, sl_node_round(a->node), "%s", error.text);
-    sl_agent_fail(a, SL_EDEVICE, error.text, error.text);
+    sl_fail_node(&error, SL_EDEVICE, a->side.rank, a->side.round, "%s", error.text);
+    sl_agent_fail(a, &error, error.text);
+}
+
+/* ---- waiting ---- */
+
+/* "agents 1 (10.0.0.1:7401), 2 (10.0.0.2:7401)": whom this phase waits for. */
+static void name_awaited(const sl_agent *a, bool (*awaited)(const sl_neighbour *n), char *out,
+                         size_t bytes) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < a->neighbour_count && used < bytes; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (awaited(n))
+            used += (size_t)snprintf(
+                out + used, bytes - used, "%s%u (%.100s:%u)%s%s", used > 0 ? ", " : "", n->rank,
+                sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
+                n->refusal[0] != '\0' ? ": " : "", n->refusal);
+    }
+}
+
+static bool has_not_agreed(const sl_neighbour *n) {
+    return !n->agreed;
+}
+
+static bool has_not_said_bye(const sl_neighbour *n) {
+    return n->connection != NULL && !n->bye_received;
+}
+
+static void tell_wait_in_round(sl_agent *a, double since_s) {
+    double limit_s = a->settings.experiment->transport.round_timeout_s;
+    sl_error error;
+    if (sl_node_name_wait(a->node, &error) != 0)
+        sl_agent_notice(a, "waiting: %s; %.0f s left (transport.round_timeout_s)", error.text,
+                        limit_s - since_s);
+}
+
+/* Every few seconds of waiting, says for whom, and how long still. */
+static void tell_wait(sl_agent *a) {
+    double now_s = a->side.now_s, idle_s = now_s - a->progress_s;
+    char whom[512];
+    if (now_s - a->told_s < tell_every_s)
+        return;
+    a->told_s = now_s;
+    if (a->phase == PHASE_TRAINING) {
+        if (idle_s >= tell_every_s && !sl_worker_busy(a->worker))
+            tell_wait_in_round(a, idle_s);
+        return;
+    }
+    bool connecting = a->phase == PHASE_CONNECTING;
+    name_awaited(a, connecting ? has_not_agreed : has_not_said_bye, whom, sizeof whom);
+    if (whom[0] != '\0')
+        sl_agent_notice(a, "waiting for agents to %s: %s; %.0f s left (transport.%s)",
+                        connecting ? "come up" : "finish", whom, a->deadline_s - now_s,
+                        connecting ? "connect_timeout_s" : "round_timeout_s");
 }
 
 /* ---- phases ---- */
 
 static void begin_training(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].agreed ||
-            !a->neighbours[i]
-                 .connected) /* our own HELLO goes out when connected; its may be faster */
+        if (!a->neighbours[i].agreed || !a->neighbours[i].hello_sent)
             return;
     a->phase = PHASE_TRAINING;
     a->began_s = a->progress_s = sl_clock_seconds();
@@ -232,11 +108,11 @@ static void begin_training(sl_agent *a) {
 static void say_goodbye(sl_agent *a) {
     bool all = !sl_worker_busy(a->worker);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        neighbour *n = &a->neighbours[i];
-        if (!n->bye_sent && n->link != NULL)
+        sl_neighbour *n = &a->neighbours[i];
+        if (!n->bye_sent && n->connection != NULL)
             n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
-        bool through =
-            n->link == NULL || (n->bye_sent && n->bye_received && sl_link_sending(n->link) == 0);
+        bool through = n->connection == NULL || (n->bye_sent && n->bye_received &&
+                                                 sl_connection_sending(n->connection) == 0);
         all = all && through;
     }
     if (all)
@@ -244,24 +120,23 @@ static void say_goodbye(sl_agent *a) {
 }
 
 static void fail_connecting(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        neighbour *n = &a->neighbours[i];
-        if (n->agreed)
-            continue;
-        char text[SL_FRAME_TEXT_MAX];
-        snprintf(text, sizeof text,
-                 "edge %u->%u, round 0: agent %u (%.200s:%u) did not come up within %g s "
-                 "(transport.connect_timeout_s); is it running, with this roster?",
-                 n->rank, a->settings.rank, n->rank, sl_roster_host(a->roster, n->rank),
-                 sl_roster_port(a->roster, n->rank),
-                 a->settings.experiment->transport.connect_timeout_s);
-        sl_agent_fail(a, SL_EPEER, text, text);
-        return;
-    }
+    const sl_neighbour *n = NULL;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!a->neighbours[i].agreed && (n == NULL || n->refusal[0] == '\0'))
+            n = &a->neighbours[i];
+    sl_error error;
+    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, 0,
+                 "%s%sagent %u (%.200s:%u) did not come up within %g s "
+                 "(transport.connect_timeout_s)%s",
+                 n->refusal, n->refusal[0] != '\0' ? "; " : "", n->rank,
+                 sl_roster_host(a->side.roster, n->rank), sl_roster_port(a->side.roster, n->rank),
+                 a->side.connect_timeout_s,
+                 n->refusal[0] != '\0' ? "" : "; is it running, with this roster?");
+    sl_agent_fail(a, &error, error.text);
 }
 
 static void check_deadlines(sl_agent *a) {
-    double now_s = a->now_s;
+    double now_s = a->side.now_s;
     double patience_s = a->settings.experiment->transport.round_timeout_s;
     if (a->phase == PHASE_CONNECTING && now_s > a->deadline_s)
         fail_connecting(a);
@@ -269,8 +144,7 @@ static void check_deadlines(sl_agent *a) {
              now_s - a->progress_s > patience_s)
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
     else if (a->phase == PHASE_GOODBYE && now_s > a->deadline_s)
-        a->phase =
-            PHASE_OVER; /* our part is done; whoever never said goodbye is not worth an error */
+        a->phase = PHASE_OVER; /* its own part is done: who never says goodbye is not an error */
 }
 
 static void on_tick(void *context) {
@@ -278,33 +152,29 @@ static void on_tick(void *context) {
     a->tick_due = true;
 }
 
-/* Only after the fabric has been polled: what came while this process was held up counts as heard.
- */
+/* After the fabric has been polled: what came while this process was held up counts as heard. */
 static void tick(sl_agent *a) {
     a->tick_due = false;
-    for (uint32_t i = 0; i < a->neighbour_count && a->phase != PHASE_OVER; i++)
-        sl_neighbour_tick(&a->neighbours[i]);
+    sl_contacts_tick(a);
     check_deadlines(a);
     check_device(a);
+    tell_wait(a);
 }
 
-static void advance(sl_agent *a) {
+/* ---- the loop ---- */
+
+/* True when something moved. */
+static bool move(sl_agent *a) {
+    a->side.retry_soon = false;
+    a->side.now_s = sl_clock_seconds();
+    int happened = sl_fabric_poll(a->side.fabric);
+    if (a->tick_due)
+        tick(a);
     if (a->phase == PHASE_CONNECTING)
         begin_training(a);
     if (a->phase == PHASE_GOODBYE)
         say_goodbye(a);
-}
-
-/* True when something moved. */
-static bool move(sl_agent *a) {
-    a->retry_soon = false;
-    a->now_s = sl_clock_seconds();
-    int happened = sl_fabric_poll(a->fabric);
-    if (a->tick_due)
-        tick(a);
-    advance(a);
-    publish_to_nobody(a);
-    return send_parts(a) || happened > 0;
+    return sl_agent_send_parts(a) || happened > 0;
 }
 
 /* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a
@@ -328,34 +198,35 @@ static int run_loop(sl_agent *a) {
         bool moved = move(a) || linger(a);
         if (moved && pass % PASSES_BETWEEN_LOOPS != 0)
             continue;
-        bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->fabric);
-        result = sl_loop_pass(a->loop, block, a->retry_soon ? 1 : 0, &error);
+        bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->side.fabric);
+        result = sl_loop_pass(a->loop, block, a->side.retry_soon ? 1 : 0, &error);
     }
     if (result != 0)
-        sl_agent_fail(a, result, error.text, error.text);
+        sl_agent_fail(a, &error, error.text);
     return a->error.code;
 }
 
 int sl_agent_open_loop(sl_agent *a, sl_error *error) {
     int descriptors[2];
-    sl_fabric_descriptors(a->fabric, descriptors);
+    sl_fabric_descriptors(a->side.fabric, descriptors);
     int result = sl_loop_open(&a->loop, error);
     for (int i = 0; i < 2 && result == 0; i++)
         result = sl_loop_watch(a->loop, descriptors[i], NULL, NULL, error);
     if (result == 0)
-        result = sl_loop_watch(a->loop, sl_worker_descriptor(a->worker), on_worker, a, error);
+        result =
+            sl_loop_watch(a->loop, sl_worker_descriptor(a->worker), sl_agent_on_worker, a, error);
     if (result == 0)
         result = sl_loop_watch(a->loop, a->stop_descriptor, on_stop, a, error);
     if (result == 0)
-        result = sl_loop_watch(a->loop, a->notify_fd, on_notified, a, error);
+        result = sl_loop_watch(a->loop, a->notify_fd, sl_agent_on_notified, a, error);
     if (result == 0)
         result = sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
     return result;
 }
 
-/* Tells every neighbour why, and lingers so that what is on the way arrives before the connections
- * are cut. Whoever is not connected yet would otherwise look for this agent until its time is over:
- * a little longer, it is still connected, to be told. */
+/* Tells every neighbour why, and stays a moment, so that what is on the way arrives before the
+ * connections are cut. Who has not agreed yet would otherwise look for this agent until its time is
+ * over: a little longer, it is still connected, to be told. */
 static void tell_everyone(sl_agent *a) {
     double until_s = sl_clock_seconds() + farewell_s;
     bool waiting = true;
@@ -363,45 +234,59 @@ static void tell_everyone(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (!a->neighbours[i].agreed)
             until_s = sl_clock_seconds() + farewell_connecting_s;
-    while (waiting && a->now_s < until_s) {
-        a->now_s = sl_clock_seconds();
-        sl_fabric_poll(a->fabric);
+    while (waiting && a->side.now_s < until_s) {
+        a->side.now_s = sl_clock_seconds();
+        sl_fabric_poll(a->side.fabric);
+        sl_contacts_tick(a);
         waiting = false;
-        for (uint32_t i = 0; i < a->neighbour_count; i++)
-            waiting = sl_neighbour_part(&a->neighbours[i], a->cause) || waiting;
+        for (uint32_t i = 0; i < a->neighbour_count; i++) {
+            sl_neighbour_tell(&a->neighbours[i], a->cause);
+            waiting = waiting || a->neighbours[i].connection != NULL ||
+                      sl_contacts_awaits(a, &a->neighbours[i]);
+        }
         if (waiting)
             usleep(2000);
     }
 }
 
-int sl_agent_run(sl_agent *a, const sl_roster *roster, sl_error *error) {
+/* An agent that is stopped before training began may be started again: nobody is told, and the
+ * others wait for it. */
+static bool may_come_back(const sl_agent *a) {
+    return a->error.code == SL_ESTOPPED && a->began_s == 0;
+}
+
+int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
     uint32_t nodes = sl_topology_nodes(a->settings.experiment->topology);
     if (sl_roster_count(roster) != nodes)
         return sl_fail(error, SL_EINVAL,
                        "the roster names %u agents, the topology has %u nodes; they must be equal",
                        sl_roster_count(roster), nodes);
-    a->roster = roster;
-    a->now_s = sl_clock_seconds();
-    a->deadline_s = a->now_s + a->settings.experiment->transport.connect_timeout_s;
-    int result = run_loop(a);
-    if (result != 0) {
+    int result = sl_roster_find_addresses(roster, a->side.connect_timeout_s, a->stop_descriptor,
+                                          NULL, error);
+    if (result != 0)
+        return result;
+    a->side.roster = roster;
+    a->side.now_s = a->told_s = sl_clock_seconds();
+    a->deadline_s = a->side.now_s + a->side.connect_timeout_s;
+    result = run_loop(a);
+    if (result != 0 && !may_come_back(a))
         tell_everyone(a);
-        sl_fail(error, result, "%s", a->error.text);
-    }
+    if (result != 0 && error != NULL)
+        *error = a->error;
     return result;
 }
 
 /* ---- what is told ---- */
 
 uint16_t sl_agent_port(const sl_agent *agent) {
-    return sl_fabric_port(agent->fabric);
+    return sl_fabric_port(agent->side.fabric);
 }
 
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
-    sl_agent_counters counters = a->counters;
+    sl_agent_counters counters = a->side.counters;
     counters.frames_dropped = sl_node_dropped(a->node);
     counters.receive_buffer_bytes =
-        (size_t)a->neighbour_count * a->receive_buffers * sl_node_part_bytes_max(a->node);
+        (size_t)a->neighbour_count * a->side.receive_buffers * sl_node_part_bytes_max(a->node);
     counters.vector_bytes = sl_node_memory(a->node);
     return counters;
 }

@@ -1,9 +1,10 @@
-/* fabric.h - connections to peers over libfabric: the only room that knows it.
+/* fabric.h - connections over libfabric. Only fabric.c and connection.c include its headers.
  *
- * FI_EP_MSG endpoints, one per neighbour, one event queue and one completion queue with wait
- * descriptors. A link owns its pre-posted receive buffers: one piece for header and payload, or
- * two, of which the second is where the payload is wanted, a GPU's memory. Messages keep their
- * order. Nothing here blocks.
+ * FI_EP_MSG endpoints, one a connection; one event queue and one completion queue, both with
+ * descriptors to wait for. Messages keep their order. Nothing here blocks.
+ *
+ * A connection begins with one small receive buffer, for the first message of a side that has not
+ * proved who it is. sl_connection_grant posts the buffers for what follows.
  */
 #ifndef SL_FABRIC_H
 #define SL_FABRIC_H
@@ -11,73 +12,95 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "starling/error.h"
 
 typedef struct sl_fabric sl_fabric;
-typedef struct sl_link sl_link;
+typedef struct sl_connection sl_connection;
 
-enum { SL_FABRIC_GREETING_BYTES = 16 };
+enum { SL_GREETING_BYTES = 16, SL_FIRST_MESSAGE_MAX = 640, SL_ADDRESS_TEXT_MAX = 64 };
 
-/* Called from sl_fabric_poll only. */
-typedef struct sl_fabric_handlers {
-    void *context;
-    /* Somebody who says this wants to connect: the link to accept it with, not connected yet, or
-     * NULL to reject. */
-    sl_link *(*requested)(void *context, const uint8_t greeting[SL_FABRIC_GREETING_BYTES]);
+/* A receive buffer with a message in it. Whoever got it releases it. */
+typedef struct sl_buffer {
+    sl_connection *connection;
+    uint8_t *data; /* the message, or its beginning */
+    uint8_t *rest; /* where a longer message goes on; NULL: nowhere */
+} sl_buffer;
+
+/* What a connection reports to its owner. Called from sl_fabric_poll, and from calls below that say
+ * so; `context` is the fabric's. */
+typedef struct sl_connection_handlers {
     void (*connected)(void *context, void *owner);
-    /* A message is in `buffer`, and what is longer in sl_link_rest(), both of which belong to the
-     * caller until sl_link_repost. */
-    void (*received)(void *context, void *owner, uint8_t *buffer, size_t bytes);
-    /* The oldest data send (sl_link_send with `data`) has left its memory. */
+    void (*received)(void *context, void *owner, sl_buffer *buffer, size_t bytes);
+    /* The oldest send with `data` has left its memory. */
     void (*sent)(void *context, void *owner, uint32_t cookie);
-    /* The link is closed; `established`: it was connected before. Not called for sl_link_close. */
+    /* The connection has ended; `established`: it was connected before. The owner closes it. Not
+     * called for sl_connection_close. */
     void (*down)(void *context, void *owner, bool established, const char *reason);
-} sl_fabric_handlers;
+} sl_connection_handlers;
+
+typedef struct sl_fabric_settings {
+    const char *provider;
+    struct sockaddr_storage address; /* to listen on; port 0: any free one */
+    bool gpu;                        /* a GPU's memory will be registered */
+    void *context;
+    /* Somebody asks to connect: the connection to accept with, not connected yet, or NULL to
+     * reject. */
+    sl_connection *(*requested)(void *context, const uint8_t greeting[SL_GREETING_BYTES],
+                                const char *from);
+} sl_fabric_settings;
 
 /* Does the provider take a GPU's memory (FI_HMEM) on connection-oriented endpoints here? If not,
- * why, in one line. */
+ * `reason` says why in one line. */
 bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes);
-/* Listens on host:port (0: any). gpu: memory of a GPU will be registered. */
-int sl_fabric_open(sl_fabric **out, const char *provider, const char *host, uint16_t port, bool gpu,
-                   const sl_fabric_handlers *handlers, sl_error *error);
+int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error);
 void sl_fabric_close(sl_fabric **fabric);
 uint16_t sl_fabric_port(const sl_fabric *fabric);
 /* Event queue, completion queue. */
 void sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]);
-/* Memory that payloads may be sent from and received into, for providers that want it registered;
- * it stays until the fabric is closed. cuda_index: the CUDA device that it is on; -1: the host. */
+/* Registers memory that payloads leave from or come to, for providers that ask for it, until the
+ * fabric is closed. cuda_index: the CUDA device that it is on; -1: the host. */
 int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
                        sl_error *error);
-/* Handles everything that has happened; the number of completions and events. */
+/* Handles everything that has happened; returns the number of completions and events. */
 int sl_fabric_poll(sl_fabric *fabric);
 /* May the caller block on the descriptors? */
 bool sl_fabric_may_block(sl_fabric *fabric);
 
-typedef struct sl_link_settings {
-    void *owner;           /* for the handlers */
-    uint32_t buffer_count; /* receive buffers */
-    size_t buffer_bytes;   /* of a message that are received into a buffer */
-    uint8_t *rest;         /* (buffer_count, rest_bytes) where longer messages go on: the caller's,
-                              registered, until the link is closed; NULL: nowhere */
-    size_t rest_bytes;
-    uint32_t send_count; /* sends that may be under way */
-} sl_link_settings;
+int sl_connection_open(sl_connection **out, sl_fabric *fabric,
+                       const sl_connection_handlers *handlers, void *owner, uint32_t send_count,
+                       sl_error *error);
+/* Buffers that are still held stay as they are until they are released. */
+void sl_connection_close(sl_connection **connection);
+/* From now on this owner is told. */
+void sl_connection_adopt(sl_connection *connection, const sl_connection_handlers *handlers,
+                         void *owner);
+/* NULL after sl_connection_close. */
+void *sl_connection_owner(const sl_connection *connection);
+int sl_connection_dial(sl_connection *connection, const struct sockaddr_storage *address,
+                       const uint8_t greeting[SL_GREETING_BYTES], sl_error *error);
 
-int sl_link_open(sl_link **out, sl_fabric *fabric, const sl_link_settings *settings,
-                 sl_error *error);
-void sl_link_close(sl_link **link);
-int sl_link_connect(sl_link *link, const char *host, uint16_t port,
-                    const uint8_t greeting[SL_FABRIC_GREETING_BYTES], sl_error *error);
+typedef struct sl_buffers {
+    uint32_t count;
+    size_t bytes;  /* of a message that are received into a buffer */
+    uint8_t *rest; /* (count, rest_bytes) where longer messages go on: the caller's, registered,
+                      until the connection is closed; NULL: nowhere */
+    size_t rest_bytes;
+} sl_buffers;
+/* Posts the receive buffers; once, after the first message came. */
+int sl_connection_grant(sl_connection *connection, const sl_buffers *buffers, sl_error *error);
 /* Sends header (copied) and payload (not copied). `data`: report `sent` with the cookie. 0; 1: no
- * room now, try again after the next completion or in a millisecond; negative: the link is broken
- * (`down` has been or will be called). */
-int sl_link_send(sl_link *link, const uint8_t *header, size_t header_bytes, const void *payload,
-                 size_t payload_bytes, bool data, uint32_t cookie);
-/* Where the message in this buffer goes on. */
-uint8_t *sl_link_rest(const sl_link *link, const uint8_t *buffer);
-void sl_link_repost(sl_link *link, uint8_t *buffer);
+ * room now, try again after the next completion or in a millisecond; negative: the connection is
+ * broken (`down` has been or will be called). */
+int sl_connection_send(sl_connection *connection, const uint8_t *header, size_t header_bytes,
+                       const void *payload, size_t payload_bytes, bool data, uint32_t cookie);
 /* Sends under way. */
-uint32_t sl_link_sending(const sl_link *link);
+uint32_t sl_connection_sending(const sl_connection *connection);
+/* Of this side and the other; false: not known. */
+bool sl_connection_addresses(const sl_connection *connection, struct sockaddr_storage *own,
+                             struct sockaddr_storage *other);
+/* Gives the buffer back; may call `down`. */
+void sl_buffer_release(sl_buffer *buffer);
 
 #endif

@@ -1,67 +1,59 @@
-/* neighbour.c - the protocol on one connection: who connects, HELLO, data under credit, heartbeats,
- * ABORT, BYE.
+/* neighbour.c - the protocol on one connection: HELLO, data under credit, heartbeats, ABORT, BYE;
+ * see neighbour.h.
  *
- * Of two neighbours the higher rank connects, so that both never do at once. After HELLO has been
- * compared on both sides, data flows under credit: each side says how many data frames the other
- * may have sent since the start, in every frame's header, and in a CREDIT frame when half a window
- * would go untold. Silence beyond the time-out is death; heartbeats keep the living from being
- * silent.
+ * Of two neighbours the higher rank connects, so that both never do at once. It says HELLO first;
+ * the other side answers only if that HELLO equals its own. Then data flows under credit: each side
+ * says how many data frames the other may have sent, in every frame's header, and in a CREDIT frame
+ * when half a window would go untold. Silence beyond the time-out is death; heartbeats keep the
+ * living from being silent.
  */
+#include "agent/neighbour.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/roster.h"
+#include "agent/sockets.h"
+#include "wire/checksum.h"
 
 static const double retry_connect_s = 0.1;
+static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
 static const double silence_share = 0.9;
 static const uint8_t greeting_magic[8] = "starling";
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
 
-static uint64_t round_of(const neighbour *n) {
-    return sl_node_round(n->agent->node);
-}
-
-static void fail_edge(neighbour *n, int code, const char *text) {
-    char whole[SL_FRAME_TEXT_MAX];
-    snprintf(whole, sizeof whole, "edge %u->%u, round %" PRIu64 ": %s", n->rank,
-             n->agent->settings.rank, round_of(n), text);
-    sl_agent_fail(n->agent, code, whole, whole);
-}
-
-neighbour *sl_neighbour_find(sl_agent *agent, uint32_t rank) {
-    for (uint32_t i = 0; i < agent->neighbour_count; i++)
-        if (agent->neighbours[i].rank == rank)
-            return &agent->neighbours[i];
-    return NULL;
+bool sl_neighbour_is_dialed(const sl_neighbour *n) {
+    return n->rank < n->side->rank;
 }
 
 /* ---- sending ---- */
 
-static uint64_t credit_now(const neighbour *n) {
-    return n->data_consumed + n->agent->window;
+static uint64_t credit_now(const sl_neighbour *n) {
+    return n->data_consumed + n->side->window;
 }
 
-static void complete_header(neighbour *n, sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
-    frame->sender = n->agent->settings.rank;
+static void complete_header(sl_neighbour *n, sl_frame *frame,
+                            uint8_t header[SL_FRAME_HEADER_BYTES]) {
+    frame->sender = n->side->rank;
     frame->credit = credit_now(n);
     sl_frame_encode(frame, header);
 }
 
-static bool note_sent(neighbour *n, const sl_frame *frame, int result) {
+static bool note_sent(sl_neighbour *n, const sl_frame *frame, int result) {
     if (result > 0)
-        n->agent->retry_soon = true;
+        n->side->retry_soon = true;
     if (result != 0)
         return false;
     n->credit_told = frame->credit;
-    n->sent_s = n->agent->now_s;
+    n->sent_s = n->side->now_s;
     return true;
 }
 
-bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *payload,
+bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes) {
-    if (n->link == NULL || !n->connected)
+    if (n->connection == NULL || !n->connected)
         return false;
     /* A control payload is small: it is copied behind its header, so that the caller's may go. */
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
@@ -71,145 +63,314 @@ bool sl_neighbour_send_control(neighbour *n, sl_frame_type type, const void *pay
         frame.payload_sum = sl_checksum(payload, bytes);
     }
     complete_header(n, &frame, whole);
-    int result = sl_link_send(n->link, whole, SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false, 0);
-    n->agent->counters.control_frames_sent += result == 0;
+    int result =
+        sl_connection_send(n->connection, whole, SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false, 0);
+    n->side->counters.control_frames_sent += result == 0;
     return note_sent(n, &frame, result);
 }
 
-bool sl_neighbour_send_part(neighbour *n) {
-    sl_agent *a = n->agent;
-    if (n->link == NULL || n->next_part == a->message.parts || n->data_sent == n->credit)
-        return false;
-    if (n->next_part == a->encoded && !sl_agent_encode_next(a))
-        return false;
+int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
+    if (n->connection == NULL || n->next_part == outbox->message.parts || n->data_sent == n->credit)
+        return 0;
     uint32_t part = n->next_part;
+    int encoded = sl_outbox_encode(outbox, part, error);
+    if (encoded <= 0)
+        return encoded;
     sl_frame frame = {
-        .type = a->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
-        .exchange = a->message.exchange,
-        .step = a->message.step,
+        .type = n->side->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
+        .exchange = outbox->message.exchange,
+        .step = outbox->message.step,
         .part = part,
-        .scalar = a->message.scalar,
-        .payload_bytes = (uint32_t)a->payloads[part].bytes,
-        .payload_sum = a->payload_sums[part],
+        .scalar = outbox->message.scalar,
+        .payload_bytes = (uint32_t)outbox->payloads[part].bytes,
+        .payload_sum = outbox->sums[part],
     };
     uint8_t header[SL_FRAME_DIRECT_AT] = {0};
     complete_header(n, &frame, header);
-    int result = sl_link_send(n->link, header, a->header_bytes, a->payloads[part].data,
-                              frame.payload_bytes, true, part);
+    int result = sl_connection_send(n->connection, header, n->side->header_bytes,
+                                    outbox->payloads[part].data, frame.payload_bytes, true, part);
     if (!note_sent(n, &frame, result))
-        return false;
+        return 0;
     n->next_part++;
     n->data_sent++;
-    return true;
+    return 1;
 }
 
-static void tell_credit_if_due(neighbour *n) {
-    if (credit_now(n) - n->credit_told >= (n->agent->window + 1) / 2)
+static void say_hello(sl_neighbour *n) {
+    uint8_t hello[SL_HELLO_BYTES];
+    sl_hello_encode(&n->side->hello, hello);
+    n->hello_sent = sl_neighbour_send_control(n, SL_FRAME_HELLO, hello, sizeof hello);
+}
+
+void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
+    bool current = n != NULL && buffer->connection == n->connection;
+    sl_buffer_release(buffer);
+    if (!current)
+        return;
+    n->data_consumed++;
+    if (credit_now(n) - n->credit_told >= (n->side->window + 1) / 2)
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }
 
-void sl_neighbour_consumed(neighbour *n, uint8_t *buffer) {
-    n->data_consumed++;
-    if (n->link != NULL)
-        sl_link_repost(n->link, buffer);
-    tell_credit_if_due(n);
+void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
+    if (n->hello_sent && !n->told)
+        n->told =
+            sl_neighbour_send_control(n, SL_FRAME_ABORT, cause, strnlen(cause, SL_FRAME_TEXT_MAX));
+}
+
+/* ---- connecting ---- */
+
+void sl_neighbour_greeting(const sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]) {
+    memcpy(out, greeting_magic, sizeof greeting_magic);
+    memcpy(out + 8, &side->rank, sizeof side->rank);
+    memcpy(out + 12, &to, sizeof to);
+}
+
+bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint32_t *from,
+                                uint32_t *to) {
+    memcpy(from, greeting + 8, sizeof *from);
+    memcpy(to, greeting + 12, sizeof *to);
+    return memcmp(greeting, greeting_magic, sizeof greeting_magic) == 0;
+}
+
+/* Everything that is said of one connection begins anew. */
+static void reset(sl_neighbour *n) {
+    n->connected = n->hello_sent = n->agreed = n->dialed = false;
+    n->bye_sent = n->bye_received = n->told = false;
+    n->data_sent = n->credit = n->data_received = n->data_consumed = n->credit_told = 0;
+    n->next_part = 0;
+    n->bytes_heard = 0;
+    n->heard_s = n->sent_s = n->side->now_s;
+}
+
+void sl_neighbour_drop(sl_neighbour *n, const char *why) {
+    if (!n->agreed && !n->doubted && why != NULL)
+        snprintf(n->refusal, sizeof n->refusal, "%s", why);
+    n->next_attempt_s =
+        n->side->now_s + (n->connected && !n->agreed ? retry_refused_s : retry_connect_s);
+    sl_connection_close(&n->connection);
+    reset(n);
+}
+
+static int open_connection(sl_neighbour *n, sl_error *error) {
+    return sl_connection_open(&n->connection, n->side->fabric, n->side->handlers, n,
+                              n->side->window + CONTROL_SENDS, error);
+}
+
+void sl_neighbour_dial_if_due(sl_neighbour *n) {
+    sl_side *side = n->side;
+    if (n->connection != NULL || (!sl_neighbour_is_dialed(n) && !n->doubted) ||
+        side->now_s < n->next_attempt_s)
+        return;
+    uint8_t greeting[SL_GREETING_BYTES];
+    sl_neighbour_greeting(side, n->rank, greeting);
+    struct sockaddr_storage address = sl_roster_address(side->roster, n->rank);
+    sl_error error;
+    reset(n);
+    int result = open_connection(n, &error);
+    if (result == 0)
+        result = sl_connection_dial(n->connection, &address, greeting, &error);
+    n->dialed = true;
+    n->dialed_s = side->now_s;
+    if (result != 0)
+        sl_neighbour_drop(n, error.text);
+}
+
+static int grant(sl_neighbour *n, sl_error *error) {
+    const sl_side *side = n->side;
+    size_t frame_bytes = SL_FRAME_HEADER_BYTES + side->part_bytes_max;
+    sl_buffers buffers = {.count = side->receive_buffers,
+                          .bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes};
+    if (side->direct) {
+        buffers.bytes = SL_FRAME_DIRECT_AT;
+        buffers.rest =
+            side->payload_memory + (size_t)n->index * side->receive_buffers * side->payload_stride;
+        buffers.rest_bytes = side->payload_stride;
+    }
+    return sl_connection_grant(n->connection, &buffers, error);
+}
+
+/* Its HELLO equals ours: from now on it is the neighbour. */
+static int agree(sl_neighbour *n, const sl_frame *hello, sl_error *error) {
+    n->agreed = true;
+    n->doubted = false;
+    n->refusal[0] = '\0';
+    n->credit = hello->credit;
+    n->heard_s = n->side->now_s;
+    return grant(n, error);
+}
+
+int sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
+                       const sl_frame *hello, sl_error *error) {
+    if (n->connection != NULL)
+        sl_connection_close(&n->connection);
+    reset(n);
+    n->connection = connection;
+    sl_connection_adopt(connection, n->side->handlers, n);
+    int result = agree(n, hello, error);
+    if (result == 0 && connected)
+        sl_neighbour_connected(n);
+    return result;
+}
+
+void sl_neighbour_connected(sl_neighbour *n) {
+    n->connected = true;
+    n->heard_s = n->side->now_s;
+    say_hello(n);
 }
 
 /* ---- HELLO ---- */
 
-/* What differs between two agents that should run the same experiment; NULL: nothing. */
-static const char *difference(const sl_hello *ours, const sl_hello *theirs) {
-    if (ours->run_id != theirs->run_id)
-        return "run id";
-    if (ours->nodes != theirs->nodes || ours->topology_hash != theirs->topology_hash)
+typedef struct value {
+    const char *key;
+    uint64_t ours, theirs;
+} value;
+
+/* What HELLO holds in full. */
+static const value *value_that_differs(const value *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (values[i].ours != values[i].theirs)
+            return &values[i];
+    return NULL;
+}
+
+/* What HELLO holds a hash of. */
+static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs) {
+    if (ours->topology_hash != theirs->topology_hash)
         return "topology";
     for (uint32_t i = 0; i < ours->section_count; i++)
         if (ours->section_count != theirs->section_count ||
             ours->sections[i] != theirs->sections[i])
             return sl_section_name((sl_section)i);
-    if (ours->dimension != theirs->dimension || ours->layout_hash != theirs->layout_hash)
+    if (ours->layout_hash != theirs->layout_hash)
         return "model layout";
-    if (ours->rounds != theirs->rounds)
-        return "rounds";
-    if (ours->chunk_bytes != theirs->chunk_bytes)
-        return "transport.chunk_bytes";
     if (ours->direct != theirs->direct)
         return "way of payloads (transport.gpu_direct; \"off\" for all suits any pair)";
     return ours->data_hash != theirs->data_hash ? "data set content" : NULL;
 }
 
-static void handle_hello(neighbour *n, const uint8_t *payload, size_t bytes) {
-    sl_hello theirs;
-    const char *wrong = sl_hello_decode(&theirs, payload, bytes);
-    if (wrong != NULL) {
-        fail_edge(n, SL_EPROTO, wrong);
-        return;
-    }
-    const char *differs = difference(&n->agent->hello, &theirs);
-    if (differs == NULL) {
-        n->agreed = true;
-        return;
-    }
-    char text[256];
-    snprintf(text, sizeof text,
-             "refused: the %s of agents %u and %u differs; run `starling check` on both hosts' "
-             "experiment files and compare",
-             differs, n->rank, n->agent->settings.rank);
-    fail_edge(n, SL_EPEER, text);
+bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
+                      char text[SL_REFUSAL_MAX]) {
+    const value inputs[] = {{"seed", ours->seed, theirs->seed},
+                            {"topology's number of nodes", ours->nodes, theirs->nodes}};
+    const value results[] = {{"rounds", ours->rounds, theirs->rounds},
+                             {"model's number of parameters", ours->dimension, theirs->dimension},
+                             {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes}};
+    const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
+    const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
+    if (section == NULL && v == NULL)
+        section = section_that_differs(ours, theirs);
+    if (section == NULL && v == NULL)
+        v = value_that_differs(results, 3);
+    if (v != NULL)
+        snprintf(text, SL_REFUSAL_MAX,
+                 "the %s of agents %u and %u differs: %" PRIu64 " and %" PRIu64, v->key, peer, rank,
+                 v->theirs, v->ours);
+    else if (section != NULL)
+        snprintf(text, SL_REFUSAL_MAX, "the %s of agents %u and %u differs; %s", section, peer,
+                 rank,
+                 ours->run_id != theirs->run_id
+                     ? "give both the same --run-id"
+                     : "run `starling check` on both hosts' experiment files and compare");
+    return section != NULL || v != NULL;
 }
 
-static void say_hello(neighbour *n) {
-    uint8_t hello[SL_HELLO_BYTES];
-    sl_hello_encode(&n->agent->hello, hello);
-    sl_neighbour_send_control(n, SL_FRAME_HELLO, hello, sizeof hello);
+/* ---- receiving, before it has agreed ---- */
+
+static int fail(const sl_neighbour *n, sl_error *error, int code, const char *text) {
+    return sl_fail_edge(error, code, n->rank, n->side->rank, n->side->round, "%s", text);
+}
+
+/* Text from outside, made printable. */
+static void take_text(char out[SL_FRAME_TEXT_MAX], const uint8_t *text, size_t bytes) {
+    size_t length = bytes < SL_FRAME_TEXT_MAX - 1 ? bytes : SL_FRAME_TEXT_MAX - 1;
+    for (size_t i = 0; i < length; i++)
+        out[i] = text[i] >= ' ' && text[i] < 127 ? (char)text[i] : '?';
+    out[length] = '\0';
+}
+
+/* The HELLO of whom this agent has dialed. The roster names its address, so that a difference of
+ * configuration is its own, and ends the run. */
+static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
+                       sl_error *error) {
+    sl_hello theirs;
+    char text[SL_REFUSAL_MAX];
+    const char *wrong = sl_hello_decode(&theirs, payload, frame->payload_bytes);
+    if (wrong != NULL) {
+        sl_neighbour_drop(n, wrong);
+        return 0;
+    }
+    bool differs = sl_hello_differs(&n->side->hello, n->side->rank, &theirs, n->rank, text);
+    if (differs && theirs.run_id == n->side->hello.run_id)
+        return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round, "refused: %s",
+                            text);
+    if (differs) {
+        sl_neighbour_drop(n, text);
+        return 0;
+    }
+    if (!sl_neighbour_is_dialed(n)) { /* it is as it should be: who greeted in its name is not it */
+        n->doubted = false;
+        n->refusal[0] = '\0';
+        sl_neighbour_drop(n, NULL);
+        return 0;
+    }
+    return agree(n, frame, error);
+}
+
+static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
+                      sl_error *error) {
+    char said[SL_FRAME_TEXT_MAX], text[SL_REFUSAL_MAX];
+    if (frame->sender != n->rank) {
+        snprintf(text, sizeof text,
+                 "agent %u answers at %.100s:%u, which the roster names as agent %u's address: the "
+                 "rosters differ, or their order",
+                 frame->sender, sl_roster_host(n->side->roster, n->rank),
+                 sl_roster_port(n->side->roster, n->rank), n->rank);
+    } else if (frame->type == SL_FRAME_HELLO) {
+        return judge_hello(n, frame, payload, error);
+    } else if (frame->type == SL_FRAME_ABORT) {
+        take_text(said, payload, frame->payload_bytes);
+        snprintf(text, sizeof text, "refused: %.300s", said);
+    } else {
+        snprintf(text, sizeof text, "agent %u did not begin with HELLO", n->rank);
+    }
+    sl_neighbour_drop(n, text);
+    return 0;
 }
 
 /* ---- receiving ---- */
 
-static void handle_data(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
-    if (!n->agreed) {
-        fail_edge(n, SL_EPROTO, "data came before agreement");
-        return;
-    }
-    const uint8_t *payload =
-        n->agent->direct ? sl_link_rest(n->link, buffer) : buffer + SL_FRAME_HEADER_BYTES;
-    sl_event event = {
+static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
+                     sl_error *error) {
+    if (++n->data_received > n->credit_told)
+        return sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round,
+                            "agent %u sent %" PRIu64 " data frames, more than the %" PRIu64
+                            " that it was allowed",
+                            n->rank, n->data_received, n->credit_told);
+    *event = (sl_event){
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
         .exchange = frame->exchange,
         .step = frame->step,
         .part = frame->part,
         .scalar = frame->scalar,
-        .payload = {payload, frame->payload_bytes},
+        .payload = {n->side->direct ? buffer->rest : buffer->data + SL_FRAME_HEADER_BYTES,
+                    frame->payload_bytes},
         .token = buffer,
     };
-    /* The header has been read: its place remembers whose buffer this is until the token comes
-     * back. */
-    memcpy(buffer, &n, sizeof n);
-    sl_agent_deliver(n->agent, &event);
+    return 1;
 }
 
-static void handle_abort(neighbour *n, const uint8_t *payload, size_t bytes) {
-    char cause[SL_FRAME_TEXT_MAX];
-    size_t length = bytes < sizeof cause - 1 ? bytes : sizeof cause - 1;
-    for (size_t i = 0; i < length; i++)
-        cause[i] = payload[i] >= ' ' && payload[i] < 127 ? (char)payload[i] : '?';
-    cause[length] = '\0';
-    char whole[SL_ERROR_TEXT_MAX];
-    snprintf(whole, sizeof whole, "edge %u->%u, round %" PRIu64 ": agent %u ended: %s", n->rank,
-             n->agent->settings.rank, round_of(n), n->rank, cause);
-    sl_agent_fail(n->agent, SL_EPEER, whole, cause);
-}
-
-static void handle_control(neighbour *n, const sl_frame *frame, uint8_t *buffer) {
-    n->agent->counters.control_frames_received++;
+static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
+                        sl_error *error) {
+    n->side->counters.control_frames_received++;
     switch (frame->type) {
-    case SL_FRAME_HELLO:
-        handle_hello(n, buffer + SL_FRAME_HEADER_BYTES, frame->payload_bytes);
-        break;
     case SL_FRAME_ABORT:
-        handle_abort(n, buffer + SL_FRAME_HEADER_BYTES, frame->payload_bytes);
-        break;
+        take_text(n->cause, payload, frame->payload_bytes);
+        return sl_fail_edge(error, SL_EPEER, n->rank, n->side->rank, n->side->round,
+                            "agent %u ended: %s", n->rank, n->cause);
+    case SL_FRAME_HELLO:
+        return fail(n, error, SL_EPROTO, "HELLO came twice");
     case SL_FRAME_BYE:
         n->bye_received = true;
         break;
@@ -220,164 +381,87 @@ static void handle_control(neighbour *n, const sl_frame *frame, uint8_t *buffer)
     case SL_FRAME_TYPE_END:
         break;
     }
-    if (n->link != NULL)
-        sl_link_repost(n->link, buffer);
+    return 0;
 }
 
-static void on_received(void *context, void *owner, uint8_t *buffer, size_t bytes) {
-    sl_agent *a = context;
-    neighbour *n = owner;
+static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
+                       sl_error *error) {
+    n->heard_s = n->side->now_s;
+    n->bytes_heard = 0;
+    if (frame->credit > n->credit)
+        n->credit = frame->credit;
+    if (frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT)
+        return take_data(n, frame, buffer, event, error);
+    return take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
+}
+
+static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
+    char text[160];
+    n->side->counters.frames_corrupted++;
+    snprintf(text, sizeof text, "agent %u sent a malformed frame, which ends the run: %s", n->rank,
+             wrong);
+    if (n->agreed)
+        return fail(n, error, SL_EPROTO, text);
+    sl_neighbour_drop(n, wrong);
+    return 0;
+}
+
+int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
+                      sl_error *error) {
     sl_frame frame;
     const char *wrong =
-        sl_frame_decode(&frame, buffer, bytes, sl_node_part_bytes_max(a->node), a->direct);
-    if (wrong == NULL && frame.sender != n->rank)
-        wrong = "the frame names another sender";
+        sl_frame_decode(&frame, buffer->data, bytes, n->side->part_bytes_max, n->side->direct);
+    if (wrong == NULL && n->agreed && frame.sender != n->rank)
+        wrong = "it names another sender";
     if (wrong == NULL && frame.credit > n->data_sent + CREDIT_AHEAD_MAX)
-        wrong = "credit out of range";
-    if (wrong != NULL) {
-        a->counters.frames_corrupted++;
-        char text[128];
-        snprintf(text, sizeof text, "corrupted frame dropped with its connection: %s", wrong);
-        fail_edge(n, SL_EPROTO, text);
-        return;
-    }
-    n->heard_s = a->now_s;
-    if (frame.credit > n->credit)
-        n->credit = frame.credit;
-    if (frame.type == SL_FRAME_DATA || frame.type == SL_FRAME_DIRECT)
-        handle_data(n, &frame, buffer);
+        wrong = "its credit is out of range";
+    int result = 0;
+    if (wrong != NULL)
+        result = refuse_frame(n, wrong, error);
+    else if (n->agreed)
+        result = take_agreed(n, &frame, buffer, event, error);
     else
-        handle_control(n, &frame, buffer);
-}
-
-static void on_sent(void *context, void *owner, uint32_t cookie) {
-    (void)owner;
-    sl_agent_part_left(context, cookie);
-}
-
-/* ---- connecting ---- */
-
-static sl_link *open_link(neighbour *n) {
-    sl_agent *a = n->agent;
-    size_t frame_bytes = SL_FRAME_HEADER_BYTES + sl_node_part_bytes_max(a->node);
-    sl_link_settings settings = {
-        .owner = n, .buffer_count = a->receive_buffers, .send_count = a->window + CONTROL_SENDS};
-    settings.buffer_bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes;
-    if (a->direct) {
-        settings.buffer_bytes = SL_FRAME_DIRECT_AT;
-        settings.rest = a->payload_memory +
-                        (size_t)(n - a->neighbours) * a->receive_buffers * a->payload_stride;
-        settings.rest_bytes = a->payload_stride;
-    }
-    sl_error error;
-    sl_link *link;
-    int result = sl_link_open(&link, a->fabric, &settings, &error);
-    if (result != 0) {
-        sl_agent_fail(a, result, error.text, error.text);
-        return NULL;
-    }
-    return link;
-}
-
-static void greet(const neighbour *n, uint8_t greeting[SL_FABRIC_GREETING_BYTES]) {
-    memset(greeting, 0, SL_FABRIC_GREETING_BYTES);
-    memcpy(greeting, greeting_magic, sizeof greeting_magic);
-    memcpy(greeting + sizeof greeting_magic, &n->agent->settings.rank, sizeof(uint32_t));
-}
-
-/* Is there no connection yet, and still one to be made? */
-static bool is_awaited(const neighbour *n) {
-    const sl_agent *a = n->agent;
-    return a->phase == PHASE_CONNECTING || (a->parting && !n->agreed && !n->told);
-}
-
-static void try_to_connect(neighbour *n) {
-    uint8_t greeting[SL_FABRIC_GREETING_BYTES];
-    greet(n, greeting);
-    n->next_attempt_s = n->agent->now_s + retry_connect_s;
-    n->link = open_link(n);
-    sl_error error;
-    if (n->link != NULL &&
-        sl_link_connect(n->link, sl_roster_host(n->agent->roster, n->rank),
-                        sl_roster_port(n->agent->roster, n->rank), greeting, &error) != 0)
-        sl_link_close(&n->link);
-}
-
-static void connect_if_due(neighbour *n) {
-    sl_agent *a = n->agent;
-    if (n->link == NULL && is_awaited(n) && n->rank < a->settings.rank &&
-        a->now_s >= n->next_attempt_s)
-        try_to_connect(n);
-}
-
-static sl_link *on_requested(void *context, const uint8_t greeting[SL_FABRIC_GREETING_BYTES]) {
-    sl_agent *a = context;
-    uint32_t rank;
-    memcpy(&rank, greeting + sizeof greeting_magic, sizeof rank);
-    neighbour *n = sl_neighbour_find(a, rank);
-    if (memcmp(greeting, greeting_magic, sizeof greeting_magic) != 0 || n == NULL ||
-        rank < a->settings.rank || n->link != NULL || !is_awaited(n))
-        return NULL;
-    n->link = open_link(n);
-    return n->link;
-}
-
-static void on_connected(void *context, void *owner) {
-    sl_agent *a = context;
-    neighbour *n = owner;
-    n->connected = true;
-    n->heard_s = a->now_s;
-    say_hello(n);
-}
-
-static void on_down(void *context, void *owner, bool established, const char *reason) {
-    sl_agent *a = context;
-    neighbour *n = owner;
-    sl_link_close(&n->link);
-    n->connected = false;
-    n->next_attempt_s = a->now_s + retry_connect_s;
-    if (!established || n->bye_received || a->phase == PHASE_OVER)
-        return;
-    char text[256];
-    snprintf(text, sizeof text, "agent %u is gone: %s", n->rank, reason);
-    fail_edge(n, SL_EPEER, text);
-}
-
-const sl_fabric_handlers *sl_neighbour_handlers(void) {
-    static const sl_fabric_handlers handlers = {
-        .requested = on_requested,
-        .connected = on_connected,
-        .received = on_received,
-        .sent = on_sent,
-        .down = on_down,
-    };
-    return &handlers;
+        result = take_first(n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
+    if (result <= 0)
+        sl_buffer_release(buffer);
+    return result;
 }
 
 /* ---- time ---- */
 
-void sl_neighbour_tick(neighbour *n) {
-    sl_agent *a = n->agent;
-    double now_s = a->now_s;
-    double timeout_s = a->settings.experiment->transport.timeout_s;
-    connect_if_due(n);
-    if (!n->connected)
-        return;
-    if (!n->bye_received && now_s - n->heard_s > silence_share * timeout_s) {
-        char text[160];
-        snprintf(text, sizeof text,
-                 "agent %u has been silent for %.1f s (transport.timeout_s is %g)", n->rank,
-                 now_s - n->heard_s, timeout_s);
-        fail_edge(n, SL_EPEER, text);
-    } else if (!n->bye_sent && now_s - n->sent_s > timeout_s / 5) {
-        sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, NULL, 0);
-    }
+/* Bytes of a frame that is not whole yet are a sign of life: on a slow link it may take long. */
+static void hear_bytes(sl_neighbour *n) {
+    struct sockaddr_storage own, other;
+    uint64_t bytes = 0;
+    if (sl_connection_addresses(n->connection, &own, &other))
+        bytes = sl_socket_received(&own, &other);
+    if (n->bytes_heard > 0 && bytes > n->bytes_heard)
+        n->heard_s = n->side->now_s;
+    n->bytes_heard = bytes;
 }
 
-bool sl_neighbour_part(neighbour *n, const char *cause) {
-    connect_if_due(n);
-    if (!n->told)
-        n->told =
-            sl_neighbour_send_control(n, SL_FRAME_ABORT, cause, strnlen(cause, SL_FRAME_TEXT_MAX));
-    return n->link != NULL || is_awaited(n);
+int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
+    const sl_side *side = n->side;
+    double limit_s = silence_share * side->timeout_s;
+    if (n->connection != NULL && !n->agreed) {
+        if (side->now_s - n->dialed_s > limit_s)
+            sl_neighbour_drop(n, n->connected ? "it accepted the connection and said nothing"
+                                              : "it did not accept the connection");
+        return 0;
+    }
+    if (!n->connected)
+        return 0;
+    if (!n->hello_sent)
+        say_hello(n);
+    if (!n->bye_received && side->now_s - n->heard_s > limit_s / 2)
+        hear_bytes(n);
+    if (!n->bye_received && side->now_s - n->heard_s > limit_s)
+        return sl_fail_edge(error, SL_EPEER, n->rank, side->rank, side->round,
+                            "agent %u has been silent for %.1f s; silence may last %g s, %g %% of "
+                            "transport.timeout_s (%g)",
+                            n->rank, side->now_s - n->heard_s, limit_s, 100 * silence_share,
+                            side->timeout_s);
+    if (!n->bye_sent && side->now_s - n->sent_s > side->timeout_s / 5)
+        sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, NULL, 0);
+    return 0;
 }

@@ -1,11 +1,14 @@
 /* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads
  * come to, the worker, the loop; see starling/agent.h. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/resolver.h"
 #include "agent/state.h"
 #include "base/round_up.h"
 #include "starling/device.h"
@@ -57,8 +60,9 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
 
 static void fill_hello(sl_agent *a) {
     const sl_experiment *e = a->settings.experiment;
-    a->hello = (sl_hello){
+    a->side.hello = (sl_hello){
         .run_id = a->settings.run_id,
+        .seed = e->seed,
         .topology_hash = sl_topology_hash(e->topology),
         .layout_hash = a->settings.task.layout_hash,
         .data_hash = a->settings.task.data_hash,
@@ -67,10 +71,10 @@ static void fill_hello(sl_agent *a) {
         .chunk_bytes = e->transport.chunk_bytes,
         .nodes = sl_topology_nodes(e->topology),
         .section_count = SL_SECTION_COUNT,
-        .direct = a->direct,
+        .direct = a->side.direct,
     };
     for (int i = 0; i < SL_SECTION_COUNT; i++)
-        a->hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
+        a->side.hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
 }
 
 /* All neighbours' receive buffers together stay within bounds; the most that any rank may have is
@@ -106,9 +110,9 @@ static int open_node(sl_agent *a, sl_error *error) {
         return result;
     a->vec = settings.vec;
     settings.rank = a->settings.rank;
-    settings.inbox_parts = a->window;
+    settings.inbox_parts = a->side.window;
     settings.notify_fd = a->notify_fd;
-    settings.direct = a->direct;
+    settings.direct = a->side.direct;
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
@@ -124,71 +128,105 @@ static int open_node(sl_agent *a, sl_error *error) {
 static int open_neighbours(sl_agent *a, sl_error *error) {
     const uint32_t *peers;
     a->neighbour_count = sl_node_peers(a->node, &peers);
-    uint32_t parts = sl_node_parts_max(a->node);
     a->neighbours = calloc(a->neighbour_count + 1u, sizeof *a->neighbours);
-    a->receivers = calloc(a->neighbour_count + 1u, sizeof(neighbour *));
-    a->payloads = calloc(parts, sizeof *a->payloads);
-    a->payload_sums = calloc(parts, sizeof *a->payload_sums);
-    a->payload_users = calloc(parts, sizeof *a->payload_users);
-    if (!a->neighbours || !a->receivers || !a->payloads || !a->payload_sums || !a->payload_users)
+    a->receivers = calloc(a->neighbour_count + 1u, sizeof(sl_neighbour *));
+    if (a->neighbours == NULL || a->receivers == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours",
                        a->settings.rank, a->neighbour_count);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        a->neighbours[i].agent = a;
-        a->neighbours[i].rank = peers[i];
-    }
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        a->neighbours[i] = (sl_neighbour){.side = &a->side, .index = i, .rank = peers[i]};
+    a->visitors = (sl_visitors){.side = &a->side,
+                                .handlers = &sl_contacts_visitors,
+                                .notice = a->settings.observer.notice,
+                                .context = a->settings.observer.context};
+    return sl_outbox_open(&a->outbox, a->node, a->side.direct, error);
+}
+
+/* Whoever reaches the port can read the model and change it: beyond this host only on request. */
+static int check_trust(const sl_agent *a, const struct sockaddr_storage *address, sl_error *error) {
+    const sl_security_config *s = &a->settings.experiment->security;
+    if (sl_address_is_loopback(address) || s->trusted_network)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "agent %u would listen on %s, beyond loopback, and connections are neither "
+                   "encrypted nor authenticated: if everybody on that network is trusted, say "
+                   "\"security\": {\"mode\": \"none\", \"trusted_network\": true} (security.mode, "
+                   "security.trusted_network)",
+                   a->settings.rank, a->settings.host);
+}
+
+static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_error *error) {
+    sl_lookup own = {0};
+    snprintf(own.host, sizeof own.host, "%s", a->settings.host);
+    int result = sl_lookup_all(&own, 1, a->side.connect_timeout_s, -1, NULL, error);
+    if (result == 0)
+        result = check_trust(a, &own.address, error);
+    if (result != 0)
+        return result;
+    *out = own.address;
+    if (out->ss_family == AF_INET)
+        ((struct sockaddr_in *)out)->sin_port = htons(a->settings.port);
+    else
+        ((struct sockaddr_in6 *)out)->sin6_port = htons(a->settings.port);
     return 0;
 }
 
 /* The CUDA device that payloads leave from and come to; -1: the host, or what is its memory. */
 static int memory_of_payloads(const sl_agent *a) {
-    return a->direct ? a->vec->cuda_index : -1;
+    return a->side.direct ? a->vec->cuda_index : -1;
 }
 
 static int open_fabric(sl_agent *a, sl_error *error) {
-    sl_fabric_handlers handlers = *sl_neighbour_handlers();
-    handlers.context = a;
-    int result =
-        sl_fabric_open(&a->fabric, a->settings.experiment->transport.provider, a->settings.host,
-                       a->settings.port, memory_of_payloads(a) >= 0, &handlers, error);
+    sl_fabric_settings settings = {.provider = a->settings.experiment->transport.provider,
+                                   .gpu = memory_of_payloads(a) >= 0,
+                                   .context = a,
+                                   .requested = sl_contacts_requested};
+    int result = find_own_address(a, &settings.address, error);
+    if (result == 0)
+        result = sl_fabric_open(&a->side.fabric, &settings, error);
+    if (result == 0)
+        sl_doorway_open(&a->doorway, sl_fabric_port(a->side.fabric));
     void *bases[REGIONS_MAX];
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = sl_fabric_register(a->fabric, bases[i], bytes[i], memory_of_payloads(a), error);
+        result =
+            sl_fabric_register(a->side.fabric, bases[i], bytes[i], memory_of_payloads(a), error);
     return result;
 }
 
 /* For all receive buffers, where payloads come straight to the device. */
 static int open_payload_memory(sl_agent *a, sl_error *error) {
-    a->payload_stride = sl_round_up(sl_node_part_bytes_max(a->node), SL_VEC_ALIGNMENT);
-    size_t bytes = (size_t)a->neighbour_count * a->receive_buffers * a->payload_stride;
-    if (!a->direct || bytes == 0)
+    a->side.payload_stride = sl_round_up(sl_node_part_bytes_max(a->node), SL_VEC_ALIGNMENT);
+    size_t bytes = (size_t)a->neighbour_count * a->side.receive_buffers * a->side.payload_stride;
+    if (!a->side.direct || bytes == 0)
         return 0;
-    a->payload_memory = (uint8_t *)a->vec->allocate(bytes / sizeof(float));
-    if (a->payload_memory == NULL)
+    a->side.payload_memory = (uint8_t *)a->vec->allocate(bytes / sizeof(float));
+    if (a->side.payload_memory == NULL)
         return sl_vec_no_memory(a->vec, error, "agent %u: receive buffers of %u neighbours",
                                 a->settings.rank, a->neighbour_count);
     int result = a->vec->fence(error); /* it is cleared before anything comes */
     return result != 0 ? result
-                       : sl_fabric_register(a->fabric, a->payload_memory, bytes,
+                       : sl_fabric_register(a->side.fabric, a->side.payload_memory, bytes,
                                             memory_of_payloads(a), error);
 }
 
 static int open_all(sl_agent *a, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
-    int result = sl_agent_find_path(a->settings.experiment, &a->direct, note, error);
+    int result = sl_agent_find_path(a->settings.experiment, &a->side.direct, note, error);
     if (result != 0)
         return result;
-    a->header_bytes = a->direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+    a->side.header_bytes = a->side.direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     fill_hello(a);
     a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     a->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->stop_descriptor < 0 || a->notify_fd < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
     result = open_node(a, error);
-    if (result == 0)
+    if (result == 0) {
+        a->side.part_bytes_max = sl_node_part_bytes_max(a->node);
         result = open_neighbours(a, error);
+    }
     if (result == 0)
         result = open_fabric(a, error);
     if (result == 0)
@@ -210,9 +248,13 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
         return sl_fail(error, SL_ENOMEM, "agent: out of memory");
     a->settings = *settings;
     a->stop_descriptor = a->notify_fd = -1;
-    a->record.rank = settings->rank;
-    a->window = choose_window(a);
-    a->receive_buffers = a->window + CONTROL_BUFFERS;
+    a->doorway.spare = -1;
+    a->record.rank = a->side.rank = settings->rank;
+    a->side.handlers = &sl_contacts_neighbours;
+    a->side.timeout_s = settings->experiment->transport.timeout_s;
+    a->side.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
+    a->side.window = choose_window(a);
+    a->side.receive_buffers = a->side.window + CONTROL_BUFFERS;
     result = open_all(a, error);
     if (result != 0)
         sl_agent_close(&a);
@@ -231,12 +273,14 @@ void sl_agent_close(sl_agent **agent) {
     if (!sl_worker_close(&a->worker, a->settings.experiment->transport.timeout_s))
         return;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        sl_link_close(&a->neighbours[i].link);
-    if (a->fabric != NULL)
-        sl_fabric_poll(a->fabric);
-    sl_fabric_close(&a->fabric);
-    if (a->payload_memory != NULL)
-        a->vec->release((float *)a->payload_memory);
+        sl_connection_close(&a->neighbours[i].connection);
+    sl_visitors_close(&a->visitors);
+    sl_doorway_close(&a->doorway);
+    if (a->side.fabric != NULL)
+        sl_fabric_poll(a->side.fabric);
+    sl_fabric_close(&a->side.fabric);
+    if (a->side.payload_memory != NULL)
+        a->vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
     sl_node_close(&a->node);
     if (a->stop_descriptor >= 0)
@@ -245,8 +289,6 @@ void sl_agent_close(sl_agent **agent) {
         close(a->notify_fd);
     free(a->neighbours);
     free(a->receivers);
-    free(a->payloads);
-    free(a->payload_sums);
-    free(a->payload_users);
+    sl_outbox_close(&a->outbox);
     free(a);
 }

@@ -1,65 +1,163 @@
-/* roster.c - host:port of every rank; see starling/agent.h. */
+/* roster.c - host and port of every rank; see starling/agent.h. */
+#include "agent/roster.h"
+
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "starling/agent.h"
+#include "agent/resolver.h"
+#include "base/file.h"
 
-enum { HOST_MAX = 256, ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512 };
-
-typedef struct place {
-    char host[HOST_MAX];
-    uint16_t port;
-} place;
+enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512 };
 
 struct sl_roster {
-    place *places;
-    uint32_t count;
+    sl_lookup *hosts; /* (count) */
+    uint16_t *ports;  /* (count) */
+    int *lines;       /* (count) of the file, for errors */
+    uint32_t count, room;
+    char where[SL_HOST_MAX]; /* file, for errors */
 };
 
-static int parse_address(place *out, const char *text, const char *where, int line,
+/* ---- parsing ---- */
+
+/* "HOST:PORT" or "[IPV6]:PORT". */
+static int parse_address(char *host, uint16_t *port, const char *text, const char *where, int line,
                          sl_error *error) {
     const char *colon = strrchr(text, ':');
-    if (colon == NULL || colon == text || colon - text >= HOST_MAX)
-        return sl_fail(error, SL_EFILE, "%s:%d: '%s' is not host:port", where, line, text);
-    char *end;
+    const char *begin = text, *end = colon;
+    bool bracketed = text[0] == '[';
+    if (bracketed) {
+        begin = text + 1;
+        end = strchr(text, ']');
+        colon = end != NULL && end[1] == ':' ? end + 1 : NULL;
+    }
+    if (colon == NULL || end <= begin || end - begin >= SL_HOST_MAX)
+        return sl_fail(error, SL_EFILE, "%s:%d: '%s' is not HOST:PORT or [IPV6]:PORT", where, line,
+                       text);
+    if (!bracketed && memchr(begin, ':', (size_t)(end - begin)) != NULL)
+        return sl_fail(
+            error, SL_EFILE,
+            "%s:%d: '%s' has more than one colon; write an IPv6 address as [ADDRESS]:PORT", where,
+            line, text);
+    char *rest;
     errno = 0;
-    unsigned long port = strtoul(colon + 1, &end, 10);
-    if (!isdigit((unsigned char)colon[1]) || *end != '\0' || port < 1 || port > 65535)
+    unsigned long number = strtoul(colon + 1, &rest, 10);
+    if (!isdigit((unsigned char)colon[1]) || *rest != '\0' || number < 1 || number > 65535)
         return sl_fail(error, SL_EFILE, "%s:%d: port '%s' is not a number from 1 to 65535", where,
                        line, colon + 1);
-    memcpy(out->host, text, (size_t)(colon - text));
-    out->host[colon - text] = '\0';
-    out->port = (uint16_t)port;
+    memcpy(host, begin, (size_t)(end - begin));
+    host[end - begin] = '\0';
+    *port = (uint16_t)number;
     return 0;
 }
 
-static int add_line(sl_roster *r, char *text, const char *where, int line, sl_error *error) {
+static int check_rank(const sl_roster *r, const char *text, int line, sl_error *error) {
+    char *end;
+    unsigned long rank = strtoul(text, &end, 10);
+    if (isdigit((unsigned char)text[0]) && *end == '\0' && rank == r->count)
+        return 0;
+    bool again = isdigit((unsigned char)text[0]) && *end == '\0' && rank < r->count;
+    return sl_fail(error, SL_EFILE,
+                   "%s:%d: rank '%s' %s; expected %u (lines are 'HOST:PORT' or 'RANK HOST:PORT', "
+                   "ranks rising from 0)",
+                   r->where, line, text, again ? "is named twice" : "is out of order", r->count);
+}
+
+static int make_room(sl_roster *r, sl_error *error) {
+    if (r->count < r->room)
+        return 0;
+    uint32_t room = r->room ? 2 * r->room : 16;
+    sl_lookup *hosts = realloc(r->hosts, room * sizeof *hosts);
+    r->hosts = hosts != NULL ? hosts : r->hosts;
+    uint16_t *ports = realloc(r->ports, room * sizeof *ports);
+    r->ports = ports != NULL ? ports : r->ports;
+    int *lines = realloc(r->lines, room * sizeof *lines);
+    r->lines = lines != NULL ? lines : r->lines;
+    if (hosts == NULL || ports == NULL || lines == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", r->where);
+    r->room = room;
+    return 0;
+}
+
+static int add_line(sl_roster *r, char *text, int line, sl_error *error) {
     char *save = NULL, *first = strtok_r(text, " \t\r", &save);
     if (first == NULL || first[0] == '#')
         return 0;
     char *second = strtok_r(NULL, " \t\r", &save);
     if (second != NULL && second[0] == '#')
         second = NULL;
-    if (second != NULL) {
-        char *end;
-        unsigned long rank = strtoul(first, &end, 10);
-        if (*end != '\0' || rank != r->count)
-            return sl_fail(
-                error, SL_EFILE,
-                "%s:%d: rank '%s' is out of order; expected %u (lines are 'host:port' or "
-                "'rank host:port', ranks rising from 0)",
-                where, line, first, r->count);
-    }
-    place *places = realloc(r->places, (r->count + 1u) * sizeof *places);
-    if (places == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
-    r->places = places;
-    int result = parse_address(&r->places[r->count], second ? second : first, where, line, error);
+    int result = second != NULL ? check_rank(r, first, line, error) : 0;
     if (result == 0)
-        r->count++;
+        result = make_room(r, error);
+    if (result != 0)
+        return result;
+    sl_lookup *host = &r->hosts[r->count];
+    memset(host, 0, sizeof *host);
+    result = parse_address(host->host, &r->ports[r->count], second ? second : first, r->where, line,
+                           error);
+    if (result != 0)
+        return result;
+    sl_lookup_numeric(host);
+    r->lines[r->count++] = line;
+    return 0;
+}
+
+/* ---- addresses ---- */
+
+/* By port, then by address, or by name where that is not looked up yet. */
+static int compare_places(const void *x, const void *y, void *context) {
+    const sl_roster *r = context;
+    uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
+    const sl_lookup *a = &r->hosts[i], *b = &r->hosts[j];
+    if (r->ports[i] != r->ports[j])
+        return r->ports[i] < r->ports[j] ? -1 : 1;
+    if (a->found != b->found)
+        return a->found ? -1 : 1;
+    return a->found ? memcmp(&a->address, &b->address, sizeof a->address)
+                    : strcmp(a->host, b->host);
+}
+
+/* Two ranks at one address would wait for each other for ever. */
+static int check_distinct(sl_roster *r, sl_error *error) {
+    uint32_t *order = malloc((r->count + 1u) * sizeof *order);
+    if (order == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", r->where);
+    for (uint32_t i = 0; i < r->count; i++)
+        order[i] = i;
+    qsort_r(order, r->count, sizeof *order, compare_places, r);
+    int result = 0;
+    for (uint32_t k = 1; k < r->count && result == 0; k++) {
+        uint32_t i = order[k - 1], j = order[k];
+        if (compare_places(&i, &j, r) == 0)
+            result = sl_fail(error, SL_EFILE, "%s:%d: %s:%u is the address of ranks %u and %u",
+                             r->where, r->lines[i > j ? i : j], r->hosts[j].host, r->ports[j],
+                             i < j ? i : j, i < j ? j : i);
+    }
+    free(order);
+    return result;
+}
+
+static int parse_lines(sl_roster *r, const char *text, sl_error *error) {
+    int result = 0;
+    for (int line = 1; *text != '\0' && result == 0; line++) {
+        char copy[LINE_MAX_BYTES];
+        size_t length = strcspn(text, "\n");
+        if (length >= sizeof copy)
+            return sl_fail(error, SL_EFILE, "%s:%d: a line is longer than %d bytes", r->where, line,
+                           LINE_MAX_BYTES - 1);
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+        result = add_line(r, copy, line, error);
+        text += length + (text[length] == '\n');
+    }
+    if (result == 0 && r->count == 0)
+        result =
+            sl_fail(error, SL_EFILE,
+                    "%s: the roster is empty; it needs a line HOST:PORT for each rank", r->where);
     return result;
 }
 
@@ -67,24 +165,10 @@ int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_err
     sl_roster *r = calloc(1, sizeof *r);
     if (r == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", where);
-    int result = 0, line = 0;
-    while (*text != '\0' && result == 0) {
-        char copy[LINE_MAX_BYTES];
-        size_t length = strcspn(text, "\n");
-        line++;
-        if (length >= sizeof copy) {
-            result = sl_fail(error, SL_EFILE, "%s:%d: a line is longer than %d bytes", where, line,
-                             LINE_MAX_BYTES - 1);
-            break;
-        }
-        memcpy(copy, text, length);
-        copy[length] = '\0';
-        result = add_line(r, copy, where, line, error);
-        text += length + (text[length] == '\n');
-    }
-    if (result == 0 && r->count == 0)
-        result = sl_fail(error, SL_EFILE,
-                         "%s: the roster is empty; it needs one host:port line per rank", where);
+    snprintf(r->where, sizeof r->where, "%s", where);
+    int result = parse_lines(r, text, error);
+    if (result == 0)
+        result = check_distinct(r, error);
     if (result != 0)
         sl_roster_close(&r);
     else
@@ -93,27 +177,45 @@ int sl_roster_parse(sl_roster **out, const char *text, const char *where, sl_err
 }
 
 int sl_roster_load(sl_roster **out, const char *path, sl_error *error) {
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return sl_fail(error, SL_EFILE, "roster %s: %s", path, strerror(errno));
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t bytes = getdelim(&text, &room, '\0', file);
-    int result;
-    if (bytes > ROSTER_BYTES_MAX)
-        result =
-            sl_fail(error, SL_EFILE, "roster %s: longer than %d bytes", path, ROSTER_BYTES_MAX);
-    else
-        result = sl_roster_parse(out, bytes > 0 ? text : "", path, error);
+    char *text;
+    int result = sl_file_read(&text, path, ROSTER_BYTES_MAX, error);
+    if (result != 0)
+        return sl_fail_prefix(error, result, "roster");
+    result = sl_roster_parse(out, text, path, error);
     free(text);
-    fclose(file);
     return result;
 }
 
+int sl_roster_find_addresses(sl_roster *r, double timeout_s, int stop_fd, const volatile int *stop,
+                             sl_error *error) {
+    int result = sl_lookup_all(r->hosts, r->count, timeout_s, stop_fd, stop, error);
+    if (result != 0)
+        return sl_fail_prefix(error, result, "%s", r->where);
+    return check_distinct(r, error);
+}
+
+int sl_roster_resolve(sl_roster *roster, double timeout_s, const volatile int *stop,
+                      sl_error *error) {
+    return sl_roster_find_addresses(roster, timeout_s, -1, stop, error);
+}
+
+struct sockaddr_storage sl_roster_address(const sl_roster *r, uint32_t rank) {
+    struct sockaddr_storage address = r->hosts[rank].address;
+    if (address.ss_family == AF_INET)
+        ((struct sockaddr_in *)&address)->sin_port = htons(r->ports[rank]);
+    else
+        ((struct sockaddr_in6 *)&address)->sin6_port = htons(r->ports[rank]);
+    return address;
+}
+
 void sl_roster_close(sl_roster **roster) {
-    if (*roster != NULL)
-        free((*roster)->places);
-    free(*roster);
+    sl_roster *r = *roster;
+    if (r == NULL)
+        return;
+    free(r->hosts);
+    free(r->ports);
+    free(r->lines);
+    free(r);
     *roster = NULL;
 }
 
@@ -122,9 +224,9 @@ uint32_t sl_roster_count(const sl_roster *roster) {
 }
 
 const char *sl_roster_host(const sl_roster *roster, uint32_t rank) {
-    return roster->places[rank].host;
+    return roster->hosts[rank].host;
 }
 
 uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank) {
-    return roster->places[rank].port;
+    return roster->ports[rank];
 }

@@ -156,14 +156,19 @@ static char *config_text(const sl_experiment *experiment) {
     return text;
 }
 
-static int join(const char *path, const char *config, bool all_nodes, bool *joined,
-                sl_error *error) {
-    char *there;
-    if (access(path, F_OK) != 0)
+static bool exists(const char *folder, const char *name) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* *joined: the folder holds this configuration already. */
+static int compare_config(const char *folder, const char *config, bool *joined, sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES], *there;
+    *joined = false;
+    if (!exists(folder, "config.json"))
         return 0;
-    if (all_nodes)
-        return sl_fail(error, SL_EFILE,
-                       "%s: this folder already holds a run; choose another with --out", path);
+    snprintf(path, sizeof path, "%s/config.json", folder);
     int result = sl_file_read(&there, path, CONFIG_BYTES_MAX, error);
     if (result != 0)
         return result;
@@ -177,14 +182,44 @@ static int join(const char *path, const char *config, bool all_nodes, bool *join
                              path);
 }
 
-static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error *error) {
-    char path[SL_PATH_MAX + NAME_MAX_BYTES];
-    path_of(f, "config.json", path);
+/* What a run, or this rank of one, must not find. */
+static int refuse_remains(const char *folder, int64_t rank, sl_error *error) {
+    char metrics[NAME_MAX_BYTES], parameters[NAME_MAX_BYTES];
+    snprintf(metrics, sizeof metrics, "metrics-%lld.jsonl", (long long)rank);
+    snprintf(parameters, sizeof parameters, "parameters-%lld.jsonl", (long long)rank);
+    if (exists(folder, rank < 0 ? "config.json" : "summary.json"))
+        return sl_fail(error, SL_EFILE,
+                       "%s: this folder already holds a %srun; choose another with --out", folder,
+                       rank < 0 ? "" : "finished ");
+    if (exists(folder, metrics) || exists(folder, parameters))
+        return sl_fail(error, SL_EFILE,
+                       "%s: agent %lld has already written to this folder; choose another with "
+                       "--out",
+                       folder, (long long)rank);
+    return 0;
+}
+
+int sl_folder_check(const char *path, const sl_experiment *experiment, int64_t rank,
+                    sl_error *error) {
     char *config = config_text(experiment);
+    bool joined;
     if (config == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    int result = refuse_remains(path, rank, error);
+    if (result == 0)
+        result = compare_config(path, config, &joined, error);
+    free(config);
+    return result;
+}
+
+static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error *error) {
+    char *config = config_text(experiment);
+    if (config == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", f->path);
     bool joined = false;
-    int result = join(path, config, f->all_nodes, &joined, error);
+    int result = f->all_nodes ? refuse_remains(f->path, -1, error) : 0;
+    if (result == 0)
+        result = compare_config(f->path, config, &joined, error);
     if (result == 0 && !joined && experiment->model.kind == SL_MODEL_QUADRATIC)
         result = copy_problem(f, experiment, error);
     if (result == 0 && !joined)

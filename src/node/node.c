@@ -176,7 +176,7 @@ static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
                         "the neighbour is gone");
 }
 
-static int name_late(const sl_node *n, sl_error *error) {
+int sl_node_name_wait(const sl_node *n, sl_error *error) {
     int result = sl_incoming_name_missing(n, error);
     return result != 0 ? result
                        : sl_fail_node(error, SL_EPEER, n->settings.rank, n->state.round,
@@ -215,7 +215,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = name_peer_down(n, event->peer, error);
         break;
     case SL_EVENT_DEADLINE:
-        result = name_late(n, error);
+        result = sl_node_name_wait(n, error);
         break;
     }
     if (result == 0 && n->state.round > 0 && !n->finished)

@@ -151,6 +151,7 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put64(p, hello->data_hash);
     p = put64(p, hello->dimension);
     p = put64(p, hello->rounds);
+    p = put64(p, hello->seed);
     p = put32(p, hello->chunk_bytes);
     p = put32(p, hello->nodes);
     p = put32(p, hello->section_count);
@@ -170,15 +171,16 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .data_hash = get64(data + 24),
         .dimension = get64(data + 32),
         .rounds = get64(data + 40),
-        .chunk_bytes = get32(data + 48),
-        .nodes = get32(data + 52),
-        .section_count = get32(data + 56),
-        .direct = get32(data + 60),
+        .seed = get64(data + 48),
+        .chunk_bytes = get32(data + 56),
+        .nodes = get32(data + 60),
+        .section_count = get32(data + 64),
+        .direct = get32(data + 68),
     };
     if (h.section_count > SL_HELLO_SECTIONS_MAX)
         return "HELLO with too many sections";
     for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
-        h.sections[i] = get64(data + 64 + 8 * i);
+        h.sections[i] = get64(data + 72 + 8 * i);
     *out = h;
     return NULL;
 }

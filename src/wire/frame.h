@@ -68,6 +68,7 @@ typedef struct sl_hello {
     uint64_t data_hash;
     uint64_t dimension;
     uint64_t rounds;
+    uint64_t seed;
     uint32_t chunk_bytes;
     uint32_t nodes;
     uint32_t section_count;
@@ -75,7 +76,7 @@ typedef struct sl_hello {
     uint64_t sections[SL_HELLO_SECTIONS_MAX]; /* configuration, by section */
 } sl_hello;
 
-enum { SL_HELLO_BYTES = 6 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 };
+enum { SL_HELLO_BYTES = 7 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 };
 void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]);
 /* NULL or what is wrong. */
 const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes);

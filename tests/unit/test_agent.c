@@ -1,9 +1,11 @@
 /* test_agent.c - one real agent against a peer that does not behave, over real connections.
  *
- * The agent is rank 0 of two; the peer, rank 1, is this test speaking frames by hand. It answers
- * the agent's HELLO with the same HELLO, so that what it does afterwards comes from somebody whom
- * the agent has accepted.
+ * The agent is rank 0 of two; the peer, rank 1, is this test speaking frames by hand. It says the
+ * HELLO that the agent expects, so that what it does afterwards comes from somebody whom the agent
+ * has accepted.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,15 +64,16 @@ static void *run(void *roster) {
 
 typedef struct peer {
     sl_fabric *fabric;
-    sl_link *link;
-    bool connected, down, established;
+    sl_connection *link;
+    bool connected, down, established, granted;
     uint8_t last[2048]; /* the last frame that came */
-    size_t last_bytes, frames;
+    size_t first_bytes, last_bytes, frames;
 } peer;
 
-static sl_link *on_requested(void *context, const uint8_t *greeting) {
+static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from) {
     (void)context;
     (void)greeting;
+    (void)from;
     return NULL;
 }
 
@@ -79,13 +82,21 @@ static void on_connected(void *context, void *owner) {
     ((peer *)context)->connected = true;
 }
 
-static void on_received(void *context, void *owner, uint8_t *buffer, size_t bytes) {
+static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     peer *p = context;
     (void)owner;
-    memcpy(p->last, buffer, bytes);
+    memcpy(p->last, buffer->data, bytes);
+    if (p->frames == 0)
+        p->first_bytes = bytes;
     p->last_bytes = bytes;
     p->frames++;
-    sl_link_repost(p->link, buffer);
+    sl_buffer_release(buffer);
+    if (!p->granted) {
+        p->granted = true;
+        ck_assert_int_eq(sl_connection_grant(
+                             p->link, &(sl_buffers){.count = 8, .bytes = sizeof p->last}, &error),
+                         0);
+    }
 }
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
@@ -102,6 +113,19 @@ static void on_down(void *context, void *owner, bool established, const char *re
     p->established = established;
 }
 
+static struct sockaddr_storage local_address(uint16_t port) {
+    struct sockaddr_in local = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_storage address = {0};
+    memcpy(&address, &local, sizeof local);
+    return address;
+}
+
+static sl_fabric_settings local_fabric(peer *p, uint16_t port) {
+    return (sl_fabric_settings){
+        .provider = "tcp", .address = local_address(port), .context = p, .requested = on_requested};
+}
+
 static bool poll_until(peer *p, const bool *flag, size_t frames) {
     for (int i = 0; i < 4000; i++) {
         sl_fabric_poll(p->fabric);
@@ -113,21 +137,21 @@ static bool poll_until(peer *p, const bool *flag, size_t frames) {
 }
 
 static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {
-    sl_fabric_handlers handlers = {p, on_requested, on_connected, on_received, on_sent, on_down};
-    ck_assert_msg(sl_fabric_open(&p->fabric, "tcp", "127.0.0.1", 0, false, &handlers, &error) == 0,
-                  "%s", error.text);
-    sl_link_settings settings = {
-        .owner = p, .buffer_count = 8, .buffer_bytes = sizeof p->last, .send_count = 16};
-    ck_assert_int_eq(sl_link_open(&p->link, p->fabric, &settings, &error), 0);
-    uint8_t greeting[SL_FABRIC_GREETING_BYTES] = {0};
+    static const sl_connection_handlers handlers = {on_connected, on_received, on_sent, on_down};
+    sl_fabric_settings settings = local_fabric(p, 0);
+    ck_assert_msg(sl_fabric_open(&p->fabric, &settings, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
+    struct sockaddr_storage address = local_address(port);
+    uint8_t greeting[SL_GREETING_BYTES] = {0};
     memcpy(greeting, magic, 8);
     memcpy(greeting + 8, &rank, sizeof rank);
-    ck_assert_int_eq(sl_link_connect(p->link, "127.0.0.1", port, greeting, &error), 0);
+    ck_assert_int_eq(sl_connection_dial(p->link, &address, greeting, &error), 0);
 }
 
 static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const void *payload,
                            size_t payload_bytes) {
-    ck_assert_int_eq(sl_link_send(p->link, frame, bytes, payload, payload_bytes, false, 0), 0);
+    ck_assert_int_eq(sl_connection_send(p->link, frame, bytes, payload, payload_bytes, false, 0),
+                     0);
     for (int i = 0; i < 20; i++) {
         sl_fabric_poll(p->fabric);
         usleep(1000);
@@ -153,18 +177,37 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
     return SL_FRAME_HEADER_BYTES + bytes;
 }
 
-/* Waits for the agent's HELLO and says the same, changed by flip in byte `at`. */
-static void peer_say_hello(peer *p, size_t at, uint8_t flip) {
+/* Says the HELLO that the agent wants to hear. */
+static sl_hello own_hello(bool direct) {
+    sl_hello hello = {.topology_hash = sl_topology_hash(experiment->topology),
+                      .dimension = D,
+                      .rounds = ROUNDS,
+                      .seed = experiment->seed,
+                      .chunk_bytes = experiment->transport.chunk_bytes,
+                      .nodes = 2,
+                      .section_count = SL_SECTION_COUNT,
+                      .direct = direct};
+    for (int i = 0; i < SL_SECTION_COUNT; i++)
+        hello.sections[i] = sl_experiment_section_hash(experiment, (sl_section)i);
+    return hello;
+}
+
+static void peer_say(peer *p, const sl_hello *hello) {
+    uint8_t frame[1024], bytes[SL_HELLO_BYTES];
+    sl_hello_encode(hello, bytes);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, bytes, sizeof bytes));
+}
+
+/* Agrees with the agent. */
+static void peer_agree(peer *p) {
+    sl_hello hello = own_hello(strcmp(experiment->device, "cpu") != 0);
+    peer_say(p, &hello);
     ck_assert(poll_until(p, NULL, 1));
-    uint8_t frame[1024], hello[SL_HELLO_BYTES];
-    ck_assert_uint_eq(p->last_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
-    memcpy(hello, p->last + SL_FRAME_HEADER_BYTES, sizeof hello);
-    hello[at] ^= flip;
-    peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, hello, sizeof hello));
+    ck_assert_uint_eq(p->first_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
 }
 
 static void peer_close(peer *p) {
-    sl_link_close(&p->link);
+    sl_connection_close(&p->link);
     sl_fabric_poll(p->fabric);
     sl_fabric_close(&p->fabric);
 }
@@ -192,7 +235,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                               .evaluate = evaluate};
     ck_assert_msg(sl_agent_open(&agent, &settings, &error) == 0, "%s", error.text);
     sl_roster *roster;
-    ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:9\n127.0.0.1:9\n", "roster", &error), 0);
+    ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error), 0);
     pthread_t thread;
     pthread_create(&thread, NULL, run, roster);
     peer p = {0};
@@ -224,7 +267,7 @@ static void greet_properly(peer *p) {
 
 static void behave_well(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     uint8_t frame[1024];
     float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
     for (uint64_t round = 1; round <= ROUNDS; round++)
@@ -241,7 +284,7 @@ END_TEST
 
 static void corrupt_a_payload(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     uint8_t frame[1024];
     float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
     size_t bytes = make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values);
@@ -252,8 +295,9 @@ static void corrupt_a_payload(peer *p) {
 START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed) {
     meet(corrupt_a_payload);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_str_eq(agent_text, "edge 1->0, round 1: corrupted frame dropped with its connection: "
-                                 "payload checksum differs");
+    ck_assert_str_eq(agent_text,
+                     "edge 1->0, round 1: agent 1 sent a malformed frame, which ends the "
+                     "run: payload checksum differs");
     ck_assert_uint_eq(counters.frames_corrupted, 1);
     ck_assert_float_eq(last_model[0], 1);
 }
@@ -261,7 +305,7 @@ END_TEST
 
 static void send_too_much(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     uint8_t frame[2048];
     float values[2 * D] = {0};
     peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
@@ -271,6 +315,26 @@ START_TEST(a_payload_longer_than_the_layout_allows_is_refused) {
     meet(send_too_much);
     ck_assert_int_eq(agent_result, SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(agent_text, "payload longer than its type allows"));
+}
+END_TEST
+
+static void send_beyond_credit(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    uint8_t frame[2048];
+    float values[D] = {0};
+    size_t bytes = make_frame(frame, SL_FRAME_DATA, 9, 0, values, sizeof values);
+    for (int i = 0; i < 200 && !p->down; i++) {
+        while (!p->down && sl_connection_send(p->link, frame, bytes, NULL, 0, false, 0) == 1)
+            sl_fabric_poll(p->fabric);
+        sl_fabric_poll(p->fabric);
+    }
+}
+
+START_TEST(more_data_than_allowed_is_refused) {
+    meet(send_beyond_credit);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
+    ck_assert_msg(strstr(agent_text, "data frames, more than the") != NULL, "%s", agent_text);
 }
 END_TEST
 
@@ -287,7 +351,7 @@ static void send_direct(peer *p, uint64_t round, const float values[D]) {
 
 static void behave_well_from_a_gpu(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     uint8_t bye[1024];
     static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3}, agents[ROUNDS] = {1, 2, 2.5f};
     for (uint64_t round = 1; round <= ROUNDS; round++) {
@@ -312,13 +376,13 @@ END_TEST
 
 static void send_direct_to_the_host(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     send_direct(p, 1, (const float[D]){0});
 }
 
 static void give_up_before_a_gpu(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     uint8_t frame[SL_FRAME_DIRECT_AT];
     static char longest[SL_FRAME_TEXT_MAX]; /* fills the host's piece of a buffer to its end */
     memset(longest, 'x', sizeof longest);
@@ -328,14 +392,14 @@ static void give_up_before_a_gpu(peer *p) {
 START_TEST(payloads_come_the_agreed_way_only) {
     meet(send_direct_to_the_host);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(
-        strstr(agent_text, "corrupted frame dropped with its connection: data between GPUs, where "
-                           "it goes through the host's memory"));
+    ck_assert_ptr_nonnull(strstr(
+        agent_text, "agent 1 sent a malformed frame, which ends the run: data between GPUs, where "
+                    "it goes through the host's memory"));
     meet_direct(behave_well);
     ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(
-        strstr(agent_text, "corrupted frame dropped with its connection: data through the host's "
-                           "memory, where GPUs exchange theirs"));
+    ck_assert_ptr_nonnull(strstr(
+        agent_text, "agent 1 sent a malformed frame, which ends the run: data through the host's "
+                    "memory, where GPUs exchange theirs"));
     meet_direct(send_too_much);
     ck_assert_int_eq(agent_result, SL_EPROTO);
     meet_direct(give_up_before_a_gpu);
@@ -346,7 +410,8 @@ END_TEST
 
 static void differ_in_way(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 60, 1);
+    sl_hello hello = own_hello(strcmp(experiment->device, "cpu") == 0);
+    peer_say(p, &hello);
 }
 
 START_TEST(a_gpu_is_not_paired_with_a_host) {
@@ -363,12 +428,16 @@ END_TEST
 
 static void differ_in_topology(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 8, 1);
+    sl_hello hello = own_hello(false);
+    hello.topology_hash++;
+    peer_say(p, &hello);
 }
 
 static void differ_in_optimizer(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 64 + 8 * SL_SECTION_optimizer, 1);
+    sl_hello hello = own_hello(false);
+    hello.sections[SL_SECTION_optimizer]++;
+    peer_say(p, &hello);
 }
 
 START_TEST(a_difference_is_refused_with_its_name) {
@@ -388,10 +457,20 @@ static void speak_before_agreeing(peer *p) {
     peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
 }
 
-START_TEST(data_before_agreement_is_refused) {
-    meet(speak_before_agreeing);
-    ck_assert_int_eq(agent_result, SL_EPROTO);
-    ck_assert_ptr_nonnull(strstr(agent_text, "data came before agreement"));
+static void abort_before_agreeing(peer *p) {
+    greet_properly(p);
+    uint8_t frame[1024];
+    peer_send(p, frame, make_frame(frame, SL_FRAME_ABORT, 0, 0, "lies", 4));
+}
+
+START_TEST(who_has_not_agreed_loses_its_connection_and_ends_nothing) {
+    const meeting strangers[] = {speak_before_agreeing, abort_before_agreeing};
+    for (int i = 0; i < 2; i++) {
+        meet(strangers[i]);
+        ck_assert_int_eq(agent_result, SL_EPEER);
+        ck_assert_msg(strstr(agent_text, "agent 1 (127.0.0.1:9) did not come up") != NULL, "%s",
+                      agent_text);
+    }
 }
 END_TEST
 
@@ -419,7 +498,7 @@ END_TEST
 
 static void fall_silent(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
 }
 
 START_TEST(a_silent_peer_is_dead_within_the_timeout) {
@@ -435,7 +514,7 @@ END_TEST
 
 static void give_up(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     uint8_t frame[1024];
     static const char cause[] = "edge 5->6, round 9: agent 5 is gone";
     peer_send(p, frame, make_frame(frame, SL_FRAME_ABORT, 1, 0, cause, sizeof cause - 1));
@@ -451,7 +530,7 @@ END_TEST
 
 static void hang_up(peer *p) {
     greet_properly(p);
-    peer_say_hello(p, 0, 0);
+    peer_agree(p);
     peer_close(p);
 }
 
@@ -479,10 +558,14 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
         const char *text, *complaint;
     } bad[] = {
         {"", "roster: the roster is empty"},
-        {"host\n", "roster:1: 'host' is not host:port"},
+        {"host\n", "roster:1: 'host' is not HOST:PORT"},
         {"# c\nhost:0\n", "roster:2: port '0' is not a number from 1 to 65535"},
         {"host:70000\n", "roster:1: port '70000'"},
         {"host:12x\n", "roster:1: port '12x'"},
+        {"::1:7000\n", "write an IPv6 address as [ADDRESS]:PORT"},
+        {"a:1\nb:1\na:1\n", "roster:3: a:1 is the address of ranks 0 and 2"},
+        {"[::1]:1\n[0:0::1]:1\n", "is the address of ranks 0 and 1"},
+        {"0 a:1\n0 b:2\n", "roster:2: rank '0' is named twice; expected 1"},
         {"0 a:1\n2 b:2\n", "roster:2: rank '2' is out of order; expected 1"},
     };
     sl_roster *roster = NULL;
@@ -496,6 +579,7 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
                      0);
     ck_assert_uint_eq(sl_roster_count(roster), 2);
     ck_assert_str_eq(sl_roster_host(roster, 0), "10.0.0.1");
+    ck_assert_str_eq(sl_roster_host(roster, 1), "::1");
     ck_assert_uint_eq(sl_roster_port(roster, 1), 7001);
     sl_roster_close(&roster);
 }
@@ -503,14 +587,14 @@ END_TEST
 
 START_TEST(a_port_in_use_is_named) {
     sl_fabric *first, *second;
-    sl_fabric_handlers handlers = {NULL, on_requested, on_connected, on_received, on_sent, on_down};
-    ck_assert_int_eq(sl_fabric_open(&first, "tcp", "127.0.0.1", 0, false, &handlers, &error), 0);
-    ck_assert_int_ne(sl_fabric_open(&second, "tcp", "127.0.0.1", sl_fabric_port(first), false,
-                                    &handlers, &error),
-                     0);
+    sl_fabric_settings settings = local_fabric(NULL, 0);
+    ck_assert_int_eq(sl_fabric_open(&first, &settings, &error), 0);
+    settings = local_fabric(NULL, sl_fabric_port(first));
+    ck_assert_int_ne(sl_fabric_open(&second, &settings, &error), 0);
     ck_assert_msg(strstr(error.text, "cannot listen on 127.0.0.1 port") != NULL, "%s", error.text);
-    ck_assert_int_ne(
-        sl_fabric_open(&second, "carrier-pigeon", "127.0.0.1", 0, false, &handlers, &error), 0);
+    settings = local_fabric(NULL, 0);
+    settings.provider = "carrier-pigeon";
+    ck_assert_int_ne(sl_fabric_open(&second, &settings, &error), 0);
     ck_assert_msg(strstr(error.text, "transport.provider 'carrier-pigeon'") != NULL, "%s",
                   error.text);
     sl_fabric_close(&first);
@@ -519,15 +603,16 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("agent");
-    ADD_TESTS(suite, "peers", a_peer_that_behaves_is_averaged_with,
-              a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
-              a_payload_longer_than_the_layout_allows_is_refused,
-              a_difference_is_refused_with_its_name, data_before_agreement_is_refused,
-              a_stranger_is_rejected_and_the_missing_neighbour_named,
-              a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only,
-              a_gpu_is_not_paired_with_a_host, a_silent_peer_is_dead_within_the_timeout,
-              an_abort_passes_on_the_edge_where_it_began, a_closed_connection_names_edge_and_round,
-              an_agent_stops_on_request);
+    ADD_TESTS(
+        suite, "peers", a_peer_that_behaves_is_averaged_with,
+        a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed,
+        a_payload_longer_than_the_layout_allows_is_refused, a_difference_is_refused_with_its_name,
+        who_has_not_agreed_loses_its_connection_and_ends_nothing, more_data_than_allowed_is_refused,
+        a_stranger_is_rejected_and_the_missing_neighbour_named,
+        a_peer_that_sends_from_gpu_to_gpu_is_averaged_with, payloads_come_the_agreed_way_only,
+        a_gpu_is_not_paired_with_a_host, a_silent_peer_is_dead_within_the_timeout,
+        an_abort_passes_on_the_edge_where_it_began, a_closed_connection_names_edge_and_round,
+        an_agent_stops_on_request);
     ADD_TESTS(suite, "places", a_roster_is_read_and_its_mistakes_are_named, a_port_in_use_is_named);
     return run_suite(suite);
 }

@@ -136,6 +136,7 @@ START_TEST(a_hello_comes_back_as_it_was) {
                       .data_hash = 4,
                       .dimension = 5,
                       .rounds = 6,
+                      .seed = 14,
                       .chunk_bytes = 7,
                       .nodes = 8,
                       .section_count = 5,
@@ -148,11 +149,12 @@ START_TEST(a_hello_comes_back_as_it_was) {
     ck_assert_ptr_null(sl_hello_decode(&back, bytes, sizeof bytes));
     ck_assert_uint_eq(back.run_id, 1);
     ck_assert_uint_eq(back.rounds, 6);
+    ck_assert_uint_eq(back.seed, 14);
     ck_assert_uint_eq(back.direct, 1);
     ck_assert_uint_eq(back.nodes, 8);
     ck_assert_uint_eq(back.sections[4], 13);
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes - 1));
-    bytes[56] = SL_HELLO_SECTIONS_MAX + 1;
+    bytes[64] = SL_HELLO_SECTIONS_MAX + 1;
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes));
 }
 END_TEST

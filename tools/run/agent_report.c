@@ -27,6 +27,11 @@ int report_send(int fd, const report *r, const float *x, size_t dimension) {
     return result;
 }
 
+/* A message of this size is taken whole or not at all. */
+void report_try(int fd, const report *r) {
+    (void)!send(fd, r, sizeof *r, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static int receive_all(int fd, void *data, size_t bytes) {
     char *at = data;
     while (bytes > 0) {
@@ -39,6 +44,16 @@ static int receive_all(int fd, void *data, size_t bytes) {
         bytes -= (size_t)got;
     }
     return 0;
+}
+
+int report_send_run_id(int fd, uint64_t run_id) {
+    return send_all(fd, &run_id, sizeof run_id);
+}
+
+int report_wait_run_id(int fd, uint64_t *run_id, sl_error *error) {
+    return receive_all(fd, run_id, sizeof *run_id) == 0
+               ? 0
+               : sl_fail(error, SL_ESTOPPED, "stopped before the run id came");
 }
 
 int report_wait_roster(int fd, char **text, sl_error *error) {

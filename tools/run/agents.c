@@ -12,6 +12,7 @@ typedef struct live_run {
     const trial *trial;
     float *models; /* (nodes, d) recorded last */
     bool quiet;
+    double noticed;             /* seconds; when a notice was last shown */
     uint64_t rounds[FLEET_MAX]; /* under way, by rank */
     sl_error error;             /* of the collector */
     sl_error cause; /* quiet: what the agent said that failed on its own, not because of another */
@@ -66,6 +67,17 @@ static void on_failed(void *context, uint32_t rank, const sl_error *error) {
     complain("agent %u: %s", rank, error->text);
 }
 
+/* Agents that wait for one another all say so: one line a second is enough. */
+static void on_notice(void *context, uint32_t rank, const char *text) {
+    live_run *r = context;
+    if (r->quiet || now_seconds() - r->noticed < 1)
+        return;
+    r->noticed = now_seconds();
+    live_view_clear(r->collector->view);
+    printf("agent %u: %s\n", rank, text);
+    fflush(stdout);
+}
+
 static void on_tick(void *context) {
     live_run *r = context;
     live_view_tick(r->collector->view);
@@ -74,8 +86,8 @@ static void on_tick(void *context) {
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
     char config[SL_PATH_MAX + 16];
     snprintf(config, sizeof config, "%s/config.json", path);
-    const fleet_handlers handlers = {r,        on_round,  on_model, on_report,
-                                     on_ready, on_failed, on_tick};
+    const fleet_handlers handlers = {r,        on_round,  on_model,  on_report,
+                                     on_ready, on_failed, on_notice, on_tick};
     const trial *t = r->trial;
     int result =
         fleet_open(&r->fleet, t->nodes, config, t->experiment, t->task.dimension, &handlers, error);

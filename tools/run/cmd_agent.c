@@ -5,6 +5,7 @@
  * the one run folder.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,15 +35,17 @@ static const char help[] =
 typedef struct peer {
     const options *o;
     trial trial;
+    uint64_t run_id;
     sl_agent *agent;
     sl_roster *roster;
-    sl_roster *place;       /* --listen, as a roster of one */
-    sl_folder *folder;      /* by hand */
-    char path[SL_PATH_MAX]; /* of the folder */
-    sl_record last;         /* by hand: for the summary */
-    live_view view;         /* by hand */
-    double reported;        /* when a round was reported last */
-    sl_error error;         /* of the observer: the agent only passes its code on */
+    sl_roster *place;        /* --listen, as a roster of one */
+    sl_folder *folder;       /* by hand */
+    char path[SL_PATH_MAX];  /* of the folder */
+    sl_record last;          /* by hand: for the summary */
+    live_view view;          /* by hand */
+    pthread_mutex_t telling; /* one report at a time, and one user of `view` */
+    double reported;         /* when a round was reported last */
+    sl_error error;          /* of the observer: the agent only passes its code on */
 } peer;
 
 static sl_agent *volatile agent_to_stop; /* for the signal handler */
@@ -56,49 +59,48 @@ static bool reports(const peer *p) {
     return p->o->report_fd >= 0;
 }
 
-static void round_began(peer *p, uint64_t round) {
+/* On the loop's thread, which never waits. */
+static void on_notice(void *context, const char *text) {
+    peer *p = context;
+    if (reports(p)) {
+        report r = {.type = REPORT_NOTICE};
+        sl_fail(&r.error, 0, "%s", text);
+        if (pthread_mutex_trylock(&p->telling) != 0)
+            return;
+        report_try(p->o->report_fd, &r);
+        pthread_mutex_unlock(&p->telling);
+        return;
+    }
+    pthread_mutex_lock(&p->telling);
+    live_view_clear(&p->view);
+    printf("%s\n", text);
+    fflush(stdout);
+    pthread_mutex_unlock(&p->telling);
+}
+
+/* On the worker's thread. */
+static int tell_parent(peer *p, const report *r, const float *x) {
+    pthread_mutex_lock(&p->telling);
+    int result = report_send(p->o->report_fd, r, x, p->trial.task.dimension);
+    pthread_mutex_unlock(&p->telling);
+    return result;
+}
+
+/* On the worker's thread. */
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    peer *p = context;
+    (void)rank;
     double now = now_seconds();
     if (!reports(p)) {
+        pthread_mutex_lock(&p->telling);
         live_view_round(&p->view, round - 1);
         live_view_tick(&p->view);
+        pthread_mutex_unlock(&p->telling);
     } else if (now - p->reported >= ROUND_REPORT_SECONDS) {
         p->reported = now;
         report r = {.type = REPORT_ROUND, .round = round};
-        report_send(p->o->report_fd, &r, NULL,
-                    0); /* a parent that is gone is noticed at the next record */
+        tell_parent(p, &r, NULL); /* a parent that is gone is noticed at the next record */
     }
-}
-
-static double watched_gradient(void *context, uint32_t rank, uint64_t round, const float *x,
-                               float *g) {
-    peer *p = context;
-    round_began(p, round);
-    return p->trial.task.gradient(p->trial.task.context, rank, round, x, g);
-}
-
-static void inner_initial(void *context, uint32_t rank, float *x) {
-    peer *p = context;
-    p->trial.task.initial(p->trial.task.context, rank, x);
-}
-
-static sl_evaluation inner_evaluate(void *context, const float *x) {
-    peer *p = context;
-    return p->trial.task.evaluate(p->trial.task.context, x);
-}
-
-static int inner_attach(void *context, const sl_vec_ops *vec, sl_error *error) {
-    peer *p = context;
-    return p->trial.task.attach(p->trial.task.context, vec, error);
-}
-
-static sl_task watched_task(peer *p) {
-    sl_task task = p->trial.task;
-    task.context = p;
-    task.initial = inner_initial;
-    task.gradient = watched_gradient;
-    task.evaluate = inner_evaluate;
-    task.attach = task.attach != NULL ? inner_attach : NULL;
-    return task;
 }
 
 static int record_by_hand(peer *p, const sl_record *record, const float *x) {
@@ -121,7 +123,9 @@ static int record_by_hand(peer *p, const sl_record *record, const float *x) {
         .consensus = NAN,
         .bytes_per_node = (double)record->bytes_sent,
     };
+    pthread_mutex_lock(&p->telling);
     live_view_measured(&p->view, &m);
+    pthread_mutex_unlock(&p->telling);
     return result;
 }
 
@@ -130,7 +134,7 @@ static int on_record(void *context, const sl_record *record, const float *x) {
     if (!reports(p))
         return record_by_hand(p, record, x);
     report r = {.type = REPORT_RECORD, .round = record->round.round, .record = *record};
-    return report_send(p->o->report_fd, &r, x, p->trial.task.dimension);
+    return tell_parent(p, &r, x);
 }
 
 static int on_parameters(void *context, uint64_t round, uint32_t rank, const float *x,
@@ -140,7 +144,7 @@ static int on_parameters(void *context, uint64_t round, uint32_t rank, const flo
     if (!reports(p))
         return sl_folder_parameters(p->folder, round, rank, x, dimension, weight, &p->error);
     report r = {.type = REPORT_PARAMETERS, .round = round, .weight = weight};
-    return report_send(p->o->report_fd, &r, x, dimension);
+    return tell_parent(p, &r, x);
 }
 
 static int check_place(peer *p, sl_error *error) {
@@ -152,6 +156,9 @@ static int check_place(peer *p, sl_error *error) {
     if (reports(p))
         return 0;
     int result = sl_roster_load(&p->roster, o->roster, error);
+    if (result == 0)
+        result = sl_roster_resolve(p->roster, p->trial.experiment->transport.connect_timeout_s,
+                                   &stop_requested, error);
     if (result == 0 && sl_roster_count(p->roster) != p->trial.nodes)
         result =
             sl_fail(error, SL_EINVAL,
@@ -164,11 +171,11 @@ static int open_agent(peer *p, sl_error *error) {
     const options *o = p->o;
     sl_agent_settings settings = {
         .experiment = p->trial.experiment,
-        .task = watched_task(p),
+        .task = p->trial.task,
         .rank = o->rank,
         .host = "127.0.0.1",
-        .run_id = o->run_id,
-        .observer = {p, on_record, on_parameters},
+        .run_id = p->run_id,
+        .observer = {p, on_record, on_parameters, on_round, on_notice},
     };
     int result = 0;
     if (o->listen != NULL)
@@ -182,10 +189,15 @@ static int open_agent(peer *p, sl_error *error) {
     return result != 0 ? result : sl_agent_open(&p->agent, &settings, error);
 }
 
-static int open_folder(peer *p, sl_error *error) {
+/* Refuses a folder that a run has left, before anybody connects. */
+static int choose_own_folder(peer *p, sl_error *error) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->o->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
+    return sl_folder_check(p->path, p->trial.experiment, p->o->rank, error);
+}
+
+static int open_folder(peer *p, sl_error *error) {
     int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
     if (result != 0)
         return result;
@@ -253,6 +265,9 @@ static int prepare(peer *p, sl_error *error) {
     if (result == 0)
         result = check_place(p, error);
     if (result == 0)
+        result = reports(p) ? report_wait_run_id(p->o->report_fd, &p->run_id, error)
+                            : choose_own_folder(p, error);
+    if (result == 0)
         result = open_agent(p, error);
     if (result == 0 && !reports(p))
         result = open_folder(p, error);
@@ -273,7 +288,7 @@ static int exit_code(int result, bool started) {
 }
 
 static int be_peer(const options *o) {
-    peer p = {.o = o};
+    peer p = {.o = o, .run_id = o->run_id, .telling = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     catch_signals(stop_agent);
     if (reports(&p))

@@ -46,7 +46,7 @@ static void become_agent(char *const argv[], int fd, pid_t parent) {
     _exit(127);
 }
 
-static int start_member(fleet *f, uint32_t rank, const char *config, const char *run_id,
+static int start_member(fleet *f, uint32_t rank, const char *config, uint64_t run_id,
                         sl_error *error) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -55,8 +55,8 @@ static int start_member(fleet *f, uint32_t rank, const char *config, const char 
     snprintf(rank_text, sizeof rank_text, "%u", rank);
     snprintf(fd_text, sizeof fd_text, "%d", pair[1]);
     char *const argv[] = {
-        (char *)"starling",    (char *)"agent", (char *)config,     (char *)"--rank", rank_text,
-        (char *)"--report-fd", fd_text,         (char *)"--run-id", (char *)run_id,   NULL};
+        (char *)"starling", (char *)"agent",       (char *)config, (char *)"--rank",
+        rank_text,          (char *)"--report-fd", fd_text,        NULL};
     const sigset_t stopping = stopping_signals();
     sigprocmask(SIG_BLOCK, &stopping, NULL);
     pid_t parent = getpid(), pid = fork();
@@ -71,6 +71,7 @@ static int start_member(fleet *f, uint32_t rank, const char *config, const char 
     }
     f->members[rank].pid = pid;
     f->members[rank].fd = pair[0];
+    report_send_run_id(pair[0], run_id); /* who is gone already is noticed by its silence */
     return 0;
 }
 
@@ -83,15 +84,13 @@ int fleet_open(fleet *out, uint32_t count, const char *config, const sl_experime
     for (uint32_t i = 0; i < FLEET_MAX; i++)
         f->members[i].fd = -1;
     uint64_t run_id;
-    char run_id_text[32];
     if (getrandom(&run_id, sizeof run_id, 0) != sizeof run_id)
         return sl_fail(error, SL_ENET, "no random run id: %s", strerror(errno));
-    snprintf(run_id_text, sizeof run_id_text, "%llu", (unsigned long long)run_id);
     setenv("OPENBLAS_NUM_THREADS", "1",
            1); /* an agent uses one; the others would be started for nothing */
     int result = 0;
     for (uint32_t i = 0; i < count && result == 0; i++)
-        result = start_member(f, i, config, run_id_text, error);
+        result = start_member(f, i, config, run_id, error);
     if (result != 0)
         fleet_close(f);
     return result;
@@ -186,6 +185,9 @@ static int take_report(fleet *f, uint32_t rank) {
     case REPORT_RECORD:
     case REPORT_PARAMETERS:
         return h->report(h->context, rank, r);
+    case REPORT_NOTICE:
+        h->notice(h->context, rank, r->error.text);
+        return 0;
     case REPORT_FAILED:
         m->ended = true;
         member_failed(f, rank, &r->error);

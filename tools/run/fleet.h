@@ -26,6 +26,8 @@ typedef struct fleet_handlers {
     /* Rank has ended badly: the text says how; SL_EPEER: because of another one, or without a word.
      */
     void (*failed)(void *context, uint32_t rank, const sl_error *error);
+    /* A line of rank for people. */
+    void (*notice)(void *context, uint32_t rank, const char *text);
     /* Called several times a second. */
     void (*tick)(void *context);
 } fleet_handlers;

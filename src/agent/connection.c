@@ -1,0 +1,275 @@
+/* connection.c - one connection: its endpoint, buffers, sends; see fabric.h.
+ *
+ * When the other side dies, every operation under way is reported as an error, and FI_SHUTDOWN
+ * comes before or after them: the first report counts, the rest is ignored. Completions still come
+ * after an endpoint is closed, so a closed connection is kept until the completion queue has been
+ * drained once more. Each attempt to connect needs an endpoint of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "agent/fabric_state.h"
+#include "base/round_up.h"
+#include "starling/vec.h"
+
+/* A multiple of SL_VEC_ALIGNMENT that holds a frame header and a control text. */
+enum { HEADER_BYTES_MAX = SL_FIRST_MESSAGE_MAX };
+
+static bool allocate_sends(sl_connection *c) {
+    c->sends = calloc(c->send_count, sizeof *c->sends);
+    c->headers = aligned_alloc(SL_VEC_ALIGNMENT, (size_t)c->send_count * HEADER_BYTES_MAX);
+    if (c->sends == NULL || c->headers == NULL)
+        return false;
+    for (uint32_t i = 0; i < c->send_count; i++)
+        c->sends[i] = (operation){
+            .connection = c, .kind = OPERATION_SEND, .header = c->headers + i * HEADER_BYTES_MAX};
+    return true;
+}
+
+int sl_connection_open(sl_connection **out, sl_fabric *fabric,
+                       const sl_connection_handlers *handlers, void *owner, uint32_t send_count,
+                       sl_error *error) {
+    sl_connection *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return sl_fail(error, SL_ENOMEM, "fabric: out of memory for a connection");
+    c->fabric = fabric;
+    c->handlers = handlers;
+    c->owner = owner;
+    c->send_count = send_count;
+    c->first = (operation){.connection = c,
+                           .kind = OPERATION_RECEIVE,
+                           .buffer = {c, c->first_bytes, NULL},
+                           .buffer_bytes = sizeof c->first_bytes};
+    int result = 0;
+    if (!allocate_sends(c))
+        result = sl_fail(error, SL_ENOMEM, "fabric: out of memory for %u sends", send_count);
+    if (result == 0)
+        result = sl_fabric_register_range(fabric, c->first_bytes, sizeof c->first_bytes, -1,
+                                          FI_RECV, &c->first_mr, error);
+    if (result == 0)
+        result = sl_fabric_register_range(fabric, c->headers, (size_t)send_count * HEADER_BYTES_MAX,
+                                          -1, FI_SEND, &c->headers_mr, error);
+    if (result != 0)
+        sl_connection_close(&c);
+    else
+        *out = c;
+    return result;
+}
+
+void sl_connection_close(sl_connection **connection) {
+    sl_connection *c = *connection;
+    if (c == NULL)
+        return;
+    *connection = NULL;
+    c->down = c->closed = true;
+    c->owner = NULL;
+    CLOSE(c->endpoint);
+    c->endpoint = NULL;
+    c->next_closed = c->fabric->closed;
+    c->fabric->closed = c;
+}
+
+static void free_connection(sl_connection *c) {
+    CLOSE(c->first_mr);
+    CLOSE(c->buffers_mr);
+    CLOSE(c->headers_mr);
+    free(c->receives);
+    free(c->sends);
+    free(c->buffers);
+    free(c->headers);
+    free(c);
+}
+
+void sl_connection_free_closed(sl_fabric *f, bool all) {
+    for (sl_connection **at = &f->closed; *at != NULL;) {
+        sl_connection *c = *at;
+        if (all || c->held == 0) {
+            *at = c->next_closed;
+            free_connection(c);
+        } else {
+            at = &c->next_closed;
+        }
+    }
+}
+
+void sl_connection_adopt(sl_connection *c, const sl_connection_handlers *handlers, void *owner) {
+    c->handlers = handlers;
+    c->owner = owner;
+}
+
+void *sl_connection_owner(const sl_connection *connection) {
+    return connection->owner;
+}
+
+uint32_t sl_connection_sending(const sl_connection *connection) {
+    return connection->sending;
+}
+
+bool sl_connection_addresses(const sl_connection *c, struct sockaddr_storage *own,
+                             struct sockaddr_storage *other) {
+    size_t own_bytes = sizeof *own, other_bytes = sizeof *other;
+    return c->endpoint != NULL && fi_getname(&c->endpoint->fid, own, &own_bytes) == 0 &&
+           fi_getpeer(c->endpoint, other, &other_bytes) == 0;
+}
+
+/* ---- connecting ---- */
+
+static int post(operation *o) {
+    sl_connection *c = o->connection;
+    struct fid_mr *mr = o == &c->first ? c->first_mr : c->buffers_mr;
+    struct iovec iov[IOV_COUNT] = {{o->buffer.data, o->buffer_bytes}};
+    void *desc[IOV_COUNT] = {mr != NULL ? fi_mr_desc(mr) : NULL};
+    struct fi_msg message = {.msg_iov = iov, .desc = desc, .iov_count = 1, .context = &o->context};
+    if (o->buffer.rest != NULL) {
+        iov[1] = (struct iovec){o->buffer.rest, c->rest_bytes};
+        desc[1] = sl_fabric_descriptor(c->fabric, o->buffer.rest);
+        message.iov_count = IOV_COUNT;
+    }
+    return (int)fi_recvmsg(c->endpoint, &message, FI_COMPLETION);
+}
+
+int sl_connection_open_endpoint(sl_connection *c, struct fi_info *info) {
+    sl_fabric *f = c->fabric;
+    int result = fi_endpoint(f->domain, info, &c->endpoint, c);
+    if (result == 0)
+        result = fi_ep_bind(c->endpoint, &f->eq->fid, 0);
+    if (result == 0)
+        result = fi_ep_bind(c->endpoint, &f->cq->fid, FI_SEND | FI_RECV);
+    if (result == 0)
+        result = fi_enable(c->endpoint);
+    return result == 0 ? post(&c->first) : result;
+}
+
+int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
+                       const uint8_t greeting[SL_GREETING_BYTES], sl_error *error) {
+    char host[INET6_ADDRSTRLEN], service[8];
+    const struct sockaddr_in *v4 = (const void *)address;
+    const struct sockaddr_in6 *v6 = (const void *)address;
+    bool six = address->ss_family == AF_INET6;
+    inet_ntop(address->ss_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
+              sizeof host);
+    uint16_t port = ntohs(six ? v6->sin6_port : v4->sin_port);
+    snprintf(service, sizeof service, "%u", port);
+    struct fi_info *info = NULL;
+    int result =
+        fi_getinfo(FI_VERSION(1, 17), host, service, FI_NUMERICHOST, c->fabric->hints, &info);
+    if (result == 0)
+        result = sl_connection_open_endpoint(c, info);
+    if (result == 0)
+        result = fi_connect(c->endpoint, info->dest_addr, greeting, SL_GREETING_BYTES);
+    if (info != NULL)
+        fi_freeinfo(info);
+    return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s port %u: %s", host, port,
+                                 fi_strerror(-result))
+                       : 0;
+}
+
+static bool allocate_buffers(sl_connection *c, const sl_buffers *b) {
+    size_t stride = sl_round_up(b->bytes, SL_VEC_ALIGNMENT);
+    c->receives = calloc(b->count, sizeof *c->receives);
+    c->buffers = aligned_alloc(SL_VEC_ALIGNMENT, b->count * stride);
+    if (c->receives == NULL || c->buffers == NULL)
+        return false;
+    c->receive_count = b->count;
+    c->rest_bytes = b->rest_bytes;
+    for (uint32_t i = 0; i < b->count; i++)
+        c->receives[i] =
+            (operation){.connection = c,
+                        .kind = OPERATION_RECEIVE,
+                        .buffer_bytes = stride,
+                        .buffer = {c, c->buffers + i * stride,
+                                   b->rest != NULL ? b->rest + i * b->rest_bytes : NULL}};
+    return true;
+}
+
+int sl_connection_grant(sl_connection *c, const sl_buffers *b, sl_error *error) {
+    if (!allocate_buffers(c, b))
+        return sl_fail(error, SL_ENOMEM,
+                       "fabric: out of memory for %u receive buffers of %zu bytes", b->count,
+                       b->bytes);
+    int result =
+        sl_fabric_register_range(c->fabric, c->buffers, b->count * c->receives[0].buffer_bytes, -1,
+                                 FI_RECV, &c->buffers_mr, error);
+    for (uint32_t i = 0; i < b->count && result == 0 && !c->down; i++) {
+        int posted = post(&c->receives[i]);
+        if (posted != 0)
+            sl_connection_take_down(c, fi_strerror(-posted));
+    }
+    return result;
+}
+
+/* ---- sending and receiving ---- */
+
+int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_bytes,
+                       const void *payload, size_t payload_bytes, bool data, uint32_t cookie) {
+    operation *o = &c->sends[c->next_send];
+    if (c->down || c->endpoint == NULL)
+        return SL_ENET;
+    if (o->busy)
+        return 1;
+    memcpy(o->header, header, header_bytes);
+    o->data = data;
+    o->cookie = cookie;
+    struct iovec iov[IOV_COUNT] = {{o->header, header_bytes}, {(void *)payload, payload_bytes}};
+    void *desc[IOV_COUNT] = {c->headers_mr ? fi_mr_desc(c->headers_mr) : NULL,
+                             sl_fabric_descriptor(c->fabric, payload)};
+    struct fi_msg message = {.msg_iov = iov,
+                             .desc = desc,
+                             .iov_count = payload_bytes > 0 ? IOV_COUNT : 1,
+                             .context = &o->context};
+    ssize_t result = fi_sendmsg(c->endpoint, &message, FI_COMPLETION);
+    if (result == -FI_EAGAIN)
+        return 1;
+    if (result != 0)
+        return SL_ENET;
+    o->busy = true;
+    c->sending++;
+    c->next_send = (c->next_send + 1) % c->send_count;
+    return 0;
+}
+
+void sl_connection_take_down(sl_connection *c, const char *reason) {
+    if (c->down)
+        return;
+    c->down = true;
+    c->handlers->down(c->fabric->settings.context, c->owner, c->established, reason);
+}
+
+void sl_buffer_release(sl_buffer *buffer) {
+    sl_connection *c = buffer->connection;
+    c->held--;
+    if (c->down || buffer == &c->first.buffer)
+        return;
+    operation *o = (operation *)(void *)((char *)buffer - offsetof(operation, buffer));
+    int result = post(o);
+    if (result != 0)
+        sl_connection_take_down(c, fi_strerror(-result));
+}
+
+void sl_connection_complete(operation *o, size_t bytes) {
+    sl_connection *c = o->connection;
+    void *context = c->fabric->settings.context;
+    if (o->kind == OPERATION_SEND) {
+        o->busy = false;
+        c->sending--;
+        if (o->data && !c->down)
+            c->handlers->sent(context, c->owner, o->cookie);
+    } else if (!c->down) {
+        c->held++;
+        c->handlers->received(context, c->owner, &o->buffer, bytes);
+    }
+}
+
+void sl_connection_complete_with_error(operation *o, int why) {
+    if (o->kind == OPERATION_SEND) {
+        o->busy = false;
+        o->connection->sending--;
+    }
+    sl_connection_take_down(o->connection, why == FI_ETRUNC
+                                               ? "a message is longer than a frame can be"
+                                               : fi_strerror(why));
+}

@@ -1,0 +1,176 @@
+/* contacts.c - what connections report, and what that means for the run; see state.h.
+ *
+ * Until training begins, nothing that a connection does ends the run, but for a neighbour that has
+ * proved who it is and says why it ends, and one that this agent dialed and that runs another
+ * configuration. A neighbour that goes away then may come back.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/state.h"
+
+bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
+    return !n->agreed && (a->phase == PHASE_CONNECTING || (a->parting && !n->told));
+}
+
+static void fail(sl_agent *a, const sl_neighbour *n, const sl_error *error) {
+    sl_agent_fail(a, error, n->cause[0] != '\0' ? n->cause : error->text);
+}
+
+/* ---- neighbours ---- */
+
+static void on_connected(void *context, void *owner) {
+    (void)context;
+    sl_neighbour_connected(owner);
+}
+
+static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
+    sl_agent *a = context;
+    sl_neighbour *n = owner;
+    sl_event event;
+    sl_error error;
+    int result = sl_neighbour_take(n, buffer, bytes, &event, &error);
+    if (result > 0)
+        sl_agent_deliver(a, &event);
+    else if (result < 0)
+        fail(a, n, &error);
+}
+
+static void on_sent(void *context, void *owner, uint32_t cookie) {
+    sl_agent *a = context;
+    (void)owner;
+    if (sl_outbox_part_left(&a->outbox, cookie))
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = cookie});
+}
+
+static void on_down(void *context, void *owner, bool established, const char *reason) {
+    sl_agent *a = context;
+    sl_neighbour *n = owner;
+    bool was_agreed = n->agreed, parted = n->bye_received;
+    sl_neighbour_drop(n, established ? "it closed the connection" : reason);
+    if (!was_agreed || parted || a->phase == PHASE_OVER)
+        return;
+    if (a->phase == PHASE_CONNECTING) {
+        sl_agent_notice(a,
+                        "warning: agent %u went away before training began (%s); it may come back",
+                        n->rank, reason);
+        return;
+    }
+    sl_error error;
+    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u is gone: %s",
+                 n->rank, reason);
+    fail(a, n, &error);
+}
+
+const sl_connection_handlers sl_contacts_neighbours = {on_connected, on_received, on_sent, on_down};
+
+/* ---- visitors ---- */
+
+sl_connection *sl_contacts_requested(void *context, const uint8_t greeting[SL_GREETING_BYTES],
+                                     const char *from) {
+    sl_agent *a = context;
+    uint32_t rank, wanted;
+    if (a->phase != PHASE_CONNECTING && !a->parting)
+        return NULL;
+    if (sl_neighbour_read_greeting(greeting, &rank, &wanted) && wanted == a->side.rank &&
+        sl_agent_neighbour(a, rank) == NULL) {
+        sl_visitors_reject(&a->visitors, from, "it calls itself an agent that is no neighbour");
+        return NULL;
+    }
+    return sl_visitors_welcome(&a->visitors, greeting, from);
+}
+
+static void visitor_connected(void *context, void *owner) {
+    (void)context;
+    ((sl_visitor *)owner)->connected = true;
+}
+
+/* Its HELLO equals ours. */
+static void take_in(sl_agent *a, sl_visitor *visitor, const sl_frame *hello) {
+    sl_neighbour *n = sl_agent_neighbour(a, visitor->rank);
+    if (sl_neighbour_is_dialed(n)) { /* it asks whether this is really the agent of this rank */
+        sl_visitors_confirm(&a->visitors, visitor);
+        return;
+    }
+    sl_error error;
+    bool connected = visitor->connected;
+    if (sl_neighbour_adopt(n, sl_visitors_release(visitor), connected, hello, &error) != 0)
+        fail(a, n, &error);
+}
+
+/* It says another configuration. It may lie: whoever is at the neighbour's own address knows
+ * better, and is asked. */
+static void doubt(sl_agent *a, uint32_t rank, const char *text) {
+    sl_neighbour *n = sl_agent_neighbour(a, rank);
+    if (n == NULL || n->agreed || sl_neighbour_is_dialed(n))
+        return;
+    snprintf(n->refusal, sizeof n->refusal, "refused: %.*s", (int)sizeof n->refusal - 16, text);
+    n->doubted = true;
+}
+
+static void visitor_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
+    sl_agent *a = context;
+    sl_visitor *visitor = owner;
+    sl_frame frame;
+    char text[SL_REFUSAL_MAX];
+    switch (sl_visitors_judge(&a->visitors, visitor, buffer, bytes, &frame, text)) {
+    case SL_VERDICT_EQUAL:
+        take_in(a, visitor, &frame);
+        break;
+    case SL_VERDICT_DIFFERS:
+        doubt(a, visitor->rank, text);
+        break;
+    case SL_VERDICT_REFUSED:
+        break;
+    }
+}
+
+static void visitor_sent(void *context, void *owner, uint32_t cookie) {
+    (void)context;
+    (void)owner;
+    (void)cookie;
+}
+
+static void visitor_down(void *context, void *owner, bool established, const char *reason) {
+    sl_agent *a = context;
+    (void)established;
+    sl_visitors_refuse(&a->visitors, owner, reason);
+}
+
+const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_received,
+                                                     visitor_sent, visitor_down};
+
+/* ---- time ---- */
+
+static bool is_from(const sl_connection *connection, const struct sockaddr_storage *other) {
+    struct sockaddr_storage own, theirs;
+    return connection != NULL && sl_connection_addresses(connection, &own, &theirs) &&
+           sl_address_equal(&theirs, other);
+}
+
+/* Has whoever is at this address greeted? */
+static bool has_greeted(void *context, const struct sockaddr_storage *other) {
+    const sl_agent *a = context;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (is_from(a->neighbours[i].connection, other))
+            return true;
+    for (int i = 0; i < SL_VISITORS_MAX; i++)
+        if (is_from(a->visitors.list[i].connection, other))
+            return true;
+    return false;
+}
+
+void sl_contacts_tick(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count && (a->phase != PHASE_OVER || a->parting); i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        sl_error error;
+        if (sl_contacts_awaits(a, n))
+            sl_neighbour_dial_if_due(n);
+        if (sl_neighbour_tick(n, &error) != 0)
+            fail(a, n, &error);
+    }
+    sl_visitors_tick(&a->visitors);
+    size_t ended = sl_doorway_tick(&a->doorway, a->side.now_s, has_greeted, a);
+    if (ended > 0)
+        sl_agent_notice(a, "warning: %zu connections were closed that said nothing", ended);
+}

@@ -1,0 +1,92 @@
+/* fabric_state.h - what fabric.c and connection.c share. */
+#ifndef SL_FABRIC_STATE_H
+#define SL_FABRIC_STATE_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+
+#include "agent/fabric.h"
+
+enum { REGIONS_MAX = 128, IOV_COUNT = 2 };
+
+typedef enum operation_kind { OPERATION_RECEIVE, OPERATION_SEND } operation_kind;
+
+/* One send or receive; `context` first, because the provider hands its address back. */
+typedef struct operation {
+    struct fi_context2 context;
+    operation_kind kind;
+    sl_connection *connection;
+    sl_buffer buffer;    /* receive */
+    size_t buffer_bytes; /* receive */
+    uint8_t *header;     /* send */
+    bool data, busy;     /* send */
+    uint32_t cookie;     /* send */
+} operation;
+
+typedef struct region {
+    char *base;
+    size_t bytes;
+    struct fid_mr *mr; /* NULL where the provider does not ask for it */
+} region;
+
+struct sl_connection {
+    sl_fabric *fabric;
+    sl_connection *next_closed;
+    const sl_connection_handlers *handlers;
+    void *owner;
+    struct fid_ep *endpoint;
+    bool established, down, closed;
+    operation first; /* receives the first message */
+    uint8_t first_bytes[SL_FIRST_MESSAGE_MAX];
+    struct fid_mr *first_mr;
+    operation *receives; /* (receive_count) NULL before sl_connection_grant */
+    operation *sends;    /* (send_count) used in turn */
+    uint32_t receive_count, send_count, next_send, sending;
+    uint32_t held; /* buffers that were handed out and not released */
+    size_t rest_bytes;
+    uint8_t *buffers, *headers;
+    struct fid_mr *buffers_mr, *headers_mr;
+};
+
+struct sl_fabric {
+    sl_fabric_settings settings;
+    struct fi_info *hints, *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_eq *eq;
+    struct fid_cq *cq;
+    struct fid_pep *listener;
+    uint16_t port;
+    bool registers;    /* the provider wants memory registered */
+    uint64_t next_key; /* of registered memory, for providers that do not choose keys themselves */
+    region regions[REGIONS_MAX];
+    size_t region_count;
+    sl_connection *closed; /* their completions may still come, their buffers may be held */
+};
+
+#define CLOSE(object) sl_fabric_close_fid((object) ? &(object)->fid : NULL)
+static inline void sl_fabric_close_fid(struct fid *fid) {
+    if (fid != NULL)
+        fi_close(fid);
+}
+
+/* fabric.c */
+int sl_fabric_register_range(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
+                             uint64_t access, struct fid_mr **mr, sl_error *error);
+/* The provider's descriptor of registered memory. */
+void *sl_fabric_descriptor(const sl_fabric *fabric, const void *memory);
+
+/* connection.c */
+/* Opens the endpoint and posts the first receive. */
+int sl_connection_open_endpoint(sl_connection *connection, struct fi_info *info);
+void sl_connection_take_down(sl_connection *connection, const char *reason);
+void sl_connection_complete(operation *o, size_t bytes);
+void sl_connection_complete_with_error(operation *o, int why);
+/* Frees closed connections whose buffers are all released; `all`: also the others. */
+void sl_connection_free_closed(sl_fabric *fabric, bool all);
+
+#endif

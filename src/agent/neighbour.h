@@ -1,0 +1,100 @@
+/* neighbour.h - one neighbour: the protocol on the connection to it.
+ *
+ * Knows frames, connections and the outbox, not the agent: what a frame means for the run is
+ * returned.
+ */
+#ifndef SL_NEIGHBOUR_H
+#define SL_NEIGHBOUR_H
+
+#include <stdbool.h>
+
+#include "agent/fabric.h"
+#include "agent/outbox.h"
+#include "starling/agent.h"
+#include "wire/frame.h"
+
+enum { SL_REFUSAL_MAX = 320 };
+
+/* This agent's side of all its connections. */
+typedef struct sl_side {
+    sl_fabric *fabric;
+    const sl_roster *roster;
+    const sl_connection_handlers *handlers; /* of connections to neighbours */
+    sl_hello hello;
+    uint32_t rank;
+    double now_s;   /* when the loop last looked */
+    uint64_t round; /* under way, for errors */
+    double timeout_s, connect_timeout_s;
+    uint32_t window;          /* receive buffers for data, per neighbour */
+    uint32_t receive_buffers; /* for control frames too */
+    size_t part_bytes_max;
+    bool direct;             /* payloads leave from and come to the device's memory */
+    size_t header_bytes;     /* of a data frame, before its payload */
+    uint8_t *payload_memory; /* (neighbours, receive_buffers, payload_stride) on the device; NULL:
+                                payloads come to the host */
+    size_t payload_stride;
+    bool retry_soon; /* a send found no room: nothing will wake the loop, so it looks again in a
+                        millisecond */
+    sl_agent_counters counters;
+} sl_side;
+
+typedef struct sl_neighbour {
+    sl_side *side;
+    uint32_t index, rank;
+    sl_connection *connection; /* NULL between attempts to connect */
+    bool dialed;               /* by this agent */
+    bool connected;
+    bool hello_sent;
+    bool agreed; /* its HELLO came and equals ours */
+    bool bye_sent, bye_received;
+    bool told;    /* ABORT has been sent */
+    bool doubted; /* somebody greeted as this neighbour with another configuration */
+    double dialed_s, next_attempt_s, heard_s, sent_s;
+    uint64_t bytes_heard;          /* by its socket, at the last look; 0: none since a frame */
+    uint32_t next_part;            /* of the outbox's parts, the next one to send */
+    uint64_t data_sent;            /* frames on this connection */
+    uint64_t credit;               /* data frames that it lets us send on this connection */
+    uint64_t data_received;        /* its data frames */
+    uint64_t data_consumed;        /* of these, how many buffers are released */
+    uint64_t credit_told;          /* what it knows of our credit */
+    char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
+    char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said */
+} sl_neighbour;
+
+/* Who connects: of two neighbours the higher rank. */
+bool sl_neighbour_is_dialed(const sl_neighbour *n);
+void sl_neighbour_greeting(const sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]);
+/* False: it is no greeting of ours. */
+bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint32_t *from,
+                                uint32_t *to);
+/* What differs between two agents that should run the same experiment, as a sentence; false:
+ * nothing. */
+bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
+                      char text[SL_REFUSAL_MAX]);
+
+/* Connects where it is this agent's turn, and time. */
+void sl_neighbour_dial_if_due(sl_neighbour *n);
+/* Takes a connection over on which a HELLO came that equals ours; an older one is closed. */
+int sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
+                       const sl_frame *hello, sl_error *error);
+void sl_neighbour_connected(sl_neighbour *n);
+/* Looks at a message. 1: *event is for the node, and the buffer its token; 0: all is done;
+ * negative: the run ends. */
+int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
+                      sl_error *error);
+/* A data frame's buffer is free again. */
+void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
+/* Sends the outbox's next part. 1: sent; 0: nothing to send, no credit, or no room; negative: it
+ * could not be encoded. */
+int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
+/* True when the frame is on its way. */
+bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
+                               size_t bytes);
+/* Forgets the connection. `why` is kept until it has agreed. */
+void sl_neighbour_drop(sl_neighbour *n, const char *why);
+/* Sends heartbeats, notices silence: negative when it has lasted too long. */
+int sl_neighbour_tick(sl_neighbour *n, sl_error *error);
+/* Tells it why this agent ends. */
+void sl_neighbour_tell(sl_neighbour *n, const char *cause);
+
+#endif

@@ -1,0 +1,58 @@
+/* outbox.c - see outbox.h. */
+#include "agent/outbox.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "wire/checksum.h"
+
+int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, sl_error *error) {
+    uint32_t parts = sl_node_parts_max(node);
+    sl_outbox box = {.node = node, .direct = direct};
+    box.payloads = calloc(parts, sizeof *box.payloads);
+    box.sums = calloc(parts, sizeof *box.sums);
+    box.users = calloc(parts, sizeof *box.users);
+    if (box.payloads == NULL || box.sums == NULL || box.users == NULL) {
+        sl_outbox_close(&box);
+        return sl_fail(error, SL_ENOMEM, "out of memory for a message of %u parts", parts);
+    }
+    *out = box;
+    return 0;
+}
+
+void sl_outbox_close(sl_outbox *box) {
+    free(box->payloads);
+    free(box->sums);
+    free(box->users);
+    memset(box, 0, sizeof *box);
+}
+
+void sl_outbox_begin(sl_outbox *box, const sl_outbound *message) {
+    box->message = *message;
+    box->encoded = 0;
+    box->open = true;
+}
+
+int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error) {
+    if (part < box->encoded)
+        return 1;
+    if (!sl_node_ready(box->node))
+        return 0;
+    double before = sl_clock_seconds();
+    box->encoded++;
+    sl_payload *payload = &box->payloads[part];
+    int result = sl_node_payload(box->node, part, payload, error);
+    if (result != 0)
+        return result;
+    box->sums[part] = box->direct ? 0 : sl_checksum(payload->data, payload->bytes);
+    box->users[part] = box->message.to.count;
+    box->encode_seconds += sl_clock_seconds() - before;
+    return 1;
+}
+
+bool sl_outbox_part_left(sl_outbox *box, uint32_t part) {
+    assert(box->users[part] > 0);
+    return --box->users[part] == 0;
+}

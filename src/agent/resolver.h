@@ -1,0 +1,30 @@
+/* resolver.h - the addresses of hosts. Looking up a name may take long, so a thread does it. */
+#ifndef SL_RESOLVER_H
+#define SL_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "starling/error.h"
+
+enum { SL_HOST_MAX = 256 };
+
+typedef struct sl_lookup {
+    char host[SL_HOST_MAX]; /* a name, or an IPv4 or IPv6 address */
+    bool found;
+    struct sockaddr_storage address; /* out: port 0 */
+} sl_lookup;
+
+/* Fills in a numeric address, without a thread; false: it is a name. */
+bool sl_lookup_numeric(sl_lookup *lookup);
+/* Looks up those that are not found yet: the first IPv4 address of a name, or else its first IPv6
+ * address. Waits at most timeout_s, and no longer than until stop_fd (-1: none) is readable or
+ * *stop (may be NULL) is not 0. SL_EINVAL: a host is unknown; SL_ENET: no answer in time;
+ * SL_ESTOPPED. */
+int sl_lookup_all(sl_lookup *lookups, size_t count, double timeout_s, int stop_fd,
+                  const volatile int *stop, sl_error *error);
+/* Is it an address of this host alone? */
+bool sl_address_is_loopback(const struct sockaddr_storage *address);
+
+#endif

@@ -1,0 +1,199 @@
+/* rounds.c - drives the node: its events in, its updates out; see state.h.
+ *
+ * Gradients and evaluations run on the worker. A part goes to all out-neighbours one after the
+ * other while it is in cache.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "agent/state.h"
+#include "base/clock.h"
+
+void sl_agent_fail(sl_agent *a, const sl_error *error, const char *cause) {
+    if (a->phase == PHASE_OVER)
+        return;
+    a->phase = PHASE_OVER;
+    a->error = *error;
+    snprintf(a->cause, sizeof a->cause, "%.*s", (int)sizeof a->cause - 1, cause);
+}
+
+void sl_agent_notice(sl_agent *a, const char *format, ...) {
+    char text[SL_ERROR_TEXT_MAX];
+    if (a->settings.observer.notice == NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    a->settings.observer.notice(a->settings.observer.context, text);
+}
+
+sl_neighbour *sl_agent_neighbour(sl_agent *a, uint32_t rank) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (a->neighbours[i].rank == rank)
+            return &a->neighbours[i];
+    return NULL;
+}
+
+static void spend(sl_agent *a, double *time, double seconds) {
+    *time += seconds;
+    a->busy_since_gradient_s += seconds;
+}
+
+/* ---- sending ---- */
+
+static void start_publishing(sl_agent *a, const sl_outbound *message) {
+    a->receiver_count = message->to.count;
+    for (uint32_t i = 0; i < message->to.count; i++) {
+        a->receivers[i] = sl_agent_neighbour(a, message->to.peers[i]);
+        a->receivers[i]->next_part = 0;
+    }
+    sl_outbox_begin(&a->outbox, message);
+    a->publish_s = sl_clock_seconds();
+}
+
+static bool may_send(const sl_agent *a) {
+    return a->outbox.open && a->phase == PHASE_TRAINING;
+}
+
+/* Nobody to send to in this step: the parts are adapted, and have left, at once. */
+static void publish_to_nobody(sl_agent *a) {
+    while (may_send(a) && a->receiver_count == 0 && a->outbox.encoded < a->outbox.message.parts) {
+        sl_error error;
+        uint32_t part = a->outbox.encoded;
+        int encoded = sl_outbox_encode(&a->outbox, part, &error);
+        if (encoded < 0)
+            sl_agent_fail(a, &error, error.text);
+        if (encoded <= 0)
+            return;
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part});
+    }
+}
+
+/* One part to each in turn, so that the second send finds it in cache. */
+static bool send_to_each(sl_agent *a) {
+    bool any = false;
+    for (uint32_t i = 0; i < a->receiver_count && may_send(a); i++) {
+        sl_error error;
+        int sent = sl_neighbour_send_part(a->receivers[i], &a->outbox, &error);
+        if (sent < 0)
+            sl_agent_fail(a, &error, error.text);
+        any = any || sent > 0;
+    }
+    return any;
+}
+
+bool sl_agent_send_parts(sl_agent *a) {
+    bool any = false;
+    publish_to_nobody(a);
+    while (send_to_each(a))
+        any = true;
+    spend(a, &a->record.times.encode, a->outbox.encode_seconds);
+    a->outbox.encode_seconds = 0;
+    return any;
+}
+
+/* ---- what the node says ---- */
+
+static void account_round(sl_agent *a, const sl_round *round, double now_s) {
+    sl_times *t = &a->record.times;
+    double waited = now_s - a->gradient_ended_s - a->busy_since_gradient_s;
+    t->wait += waited > 0 ? waited : 0;
+    t->exchange += a->exchange_ended_s - a->publish_s;
+    t->total = now_s - a->began_s;
+    sl_record_take_round(&a->record, round, a->side.header_bytes);
+}
+
+static void give_job(sl_agent *a, const sl_update *update) {
+    const sl_record_config *config = &a->settings.experiment->record;
+    sl_job job = {.x = sl_node_model(a->node),
+                  .point = sl_node_point(a->node),
+                  .g = sl_node_gradient_buffer(a->node),
+                  .compute = update->compute,
+                  .push_sum_weight = sl_node_push_sum_weight(a->node)};
+    job.compute_round = update->round;
+    if (update->round_done) {
+        uint64_t round = update->finished_round.round;
+        job.record = sl_record_due(config, round, a->settings.task.rounds);
+        job.evaluate = sl_record_evaluates(
+            config, sl_topology_nodes(a->settings.experiment->topology), a->settings.rank);
+        job.report = a->record;
+        job.parameters = sl_record_parameters_due(config, round);
+        job.parameters_round = round;
+    } else {
+        job.parameters = sl_record_parameters_due(config, 0);
+    }
+    sl_worker_give(a->worker, &job);
+}
+
+static void release_buffers(const sl_update *update) {
+    for (size_t i = 0; i < update->released_count; i++) {
+        sl_buffer *buffer = update->released[i];
+        sl_neighbour_consumed(sl_connection_owner(buffer->connection), buffer);
+    }
+}
+
+static void begin_goodbye(sl_agent *a) {
+    a->phase = PHASE_GOODBYE;
+    a->outbox.open = false;
+    a->deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
+}
+
+void sl_agent_deliver(sl_agent *a, const sl_event *event) {
+    if (a->phase == PHASE_OVER)
+        return;
+    sl_update update;
+    sl_error error;
+    double before = sl_clock_seconds();
+    int result = sl_node_step(a->node, event, &update, &error);
+    a->progress_s = sl_clock_seconds();
+    spend(a, &a->record.times.combine, a->progress_s - before);
+    if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
+        a->exchange_ended_s = a->progress_s;
+    release_buffers(&update);
+    a->side.round = sl_node_round(a->node);
+    if (result != 0) {
+        sl_agent_fail(a, &error, error.text);
+        return;
+    }
+    if (update.round_done)
+        account_round(a, &update.finished_round, a->progress_s);
+    if (update.round_done || update.publish)
+        a->outbox.open = false;
+    if (update.compute || update.finished)
+        give_job(a, &update);
+    if (update.publish)
+        start_publishing(a, &update.message);
+    if (update.finished)
+        begin_goodbye(a);
+}
+
+/* ---- worker and device ---- */
+
+void sl_agent_on_worker(void *context) {
+    sl_agent *a = context;
+    sl_job_result result;
+    if (!sl_worker_take(a->worker, &result))
+        return;
+    if (result.code != 0) {
+        sl_error error;
+        sl_fail_node(&error, result.code, a->side.rank, a->side.round,
+                     "the round could not be reported: %s", sl_error_meaning(result.code));
+        sl_agent_fail(a, &error, error.text);
+    } else if (result.computed) {
+        a->record.times.gradient += result.gradient_seconds;
+        a->gradient_ended_s = sl_clock_seconds();
+        a->busy_since_gradient_s = 0;
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = result.loss});
+    }
+}
+
+void sl_agent_on_notified(void *context) {
+    sl_agent *a = context;
+    eventfd_t ignored;
+    eventfd_read(a->notify_fd, &ignored);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
+}

@@ -1,0 +1,160 @@
+/* visitors.c - see visitors.h. */
+#include "agent/visitors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/checksum.h"
+
+static const double patience_s = 3;   /* for HELLO */
+static const double parting_s = 1;    /* for a refusal to arrive */
+static const double told_every_s = 1; /* notices */
+enum { SENDS = 2 };
+
+static void tell(sl_visitors *v, const char *who, const char *from, const char *why) {
+    double now_s = v->side->now_s;
+    if (v->notice == NULL)
+        return;
+    if (v->told_s > 0 && now_s - v->told_s < told_every_s) {
+        v->untold++;
+        return;
+    }
+    char text[SL_REFUSAL_MAX + 256], more[64] = "";
+    if (v->untold > 0)
+        snprintf(more, sizeof more, " (and %" PRIu64 " more)", v->untold);
+    snprintf(text, sizeof text, "warning: a connection from %s%s was refused: %s%s", from, who, why,
+             more);
+    v->notice(v->context, text);
+    v->told_s = now_s;
+    v->untold = 0;
+}
+
+void sl_visitors_refuse(sl_visitors *v, sl_visitor *visitor, const char *why) {
+    char who[64];
+    snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
+    sl_connection_close(&visitor->connection);
+    if (why != NULL && !visitor->refused)
+        tell(v, who, visitor->from, why);
+}
+
+/* A free place; if there is none, the oldest visitor's. */
+static sl_visitor *find_place(sl_visitors *v) {
+    sl_visitor *oldest = &v->list[0];
+    for (int i = 0; i < SL_VISITORS_MAX; i++) {
+        if (v->list[i].connection == NULL)
+            return &v->list[i];
+        if (v->list[i].came_s < oldest->came_s)
+            oldest = &v->list[i];
+    }
+    sl_visitors_refuse(v, oldest, "others came while it said nothing");
+    return oldest;
+}
+
+void sl_visitors_reject(sl_visitors *v, const char *from, const char *why) {
+    tell(v, "", from, why);
+}
+
+sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
+                                   const char *from) {
+    uint32_t rank, wanted;
+    if (!sl_neighbour_read_greeting(greeting, &rank, &wanted)) {
+        tell(v, "", from, "it is not an agent of this release");
+        return NULL;
+    }
+    sl_visitor *visitor = find_place(v);
+    *visitor = (sl_visitor){.rank = rank, .wanted = wanted, .came_s = v->side->now_s};
+    visitor->deadline_s = v->side->now_s + patience_s;
+    snprintf(visitor->from, sizeof visitor->from, "%s", from);
+    sl_error error;
+    if (sl_connection_open(&visitor->connection, v->side->fabric, v->handlers, visitor, SENDS,
+                           &error) != 0)
+        tell(v, "", from, error.text);
+    return visitor->connection;
+}
+
+/* Sends a last frame, and gives it time to arrive. */
+static void answer(sl_visitors *v, sl_visitor *visitor, sl_frame_type type, const void *payload,
+                   size_t bytes) {
+    uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
+    sl_frame frame = {.type = type,
+                      .sender = v->side->rank,
+                      .payload_bytes = (uint32_t)bytes,
+                      .payload_sum = sl_checksum(payload, bytes)};
+    sl_frame_encode(&frame, whole);
+    memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
+    sl_connection_send(visitor->connection, whole, SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false,
+                       0);
+    visitor->refused = true;
+    visitor->deadline_s = v->side->now_s + parting_s;
+}
+
+void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor) {
+    uint8_t hello[SL_HELLO_BYTES];
+    sl_hello_encode(&v->side->hello, hello);
+    answer(v, visitor, SL_FRAME_HELLO, hello, sizeof hello);
+}
+
+static void refuse_politely(sl_visitors *v, sl_visitor *visitor, bool show_hello,
+                            const char *text) {
+    char who[64];
+    snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
+    tell(v, who, visitor->from, text);
+    if (show_hello)
+        sl_visitors_confirm(v, visitor);
+    else
+        answer(v, visitor, SL_FRAME_ABORT, text, strlen(text));
+}
+
+static const char *read_hello(const sl_visitors *v, const sl_visitor *visitor,
+                              const sl_buffer *buffer, size_t bytes, sl_frame *frame,
+                              sl_hello *hello) {
+    const char *wrong = sl_frame_decode(frame, buffer->data, bytes, 0, v->side->direct);
+    if (wrong != NULL)
+        return wrong;
+    if (frame->type != SL_FRAME_HELLO)
+        return "it did not begin with HELLO";
+    if (frame->sender != visitor->rank)
+        return "HELLO names another sender";
+    return sl_hello_decode(hello, buffer->data + SL_FRAME_HEADER_BYTES, frame->payload_bytes);
+}
+
+sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
+                             sl_frame *frame, char text[SL_REFUSAL_MAX]) {
+    sl_hello hello;
+    const char *wrong = read_hello(v, visitor, buffer, bytes, frame, &hello);
+    sl_buffer_release(buffer);
+    if (wrong != NULL) {
+        sl_visitors_refuse(v, visitor, wrong);
+        return SL_VERDICT_REFUSED;
+    }
+    if (visitor->wanted != v->side->rank) {
+        snprintf(text, SL_REFUSAL_MAX,
+                 "it looks for agent %u, but this is agent %u: the rosters differ, or their order",
+                 visitor->wanted, v->side->rank);
+        refuse_politely(v, visitor, false, text);
+        return SL_VERDICT_REFUSED;
+    }
+    if (!sl_hello_differs(&v->side->hello, v->side->rank, &hello, visitor->rank, text))
+        return SL_VERDICT_EQUAL;
+    bool same_run = hello.run_id == v->side->hello.run_id;
+    refuse_politely(v, visitor, same_run, text);
+    return SL_VERDICT_DIFFERS;
+}
+
+sl_connection *sl_visitors_release(sl_visitor *visitor) {
+    sl_connection *connection = visitor->connection;
+    visitor->connection = NULL;
+    return connection;
+}
+
+void sl_visitors_tick(sl_visitors *v) {
+    for (int i = 0; i < SL_VISITORS_MAX; i++)
+        if (v->list[i].connection != NULL && v->side->now_s > v->list[i].deadline_s)
+            sl_visitors_refuse(v, &v->list[i], "it said nothing");
+}
+
+void sl_visitors_close(sl_visitors *v) {
+    for (int i = 0; i < SL_VISITORS_MAX; i++)
+        sl_connection_close(&v->list[i].connection);
+}

@@ -1,0 +1,59 @@
+/* visitors.h - connections that have not proved to be a neighbour's.
+ *
+ * Anybody may connect. A visitor has one small receive buffer and a few seconds to say a HELLO that
+ * equals ours; then the agent adopts its connection. Everything else - silence, garbage, another
+ * configuration - costs it its connection, and nobody else anything. When there are too many, the
+ * oldest goes first: an honest agent says HELLO at once.
+ */
+#ifndef SL_VISITORS_H
+#define SL_VISITORS_H
+
+#include "agent/neighbour.h"
+
+enum { SL_VISITORS_MAX = 64 };
+
+typedef struct sl_visitor {
+    sl_connection *connection; /* NULL: this place is free */
+    uint32_t rank;             /* that it calls itself */
+    uint32_t wanted;           /* rank that it wants to reach */
+    bool connected, refused;
+    double came_s, deadline_s;
+    char from[SL_ADDRESS_TEXT_MAX];
+} sl_visitor;
+
+typedef struct sl_visitors {
+    const sl_side *side;
+    const sl_connection_handlers *handlers;
+    /* Told of refusals, one a second at most; may be NULL. */
+    void (*notice)(void *context, const char *text);
+    void *context;
+    double told_s;
+    uint64_t untold; /* refusals since then */
+    sl_visitor list[SL_VISITORS_MAX];
+} sl_visitors;
+
+typedef enum sl_verdict {
+    SL_VERDICT_REFUSED,
+    SL_VERDICT_DIFFERS, /* its HELLO is of another configuration, or another run */
+    SL_VERDICT_EQUAL    /* it is the neighbour: adopt its connection */
+} sl_verdict;
+
+/* A connection for whoever greets so; NULL: rejected. */
+sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
+                                   const char *from);
+/* Somebody was rejected who is no visitor yet. */
+void sl_visitors_reject(sl_visitors *v, const char *from, const char *why);
+/* Judges its first message. Releases the buffer. `text`: what differs. */
+sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
+                             sl_frame *frame, char text[SL_REFUSAL_MAX]);
+/* Says that this is the agent that it looks for, and no more. */
+void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor);
+/* Hands its connection over, and forgets it. */
+sl_connection *sl_visitors_release(sl_visitor *visitor);
+/* Ends its connection; `why` goes into a notice, NULL: none. */
+void sl_visitors_refuse(sl_visitors *v, sl_visitor *visitor, const char *why);
+/* Ends those whose time is over. */
+void sl_visitors_tick(sl_visitors *v);
+void sl_visitors_close(sl_visitors *v);
+
+#endif
