@@ -145,7 +145,7 @@ static void reset(sl_neighbour *n) {
 
 void sl_neighbour_drop(sl_neighbour *n, const char *why) {
     if (!n->agreed && !n->doubted && why != NULL)
-        snprintf(n->refusal, sizeof n->refusal, "%s", why);
+        snprintf(n->refusal, sizeof n->refusal, "%.*s", SL_REFUSAL_MAX - 1, why);
     n->next_attempt_s =
         n->side->now_s + (n->connected && !n->agreed ? retry_refused_s : retry_connect_s);
     sl_connection_close(&n->connection);
