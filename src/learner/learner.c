@@ -88,9 +88,9 @@ static void describe_network(sl_learner *learner) {
 static int open_quadratic(sl_learner *learner, sl_error *error) {
     const char *path = learner->settings.model.path;
     sl_quadratic *q = &learner->quadratic;
-    int code = sl_quadratic_load(q, path, learner->settings.nodes, error);
-    if (code != 0)
-        return code;
+    int result = sl_quadratic_load(q, path, learner->settings.nodes, error);
+    if (result != 0)
+        return result;
     size_t vectors = (size_t)q->nodes * q->dimension, rows = (size_t)q->nodes * q->rows;
     uint64_t hash = sl_hash(SL_HASH_START, q->a, vectors * q->rows * sizeof *q->a);
     hash = sl_hash(hash, q->b, rows * sizeof *q->b);
@@ -117,10 +117,10 @@ static int open_network(sl_learner *learner, sl_error *error) {
     if (sl_model_takes_text(settings->model.kind))
         input = (sl_shape){1, train->features, 1};
     sl_layers table;
-    int code = sl_model_build(&table, &settings->model, input, train->classes,
-                              sl_data_name(settings->data.kind), error);
-    if (code != 0)
-        return code;
+    int result = sl_model_build(&table, &settings->model, input, train->classes,
+                                sl_data_name(settings->data.kind), error);
+    if (result != 0)
+        return result;
     learner->batch = settings->data.batch < train->count ? settings->data.batch
                                                          : train->count; /* no node has more */
     learner->evaluation_rows = evaluation_rows(&table);
@@ -175,18 +175,18 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
                            : SL_SWITCH_OFF;
     if (settings->data.batch < 1)
         return sl_fail(error, SL_EINVAL, "data.batch is 0; it must be at least 1");
-    int code = check_text(settings, error);
-    if (code == 0)
-        code = sl_data_load(&learner->data, &data, settings->seed, error);
-    if (code == 0)
-        code = sl_partition_open(&learner->partition, &settings->data, &learner->data.train,
-                                 learner->settings.nodes, settings->seed, error);
-    if (code == 0)
-        code = open_network(learner, error);
-    if (code == 0)
-        code = open_rows(learner, error);
-    if (code != 0)
-        return code;
+    int result = check_text(settings, error);
+    if (result == 0)
+        result = sl_data_load(&learner->data, &data, settings->seed, error);
+    if (result == 0)
+        result = sl_partition_open(&learner->partition, &settings->data, &learner->data.train,
+                                   learner->settings.nodes, settings->seed, error);
+    if (result == 0)
+        result = open_network(learner, error);
+    if (result == 0)
+        result = open_rows(learner, error);
+    if (result != 0)
+        return result;
     learner->data_hash =
         sl_samples_hash(sl_samples_hash(SL_HASH_START, &learner->data.train), &learner->data.test);
     describe_network(learner);
@@ -229,11 +229,11 @@ int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *erro
     if (!vec->on_host && evaluated == NULL)
         return sl_vec_no_memory(vec, error, "model: %zu parameters", table->dimension);
     sl_network network;
-    int code = sl_network_open(&network, table, vec, learner->network.rows_max, error);
-    if (code != 0) {
+    int result = sl_network_open(&network, table, vec, learner->network.rows_max, error);
+    if (result != 0) {
         if (evaluated != NULL)
             vec->release(evaluated);
-        return code;
+        return result;
     }
     release_evaluated(learner);
     sl_network_close(&learner->network);

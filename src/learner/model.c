@@ -6,10 +6,10 @@
 #include <stdio.h>
 
 static int add_all(sl_layers *table, const sl_layer *recipe, size_t count, sl_error *error) {
-    int code = 0;
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = sl_layers_add(table, &recipe[i], error);
-    return code;
+    int result = 0;
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = sl_layers_add(table, &recipe[i], error);
+    return result;
 }
 
 static int perceptron(sl_layers *table, const sl_model_config *config, uint32_t classes,
@@ -18,14 +18,14 @@ static int perceptron(sl_layers *table, const sl_model_config *config, uint32_t 
     if (hidden > SL_HIDDEN_MAX || (config->kind == SL_MODEL_MLP && hidden == 0))
         return sl_fail(error, SL_EINVAL, "model.hidden has %zu layers; allowed are 1 to %d", hidden,
                        SL_HIDDEN_MAX);
-    int code = 0;
-    for (size_t i = 0; i <= hidden && code == 0; i++) {
+    int result = 0;
+    for (size_t i = 0; i <= hidden && result == 0; i++) {
         sl_layer dense = {.kind = SL_LAYER_DENSE,
                           .relu = i < hidden,
                           .out = {.channels = i < hidden ? config->hidden[i] : classes}};
-        code = sl_layers_add(table, &dense, error);
+        result = sl_layers_add(table, &dense, error);
     }
-    return code;
+    return result;
 }
 
 /* LeCun, Bottou, Bengio, Haffner 1998, in the form in which it is trained today: ReLU for tanh, max
@@ -75,17 +75,17 @@ static int convolve_and_normalise(sl_layers *table, uint32_t channels, uint32_t 
  * parameters. */
 static int resnet20(sl_layers *table, uint32_t classes, sl_error *error) {
     static const uint32_t widths[] = {16, 32, 64}, blocks = 3;
-    int code = convolve_and_normalise(table, widths[0], 1, 0, error);
+    int result = convolve_and_normalise(table, widths[0], 1, 0, error);
     for (uint32_t stage = 0; stage < 3; stage++)
-        for (uint32_t block = 0; block < blocks && code == 0; block++) {
+        for (uint32_t block = 0; block < blocks && result == 0; block++) {
             uint32_t shortcut = sl_layers_last(table), stride = stage > 0 && block == 0 ? 2 : 1;
-            code = convolve_and_normalise(table, widths[stage], stride, 0, error);
-            if (code == 0)
-                code = convolve_and_normalise(table, widths[stage], 1, shortcut, error);
+            result = convolve_and_normalise(table, widths[stage], stride, 0, error);
+            if (result == 0)
+                result = convolve_and_normalise(table, widths[stage], 1, shortcut, error);
         }
     const sl_layer end[] = {{.kind = SL_LAYER_AVERAGE_POOL},
                             {.kind = SL_LAYER_DENSE, .out = {.channels = classes}}};
-    return code != 0 ? code : add_all(table, end, 2, error);
+    return result != 0 ? result : add_all(table, end, 2, error);
 }
 
 /* McMahan et al. 2017, section 3, and LEAF (Caldas et al. 2018): characters embedded in 8
@@ -99,10 +99,10 @@ static int lstm(sl_layers *table, const sl_model_config *config, uint32_t classe
                              .out = {.channels = config->units == 0 ? 256 : config->units}};
     const sl_layer end = {.kind = SL_LAYER_DENSE, .each = true, .out = {.channels = classes}};
     uint32_t layers = config->layers == 0 ? 2 : config->layers;
-    int code = sl_layers_add(table, &embedding, error);
-    for (uint32_t i = 0; i < layers && code == 0; i++)
-        code = sl_layers_add(table, &memory, error);
-    return code != 0 ? code : sl_layers_add(table, &end, error);
+    int result = sl_layers_add(table, &embedding, error);
+    for (uint32_t i = 0; i < layers && result == 0; i++)
+        result = sl_layers_add(table, &memory, error);
+    return result != 0 ? result : sl_layers_add(table, &end, error);
 }
 
 /* x + attention(norm(x)), then x + mlp(norm(x)). Weights N(0, 1/inputs); those that write into x
@@ -124,7 +124,7 @@ static int add_block(sl_layers *table, uint32_t width, uint32_t heads, uint32_t 
          .shortcut = sl_layers_last(table),
          .out = {.channels = width}},
     };
-    int code = add_all(table, attention, sizeof attention / sizeof *attention, error);
+    int result = add_all(table, attention, sizeof attention / sizeof *attention, error);
     const sl_layer perceptron[] = {
         norm,
         {.kind = SL_LAYER_DENSE,
@@ -138,8 +138,8 @@ static int add_block(sl_layers *table, uint32_t width, uint32_t heads, uint32_t 
          .shortcut = sl_layers_last(table),
          .out = {.channels = width}},
     };
-    return code != 0 ? code
-                     : add_all(table, perceptron, sizeof perceptron / sizeof *perceptron, error);
+    return result != 0 ? result
+                       : add_all(table, perceptron, sizeof perceptron / sizeof *perceptron, error);
 }
 
 /* The decoder of Vaswani et al. 2017 alone, in the form of Radford et al. 2019: learned positions,
@@ -160,9 +160,9 @@ static int transformer(sl_layers *table, const sl_model_config *config, uint32_t
                                 .symbols = classes,
                                 .deviation = 0.1,
                                 .out = {.channels = width}};
-    int code = sl_layers_add(table, &embedding, error);
-    for (uint32_t i = 0; i < layers && code == 0; i++)
-        code = add_block(table, width, config->heads, layers, error);
+    int result = sl_layers_add(table, &embedding, error);
+    for (uint32_t i = 0; i < layers && result == 0; i++)
+        result = add_block(table, width, config->heads, layers, error);
     /* The first outputs are small beside 1, so that training starts at the loss of a guess,
      * log(classes). */
     const sl_layer end[] = {{.kind = SL_LAYER_LAYER_NORM},
@@ -170,7 +170,7 @@ static int transformer(sl_layers *table, const sl_model_config *config, uint32_t
                              .each = true,
                              .deviation = 0.1 / sqrt(width),
                              .out = {.channels = classes}}};
-    return code != 0 ? code : add_all(table, end, 2, error);
+    return result != 0 ? result : add_all(table, end, 2, error);
 }
 
 bool sl_model_takes_images(sl_model_kind kind) {
@@ -215,12 +215,12 @@ int sl_model_build(sl_layers *out, const sl_model_config *config, sl_shape input
     case SL_MODEL_MLP:
         return perceptron(out, config, classes, error);
     case SL_MODEL_LENET5: {
-        int code = check_input(config, input, data, error);
-        return code != 0 ? code : lenet5(out, classes, error);
+        int result = check_input(config, input, data, error);
+        return result != 0 ? result : lenet5(out, classes, error);
     }
     case SL_MODEL_RESNET20: {
-        int code = check_input(config, input, data, error);
-        return code != 0 ? code : resnet20(out, classes, error);
+        int result = check_input(config, input, data, error);
+        return result != 0 ? result : resnet20(out, classes, error);
     }
     case SL_MODEL_LSTM:
         return lstm(out, config, classes, error);

@@ -31,15 +31,16 @@ static int check_array(const json_t *array, size_t count, size_t most, const cha
 /* The `count` numbers of an array into out. */
 static int read_numbers(double *out, const json_t *array, size_t count, const char *name,
                         const char *where, sl_error *error) {
-    int code = check_array(array, count, count, name, where, error);
-    for (size_t i = 0; code == 0 && i < count; i++) {
+    int result = check_array(array, count, count, name, where, error);
+    for (size_t i = 0; result == 0 && i < count; i++) {
         const json_t *value = json_array_get(array, i);
         out[i] = json_number_value(value);
         if (!json_is_number(value) || !(fabs(out[i]) <= (double)FLT_MAX))
-            code = sl_fail(error, SL_EFILE, "%s: %s[%zu] is no number of single precision's range",
-                           name, where, i);
+            result =
+                sl_fail(error, SL_EFILE, "%s: %s[%zu] is no number of single precision's range",
+                        name, where, i);
     }
-    return code;
+    return result;
 }
 
 static int check_keys(const json_t *root, const char *name, sl_error *error) {
@@ -62,22 +63,22 @@ static int check_keys(const json_t *root, const char *name, sl_error *error) {
 /* n, m and d from A's outermost arrays; d and m may not differ later. */
 static int read_shape(sl_quadratic *q, const json_t *a, const char *name, uint32_t nodes,
                       sl_error *error) {
-    int code = check_array(a, 0, SL_NODES_MAX, name, "A", error);
-    if (code == 0 && json_array_size(a) != nodes)
-        code = sl_fail(
+    int result = check_array(a, 0, SL_NODES_MAX, name, "A", error);
+    if (result == 0 && json_array_size(a) != nodes)
+        result = sl_fail(
             error, SL_EFILE,
             "%s: A is for %zu nodes, but the topology has %u; A needs one [m][d] matrix a node",
             name, json_array_size(a), nodes);
     const json_t *first = json_array_get(a, 0), *row = json_array_get(first, 0);
-    if (code == 0)
-        code = check_array(first, 0, SL_QUADRATIC_ROWS_MAX, name, "A[0]", error);
-    if (code == 0)
-        code = check_array(row, 0, SL_QUADRATIC_DIMENSION_MAX, name, "A[0][0]", error);
-    if (code == 0)
+    if (result == 0)
+        result = check_array(first, 0, SL_QUADRATIC_ROWS_MAX, name, "A[0]", error);
+    if (result == 0)
+        result = check_array(row, 0, SL_QUADRATIC_DIMENSION_MAX, name, "A[0][0]", error);
+    if (result == 0)
         *q = (sl_quadratic){.nodes = nodes,
                             .rows = (uint32_t)json_array_size(first),
                             .dimension = (uint32_t)json_array_size(row)};
-    return code;
+    return result;
 }
 
 /* A file's shape is bounded by what it spells out: a ragged A cannot ask for more than its own
@@ -104,39 +105,39 @@ static int read_node(sl_quadratic *q, const json_t *root, uint32_t node, const c
     size_t d = q->dimension, m = q->rows;
     const json_t *a = json_array_get(json_object_get(root, "A"), node);
     snprintf(where, sizeof where, "A[%u]", node);
-    int code = check_array(a, m, m, name, where, error);
-    for (size_t row = 0; code == 0 && row < m; row++) {
+    int result = check_array(a, m, m, name, where, error);
+    for (size_t row = 0; result == 0 && row < m; row++) {
         snprintf(where, sizeof where, "A[%u][%zu]", node, row);
-        code = read_numbers(q->a + (node * m + row) * d, json_array_get(a, row), d, name, where,
-                            error);
+        result = read_numbers(q->a + (node * m + row) * d, json_array_get(a, row), d, name, where,
+                              error);
     }
     snprintf(where, sizeof where, "b[%u]", node);
-    if (code == 0)
-        code = read_numbers(q->b + node * m, json_array_get(json_object_get(root, "b"), node), m,
-                            name, where, error);
+    if (result == 0)
+        result = read_numbers(q->b + node * m, json_array_get(json_object_get(root, "b"), node), m,
+                              name, where, error);
     snprintf(where, sizeof where, "x0[%u]", node);
-    if (code == 0)
-        code = read_numbers(q->sum, json_array_get(json_object_get(root, "x0"), node), d, name,
-                            where, error);
-    for (size_t i = 0; code == 0 && i < d; i++)
+    if (result == 0)
+        result = read_numbers(q->sum, json_array_get(json_object_get(root, "x0"), node), d, name,
+                              where, error);
+    for (size_t i = 0; result == 0 && i < d; i++)
         q->x0[node * d + i] = (float)q->sum[i];
-    return code;
+    return result;
 }
 
 static int read_root(sl_quadratic *q, const json_t *root, const sl_bytes *file, uint32_t nodes,
                      sl_error *error) {
-    int code = check_keys(root, file->name, error);
-    if (code == 0)
-        code = read_shape(q, json_object_get(root, "A"), file->name, nodes, error);
-    if (code == 0)
-        code = check_array(json_object_get(root, "b"), nodes, nodes, file->name, "b", error);
-    if (code == 0)
-        code = check_array(json_object_get(root, "x0"), nodes, nodes, file->name, "x0", error);
-    if (code == 0)
-        code = allocate(q, file, error);
-    for (uint32_t node = 0; code == 0 && node < nodes; node++)
-        code = read_node(q, root, node, file->name, error);
-    return code;
+    int result = check_keys(root, file->name, error);
+    if (result == 0)
+        result = read_shape(q, json_object_get(root, "A"), file->name, nodes, error);
+    if (result == 0)
+        result = check_array(json_object_get(root, "b"), nodes, nodes, file->name, "b", error);
+    if (result == 0)
+        result = check_array(json_object_get(root, "x0"), nodes, nodes, file->name, "x0", error);
+    if (result == 0)
+        result = allocate(q, file, error);
+    for (uint32_t node = 0; result == 0 && node < nodes; node++)
+        result = read_node(q, root, node, file->name, error);
+    return result;
 }
 
 int sl_quadratic_parse(sl_quadratic *out, const sl_bytes *file, uint32_t nodes, sl_error *error) {
@@ -147,23 +148,23 @@ int sl_quadratic_parse(sl_quadratic *out, const sl_bytes *file, uint32_t nodes, 
     if (root == NULL)
         return sl_fail(error, SL_EFILE, "%s: line %d, column %d: %s", file->name, problem.line,
                        problem.column, problem.text);
-    int code = read_root(&q, root, file, nodes, error);
+    int result = read_root(&q, root, file, nodes, error);
     json_decref(root);
-    if (code != 0)
+    if (result != 0)
         sl_quadratic_close(&q);
     else
         *out = q;
-    return code;
+    return result;
 }
 
 int sl_quadratic_load(sl_quadratic *out, const char *path, uint32_t nodes, sl_error *error) {
     sl_bytes file;
-    int code = sl_bytes_read(&file, path, error);
-    if (code != 0)
-        return code;
-    code = sl_quadratic_parse(out, &file, nodes, error);
+    int result = sl_bytes_read(&file, path, error);
+    if (result != 0)
+        return result;
+    result = sl_quadratic_parse(out, &file, nodes, error);
     sl_bytes_close(&file);
-    return code;
+    return result;
 }
 
 void sl_quadratic_close(sl_quadratic *quadratic) {

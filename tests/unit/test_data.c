@@ -206,6 +206,22 @@ static sl_data_config write_cifar(size_t test_size) {
     return config;
 }
 
+/* 128 MiB of zeros pack into 130 kB. */
+START_TEST(what_unpacks_to_far_more_is_refused_while_it_unpacks) {
+    static char zeros[1 << 20];
+    char path[256];
+    snprintf(path, sizeof path, "%s/bomb.gz", folder);
+    gzFile file = gzopen(path, "wb");
+    for (int i = 0; i < 128; i++)
+        ck_assert_int_eq(gzwrite(file, zeros, sizeof zeros), sizeof zeros);
+    gzclose(file);
+    sl_bytes bytes;
+    ck_assert_int_eq(sl_bytes_read(&bytes, path, &error), SL_EFILE);
+    unlink(path);
+    assert_said("bomb.gz: unpacks to more than 67108864 bytes");
+}
+END_TEST
+
 START_TEST(cifar10_batches_are_joined) {
     sl_data_config config = write_cifar(3073);
     static float x[3072];
@@ -526,6 +542,7 @@ int main(void) {
                         sizeof spoiled / sizeof spoiled[0]);
     tcase_add_test(tcase, idx_counts_must_agree);
     tcase_add_test(tcase, truncated_gz_is_refused_at_every_length);
+    tcase_add_test(tcase, what_unpacks_to_far_more_is_refused_while_it_unpacks);
     tcase_add_test(tcase, cifar10_batches_are_joined);
     tcase_add_test(tcase, cifar10_xz_is_explained_and_truncation_refused);
     tcase_add_test(tcase, libsvm_rows_become_dense);

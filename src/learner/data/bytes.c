@@ -1,8 +1,7 @@
 /* bytes.c - a whole data file in memory; see bytes.h.
  *
  * zlib's gzread passes a plain file through unchanged, so both kinds take one path. The buffer
- * grows only as bytes really arrive, which bounds it before a header is believed; a gzip bomb ends
- * at SL_BYTES_MAX.
+ * grows only as bytes arrive, and no further than the file's size allows.
  */
 #include "learner/data/bytes.h"
 
@@ -17,13 +16,23 @@
 
 #define FIRST_BYTES ((size_t)1 << 20)
 #define PIECE_BYTES ((size_t)1 << 22) /* of one gzread */
+#define SMALL_BYTES ((size_t)64 << 20)
+#define RATIO_MAX ((size_t)100)
 
-static int grow(sl_bytes *bytes, size_t *capacity, sl_error *error) {
-    if (bytes->size >= SL_BYTES_MAX)
+/* Data sets shrink to a tenth or so; what unpacks to far more is a mistake or an attack. */
+static size_t unpacked_max(size_t file_bytes) {
+    size_t bytes = file_bytes < SL_BYTES_MAX / RATIO_MAX ? file_bytes * RATIO_MAX : SL_BYTES_MAX;
+    return bytes > SMALL_BYTES ? bytes : SMALL_BYTES;
+}
+
+static int grow(sl_bytes *bytes, size_t *capacity, size_t limit, sl_error *error) {
+    if (bytes->size >= limit)
         return sl_fail(error, SL_EFILE,
-                       "%s: holds more than %zu bytes (decompressed), the most that is read",
-                       bytes->name, SL_BYTES_MAX);
+                       "%s: unpacks to more than %zu bytes; at most %zu bytes are read, and of a "
+                       "large gzip file at most %zu times its size",
+                       bytes->name, limit, SL_BYTES_MAX, RATIO_MAX);
     size_t larger = *capacity == 0 ? FIRST_BYTES : *capacity * 2;
+    larger = larger < limit ? larger : limit;
     uint8_t *data = realloc(bytes->data, larger);
     if (data == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory at %zu bytes", bytes->name, larger);
@@ -32,13 +41,13 @@ static int grow(sl_bytes *bytes, size_t *capacity, sl_error *error) {
     return 0;
 }
 
-static int read_all(sl_bytes *bytes, gzFile file, sl_error *error) {
+static int read_all(sl_bytes *bytes, gzFile file, size_t limit, sl_error *error) {
     size_t capacity = 0;
     for (;;) {
         if (bytes->size == capacity) {
-            int code = grow(bytes, &capacity, error);
-            if (code != 0)
-                return code;
+            int result = grow(bytes, &capacity, limit, error);
+            if (result != 0)
+                return result;
         }
         size_t room = capacity - bytes->size;
         int got = gzread(file, bytes->data + bytes->size,
@@ -57,7 +66,7 @@ static int read_all(sl_bytes *bytes, gzFile file, sl_error *error) {
 }
 
 /* A folder opens like a file and a FIFO would block for ever: only regular files are read. */
-static int open_regular(const char *path, sl_error *error) {
+static int open_regular(const char *path, size_t *size, sl_error *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return sl_fail(error, SL_EFILE, "%s: cannot be opened: %s", path, strerror(errno));
@@ -66,11 +75,13 @@ static int open_regular(const char *path, sl_error *error) {
         close(fd);
         return sl_fail(error, SL_EFILE, "%s: is not a regular file; give a data file here", path);
     }
+    *size = (size_t)status.st_size;
     return fd;
 }
 
 int sl_bytes_read(sl_bytes *out, const char *path, sl_error *error) {
-    int fd = open_regular(path, error);
+    size_t size = 0;
+    int fd = open_regular(path, &size, error);
     if (fd < 0)
         return fd;
     gzFile file = gzdopen(fd, "rb");
@@ -81,13 +92,13 @@ int sl_bytes_read(sl_bytes *out, const char *path, sl_error *error) {
     gzbuffer(file, 1u << 18);
     sl_bytes bytes = {0};
     snprintf(bytes.name, sizeof bytes.name, "%s", path);
-    int code = read_all(&bytes, file, error);
+    int result = read_all(&bytes, file, unpacked_max(size), error);
     gzclose(file);
-    if (code == 0)
+    if (result == 0)
         *out = bytes;
     else
         free(bytes.data);
-    return code;
+    return result;
 }
 
 int sl_bytes_find(sl_bytes *out, const char *folder, const char *name, sl_error *error) {

@@ -52,11 +52,11 @@ static int join(sl_samples *out, const sl_bytes *files, size_t file_count, uint3
     uint32_t count;
     for (size_t i = 0; i < file_count; i++)
         available += files[i].size / RECORD;
-    int code = sl_data_count(&count, wanted, available, key, folder, error);
-    if (code == 0)
-        code = sl_samples_allocate(out, SL_SAMPLES_PIXELS, count, PIXELS, folder, error);
-    if (code != 0)
-        return code;
+    int result = sl_data_count(&count, wanted, available, key, folder, error);
+    if (result == 0)
+        result = sl_samples_allocate(out, SL_SAMPLES_PIXELS, count, PIXELS, folder, error);
+    if (result != 0)
+        return result;
     out->classes = CLASSES;
     out->channels = SL_CHANNELS_MAX;
     out->height = out->width = SIDE;
@@ -69,26 +69,26 @@ static int join(sl_samples *out, const sl_bytes *files, size_t file_count, uint3
 int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     sl_bytes files[BATCHES + 1] = {0};
     sl_data data = {0};
-    int code = 0;
-    for (int i = 0; i <= BATCHES && code == 0; i++) {
+    int result = 0;
+    for (int i = 0; i <= BATCHES && result == 0; i++) {
         char name[32] = "test_batch.bin";
         if (i < BATCHES)
             snprintf(name, sizeof name, "data_batch_%d.bin", i + 1);
-        code = sl_bytes_find(&files[i], config->path, name, error);
-        if (code == 0)
-            code = check_records(&files[i], error);
+        result = sl_bytes_find(&files[i], config->path, name, error);
+        if (result == 0)
+            result = check_records(&files[i], error);
     }
-    if (code == 0)
-        code = join(&data.train, files, BATCHES, config->train_samples, "train_samples",
-                    config->path, error);
-    if (code == 0)
-        code = join(&data.test, &files[BATCHES], 1, config->test_samples, "test_samples",
-                    config->path, error);
+    if (result == 0)
+        result = join(&data.train, files, BATCHES, config->train_samples, "train_samples",
+                      config->path, error);
+    if (result == 0)
+        result = join(&data.test, &files[BATCHES], 1, config->test_samples, "test_samples",
+                      config->path, error);
     for (int i = 0; i <= BATCHES; i++)
         sl_bytes_close(&files[i]);
-    if (code != 0)
+    if (result != 0)
         sl_data_close(&data);
     else
         *out = data;
-    return code;
+    return result;
 }

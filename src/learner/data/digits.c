@@ -274,10 +274,10 @@ static uint16_t draw_sample(uint8_t pixels[PIXELS], uint64_t seed, uint32_t inde
 
 static int draw_table(sl_samples *out, uint64_t seed, uint32_t first, uint32_t count,
                       sl_error *error) {
-    int code =
+    int result =
         sl_samples_allocate(out, SL_SAMPLES_PIXELS, count, PIXELS, "the embedded digits", error);
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     out->classes = CLASSES;
     out->height = out->width = SIDE;
     out->mean[0] = DIGITS_MEAN;
@@ -291,12 +291,12 @@ int sl_digits_draw(sl_data *out, const sl_data_config *config, uint64_t seed, sl
     uint32_t train = config->train_samples != 0 ? config->train_samples : TRAIN_SAMPLES;
     uint32_t test = config->test_samples != 0 ? config->test_samples : TEST_SAMPLES;
     sl_data data = {0};
-    int code = draw_table(&data.train, seed, 0, train, error);
-    if (code == 0)
-        code = draw_table(&data.test, seed, TEST_FIRST, test, error);
-    if (code != 0)
+    int result = draw_table(&data.train, seed, 0, train, error);
+    if (result == 0)
+        result = draw_table(&data.test, seed, TEST_FIRST, test, error);
+    if (result != 0)
         sl_data_close(&data);
     else
         *out = data;
-    return code;
+    return result;
 }

@@ -64,34 +64,34 @@ static int copy_labels(sl_samples *samples, const sl_bytes *labels, sl_error *er
 int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels, uint32_t wanted,
                  const char *key, sl_error *error) {
     uint32_t shape[3] = {0}, label_count[3] = {0}, count = 0;
-    int code = check_header(images, IMAGES_MAGIC, 3, shape, error);
-    if (code == 0)
-        code = check_header(labels, LABELS_MAGIC, 1, label_count, error);
-    if (code == 0 && label_count[0] != shape[0])
-        code = sl_fail(error, SL_EFILE,
-                       "%s: has %u labels, but %s has %u images; the two must belong together",
-                       labels->name, label_count[0], images->name, shape[0]);
-    if (code == 0)
-        code = sl_data_count(&count, wanted, shape[0], key, images->name, error);
-    if (code != 0)
-        return code;
+    int result = check_header(images, IMAGES_MAGIC, 3, shape, error);
+    if (result == 0)
+        result = check_header(labels, LABELS_MAGIC, 1, label_count, error);
+    if (result == 0 && label_count[0] != shape[0])
+        result = sl_fail(error, SL_EFILE,
+                         "%s: has %u labels, but %s has %u images; the two must belong together",
+                         labels->name, label_count[0], images->name, shape[0]);
+    if (result == 0)
+        result = sl_data_count(&count, wanted, shape[0], key, images->name, error);
+    if (result != 0)
+        return result;
     sl_samples samples;
-    code = sl_samples_allocate(&samples, SL_SAMPLES_PIXELS, count, (uint64_t)shape[1] * shape[2],
-                               images->name, error);
-    if (code != 0)
-        return code;
+    result = sl_samples_allocate(&samples, SL_SAMPLES_PIXELS, count, (uint64_t)shape[1] * shape[2],
+                                 images->name, error);
+    if (result != 0)
+        return result;
     samples.classes = CLASSES;
     samples.height = shape[1];
     samples.width = shape[2];
     samples.mean[0] = MNIST_MEAN;
     samples.deviation[0] = MNIST_DEVIATION;
     memcpy(samples.pixels, images->data + 16, (size_t)samples.count * samples.features);
-    code = copy_labels(&samples, labels, error);
-    if (code != 0)
+    result = copy_labels(&samples, labels, error);
+    if (result != 0)
         sl_samples_close(&samples);
     else
         *out = samples;
-    return code;
+    return result;
 }
 
 static int load_pair(sl_samples *out, const char *folder, const char *stem, uint32_t wanted,
@@ -99,32 +99,32 @@ static int load_pair(sl_samples *out, const char *folder, const char *stem, uint
     char name[64];
     sl_bytes images = {0}, labels = {0};
     snprintf(name, sizeof name, "%s-images-idx3-ubyte", stem);
-    int code = sl_bytes_find(&images, folder, name, error);
+    int result = sl_bytes_find(&images, folder, name, error);
     snprintf(name, sizeof name, "%s-labels-idx1-ubyte", stem);
-    if (code == 0)
-        code = sl_bytes_find(&labels, folder, name, error);
-    if (code == 0)
-        code = sl_idx_parse(out, &images, &labels, wanted, key, error);
+    if (result == 0)
+        result = sl_bytes_find(&labels, folder, name, error);
+    if (result == 0)
+        result = sl_idx_parse(out, &images, &labels, wanted, key, error);
     sl_bytes_close(&images);
     sl_bytes_close(&labels);
-    return code;
+    return result;
 }
 
 int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     sl_data data = {0};
-    int code = load_pair(&data.train, config->path, "train", config->train_samples, "train_samples",
-                         error);
-    if (code == 0)
-        code = load_pair(&data.test, config->path, "t10k", config->test_samples, "test_samples",
-                         error);
-    if (code == 0 && data.train.features != data.test.features)
-        code = sl_fail(
+    int result = load_pair(&data.train, config->path, "train", config->train_samples,
+                           "train_samples", error);
+    if (result == 0)
+        result = load_pair(&data.test, config->path, "t10k", config->test_samples, "test_samples",
+                           error);
+    if (result == 0 && data.train.features != data.test.features)
+        result = sl_fail(
             error, SL_EFILE,
             "%s: training images have %u pixels, test images %u; both must have the same size",
             config->path, data.train.features, data.test.features);
-    if (code != 0)
+    if (result != 0)
         sl_data_close(&data);
     else
         *out = data;
-    return code;
+    return result;
 }

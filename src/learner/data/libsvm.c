@@ -125,31 +125,31 @@ static int parse_line(rows *r, cursor *c, sl_error *error) {
     int found = next_token(c, token, error);
     if (found <= 0)
         return found;
-    int code = parse_label(&r->labels[r->count], c, token, error);
+    int result = parse_label(&r->labels[r->count], c, token, error);
     size_t at = r->starts[r->count];
-    while (code == 0 && (found = next_token(c, token, error)) > 0)
-        code = parse_pair(r, at++, c, token, error);
-    if (code == 0 && found == 0)
+    while (result == 0 && (found = next_token(c, token, error)) > 0)
+        result = parse_pair(r, at++, c, token, error);
+    if (result == 0 && found == 0)
         r->starts[++r->count] = at;
-    return code != 0 ? code : found;
+    return result != 0 ? result : found;
 }
 
 static int parse_rows(rows *out, const sl_bytes *file, sl_error *error) {
     cursor c = {.name = file->name, .at = (const char *)file->data, .line = 1};
     rows r;
-    int code = rows_allocate(&r, file, error);
-    for (c.end = c.at + file->size; code == 0 && c.at < c.end; c.line++) {
-        code = parse_line(&r, &c, error);
+    int result = rows_allocate(&r, file, error);
+    for (c.end = c.at + file->size; result == 0 && c.at < c.end; c.line++) {
+        result = parse_line(&r, &c, error);
         if (c.at < c.end)
             c.at++; /* the newline */
     }
-    if (code == 0 && r.count == 0)
-        code = sl_fail(error, SL_EFILE, "%s: holds no samples", file->name);
-    if (code != 0)
+    if (result == 0 && r.count == 0)
+        result = sl_fail(error, SL_EFILE, "%s: holds no samples", file->name);
+    if (result != 0)
         rows_free(&r);
     else
         *out = r;
-    return code;
+    return result;
 }
 
 static int compare_labels(const void *a, const void *b) {
@@ -189,10 +189,10 @@ typedef struct dense_shape {
 static int densify(sl_samples *out, const rows *r, uint32_t first, uint32_t count,
                    const dense_shape *shape, const char *name, sl_error *error) {
     sl_samples samples;
-    int code =
+    int result =
         sl_samples_allocate(&samples, SL_SAMPLES_VALUES, count, shape->features, name, error);
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     samples.classes = shape->class_count;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t row = first + i;
@@ -224,19 +224,19 @@ static int split(sl_data *out, const rows *train, const rows *test, const sl_byt
                        "%s: has %u samples; at least %d are needed to hold out a fifth, or name "
                        "data.test_path",
                        train_file->name, train->count, HELD_OUT_PART);
-    int code = sl_data_count(&train_count, config->train_samples, train->count - held_out,
-                             "train_samples", train_file->name, error);
-    if (code == 0)
-        code =
+    int result = sl_data_count(&train_count, config->train_samples, train->count - held_out,
+                               "train_samples", train_file->name, error);
+    if (result == 0)
+        result =
             sl_data_count(&test_count, config->test_samples, test != NULL ? test->count : held_out,
                           "test_samples", test_file->name, error);
-    if (code == 0)
-        code = densify(&out->train, train, 0, train_count, shape, train_file->name, error);
-    if (code == 0)
-        code = densify(&out->test, test != NULL ? test : train,
-                       test != NULL ? 0 : train->count - held_out, test_count, shape,
-                       test_file->name, error);
-    return code;
+    if (result == 0)
+        result = densify(&out->train, train, 0, train_count, shape, train_file->name, error);
+    if (result == 0)
+        result = densify(&out->test, test != NULL ? test : train,
+                         test != NULL ? 0 : train->count - held_out, test_count, shape,
+                         test_file->name, error);
+    return result;
 }
 
 int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
@@ -245,37 +245,37 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
     int32_t *classes = NULL;
     sl_data data = {0};
     dense_shape shape = {.train_name = train->name};
-    int code = parse_rows(&train_rows, train, error);
-    if (code == 0 && test != NULL)
-        code = parse_rows(&test_rows, test, error);
-    if (code == 0)
-        code = collect_classes(&classes, &shape.class_count, &train_rows, train->name, error);
-    if (code == 0) {
+    int result = parse_rows(&train_rows, train, error);
+    if (result == 0 && test != NULL)
+        result = parse_rows(&test_rows, test, error);
+    if (result == 0)
+        result = collect_classes(&classes, &shape.class_count, &train_rows, train->name, error);
+    if (result == 0) {
         shape.classes = classes;
         shape.features =
             train_rows.features > test_rows.features ? train_rows.features : test_rows.features;
-        code = split(&data, &train_rows, test != NULL ? &test_rows : NULL, train,
-                     test != NULL ? test : train, config, &shape, error);
+        result = split(&data, &train_rows, test != NULL ? &test_rows : NULL, train,
+                       test != NULL ? test : train, config, &shape, error);
     }
     free(classes);
     rows_free(&train_rows);
     rows_free(&test_rows);
-    if (code != 0)
+    if (result != 0)
         sl_data_close(&data);
     else
         *out = data;
-    return code;
+    return result;
 }
 
 int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     sl_bytes train = {0}, test = {0};
     bool has_test = config->test_path[0] != '\0';
-    int code = sl_bytes_read(&train, config->path, error);
-    if (code == 0 && has_test)
-        code = sl_bytes_read(&test, config->test_path, error);
-    if (code == 0)
-        code = sl_libsvm_parse(out, &train, has_test ? &test : NULL, config, error);
+    int result = sl_bytes_read(&train, config->path, error);
+    if (result == 0 && has_test)
+        result = sl_bytes_read(&test, config->test_path, error);
+    if (result == 0)
+        result = sl_libsvm_parse(out, &train, has_test ? &test : NULL, config, error);
     sl_bytes_close(&train);
     sl_bytes_close(&test);
-    return code;
+    return result;
 }

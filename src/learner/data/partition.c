@@ -245,9 +245,9 @@ static int check(const sl_data_config *config, const sl_samples *table, uint32_t
 int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_samples *samples,
                       uint32_t nodes, uint64_t seed, sl_error *error) {
     size_t count = samples->count;
-    int code = check(config, samples, nodes, error);
-    if (code != 0)
-        return code;
+    int result = check(config, samples, nodes, error);
+    if (result != 0)
+        return result;
     sl_partition p = {.nodes = nodes,
                       .seed = seed,
                       .members = malloc(count * sizeof *p.members),
@@ -262,18 +262,18 @@ int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_
         .starts = malloc(((size_t)sl_samples_class_count(samples) + 1) * sizeof *d.starts),
         .shards = malloc((shards ? (size_t)nodes * config->shards_per_node : 1) * sizeof *d.shards),
         .shares = malloc(nodes * sizeof *d.shares)};
-    code = SL_ENOMEM;
+    result = SL_ENOMEM;
     if (p.members && p.starts && p.order && p.epochs && d.owners && d.items && d.sorted &&
         d.starts && d.shards && d.shares)
-        code = deal(&d, config, samples, nodes, seed, error);
-    if (code == 0) {
+        result = deal(&d, config, samples, nodes, seed, error);
+    if (result == 0) {
         group(&p, &d, samples->count);
         *out = p;
     } else {
         sl_partition_close(&p);
-        if (code == SL_ENOMEM)
-            sl_fail(error, code, "data.partition: %s for %u samples and %u nodes",
-                    sl_error_meaning(code), samples->count, nodes);
+        if (result == SL_ENOMEM)
+            sl_fail(error, result, "data.partition: %s for %u samples and %u nodes",
+                    sl_error_meaning(result), samples->count, nodes);
     }
     free(d.owners);
     free(d.items);
@@ -281,7 +281,7 @@ int sl_partition_open(sl_partition *out, const sl_data_config *config, const sl_
     free(d.starts);
     free(d.shards);
     free(d.shares);
-    return code;
+    return result;
 }
 
 void sl_partition_close(sl_partition *partition) {

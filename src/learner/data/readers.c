@@ -28,10 +28,10 @@ int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_e
         return sl_fail(error, SL_EINVAL,
                        "data.standardise: true needs pixels; %s taken as they are",
                        config->kind == SL_DATA_TEXT ? "characters are" : "libsvm's numbers are");
-    int code = read_data(out, config, seed, error);
-    if (code == 0 && config->standardise == SL_SWITCH_ON) {
+    int result = read_data(out, config, seed, error);
+    if (result == 0 && config->standardise == SL_SWITCH_ON) {
         standardise(&out->train);
         standardise(&out->test);
     }
-    return code;
+    return result;
 }

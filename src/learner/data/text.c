@@ -153,10 +153,10 @@ static int split_speakers(text *t, const sl_bytes *file, size_t count, sl_error 
         return out_of_memory(file, error);
     find_blocks(file, blocks, &named);
     t->source_count = number_speakers(blocks, count);
-    int code = t->source_count > 0 ? string_together(t, file, blocks, count, error)
-                                   : out_of_memory(file, error);
+    int result = t->source_count > 0 ? string_together(t, file, blocks, count, error)
+                                     : out_of_memory(file, error);
     free(blocks);
-    return code;
+    return result;
 }
 
 /* ---- other texts ---- */
@@ -229,12 +229,12 @@ static int cut(sl_samples *out, const text *t, const char *name, const sl_data_c
     size_t first;
     for (uint32_t s = 0; s < t->source_count; s++)
         available += part_of(&t->sources[s], config->sequence, held_out, &first);
-    int code = sl_data_count(&count, held_out ? config->test_samples : config->train_samples,
-                             available, held_out ? "test_samples" : "train_samples", name, error);
-    if (code == 0)
-        code = sl_samples_allocate(out, SL_SAMPLES_CODES, count, config->sequence, name, error);
-    if (code != 0)
-        return code;
+    int result = sl_data_count(&count, held_out ? config->test_samples : config->train_samples,
+                               available, held_out ? "test_samples" : "train_samples", name, error);
+    if (result == 0)
+        result = sl_samples_allocate(out, SL_SAMPLES_CODES, count, config->sequence, name, error);
+    if (result != 0)
+        return result;
     out->classes = t->classes;
     out->group_count = t->source_count;
     out->speakers = t->speakers;
@@ -272,29 +272,29 @@ int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *conf
     size_t named, blocks = find_blocks(file, NULL, &named);
     text t = {.speakers = named >= 2 && named >= blocks - named};
     sl_data data = {0};
-    int code = t.speakers ? split_speakers(&t, file, blocks, error)
-                          : split_evenly(&t, file, config->sequence, error);
-    if (code == 0)
-        code = encode(&t, file, error);
-    if (code == 0)
-        code = check_length(&t, file, config->sequence, error);
-    if (code == 0)
-        code = cut(&data.train, &t, file->name, config, false, error);
-    if (code == 0)
-        code = cut(&data.test, &t, file->name, config, true, error);
+    int result = t.speakers ? split_speakers(&t, file, blocks, error)
+                            : split_evenly(&t, file, config->sequence, error);
+    if (result == 0)
+        result = encode(&t, file, error);
+    if (result == 0)
+        result = check_length(&t, file, config->sequence, error);
+    if (result == 0)
+        result = cut(&data.train, &t, file->name, config, false, error);
+    if (result == 0)
+        result = cut(&data.test, &t, file->name, config, true, error);
     text_free(&t);
-    if (code != 0)
+    if (result != 0)
         sl_data_close(&data);
     else
         *out = data;
-    return code;
+    return result;
 }
 
 int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     sl_bytes file = {0};
-    int code = sl_bytes_read(&file, config->path, error);
-    if (code == 0)
-        code = sl_text_parse(out, &file, config, error);
+    int result = sl_bytes_read(&file, config->path, error);
+    if (result == 0)
+        result = sl_text_parse(out, &file, config, error);
     sl_bytes_close(&file);
-    return code;
+    return result;
 }

@@ -144,12 +144,12 @@ int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *v
                       .rows_max = rows_max};
     net.positions = end.height * end.width;
     net.classes = end.channels;
-    int code = allocate_work(&net, error);
-    if (code != 0)
+    int result = allocate_work(&net, error);
+    if (result != 0)
         sl_network_close(&net);
     else
         *out = net;
-    return code;
+    return result;
 }
 
 void sl_network_close(sl_network *network) {
