@@ -1,17 +1,27 @@
 #!/usr/bin/env python3
 """Gives each room a folder of links to what it may include.
 
-    rooms.py FOLDER PUBLIC OUT ROOM=FLOOR[:HEADER,...] ...
+    rooms.py FOLDER PUBLIC OUT ROOM=FLOOR[.STOREY][:HEADER,...] ...
 
-A room is a folder in FOLDER with the headers of PUBLIC/starling that it owns. OUT/ROOM then holds the
-headers of the room itself and of all rooms on lower floors, under their usual names, and nothing
-else: with it as the only include directory the compiler refuses an upward include. A room's folder
+A room is a folder in FOLDER with the headers of PUBLIC/starling that it owns. OUT/ROOM then holds
+the headers of the room itself and of all rooms on lower floors, under their usual names, and
+nothing else: with it as the only include directory the compiler refuses an upward include. A room's folder
 is linked whole, so that new headers are seen at once, unless it has rooms inside.
 """
 
 import os
 import shutil
 import sys
+
+
+def floor_of(text):
+    return tuple(int(number) for number in text.split("."))
+
+
+def is_below(other, room, floors):
+    """Storeys (4.1, 4.2) count within one folder of src only."""
+    same = other.split("/")[0] == room.split("/")[0]
+    return floors[other] < floors[room] if same else floors[other][0] < floors[room][0]
 
 
 def link(target, name):
@@ -21,26 +31,27 @@ def link(target, name):
 
 def main():
     source, public, out = (os.path.abspath(path) for path in sys.argv[1:4])
-    rooms = {}
+    floors, owned = {}, {}
     for argument in sys.argv[4:]:
         room, _, rest = argument.partition("=")
         floor, _, headers = rest.partition(":")
-        rooms[room] = (int(floor), [header for header in headers.split(",") if header])
+        floors[room] = floor_of(floor)
+        owned[room] = [header for header in headers.split(",") if header]
     shutil.rmtree(out, ignore_errors=True)
-    for room, (floor, _) in rooms.items():
+    for room in floors:
         view = os.path.join(out, room.replace("/", "-"))
         os.makedirs(view)
-        for other, (below, headers) in rooms.items():
-            if other != room and below >= floor:
+        for other in floors:
+            if other != room and not is_below(other, room, floors):
                 continue
             folder = os.path.join(source, other)
-            if not any(inner.startswith(other + "/") for inner in rooms):
+            if not any(inner.startswith(other + "/") for inner in floors):
                 link(folder, os.path.join(view, other))
             else:
                 for name in os.listdir(folder):
                     if name.endswith(".h"):
                         link(os.path.join(folder, name), os.path.join(view, other, name))
-            for header in headers:
+            for header in owned[other]:
                 target = os.path.join(public, "starling", header)
                 link(target, os.path.join(view, "starling", header))
 

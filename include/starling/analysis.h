@@ -19,11 +19,31 @@
 
 #include "starling/api.h"
 #include "starling/error.h"
-#include "starling/topology.h"
+#include "starling/graph.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- in short ---- */
+
+/* `starling check`: in short; starling/spectrum.h has more. For schedules, of the product
+ * W(period)...W(1). */
+typedef struct sl_topology_report {
+    uint32_t nodes, period;
+    uint64_t edges; /* undirected edges counted once; directed each; over the period */
+    uint32_t degree_min, degree_max; /* out-degree, over all slots */
+    double degree_mean;
+    bool connected; /* strongly, over the period */
+    sl_stochasticity stochastic;
+    bool spectrum_known; /* false: what follows are the bounds that a search has reached within its
+                            limit; rho is at least that */
+    double lambda_2, lambda_n; /* second largest, smallest eigenvalue; symmetric W only, else NaN */
+    double rho; /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
+    double gap; /* 1 - rho */
+} sl_topology_report;
+SL_API int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out,
+                               sl_error *error);
 
 /* ---- structure ---- */
 

@@ -14,7 +14,7 @@
 #define STARLING_OPTIMAL_H
 
 #include "starling/api.h"
-#include "starling/topology.h"
+#include "starling/graph.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,14 +24,6 @@ typedef enum sl_sign {
     SL_SIGN_NONNEGATIVE, /* edge weights and own weights: fmmc */
     SL_SIGN_ANY          /* fdla */
 } sl_sign;
-
-typedef struct sl_optimum {
-    double rho;          /* ||W - J||_2 of the weights found */
-    double lower_bound;  /* of the least rho: no weights of that sign on this graph have a smaller
-                            one */
-    uint32_t iterations; /* Newton's, or of the descent on large graphs */
-    bool converged;      /* rho - lower_bound <= tolerance */
-} sl_optimum;
 
 typedef struct sl_optimum_settings {
     double tolerance; /* on rho - lower_bound; default 1e-8 */
@@ -47,10 +39,6 @@ SL_API void sl_optimum_defaults(sl_optimum_settings *settings);
 SL_API int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes,
                               const sl_edge *edges, size_t edge_count, sl_sign sign,
                               const sl_optimum_settings *settings, sl_error *error);
-
-/* Of a topology whose weights are fmmc or fdla: how near to the best they are. False, and *out as
- * it was, for other weights, lazy forms, schedules. */
-SL_API bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology);
 
 #ifdef __cplusplus
 }

@@ -11,8 +11,8 @@
 
 #include "starling/analysis.h"
 #include "starling/api.h"
+#include "starling/graph.h"
 #include "starling/links.h"
-#include "starling/topology.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #define STARLING_SPECTRUM_H
 
 #include "starling/api.h"
-#include "starling/topology.h"
+#include "starling/graph.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,9 @@
 #include "starling/device.h"
 #include "starling/error.h"
 #include "starling/experiment.h"
+#include "starling/family.h"
 #include "starling/folder.h"
+#include "starling/graph.h"
 #include "starling/kernels.h"
 #include "starling/learner.h"
 #include "starling/links.h"
@@ -28,5 +30,6 @@
 #include "starling/types.h"
 #include "starling/vec.h"
 #include "starling/version.h"
+#include "starling/weights.h"
 
 #endif

@@ -1,165 +1,24 @@
-/* topology.h - who talks to whom, and with which weights, in every round.
+/* topology.h - opening topologies: from a description, from JSON, from a file; and writing them.
  *
- * A topology is a pure function row(round, rank): the neighbours that rank receives from with the
- * weights W_ij that it gives them, and those that it sends to. Rounds count from 1; a time-varying
- * topology is a schedule of `period` slots and round r uses slot (r - 1) mod period. Rows are
- * sorted by peer and stored in O(edges), never n x n.
+ * What a topology is, and how to ask it for rows, is in starling/graph.h.
  */
 #ifndef STARLING_TOPOLOGY_H
 #define STARLING_TOPOLOGY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "starling/api.h"
-#include "starling/error.h"
-#include "starling/types.h"
+#include "starling/family.h"
+#include "starling/graph.h"
+#include "starling/weights.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define SL_NODES_DESCRIBED_MAX 1000000000u /* that sl_topology_spec_parse takes */
-#define SL_SIDES_MAX 32
-#define SL_OFFSETS_MAX 64
-#define SL_STOCHASTIC_TOLERANCE 1e-9 /* |row or column sum - 1| that still counts as stochastic */
-
-/* What each is, which parameters it takes and whose it is: docs/topology.md, and
- * sl_family_describe(). */
-typedef enum sl_family {
-    SL_FAMILY_EDGES, /* explicit */
-    SL_FAMILY_RING,
-    SL_FAMILY_PATH,
-    SL_FAMILY_GRID,
-    SL_FAMILY_TORUS,
-    SL_FAMILY_HYPERCUBE,
-    SL_FAMILY_STAR,
-    SL_FAMILY_WHEEL,
-    SL_FAMILY_COMPLETE,
-    SL_FAMILY_COMPLETE_BIPARTITE,
-    SL_FAMILY_K_ARY_TREE,
-    SL_FAMILY_BARBELL,
-    SL_FAMILY_LOLLIPOP,
-    SL_FAMILY_CIRCULANT,
-    SL_FAMILY_SYMMETRIC_EXPONENTIAL,
-    SL_FAMILY_CLUSTERS,
-    SL_FAMILY_RANDOM_REGULAR,
-    SL_FAMILY_ERDOS_RENYI,
-    SL_FAMILY_WATTS_STROGATZ,
-    SL_FAMILY_RANDOM_GEOMETRIC,
-    SL_FAMILY_DIRECTED_RING,
-    SL_FAMILY_STATIC_EXPONENTIAL,
-    SL_FAMILY_DE_BRUIJN,
-    SL_FAMILY_D_EQUISTATIC,
-    SL_FAMILY_U_EQUISTATIC,
-    SL_FAMILY_ONE_PEER_EXPONENTIAL,
-    SL_FAMILY_ONE_PEER_HYPERCUBE,
-    SL_FAMILY_HYPER_CUBOID,
-    SL_FAMILY_ALTERNATING_MATCHINGS,
-    SL_FAMILY_BASE_K,
-    SL_FAMILY_OD_EQUIDYN,
-    SL_FAMILY_OU_EQUIDYN,
-    SL_FAMILY_MATCHA
-} sl_family;
-enum { SL_FAMILIES = SL_FAMILY_MATCHA + 1 };
-
-/* What each is: sl_weighting_meaning(), and docs/topology.md. */
-typedef enum sl_weighting {
-    SL_WEIGHTING_METROPOLIS,
-    SL_WEIGHTING_METROPOLIS0,
-    SL_WEIGHTING_MAX_DEGREE,
-    SL_WEIGHTING_MAX_DEGREE0,
-    SL_WEIGHTING_UNIFORM,
-    SL_WEIGHTING_BEST_CONSTANT,
-    SL_WEIGHTING_FMMC,
-    SL_WEIGHTING_FDLA,
-    SL_WEIGHTING_PUSH_SUM,
-    SL_WEIGHTING_BANDWIDTH,
-    SL_WEIGHTING_EXPLICIT /* every edge carries its weight; not a scheme that a file names */
-} sl_weighting;
-enum { SL_WEIGHTINGS = SL_WEIGHTING_EXPLICIT }; /* schemes */
-
-/* "metropolis", or its lazy form (I + W)/2: "lazy-metropolis". */
-SL_API const char *sl_weighting_name(sl_weighting weighting, bool lazy);
-/* A few words or a formula. */
-SL_API const char *sl_weighting_meaning(sl_weighting weighting);
-SL_API int sl_weighting_parse(sl_weighting *weighting, bool *lazy, const char *name,
-                              sl_error *error);
-
-/* A directed edge; weight = what the receiver gives the sender. Only meaningful under
- * SL_WEIGHTING_EXPLICIT. */
-typedef struct sl_edge {
-    uint32_t from, to;
-    double weight;
-} sl_edge;
-
-typedef struct sl_slot_spec {
-    const sl_edge *edges; /* borrowed for the open call */
-    size_t edge_count;
-} sl_slot_spec;
-
-/* What a topology file says. sl_topology_spec_defaults() first; a parameter of 0 is one that is not
- * given. Which family takes which, and what it takes them to be where they are not given, is in
- * docs/topology.md. */
-typedef struct sl_topology_spec {
-    uint32_t nodes;
-    sl_family family;
-    sl_weighting weighting;
-    bool lazy;     /* (I + W)/2 of the W of that weighting */
-    bool directed; /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
-    bool self_completes_column; /* explicit weights: a self-weight that is not listed is what the
-                                   column lacks to 1, not the row */
-    uint32_t sides[SL_SIDES_MAX], side_count; /* lengths along each dimension; product = nodes; the
-                                                 last dimension is that of neighbouring numbers */
-    uint32_t offsets[SL_OFFSETS_MAX],
-        offset_count; /* circulant: i is joined to i + offset and i - offset */
-    uint32_t degree;
-    uint32_t arity;        /* children of a node; de-bruijn: nodes that it sends to */
-    uint32_t part;         /* complete-bipartite: nodes 0 .. part - 1 face the others */
-    uint32_t clique;       /* nodes of a complete part */
-    uint32_t clusters;     /* clusters of nodes / clusters nodes each */
-    sl_family joined;      /* how clusters are joined: SL_FAMILY_RING, PATH, STAR, COMPLETE */
-    uint32_t bridges;      /* edges between two clusters that are joined */
-    uint32_t bridge_every; /* rounds from one use of the bridges to the next */
-    double probability;
-    double radius;  /* of the neighbourhood, in a square of side 1 */
-    uint32_t peers; /* base-k: most peers of a node in a round */
-    sl_family
-        base; /* matcha: the graph whose matchings are drawn; its parameters are the others here */
-    double budget;   /* matcha: the fraction of the matchings that is active, on average */
-    uint32_t period; /* random schedules: how many rounds are drawn before it begins again */
-    uint64_t seed;   /* random families; at most 2^63 - 1 */
-    const sl_slot_spec *slots; /* SL_FAMILY_EDGES: one, or the schedule's */
-    size_t slot_count;
-    const struct sl_links
-        *links;    /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
-    bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */
-} sl_topology_spec;
-
-SL_API void sl_topology_spec_defaults(sl_topology_spec *spec);
 
 /* Reads a description without building the graph: up to SL_NODES_DESCRIBED_MAX nodes, parameters
  * checked and those that were not given filled in. Of edges that are listed, and of links, nothing
  * is kept: of the former nodes, directed and weighting, with SL_FAMILY_EDGES and slots NULL. */
 SL_API int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *where,
                                   sl_error *error);
-
-/* What is known of a family without its parameters; static. */
-typedef struct sl_family_info {
-    const char *name;       /* in a file */
-    const char *meaning;    /* half a sentence */
-    bool random;            /* drawn from a seed */
-    bool schedule;          /* more than one slot */
-    bool directed;          /* some edge has no reverse in its slot */
-    sl_weighting weighting; /* where none is asked for; SL_WEIGHTING_EXPLICIT: the family brings its
-                               own, and takes no other */
-} sl_family_info;
-SL_API const sl_family_info *sl_family_describe(sl_family family);
-/* All families with their parameters, one line each; malloc'ed, caller frees. */
-SL_API char *sl_families_help(void);
-
-typedef struct sl_topology sl_topology;
 
 /* Builds and checks: edges in range, no duplicates, strongly connected (a schedule: the union over
  * its period), rows and columns stochastic as its weighting promises; random families retry until
@@ -175,65 +34,6 @@ SL_API int sl_topology_load(sl_topology **out, const char *path, sl_error *error
 /* The same of a graph that may be in parts. */
 SL_API int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
 SL_API void sl_topology_close(sl_topology **topology);
-
-/* One side of a row; arrays of `count`, sorted by peer, self excluded; borrowed from the topology.
- */
-typedef struct sl_row {
-    uint32_t count;
-    const uint32_t *peers;
-    const double *weights; /* in-row: W_ij, what I give peer j; out-row: W_ji, what peer j gives me
-                              (push-sum: P_ji) */
-    double self;           /* W_ii */
-} sl_row;
-
-SL_API sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank);
-SL_API sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
-
-SL_API uint32_t sl_topology_nodes(const sl_topology *topology);
-/* What it was opened from, with parameters filled in and without slots; borrowed from the
- * topology. */
-SL_API const sl_topology_spec *sl_topology_description(const sl_topology *topology);
-SL_API uint32_t sl_topology_period(const sl_topology *topology);
-/* How many rounds an in-neighbour can run ahead of the node that it sends to, plus one: the inbox
- * window. For one undirected graph 2. */
-SL_API uint32_t sl_topology_window(const sl_topology *topology);
-/* Over nodes, slots, edges and weights: equal hashes mean the same W in every round. */
-SL_API uint64_t sl_topology_hash(const sl_topology *topology);
-/* Do the values that are averaged come back every second round instead of coming together: -1 is an
- * eigenvalue of W, because the graph is bipartite and no node keeps anything of its own? Then the
- * lazy form of the same weights converges. */
-SL_API bool sl_topology_alternates(const sl_topology *topology);
-/* Every peer with which `rank` ever exchanges anything, in either direction: sorted; *peers is
- * borrowed. */
-SL_API uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank,
-                                  const uint32_t **peers);
-
-/* What the matrix is, slot by slot combined: true only if it holds in every slot. Residual:
- * largest |sum - 1|. */
-typedef struct sl_stochasticity {
-    bool symmetric, row, column; /* W = W'; rows sum to 1; columns sum to 1 */
-    bool nonnegative;            /* no entry is below 0. Doubly stochastic: row, column and this */
-    double row_residual, column_residual;
-} sl_stochasticity;
-SL_API sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
-
-/* `starling check`: in short; starling/spectrum.h has more. For schedules, of the product
- * W(period)...W(1). */
-typedef struct sl_topology_report {
-    uint32_t nodes, period;
-    uint64_t edges; /* undirected edges counted once; directed each; over the period */
-    uint32_t degree_min, degree_max; /* out-degree, over all slots */
-    double degree_mean;
-    bool connected; /* strongly, over the period */
-    sl_stochasticity stochastic;
-    bool spectrum_known; /* false: what follows are the bounds that a search has reached within its
-                            limit; rho is at least that */
-    double lambda_2, lambda_n; /* second largest, smallest eigenvalue; symmetric W only, else NaN */
-    double rho; /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
-    double gap; /* 1 - rho */
-} sl_topology_report;
-SL_API int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out,
-                               sl_error *error);
 
 /* Canonical JSON of the topology that sl_topology_parse takes back to an equal topology, with its
  * hash, so that a change is noticed; malloc'ed, caller frees. NULL: out of memory. */

@@ -9,6 +9,7 @@
 
 #include "harness.h"
 #include "starling/rng.h"
+#include "starling/analysis.h"
 #include "starling/topology.h"
 
 enum { NODES_MAX = 256 };

@@ -24,7 +24,7 @@ static sl_spectrum iterate(const sl_topology *t) {
     sl_spectrum_settings settings;
     sl_spectrum_defaults(&settings);
     sl_spectrum s;
-    ck_assert_msg(sl_spectrum_symmetric(&s, t, &settings, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_spectrum_symmetric(&s, &t->graph, &settings, &error) == 0, "%s", error.text);
     return s;
 }
 

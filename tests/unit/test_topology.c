@@ -7,6 +7,7 @@
 #include "../reference/spectral.h"
 #include "harness.h"
 #include "starling/rng.h"
+#include "starling/analysis.h"
 #include "starling/topology.h"
 
 static sl_error error;

@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "starling/links.h"
 #include "starling/optimal.h"
+#include "starling/topology.h"
 #include "starling/rng.h"
 #include "starling/spectrum.h"
 

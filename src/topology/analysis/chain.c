@@ -7,7 +7,7 @@
 #include <cblas.h>
 
 #include "starling/analysis.h"
-#include "topology/analysis/apply.h"
+#include "topology/graph/apply.h"
 
 enum { DOUBLINGS_MAX = 40 }; /* beyond, rounding would decide */
 
@@ -21,16 +21,16 @@ static void multiply(const double *a, const double *b, bool transposed, double *
 
 /* The walk's transition matrix, rows summing to 1; false: W has negative entries. */
 static bool transitions(const sl_topology *t, double *matrix) {
-    const slot *p = &t->slots[0];
-    const side *s = t->stochastic.row ? &p->in : &p->out;
+    const slot *p = &t->graph.slots[0];
+    const side *s = t->graph.stochastic.row ? &p->in : &p->out;
     bool good = true;
-    memset(matrix, 0, (size_t)t->nodes * t->nodes * sizeof *matrix);
-    for (uint32_t i = 0; i < t->nodes; i++) {
-        double *row = matrix + (size_t)i * t->nodes;
+    memset(matrix, 0, (size_t)t->graph.nodes * t->graph.nodes * sizeof *matrix);
+    for (uint32_t i = 0; i < t->graph.nodes; i++) {
+        double *row = matrix + (size_t)i * t->graph.nodes;
         row[i] = p->self[i];
         for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
             row[s->peers[e]] = s->weights[e];
-        for (uint32_t j = 0; j < t->nodes; j++)
+        for (uint32_t j = 0; j < t->graph.nodes; j++)
             good = good && row[j] >= 0;
     }
     return good;
@@ -86,10 +86,11 @@ sl_bounds sl_mixing_bounds(uint64_t nodes, double gap) {
 }
 
 int sl_topology_mixing_time(sl_bounds *out, const sl_topology *t, double gap, sl_error *error) {
-    size_t n = t->nodes, square = n * n;
-    sl_bounds bounds = t->period == 1 && t->stochastic.symmetric ? sl_mixing_bounds(n, gap)
-                                                                 : (sl_bounds){0, SL_UNBOUNDED};
-    if (t->period > 1 || n > SL_MIXING_NODES_MAX) {
+    size_t n = t->graph.nodes, square = n * n;
+    sl_bounds bounds = t->graph.period == 1 && t->graph.stochastic.symmetric
+                           ? sl_mixing_bounds(n, gap)
+                           : (sl_bounds){0, SL_UNBOUNDED};
+    if (t->graph.period > 1 || n > SL_MIXING_NODES_MAX) {
         *out = bounds;
         return 0;
     }
@@ -115,16 +116,16 @@ int sl_topology_mixing_time(sl_bounds *out, const sl_topology *t, double gap, sl
  * of M, which the slot's transpose acts on. */
 static void sum_period(const sl_topology *t, uint32_t end, double decay, double *sum,
                        double *matrix, double *spare) {
-    size_t n = t->nodes, square = n * n;
+    size_t n = t->graph.nodes, square = n * n;
     memset(matrix, 0, square * sizeof *matrix);
     memset(sum, 0, square * sizeof *sum);
     for (size_t i = 0; i < n; i++)
         matrix[i * n + i] = 1;
     double weight = 1;
-    for (uint32_t k = 0; k < t->period; k++, weight *= decay) {
-        const slot *p = &t->slots[(end + t->period - k) % t->period];
+    for (uint32_t k = 0; k < t->graph.period; k++, weight *= decay) {
+        const slot *p = &t->graph.slots[(end + t->graph.period - k) % t->graph.period];
         for (size_t row = 0; row < n; row++)
-            sl_slot_apply_transposed(p, t->nodes, matrix + row * n, spare + row * n);
+            sl_slot_apply_transposed(p, t->graph.nodes, matrix + row * n, spare + row * n);
         memcpy(matrix, spare, square * sizeof *matrix);
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)n, (int)n, weight, matrix,
                     (int)n, matrix, (int)n, 1, sum, (int)n);
@@ -151,9 +152,9 @@ static double sum_periods(double *sum, double *matrix, double decay, double *spa
 
 int sl_topology_effective_neighbours(double *out, const sl_topology *t, double decay,
                                      sl_error *error) {
-    size_t n = t->nodes, square = n * n;
-    if (!t->stochastic.row || !t->stochastic.column ||
-        (double)n * (double)square * t->period > SL_NEIGHBOURS_WORK) {
+    size_t n = t->graph.nodes, square = n * n;
+    if (!t->graph.stochastic.row || !t->graph.stochastic.column ||
+        (double)n * (double)square * t->graph.period > SL_NEIGHBOURS_WORK) {
         *out = NAN;
         return 0;
     }
@@ -161,13 +162,13 @@ int sl_topology_effective_neighbours(double *out, const sl_topology *t, double d
     if (sum == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for powers of a %zu x %zu matrix", n, n);
     double *matrix = sum + square, *spare = matrix + square, *other = spare + square;
-    for (uint32_t end = 0; end < t->period; end++) {
+    for (uint32_t end = 0; end < t->graph.period; end++) {
         sum_period(t, end, decay, sum, matrix, spare);
-        total +=
-            1 / (1 - decay) /
-            (sum_periods(sum, matrix, pow(decay, t->period), spare, other, (int)n) / (double)n);
+        total += 1 / (1 - decay) /
+                 (sum_periods(sum, matrix, pow(decay, t->graph.period), spare, other, (int)n) /
+                  (double)n);
     }
     free(sum);
-    *out = total / t->period;
+    *out = total / t->graph.period;
     return 0;
 }

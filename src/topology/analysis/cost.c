@@ -4,21 +4,21 @@
 
 #include "starling/analysis.h"
 #include "starling/links.h"
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 sl_traffic sl_topology_traffic(const sl_topology *t) {
     sl_traffic traffic = {0};
-    for (uint32_t k = 0; k < t->period; k++) {
-        const side *out = &t->slots[k].out;
+    for (uint32_t k = 0; k < t->graph.period; k++) {
+        const side *out = &t->graph.slots[k].out;
         uint64_t busiest = 0;
-        for (uint32_t i = 0; i < t->nodes; i++)
+        for (uint32_t i = 0; i < t->graph.nodes; i++)
             busiest = out->start[i + 1] - out->start[i] > busiest
                           ? out->start[i + 1] - out->start[i]
                           : busiest;
-        traffic.messages += (double)t->slots[k].edges / t->period;
-        traffic.sent_max += (double)busiest / t->period;
+        traffic.messages += (double)t->graph.slots[k].edges / t->graph.period;
+        traffic.sent_max += (double)busiest / t->graph.period;
     }
-    traffic.sent_mean = traffic.messages / t->nodes;
+    traffic.sent_mean = traffic.messages / t->graph.nodes;
     return traffic;
 }
 
@@ -41,16 +41,16 @@ static double port_seconds(const side *s, uint32_t i, const sl_links *links, dou
 double sl_topology_round_seconds(const sl_topology *t, const sl_links *links, double message_bytes,
                                  sl_port port) {
     double total = 0;
-    for (uint32_t k = 0; k < t->period; k++) {
-        const slot *p = &t->slots[k];
+    for (uint32_t k = 0; k < t->graph.period; k++) {
+        const slot *p = &t->graph.slots[k];
         double longest = 0;
-        for (uint32_t i = 0; i < t->nodes; i++) {
+        for (uint32_t i = 0; i < t->graph.nodes; i++) {
             longest = fmax(longest, port_seconds(&p->out, i, links, message_bytes, port));
             longest = fmax(longest, port_seconds(&p->in, i, links, message_bytes, port));
         }
         total += longest;
     }
-    return total / t->period;
+    return total / t->graph.period;
 }
 
 double sl_rounds_to(double gap, double epsilon) {

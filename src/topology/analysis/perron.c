@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/analysis/apply.h"
 #include "topology/analysis/union.h"
+#include "topology/graph/apply.h"
 
 enum { DENSE_NODES_MAX = 512 };
 #define AT_REST 1e-15
@@ -18,20 +18,20 @@ enum { DENSE_NODES_MAX = 512 };
 /* x <- x times the period's product from the left (row-stochastic), or the product times x
  * (column-stochastic). */
 static void apply_period(const sl_topology *t, bool left, double *x, double *spare) {
-    for (uint32_t k = 0; k < t->period; k++) {
-        const slot *p = &t->slots[left ? t->period - 1 - k : k];
+    for (uint32_t k = 0; k < t->graph.period; k++) {
+        const slot *p = &t->graph.slots[left ? t->graph.period - 1 - k : k];
         if (left)
-            sl_slot_apply_transposed(p, t->nodes, x, spare);
+            sl_slot_apply_transposed(p, t->graph.nodes, x, spare);
         else
-            sl_slot_apply(p, t->nodes, x, spare);
-        memcpy(x, spare, t->nodes * sizeof *x);
+            sl_slot_apply(p, t->graph.nodes, x, spare);
+        memcpy(x, spare, t->graph.nodes * sizeof *x);
     }
 }
 
 /* Row i of the transition matrix, rows summing to 1: what the transposed operator makes of unit
  * vector i. false: negative entries. */
 static bool transitions(const sl_topology *t, bool left, double *matrix, double *spare) {
-    size_t n = t->nodes;
+    size_t n = t->graph.nodes;
     bool good = true;
     memset(matrix, 0, n * n * sizeof *matrix);
     for (size_t i = 0; i < n; i++) {
@@ -81,9 +81,9 @@ static void normalize(double *shares, uint32_t n) {
 static double change(const sl_topology *t, bool left, const double *shares, double *next,
                      double *spare) {
     double largest = 0;
-    memcpy(next, shares, t->nodes * sizeof *next);
+    memcpy(next, shares, t->graph.nodes * sizeof *next);
     apply_period(t, left, next, spare);
-    for (uint32_t i = 0; i < t->nodes; i++)
+    for (uint32_t i = 0; i < t->graph.nodes; i++)
         largest = fmax(largest, fabs(next[i] - shares[i]));
     return largest;
 }
@@ -91,18 +91,19 @@ static double change(const sl_topology *t, bool left, const double *shares, doub
 static void iterate(const sl_topology *t, bool left, double *shares, double *next, double *spare) {
     budget b = {SL_ANALYSIS_WORK};
     uint64_t edges = 0;
-    for (uint32_t k = 0; k < t->period; k++)
-        edges += t->slots[k].edges + 2ull * t->nodes;
-    for (uint32_t i = 0; i < t->nodes; i++)
-        shares[i] = 1. / t->nodes;
-    while (change(t, left, shares, next, spare) > AT_REST / t->nodes && budget_spend(&b, edges))
-        memcpy(shares, next, t->nodes * sizeof *shares);
-    normalize(shares, t->nodes);
+    for (uint32_t k = 0; k < t->graph.period; k++)
+        edges += t->graph.slots[k].edges + 2ull * t->graph.nodes;
+    for (uint32_t i = 0; i < t->graph.nodes; i++)
+        shares[i] = 1. / t->graph.nodes;
+    while (change(t, left, shares, next, spare) > AT_REST / t->graph.nodes &&
+           budget_spend(&b, edges))
+        memcpy(shares, next, t->graph.nodes * sizeof *shares);
+    normalize(shares, t->graph.nodes);
 }
 
 int sl_topology_perron(double *shares, double *residual, const sl_topology *t, sl_error *error) {
-    size_t n = t->nodes;
-    bool left = t->stochastic.row, dense = n <= DENSE_NODES_MAX, found = false;
+    size_t n = t->graph.nodes;
+    bool left = t->graph.stochastic.row, dense = n <= DENSE_NODES_MAX, found = false;
     double *next = malloc(2 * n * sizeof *next),
            *matrix = dense ? malloc(n * n * sizeof *matrix) : NULL;
     if (next == NULL || (dense && matrix == NULL)) {
@@ -111,14 +112,14 @@ int sl_topology_perron(double *shares, double *residual, const sl_topology *t, s
         return sl_fail(error, SL_ENOMEM, "out of memory for the Perron vector of %zu nodes", n);
     }
     double *spare = next + n;
-    if (t->stochastic.row && t->stochastic.column) {
+    if (t->graph.stochastic.row && t->graph.stochastic.column) {
         for (size_t i = 0; i < n; i++)
             shares[i] = 1. / (double)n;
     } else {
         if (dense && transitions(t, left, matrix, spare))
             found = eliminate(matrix, shares, n);
         if (found)
-            normalize(shares, t->nodes);
+            normalize(shares, t->graph.nodes);
         else
             iterate(t, left, shares, next, spare);
     }

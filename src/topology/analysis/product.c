@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/analysis/apply.h"
 #include "topology/analysis/union.h"
+#include "topology/graph/apply.h"
 
 enum { STEPS_MAX = 400, STEPS_BETWEEN_LOOKS = 4 };
 #define LANCZOS_CHANGE                                                                             \
@@ -34,11 +34,11 @@ typedef struct product {
 } product;
 
 static int product_open(product *out, const sl_topology *t, sl_error *error) {
-    size_t n = t->nodes;
+    size_t n = t->graph.nodes;
     product p = {.t = t,
-                 .nodes = t->nodes,
-                 .scales = !t->stochastic.row,
-                 .centers = t->stochastic.row,
+                 .nodes = t->graph.nodes,
+                 .scales = !t->graph.stochastic.row,
+                 .centers = t->graph.stochastic.row,
                  .budget = {SL_ANALYSIS_WORK}};
     p.blocks = calloc(5 * n, sizeof *p.blocks);
     if (p.blocks == NULL)
@@ -53,7 +53,7 @@ static int product_open(product *out, const sl_topology *t, sl_error *error) {
 
 /* x <- W x in round k, from 1. */
 static void step(product *p, uint32_t k, double *x, bool transposed) {
-    const slot *w = &p->t->slots[(k - 1) % p->t->period];
+    const slot *w = &p->t->graph.slots[(k - 1) % p->t->graph.period];
     if (transposed)
         sl_slot_apply_transposed(w, p->nodes, x, p->spare);
     else
@@ -164,7 +164,7 @@ int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t
     if (result != 0)
         return result;
     double *x = p.blocks, *seen = x + p.nodes, before = 1;
-    uint32_t exact = topology->nodes == 1;
+    uint32_t exact = topology->graph.nodes == 1;
     sl_vector_random(x, p.nodes, 0);
     while (exact == 0 && p.rounds < rounds) {
         next_round(&p);

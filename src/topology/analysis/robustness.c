@@ -4,58 +4,61 @@
 #include <stdlib.h>
 
 #include "starling/analysis.h"
-#include "starling/spectrum.h"
 #include "topology/analysis/union.h"
+#include "topology/spectrum/spectral.h"
 
 static uint32_t renumber(uint32_t i, uint32_t lost) {
     return i - (i > lost);
 }
 
-/* The edges that are left, explicit: a node has kept for itself what it gave the lost one (where
- * only columns sum to 1: what that one gave it). */
-static uint64_t edges_without(const slot *p, bool by_column, uint32_t nodes, uint32_t lost,
-                              sl_edge *edges) {
+/* The edges that are left, with weights: a node has kept for itself what it gave the lost one
+ * (where only columns sum to 1: what that one gave it). */
+static void list_kept(edge_list *out, const slot *p, bool by_column, uint32_t nodes,
+                      uint32_t lost) {
     const side *kept = by_column ? &p->out : &p->in;
-    uint64_t count = 0;
     for (uint32_t i = 0; i < nodes; i++) {
         double self = p->self[i];
         uint32_t to = renumber(i, lost);
-        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1] && i != lost; e++)
+        if (i == lost)
+            continue;
+        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++)
             if (p->in.peers[e] != lost)
-                edges[count++] = (sl_edge){renumber(p->in.peers[e], lost), to, p->in.weights[e]};
+                sl_edge_list_push_weighted(out, renumber(p->in.peers[e], lost), to,
+                                           p->in.weights[e]);
         for (uint64_t e = kept->start[i]; e < kept->start[i + 1]; e++)
             if (kept->peers[e] == lost)
                 self += kept->weights[e];
-        if (i != lost)
-            edges[count++] = (sl_edge){to, to, self};
+        sl_edge_list_push_weighted(out, to, to, self);
     }
-    return count;
+}
+
+static int build_rest(graph *out, const graph *g, uint32_t lost, sl_error *error) {
+    *out = (graph){.nodes = g->nodes - 1, .slots = calloc(g->period, sizeof *out->slots)};
+    int result =
+        out->slots != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for %u slots", g->period);
+    for (; result == 0 && out->period < g->period; out->period++) {
+        edge_list edges = {0};
+        slot *built = &out->slots[out->period];
+        list_kept(&edges, &g->slots[out->period], !g->stochastic.row, g->nodes, lost);
+        result = sl_slot_build(built, &edges, out->nodes, error);
+        sl_edge_list_close(&edges);
+        if (result == 0)
+            sl_slot_mirror_weights(built, out->nodes);
+    }
+    out->stochastic = result == 0 ? sl_graph_stochasticity(out) : out->stochastic;
+    return result;
 }
 
 /* rho per round of what `lost` leaves. */
-static int rho_without(double *rho, const sl_topology *t, uint32_t lost, sl_slot_spec *slots,
-                       sl_edge *edges, sl_error *error) {
-    sl_topology_spec spec;
-    sl_topology_spec_defaults(&spec);
-    spec.nodes = t->nodes - 1;
-    spec.family = SL_FAMILY_EDGES;
-    spec.weighting = SL_WEIGHTING_EXPLICIT;
-    spec.slots = slots;
-    spec.slot_count = t->period;
-    spec.in_parts = true;
-    for (uint32_t k = 0; k < t->period; k++) {
-        slots[k] = (sl_slot_spec){
-            edges, edges_without(&t->slots[k], !t->stochastic.row, t->nodes, lost, edges)};
-        edges += t->slots[k].edges + t->nodes;
-    }
-    sl_topology *rest = NULL;
+static int rho_without(double *rho, const graph *g, uint32_t lost, sl_error *error) {
+    graph rest;
     sl_spectrum spectrum;
-    int result = sl_topology_open(&rest, &spec, error);
-    if (result == 0 && !sl_topology_is_connected(rest))
+    int result = build_rest(&rest, g, lost, error);
+    if (result == 0 && !sl_graph_is_connected(&rest))
         *rho = 1;
-    else if (result == 0 && (result = sl_spectrum_compute(&spectrum, rest, NULL, error)) == 0)
-        *rho = pow(spectrum.rho, 1. / t->period);
-    sl_topology_close(&rest);
+    else if (result == 0 && (result = sl_graph_spectrum(&spectrum, &rest, NULL, error)) == 0)
+        *rho = pow(spectrum.rho, 1. / g->period);
+    sl_graph_close(&rest);
     return result;
 }
 
@@ -67,23 +70,16 @@ static bool follows_degrees(sl_weighting weighting) {
 }
 
 static int try_all(sl_node_loss *out, const sl_topology *t, sl_error *error) {
-    uint64_t edges = 0;
-    for (uint32_t k = 0; k < t->period; k++)
-        edges += t->slots[k].edges + t->nodes;
-    sl_edge *kept = calloc(edges, sizeof *kept);
-    sl_slot_spec *slots = calloc(t->period, sizeof *slots);
-    int result =
-        kept && slots ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for the loss of a node");
     sl_node_loss worst = {0};
-    uint32_t tried = sl_topology_is_alike(t) && follows_degrees(t->spec.weighting) ? 1 : t->nodes;
+    int result = 0;
+    bool alike = sl_topology_is_alike(t) && follows_degrees(t->spec.weighting);
+    uint32_t tried = alike ? 1 : t->graph.nodes;
     for (uint32_t i = 0; i < tried && result == 0 && worst.rho < 1; i++) {
         double rho = 0;
-        result = rho_without(&rho, t, i, slots, kept, error);
+        result = rho_without(&rho, &t->graph, i, error);
         if (result == 0 && rho > worst.rho)
             worst = (sl_node_loss){rho, i};
     }
-    free(kept);
-    free(slots);
     if (result == 0)
         *out = worst;
     return result;
@@ -101,9 +97,9 @@ int sl_topology_worst_loss(sl_node_loss *out, const sl_topology *topology, sl_er
         return result;
     if (cut_nodes > 0)
         *out = (sl_node_loss){1, first};
-    else if (topology->nodes > SL_LOSS_NODES_MAX)
+    else if (topology->graph.nodes > SL_LOSS_NODES_MAX)
         *out = (sl_node_loss){.rho = NAN};
-    else if (topology->nodes <= 2)
+    else if (topology->graph.nodes <= 2)
         *out = (sl_node_loss){0};
     else
         return try_all(out, topology, error);

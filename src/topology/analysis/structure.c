@@ -125,15 +125,15 @@ static void widen(const side *s, uint32_t nodes, uint32_t *min, uint32_t *max) {
 void sl_topology_degrees(sl_structure *r, const sl_topology *t) {
     uint64_t total = 0;
     bool undirected = true;
-    for (uint32_t k = 0; k < t->period; k++)
-        undirected = undirected && t->slots[k].undirected;
+    for (uint32_t k = 0; k < t->graph.period; k++)
+        undirected = undirected && t->graph.slots[k].undirected;
     r->degree_min = r->in_degree_min = UINT32_MAX;
-    for (uint32_t k = 0; k < t->period; k++) {
-        widen(&t->slots[k].out, t->nodes, &r->degree_min, &r->degree_max);
-        widen(&t->slots[k].in, t->nodes, &r->in_degree_min, &r->in_degree_max);
-        total += t->slots[k].edges;
+    for (uint32_t k = 0; k < t->graph.period; k++) {
+        widen(&t->graph.slots[k].out, t->graph.nodes, &r->degree_min, &r->degree_max);
+        widen(&t->graph.slots[k].in, t->graph.nodes, &r->in_degree_min, &r->in_degree_max);
+        total += t->graph.slots[k].edges;
     }
-    r->degree_mean = (double)total / t->nodes / t->period;
+    r->degree_mean = (double)total / t->graph.nodes / t->graph.period;
     r->edges = undirected ? total / 2 : total;
 }
 

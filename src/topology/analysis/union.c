@@ -21,16 +21,16 @@ static uint64_t sort_unique(uint32_t *numbers, uint64_t count) {
 
 static bool unite(adjacency *a, const sl_topology *t, bool out) {
     uint64_t total = 0;
-    for (uint32_t k = 0; k < t->period; k++)
-        total += t->slots[k].edges;
-    a->start = calloc((size_t)t->nodes + 1, sizeof *a->start);
+    for (uint32_t k = 0; k < t->graph.period; k++)
+        total += t->graph.slots[k].edges;
+    a->start = calloc((size_t)t->graph.nodes + 1, sizeof *a->start);
     a->peers = calloc(total + 1, sizeof *a->peers);
     if (a->start == NULL || a->peers == NULL)
         return false;
-    for (uint32_t i = 0; i < t->nodes; i++) {
+    for (uint32_t i = 0; i < t->graph.nodes; i++) {
         uint64_t at = a->start[i];
-        for (uint32_t k = 0; k < t->period; k++) {
-            const side *s = out ? &t->slots[k].out : &t->slots[k].in;
+        for (uint32_t k = 0; k < t->graph.period; k++) {
+            const side *s = out ? &t->graph.slots[k].out : &t->graph.slots[k].in;
             uint64_t count = s->start[i + 1] - s->start[i];
             memcpy(a->peers + at, s->peers + s->start[i], count * sizeof *a->peers);
             at += count;
@@ -46,8 +46,9 @@ static bool equal(const adjacency *a, const adjacency *b, uint32_t nodes) {
 }
 
 int sl_union_open(union_graph *out, const sl_topology *t, sl_error *error) {
-    union_graph g = {.nodes = t->nodes, .both = {t->peers_start, t->peers}, .owns = t->period > 1};
-    const slot *p = &t->slots[0];
+    union_graph g = {
+        .nodes = t->graph.nodes, .both = {t->peers_start, t->peers}, .owns = t->graph.period > 1};
+    const slot *p = &t->graph.slots[0];
     bool good = true;
     if (g.owns) {
         good = unite(&g.out, t, true) && unite(&g.in, t, false);
@@ -58,7 +59,7 @@ int sl_union_open(union_graph *out, const sl_topology *t, sl_error *error) {
     if (!good) {
         sl_union_close(&g);
         return sl_fail(error, SL_ENOMEM, "out of memory for the union of %u slots of %u nodes",
-                       t->period, t->nodes);
+                       t->graph.period, t->graph.nodes);
     }
     g.directed = !equal(&g.out, &g.in, g.nodes);
     *out = g;

@@ -4,7 +4,7 @@
 #define SL_UNION_H
 
 #include "starling/analysis.h"
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 /* Neighbours of i stand at start[i] .. start[i + 1], sorted, without i. */
 typedef struct adjacency {

@@ -3,7 +3,8 @@
 #ifndef SL_FAMILY_H
 #define SL_FAMILY_H
 
-#include "topology/graph.h"
+#include "starling/family.h"
+#include "topology/graph/graph.h"
 
 /* Parameters, in the order in which they are listed. */
 typedef enum parameter_id {

@@ -2,7 +2,7 @@
 #ifndef SL_MATCHINGS_H
 #define SL_MATCHINGS_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 typedef struct matchings {
     uint32_t nodes, edges, count; /* count: matchings, the largest degree or one more */

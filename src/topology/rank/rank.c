@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "starling/spectrum.h"
-#include "topology/links.h"
+#include "topology/links/links.h"
 #include "topology/rank/candidates.h"
 
 enum { FIRST_ROUNDS = 8, ERROR_ROUNDS = 64, NOTES_MAX = 16, OPTIMAL_NODES_MAX = 128 };

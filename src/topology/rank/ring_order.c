@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "starling/rank.h"
-#include "topology/links.h"
+#include "topology/links/links.h"
 #include "topology/rank/candidates.h"
 
 typedef struct pair {

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/analysis/apply.h"
+#include "topology/graph/apply.h"
 #include "topology/spectrum/spectral.h"
 
 enum { BASIS = 40 };
@@ -26,22 +26,22 @@ static const double zero_below =
     1e-10; /* of a random vector's length, in one step: the last one of a nilpotent matrix */
 
 typedef struct map {
-    const sl_topology *t;
+    const graph *g;
     bool transposed;
     double *from, *to; /* (nodes) */
     uint64_t products, products_max;
 } map;
 
-static bool map_open(map *m, const sl_topology *t, double work_max) {
+static bool map_open(map *m, const graph *g, double work_max) {
     double operations = 0;
-    for (uint32_t k = 0; k < t->period; k++)
-        operations += 2.0 * (double)t->slots[k].edges + 2.0 * t->nodes;
-    operations += 4.0 * BASIS * t->nodes; /* orthogonalisation */
-    *m = (map){.t = t,
-               .transposed = !t->stochastic.column,
+    for (uint32_t k = 0; k < g->period; k++)
+        operations += 2.0 * (double)g->slots[k].edges + 2.0 * g->nodes;
+    operations += 4.0 * BASIS * g->nodes; /* orthogonalisation */
+    *m = (map){.g = g,
+               .transposed = !g->stochastic.column,
                .products_max = (uint64_t)fmin(1e9, work_max / operations) + BASIS};
-    m->from = malloc(t->nodes * sizeof *m->from);
-    m->to = malloc(t->nodes * sizeof *m->to);
+    m->from = malloc(g->nodes * sizeof *m->from);
+    m->to = malloc(g->nodes * sizeof *m->to);
     return m->from != NULL && m->to != NULL;
 }
 
@@ -52,10 +52,10 @@ static void map_close(map *m) {
 
 /* y = M x, or M' x, slot by slot; y may be x. */
 static void multiply(map *m, bool transposed, const double *x, double *y) {
-    uint32_t n = m->t->nodes, period = m->t->period;
+    uint32_t n = m->g->nodes, period = m->g->period;
     memcpy(m->from, x, n * sizeof *x);
     for (uint32_t k = 0; k < period; k++) {
-        const slot *p = &m->t->slots[transposed ? period - 1 - k : k];
+        const slot *p = &m->g->slots[transposed ? period - 1 - k : k];
         if (transposed)
             sl_slot_apply_transposed(p, n, m->from, m->to);
         else
@@ -71,12 +71,12 @@ static void multiply(map *m, bool transposed, const double *x, double *y) {
 /* On vectors of mean 0. */
 static void multiply_centered(map *m, const double *x, double *y) {
     multiply(m, m->transposed, x, y);
-    sl_vector_center(y, m->t->nodes);
+    sl_vector_center(y, m->g->nodes);
 }
 
 /* (M - J)'(M - J) */
 static void multiply_squared(map *m, const double *x, double *y) {
-    uint32_t n = m->t->nodes;
+    uint32_t n = m->g->nodes;
     for (int back = 0; back <= 1; back++) {
         const double *start = back ? y : x;
         double mean = 0;
@@ -123,7 +123,7 @@ static void arpack_close(arpack *a) {
 
 /* The library asks for products, one after the other. */
 static void arpack_run(arpack *a, map *m, bool symmetric, double tolerance) {
-    sl_vector_random(a->start, m->t->nodes, 2);
+    sl_vector_random(a->start, m->g->nodes, 2);
     memset(a->work, 0, 3 * (size_t)a->size * sizeof *a->work);
     for (a_int request = 0;;) {
         if (symmetric)
@@ -154,14 +154,14 @@ static extreme arpack_extreme(const arpack *a, bool symmetric) {
 
 /* A start that the map takes to nothing ends the library's work with an error. */
 static bool is_zero(map *m, bool symmetric, double *x, double *y) {
-    sl_vector_random(x, m->t->nodes, 2);
+    sl_vector_random(x, m->g->nodes, 2);
     (symmetric ? multiply_squared : multiply_centered)(m, x, y);
-    return sl_vector_length(y, m->t->nodes) <= DBL_EPSILON * DBL_EPSILON * m->t->nodes;
+    return sl_vector_length(y, m->g->nodes) <= DBL_EPSILON * DBL_EPSILON * m->g->nodes;
 }
 
 static int find_extreme(map *m, bool symmetric, double tolerance, extreme *out) {
     arpack a;
-    bool allocated = arpack_open(&a, m->t->nodes, m->products_max / BASIS + 1);
+    bool allocated = arpack_open(&a, m->g->nodes, m->products_max / BASIS + 1);
     if (allocated && is_zero(m, symmetric, a.work, a.vectors)) {
         *out = (extreme){0};
         a.info = 0;
@@ -176,13 +176,13 @@ static int find_extreme(map *m, bool symmetric, double tolerance, extreme *out) 
 
 /* ---- exact averaging ---- */
 
-bool sl_spectrum_averages_exactly(const sl_topology *t) {
+bool sl_spectrum_averages_exactly(const graph *g) {
     map m;
-    uint32_t n = t->nodes, steps = 4;
+    uint32_t n = g->nodes, steps = 4;
     for (uint32_t rest = n; rest > 0; rest /= 2)
         steps += 2;
     double *x = malloc(n * sizeof *x), length = 1;
-    bool allocated = map_open(&m, t, 0) && x != NULL;
+    bool allocated = map_open(&m, g, 0) && x != NULL;
     if (allocated)
         sl_vector_random(x, n, 3);
     for (uint32_t k = 0; allocated && k < steps && length > zero_below; k++) {
@@ -196,33 +196,33 @@ bool sl_spectrum_averages_exactly(const sl_topology *t) {
     return allocated && length <= zero_below;
 }
 
-int sl_spectrum_singular_2(double *value, const sl_topology *t, double work_max) {
+int sl_spectrum_singular_2(double *value, const graph *g, double work_max) {
     map m;
     extreme square = {0};
-    int result = map_open(&m, t, work_max) ? find_extreme(&m, true, 1e-12, &square) : -1;
+    int result = map_open(&m, g, work_max) ? find_extreme(&m, true, 1e-12, &square) : -1;
     map_close(&m);
     if (result == 0)
         *value = sqrt(square.value);
     return result;
 }
 
-int sl_spectrum_arnoldi(sl_spectrum *out, const sl_topology *t,
-                        const sl_spectrum_settings *settings, sl_error *error) {
+int sl_spectrum_arnoldi(sl_spectrum *out, const graph *g, const sl_spectrum_settings *settings,
+                        sl_error *error) {
     map m;
     extreme modulus = {0};
     double singular_2 = 0;
-    bool exact = sl_spectrum_averages_exactly(t);
-    int result = map_open(&m, t, settings->work_max) ? 0 : -1;
+    bool exact = sl_spectrum_averages_exactly(g);
+    int result = map_open(&m, g, settings->work_max) ? 0 : -1;
     if (result == 0 && !exact)
         result = find_extreme(&m, false, settings->tolerance / 2, &modulus);
     if (result == 0)
-        result = sl_spectrum_singular_2(&singular_2, t, settings->work_max);
+        result = sl_spectrum_singular_2(&singular_2, g, settings->work_max);
     map_close(&m);
     if (result != 0)
         return sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes",
-                       t->nodes);
-    *out = sl_spectrum_of_modulus(t->nodes, modulus.value, singular_2);
-    out->residual = fmax(modulus.residual, 4 * DBL_EPSILON * sqrt(t->nodes) * fmax(1, singular_2));
+                       g->nodes);
+    *out = sl_spectrum_of_modulus(g->nodes, modulus.value, singular_2);
+    out->residual = fmax(modulus.residual, 4 * DBL_EPSILON * sqrt(g->nodes) * fmax(1, singular_2));
     out->gap_error = out->residual / fabs(out->gap);
     out->converged = out->residual <= settings->tolerance && out->gap_error <= GAP_ERROR_MAX;
     out->method = SL_SPECTRUM_ARNOLDI;

@@ -19,16 +19,16 @@ static const double vanishing = 1e-12; /* a gap that is 0 up to rounding */
 static const double work_max = 2e9;    /* a second or two */
 enum { DENSE_NODES_MAX = 128 };        /* above, iterations are faster than LAPACK */
 
-static bool keeps_own(const sl_topology *t) {
-    for (uint32_t k = 0; k < t->period; k++)
-        for (uint32_t i = 0; i < t->nodes; i++)
-            if (t->slots[k].self[i] <= SL_STOCHASTIC_TOLERANCE)
+static bool keeps_own(const graph *g) {
+    for (uint32_t k = 0; k < g->period; k++)
+        for (uint32_t i = 0; i < g->nodes; i++)
+            if (g->slots[k].self[i] <= SL_STOCHASTIC_TOLERANCE)
                 return false;
     return true;
 }
 
-static bool is_optimized(const sl_topology *t) {
-    switch (t->spec.weighting) {
+static bool is_optimized(sl_weighting weighting) {
+    switch (weighting) {
     case SL_WEIGHTING_BEST_CONSTANT:
     case SL_WEIGHTING_FMMC:
     case SL_WEIGHTING_FDLA:
@@ -75,39 +75,40 @@ static uint32_t cycle_divisor(const slot *s, uint32_t nodes) {
     return divisor;
 }
 
-static int compute(double *rho, const sl_topology *t, sl_error *error) {
+static int compute(double *rho, const graph *g, sl_error *error) {
     sl_spectrum_settings settings;
     sl_spectrum_defaults(&settings);
     settings.work_max = work_max;
-    settings.method = t->nodes <= DENSE_NODES_MAX   ? SL_SPECTRUM_DENSE
-                      : sl_topology_is_symmetric(t) ? SL_SPECTRUM_LANCZOS
-                                                    : SL_SPECTRUM_ARNOLDI;
+    settings.method = g->nodes <= DENSE_NODES_MAX ? SL_SPECTRUM_DENSE
+                      : sl_graph_is_symmetric(g)  ? SL_SPECTRUM_LANCZOS
+                                                  : SL_SPECTRUM_ARNOLDI;
     sl_spectrum s;
-    int result = sl_spectrum_compute(&s, t, &settings, error);
+    int result = sl_graph_spectrum(&s, g, &settings, error);
     if (result == 0)
         *rho = fabs(s.gap) <= vanishing ? 1 : s.rho;
     return result;
 }
 
 int sl_topology_contraction(const sl_topology *topology, double *rho, sl_error *error) {
-    const sl_topology *t = topology;
-    bool connected = sl_topology_is_connected(t), signless = t->stochastic.nonnegative;
+    const graph *g = &topology->graph;
+    bool connected = sl_graph_is_connected(g), signless = g->stochastic.nonnegative;
     *rho = NAN;
-    if (!t->stochastic.row && !t->stochastic.column)
+    if (!g->stochastic.row && !g->stochastic.column)
         return sl_fail(error, SL_EINVAL,
                        "weights: rows sum to 1 in some slots and columns in others, so that no "
                        "average is kept; weigh all slots alike");
-    if (t->nodes == 1 || (connected && (is_optimized(t) || (signless && keeps_own(t)))))
+    if (g->nodes == 1 ||
+        (connected && (is_optimized(topology->spec.weighting) || (signless && keeps_own(g)))))
         return 0;
     if (!connected && signless) {
         *rho = 1;
         return 0;
     }
-    if (!signless || t->period > 1)
-        return compute(rho, t, error);
-    uint32_t divisor = cycle_divisor(&t->slots[0], t->nodes);
+    if (!signless || g->period > 1)
+        return compute(rho, g, error);
+    uint32_t divisor = cycle_divisor(&g->slots[0], g->nodes);
     if (divisor == 0)
-        return sl_fail(error, SL_ENOMEM, "out of memory for the cycles of %u nodes", t->nodes);
+        return sl_fail(error, SL_ENOMEM, "out of memory for the cycles of %u nodes", g->nodes);
     if (divisor > 1)
         *rho = 1;
     return 0;

@@ -17,9 +17,9 @@ void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const
             double *wr, double *wi, double *vl, const int *ldvl, double *vr, const int *ldvr,
             double *work, const int *lwork, int *info);
 /* next = W_k product, column by column (both column-major, n x n). */
-static void multiply_slot(const sl_topology *t, uint32_t k, const double *product, double *next) {
-    size_t n = t->nodes;
-    const slot *p = &t->slots[k];
+static void multiply_slot(const graph *g, uint32_t k, const double *product, double *next) {
+    size_t n = g->nodes;
+    const slot *p = &g->slots[k];
     for (size_t c = 0; c < n; c++)
         for (uint32_t i = 0; i < n; i++) {
             double sum = p->self[i] * product[c * n + i];
@@ -30,13 +30,13 @@ static void multiply_slot(const sl_topology *t, uint32_t k, const double *produc
 }
 
 /* W - J of a whole period, (n, n) column-major, malloc'ed; NULL without memory. */
-static double *densify(const sl_topology *t) {
-    size_t n = t->nodes;
+static double *densify(const graph *g) {
+    size_t n = g->nodes;
     double *matrix = calloc(n * n, sizeof *matrix), *spare = malloc(n * n * sizeof *spare);
     for (size_t i = 0; matrix != NULL && i < n; i++)
         matrix[i * n + i] = 1;
-    for (uint32_t k = 0; matrix != NULL && spare != NULL && k < t->period; k++) {
-        multiply_slot(t, k, matrix, spare);
+    for (uint32_t k = 0; matrix != NULL && spare != NULL && k < g->period; k++) {
+        multiply_slot(g, k, matrix, spare);
         double *swap = matrix;
         matrix = spare;
         spare = swap;
@@ -113,24 +113,20 @@ static void drop_zero(double *values, size_t n) {
     memmove(values + zero, values + zero + 1, (n - zero - 1) * sizeof *values);
 }
 
-bool sl_topology_is_symmetric(const sl_topology *t) {
-    return t->period == 1 && t->stochastic.symmetric;
-}
-
-int sl_spectrum_dense_eigenvalues(const sl_topology *t, double *real, double *imaginary,
+int sl_spectrum_dense_eigenvalues(const graph *g, double *real, double *imaginary,
                                   sl_error *error) {
-    int n = (int)t->nodes, info = -1;
-    double *matrix = densify(t);
-    if (matrix != NULL && sl_topology_is_symmetric(t)) {
+    int n = (int)g->nodes, info = -1;
+    double *matrix = densify(g);
+    if (matrix != NULL && sl_graph_is_symmetric(g)) {
         info = symmetric_eigenvalues(matrix, real, n);
-        drop_zero(real, t->nodes);
-    } else if (matrix != NULL && sl_spectrum_averages_exactly(t)) {
-        memset(real, 0, t->nodes * sizeof *real);
-        memset(imaginary, 0, t->nodes * sizeof *imaginary);
+        drop_zero(real, g->nodes);
+    } else if (matrix != NULL && sl_spectrum_averages_exactly(g)) {
+        memset(real, 0, g->nodes * sizeof *real);
+        memset(imaginary, 0, g->nodes * sizeof *imaginary);
         info = 0;
     } else if (matrix != NULL) {
         info = general_eigenvalues(matrix, real, imaginary, n);
-        info = info == 0 ? sort_by_modulus(real, imaginary, t->nodes)
+        info = info == 0 ? sort_by_modulus(real, imaginary, g->nodes)
                          : info; /* the last is the constant vector's 0 */
     }
     free(matrix);
@@ -139,7 +135,7 @@ int sl_spectrum_dense_eigenvalues(const sl_topology *t, double *real, double *im
     return sl_fail(
         error, SL_ENOMEM,
         "spectrum: the eigenvalues of a %u x %u matrix could not be computed (LAPACK says %d)",
-        t->nodes, t->nodes, info);
+        g->nodes, g->nodes, info);
 }
 
 /* Of `count` values as sl_spectrum_dense_eigenvalues orders them, those that are the first one but
@@ -169,19 +165,19 @@ static void report_general(sl_spectrum *out, double *real, const double *imagina
     out->gap_error = out->residual / fabs(out->gap);
 }
 
-int sl_spectrum_dense(sl_spectrum *out, const sl_topology *t, sl_error *error) {
-    double *real = malloc(t->nodes * sizeof *real),
-           *imaginary = malloc(t->nodes * sizeof *imaginary), singular_2 = 0;
+int sl_spectrum_dense(sl_spectrum *out, const graph *g, sl_error *error) {
+    double *real = malloc(g->nodes * sizeof *real),
+           *imaginary = malloc(g->nodes * sizeof *imaginary), singular_2 = 0;
     int result = real == NULL || imaginary == NULL
-                     ? sl_fail(error, SL_ENOMEM, "out of memory for %u eigenvalues", t->nodes)
-                     : sl_spectrum_dense_eigenvalues(t, real, imaginary, error);
-    if (result == 0 && sl_topology_is_symmetric(t))
-        report_symmetric(out, real, t->nodes);
-    else if (result == 0 && sl_spectrum_singular_2(&singular_2, t, INFINITY) == 0)
-        report_general(out, real, imaginary, singular_2, t->nodes);
+                     ? sl_fail(error, SL_ENOMEM, "out of memory for %u eigenvalues", g->nodes)
+                     : sl_spectrum_dense_eigenvalues(g, real, imaginary, error);
+    if (result == 0 && sl_graph_is_symmetric(g))
+        report_symmetric(out, real, g->nodes);
+    else if (result == 0 && sl_spectrum_singular_2(&singular_2, g, INFINITY) == 0)
+        report_general(out, real, imaginary, singular_2, g->nodes);
     else if (result == 0)
         result = sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes",
-                         t->nodes);
+                         g->nodes);
     if (result == 0)
         out->method = SL_SPECTRUM_DENSE;
     free(real);

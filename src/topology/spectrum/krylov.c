@@ -65,17 +65,17 @@ static void renumber(sparse *w, const slot *p, const uint32_t *order, const uint
     w->start[w->nodes] = at;
 }
 
-int sl_sparse_open(sparse *out, const sl_topology *t) {
-    const slot *p = &t->slots[0];
-    size_t n = t->nodes;
-    sparse w = {.nodes = t->nodes, .edges = p->edges, .start = malloc((n + 1) * sizeof *w.start)};
+int sl_sparse_open(sparse *out, const graph *g) {
+    const slot *p = &g->slots[0];
+    size_t n = g->nodes;
+    sparse w = {.nodes = g->nodes, .edges = p->edges, .start = malloc((n + 1) * sizeof *w.start)};
     w.peers = calloc(p->edges + SPARSE_AHEAD, sizeof *w.peers);
     w.weights = malloc((p->edges + 1) * sizeof *w.weights);
     w.self = malloc(n * sizeof *w.self);
     uint32_t *order = malloc(n * sizeof *order), *place = malloc(n * sizeof *place);
     bool complete = w.start && w.peers && w.weights && w.self && order && place;
     if (complete) {
-        w.pieces = order_nodes(&p->in, t->nodes, order, place);
+        w.pieces = order_nodes(&p->in, g->nodes, order, place);
         renumber(&w, p, order, place);
         *out = w;
     } else {

@@ -6,7 +6,7 @@
 #ifndef SL_KRYLOV_H
 #define SL_KRYLOV_H
 
-#include "topology/analysis/apply.h"
+#include "topology/graph/apply.h"
 #include "topology/spectrum/spectral.h"
 
 enum { SPARSE_AHEAD = 128 };
@@ -25,7 +25,7 @@ typedef struct sparse {
     double even;     /* the weight of every edge, or NaN: then `weights` need not be read */
 } sparse;
 
-int sl_sparse_open(sparse *out, const sl_topology *t); /* -1 without memory */
+int sl_sparse_open(sparse *out, const graph *g); /* -1 without memory */
 void sl_sparse_close(sparse *w);
 
 /* Vectors of many megabytes that are read at random: in huge pages where there are any. NULL

@@ -3,7 +3,7 @@
 #define SL_SPECTRAL_H
 
 #include "starling/spectrum.h"
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 #define GAP_ERROR_MAX 1e-3 /* relative: a gap beyond it counts as not found */
 
@@ -18,32 +18,34 @@ sl_spectrum sl_spectrum_of_modulus(uint32_t nodes, double rho, double singular_2
 bool sl_spectrum_circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes,
                                     double *lambda_2, uint32_t *multiplicity, double *lack);
 
+/* spectrum.c: of a period's rows, by what sl_spectrum_compute takes where there is no formula;
+ * settings may be NULL. */
+int sl_graph_spectrum(sl_spectrum *out, const graph *g, const sl_spectrum_settings *settings,
+                      sl_error *error);
+
 /* ---- dense.c ---- */
 
 /* All eigenvalues but the 1 of the constant vector: (nodes - 1), symmetric ascending, else by
  * falling modulus. imaginary may be NULL if symmetric. */
-int sl_spectrum_dense_eigenvalues(const sl_topology *t, double *real, double *imaginary,
-                                  sl_error *error);
-/* One period of a topology is a symmetric matrix. */
-bool sl_topology_is_symmetric(const sl_topology *t);
-int sl_spectrum_dense(sl_spectrum *out, const sl_topology *t, sl_error *error);
+int sl_spectrum_dense_eigenvalues(const graph *g, double *real, double *imaginary, sl_error *error);
+int sl_spectrum_dense(sl_spectrum *out, const graph *g, sl_error *error);
 
 /* ---- symmetric.c ---- */
 
 /* By iterations with sparse matrices; settings->method is SL_SPECTRUM_AUTO, _LANCZOS or _INVERSE.
  */
-int sl_spectrum_symmetric(sl_spectrum *out, const sl_topology *t,
-                          const sl_spectrum_settings *settings, sl_error *error);
+int sl_spectrum_symmetric(sl_spectrum *out, const graph *g, const sl_spectrum_settings *settings,
+                          sl_error *error);
 
 /* ---- arnoldi.c ---- */
 
 /* By iterations with sparse matrices, whether symmetric or not. */
-int sl_spectrum_arnoldi(sl_spectrum *out, const sl_topology *t,
-                        const sl_spectrum_settings *settings, sl_error *error);
+int sl_spectrum_arnoldi(sl_spectrum *out, const graph *g, const sl_spectrum_settings *settings,
+                        sl_error *error);
 /* ||M - J||_2; -1 without memory. */
-int sl_spectrum_singular_2(double *value, const sl_topology *t, double work_max);
+int sl_spectrum_singular_2(double *value, const graph *g, double work_max);
 /* Some power of M, about 2 log2 n at most, averages up to rounding: all eigenvalues but the 1 are
  * 0. */
-bool sl_spectrum_averages_exactly(const sl_topology *t);
+bool sl_spectrum_averages_exactly(const graph *g);
 
 #endif

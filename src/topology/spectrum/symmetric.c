@@ -141,13 +141,13 @@ static void report(sl_spectrum *out, const search *s) {
     out->products = s->products;
 }
 
-int sl_spectrum_symmetric(sl_spectrum *out, const sl_topology *t,
-                          const sl_spectrum_settings *settings, sl_error *error) {
-    search s = {.settings = settings, .spare = sl_vector_allocate(t->nodes)};
-    s.vectors[UPPER] = sl_vector_allocate(t->nodes);
-    s.vectors[LOWER] = sl_vector_allocate(t->nodes);
+int sl_spectrum_symmetric(sl_spectrum *out, const graph *g, const sl_spectrum_settings *settings,
+                          sl_error *error) {
+    search s = {.settings = settings, .spare = sl_vector_allocate(g->nodes)};
+    s.vectors[UPPER] = sl_vector_allocate(g->nodes);
+    s.vectors[LOWER] = sl_vector_allocate(g->nodes);
     bool allocated = s.spare && s.vectors[UPPER] && s.vectors[LOWER];
-    int result = allocated ? sl_sparse_open(&s.w, t) : -1;
+    int result = allocated ? sl_sparse_open(&s.w, g) : -1;
     if (result == 0) {
         s.known[UPPER] = s.w.pieces > 1;
         s.known[LOWER] = swaps_sides(&s.w, s.spare);
@@ -161,5 +161,5 @@ int sl_spectrum_symmetric(sl_spectrum *out, const sl_topology *t,
     free(s.vectors[LOWER]);
     return result == 0 ? 0
                        : sl_fail(error, SL_ENOMEM,
-                                 "spectrum: out of memory for the vectors of %u nodes", t->nodes);
+                                 "spectrum: out of memory for the vectors of %u nodes", g->nodes);
 }

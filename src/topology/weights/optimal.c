@@ -2,55 +2,88 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "starling/spectrum.h"
+#include "topology/spectrum/spectral.h"
 #include "topology/weights/optimal.h"
 
 void sl_optimum_defaults(sl_optimum_settings *settings) {
     *settings = (sl_optimum_settings){.tolerance = 1e-8, .work_max = 5e11};
 }
 
-/* The graph with some weights as a topology: this also refuses what is no connected graph. */
-static int open_graph(sl_topology **out, const graph_problem *g, sl_weighting weighting,
-                      const double *weights, sl_error *error) {
-    bool both = weighting == SL_WEIGHTING_EXPLICIT;
-    sl_edge *edges = calloc(2 * g->edge_count + g->nodes + 1, sizeof *edges);
-    if (edges == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for %zu edges", g->edge_count);
-    size_t count = 0;
+/* ---- a graph with weights as rows ---- */
+
+static int check_edges(const graph_problem *g, sl_error *error) {
     for (size_t l = 0; l < g->edge_count; l++) {
         const sl_edge *e = &g->edges[l];
-        edges[count++] = (sl_edge){e->from, e->to, both ? weights[l] : 0};
-        if (both)
-            edges[count++] = (sl_edge){e->to, e->from, weights[l]};
+        if (e->from >= g->nodes || e->to >= g->nodes || e->from == e->to)
+            return sl_fail(error, SL_EINVAL,
+                           "edges: edge [%u, %u] is not allowed; it must join two of the nodes "
+                           "0..%u",
+                           e->from, e->to, g->nodes - 1);
     }
-    for (uint32_t i = 0; both && i < g->nodes; i++)
-        edges[count++] = (sl_edge){i, i, 1};
-    for (size_t l = 0; both && l < g->edge_count; l++) {
-        edges[2 * g->edge_count + g->edges[l].from].weight -= weights[l];
-        edges[2 * g->edge_count + g->edges[l].to].weight -= weights[l];
+    return 0;
+}
+
+/* W = I - sum_l w_l u_l u_l'. Close it also after an error. */
+static int build_rows(graph *out, const graph_problem *g, const double *weights, sl_error *error) {
+    edge_list list = {0};
+    *out = (graph){.nodes = g->nodes, .slots = calloc(1, sizeof *out->slots)};
+    double *own = calloc(g->nodes, sizeof *own);
+    int result = out->slots != NULL && own != NULL
+                     ? 0
+                     : sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", g->nodes);
+    for (uint32_t i = 0; result == 0 && i < g->nodes; i++)
+        own[i] = 1;
+    for (size_t l = 0; result == 0 && l < g->edge_count; l++) {
+        const sl_edge *e = &g->edges[l];
+        sl_edge_list_push_weighted(&list, e->from, e->to, weights[l]);
+        sl_edge_list_push_weighted(&list, e->to, e->from, weights[l]);
+        own[e->from] -= weights[l];
+        own[e->to] -= weights[l];
     }
-    sl_slot_spec listed = {edges, count};
-    sl_topology_spec spec;
-    sl_topology_spec_defaults(&spec);
-    spec.nodes = g->nodes;
-    spec.family = SL_FAMILY_EDGES;
-    spec.weighting = weighting;
-    spec.slots = &listed;
-    spec.slot_count = 1;
-    int result = sl_topology_open(out, &spec, error);
-    free(edges);
+    for (uint32_t i = 0; result == 0 && i < g->nodes; i++)
+        sl_edge_list_push_weighted(&list, i, i, own[i]);
+    if (result == 0)
+        result = sl_slot_build(&out->slots[0], &list, g->nodes, error);
+    sl_edge_list_close(&list);
+    free(own);
+    if (result != 0)
+        return result;
+    out->period = 1;
+    sl_slot_mirror_weights(&out->slots[0], g->nodes);
+    out->stochastic = sl_graph_stochasticity(out);
+    return 0;
+}
+
+static int spectrum_of(sl_spectrum *out, const graph_problem *g, const double *weights,
+                       sl_error *error) {
+    graph rows;
+    int result = build_rows(&rows, g, weights, error);
+    if (result == 0)
+        result = sl_graph_spectrum(out, &rows, NULL, error);
+    sl_graph_close(&rows);
     return result;
 }
 
-static int spectrum_of(sl_spectrum *out, const graph_problem *g, sl_weighting weighting,
-                       const double *weights, sl_error *error) {
-    sl_topology *t;
-    int result = open_graph(&t, g, weighting, weights, error);
-    if (result != 0)
-        return result;
-    result = sl_spectrum_compute(out, t, NULL, error);
-    sl_topology_close(&t);
-    return result;
+/* Metropolis weights: strictly inside what any sign and no sign allow. *degree_max may be NULL. */
+static int start_weights(double *weights, uint32_t *degree_max, const graph_problem *g,
+                         sl_error *error) {
+    uint32_t *degree = calloc(g->nodes, sizeof *degree), most = 0;
+    if (degree == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %u degrees", g->nodes);
+    for (size_t l = 0; l < g->edge_count; l++) {
+        degree[g->edges[l].from]++;
+        degree[g->edges[l].to]++;
+    }
+    for (size_t l = 0; l < g->edge_count; l++) {
+        uint32_t from = degree[g->edges[l].from], to = degree[g->edges[l].to];
+        weights[l] = 1 / (1 + fmax(from, to));
+        most = from > most ? from : most;
+        most = to > most ? to : most;
+    }
+    free(degree);
+    if (degree_max != NULL)
+        *degree_max = most;
+    return 0;
 }
 
 /* ---- best constant ---- */
@@ -63,29 +96,26 @@ static double rounded(double x) {
     return ldexp(rint(ldexp(mantissa, 32)), exponent - 32);
 }
 
-/* With W = I - L/q, 1 - lambda_2(W) = lambda_2(L)/q and 1 + lambda_n(W) = 2 - lambda_max(L)/q. */
+/* With W = I - L/q, 1 - lambda_2(W) = lambda_2(L)/q and 1 + lambda_n(W) = 2 - lambda_max(L)/q.
+ * q is one more than the largest degree, as SL_WEIGHTING_MAX_DEGREE has it. */
 int sl_weights_best_constant(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
                              size_t edge_count, sl_error *error) {
     graph_problem g = {.nodes = nodes, .edges = edges, .edge_count = edge_count};
     sl_spectrum s;
-    double q = 1; /* as SL_WEIGHTING_MAX_DEGREE has it */
-    int result = spectrum_of(&s, &g, SL_WEIGHTING_MAX_DEGREE, NULL, error);
+    uint32_t degree_max;
+    int result = start_weights(weights, &degree_max, &g, error);
+    double q = 1 + (double)degree_max;
+    for (size_t l = 0; l < edge_count; l++)
+        weights[l] = 1 / q;
+    if (result == 0)
+        result = spectrum_of(&s, &g, weights, error);
     if (result != 0)
         return result;
     if (!s.converged)
         return sl_fail(error, SL_EINVAL,
                        "weights: \"best-constant\" needs the extreme eigenvalues of a graph of %u "
-                       "nodes, which were not found within "
-                       "the limits; take \"max-degree\"",
+                       "nodes, which were not found within the limits; use \"max-degree\"",
                        nodes);
-    uint32_t *degree = calloc(nodes, sizeof *degree);
-    if (degree == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for %u degrees", nodes);
-    for (size_t l = 0; l < edge_count; l++) {
-        q = fmax(q, 1 + ++degree[edges[l].from]);
-        q = fmax(q, 1 + ++degree[edges[l].to]);
-    }
-    free(degree);
     double constant = rounded(2 / (q * (s.gap_lambda2 + 2 - s.gap_lambda_n)));
     for (size_t l = 0; l < edge_count; l++)
         weights[l] = constant;
@@ -95,24 +125,9 @@ int sl_weights_best_constant(sl_optimum *out, double *weights, uint32_t nodes, c
 
 /* ---- the optimum ---- */
 
-/* Metropolis weights are strictly inside what any sign and no sign allow. */
-static int start_weights(double *weights, const graph_problem *g, sl_error *error) {
-    uint32_t *degree = calloc(g->nodes, sizeof *degree);
-    if (degree == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for %u degrees", g->nodes);
-    for (size_t l = 0; l < g->edge_count; l++) {
-        degree[g->edges[l].from]++;
-        degree[g->edges[l].to]++;
-    }
-    for (size_t l = 0; l < g->edge_count; l++)
-        weights[l] = 1 / (1 + fmax(degree[g->edges[l].from], degree[g->edges[l].to]));
-    free(degree);
-    return 0;
-}
-
 static int rho_of(double *rho, const graph_problem *g, const double *weights, sl_error *error) {
     sl_spectrum s;
-    int result = spectrum_of(&s, g, SL_WEIGHTING_EXPLICIT, weights, error);
+    int result = spectrum_of(&s, g, weights, error);
     if (result == 0)
         *rho = s.rho + (s.converged ? 0 : s.residual);
     return result;
@@ -130,14 +145,26 @@ static int descend(sl_optimum *out, double *weights, const graph_problem *g, sl_
     if (result != 0 || out->rho <= start)
         return result;
     out->rho = start;
-    return start_weights(weights, g, error);
+    return start_weights(weights, NULL, g, error);
 }
 
+static int check_connected(const graph_problem *g, const double *weights, sl_error *error) {
+    graph rows;
+    int result = build_rows(&rows, g, weights, error);
+    if (result == 0 && !sl_graph_is_connected(&rows))
+        result = sl_fail(error, SL_EINVAL,
+                         "edges: the graph is not connected; the fastest weights are those of one "
+                         "connected graph");
+    sl_graph_close(&rows);
+    return result;
+}
+
+/* weights in: Metropolis'. */
 static int optimise(sl_optimum *out, double *weights, const graph_problem *g, sl_error *error) {
-    int result = start_weights(weights, g, error);
-    if (result == 0 && (g->edge_count > INTERIOR_EDGES_MAX || g->nodes > INTERIOR_NODES_MAX)) {
+    int result = 0;
+    if (g->edge_count > INTERIOR_EDGES_MAX || g->nodes > INTERIOR_NODES_MAX) {
         result = descend(out, weights, g, error);
-    } else if (result == 0) {
+    } else {
         result = sl_optimum_interior(out, weights, g, error);
         if (result == 0)
             result = rho_of(&out->rho, g, weights, error);
@@ -163,11 +190,13 @@ int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const s
     if (!(settings->tolerance > 0))
         return sl_fail(error, SL_EINVAL, "tolerance: %g is not allowed; it must be above 0",
                        settings->tolerance);
-    sl_topology *t;
-    int result = open_graph(&t, &g, SL_WEIGHTING_METROPOLIS, NULL, error);
+    int result = check_edges(&g, error);
+    if (result == 0)
+        result = start_weights(weights, NULL, &g, error);
+    if (result == 0)
+        result = check_connected(&g, weights, error);
     if (result != 0)
         return result;
-    sl_topology_close(&t);
     if (edge_count == 0) {
         *out = (sl_optimum){.converged = true};
         return 0;

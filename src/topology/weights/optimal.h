@@ -4,7 +4,10 @@
 #define SL_TOPOLOGY_OPTIMAL_H
 
 #include "starling/optimal.h"
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
+
+/* weights.c: fills the weights of a slot by the scheme of `spec` and checks them. */
+int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error);
 
 /* ---- components.c ---- */
 

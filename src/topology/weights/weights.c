@@ -16,6 +16,7 @@
 
 #include "base/suggest.h"
 #include "starling/links.h"
+#include "starling/weights.h"
 #include "topology/weights/optimal.h"
 
 typedef struct weighing {
@@ -198,28 +199,6 @@ static int apply_rule(slot *p, const scheme *s, const sl_links *links, uint32_t 
     return 0;
 }
 
-static bool is_even(const slot *p) {
-    for (uint64_t e = 1; e < p->edges; e++)
-        if (p->in.weights[e] != p->in.weights[0])
-            return false;
-    return true;
-}
-
-/* The receivers' weights, seen from the sender. Rows are walked in order of receivers, and so are
- * each sender's. */
-static void mirror_weights(slot *p, uint32_t nodes) {
-    if (is_even(p)) { /* as on regular graphs: there is nothing to look up */
-        memcpy(p->out.weights, p->in.weights, p->edges * sizeof *p->out.weights);
-        return;
-    }
-    uint64_t *next = p->out.start;
-    for (uint32_t i = 0; i < nodes; i++)
-        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++)
-            p->out.weights[next[p->in.peers[e]]++] = p->in.weights[e];
-    memmove(next + 1, next, (size_t)nodes * sizeof *next);
-    next[0] = 0;
-}
-
 static double sum_of(const side *s, uint32_t i) {
     double sum = 0;
     for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
@@ -313,7 +292,7 @@ int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_erro
         result = apply_rule(p, s, spec->links, nodes, error);
     if (result != 0)
         return result;
-    mirror_weights(p, nodes);
+    sl_slot_mirror_weights(p, nodes);
     result = complete_own_weights(p, s->by_column || spec->self_completes_column, s->own_not_kept,
                                   nodes, error);
     if (result == 0 && spec->lazy)

@@ -3,8 +3,7 @@
 #ifndef SL_GRAPH_H
 #define SL_GRAPH_H
 
-#include "starling/links.h"
-#include "starling/optimal.h"
+#include "starling/graph.h"
 
 /* Directed edges of one slot, growing. */
 typedef struct edge_list {
@@ -51,28 +50,39 @@ typedef struct slot {
 
 enum { HASH_DIGITS = 16 };
 
+/* The rows of a period: all that spectra and weights need to know. */
+typedef struct graph {
+    uint32_t nodes, period;
+    slot *slots; /* (period) */
+    sl_stochasticity stochastic;
+} graph;
+
+/* An opened topology; opening/ builds it. */
 struct sl_topology {
-    sl_topology_spec spec; /* without slots: what was asked for */
-    sl_links *links;       /* spec.links */
-    uint32_t nodes, period, window;
-    slot *slots;           /* (period) */
+    sl_topology_spec spec;  /* without slots: what was asked for */
+    struct sl_links *links; /* spec.links; owned */
+    graph graph;
+    uint32_t window;
     uint64_t *peers_start; /* (nodes + 1) */
     uint32_t *peers;       /* union over slots and directions, sorted within a node */
     uint64_t hash;
     char *provenance; /* JSON text: where a list of edges came from, if its file says so */
-    sl_stochasticity stochastic;
 };
 
 /* Sorts the edges into rows; refuses duplicates. Self-loops go to `self`. */
 int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *error);
 void sl_slot_close(slot *p);
 
-/* weights.c: fills the weights of a slot by the spec's scheme and checks them. */
-int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_error *error);
+/* The receivers' weights, seen from the senders: from `in` to `out`. */
+void sl_slot_mirror_weights(slot *p, uint32_t nodes);
 
-/* check.c */
-bool sl_topology_is_connected(const sl_topology *t);
-uint32_t sl_topology_find_window(const sl_topology *t);
-sl_stochasticity sl_topology_find_stochasticity(const sl_topology *t);
+/* ---- check.c ---- */
+
+bool sl_graph_is_connected(const graph *g);
+uint32_t sl_graph_window(const graph *g);
+sl_stochasticity sl_graph_stochasticity(const graph *g);
+/* One period is a symmetric matrix. */
+bool sl_graph_is_symmetric(const graph *g);
+void sl_graph_close(graph *g);
 
 #endif

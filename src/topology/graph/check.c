@@ -4,20 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 enum { EXACT_WINDOW_NODES_MAX = 512, EXACT_WINDOW_PERIOD_MAX = 64 };
 
 /* Marks what can be reached from node 0 over the union of all slots; returns how many. Breadth
  * first: what is read next is known early. */
-static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *queue) {
-    memset(seen, 0, t->nodes * sizeof *seen);
+static uint32_t reach(const graph *g, bool forward, bool *seen, uint32_t *queue) {
+    memset(seen, 0, g->nodes * sizeof *seen);
     uint32_t count = 1;
     queue[0] = 0;
     seen[0] = true;
     for (uint32_t done = 0; done < count; done++)
-        for (uint32_t k = 0; k < t->period; k++) {
-            const side *s = forward ? &t->slots[k].out : &t->slots[k].in;
+        for (uint32_t k = 0; k < g->period; k++) {
+            const side *s = forward ? &g->slots[k].out : &g->slots[k].in;
             for (uint64_t e = s->start[queue[done]]; e < s->start[queue[done] + 1]; e++)
                 if (!seen[s->peers[e]]) {
                     seen[s->peers[e]] = true;
@@ -27,14 +27,14 @@ static uint32_t reach(const sl_topology *t, bool forward, bool *seen, uint32_t *
     return count;
 }
 
-bool sl_topology_is_connected(const sl_topology *t) {
-    bool *seen = calloc(t->nodes, sizeof *seen);
-    uint32_t *queue = malloc(t->nodes * sizeof *queue);
+bool sl_graph_is_connected(const graph *g) {
+    bool *seen = calloc(g->nodes, sizeof *seen);
+    uint32_t *queue = malloc(g->nodes * sizeof *queue);
     bool undirected = true;
-    for (uint32_t k = 0; k < t->period; k++)
-        undirected = undirected && t->slots[k].undirected;
-    bool connected = seen && queue && reach(t, true, seen, queue) == t->nodes &&
-                     (undirected || reach(t, false, seen, queue) == t->nodes);
+    for (uint32_t k = 0; k < g->period; k++)
+        undirected = undirected && g->slots[k].undirected;
+    bool connected = seen && queue && reach(g, true, seen, queue) == g->nodes &&
+                     (undirected || reach(g, false, seen, queue) == g->nodes);
     free(seen);
     free(queue);
     return connected;
@@ -68,18 +68,18 @@ static void examine(const slot *p, uint32_t nodes, sl_stochasticity *s) {
     s->nonnegative = s->nonnegative && least >= -SL_STOCHASTIC_TOLERANCE;
 }
 
-sl_stochasticity sl_topology_find_stochasticity(const sl_topology *t) {
+sl_stochasticity sl_graph_stochasticity(const graph *g) {
     sl_stochasticity s = {.symmetric = true, .nonnegative = true};
-    for (uint32_t k = 0; k < t->period; k++)
-        examine(&t->slots[k], t->nodes, &s);
+    for (uint32_t k = 0; k < g->period; k++)
+        examine(&g->slots[k], g->nodes, &s);
     s.row = s.row_residual <= SL_STOCHASTIC_TOLERANCE;
     s.column = s.column_residual <= SL_STOCHASTIC_TOLERANCE;
     return s;
 }
 
 /* Can nodes be coloured so that no edge joins two of a colour? */
-static bool is_bipartite(const sl_topology *t, int8_t *colour, uint32_t *stack) {
-    const side *s = &t->slots[0].in;
+static bool is_bipartite(const graph *g, int8_t *colour, uint32_t *stack) {
+    const side *s = &g->slots[0].in;
     uint32_t height = 0;
     stack[height++] = 0;
     colour[0] = 1;
@@ -97,15 +97,16 @@ static bool is_bipartite(const sl_topology *t, int8_t *colour, uint32_t *stack) 
     return true;
 }
 
-bool sl_topology_alternates(const sl_topology *t) {
-    if (t->period > 1 || t->nodes < 2 || !t->stochastic.symmetric)
+bool sl_topology_alternates(const sl_topology *topology) {
+    const graph *g = &topology->graph;
+    if (g->period > 1 || g->nodes < 2 || !g->stochastic.symmetric)
         return false;
-    for (uint32_t i = 0; i < t->nodes; i++)
-        if (fabs(t->slots[0].self[i]) > SL_STOCHASTIC_TOLERANCE)
+    for (uint32_t i = 0; i < g->nodes; i++)
+        if (fabs(g->slots[0].self[i]) > SL_STOCHASTIC_TOLERANCE)
             return false;
-    int8_t *colour = calloc(t->nodes, sizeof *colour);
-    uint32_t *stack = calloc(t->nodes, sizeof *stack);
-    bool bipartite = colour && stack && is_bipartite(t, colour, stack);
+    int8_t *colour = calloc(g->nodes, sizeof *colour);
+    uint32_t *stack = calloc(g->nodes, sizeof *stack);
+    bool bipartite = colour && stack && is_bipartite(g, colour, stack);
     free(colour);
     free(stack);
     return bipartite;
@@ -113,21 +114,21 @@ bool sl_topology_alternates(const sl_topology *t) {
 
 /* How many rounds back from the end of round k a finished `j` proves that all whom it ever sends to
  * had finished as well: to finish a round, all in-neighbours must have finished the one before. */
-static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven, bool *next) {
-    uint32_t limit = t->nodes * t->period;
-    memset(proven, 0, t->nodes * sizeof *proven);
+static uint32_t lead(const graph *g, uint32_t j, uint32_t k, bool *proven, bool *next) {
+    uint32_t limit = g->nodes * g->period;
+    memset(proven, 0, g->nodes * sizeof *proven);
     proven[j] = true;
     for (uint32_t steps = 0; steps < limit; steps++) {
         bool all = true;
-        for (uint32_t p = 0; p < t->period && all; p++)
-            for (uint64_t e = t->slots[p].out.start[j]; e < t->slots[p].out.start[j + 1]; e++)
-                all = all && proven[t->slots[p].out.peers[e]];
+        for (uint32_t p = 0; p < g->period && all; p++)
+            for (uint64_t e = g->slots[p].out.start[j]; e < g->slots[p].out.start[j + 1]; e++)
+                all = all && proven[g->slots[p].out.peers[e]];
         if (all)
             return steps;
         const side *in =
-            &t->slots[(k + t->period * (steps / t->period + 1) - steps) % t->period].in;
-        memcpy(next, proven, t->nodes * sizeof *next);
-        for (uint32_t i = 0; i < t->nodes; i++)
+            &g->slots[(k + g->period * (steps / g->period + 1) - steps) % g->period].in;
+        memcpy(next, proven, g->nodes * sizeof *next);
+        for (uint32_t i = 0; i < g->nodes; i++)
             for (uint64_t e = in->start[i]; proven[i] && e < in->start[i + 1]; e++)
                 next[in->peers[e]] = true;
         bool *swap = proven;
@@ -139,22 +140,26 @@ static uint32_t lead(const sl_topology *t, uint32_t j, uint32_t k, bool *proven,
 
 /* Node j in round r + lead may send to i, which is still in round r: lead + 1 rounds can be under
  * way. */
-uint32_t sl_topology_find_window(const sl_topology *t) {
-    if (t->period == 1 && t->slots[0].undirected)
+uint32_t sl_graph_window(const graph *g) {
+    if (g->period == 1 && g->slots[0].undirected)
         return 2;
-    if (t->nodes > EXACT_WINDOW_NODES_MAX || t->period > EXACT_WINDOW_PERIOD_MAX) {
-        uint64_t safe = (uint64_t)t->nodes * t->period + 1;
+    if (g->nodes > EXACT_WINDOW_NODES_MAX || g->period > EXACT_WINDOW_PERIOD_MAX) {
+        uint64_t safe = (uint64_t)g->nodes * g->period + 1;
         return safe < UINT32_MAX ? (uint32_t)safe : UINT32_MAX;
     }
-    bool *proven = calloc(2 * (size_t)t->nodes, sizeof *proven);
-    uint32_t window = t->nodes * t->period + 1, widest = 0;
-    for (uint32_t j = 0; proven != NULL && j < t->nodes; j++)
-        for (uint32_t k = 0; k < t->period; k++) {
-            uint32_t steps = lead(t, j, k, proven, proven + t->nodes);
+    bool *proven = calloc(2 * (size_t)g->nodes, sizeof *proven);
+    uint32_t window = g->nodes * g->period + 1, widest = 0;
+    for (uint32_t j = 0; proven != NULL && j < g->nodes; j++)
+        for (uint32_t k = 0; k < g->period; k++) {
+            uint32_t steps = lead(g, j, k, proven, proven + g->nodes);
             widest = steps > widest ? steps : widest;
         }
     if (proven != NULL)
         window = widest + 1;
     free(proven);
     return window < 2 ? 2 : window;
+}
+
+bool sl_graph_is_symmetric(const graph *g) {
+    return g->period == 1 && g->stochastic.symmetric;
 }

@@ -3,15 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "starling/topology.h"
 #include "topology/family/family.h"
-#include "topology/links.h"
+#include "topology/links/links.h"
+#include "topology/weights/optimal.h"
 
 static const uint64_t attempts_max = 100; /* at a connected random graph */
-
-void sl_topology_spec_defaults(sl_topology_spec *spec) {
-    *spec = (sl_topology_spec){
-        .family = SL_FAMILY_RING, .weighting = SL_WEIGHTING_METROPOLIS, .seed = 1};
-}
 
 /* ---- explicit edges ---- */
 
@@ -50,13 +47,6 @@ static int listed_edges(const sl_topology_spec *spec, edge_lists *out, sl_error 
 
 /* ---- building ---- */
 
-static void free_slots(sl_topology *t) {
-    for (uint32_t k = 0; t->slots != NULL && k < t->period; k++)
-        sl_slot_close(&t->slots[k]);
-    free(t->slots);
-    t->slots = NULL;
-}
-
 static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                       sl_error *error) {
     int result = 0;
@@ -75,15 +65,15 @@ static int build_slots(sl_topology *t, const sl_topology_spec *spec, uint64_t at
                        sl_error *error) {
     edge_lists all = {0};
     int result = draw_edges(spec, attempt, &all, error);
-    t->period = result == 0 ? all.count : 0;
-    t->slots = calloc((size_t)t->period + 1, sizeof *t->slots);
-    if (result == 0 && t->slots == NULL)
-        result = sl_fail(error, SL_ENOMEM, "out of memory for %u slots", t->period);
-    for (uint32_t k = 0; result == 0 && k < t->period; k++) {
-        result = sl_slot_build(&t->slots[k], &all.lists[k], t->nodes, error);
+    t->graph.period = result == 0 ? all.count : 0;
+    t->graph.slots = calloc((size_t)t->graph.period + 1, sizeof *t->graph.slots);
+    if (result == 0 && t->graph.slots == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for %u slots", t->graph.period);
+    for (uint32_t k = 0; result == 0 && k < t->graph.period; k++) {
+        result = sl_slot_build(&t->graph.slots[k], &all.lists[k], t->graph.nodes, error);
         if (result == 0)
-            result = sl_slot_weigh(&t->slots[k], spec, t->nodes, error);
-        if (result != 0 && t->period > 1)
+            result = sl_slot_weigh(&t->graph.slots[k], spec, t->graph.nodes, error);
+        if (result != 0 && t->graph.period > 1)
             sl_fail_prefix(error, result, "schedule[%u]", k);
     }
     sl_edge_lists_close(&all);
@@ -95,11 +85,11 @@ static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_erro
     uint32_t asked = info->random ? sl_family_of(spec->family)->attempts_max : 1;
     uint64_t attempts = asked ? asked : attempts_max;
     for (uint64_t attempt = 0; attempt < attempts; attempt++) {
-        free_slots(t);
+        sl_graph_close(&t->graph);
         int result = build_slots(t, spec, attempt, error);
         if (result != 0)
             return result;
-        if (sl_topology_is_connected(t))
+        if (sl_graph_is_connected(&t->graph))
             return 0;
     }
     if (spec->in_parts)
@@ -113,7 +103,7 @@ static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_erro
     return sl_fail(
         error, SL_EINVAL,
         "edges: the graph is not connected%s: some nodes can never hear of others; add edges",
-        t->slots[0].undirected && t->period == 1
+        t->graph.slots[0].undirected && t->graph.period == 1
             ? ""
             : " (every node must reach every other along the edges' direction)");
 }
@@ -126,14 +116,14 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
 }
 
 static uint64_t hash_of(const sl_topology *t) {
-    uint64_t hash =
-        mix(mix(0xCBF29CE484222325ull, &t->nodes, sizeof t->nodes), &t->period, sizeof t->period);
-    for (uint32_t k = 0; k < t->period; k++) {
-        const slot *p = &t->slots[k];
-        hash = mix(hash, p->in.start, ((size_t)t->nodes + 1) * sizeof *p->in.start);
+    uint64_t hash = mix(mix(0xCBF29CE484222325ull, &t->graph.nodes, sizeof t->graph.nodes),
+                        &t->graph.period, sizeof t->graph.period);
+    for (uint32_t k = 0; k < t->graph.period; k++) {
+        const slot *p = &t->graph.slots[k];
+        hash = mix(hash, p->in.start, ((size_t)t->graph.nodes + 1) * sizeof *p->in.start);
         hash = mix(hash, p->in.peers, p->edges * sizeof *p->in.peers);
         hash = mix(hash, p->in.weights, p->edges * sizeof *p->in.weights);
-        hash = mix(hash, p->self, t->nodes * sizeof *p->self);
+        hash = mix(hash, p->self, t->graph.nodes * sizeof *p->self);
     }
     return hash;
 }
@@ -152,19 +142,19 @@ static uint64_t append_row(uint32_t *peers, uint64_t at, const side *s, uint32_t
 /* Every node's peers over all slots and both directions, without repetition. */
 static int gather_peers(sl_topology *t, sl_error *error) {
     uint64_t total = 0, at = 0;
-    for (uint32_t k = 0; k < t->period; k++)
-        total += 2 * t->slots[k].edges;
-    t->peers_start = calloc((size_t)t->nodes + 1, sizeof *t->peers_start);
+    for (uint32_t k = 0; k < t->graph.period; k++)
+        total += 2 * t->graph.slots[k].edges;
+    t->peers_start = calloc((size_t)t->graph.nodes + 1, sizeof *t->peers_start);
     t->peers = malloc((total + 1) * sizeof *t->peers);
     if (t->peers_start == NULL || t->peers == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for the peers of %u nodes", t->nodes);
-    bool sorted = t->period == 1 && t->slots[0].undirected;
-    for (uint32_t i = 0; i < t->nodes; i++) {
+        return sl_fail(error, SL_ENOMEM, "out of memory for the peers of %u nodes", t->graph.nodes);
+    bool sorted = t->graph.period == 1 && t->graph.slots[0].undirected;
+    for (uint32_t i = 0; i < t->graph.nodes; i++) {
         uint64_t from = t->peers_start[i] = at, end = at;
-        for (uint32_t k = 0; k < t->period; k++) {
-            end = append_row(t->peers, end, &t->slots[k].in, i);
-            if (!t->slots[k].undirected)
-                end = append_row(t->peers, end, &t->slots[k].out, i);
+        for (uint32_t k = 0; k < t->graph.period; k++) {
+            end = append_row(t->peers, end, &t->graph.slots[k].in, i);
+            if (!t->graph.slots[k].undirected)
+                end = append_row(t->peers, end, &t->graph.slots[k].out, i);
         }
         if (!sorted)
             qsort(t->peers + from, end - from, sizeof *t->peers, by_number);
@@ -172,7 +162,7 @@ static int gather_peers(sl_topology *t, sl_error *error) {
             if (at == from || t->peers[at - 1] != t->peers[e])
                 t->peers[at++] = t->peers[e];
     }
-    t->peers_start[t->nodes] = at;
+    t->peers_start[t->graph.nodes] = at;
     return 0;
 }
 
@@ -189,7 +179,7 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
     t->spec.slots = NULL;
     t->links = spec->links != NULL ? sl_links_copy(spec->links) : NULL;
     t->spec.links = t->links;
-    t->nodes = spec->nodes;
+    t->graph.nodes = spec->nodes;
     if (result == 0 && spec->links != NULL && t->links == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for the links");
     if (result == 0)
@@ -201,8 +191,8 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
         return result;
     }
     t->hash = hash_of(t);
-    t->stochastic = sl_topology_find_stochasticity(t);
-    t->window = sl_topology_find_window(t);
+    t->graph.stochastic = sl_graph_stochasticity(&t->graph);
+    t->window = sl_graph_window(&t->graph);
     *out = t;
     return 0;
 }
@@ -211,71 +201,11 @@ void sl_topology_close(sl_topology **topology) {
     sl_topology *t = *topology;
     if (t == NULL)
         return;
-    free_slots(t);
+    sl_graph_close(&t->graph);
     free(t->peers_start);
     free(t->peers);
     free(t->provenance);
     sl_links_close(&t->links);
     free(t);
     *topology = NULL;
-}
-
-/* ---- asking ---- */
-
-static const slot *slot_of(const sl_topology *t, uint64_t round) {
-    return &t->slots[(round - 1) % t->period];
-}
-
-static sl_row row_of(const slot *p, const side *s, uint32_t rank) {
-    uint64_t start = s->start[rank];
-    return (sl_row){(uint32_t)(s->start[rank + 1] - start), s->peers + start, s->weights + start,
-                    p->self[rank]};
-}
-
-sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32_t rank) {
-    const slot *p = slot_of(topology, round);
-    return row_of(p, &p->in, rank);
-}
-
-sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank) {
-    const slot *p = slot_of(topology, round);
-    return row_of(p, &p->out, rank);
-}
-
-uint32_t sl_topology_nodes(const sl_topology *topology) {
-    return topology->nodes;
-}
-
-const sl_topology_spec *sl_topology_description(const sl_topology *topology) {
-    return &topology->spec;
-}
-
-uint32_t sl_topology_period(const sl_topology *topology) {
-    return topology->period;
-}
-
-uint32_t sl_topology_window(const sl_topology *topology) {
-    return topology->window;
-}
-
-uint64_t sl_topology_hash(const sl_topology *topology) {
-    return topology->hash;
-}
-
-uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uint32_t **peers) {
-    *peers = topology->peers + topology->peers_start[rank];
-    return (uint32_t)(topology->peers_start[rank + 1] - topology->peers_start[rank]);
-}
-
-sl_stochasticity sl_topology_stochasticity(const sl_topology *topology) {
-    return topology->stochastic;
-}
-
-bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology) {
-    const sl_topology_spec *s = &topology->spec;
-    bool known = (s->weighting == SL_WEIGHTING_FMMC || s->weighting == SL_WEIGHTING_FDLA) &&
-                 !s->lazy && topology->period == 1 && topology->slots[0].connected;
-    if (known)
-        *out = topology->slots[0].optimum;
-    return known;
 }

@@ -1,12 +1,12 @@
 /* parameters.c - see parameters.h. */
-#include "topology/format/parameters.h"
+#include "topology/opening/parameters.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
-#include "topology/format/fields.h"
+#include "topology/links/fields.h"
 
 enum { NAMES_MAX = 64 };
 _Static_assert((int)SL_FAMILIES <= (int)NAMES_MAX, "a list of names must hold all families");

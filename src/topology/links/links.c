@@ -1,13 +1,13 @@
 /* links.c - the links of a cluster: a default, and exceptions sorted by pair. See starling/links.h.
  */
-#include "topology/links.h"
+#include "topology/links/links.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "starling/topology.h"
-#include "topology/format/fields.h"
+#include "starling/graph.h"
+#include "topology/links/fields.h"
 
 enum { FILE_BYTES_MAX = 256 << 20 };
 

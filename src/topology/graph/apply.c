@@ -1,5 +1,5 @@
 /* apply.c - W times a vector; see apply.h. */
-#include "topology/analysis/apply.h"
+#include "topology/graph/apply.h"
 
 #include <math.h>
 

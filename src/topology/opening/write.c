@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "starling/optimal.h"
-#include "topology/format/parameters.h"
-#include "topology/links.h"
+#include "starling/topology.h"
+#include "topology/links/links.h"
+#include "topology/opening/parameters.h"
 
 static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
     for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
@@ -21,7 +21,7 @@ static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
 static void write_edges(FILE *to, const sl_topology *t, const slot *p, bool weighted) {
     const char *comma = "";
     fputs("\"edges\":[", to);
-    for (uint32_t i = 0; i < t->nodes; i++) {
+    for (uint32_t i = 0; i < t->graph.nodes; i++) {
         if (weighted) {
             fprintf(to, "%s[%u,%u,%.17g]", comma, i, i, p->self[i]);
             comma = ",";
@@ -41,14 +41,14 @@ static void write_edges(FILE *to, const sl_topology *t, const slot *p, bool weig
 }
 
 static void write_slots(FILE *to, const sl_topology *t, bool weighted) {
-    if (t->period == 1) {
-        write_edges(to, t, &t->slots[0], weighted);
+    if (t->graph.period == 1) {
+        write_edges(to, t, &t->graph.slots[0], weighted);
         return;
     }
     fputs("\"schedule\":[", to);
-    for (uint32_t k = 0; k < t->period; k++) {
+    for (uint32_t k = 0; k < t->graph.period; k++) {
         fputs(k ? ",{" : "{", to);
-        write_edges(to, t, &t->slots[k], weighted);
+        write_edges(to, t, &t->graph.slots[k], weighted);
         fputc('}', to);
     }
     fputc(']', to);

@@ -2,7 +2,7 @@
 #ifndef SL_APPLY_H
 #define SL_APPLY_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 /* y = W x and y = W^T x of one slot; x and y (nodes) do not overlap. */
 void sl_slot_apply(const slot *p, uint32_t nodes, const double *x, double *y);

@@ -1,5 +1,5 @@
 /* graph.c - edge lists and compressed rows; see graph.h. */
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -241,4 +241,33 @@ int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *er
         copy_out(&p, nodes);
     *out = p;
     return 0;
+}
+
+static bool is_even(const slot *p) {
+    for (uint64_t e = 1; e < p->edges; e++)
+        if (p->in.weights[e] != p->in.weights[0])
+            return false;
+    return true;
+}
+
+/* Rows are walked in order of receivers, and so are
+ * each sender's. */
+void sl_slot_mirror_weights(slot *p, uint32_t nodes) {
+    if (is_even(p)) { /* as on regular graphs: there is nothing to look up */
+        memcpy(p->out.weights, p->in.weights, p->edges * sizeof *p->out.weights);
+        return;
+    }
+    uint64_t *next = p->out.start;
+    for (uint32_t i = 0; i < nodes; i++)
+        for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++)
+            p->out.weights[next[p->in.peers[e]]++] = p->in.weights[e];
+    memmove(next + 1, next, (size_t)nodes * sizeof *next);
+    next[0] = 0;
+}
+
+void sl_graph_close(graph *g) {
+    for (uint32_t k = 0; g->slots != NULL && k < g->period; k++)
+        sl_slot_close(&g->slots[k]);
+    free(g->slots);
+    g->slots = NULL;
 }

@@ -1,5 +1,5 @@
 /* fields.c - reading the fields of a JSON object; see fields.h. */
-#include "topology/format/fields.h"
+#include "topology/links/fields.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -9,9 +9,10 @@
 #include <jansson.h>
 
 #include "base/file.h"
-#include "topology/format/fields.h"
-#include "topology/format/parameters.h"
-#include "topology/links.h"
+#include "starling/topology.h"
+#include "topology/links/fields.h"
+#include "topology/links/links.h"
+#include "topology/opening/parameters.h"
 
 enum { FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
 
