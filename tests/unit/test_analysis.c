@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "starling/analysis.h"
 #include "starling/links.h"
+#include "starling/topology.h"
 
 enum { ANALYSES = sizeof analyses / sizeof *analyses };
 static sl_error error;

@@ -9,6 +9,7 @@
 #include "harness.h"
 #include "starling/rng.h"
 #include "starling/spectrum.h"
+#include "starling/topology.h"
 #include "topology/spectrum/spectral.h"
 
 static sl_error error;
