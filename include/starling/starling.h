@@ -24,6 +24,7 @@
 #include "starling/rng.h"
 #include "starling/sim.h"
 #include "starling/spectrum.h"
+#include "starling/suggest.h"
 #include "starling/task.h"
 #include "starling/timeline.h"
 #include "starling/topology.h"

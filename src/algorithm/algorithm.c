@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/suggest.h"
+#include "starling/suggest.h"
 
 static const sl_algorithm *const algorithms[] = {
 #define LISTED(name) &name,

@@ -1,5 +1,5 @@
 /* suggest.c - see suggest.h. */
-#include "base/suggest.h"
+#include "starling/suggest.h"
 
 #include <string.h>
 

@@ -11,11 +11,11 @@
 #include <jansson.h>
 
 #include "base/file.h"
-#include "base/suggest.h"
 #include "config/keys.h"
 #include "config/tree.h"
 #include "starling/algorithm.h"
 #include "starling/device.h"
+#include "starling/suggest.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, KEYS_MAX = 128, DEPTH_MAX = 8, DOTTED_MAX = 256 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "config/tree.h"
+#include "starling/suggest.h"
 
 static const char *const variants[] = {
     "default",           "adapt-then-combine", "combine-while-adapt",

@@ -6,21 +6,6 @@
 #include "cli/file_kind.h"
 #include "topology/topology_report.h"
 
-static const char help[] =
-    "usage: starling check EXPERIMENT [--set KEY=VALUE ...]\n"
-    "       starling check TOPOLOGY\n"
-    "\n"
-    "Validates the file. Of an experiment: the resolved configuration with all defaults filled\n"
-    "in, the model and its data, and how algorithm and compressor suit each other. Of the "
-    "topology: nodes, edges, degrees, whether it is connected\n"
-    "and stochastic (with the largest |sum - 1|), and how fast it mixes: the eigenvalues\n"
-    "lambda_2 and lambda_n, rho = max(|lambda_2|, |lambda_n|) and the spectral gap 1 - rho.\n"
-    "\n"
-    "  --set KEY=VALUE  overrides a key of the experiment\n"
-    "  --help           this text\n"
-    "\n"
-    "keys of an experiment:\n";
-
 #define ROUNDING 1e-12 /* of a spectral gap */
 
 /* With a gap of `hopeless` or less nodes never agree, which is worth a word. */
@@ -99,28 +84,44 @@ static int check_experiment(const options *o, sl_error *error) {
     return result;
 }
 
-static void print_help(void) {
-    char *keys = sl_experiment_keys_help();
-    fputs(help, stdout);
-    if (keys != NULL)
-        fputs(keys, stdout);
-    free(keys);
+static int check(const options *o, sl_error *error) {
+    if (!is_topology_file(o->file))
+        return check_experiment(o, error);
+    if (o->override_count > 0)
+        return sl_fail(error, SL_EINVAL, "--set %s: %s is a topology, which has no keys to set",
+                       o->overrides[0], o->file);
+    return check_topology(o->file, error);
 }
 
-int cmd_check(int argc, char **argv) {
-    options o;
-    int code = options_parse(&o, argc, argv, OPTION_SET);
-    if (code == TOOL_OK && o.help) {
-        print_help();
-    } else if (code == TOOL_OK) {
-        sl_error error = {0};
-        int result = is_topology_file(o.file) ? check_topology(o.file, &error)
-                                              : check_experiment(&o, &error);
-        if (result != 0) {
-            complain("%s", error.text);
-            code = TOOL_USAGE;
-        }
-    }
-    options_close(&o);
-    return code;
+static int run(void *request, char *const *operands, size_t count) {
+    options *o = request;
+    sl_error error = {0};
+    options_take_files(o, operands, count);
+    if (check(o, &error) == 0)
+        return TOOL_OK;
+    complain("%s", error.text);
+    return TOOL_USAGE;
 }
+
+static const command_option *const option_rows[] = {&option_set, NULL};
+
+const command check_command = {
+    .name = "check",
+    .summary = "validate an experiment or a topology and print what it means",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .offer = OFFER_FILE,
+    .text =
+        "Validates an experiment or a topology.\n\n"
+        "Of an experiment it prints the configuration with all defaults, the model and its data, "
+        "and how algorithm and compressor suit each other.\n\n"
+        "Of the topology it prints nodes, edges, degrees, whether it is connected and stochastic "
+        "(with the largest |sum - 1|), and how fast it mixes: the eigenvalues lambda_2 and "
+        "lambda_n, rho = max(|lambda_2|, |lambda_n|) and the spectral gap 1 - rho.",
+    .options = option_rows,
+    .sections = {{"keys of an experiment", sl_experiment_keys_help}},
+    .request_bytes = sizeof(options),
+    .set_defaults = options_set_defaults,
+    .run = run,
+};

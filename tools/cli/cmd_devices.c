@@ -1,16 +1,7 @@
 /* cmd_devices.c - `starling devices`: what `device` in an experiment can be on this machine. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/tool.h"
-
-static const char help[] = "usage: starling devices\n"
-                           "\n"
-                           "Lists what `device` in an experiment can be on this machine: the CPU, "
-                           "and GPUs, which are used\n"
-                           "through a plug-in; where none can be used, one line says why.\n"
-                           "\n"
-                           "  --help  this text\n";
 
 enum { DEVICES_MAX = 64 };
 
@@ -37,15 +28,18 @@ static void list(void) {
         printf("no GPU: %s\n", reason);
 }
 
-int cmd_devices(int argc, char **argv) {
-    if (argc == 1) {
-        list();
-        return TOOL_OK;
-    }
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(help, stdout);
-        return TOOL_OK;
-    }
-    complain("devices takes no argument, '%s' given (starling devices --help)", argv[1]);
-    return TOOL_USAGE;
+static int run(void *request, char *const *operands, size_t count) {
+    (void)request;
+    (void)operands;
+    (void)count;
+    list();
+    return TOOL_OK;
 }
+
+const command devices_command = {
+    .name = "devices",
+    .summary = "list the GPUs that an experiment can use, or say why there is none",
+    .text = "Lists what `device` in an experiment can be on this machine: the CPU, and GPUs. "
+            "GPUs are used through a plug-in. Where there is none, one line says why.",
+    .run = run,
+};

@@ -2,7 +2,6 @@
 #include "cli/tool.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "cli/file_kind.h"
 
 volatile sig_atomic_t stop_requested;
 static void (*stop_hook)(void);
@@ -47,65 +48,6 @@ void complain(const char *format, ...) {
     va_end(arguments);
 }
 
-enum {
-    OPT_SET = 256,
-    OPT_OUT,
-    OPT_RANK,
-    OPT_ROSTER,
-    OPT_LISTEN,
-    OPT_REPORT_FD,
-    OPT_RUN_ID,
-    OPT_AGENTS,
-    OPT_TARGET_LOSS,
-    OPT_LINK,
-    OPT_SEEDS,
-    OPT_WIDE,
-    OPT_HELP
-};
-
-static const struct {
-    struct option option;
-    unsigned group; /* 0: every command takes it */
-} known[] = {
-    {{"help", no_argument, NULL, OPT_HELP}, 0},
-    {{"set", required_argument, NULL, OPT_SET}, OPTION_SET},
-    {{"out", required_argument, NULL, OPT_OUT}, OPTION_OUT},
-    {{"rank", required_argument, NULL, OPT_RANK}, OPTION_AGENT},
-    {{"roster", required_argument, NULL, OPT_ROSTER}, OPTION_AGENT},
-    {{"listen", required_argument, NULL, OPT_LISTEN}, OPTION_AGENT},
-    {{"run-id", required_argument, NULL, OPT_RUN_ID}, OPTION_AGENT},
-    {{"report-fd", required_argument, NULL, OPT_REPORT_FD}, OPTION_AGENT},
-    {{"agents", no_argument, NULL, OPT_AGENTS}, OPTION_COMPARE},
-    {{"target-loss", required_argument, NULL, OPT_TARGET_LOSS}, OPTION_COMPARE},
-    {{"link", required_argument, NULL, OPT_LINK}, OPTION_COMPARE},
-    {{"seeds", required_argument, NULL, OPT_SEEDS}, OPTION_COMPARE},
-    {{"wide", no_argument, NULL, OPT_WIDE}, OPTION_WIDE},
-};
-enum { KNOWN = sizeof known / sizeof *known };
-
-int take_whole(uint64_t *out, const char *name, const char *text, uint64_t min, uint64_t max) {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < min || value > max) {
-        complain("--%s %s: expected a whole number from %llu to %llu", name, text,
-                 (unsigned long long)min, (unsigned long long)max);
-        return TOOL_USAGE;
-    }
-    *out = value;
-    return TOOL_OK;
-}
-
-static int parse_target(options *o, const char *text) {
-    char *end;
-    o->target_loss = strtod(text, &end);
-    o->has_target_loss = end != text && *end == '\0' && isfinite(o->target_loss);
-    if (o->has_target_loss)
-        return TOOL_OK;
-    complain("--target-loss %s: expected a number", text);
-    return TOOL_USAGE;
-}
-
 int take_link(link_profile *out, const char *text) {
     char *colon, *end = NULL;
     link_profile l = {.bandwidth_mbit = strtod(text, &colon)};
@@ -123,106 +65,59 @@ int take_link(link_profile *out, const char *text) {
     return TOOL_OK;
 }
 
-static int add_link(options *o, const char *text) {
-    if (o->link_count == LINKS_MAX) {
-        complain("--link %s: at most %d links are compared", text, LINKS_MAX);
-        return TOOL_USAGE;
-    }
-    int code = take_link(&o->links[o->link_count], text);
-    o->link_count += code == TOOL_OK;
-    return code;
+/* ---- options that several commands take ---- */
+
+void options_set_defaults(void *request) {
+    options *o = request;
+    o->report_fd = -1;
 }
 
-static int take_option(options *o, int which) {
-    uint64_t number;
-    switch (which) {
-    case 'h':
-    case OPT_HELP:
-        o->help = true;
-        return TOOL_OK;
-    case OPT_SET:
-        o->overrides[o->override_count++] = optarg;
-        return TOOL_OK;
-    case OPT_OUT:
-        o->out = optarg;
-        if (strlen(optarg) < SL_PATH_MAX)
-            return TOOL_OK;
-        complain("--out: the path has %zu characters, at most %d are allowed", strlen(optarg),
-                 SL_PATH_MAX - 1);
-        return TOOL_USAGE;
-    case OPT_ROSTER:
-        o->roster = optarg;
-        return TOOL_OK;
-    case OPT_LISTEN:
-        o->listen = optarg;
-        return TOOL_OK;
-    case OPT_RUN_ID:
-        return take_whole(&o->run_id, "run-id", optarg, 0, UINT64_MAX);
-    case OPT_AGENTS:
-        o->agents = true;
-        return TOOL_OK;
-    case OPT_TARGET_LOSS:
-        return parse_target(o, optarg);
-    case OPT_LINK:
-        return add_link(o, optarg);
-    case OPT_SEEDS:
-        o->seeds = optarg;
-        return TOOL_OK;
-    case OPT_WIDE:
-        o->wide = true;
-        return TOOL_OK;
-    case OPT_RANK:
-        if (take_whole(&number, "rank", optarg, 0, SL_NODES_MAX - 1) != TOOL_OK)
-            return TOOL_USAGE;
-        o->rank = (uint32_t)number;
-        o->has_rank = true;
-        return TOOL_OK;
-    case OPT_REPORT_FD:
-        if (take_whole(&number, "report-fd", optarg, 0, 1 << 20) != TOOL_OK)
-            return TOOL_USAGE;
-        o->report_fd = (int)number;
-        return TOOL_OK;
-    default: /* getopt has written the line */
-        return TOOL_USAGE;
-    }
+void options_take_files(options *o, char *const *files, size_t count) {
+    o->files = files;
+    o->file_count = count;
+    o->file = files[0];
 }
 
-int options_parse(options *out, int argc, char **argv, unsigned allowed) {
-    *out = (options){.report_fd = -1};
-    out->overrides = calloc((size_t)argc, sizeof *out->overrides);
-    if (out->overrides == NULL) {
-        complain("out of memory");
+static int take_override(void *request, const command_option *row, const char *text) {
+    (void)row;
+    options *o = request;
+    if (o->override_count == OVERRIDES_MAX) {
+        complain("--set %s: at most %d keys can be set", text, OVERRIDES_MAX);
         return TOOL_USAGE;
     }
-    struct option accepted[KNOWN + 1] = {0};
-    size_t count = 0;
-    for (size_t i = 0; i < KNOWN; i++)
-        if (known[i].group == 0 || (known[i].group & allowed) != 0)
-            accepted[count++] = known[i].option;
-    const char *command = argv[0];
-    argv[0] = (char *)"starling"; /* what getopt puts before its error lines */
-    int which;
-    while ((which = getopt_long(argc, argv, "h", accepted, NULL)) != -1)
-        if (take_option(out, which) != TOOL_OK)
-            return TOOL_USAGE;
-    if (out->help)
-        return TOOL_OK;
-    bool several = (allowed & OPTION_COMPARE) != 0;
-    if (several ? argc == optind : argc - optind != 1) {
-        complain("%s takes %s one file, %d given (starling %s --help)", command,
-                 several ? "at least" : "exactly", argc - optind, command);
-        return TOOL_USAGE;
-    }
-    out->files = argv + optind;
-    out->file_count = (size_t)(argc - optind);
-    out->file = argv[optind];
+    o->overrides[o->override_count++] = text;
     return TOOL_OK;
 }
 
-void options_close(options *o) {
-    free(o->overrides);
-    o->overrides = NULL;
+int options_take_out(void *request, const command_option *row, const char *path) {
+    (void)row;
+    ((options *)request)->out = path;
+    if (strlen(path) < SL_PATH_MAX)
+        return TOOL_OK;
+    complain("--out: the path has %zu characters, at most %d are allowed", strlen(path),
+             SL_PATH_MAX - 1);
+    return TOOL_USAGE;
 }
+
+const command_option option_set = {
+    "set",
+    .argument = "KEY=VALUE",
+    .repeats = true,
+    .help = "sets a key of the experiment, such as optimizer.learning_rate=0.2",
+    .take = take_override,
+    .offer = OFFER_SETTING,
+};
+const command_option option_wide = OPTION_WIDE(options);
+const command_option option_out = {
+    "out",
+    .argument = "DIR",
+    .otherwise = "runs/NAME-YYYYmmdd-HHMMSS",
+    .help = "the run folder",
+    .take = options_take_out,
+    .offer = OFFER_FOLDER,
+};
+
+/* ---- an experiment ---- */
 
 int trial_find_path(const trial *t, const options *o, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
@@ -243,6 +138,10 @@ static void complain_lines(const char *text) {
 
 int trial_open(trial *out, const options *o, sl_error *error) {
     trial t = {0};
+    if (is_topology_file(o->file))
+        return sl_fail(error, SL_EINVAL,
+                       "%s: is a topology, not an experiment (starling topology analyse %s)",
+                       o->file, o->file);
     int result = sl_experiment_load(&t.experiment, o->file, o->overrides, o->override_count, error);
     if (result != 0)
         return result;

@@ -1,5 +1,5 @@
-/* tool.h - what the subcommands of `starling` share: options, error lines, exit codes, an opened
- * experiment.
+/* tool.h - what the subcommands of `starling` share: common options, error lines, exit codes, an
+ * opened experiment.
  *
  * The tools stand on the public headers only. They own what the library must not: signals,
  * processes, standard output, exit codes.
@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "cli/command.h"
 #include "starling/starling.h"
 
 enum {
@@ -25,11 +26,14 @@ typedef struct link_profile {
 } link_profile;
 enum { LINKS_MAX = 8 };
 
+enum { OVERRIDES_MAX = 256 };
+
+/* The request of commands that take experiments. */
 typedef struct options {
     const char *file;   /* EXPERIMENT, or TOPOLOGY; the first */
     char *const *files; /* (file_count) borrowed */
     size_t file_count;
-    const char **overrides;
+    const char *overrides[OVERRIDES_MAX];
     size_t override_count;
     const char *out;
     bool has_rank;
@@ -44,19 +48,23 @@ typedef struct options {
     size_t link_count;
     const char *seeds; /* compare: --seeds; NULL: those of the files */
     bool wide;         /* tables with all columns */
-    bool help;
 } options;
 
-/* Options that a command takes beside EXPERIMENT and --help; compare: also more than one file. */
-enum { OPTION_SET = 1, OPTION_OUT = 2, OPTION_AGENT = 4, OPTION_COMPARE = 8, OPTION_WIDE = 16 };
+void options_set_defaults(void *request);
+/* The operands are files. */
+void options_take_files(options *o, char *const *files, size_t count);
+int options_take_out(void *request, const command_option *row, const char *path);
 
-/* TOOL_OK or TOOL_USAGE, with an error line written. `out` is to be closed in both cases. */
-int options_parse(options *out, int argc, char **argv, unsigned allowed);
-void options_close(options *o);
+/* Rows of options that several commands take. */
+extern const command_option option_set, option_wide, option_out;
+/* --wide, of a request that has a bool `wide`. */
+#define OPTION_WIDE(request)                                                                       \
+    {                                                                                              \
+        "wide", .help = "tables with all columns, however wide the terminal", .take = take_switch, \
+                .offset = offsetof(request, wide)                                                  \
+    }
 
-/* The value of one option, for commands with options of their own: TOOL_OK, or TOOL_USAGE with an
- * error line written. */
-int take_whole(uint64_t *out, const char *name, const char *text, uint64_t min, uint64_t max);
+/* "100:5"; TOOL_OK, or TOOL_USAGE with an error line written. */
 int take_link(link_profile *out, const char *text);
 
 /* One line to stderr: "starling: ...". */
@@ -93,12 +101,7 @@ void catch_signals(void (*also)(void));
 
 double now_seconds(void);
 
-int cmd_run(int argc, char **argv);
-int cmd_agent(int argc, char **argv);
-int cmd_sim(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_compare(int argc, char **argv);
-int cmd_devices(int argc, char **argv);
-int cmd_topology(int argc, char **argv);
+extern const command run_command, agent_command, sim_command, check_command, compare_command,
+    devices_command, topology_command;
 
 #endif

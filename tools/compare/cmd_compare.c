@@ -1,5 +1,6 @@
 /* cmd_compare.c - `starling compare`: several experiments on the same data, side by side, each with
  * one seed or several. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,28 +13,6 @@
 #include "run/agents.h"
 #include "run/fleet.h"
 #include "run/simulation.h"
-
-static const char help[] =
-    "usage: starling compare EXPERIMENT... [--seeds LIST] [--set KEY=VALUE ...] [--agents]\n"
-    "                        [--target-loss X] [--link MBIT:MS ...] [--wide] [--out DIR]\n"
-    "\n"
-    "Runs several experiments one after the other, prints one table and writes\n"
-    "DIR/compare.csv. They must agree in data, model and rounds, and may differ in the\n"
-    "rest. Each run has its folder DIR/NAME, with --seeds DIR/NAME/seed-SEED. One file may\n"
-    "hold several: with \"variants\": [{\"name\": \"choco\", \"set\":\n"
-    "{\"algorithm\": \"choco-sgd\"}}]. A run that diverges does not stop the others.\n"
-    "\n"
-    "  --seeds LIST     runs each with every seed, such as 1..5 or 1,2,5; the table gives\n"
-    "                   mean ± sample standard deviation\n"
-    "  --set KEY=VALUE  overrides a key of all experiments\n"
-    "  --agents         trains with real agents, as `starling run`, not in the simulator\n"
-    "  --target-loss X  loss of the averaged model whose rounds and megabytes are told\n"
-    "                   (default: the final one of the median variant)\n"
-    "  --link MBIT:MS   predicts the time on links of MBIT Mbit/s and MS ms; may be repeated\n"
-    "                   (default 10000:0.1 and 5:20)\n"
-    "  --wide           all columns, however wide the terminal\n"
-    "  --out DIR        where the runs go (default runs/NAME-YYYYmmdd-HHMMSS-compare)\n"
-    "  --help           this text\n";
 
 /* Rounds that are simulated beside a run with agents, to know its messages. */
 enum { ROUNDS_SIMULATED = 50 };
@@ -342,23 +321,92 @@ static int compare(bench *b) {
     return code;
 }
 
-int cmd_compare(int argc, char **argv) {
-    options o;
-    int code =
-        options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_COMPARE | OPTION_WIDE);
-    if (code == TOOL_OK && o.help) {
-        fputs(help, stdout);
-    } else if (code == TOOL_OK) {
-        bench b = {.o = &o};
-        catch_signals(NULL);
-        if (o.seeds != NULL)
-            code = seeds_parse(&b.seeds, o.seeds);
-        if (code == TOOL_OK)
-            code = compare(&b);
-        comparison_close(&b.comparison);
-        sl_learner_close(&b.learner);
-        variants_close(&b.variants);
+/* ---- the command ---- */
+
+static int take_target(void *request, const command_option *row, const char *text) {
+    options *o = request;
+    char *end;
+    o->target_loss = strtod(text, &end);
+    o->has_target_loss = end != text && *end == '\0' && isfinite(o->target_loss);
+    if (o->has_target_loss)
+        return TOOL_OK;
+    complain("--%s %s: expected a number", row->name, text);
+    return TOOL_USAGE;
+}
+
+static int add_link(void *request, const command_option *row, const char *text) {
+    options *o = request;
+    if (o->link_count == LINKS_MAX) {
+        complain("--%s %s: at most %d links are compared", row->name, text, LINKS_MAX);
+        return TOOL_USAGE;
     }
-    options_close(&o);
+    int code = take_link(&o->links[o->link_count], text);
+    o->link_count += code == TOOL_OK;
     return code;
 }
+
+static int run(void *request, char *const *operands, size_t count) {
+    options *o = request;
+    bench b = {.o = o};
+    int code = TOOL_OK;
+    options_take_files(o, operands, count);
+    catch_signals(NULL);
+    if (o->seeds != NULL)
+        code = seeds_parse(&b.seeds, o->seeds);
+    if (code == TOOL_OK)
+        code = compare(&b);
+    comparison_close(&b.comparison);
+    sl_learner_close(&b.learner);
+    variants_close(&b.variants);
+    return code;
+}
+
+static const command_option
+    option_seeds = {"seeds", .argument = "LIST",
+                    .help = "runs each with every seed, such as 1..5 or 1,2,5; the table gives "
+                            "mean ± sample standard deviation",
+                    .take = take_text, .offset = offsetof(options, seeds)},
+    option_agents = {"agents",
+                     .help = "trains with real agents, as `starling run`, not in the simulator",
+                     .take = take_switch, .offset = offsetof(options, agents)},
+    option_target = {"target-loss", .argument = "X",
+                     .otherwise = "the final one of the median variant",
+                     .help = "loss of the averaged model whose rounds and megabytes are told",
+                     .take = take_target},
+    option_link = {"link",
+                   .argument = "MBIT:MS",
+                   .repeats = true,
+                   .otherwise = "10000:0.1 and 5:20",
+                   .help = "predicts the time on links of MBIT Mbit/s and MS ms",
+                   .take = add_link},
+    option_runs = {"out",
+                   .argument = "DIR",
+                   .otherwise = "runs/NAME-YYYYmmdd-HHMMSS-compare",
+                   .help = "where the runs go",
+                   .take = options_take_out,
+                   .offer = OFFER_FOLDER};
+
+static const command_option *const option_rows[] = {
+    &option_seeds, &option_set,  &option_agents, &option_target,
+    &option_link,  &option_wide, &option_runs,   NULL,
+};
+
+const command compare_command = {
+    .name = "compare",
+    .summary = "run several algorithms on the same data and print one table",
+    .operands = "EXPERIMENT",
+    .operands_min = 1,
+    .operands_max = SIZE_MAX,
+    .offer = OFFER_FILE,
+    .text =
+        "Runs several experiments one after the other, prints one table and writes "
+        "DIR/compare.csv. They must agree in data, model and rounds, and may differ in the rest. "
+        "Each run has its folder DIR/NAME, with --seeds DIR/NAME/seed-SEED. A run that diverges "
+        "does not stop the others.\n\n"
+        "One file may hold several: with \"variants\": "
+        "[{\"name\": \"choco\", \"set\": {\"algorithm\": \"choco-sgd\"}}].",
+    .options = option_rows,
+    .request_bytes = sizeof(options),
+    .set_defaults = options_set_defaults,
+    .run = run,
+};

@@ -1,6 +1,5 @@
 /* topology_draw.c - `starling topology draw`: a topology as one picture: its graph, its
  * eigenvalues, and how fast it agrees. */
-#include <getopt.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,17 +10,6 @@
 #include "cli/tool.h"
 #include "draw/picture.h"
 #include "draw/topology_draw.h"
-
-static const char help[] =
-    "usage: starling topology draw FILE -o PICTURE.svg\n"
-    "\n"
-    "Draws a topology, or that of an experiment: the graph (line width by weight, arrows where it "
-    "is directed, a schedule round by round, above 500 nodes\n"
-    "the pattern of its matrix), the eigenvalues with the spectral gap, and how fast nodes that "
-    "average numbers agree.\n"
-    "\n"
-    "  -o, --output PICTURE.svg  where it goes; an existing file is replaced\n"
-    "  -h, --help                this text\n";
 
 enum {
     TITLE_SIZE = 22,
@@ -198,23 +186,43 @@ static int draw_file(const char *file, const char *path) {
     return code;
 }
 
-int topology_draw(int argc, char **argv) {
-    static const struct option known[] = {
-        {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
-    const char *path = NULL;
-    int which;
-    argv[0] = (char *)"starling";
-    while ((which = getopt_long(argc, argv, "o:h", known, NULL)) != -1)
-        if (which == 'o') {
-            path = optarg;
-        } else if (which == 'h') {
-            fputs(help, stdout);
-            return TOOL_OK;
-        } else {
-            return TOOL_USAGE;
-        }
-    if (argc - optind == 1 && path != NULL)
-        return draw_file(argv[optind], path);
-    complain("topology draw takes one FILE and -o PICTURE.svg (starling topology draw --help)");
+typedef struct request {
+    const char *out;
+} request;
+
+static int run(void *asked, char *const *operands, size_t count) {
+    const request *r = asked;
+    (void)count;
+    if (r->out != NULL)
+        return draw_file(operands[0], r->out);
+    complain("topology draw needs -o PICTURE.svg (starling topology draw --help)");
     return TOOL_USAGE;
 }
+
+static const command_option option_picture = {
+    "output",
+    .letter = 'o',
+    .argument = "PICTURE.svg",
+    .needed = true,
+    .help = "where it goes; an existing file is replaced",
+    .take = take_text,
+    .offset = offsetof(request, out),
+    .offer = OFFER_FILE,
+};
+static const command_option *const option_rows[] = {&option_picture, NULL};
+
+const command topology_draw_command = {
+    .name = "topology draw",
+    .summary = "draw the graph, its spectrum, and how fast it agrees",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .offer = OFFER_FILE,
+    .text = "Draws a topology, or that of an experiment: the graph, the eigenvalues with the "
+            "spectral gap, and how fast nodes that average numbers agree. Lines are as wide as "
+            "their weights; arrows show directed edges; a schedule is drawn round by round. Above "
+            "500 nodes the picture shows the pattern of the matrix.",
+    .options = option_rows,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

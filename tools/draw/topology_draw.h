@@ -2,7 +2,8 @@
 #ifndef TOPOLOGY_DRAW_H
 #define TOPOLOGY_DRAW_H
 
-/* argv[0] is "draw"; an exit code. */
-int topology_draw(int argc, char **argv);
+#include "cli/command.h"
+
+extern const command topology_draw_command;
 
 #endif

@@ -14,22 +14,6 @@
 #include "run/live_view.h"
 #include "run/node_table.h"
 
-static const char help[] =
-    "usage: starling agent EXPERIMENT --rank I --roster FILE [--set KEY=VALUE ...]\n"
-    "                      [--wide] [--out DIR]\n"
-    "\n"
-    "One peer of a run that spans several shells or hosts: start one for each rank, with the\n"
-    "same experiment and the same roster. Peers compare both before they train.\n"
-    "\n"
-    "  --rank I           which node this is, from 0\n"
-    "  --roster FILE      a line for each rank, in order: HOST:PORT\n"
-    "  --listen HOST:PORT where to listen, if not at the roster's own line for this rank\n"
-    "  --run-id N         tells this run from others; equal on all peers (default 0)\n"
-    "  --set KEY=VALUE    overrides a key of the experiment\n"
-    "  --wide             tables with all columns, however wide the terminal\n"
-    "  --out DIR          the run folder (default runs/NAME-YYYYmmdd-HHMMSS-rankI)\n"
-    "  --help             this text\n";
-
 #define ROUND_REPORT_SECONDS 0.1
 
 typedef struct peer {
@@ -314,23 +298,73 @@ static int be_peer(const options *o) {
     return exit_code(result, started);
 }
 
-int cmd_agent(int argc, char **argv) {
-    options o;
-    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_AGENT | OPTION_WIDE);
-    if (code == TOOL_OK && o.help) {
-        fputs(help, stdout);
-    } else if (code == TOOL_OK) {
-        if (!o.has_rank) {
-            complain("agent needs --rank I (starling agent --help)");
-            code = TOOL_USAGE;
-        } else if (o.roster == NULL && o.report_fd < 0) {
-            complain("agent needs --roster FILE, with a line HOST:PORT for each rank (starling "
-                     "agent --help)");
-            code = TOOL_USAGE;
-        } else {
-            code = be_peer(&o);
-        }
-    }
-    options_close(&o);
+/* ---- the command ---- */
+
+static int take_rank(void *request, const command_option *row, const char *text) {
+    options *o = request;
+    uint64_t rank = 0;
+    o->has_rank =
+        take_whole(&rank, &(command_option){row->name, .max = SL_NODES_MAX - 1}, text) == TOOL_OK;
+    o->rank = (uint32_t)rank;
+    return o->has_rank ? TOOL_OK : TOOL_USAGE;
+}
+
+static int take_report_fd(void *request, const command_option *row, const char *text) {
+    uint64_t number = 0;
+    int code = take_whole(&number, &(command_option){row->name, .max = 1 << 20}, text);
+    ((options *)request)->report_fd = (int)number;
     return code;
 }
+
+static int run(void *request, char *const *operands, size_t count) {
+    options *o = request;
+    options_take_files(o, operands, count);
+    if (o->has_rank && (o->roster != NULL || o->report_fd >= 0))
+        return be_peer(o);
+    complain("agent needs %s (starling agent --help)",
+             o->has_rank ? "--roster FILE, with a line HOST:PORT for each rank" : "--rank I");
+    return TOOL_USAGE;
+}
+
+static const command_option
+    option_rank = {"rank", .argument = "I", .needed = true, .help = "which node this is, from 0",
+                   .take = take_rank},
+    option_roster = {"roster",           .argument = "FILE",
+                     .needed = true,     .help = "a line for each rank, in order: HOST:PORT",
+                     .take = take_text,  .offset = offsetof(options, roster),
+                     .offer = OFFER_FILE},
+    option_listen = {"listen", .argument = "HOST:PORT",
+                     .help = "where to listen, if not at the roster's own line for this rank",
+                     .take = take_text, .offset = offsetof(options, listen)},
+    option_run_id = {"run-id",           .argument = "N",
+                     .otherwise = "0",   .help = "tells this run from others; equal on all peers",
+                     .take = take_whole, .offset = offsetof(options, run_id),
+                     .max = UINT64_MAX},
+    option_report_fd = {"report-fd", .argument = "FD", .hidden = true,
+                        .help = "where `starling run` hears of this agent", .take = take_report_fd},
+    option_own_out = {"out",
+                      .argument = "DIR",
+                      .otherwise = "runs/NAME-YYYYmmdd-HHMMSS-rankI",
+                      .help = "the run folder",
+                      .take = options_take_out,
+                      .offer = OFFER_FOLDER};
+
+static const command_option *const option_rows[] = {
+    &option_rank, &option_roster,  &option_listen,    &option_run_id, &option_set,
+    &option_wide, &option_own_out, &option_report_fd, NULL,
+};
+
+const command agent_command = {
+    .name = "agent",
+    .summary = "be one peer of a run that spans several shells or hosts",
+    .operands = "EXPERIMENT",
+    .operands_min = 1,
+    .operands_max = 1,
+    .offer = OFFER_FILE,
+    .text = "One peer of a run that spans several shells or hosts: start one for each rank, with "
+            "the same experiment and the same roster. Peers compare both before they train.",
+    .options = option_rows,
+    .request_bytes = sizeof(options),
+    .set_defaults = options_set_defaults,
+    .run = run,
+};

@@ -13,32 +13,9 @@
 #include "run/node_table.h"
 #include "run/simulation.h"
 
-static const char run_help[] =
-    "usage: starling run EXPERIMENT [--set KEY=VALUE ...] [--wide] [--out DIR]\n"
-    "\n"
-    "Trains with one agent process for each node of the topology, on this machine.\n"
-    "Ctrl-C ends all agents; what was recorded so far is kept.\n"
-    "\n"
-    "  --set KEY=VALUE  overrides a key of the experiment, as in optimizer.learning_rate=0.2\n"
-    "  --wide           tables with all columns, however wide the terminal\n"
-    "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
-    "  --help           this text\n";
-
-static const char sim_help[] =
-    "usage: starling sim EXPERIMENT [--set KEY=VALUE ...] [--wide] [--out DIR]\n"
-    "\n"
-    "Runs the experiment in one process without a network. Models, losses and files are\n"
-    "those of `starling run`, bit for bit; times are the simulator's own. With network.* in the\n"
-    "experiment it says how long the run would take on such nodes and links.\n"
-    "\n"
-    "  --set KEY=VALUE  overrides a key of the experiment, as in optimizer.learning_rate=0.2\n"
-    "  --wide           tables with all columns, however wide the terminal\n"
-    "  --out DIR        the run folder (default runs/NAME-YYYYmmdd-HHMMSS)\n"
-    "  --help           this text\n";
-
 /* In what `run` and `sim` differ. */
 typedef struct driver {
-    const char *name, *peers, *manner, *help;
+    const char *name, *peers, *manner;
     /* Refuses what it cannot run; NULL: nothing. */
     int (*check)(const trial *t, const options *o, sl_error *error);
     /* Runs to the end and finishes the collector, whose folder is at `path`. */
@@ -63,8 +40,8 @@ static int simulate(collector *c, const char *path, sl_summary *summary, sl_erro
     return simulation_run(c, forecast_is_wanted(&c->trial->experiment->network), summary, error);
 }
 
-static const driver with_agents = {"run", "agents", "", run_help, check_agents, run_agents};
-static const driver simulated = {"sim", "nodes", ", simulated", sim_help, NULL, simulate};
+static const driver with_agents = {"run", "agents", "", check_agents, run_agents};
+static const driver simulated = {"sim", "nodes", ", simulated", NULL, simulate};
 
 static void print_begin(const driver *d, const options *o, const trial *t, const char *path) {
     char text[SL_NAME_MAX + 256];
@@ -119,21 +96,45 @@ static int run_experiment(const driver *d, const options *o) {
     return code;
 }
 
-static int command(const driver *d, int argc, char **argv) {
-    options o;
-    int code = options_parse(&o, argc, argv, OPTION_SET | OPTION_OUT | OPTION_WIDE);
-    if (code == TOOL_OK && o.help)
-        fputs(d->help, stdout);
-    else if (code == TOOL_OK)
-        code = run_experiment(d, &o);
-    options_close(&o);
-    return code;
+static int run(void *request, char *const *operands, size_t count) {
+    options_take_files(request, operands, count);
+    return run_experiment(&with_agents, request);
 }
 
-int cmd_run(int argc, char **argv) {
-    return command(&with_agents, argc, argv);
+static int sim(void *request, char *const *operands, size_t count) {
+    options_take_files(request, operands, count);
+    return run_experiment(&simulated, request);
 }
 
-int cmd_sim(int argc, char **argv) {
-    return command(&simulated, argc, argv);
-}
+static const command_option *const option_rows[] = {&option_set, &option_wide, &option_out, NULL};
+
+const command run_command = {
+    .name = "run",
+    .summary = "train with one agent process per node on this machine",
+    .operands = "EXPERIMENT",
+    .operands_min = 1,
+    .operands_max = 1,
+    .offer = OFFER_FILE,
+    .text = "Trains with one agent process for each node of the topology, on this machine. "
+            "Ctrl-C ends all agents; what was recorded so far is kept.",
+    .options = option_rows,
+    .request_bytes = sizeof(options),
+    .set_defaults = options_set_defaults,
+    .run = run,
+};
+
+const command sim_command = {
+    .name = "sim",
+    .summary = "simulate the same run in one process, with the same numbers",
+    .operands = "EXPERIMENT",
+    .operands_min = 1,
+    .operands_max = 1,
+    .offer = OFFER_FILE,
+    .text = "Runs the experiment in one process without a network. Models, losses and files are "
+            "those of `starling run`, bit for bit; times are the simulator's own. With network.* "
+            "in the experiment it says how long the run would take on such nodes and links.",
+    .options = option_rows,
+    .request_bytes = sizeof(options),
+    .set_defaults = options_set_defaults,
+    .run = sim,
+};

@@ -74,6 +74,8 @@ int requirement_check(const findings *f, const char *condition, char text[NOTE_B
                       sl_error *error);
 /* Is it one at all, whatever is found? */
 int requirement_parse(const char *condition, sl_error *error);
-void requirements_help(FILE *to);
+char *requirements_help(void);
+/* The name of a condition; NULL: there are no more. */
+const char *requirement_name(size_t index);
 
 #endif

@@ -140,8 +140,18 @@ int requirement_check(const findings *f, const char *condition, char text[NOTE_B
     return 0;
 }
 
-void requirements_help(FILE *to) {
-    for (int i = 0; i < CONDITIONS; i++)
-        fprintf(to, "  %s%-*s %s\n", conditions[i].name, 20 - (int)strlen(conditions[i].name),
-                conditions[i].sense == HOLDS ? "" : "=X", conditions[i].meaning);
+char *requirements_help(void) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+    for (int i = 0; to != NULL && i < CONDITIONS; i++)
+        fprintf(to, "  %s%s  %s\n", conditions[i].name, conditions[i].sense == HOLDS ? "" : "=X",
+                conditions[i].meaning);
+    if (to != NULL)
+        fclose(to);
+    return text;
+}
+
+const char *requirement_name(size_t index) {
+    return index < CONDITIONS ? conditions[index].name : NULL;
 }

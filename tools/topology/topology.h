@@ -1,12 +1,12 @@
-/* topology.h - the subcommands of `starling topology`: each takes its own arguments, argv[0] being
- * its name, and returns an exit code. */
+/* topology.h - the subcommands of `starling topology`. */
 #ifndef TOPOLOGY_H
 #define TOPOLOGY_H
 
 #include "cli/tool.h"
 
-int topology_make(int argc, char **argv);
-int topology_analyse(int argc, char **argv);
-int topology_rank(int argc, char **argv);
+extern const command topology_make_command, topology_analyse_command, topology_rank_command;
+
+/* A double above 0 and below 1, at the row's offset. */
+int take_fraction(void *request, const command_option *row, const char *text);
 
 #endif

@@ -1,7 +1,6 @@
 /* topology_analyse.c - `starling topology analyse`: everything that is known of a topology, and
  * whether it is good enough. */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,27 +12,6 @@
 #include "topology/topology.h"
 #include "topology/topology_report.h"
 
-static const char help[] =
-    "usage: starling topology analyse FILE [--json] [--require CONDITION ...] [--parameters D] "
-    "[--links FILE] [--epsilon E] [--spectrum] [--wide]\n"
-    "\n"
-    "Says of the topology in FILE, a topology or an experiment, what kind of matrix W is, how the "
-    "graph hangs together, how fast averaging with it agrees, and\n"
-    "what a round costs. Families for which formulas are known may have up to 1000000000 nodes.\n"
-    "\n"
-    "  --json               all of it as JSON, numbers with 17 digits\n"
-    "  --require CONDITION  exit code 1 unless it holds; may be repeated\n"
-    "  --parameters D       of the model, for the cost (default 1000000)\n"
-    "  --links FILE         bandwidth and latency between nodes, for times (default: an "
-    "experiment's network.*)\n"
-    "  --epsilon E          consensus error to be reached, as a fraction of the first (default "
-    "0.001)\n"
-    "  --spectrum           all eigenvalues\n"
-    "  --wide               tables with all columns, however wide the terminal\n"
-    "  --help               this text\n"
-    "\n"
-    "conditions:\n";
-
 enum { REQUIREMENTS_MAX = 32 };
 #define PARAMETERS_MAX 1000000000000000
 
@@ -43,21 +21,12 @@ typedef struct request {
     size_t requirement_count;
     uint64_t parameters;
     double epsilon;
-    bool json, spectrum, wide, help;
+    bool json, spectrum, wide;
 } request;
 
-static int take_number(double *out, const char *name, const char *text, double min, double max) {
-    char *end;
-    double value = strtod(text, &end);
-    if (end != text && *end == '\0' && value >= min && value <= max) {
-        *out = value;
-        return TOOL_OK;
-    }
-    complain("--%s %s: expected a number from %g to %g", name, text, min, max);
-    return TOOL_USAGE;
-}
-
-static int take_requirement(request *r, const char *text) {
+static int take_requirement(void *asked, const command_option *row, const char *text) {
+    (void)row;
+    request *r = asked;
     sl_error error = {0};
     if (r->requirement_count == REQUIREMENTS_MAX)
         sl_fail(&error, SL_EINVAL, "--require %s: at most %d conditions", text, REQUIREMENTS_MAX);
@@ -67,60 +36,6 @@ static int take_requirement(request *r, const char *text) {
         return TOOL_OK;
     complain("%s", error.text);
     return TOOL_USAGE;
-}
-
-static int take_option(request *r, int which) {
-    switch (which) {
-    case 'j':
-        r->json = true;
-        return TOOL_OK;
-    case 'r':
-        return take_requirement(r, optarg);
-    case 'p':
-        return take_whole(&r->parameters, "parameters", optarg, 1, PARAMETERS_MAX);
-    case 'l':
-        r->links = optarg;
-        return TOOL_OK;
-    case 'e':
-        return take_number(&r->epsilon, "epsilon", optarg, 1e-300, 0.999999);
-    case 's':
-        r->spectrum = true;
-        return TOOL_OK;
-    case 'w':
-        r->wide = true;
-        return TOOL_OK;
-    case 'h':
-        r->help = true;
-        return TOOL_OK;
-    default: /* getopt has written the line */
-        return TOOL_USAGE;
-    }
-}
-
-static int take_arguments(request *r, int argc, char **argv) {
-    static const struct option accepted[] = {{"json", no_argument, NULL, 'j'},
-                                             {"require", required_argument, NULL, 'r'},
-                                             {"parameters", required_argument, NULL, 'p'},
-                                             {"links", required_argument, NULL, 'l'},
-                                             {"epsilon", required_argument, NULL, 'e'},
-                                             {"spectrum", no_argument, NULL, 's'},
-                                             {"wide", no_argument, NULL, 'w'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {0}};
-    *r = (request){.parameters = 1000000, .epsilon = 1e-3};
-    argv[0] = (char *)"starling"; /* what getopt puts before its error lines */
-    int which;
-    while ((which = getopt_long(argc, argv, "h", accepted, NULL)) != -1)
-        if (take_option(r, which) != TOOL_OK)
-            return TOOL_USAGE;
-    if (!r->help && argc - optind != 1) {
-        complain(
-            "topology analyse takes exactly one file, %d given (starling topology analyse --help)",
-            argc - optind);
-        return TOOL_USAGE;
-    }
-    r->file = argv[optind];
-    return TOOL_OK;
 }
 
 /* ---- what is asked of which topology ---- */
@@ -233,14 +148,74 @@ static int analyse(const request *r) {
     return code;
 }
 
-int topology_analyse(int argc, char **argv) {
-    request r;
-    int code = take_arguments(&r, argc, argv);
-    if (code == TOOL_OK && r.help) {
-        fputs(help, stdout);
-        requirements_help(stdout);
-    } else if (code == TOOL_OK) {
-        code = analyse(&r);
-    }
-    return code;
+/* ---- the command ---- */
+
+static void set_defaults(void *asked) {
+    request *r = asked;
+    r->parameters = 1000000;
+    r->epsilon = 1e-3;
 }
+
+static int run(void *asked, char *const *operands, size_t count) {
+    request *r = asked;
+    (void)count;
+    r->file = operands[0];
+    return analyse(r);
+}
+
+static const command_option
+    option_json = {"json", .help = "all of it as JSON, numbers with 17 digits", .take = take_switch,
+                   .offset = offsetof(request, json)},
+    option_require = {"require",
+                      .argument = "CONDITION",
+                      .repeats = true,
+                      .help = "exit code 1 unless it holds",
+                      .take = take_requirement,
+                      .offer = OFFER_WORDS,
+                      .words = requirement_name},
+    option_parameters = {"parameters",
+                         .argument = "D",
+                         .otherwise = "1000000",
+                         .help = "of the model, for the cost",
+                         .take = take_whole,
+                         .offset = offsetof(request, parameters),
+                         .min = 1,
+                         .max = PARAMETERS_MAX},
+    option_links = {"links",
+                    .argument = "FILE",
+                    .otherwise = "an experiment's network.*",
+                    .help = "bandwidth and latency between nodes, for times",
+                    .take = take_text,
+                    .offset = offsetof(request, links),
+                    .offer = OFFER_FILE},
+    option_epsilon = {"epsilon",
+                      .argument = "E",
+                      .otherwise = "0.001",
+                      .help = "consensus error to be reached, as a fraction of the first",
+                      .take = take_fraction,
+                      .offset = offsetof(request, epsilon)},
+    option_spectrum = {"spectrum", .help = "all eigenvalues", .take = take_switch,
+                       .offset = offsetof(request, spectrum)},
+    option_own_wide = OPTION_WIDE(request);
+
+static const command_option *const option_rows[] = {
+    &option_json,    &option_require,  &option_parameters, &option_links,
+    &option_epsilon, &option_spectrum, &option_own_wide,   NULL,
+};
+
+const command topology_analyse_command = {
+    .name = "topology analyse",
+    .summary = "say what it is, how fast it agrees and what a round costs",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .offer = OFFER_FILE,
+    .text = "Says of a topology, or that of an experiment, what kind of matrix W is, how the graph "
+            "hangs together, how fast averaging with it agrees, and what a round costs. Families "
+            "for which formulas are known may have up to 1000000000 nodes.",
+    .options = option_rows,
+    .sections = {{"conditions", requirements_help}},
+    .request_bytes = sizeof(request),
+    .set_defaults = set_defaults,
+    .run = run,
+};

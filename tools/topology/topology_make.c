@@ -3,7 +3,6 @@
  * The arguments become the JSON object that a file would hold, and the library reads that: names,
  * limits and defaults stand in one place.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,28 +11,10 @@
 
 #include "topology/topology.h"
 
-static const char help[] =
-    "usage: starling topology make FAMILY --nodes N [--PARAMETER VALUE ...] [--weights SCHEME "
-    "[--links FILE]] [--expand] [-o FILE]\n"
-    "\n"
-    "Draws the graph, checks it and writes its topology file. Lists are written with commas, as in "
-    "--sides 4,4. Above 1000000 nodes the graph\n"
-    "is described without being drawn.\n"
-    "\n"
-    "  --nodes N         how many nodes\n"
-    "  --weights SCHEME  the weights (default: the family's own)\n"
-    "  --links FILE      bandwidths between nodes, from which --weights bandwidth follow; they are "
-    "copied into the topology file\n"
-    "  --expand          list all edges with their weights instead of naming the family\n"
-    "  -o, --out FILE    where to (default: standard output)\n"
-    "  --help            this text and all families\n"
-    "\n"
-    "families:\n";
-
 typedef struct request {
     json_t *description;
     const char *out; /* NULL: standard output */
-    bool expand, help;
+    bool expand;
 } request;
 
 /* A number or a list where it is one, and a name otherwise. */
@@ -46,7 +27,8 @@ static json_t *value_of(const char *text) {
     return value ? value : json_string(text);
 }
 
-static int take_parameter(request *r, const char *name, const char *text) {
+static int take_parameter(void *asked, const char *name, const char *text) {
+    request *r = asked;
     char key[32];
     snprintf(key, sizeof key, "%s", name);
     for (char *c = key; *c != '\0'; c++)
@@ -62,49 +44,9 @@ static int take_parameter(request *r, const char *name, const char *text) {
     return TOOL_USAGE;
 }
 
-static int take_family(request *r, const char *name) {
-    if (json_object_get(r->description, "family") != NULL) {
-        complain("topology make: takes one family; '%s' is another", name);
-        return TOOL_USAGE;
-    }
-    json_object_set_new(r->description, "family", json_string(name));
-    return TOOL_OK;
-}
-
-/* Values are numbers, lists and names; none looks like an option. */
-static bool has_value(int i, int argc, char **argv) {
-    return i + 1 < argc && (argv[i + 1][0] != '-' || isdigit((unsigned char)argv[i + 1][1]) ||
-                            strcmp(argv[i + 1], "-") == 0);
-}
-
-static int take_arguments(request *r, int argc, char **argv) {
-    int code = TOOL_OK;
-    for (int i = 1; i < argc && code == TOOL_OK; i++) {
-        const char *name = argv[i];
-        bool is_out = strcmp(name, "-o") == 0 || strcmp(name, "--out") == 0;
-        if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-            r->help = true;
-        } else if (strcmp(name, "--expand") == 0) {
-            r->expand = true;
-        } else if (name[0] != '-') {
-            code = take_family(r, name);
-        } else if (!is_out && strncmp(name, "--", 2) != 0) {
-            complain("topology make: %s: unknown option (starling topology make --help)", name);
-            code = TOOL_USAGE;
-        } else if (!has_value(i, argc, argv)) {
-            complain("topology make: %s: a value is missing", name);
-            code = TOOL_USAGE;
-        } else if (is_out) {
-            r->out = argv[++i];
-        } else {
-            code = take_parameter(r, name + 2, argv[++i]);
-        }
-    }
-    if (code == TOOL_OK && !r->help && json_object_get(r->description, "family") == NULL) {
-        complain("topology make: which family? (starling topology make --help lists them)");
-        code = TOOL_USAGE;
-    }
-    return code;
+/* A parameter that has a row of its own. */
+static int take_described(void *asked, const command_option *row, const char *text) {
+    return take_parameter(asked, row->name, text);
 }
 
 static int make(char **out, const request *r, sl_error *error) {
@@ -140,32 +82,105 @@ static int write_text(const char *path, const char *text) {
     return TOOL_FAILED;
 }
 
-static void print_help(void) {
-    char *families = sl_families_help();
-    fputs(help, stdout);
-    if (families != NULL)
-        fputs(families, stdout);
-    free(families);
-    printf("\nweights, each also as lazy-..., which is half of it and half of the identity:\n");
-    for (int i = 0; i < SL_WEIGHTINGS; i++)
-        printf("  %-22s %s\n", sl_weighting_name((sl_weighting)i, false),
-               sl_weighting_meaning((sl_weighting)i));
-}
-
-int topology_make(int argc, char **argv) {
-    request r = {.description = json_object()};
+static int make_and_write(request *r, const char *family) {
     sl_error error = {0};
     char *text = NULL;
-    int code = take_arguments(&r, argc, argv);
-    if (code == TOOL_OK && r.help) {
-        print_help();
-    } else if (code == TOOL_OK && make(&text, &r, &error) != 0) {
+    json_object_set_new(r->description, "family", json_string(family));
+    int code = TOOL_USAGE;
+    if (make(&text, r, &error) == 0)
+        code = write_text(r->out, text);
+    else
         complain("%s", error.text);
-        code = TOOL_USAGE;
-    } else if (code == TOOL_OK) {
-        code = write_text(r.out, text);
-    }
     free(text);
-    json_decref(r.description);
     return code;
 }
+
+/* ---- the command ---- */
+
+static char *weights_help(void) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+    for (int i = 0; to != NULL && i < SL_WEIGHTINGS; i++)
+        fprintf(to, "  %s  %s\n", sl_weighting_name((sl_weighting)i, false),
+                sl_weighting_meaning((sl_weighting)i));
+    if (to != NULL)
+        fclose(to);
+    return text;
+}
+
+static const char *weights_word(size_t index) {
+    return index < SL_WEIGHTINGS ? sl_weighting_name((sl_weighting)index, false) : NULL;
+}
+
+static const char *family_word(size_t index) {
+    int family = SL_FAMILY_EDGES + 1 + (int)index;
+    return family < SL_FAMILIES ? sl_family_describe((sl_family)family)->name : NULL;
+}
+
+static void set_defaults(void *asked) {
+    ((request *)asked)->description = json_object();
+}
+
+static void close_request(void *asked) {
+    json_decref(((request *)asked)->description);
+}
+
+static int run(void *asked, char *const *operands, size_t count) {
+    if (count == 1)
+        return make_and_write(asked, operands[0]);
+    complain("topology make: which family? (starling topology make --help lists them)");
+    return TOOL_USAGE;
+}
+
+static const command_option
+    option_nodes = {"nodes", .argument = "N", .needed = true, .help = "how many nodes",
+                    .take = take_described},
+    option_weights = {"weights",
+                      .argument = "SCHEME",
+                      .otherwise = "the family's own",
+                      .help = "the weights",
+                      .take = take_described,
+                      .offer = OFFER_WORDS,
+                      .words = weights_word},
+    option_links = {"links", .argument = "FILE",
+                    .help = "bandwidths between nodes, from which --weights bandwidth follow; they "
+                            "are copied into the topology file",
+                    .take = take_described, .offer = OFFER_FILE},
+    option_expand = {"expand",
+                     .help = "list all edges with their weights instead of naming the family",
+                     .take = take_switch, .offset = offsetof(request, expand)},
+    option_file = {"out",
+                   .letter = 'o',
+                   .argument = "FILE",
+                   .otherwise = "standard output",
+                   .help = "where to",
+                   .take = take_text,
+                   .offset = offsetof(request, out),
+                   .offer = OFFER_FILE};
+
+static const command_option *const option_rows[] = {
+    &option_nodes, &option_weights, &option_links, &option_expand, &option_file, NULL,
+};
+
+const command topology_make_command = {
+    .name = "topology make",
+    .summary = "write the topology file of a family",
+    .operands = "FAMILY",
+    .operands_max = 1,
+    .offer = OFFER_WORDS,
+    .words = family_word,
+    .text = "Draws the graph, checks it and writes its topology file. Lists are written with "
+            "commas, as in --sides 4,4. Above 1000000 nodes the graph is described without being "
+            "drawn.",
+    .options = option_rows,
+    .other_options = "--PARAMETER VALUE",
+    .sections = {{"families", sl_families_help},
+                 {"weights, each also as lazy-..., half of it and half of the identity",
+                  weights_help}},
+    .request_bytes = sizeof(request),
+    .set_defaults = set_defaults,
+    .close = close_request,
+    .take_other = take_parameter,
+    .run = run,
+};

@@ -1,5 +1,4 @@
 /* topology_rank.c - `starling topology rank`: which topology agrees soonest on a given cluster. */
-#include <getopt.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,121 +9,36 @@
 #include "starling/rank.h"
 #include "topology/topology.h"
 
-static const char help[] =
-    "usage: starling topology rank --nodes N [--links FILE | --link MBIT:MS] [--parameters D] "
-    "[--epsilon E] [--parallel] [--seed S] [--top K] [--wide] [--json]\n"
-    "\n"
-    "Opens every family that fits N nodes, with suitable parameters and the weights that agree "
-    "soonest, and ranks them by the time that gossip averaging takes\n"
-    "until the distance to agreement has shrunk to E, from the worst start: rounds times the time "
-    "of a round (computing not counted).\n"
-    "\n"
-    "  --nodes N        2 to 10000\n"
-    "  --links FILE     bandwidth and latency of each pair of nodes; also tries to number the "
-    "nodes along fast links\n"
-    "  --link MBIT:MS   all links alike: bandwidth in Mbit/s and latency in ms (default "
-    "10000:0.1)\n"
-    "  --parameters D   of the model, 4 bytes each (default 1000000)\n"
-    "  --epsilon E      above 0 and below 1 (default 0.001)\n"
-    "  --parallel       each edge has a port of its own; otherwise all that a node sends, and all "
-    "that it receives, shares one\n"
-    "  --seed S         of random graphs (default 1)\n"
-    "  --top K          only the best K\n"
-    "  --wide           all columns, however wide the terminal\n"
-    "  --json           for programs, with the topology of each candidate as a topology file has "
-    "it\n"
-    "  -h, --help       this text\n";
-
 typedef struct request {
     sl_rank_settings settings;
     uint64_t parameters, top;
     const char *links;
     link_profile link;
-    bool linked, json, wide, help;
+    bool linked, json, wide;
 } request;
 
 /* Bytes of a parameter in a dense message. */
 enum { PARAMETER_BYTES = 4 };
 
-static int take_epsilon(double *out, const char *text) {
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value > 0 && value < 1)) {
-        complain("--epsilon %s: expected a number above 0 and below 1", text);
-        return TOOL_USAGE;
-    }
-    *out = value;
-    return TOOL_OK;
+static int take_nodes(void *asked, const command_option *row, const char *text) {
+    uint64_t nodes = 0;
+    const command_option whole = {row->name, .min = 2, .max = SL_RANK_NODES_MAX};
+    int code = take_whole(&nodes, &whole, text);
+    ((request *)asked)->settings.nodes = (uint32_t)nodes;
+    return code;
 }
 
-static int take_nodes(request *r, const char *text) {
-    uint64_t nodes;
-    if (take_whole(&nodes, "nodes", text, 2, SL_RANK_NODES_MAX) != TOOL_OK)
-        return TOOL_USAGE;
-    r->settings.nodes = (uint32_t)nodes;
-    return TOOL_OK;
+static int take_one_link(void *asked, const command_option *row, const char *text) {
+    (void)row;
+    request *r = asked;
+    r->linked = true;
+    return take_link(&r->link, text);
 }
 
-static int take_option(request *r, int which) {
-    switch (which) {
-    case 'n':
-        return take_nodes(r, optarg);
-    case 'l':
-        r->links = optarg;
-        return TOOL_OK;
-    case 'L':
-        r->linked = true;
-        return take_link(&r->link, optarg);
-    case 'p':
-        return take_whole(&r->parameters, "parameters", optarg, 1, 1000000000000000);
-    case 'e':
-        return take_epsilon(&r->settings.epsilon, optarg);
-    case 'P':
-        r->settings.port = SL_PORT_PARALLEL;
-        return TOOL_OK;
-    case 's':
-        return take_whole(&r->settings.seed, "seed", optarg, 0, INT64_MAX);
-    case 't':
-        return take_whole(&r->top, "top", optarg, 1, UINT32_MAX);
-    case 'j':
-        r->json = true;
-        return TOOL_OK;
-    case 'w':
-        r->wide = true;
-        return TOOL_OK;
-    case 'h':
-        r->help = true;
-        return TOOL_OK;
-    default: /* getopt has written the line */
-        return TOOL_USAGE;
-    }
-}
-
-static int take_arguments(request *r, int argc, char **argv) {
-    static const struct option known[] = {
-        {"nodes", required_argument, NULL, 'n'},   {"links", required_argument, NULL, 'l'},
-        {"link", required_argument, NULL, 'L'},    {"parameters", required_argument, NULL, 'p'},
-        {"epsilon", required_argument, NULL, 'e'}, {"parallel", no_argument, NULL, 'P'},
-        {"seed", required_argument, NULL, 's'},    {"top", required_argument, NULL, 't'},
-        {"json", no_argument, NULL, 'j'},          {"wide", no_argument, NULL, 'w'},
-        {"help", no_argument, NULL, 'h'},          {0}};
-    *r = (request){.parameters = 1000000,
-                   .top = UINT32_MAX,
-                   .link = {.bandwidth_mbit = 10000, .latency_ms = 0.1}};
-    sl_rank_defaults(&r->settings);
-    argv[0] = (char *)"starling"; /* what getopt puts before its error lines */
-    int which;
-    while ((which = getopt_long(argc, argv, "h", known, NULL)) != -1)
-        if (take_option(r, which) != TOOL_OK)
-            return TOOL_USAGE;
-    if (r->help)
-        return TOOL_OK;
-    if (argc != optind || r->settings.nodes == 0 || (r->links != NULL && r->linked)) {
-        complain("topology rank takes --nodes N, no file, and one of --links and --link at most "
-                 "(starling topology rank --help)");
-        return TOOL_USAGE;
-    }
-    r->settings.message_bytes = PARAMETER_BYTES * (double)r->parameters;
+static int take_parallel(void *asked, const command_option *row, const char *text) {
+    (void)row;
+    (void)text;
+    ((request *)asked)->settings.port = SL_PORT_PARALLEL;
     return TOOL_OK;
 }
 
@@ -264,12 +178,94 @@ static int rank(request *r) {
     return code;
 }
 
-int topology_rank(int argc, char **argv) {
-    request r;
-    int code = take_arguments(&r, argc, argv);
-    if (code == TOOL_OK && r.help)
-        fputs(help, stdout);
-    else if (code == TOOL_OK)
-        code = rank(&r);
-    return code;
+/* ---- the command ---- */
+
+static void set_defaults(void *asked) {
+    request *r = asked;
+    r->parameters = 1000000;
+    r->top = UINT32_MAX;
+    r->link = (link_profile){.bandwidth_mbit = 10000, .latency_ms = 0.1};
+    sl_rank_defaults(&r->settings);
 }
+
+static int run(void *asked, char *const *operands, size_t count) {
+    request *r = asked;
+    (void)operands;
+    (void)count;
+    r->settings.message_bytes = PARAMETER_BYTES * (double)r->parameters;
+    if (r->settings.nodes > 0 && (r->links == NULL || !r->linked))
+        return rank(r);
+    complain("topology rank takes --nodes N, and one of --links and --link at most (starling "
+             "topology rank --help)");
+    return TOOL_USAGE;
+}
+
+static const command_option
+    option_nodes = {"nodes", .argument = "N", .needed = true, .help = "how many nodes, 2 to 10000",
+                    .take = take_nodes},
+    option_links = {"links",
+                    .argument = "FILE",
+                    .help = "bandwidth and latency of each pair of nodes; also tries to number "
+                            "the nodes along fast links",
+                    .take = take_text,
+                    .offset = offsetof(request, links),
+                    .offer = OFFER_FILE},
+    option_link = {"link", .argument = "MBIT:MS", .otherwise = "10000:0.1",
+                   .help = "all links alike: bandwidth in Mbit/s and latency in ms",
+                   .take = take_one_link},
+    option_parameters = {"parameters",
+                         .argument = "D",
+                         .otherwise = "1000000",
+                         .help = "of the model, 4 bytes each",
+                         .take = take_whole,
+                         .offset = offsetof(request, parameters),
+                         .min = 1,
+                         .max = 1000000000000000},
+    option_epsilon = {"epsilon",
+                      .argument = "E",
+                      .otherwise = "0.001",
+                      .help = "distance to agreement to be reached, as a fraction of the first",
+                      .take = take_fraction,
+                      .offset = offsetof(request, settings.epsilon)},
+    option_parallel = {"parallel",
+                       .help = "each edge has a port of its own; otherwise all that a node sends, "
+                               "and all that it receives, shares one",
+                       .take = take_parallel},
+    option_seed = {"seed",
+                   .argument = "S",
+                   .otherwise = "1",
+                   .help = "of random graphs",
+                   .take = take_whole,
+                   .offset = offsetof(request, settings.seed),
+                   .max = INT64_MAX},
+    option_top = {"top",
+                  .argument = "K",
+                  .help = "only the best K",
+                  .take = take_whole,
+                  .offset = offsetof(request, top),
+                  .min = 1,
+                  .max = UINT32_MAX},
+    option_json = {"json",
+                   .help = "for programs, with the topology of each candidate as a topology file "
+                           "has it",
+                   .take = take_switch, .offset = offsetof(request, json)},
+    option_own_wide = OPTION_WIDE(request);
+
+static const command_option *const option_rows[] = {
+    &option_nodes,   &option_links,    &option_link, &option_parameters,
+    &option_epsilon, &option_parallel, &option_seed, &option_top,
+    &option_json,    &option_own_wide, NULL,
+};
+
+const command topology_rank_command = {
+    .name = "topology rank",
+    .summary = "which topology agrees soonest on a cluster",
+    .text = "Opens every family that fits N nodes, with suitable parameters and the weights that "
+            "agree soonest, and ranks them by the time that gossip averaging takes until the "
+            "distance to agreement has shrunk to E, from the worst start: rounds times the time "
+            "of a round (computing not counted).",
+    .options = option_rows,
+    .request_bytes = sizeof(request),
+    .set_defaults = set_defaults,
+    .run = run,
+};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
+#include "starling/suggest.h"
 
 int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_error *error) {
     const char *key;

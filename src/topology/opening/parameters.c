@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
+#include "starling/suggest.h"
 #include "topology/links/fields.h"
 
 enum { NAMES_MAX = 64 };

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "starling/links.h"
+#include "starling/suggest.h"
 #include "starling/weights.h"
 #include "topology/weights/optimal.h"
 

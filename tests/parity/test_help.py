@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Help fits 80 columns, and a slip is answered with what was meant.
+
+usage: test_help.py STARLING [TEST ...]
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _scene import check, run_tests  # noqa: E402
+
+COMMANDS = ["run", "agent", "sim", "compare", "devices", "check", "topology"]
+TOPOLOGY = ["topology " + word for word in ("make", "analyse", "draw", "rank")]
+RING = os.path.join(ROOT, "topologies", "ring-8.json")
+
+
+def test_help_fits_80_columns(scene):
+    for command in ["", *COMMANDS, *TOPOLOGY]:
+        asked = scene.call(*command.split(), "--help")
+        check(asked.code == 0 and not asked.err, f"{command} --help: {asked.code}, {asked.err!r}")
+        check(asked.out.startswith("usage: starling " + command), asked.out[:200])
+        longest = max(asked.out.splitlines(), key=len)
+        check(len(longest) <= 80, f"{command} --help: {longest!r}")
+        told = scene.call("help", *command.split())
+        check(told.out == asked.out and told.code == 0, f"help {command}: {told.out[:200]!r}")
+
+
+def test_a_slip_is_answered(scene):
+    path = scene.experiment()
+    for arguments, word in (
+        (["run", path, "--seed", "5"], "--set seed=5"),
+        (["run", path, "--epochs=3"], "--set epochs=3"),
+        (["sim", path, "--learning-rate", "0.1"], "--set optimizer.learning_rate=0.1"),
+        (["sim", path, "--outt", "folder"], "--out?"),
+        (["topology", "rank", "--node", "8"], "--nodes?"),
+        (["analyze", RING], "starling topology analyse"),
+        (["topology", "analyze", RING], "starling topology analyse"),
+        (["comapre", path], "starling compare"),
+        (["sim", RING], "starling topology analyse"),
+        (["sim", path, path], "is another"),
+        (["sim"], "which EXPERIMENT"),
+        (["sim", path, "--out"], "a value is missing"),
+        (["sim", path, "--wide=yes"], "takes no value"),
+        (["help", "comapre"], "starling compare"),
+        (["check", RING, "--set", "seed=1"], "--set seed=1"),
+    ):
+        scene.call(*arguments).check_refused(word)
+
+
+def test_options_are_taken_in_all_forms(scene):
+    path = scene.experiment(rounds=2)
+    for number, options in enumerate((["--out", "{}"], ["--out={}"], ["--wide", "--out", "{}"])):
+        folder = scene.path(f"run-{number}")
+        ended = scene.call("sim", *[option.format(folder) for option in options], "--", path)
+        check(ended.code == 0 and os.path.isdir(folder), f"{options}: {ended.err!r}")
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
