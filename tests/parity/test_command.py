@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import select
 import signal
 import struct
@@ -187,6 +188,55 @@ def test_failed_and_stopped_runs_say_so(scene):
         with open(scene.path(f"{folder}/run.json")) as file:
             about = json.load(file)
         check(about["outcome"] == outcome and about["ended"], f"{about}")
+
+
+def make_script(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write("#!/bin/bash\n" + text + "\n")
+    os.chmod(path, 0o755)
+
+
+def demo(scene, nvcc=True, plugin_builds=True):
+    """tools/demo in a tree whose tools only pretend; what it writes."""
+    tree, tools = scene.path("tree"), scene.path("bin")
+    shutil.rmtree(tree, ignore_errors=True)
+    os.makedirs(os.path.join(tree, "tools"))
+    shutil.copy(os.path.join(ROOT, "tools", "demo"), os.path.join(tree, "tools"))
+    make_script(os.path.join(tree, "tools", "setup"), ":")
+    make_script(os.path.join(tree, "build", "tools", "starling"), 'echo "starling $*"')
+    make_script(os.path.join(tools, "meson"), 'mkdir -p "$2"; touch "$2/build.ninja"')
+    building = 'echo "[3 of 7] Compiling"; sleep 6.5; echo "[7 of 7] Linking"; echo "$@" >>built'
+    refusing = "[[ $* != *cuda* ]] || exit 1" if not plugin_builds else ":"
+    make_script(
+        os.path.join(tools, "ninja"), f"[[ $* == *cuda* ]] || {{ {building}; }}; {refusing}"
+    )
+    if nvcc:
+        make_script(os.path.join(tools, "nvcc"), ":")
+    return subprocess.run(
+        ["tools/demo", "--out", "here"],
+        cwd=tree,
+        env={**os.environ, "PATH": tools + ":" + os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_demo_tells_what_it_builds_and_how_to_go_on(scene):
+    ended = demo(scene)
+    check(ended.returncode == 0 and not ended.stderr, f"{ended}")
+    check("demo: building: 3 of 7 steps\n" in ended.stdout, f"no progress: {ended.stdout}")
+    check("examples/digits.json --out here" in ended.stdout, f"{ended.stdout}")
+    commands = re.findall(r"^  (build/tools/starling .*)", ended.stdout, re.M)
+    check(len(commands) == 3, f"{ended.stdout}")
+    for words in map(str.split, commands):
+        called = scene.call(*words[1:2], "--help")
+        check(called.code == 0, f"{words}: {called.err}")
+        for file in (word for word in words if word.endswith(".json")):
+            check(os.path.exists(os.path.join(ROOT, file)), f"{file} is not there")
+    ended = demo(scene, plugin_builds=False)
+    check(ended.returncode == 0 and "plug-in does not build" in ended.stderr, f"{ended}")
 
 
 if __name__ == "__main__":
