@@ -111,6 +111,21 @@ SL_API sl_learner_settings sl_experiment_learner(const sl_experiment *experiment
 SL_API sl_node_settings sl_experiment_node(const sl_experiment *experiment, const sl_plan *plan,
                                            size_t dimension, uint64_t rounds);
 
+/* What a run needs, in bytes; a forecast that leaves out what processes take for themselves. */
+typedef struct sl_run_memory {
+    size_t vectors;   /* largest node: model, gradient, momentum, the algorithm's own, replicas */
+    size_t buffers;   /* largest agent: encoded message, receive buffers */
+    size_t task;      /* data set and working memory; each agent has its own */
+    size_t agent;     /* largest agent */
+    size_t agents;    /* all agents, on one host */
+    size_t simulator; /* all nodes in one process */
+    size_t available; /* on this host; 0: unknown */
+    bool on_device;   /* a GPU keeps the vectors; the host keeps a copy of each model */
+} sl_run_memory;
+/* task_bytes: sl_learner_memory, or what a task of your own takes in each process. */
+SL_API void sl_experiment_memory(sl_run_memory *out, const sl_experiment *experiment,
+                                 const sl_plan *plan, size_t dimension, size_t task_bytes);
+
 /* The resolved configuration, every key present, topology inline: sl_experiment_parse takes it back
  * to an equal experiment. Indented JSON; malloc'ed, caller frees. */
 SL_API char *sl_experiment_json(const sl_experiment *experiment);

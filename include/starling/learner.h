@@ -75,6 +75,8 @@ SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count
 SL_API uint64_t sl_learner_layout_hash(const sl_learner *learner);
 /* Hash over the loaded samples and labels. */
 SL_API uint64_t sl_learner_data_hash(const sl_learner *learner);
+/* Bytes of the samples and of the working memory. */
+SL_API size_t sl_learner_memory(const sl_learner *learner);
 /* One line: "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid". Owned by the
  * learner. */
 SL_API const char *sl_learner_describe(const sl_learner *learner);

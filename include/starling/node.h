@@ -63,6 +63,9 @@ typedef struct sl_node_settings {
                                the last; 0 = never */
 } sl_node_settings;
 
+/* Bytes of the vectors that a node with these settings will keep: model, gradient (unless shared),
+ * momentum, the algorithm's own, and replicas. Buffers of messages are not counted. */
+SL_API size_t sl_node_vector_bytes(const sl_node_settings *settings);
 SL_API int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
 SL_API void sl_node_close(sl_node **node);
 

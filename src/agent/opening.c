@@ -11,12 +11,10 @@
 #include "agent/resolver.h"
 #include "agent/state.h"
 #include "base/round_up.h"
+#include "config/buffers.h"
 #include "starling/device.h"
 
-/* Receive buffers for data of all neighbours together stay below this where two parts a neighbour
- * allow it. */
-static const size_t receive_bytes_max = 32u << 20;
-enum { CONTROL_BUFFERS = 8 /* receive buffers for what is not data */, REGIONS_MAX = 16 };
+enum { REGIONS_MAX = 16 };
 
 /* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
  * device's memory is the host's, which any provider takes. */
@@ -75,23 +73,6 @@ static void fill_hello(sl_agent *a) {
     };
     for (int i = 0; i < SL_SECTION_COUNT; i++)
         a->side.hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
-}
-
-/* All neighbours' receive buffers together stay within bounds; the most that any rank may have is
- * all others. */
-static uint32_t choose_window(const sl_agent *a) {
-    const sl_experiment *e = a->settings.experiment;
-    const uint32_t *peers;
-    uint32_t degree = sl_topology_peers(e->topology, a->settings.rank, &peers);
-    const sl_algorithm *algorithm =
-        sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
-    if (algorithm != NULL && algorithm->route == SL_ROUTE_SERVER)
-        degree = sl_topology_nodes(e->topology) - 1;
-    size_t fits = receive_bytes_max / ((degree ? degree : 1) * (size_t)e->transport.chunk_bytes);
-    uint32_t window = e->transport.window_chunks;
-    if (window > fits)
-        window = (uint32_t)fits;
-    return window < 2 ? 2 : window;
 }
 
 static int open_node(sl_agent *a, sl_error *error) {
@@ -253,8 +234,8 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.handlers = &sl_contacts_neighbours;
     a->side.timeout_s = settings->experiment->transport.timeout_s;
     a->side.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
-    a->side.window = choose_window(a);
-    a->side.receive_buffers = a->side.window + CONTROL_BUFFERS;
+    a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
+    a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;
     result = open_all(a, error);
     if (result != 0)
         sl_agent_close(&a);

@@ -289,6 +289,15 @@ uint64_t sl_learner_data_hash(const sl_learner *learner) {
     return learner->data_hash;
 }
 
+size_t sl_learner_memory(const sl_learner *learner) {
+    const sl_quadratic *q = &learner->quadratic;
+    const size_t rows = (size_t)q->nodes * q->rows;
+    if (learner->is_quadratic)
+        return rows * (q->dimension + 1u) * sizeof(double);
+    return sl_samples_bytes(&learner->data.train) + sl_samples_bytes(&learner->data.test) +
+           learner->network.work_floats * sizeof(float);
+}
+
 const char *sl_learner_describe(const sl_learner *learner) {
     return learner->description;
 }

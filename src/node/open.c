@@ -36,6 +36,20 @@ static bool allocate_vectors(sl_node *n) {
     return complete && allocate_replicas(n);
 }
 
+size_t sl_node_vector_bytes(const sl_node_settings *s) {
+    const sl_algorithm_config *config = &s->plan->config;
+    const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, NULL);
+    const uint32_t *peers;
+    size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0);
+    if (algorithm != NULL)
+        vectors += algorithm->extra_vectors;
+    if (algorithm != NULL && algorithm->keeps_replicas)
+        vectors += config->replicas == SL_REPLICAS_SUM
+                       ? 1
+                       : sl_topology_peers(s->topology, s->rank, &peers);
+    return vectors * s->dimension * sizeof(float);
+}
+
 static bool sends_from_vectors(const sl_node *n) {
     return n->settings.vec->on_host || n->settings.direct;
 }

@@ -4,6 +4,7 @@
 usage: wrong_input.py STARLING [TEST ...]
 """
 import gzip
+import json
 import os
 import socket
 import struct
@@ -43,6 +44,30 @@ def unknown_key(scene):
 
 def unknown_top_level_key(scene):
     refuse_everywhere(scene, "experiment.json", "topologie", "topology", topologie={"nodes": 3})
+
+
+def text_for_a_group_without_a_name(scene):
+    refuse_everywhere(scene, "experiment.json", 'optimizer: "adam"', "momentum", optimizer="adam")
+
+
+def more_memory_than_there_is(scene):
+    huge = {
+        "topology": {"nodes": 60, "family": "path"},
+        "model": {"name": "mlp", "hidden": [50000, 20000]},
+        "data": "digits",
+    }
+    for command, who in (("sim", "60 simulated nodes"), ("run", "60 agents")):
+        path = scene.write("huge.json", json.dumps({"rounds": 2, **huge}))
+        ended = scene.call(command, path, "--out", scene.path("out"))
+        ended.check_refused("huge.json", who, "GB", "topology.nodes")
+        check(not os.path.exists(scene.path("out")), "a run folder was left behind")
+
+
+def keys_without_effect(scene):
+    path = scene.experiment(**SHORT, algorithm__period=5)
+    ended = scene.call("check", path)
+    check(ended.code == 0, ended.err)
+    check(ended.err.count("warning: algorithm.period") == 1, ended.err)
 
 
 def wrong_type(scene):
@@ -744,6 +769,9 @@ if __name__ == "__main__":
             server_that_does_not_exist,
             local_steps_where_messages_follow_the_model,
             momentum_where_there_is_none,
+            text_for_a_group_without_a_name,
+            more_memory_than_there_is,
+            keys_without_effect,
             divergence_ends_the_run_on_all_nodes,
             divergence_before_all_have_met,
             mnist_that_is_right_is_taken,

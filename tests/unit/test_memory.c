@@ -52,7 +52,10 @@ static unsigned vectors(const sl_algorithm_config *config, const char *graph, ui
                                  .vec = sl_vec_cpu(),
                                  .optimizer = &optimizer};
     ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);
-    const size_t bytes = sl_node_memory(node);
+    const size_t bytes = sl_node_memory(node), forecast = sl_node_vector_bytes(&settings);
+    /* Beside the vectors there is at most one buffer, of encoded messages. */
+    ck_assert_msg(forecast <= bytes && bytes < forecast + 2 * D * sizeof(float), "%s: %zu, %zu",
+                  config->name, forecast, bytes);
     sl_node_close(&node);
     sl_topology_close(&topology);
     return (unsigned)(bytes / (D * sizeof(float)));

@@ -64,6 +64,21 @@ static void print_plan(const sl_plan *plan, const sl_topology *topology, size_t 
         printf("  warning             %s\n", plan->warning);
 }
 
+static void print_memory(const trial *t) {
+    sl_run_memory m;
+    trial_memory(t, &m);
+    printf(
+        "memory\n"
+        "  one agent           %.1f MB: vectors %.1f MB%s, data and work %.1f MB, buffers %.1f MB\n"
+        "  all agents          %.1f MB\n"
+        "  simulator           %.1f MB\n",
+        1e-6 * (double)m.agent, 1e-6 * (double)m.vectors, m.on_device ? " on the GPU" : "",
+        1e-6 * (double)m.task, 1e-6 * (double)m.buffers, 1e-6 * (double)m.agents,
+        1e-6 * (double)m.simulator);
+    if (m.available > 0)
+        printf("  this host has       %.1f MB\n", 1e-6 * (double)m.available);
+}
+
 static int check_experiment(const options *o, sl_error *error) {
     trial t = {0};
     int result = trial_open(&t, o, error);
@@ -76,6 +91,7 @@ static int check_experiment(const options *o, sl_error *error) {
         printf("%s\n\nlearner\n  %s\n  %llu rounds\n", json, sl_learner_describe(t.learner),
                (unsigned long long)t.task.rounds);
         print_plan(&t.plan, t.experiment->topology, t.task.dimension);
+        print_memory(&t);
         result = analyse(t.experiment->topology, -ROUNDING,
                          error); /* of a gap of 0 the algorithm's fit has spoken */
     }

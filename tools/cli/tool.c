@@ -118,6 +118,21 @@ const command_option option_out = {
 };
 
 /* ---- an experiment ---- */
+void trial_memory(const trial *t, sl_run_memory *out) {
+    sl_experiment_memory(out, t->experiment, &t->plan, t->task.dimension,
+                         sl_learner_memory(t->learner));
+}
+
+int trial_check_memory(const options *o, const char *who, size_t needed, size_t available,
+                       sl_error *error) {
+    if (available == 0 || needed <= available)
+        return 0;
+    return sl_fail(error, SL_ENOMEM,
+                   "%s: %s need %.2f GB of memory, and this host has %.2f GB; use fewer "
+                   "topology.nodes, a smaller model, or several hosts (starling check says what "
+                   "takes how much)",
+                   o->file, who, 1e-9 * (double)needed, 1e-9 * (double)available);
+}
 
 int trial_find_path(const trial *t, const options *o, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];

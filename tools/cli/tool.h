@@ -82,6 +82,11 @@ int trial_open(trial *out, const options *o, sl_error *error);
 void trial_close(trial *t);
 /* sl_agent_find_path, its note to standard error. */
 int trial_find_path(const trial *t, const options *o, sl_error *error);
+/* What a run needs, and has. */
+void trial_memory(const trial *t, sl_run_memory *out);
+/* Refuses what `who` (such as "8 agents") cannot do because it needs more than this host has. */
+int trial_check_memory(const options *o, const char *who, size_t needed, size_t available,
+                       sl_error *error);
 /* What sl_algorithm_plan warns of, to standard error. */
 void trial_warn(const trial *t);
 

@@ -16,7 +16,7 @@
 /* In what `run` and `sim` differ. */
 typedef struct driver {
     const char *name, *peers, *manner;
-    /* Refuses what it cannot run; NULL: nothing. */
+    /* Refuses what it cannot run. */
     int (*check)(const trial *t, const options *o, sl_error *error);
     /* Runs to the end and finishes the collector, whose folder is at `path`. */
     int (*run)(collector *c, const char *path, sl_summary *summary, sl_error *error);
@@ -28,7 +28,20 @@ static int check_agents(const trial *t, const options *o, sl_error *error) {
                        "%s: the topology has %u nodes; `starling run` starts at most %u processes "
                        "(the simulator takes more: starling sim %s)",
                        o->file, t->nodes, FLEET_MAX, o->file);
-    return trial_find_path(t, o, error);
+    char who[64];
+    sl_run_memory memory;
+    trial_memory(t, &memory);
+    snprintf(who, sizeof who, "%u agents", t->nodes);
+    int result = trial_check_memory(o, who, memory.agents, memory.available, error);
+    return result != 0 ? result : trial_find_path(t, o, error);
+}
+
+static int check_simulation(const trial *t, const options *o, sl_error *error) {
+    char who[64];
+    sl_run_memory memory;
+    trial_memory(t, &memory);
+    snprintf(who, sizeof who, "%u simulated nodes", t->nodes);
+    return trial_check_memory(o, who, memory.simulator, memory.available, error);
 }
 
 static int run_agents(collector *c, const char *path, sl_summary *summary, sl_error *error) {
@@ -41,7 +54,7 @@ static int simulate(collector *c, const char *path, sl_summary *summary, sl_erro
 }
 
 static const driver with_agents = {"run", "agents", "", check_agents, run_agents};
-static const driver simulated = {"sim", "nodes", ", simulated", NULL, simulate};
+static const driver simulated = {"sim", "nodes", ", simulated", check_simulation, simulate};
 
 static void print_begin(const driver *d, const options *o, const trial *t, const char *path) {
     char text[SL_NAME_MAX + 256];
@@ -83,7 +96,7 @@ static int run_experiment(const driver *d, const options *o) {
     int code = TOOL_USAGE;
     catch_signals(NULL);
     int result = trial_open(&t, o, &error);
-    if (result == 0 && d->check != NULL)
+    if (result == 0)
         result = d->check(&t, o, &error);
     if (result == 0) {
         choose_folder(o, t.experiment, "", path);

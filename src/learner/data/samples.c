@@ -49,6 +49,12 @@ int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, u
     return 0;
 }
 
+size_t sl_samples_bytes(const sl_samples *samples) {
+    const size_t number = samples->values != NULL ? sizeof(float) : 1,
+                 sample = samples->features * number + samples->positions * sizeof(uint16_t);
+    return samples->count * sample;
+}
+
 void sl_samples_close(sl_samples *samples) {
     free(samples->pixels);
     free(samples->values);

@@ -49,6 +49,8 @@ typedef enum sl_samples_kind {
 /* An empty table of `count` x `features`, values zeroed. `where` names the source in errors. */
 int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, uint64_t features,
                         const char *where, sl_error *error);
+/* Of the samples and their labels. */
+size_t sl_samples_bytes(const sl_samples *samples);
 void sl_samples_close(sl_samples *samples);
 /* Hints that sample `index` will be wanted soon: a batch picks samples all over the table, which no
  * processor foresees. */

@@ -115,6 +115,7 @@ static int allocate_work(sl_network *net, sl_error *error) {
                        "model: a batch of %u needs %zu floats of working memory; at most %zu are "
                        "allowed, use a smaller batch",
                        net->rows_max, floats, SL_NETWORK_WORK_MAX);
+    net->work_floats = floats;
     net->work = net->vec->allocate(floats);
     if (net->work == NULL)
         return sl_vec_no_memory(net->vec, error, "model: working memory for %u samples at a time",

@@ -30,7 +30,8 @@ typedef struct sl_network {
     float *input;        /* (rows_max, size) on the host, filled by the caller */
     uint16_t *labels;    /* (rows_max, positions) likewise */
     sl_vec_event *taken; /* behind the copies of both to a device; NULL on the host */
-    float *work;         /* one allocation behind the pointers below */
+    float *work;         /* (work_floats) one allocation behind the pointers below */
+    size_t work_floats;
     float *activations[SL_LAYERS_MAX +
                        1]; /* (rows_max, size); [0]: the input; on the host the one above */
     float

@@ -1,0 +1,95 @@
+/* memory.c - how much memory a run will need, and what there is; see starling/experiment.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/buffers.h"
+#include "starling/device.h"
+
+static const size_t receive_bytes_max = 32u << 20;
+
+uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
+    const uint32_t *peers;
+    const sl_algorithm *algorithm =
+        sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
+    if (algorithm != NULL && algorithm->route == SL_ROUTE_SERVER)
+        return sl_topology_nodes(e->topology) - 1;
+    return sl_topology_peers(e->topology, rank, &peers);
+}
+
+uint32_t sl_receive_window(const sl_experiment *e, uint32_t rank) {
+    const uint32_t degree = sl_receive_degree(e, rank);
+    const size_t fits =
+        receive_bytes_max / ((degree ? degree : 1) * (size_t)e->transport.chunk_bytes);
+    const uint32_t window = e->transport.window_chunks;
+    const size_t taken = window < fits ? window : fits;
+    return taken < 2 ? 2 : (uint32_t)taken;
+}
+
+/* ---- what there is ---- */
+
+/* The number behind `name` in a file, or its first number where name is empty; 0: there is none. */
+static double number_in(const char *path, const char *name) {
+    char line[128];
+    double number = 0;
+    FILE *file = fopen(path, "re");
+    while (file != NULL && number == 0 && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, name, strlen(name)) == 0)
+            sscanf(line + strlen(name), "%lf", &number);
+    if (file != NULL)
+        fclose(file);
+    return number;
+}
+
+/* Free memory, or the control group's bound where that is lower; 0: unknown. */
+static size_t available_bytes(void) {
+    static const char *const bounds[] = {"/sys/fs/cgroup/memory.max",
+                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    double bytes = 1024 * number_in("/proc/meminfo", "MemAvailable:");
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        const double bound = number_in(bounds[i], "");
+        if (bound > 0 && (bytes == 0 || bound < bytes))
+            bytes = bound;
+    }
+    return (size_t)bytes;
+}
+
+/* ---- what a run needs ---- */
+
+/* The encoded message that leaves, and buffers for what comes. */
+static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension,
+                           uint32_t rank) {
+    const sl_compressor_config *c = &plan->config.compressor;
+    const size_t message = c->kind == SL_COMPRESSOR_IDENTITY
+                               ? 0
+                               : (size_t)ceil(sl_compressor_bits(c, dimension) / 8),
+                 buffers = sl_receive_window(e, rank) + SL_CONTROL_BUFFERS;
+    return message + sl_receive_degree(e, rank) * buffers * e->transport.chunk_bytes;
+}
+
+void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_plan *plan,
+                          size_t dimension, size_t task_bytes) {
+    const uint32_t nodes = sl_topology_nodes(e->topology);
+    const bool on_device = sl_device_describe(e->device, &(sl_device_info){0});
+    const sl_algorithm *algorithm =
+        sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
+    const size_t model = dimension * sizeof(float);
+    sl_run_memory m = {.task = task_bytes, .available = available_bytes(), .on_device = on_device};
+    sl_node_settings settings = sl_experiment_node(e, plan, dimension, 1);
+    size_t kept = 0; /* by all nodes */
+    for (settings.rank = 0; settings.rank < nodes; settings.rank++) {
+        const size_t vectors = sl_node_vector_bytes(&settings),
+                     buffers = buffer_bytes(e, plan, dimension, settings.rank),
+                     agent = (on_device ? model : vectors) + buffers + task_bytes;
+        m.vectors = vectors > m.vectors ? vectors : m.vectors;
+        m.buffers = buffers > m.buffers ? buffers : m.buffers;
+        m.agent = agent > m.agent ? agent : m.agent;
+        m.agents += agent;
+        kept += vectors;
+    }
+    /* The simulator's nodes share a gradient where the algorithm does not keep it. */
+    if (algorithm != NULL && !algorithm->keeps_gradient)
+        kept -= (nodes - 1) * model;
+    m.simulator = (on_device ? nodes * model : kept) + task_bytes;
+    *out = m;
+}
