@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Builds Starling in its test flavours, runs every test and counts them; called by tools/test.
 
-Test programs come in two kinds. Check programs write TAP when CK_TAP_LOG_FILE_NAME asks them to,
-and print "skip NAME: why" for a test that cannot be made here. Scripts are called with the
-path of the `starling` command and print a line "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test; a script that
-ends badly without a "not ok" counts as one failed test.
+tests/meson.build lists the tests, in suites. There are two kinds. Check programs write TAP when
+CK_TAP_LOG_FILE_NAME asks them to, and print "skip NAME: why" for a test that cannot be made here.
+Scripts print a line "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test; one that ends
+badly without a "not ok" counts as one failed test.
 
-groups: headers unit parity chaos sanitized threads fuzz
+Each core has one job at a time, a build or a test, the long ones first; tests that wait more than
+they work (chaos) run beside them, one by one.
+
+groups: headers tidy unit plain cores parity chaos install sanitized threads fuzz; default all
 """
-import concurrent.futures
+
+import dataclasses
 import glob
 import json
 import os
@@ -17,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -24,39 +29,116 @@ WORK = os.path.join(ROOT, "build-test")
 SANITIZED = os.path.join(ROOT, "build-sanitized")
 THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
-FUZZ_SECONDS = 10
+SUITES = ("headers", "tidy", "unit", "plain", "cores", "parity", "chaos", "install")
+WAITING = ("chaos",)
+CORES = os.cpu_count()
+BUILD_SECONDS = 1000  # more than any test: what waits for a build begins late enough
+FUZZ_SECONDS = 170  # of all targets together
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
+# Scripts that reach code of their own under the address sanitizer; the others check numbers.
+SANITIZED_SCRIPTS = ("parity", "test_algorithms", "test_command", "test_compare", "test_devices")
+SANITIZED_SCRIPTS += ("test_pictures", "test_rank", "test_topology")
 LINE = re.compile(r"^(ok|not ok|skip)\b[ \d-]*(.*)$")
 
 
+@dataclasses.dataclass
+class Outcome:
+    """How a job went: [(kind, name)], what it wrote, and the jobs that may begin now."""
+
+    results: list
+    output: str = ""
+    seconds: float = 0.0
+    cpu: float = 0.0
+    following: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Job:
+    label: str
+    work: object  # () -> Outcome
+    seconds: float
+    waits: bool = False
+
+
 class Counts:
-    """What all groups add up to."""
+    """What all jobs add up to."""
 
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
 
-    def take(self, label, results, output="", seconds=0.0):
-        """Counts [(kind, name)] of one program and says how it went."""
+    def take(self, label, outcome):
+        """Counts one job's tests and says how they went."""
+        results = outcome.results
         passed = sum(kind == "ok" for kind, _ in results)
         failed = [name for kind, name in results if kind == "not ok"]
         skipped = [name for kind, name in results if kind == "skip"]
         self.passed += passed
         self.failed += len(failed)
         self.skipped += len(skipped)
-        print(
-            f"{label}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped ({seconds:.1f} s)"
-        )
+        times = f"{outcome.seconds:.1f} s, of a core {outcome.cpu:.1f} s"
+        print(f"{label}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped ({times})")
         for name in skipped:
             print(f"  skipped {name}")
         for name in failed:
             print(f"  FAILED {name}")
-        if failed and output:
-            lines = [line for line in output.strip().splitlines() if not line.startswith("ok ")]
+        if failed and outcome.output:
+            lines = outcome.output.strip().splitlines()
+            lines = [line for line in lines if not line.startswith("ok ")]
             print("  | " + "\n  | ".join(lines[-60:]))
         sys.stdout.flush()
+
+
+class Schedule:
+    """Runs jobs, the longest first: one at a time on each core, and one that waits beside them."""
+
+    def __init__(self, jobs):
+        self.jobs, self.running = list(jobs), 0
+        self.counts, self.changed = Counts(), threading.Condition()
+
+    def take_job(self, waits):
+        """The next job, or None when there is none and none can follow."""
+        while True:
+            ready = [job for job in self.jobs if job.waits == waits]
+            if ready:
+                job = max(ready, key=lambda job: job.seconds)
+                self.jobs.remove(job)
+                self.running += 1
+                return job
+            if not self.jobs and self.running == 0:
+                return None
+            self.changed.wait()
+
+    def serve(self, waits):
+        while True:
+            with self.changed:
+                job = self.take_job(waits)
+            if job is None:
+                return
+            try:
+                outcome = job.work()
+            except Exception as problem:  # counted as the job's failure
+                outcome = Outcome([("not ok", job.label)], f"{type(problem).__name__}: {problem}")
+            with self.changed:
+                self.counts.take(job.label, outcome)
+                self.jobs += outcome.following
+                self.running -= 1
+                self.changed.notify_all()
+
+    def run(self):
+        workers = [
+            threading.Thread(target=self.serve, args=(i == CORES,)) for i in range(CORES + 1)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return self.counts
+
+
+# ---- programs ----
 
 
 def parse(text):
@@ -64,7 +146,7 @@ def parse(text):
 
 
 def call(command, timeout, env=None, cwd=ROOT):
-    """(exit code, output, seconds); 124 when it took too long."""
+    """(exit code, output, seconds, seconds of a core); 124 when it took too long."""
     began = time.monotonic()
     child = subprocess.Popen(
         command,
@@ -77,41 +159,29 @@ def call(command, timeout, env=None, cwd=ROOT):
         errors="replace",
         start_new_session=True,
     )
-    try:
-        output, _ = child.communicate(timeout=timeout)
-        code = child.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
-        output, _ = child.communicate()
-        output += f"\nkilled after {timeout} s\n"
-        code = 124
-    return code, output, time.monotonic() - began
+    late = threading.Event()
+    timer = threading.Timer(timeout, lambda: (late.set(), os.killpg(child.pid, 9)))
+    timer.start()
+    with child.stdout:
+        output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    timer.cancel()
+    child.returncode = code = os.waitstatus_to_exitcode(status)
+    if late.is_set():
+        code, output = 124, output + f"\nkilled after {timeout} s\n"
+    return code, output, time.monotonic() - began, usage.ru_utime + usage.ru_stime
 
 
-def build(counts, folder, options, env=None, targets=()):
-    """True when it built, everything or these targets; a build that fails is a failed test."""
-    name = os.path.basename(folder)
-    began = time.monotonic()
-    code, output = 0, ""
-    if not os.path.exists(os.path.join(folder, "build.ninja")):
-        code, output, _ = call(["meson", "setup", folder, ROOT, *options], 120, env)
-    if code == 0:
-        code, output, _ = call(["meson", "compile", "-C", folder, *targets], 900)
-    counts.take(
-        f"build {name}",
-        [("ok" if code == 0 else "not ok", "build " + name)],
-        output,
-        time.monotonic() - began,
-    )
-    return code == 0
-
-
-def run_program(label, command, timeout, env):
-    """One test program: the arguments of Counts.take."""
+def run_program(label, command, timeout, env, cwd):
+    """One test program."""
     with tempfile.TemporaryDirectory() as folder:
         tap = os.path.join(folder, "tap")
-        code, output, seconds = call(command, timeout, {**(env or {}), "CK_TAP_LOG_FILE_NAME": tap})
-        text = open(tap, errors="replace").read() if os.path.exists(tap) else output
+        env = {**env, "CK_TAP_LOG_FILE_NAME": tap}
+        code, output, *times = call(command, timeout, env, cwd)
+        text = output
+        if os.path.exists(tap):
+            with open(tap, errors="replace") as file:
+                text = file.read()
     skips = [name for kind, name in parse(output) if kind == "skip" and name]
     results = [
         (kind, name)
@@ -123,182 +193,146 @@ def run_program(label, command, timeout, env):
         results = [("skip", label)]
     elif not results:
         results = [("ok" if code == 0 else "not ok", label)]
-    elif code != 0 and not any(kind == "not ok" for kind, _ in results):
+    elif code not in (0, 77) and not any(kind == "not ok" for kind, _ in results):
         results.append(("not ok", f"{label}: ended with code {code}"))
-    return label, results, output + text if text != output else output, seconds
+    return Outcome(results, output + text if text != output else output, *times)
 
 
-def run_programs(counts, programs, at_once):
-    """programs: [arguments of run_program], counted in their order."""
-    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        for outcome in pool.map(lambda program: run_program(*program), programs):
-            counts.take(*outcome)
-
-
-def meson_tests(folder, prefix, env=None):
+def tests_of(folder, suites, prefix="", env=None):
+    """A job for each test of a build's suites."""
     listing = subprocess.run(
         ["meson", "introspect", folder, "--tests"], capture_output=True, text=True, check=True
     )
+    jobs = []
+    for test in json.loads(listing.stdout):
+        suite = test["suite"][0].split(":")[-1]
+        if suite in suites:
+            label = f"{prefix}{suite} {test['name']}"
+            place = test["workdir"] or folder
+            arguments = (label, test["cmd"], test["timeout"], {**test["env"], **(env or {})}, place)
+            work = lambda arguments=arguments: run_program(*arguments)
+            jobs.append(Job(label, work, test["priority"], suite in WAITING))
+    return jobs
+
+
+# ---- builds ----
+
+
+def build(folder, options, following, env=None, targets=()):
+    """Builds a flavour, everything or these targets: one test. Then come following()'s jobs."""
+
+    def work():
+        name, output, times = os.path.basename(folder), "", (0, 0)
+        code, seconds, cpu = 0, 0, 0
+        steps = [["ninja", "-C", folder, f"-j{max(1, CORES // 2)}", *targets]]
+        if not os.path.exists(os.path.join(folder, "build.ninja")):
+            steps.insert(0, ["meson", "setup", folder, ROOT, *options])
+        for step in steps:
+            if code == 0:
+                code, output, *times = call(step, 1200, env)
+                seconds, cpu = seconds + times[0], cpu + times[1]
+        result = [("ok" if code == 0 else "not ok", "build " + name)]
+        return Outcome(result, output, seconds, cpu, following() if code == 0 else [])
+
+    return Job(f"build {os.path.basename(folder)}", work, BUILD_SECONDS)
+
+
+def sanitizer_options(sanitizer, *others):
     return [
-        (
-            f"{prefix} {test['name']}",
-            test["cmd"],
-            test["timeout"] or 300,
-            {**test["env"], **(env or {})},
-        )
-        for test in json.loads(listing.stdout)
-    ]
-
-
-def scripts(folder, pattern, prefix, env=None, timeout=600):
-    starling = os.path.join(folder, "tools", "starling")
-    return [
-        (f"{prefix} {os.path.basename(script)}", [sys.executable, script, starling], timeout, env)
-        for script in sorted(glob.glob(os.path.join(ROOT, pattern)))
-        if not os.path.basename(script).startswith("_")
-    ]  # shared by the others
-
-
-def headers(counts):
-    """Every public header compiles alone, in C and in C++."""
-    results, log = [], ""
-    began = time.monotonic()
-    for header in sorted(glob.glob(os.path.join(ROOT, "include", "starling", "*.h"))):
-        for compiler, standard in (("gcc", "c11"), ("g++", "c++11")):
-            language = "c" if compiler == "gcc" else "c++"
-            code, output, _ = call(
-                [
-                    compiler,
-                    "-x",
-                    language,
-                    f"-std={standard}",
-                    "-Wall",
-                    "-Wextra",
-                    "-Werror",
-                    "-fsyntax-only",
-                    "-I",
-                    os.path.join(ROOT, "include"),
-                    header,
-                ],
-                60,
-            )
-            results.append(
-                ("ok" if code == 0 else "not ok", f"{os.path.basename(header)} alone in {language}")
-            )
-            log += output
-    counts.take("headers", results, log, time.monotonic() - began)
-
-
-def sanitized(counts):
-    options = [
-        "-Db_sanitize=address,undefined",
+        f"-Db_sanitize={sanitizer}",
         "-Db_lundef=false",
         "-Dbuildtype=debugoptimized",
-        "-Dwerror=true",
         "-Dcuda=disabled",
+        *others,
     ]
-    if not build(counts, SANITIZED, options):
-        return
-    env = {**SANITIZER_ENV, "CK_FORK": "no", "STARLING_QUICK": "1"}
-    run_programs(
-        counts,
-        meson_tests(SANITIZED, "sanitized unit", env)
-        + scripts(SANITIZED, "tests/parity/*.py", "sanitized parity", env),
-        os.cpu_count(),
-    )
 
 
-def threads(counts):
-    """The emulated device's streams are threads (gpu/emulated_stream.h): operations without an order between them are a race that ThreadSanitizer reports."""
-    options = [
-        "-Db_sanitize=thread",
-        "-Db_lundef=false",
-        "-Dbuildtype=debugoptimized",
-        "-Dwerror=true",
-        "-Dcuda=disabled",
-    ]
-    if not build(
-        counts,
-        THREADS,
-        options,
-        None,
-        ["tools/starling", "checkvec", "starling-emulated", "starling-other"],
-    ):
-        return
-    env = {"TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "STARLING_QUICK": "1"}
-    run_programs(
-        counts,
-        [
-            program
-            for program in meson_tests(THREADS, "threads unit", env)
-            if program[0].endswith(" checkvec")
+def plain_build(suites):
+    return build(WORK, ["-Dwerror=true"], lambda: tests_of(WORK, suites))
+
+
+def sanitized():
+    def tests():
+        env = {**SANITIZER_ENV, "CK_FORK": "no", "STARLING_QUICK": "1"}
+        jobs = tests_of(SANITIZED, ("unit", "parity"), "sanitized ", env)
+        return [
+            job
+            for job in jobs
+            if " parity " not in job.label or job.label.split()[-1] in SANITIZED_SCRIPTS
         ]
-        + scripts(THREADS, "tests/parity/test_devices.py", "threads parity", env),
-        1,
-    )
+
+    return build(SANITIZED, sanitizer_options("address,undefined", "-Dwerror=true"), tests)
 
 
-def fuzz(counts):
-    targets = sorted(glob.glob(os.path.join(ROOT, "tests", "fuzz", "fuzz_*.c")))
-    names = [os.path.basename(path)[:-2] for path in targets]
-    if shutil.which("clang") is None:
-        counts.take("fuzz", [("skip", f"{name}: no clang here") for name in names])
-        return
-    options = [
-        "-Dfuzz=true",
-        "-Db_sanitize=address,undefined",
-        "-Db_lundef=false",
-        "-Dbuildtype=debugoptimized",
-        "-Dc_args=-fsanitize=fuzzer-no-link",
-        "-Dcuda=disabled",
-    ]
-    if not build(counts, FUZZ, options, {"CC": "clang"}, names):
-        return
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, (code, output, seconds) in zip(names, pool.map(fuzz_one, names)):
-            counts.take(name, [("ok" if code == 0 else "not ok", name)], output, seconds)
+def threads():
+    """The emulated device's streams are threads (gpu/emulated_stream.h): what ThreadSanitizer
+    reports of them has no order on a GPU either."""
+
+    def tests():
+        env = {
+            "TSAN_OPTIONS": "halt_on_error=1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "STARLING_QUICK": "1",
+        }
+        jobs = tests_of(THREADS, ("unit", "parity"), "threads ", env)
+        return [job for job in jobs if job.label.split()[-1] in ("checkvec", "test_devices")]
+
+    targets = ["tools/starling", "tests/checkvec", "tests/libstarling-other.so"]
+    targets.append("gpu/libstarling-emulated.so")
+    return build(THREADS, sanitizer_options("thread", "-Dwerror=true"), tests, None, targets)
 
 
-def fuzz_one(name):
+def fuzz_one(name, seconds):
     corpus = os.path.join(FUZZ, "corpus", name)
     seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name[len("fuzz_") :])
     os.makedirs(corpus, exist_ok=True)
     command = [
         os.path.join(FUZZ, "tests", "fuzz", name),
-        f"-max_total_time={FUZZ_SECONDS}",
+        f"-max_total_time={seconds}",
         "-timeout=10",
         "-rss_limit_mb=2048",
         "-max_len=65536",
         f"-artifact_prefix={FUZZ}/{name}-",
         corpus,
     ]
-    return call(command + [seeds] * os.path.isdir(seeds), FUZZ_SECONDS + 120, SANITIZER_ENV)
+    code, output, *times = call(
+        command + [seeds] * os.path.isdir(seeds), seconds + 120, SANITIZER_ENV
+    )
+    return Outcome([("ok" if code == 0 else "not ok", name)], output, *times)
+
+
+def fuzz():
+    targets = sorted(glob.glob(os.path.join(ROOT, "tests", "fuzz", "fuzz_*.c")))
+    names = [os.path.basename(path)[:-2] for path in targets]
+    if shutil.which("clang") is None:
+        skips = [("skip", f"{name}: no clang here") for name in names]
+        return Job("fuzz", lambda: Outcome(skips), 0)
+    seconds = max(1, FUZZ_SECONDS // len(names))
+    options = sanitizer_options(
+        "address,undefined", "-Dfuzz=true", "-Dc_args=-fsanitize=fuzzer-no-link"
+    )
+
+    def tests():
+        return [Job(name, lambda name=name: fuzz_one(name, seconds), seconds) for name in names]
+
+    targets = ["tests/fuzz/" + name for name in names]
+    compiler = "ccache clang" if shutil.which("ccache") else "clang"
+    return build(FUZZ, options, tests, {"CC": compiler}, targets)
 
 
 def main():
-    groups = ["headers", "unit", "parity", "chaos", "sanitized", "threads", "fuzz"]
+    flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz}
+    groups = [*SUITES, *flavours]
     wanted = sys.argv[1:] or groups
     if any(name not in groups for name in wanted):
         print(__doc__)
         return 2
-    counts = Counts()
-    if "headers" in wanted:
-        headers(counts)
-    if {"unit", "parity", "chaos"} & set(wanted) and build(counts, WORK, ["-Dwerror=true"]):
-        if "unit" in wanted:
-            run_programs(counts, meson_tests(WORK, "unit"), os.cpu_count())
-        if "parity" in wanted:
-            run_programs(counts, scripts(WORK, "tests/parity/*.py", "parity"), os.cpu_count())
-        if "chaos" in wanted:
-            run_programs(
-                counts, scripts(WORK, "tests/chaos/*.py", "chaos"), 1
-            )  # they set time limits
-    if "sanitized" in wanted:
-        sanitized(counts)
-    if "threads" in wanted:
-        threads(counts)
-    if "fuzz" in wanted:
-        fuzz(counts)
+    if shutil.which("ccache"):
+        os.environ.setdefault("CC", "ccache gcc")
+    suites = [name for name in wanted if name in SUITES]
+    jobs = [plain_build(suites)] if suites else []
+    jobs += [flavours[name]() for name in wanted if name in flavours]
+    counts = Schedule(jobs).run()
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0
 
