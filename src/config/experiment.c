@@ -217,6 +217,35 @@ static int resolve_paths(sl_experiment *e, const char *folder, sl_error *error) 
     return 0;
 }
 
+static bool is_family(const char *name) {
+    for (int i = SL_FAMILY_EDGES + 1; i < SL_FAMILIES; i++)
+        if (strcmp(sl_family_describe((sl_family)i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Families are written as objects. */
+static int refuse_path(const char *path, const char *folder, sl_error *error) {
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    return sl_fail(error, SL_EINVAL,
+                   "topology: %s%s%s: %s; it is the path of a topology file, or an object such as "
+                   "{\"nodes\": 8, \"family\": \"%s\"}",
+                   path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path, strerror(errno),
+                   is_family(name) ? name : "ring");
+}
+
+/* An experiment holds a topology but is none. */
+static int refuse_experiment(const char *path, sl_error *error) {
+    json_t *root = json_load_file(path, 0, NULL);
+    bool experiment = json_object_get(root, "topology") != NULL;
+    json_decref(root);
+    if (!experiment)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "topology: %s is an experiment, not a topology; give the topology that it names",
+                   path);
+}
+
 static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl_error *error) {
     if (value == NULL)
         return sl_fail(error, SL_EINVAL,
@@ -229,6 +258,10 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl
                            SL_PATH_MAX - 1);
         memcpy(path, json_string_value(value), json_string_length(value) + 1);
         int result = make_absolute(path, folder, "topology", error);
+        if (result == SL_EFILE)
+            return refuse_path(path, folder, error);
+        if (result == 0)
+            result = refuse_experiment(path, error);
         return result != 0 ? result : sl_topology_load(&e->topology, path, error);
     }
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));

@@ -239,5 +239,49 @@ def test_demo_tells_what_it_builds_and_how_to_go_on(scene):
     check(ended.returncode == 0 and "plug-in does not build" in ended.stderr, f"{ended}")
 
 
+def test_check_takes_variants(scene):
+    ended = scene.call("check", os.path.join(ROOT, "examples", "compare.json"))
+    check(ended.code == 0 and not ended.err, f"{ended.err!r}")
+    for name in ("d-psgd", "all-reduce", "choco top-k", "choco sign", "deep-squeeze"):
+        check(f"variant {name}\n" in ended.out, f"no {name}: {ended.out}")
+    check(ended.out.count("\ntopology\n") == 1, f"{ended.out}")
+    bad = {"name": "bad", "set": {"algorithm": {"name": "choco-sgd", "consensus_step": 7}}}
+    path = scene.experiment(variants=[{"name": "good"}, bad])
+    scene.call("check", path).check_refused('variant "bad"', "consensus_step")
+
+
+def test_what_is_given_for_something_else_is_told(scene):
+    experiment = scene.experiment()
+    ring = scene.write("ring.json", '{"nodes": 8, "family": "ring"}')
+    for arguments, *words in (
+        (("sim", ring), "is a topology", "starling topology analyse"),
+        (("compare", ring), "is a topology", "starling topology analyse"),
+        (("check", ring, "--set", "seed=3"), "--set seed=3", "topology"),
+        (("sim", experiment, "--set", "topology=torus"), "topology", '"family": "torus"'),
+        (
+            ("sim", experiment, "--set", "topology=no.json"),
+            "no.json",
+            "No such",
+            '"family": "ring"',
+        ),
+        (("sim", experiment, "--set", f"topology={experiment}"), "is an experiment"),
+        (("topology", "draw", ring, "-o", scene.path("x.png")), "x.png", ".svg"),
+    ):
+        scene.call(*arguments).check_refused(*words)
+    check(not os.path.exists(scene.path("runs")), "something was started")
+
+
+def test_scripts_have_help(_):
+    for script in ("demo", "gpu-check", "topologies", "plot"):
+        command = [os.path.join(ROOT, "tools", script), "--help"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        if "matplotlib is missing" in ended.stderr:
+            continue
+        text = ended.stdout
+        check(
+            ended.returncode == 0 and f"tools/{script}" in text or "usage: plot" in text, f"{ended}"
+        )
+
+
 if __name__ == "__main__":
     run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

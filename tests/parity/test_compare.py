@@ -491,7 +491,7 @@ def test_wrong_variants_are_refused(scene):
         )
     path = write(scene, [GOSSIP])
     for arguments, words in [
-        ((), "at least one file"),
+        ((), "which EXPERIMENT?"),
         ((path, "--link", "5"), "MBIT:MS"),
         ((path, "--link", "0:5"), "MBIT:MS"),
         ((path, "--link", "5:-1"), "MBIT:MS"),

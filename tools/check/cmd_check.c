@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/file_kind.h"
+#include "compare/variants.h"
 #include "topology/topology_report.h"
 
 #define ROUNDING 1e-12 /* of a spectral gap */
@@ -79,24 +80,54 @@ static void print_memory(const trial *t) {
         printf("  this host has       %.1f MB\n", 1e-6 * (double)m.available);
 }
 
-static int check_experiment(const options *o, sl_error *error) {
-    trial t = {0};
-    int result = trial_open(&t, o, error);
-    if (result != 0)
-        return result;
-    char *json = sl_experiment_json(t.experiment);
-    if (json == NULL) {
-        result = sl_fail(error, SL_ENOMEM, "out of memory");
-    } else {
-        printf("%s\n\nlearner\n  %s\n  %llu rounds\n", json, sl_learner_describe(t.learner),
-               (unsigned long long)t.task.rounds);
-        print_plan(&t.plan, t.experiment->topology, t.task.dimension);
-        print_memory(&t);
-        result = analyse(t.experiment->topology, -ROUNDING,
-                         error); /* of a gap of 0 the algorithm's fit has spoken */
+static void print_trial(const trial *t) {
+    printf("learner\n  %s\n  %llu rounds\n", sl_learner_describe(t->learner),
+           (unsigned long long)t->task.rounds);
+    print_plan(&t->plan, t->experiment->topology, t->task.dimension);
+    print_memory(t);
+}
+
+/* The whole configuration. */
+static int check_single(const sl_experiment *e, sl_error *error) {
+    trial t = {.experiment = (sl_experiment *)e};
+    char *json = sl_experiment_json(e);
+    int result =
+        json != NULL ? trial_prepare(&t, false, error) : sl_fail(error, SL_ENOMEM, "out of memory");
+    if (result == 0) {
+        printf("%s\n\n", json);
+        print_trial(&t);
+        result = analyse(e->topology, -ROUNDING, error); /* a gap of 0: the plan has warned */
     }
     free(json);
-    trial_close(&t);
+    sl_learner_close(&t.learner);
+    return result;
+}
+
+/* Of one variant, with its topology where the one before has another. */
+static int check_variant(const variant *v, const variant *before, sl_error *error) {
+    trial t = {.experiment = v->experiment};
+    printf("%svariant %s\n", before != NULL ? "\n" : "", v->name);
+    int result = trial_prepare(&t, false, error);
+    if (result != 0)
+        sl_fail_prefix(error, result, "%s", v->where);
+    else
+        print_trial(&t);
+    bool same = before != NULL && sl_topology_hash(before->experiment->topology) ==
+                                      sl_topology_hash(v->experiment->topology);
+    if (result == 0 && !same)
+        result = analyse(v->experiment->topology, -ROUNDING, error);
+    sl_learner_close(&t.learner);
+    return result;
+}
+
+static int check_experiment(const options *o, sl_error *error) {
+    variants v;
+    int result = variants_load(&v, o, error);
+    if (result == 0 && !v.from_list)
+        result = check_single(v.items[0].experiment, error);
+    for (size_t i = 0; i < v.count && v.from_list && result == 0; i++)
+        result = check_variant(&v.items[i], i > 0 ? &v.items[i - 1] : NULL, error);
+    variants_close(&v);
     return result;
 }
 
@@ -131,7 +162,8 @@ const command check_command = {
     .text =
         "Validates an experiment or a topology.\n\n"
         "Of an experiment it prints the configuration with all defaults, the model and its data, "
-        "and how algorithm and compressor suit each other.\n\n"
+        "and how algorithm and compressor suit each other; of a file with variants the latter of "
+        "each.\n\n"
         "Of the topology it prints nodes, edges, degrees, whether it is connected and stochastic "
         "(with the largest |sum - 1|), and how fast it mixes: the eigenvalues lambda_2 and "
         "lambda_n, rho = max(|lambda_2|, |lambda_n|) and the spectral gap 1 - rho.",

@@ -22,3 +22,11 @@ bool is_topology_file(const char *path) {
     json_decref(root);
     return result;
 }
+
+int refuse_topology_file(const char *path, sl_error *error) {
+    if (!is_topology_file(path))
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "%s: is a topology, not an experiment (starling topology analyse %s)", path,
+                   path);
+}

@@ -4,7 +4,11 @@
 
 #include <stdbool.h>
 
+#include "starling/error.h"
+
 /* By its keys. A file that is neither counts as an experiment, whose loader says what is wrong. */
 bool is_topology_file(const char *path);
+/* SL_EINVAL, with the command that takes it, for a topology; 0 for anything else. */
+int refuse_topology_file(const char *path, sl_error *error);
 
 #endif

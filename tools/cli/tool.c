@@ -151,37 +151,38 @@ static void complain_lines(const char *text) {
     }
 }
 
-int trial_open(trial *out, const options *o, sl_error *error) {
-    trial t = {0};
-    if (is_topology_file(o->file))
-        return sl_fail(error, SL_EINVAL,
-                       "%s: is a topology, not an experiment (starling topology analyse %s)",
-                       o->file, o->file);
-    int result = sl_experiment_load(&t.experiment, o->file, o->overrides, o->override_count, error);
-    if (result != 0)
-        return result;
-    if (o->report_fd < 0)
-        complain_lines(t.experiment->warnings);
+int trial_prepare(trial *t, bool quiet, sl_error *error) {
+    const sl_experiment *e = t->experiment;
     char note[SL_DEVICE_TEXT_MAX];
-    result = sl_device_find(t.experiment->device, note, error);
-    if (result == 0 && note[0] != '\0' && o->report_fd < 0)
+    if (!quiet)
+        complain_lines(e->warnings);
+    int result = sl_device_find(e->device, note, error);
+    if (result == 0 && note[0] != '\0' && !quiet)
         complain("%s", note);
     if (result == 0) {
-        sl_learner_settings settings = sl_experiment_learner(t.experiment);
-        result = sl_learner_open(&t.learner, &settings, error);
+        sl_learner_settings settings = sl_experiment_learner(e);
+        result = sl_learner_open(&t->learner, &settings, error);
     }
-    if (result == 0) {
-        t.task = sl_learner_task(t.learner);
-        result = sl_algorithm_plan(&t.plan, &t.experiment->algorithm, t.experiment->topology,
-                                   t.experiment->optimizer.momentum > 0, t.task.dimension, error);
-    }
-    if (result != 0) {
-        trial_close(&t);
+    if (result != 0)
         return result;
-    }
-    t.nodes = sl_topology_nodes(t.experiment->topology);
-    *out = t;
-    return 0;
+    t->task = sl_learner_task(t->learner);
+    t->nodes = sl_topology_nodes(e->topology);
+    return sl_algorithm_plan(&t->plan, &e->algorithm, e->topology, e->optimizer.momentum > 0,
+                             t->task.dimension, error);
+}
+
+int trial_open(trial *out, const options *o, sl_error *error) {
+    trial t = {0};
+    int result = refuse_topology_file(o->file, error);
+    if (result == 0)
+        result = sl_experiment_load(&t.experiment, o->file, o->overrides, o->override_count, error);
+    if (result == 0)
+        result = trial_prepare(&t, o->report_fd >= 0, error);
+    if (result == 0)
+        *out = t;
+    else
+        trial_close(&t);
+    return result;
 }
 
 void trial_warn(const trial *t) {

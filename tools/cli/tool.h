@@ -79,6 +79,9 @@ typedef struct trial {
     uint32_t nodes;
 } trial;
 int trial_open(trial *out, const options *o, sl_error *error);
+/* The rest of it, once there is an experiment. Tells its warnings, but quietly. To be closed in any
+ * case. */
+int trial_prepare(trial *t, bool quiet, sl_error *error);
 void trial_close(trial *t);
 /* sl_agent_find_path, its note to standard error. */
 int trial_find_path(const trial *t, const options *o, sl_error *error);

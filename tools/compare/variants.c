@@ -5,6 +5,8 @@
  */
 #include "compare/variants.h"
 
+#include "cli/file_kind.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +53,9 @@ static void name_after_file(const variants *v, const char *path, char name[SL_NA
 
 static int load_plain(variants *v, const char *path, const options *o, sl_error *error) {
     variant item = {0};
-    int result = sl_experiment_load(&item.experiment, path, o->overrides, o->override_count, error);
+    int result = refuse_topology_file(path, error);
+    if (result == 0)
+        result = sl_experiment_load(&item.experiment, path, o->overrides, o->override_count, error);
     if (result != 0)
         return result;
     name_after_file(v, path, item.name);
@@ -211,6 +215,7 @@ static int load_file(variants *v, const char *path, const options *o, sl_error *
         result = load_plain(v, path, o, error);
     } else {
         json_object_del(root, "variants");
+        v->from_list = true;
         result = load_entries(v, path, root, list, o, error);
     }
     json_decref(list);

@@ -14,6 +14,7 @@ typedef struct variant {
 typedef struct variants {
     variant *items; /* (count) */
     size_t count, room;
+    bool from_list; /* a file holds several */
 } variants;
 
 /* All of the files, and of a file with `variants` each of these; refuses those that cannot be

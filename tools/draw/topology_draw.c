@@ -193,9 +193,11 @@ typedef struct request {
 static int run(void *asked, char *const *operands, size_t count) {
     const request *r = asked;
     (void)count;
-    if (r->out != NULL)
+    const char *ending = strrchr(r->out, '.');
+    bool device = strncmp(r->out, "/dev/", 5) == 0;
+    if (device || (ending != NULL && strcmp(ending, ".svg") == 0))
         return draw_file(operands[0], r->out);
-    complain("topology draw needs -o PICTURE.svg (starling topology draw --help)");
+    complain("topology draw: -o %s: pictures are SVG; the name must end in .svg", r->out);
     return TOOL_USAGE;
 }
 
