@@ -15,11 +15,13 @@ extern "C" {
 
 /* What is known of a family without its parameters; static. */
 typedef struct sl_family_info {
-    const char *name;       /* in a file */
-    const char *meaning;    /* half a sentence */
-    bool random;            /* drawn from a seed */
-    bool schedule;          /* more than one slot */
-    bool directed;          /* some edge has no reverse in its slot */
+    const char *name;            /* in a file */
+    const char *meaning;         /* half a sentence */
+    bool random;                 /* drawn from a seed */
+    bool schedule;               /* more than one slot */
+    bool directed;               /* some edge has no reverse in its slot */
+    bool transitive;             /* all nodes are alike: some symmetry takes each to each other */
+    const char *const *examples; /* small ones, as JSON without "family"; the last is NULL */
     sl_weighting weighting; /* where none is asked for; SL_WEIGHTING_EXPLICIT: the family brings its
                                own, and takes no other */
 } sl_family_info;

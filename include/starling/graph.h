@@ -27,44 +27,51 @@ extern "C" {
 #define SL_OFFSETS_MAX 64
 #define SL_STOCHASTIC_TOLERANCE 1e-9 /* |row or column sum - 1| that still counts as stochastic */
 
-/* What each is, which parameters it takes and whose it is: docs/topology.md, and
- * sl_family_describe(). */
+/* The families of graphs and schedules, a row each: its name here and the one of its constant
+ * sl_NAME_family, which stands beside the code that draws it (src/topology/family) and says
+ * everything else. */
+#define SL_FAMILIES_OF(X)                                                                          \
+    X(RING, ring)                                                                                  \
+    X(PATH, path)                                                                                  \
+    X(GRID, grid)                                                                                  \
+    X(TORUS, torus)                                                                                \
+    X(HYPERCUBE, hypercube)                                                                        \
+    X(STAR, star)                                                                                  \
+    X(WHEEL, wheel)                                                                                \
+    X(COMPLETE, complete)                                                                          \
+    X(COMPLETE_BIPARTITE, complete_bipartite)                                                      \
+    X(K_ARY_TREE, k_ary_tree)                                                                      \
+    X(BARBELL, barbell)                                                                            \
+    X(LOLLIPOP, lollipop)                                                                          \
+    X(CIRCULANT, circulant)                                                                        \
+    X(SYMMETRIC_EXPONENTIAL, symmetric_exponential)                                                \
+    X(CLUSTERS, clusters)                                                                          \
+    X(RANDOM_REGULAR, random_regular)                                                              \
+    X(ERDOS_RENYI, erdos_renyi)                                                                    \
+    X(WATTS_STROGATZ, watts_strogatz)                                                              \
+    X(RANDOM_GEOMETRIC, random_geometric)                                                          \
+    X(DIRECTED_RING, directed_ring)                                                                \
+    X(STATIC_EXPONENTIAL, static_exponential)                                                      \
+    X(DE_BRUIJN, de_bruijn)                                                                        \
+    X(D_EQUISTATIC, d_equistatic)                                                                  \
+    X(U_EQUISTATIC, u_equistatic)                                                                  \
+    X(ONE_PEER_EXPONENTIAL, one_peer_exponential)                                                  \
+    X(ONE_PEER_HYPERCUBE, one_peer_hypercube)                                                      \
+    X(HYPER_CUBOID, hyper_cuboid)                                                                  \
+    X(ALTERNATING_MATCHINGS, alternating_matchings)                                                \
+    X(BASE_K, base_k)                                                                              \
+    X(OD_EQUIDYN, od_equidyn)                                                                      \
+    X(OU_EQUIDYN, ou_equidyn)                                                                      \
+    X(MATCHA, matcha)
+
+/* sl_family_describe() says what each is. */
 typedef enum sl_family {
-    SL_FAMILY_EDGES, /* explicit */
-    SL_FAMILY_RING,
-    SL_FAMILY_PATH,
-    SL_FAMILY_GRID,
-    SL_FAMILY_TORUS,
-    SL_FAMILY_HYPERCUBE,
-    SL_FAMILY_STAR,
-    SL_FAMILY_WHEEL,
-    SL_FAMILY_COMPLETE,
-    SL_FAMILY_COMPLETE_BIPARTITE,
-    SL_FAMILY_K_ARY_TREE,
-    SL_FAMILY_BARBELL,
-    SL_FAMILY_LOLLIPOP,
-    SL_FAMILY_CIRCULANT,
-    SL_FAMILY_SYMMETRIC_EXPONENTIAL,
-    SL_FAMILY_CLUSTERS,
-    SL_FAMILY_RANDOM_REGULAR,
-    SL_FAMILY_ERDOS_RENYI,
-    SL_FAMILY_WATTS_STROGATZ,
-    SL_FAMILY_RANDOM_GEOMETRIC,
-    SL_FAMILY_DIRECTED_RING,
-    SL_FAMILY_STATIC_EXPONENTIAL,
-    SL_FAMILY_DE_BRUIJN,
-    SL_FAMILY_D_EQUISTATIC,
-    SL_FAMILY_U_EQUISTATIC,
-    SL_FAMILY_ONE_PEER_EXPONENTIAL,
-    SL_FAMILY_ONE_PEER_HYPERCUBE,
-    SL_FAMILY_HYPER_CUBOID,
-    SL_FAMILY_ALTERNATING_MATCHINGS,
-    SL_FAMILY_BASE_K,
-    SL_FAMILY_OD_EQUIDYN,
-    SL_FAMILY_OU_EQUIDYN,
-    SL_FAMILY_MATCHA
+    SL_FAMILY_EDGES, /* edges as listed */
+#define SL_FAMILY_ROW(NAME, name) SL_FAMILY_##NAME,
+    SL_FAMILIES_OF(SL_FAMILY_ROW)
+#undef SL_FAMILY_ROW
+        SL_FAMILIES
 } sl_family;
-enum { SL_FAMILIES = SL_FAMILY_MATCHA + 1 };
 
 /* What each is: sl_weighting_meaning(), and docs/topology.md. */
 typedef enum sl_weighting {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "harness.h"
-#include "starling/rng.h"
 #include "starling/analysis.h"
+#include "starling/rng.h"
 #include "starling/topology.h"
 
 enum { NODES_MAX = 256 };
@@ -265,42 +265,10 @@ END_TEST
 /* ---- descriptions ---- */
 
 /* One of each family, small. */
-static const char *const examples[] = {
-    "\"nodes\": 8, \"family\": \"ring\"",
-    "\"nodes\": 8, \"family\": \"path\"",
-    "\"nodes\": 12, \"family\": \"grid\"",
-    "\"nodes\": 12, \"family\": \"torus\"",
-    "\"nodes\": 8, \"family\": \"hypercube\"",
-    "\"nodes\": 8, \"family\": \"star\"",
-    "\"nodes\": 8, \"family\": \"wheel\"",
-    "\"nodes\": 8, \"family\": \"complete\"",
-    "\"nodes\": 8, \"family\": \"complete-bipartite\"",
-    "\"nodes\": 8, \"family\": \"k-ary-tree\"",
-    "\"nodes\": 8, \"family\": \"barbell\"",
-    "\"nodes\": 8, \"family\": \"lollipop\"",
-    "\"nodes\": 8, \"family\": \"circulant\", \"offsets\": [1, 3]",
-    "\"nodes\": 8, \"family\": \"symmetric-exponential\"",
-    "\"nodes\": 12, \"family\": \"clusters\", \"clusters\": 3, \"bridge_every\": 2",
-    "\"nodes\": 8, \"family\": \"random-regular\", \"degree\": 3, \"seed\": 5",
-    "\"nodes\": 12, \"family\": \"erdos-renyi\", \"probability\": 0.4",
-    "\"nodes\": 12, \"family\": \"watts-strogatz\", \"degree\": 4, \"probability\": 0.1",
-    "\"nodes\": 12, \"family\": \"random-geometric\", \"radius\": 0.6",
-    "\"nodes\": 8, \"family\": \"directed-ring\"",
-    "\"nodes\": 8, \"family\": \"static-exponential\"",
-    "\"nodes\": 8, \"family\": \"de-bruijn\"",
-    "\"nodes\": 8, \"family\": \"d-equistatic\", \"degree\": 3",
-    "\"nodes\": 9, \"family\": \"u-equistatic\", \"degree\": 4",
-    "\"nodes\": 8, \"family\": \"one-peer-exponential\"",
-    "\"nodes\": 8, \"family\": \"one-peer-hypercube\"",
-    "\"nodes\": 12, \"family\": \"hyper-cuboid\"",
-    "\"nodes\": 8, \"family\": \"alternating-matchings\"",
-    "\"nodes\": 7, \"family\": \"base-k\", \"peers\": 2",
-    "\"nodes\": 8, \"family\": \"od-equidyn\", \"period\": 5",
-    "\"nodes\": 8, \"family\": \"ou-equidyn\", \"period\": 9",
-    "\"nodes\": 8, \"family\": \"matcha\", \"base\": \"circulant\", \"offsets\": [1, 2], "
-    "\"budget\": 0.3",
-};
-_Static_assert(sizeof examples / sizeof *examples == SL_FAMILIES - 1, "one example of each family");
+/* `example` is JSON without the family. */
+static sl_topology *make_example(sl_family which, const char *example) {
+    return make("{\"family\": \"%s\", %s", sl_family_describe(which)->name, example + 1);
+}
 
 /* Takes the text. */
 static void expect_equal_after(char *json, const sl_topology *t) {
@@ -313,24 +281,70 @@ static void expect_equal_after(char *json, const sl_topology *t) {
     free(json);
 }
 
-START_TEST(every_family_comes_back_from_its_json_named_and_written_out) {
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-        sl_topology *t = make("{%s}", examples[i]);
-        ck_assert_int_eq(sl_topology_description(t)->family, (int)i + 1);
-        sl_stochasticity s = sl_topology_stochasticity(t);
-        ck_assert_msg(s.row && s.column, "%s", examples[i]);
-        const sl_family_info *info = sl_family_describe((sl_family)(i + 1));
-        ck_assert_msg((sl_topology_period(t) > 1) == info->schedule ||
-                          sl_topology_description(t)->bridge_every > 1,
-                      "%s", examples[i]);
-        ck_assert_msg(s.symmetric == !info->directed, "%s", examples[i]);
-        char *expanded = sl_topology_json_expanded(t);
-        ck_assert_ptr_nonnull(strstr(expanded, info->name));
-        char *named = sl_topology_json(t);
-        if (strstr(named, "\"edges\"") == NULL)
-            expect_equal_after(named, t);
-        expect_equal_after(expanded, t);
-        sl_topology_close(&t);
+static void expect_promises(sl_family which, const char *example) {
+    const sl_family_info *info = sl_family_describe(which);
+    sl_topology *t = make_example(which, example);
+    ck_assert_int_eq(sl_topology_description(t)->family, which);
+    sl_stochasticity s = sl_topology_stochasticity(t);
+    ck_assert_msg(s.row && s.column && s.symmetric == !info->directed, "%s %s", info->name,
+                  example);
+    ck_assert_msg((sl_topology_period(t) > 1) == info->schedule ||
+                      sl_topology_description(t)->bridge_every > 1,
+                  "%s %s", info->name, example);
+    char *expanded = sl_topology_json_expanded(t);
+    ck_assert_ptr_nonnull(strstr(expanded, info->name));
+    char *named = sl_topology_json(t);
+    if (strstr(named, "\"edges\"") == NULL)
+        expect_equal_after(named, t);
+    expect_equal_after(expanded, t);
+    sl_topology_close(&t);
+}
+
+START_TEST(every_family_keeps_its_promises_and_comes_back_from_its_json) {
+    for (sl_family which = SL_FAMILY_EDGES + 1; which < SL_FAMILIES; which++) {
+        const char *const *example = sl_family_describe(which)->examples;
+        ck_assert_ptr_nonnull(*example);
+        for (; *example != NULL; example++)
+            expect_promises(which, *example);
+    }
+}
+END_TEST
+
+/* How many nodes are first reached after 0, 1, 2, ... rounds of the period and its repetitions. */
+static void count_reached(const sl_topology *t, uint32_t first, uint32_t *counts) {
+    bool seen[NODES_MAX] = {false};
+    uint32_t n = sl_topology_nodes(t), total = 1;
+    seen[first] = true;
+    for (uint32_t round = 1; total < n; round++) {
+        bool next[NODES_MAX];
+        memcpy(next, seen, sizeof next);
+        for (uint32_t i = 0; i < n; i++) {
+            sl_row row = sl_topology_out(t, round, i);
+            for (uint32_t e = 0; seen[i] && e < row.count; e++)
+                next[row.peers[e]] = true;
+        }
+        memcpy(seen, next, sizeof seen);
+        for (uint32_t i = total = 0; i < n; i++)
+            total += seen[i];
+        counts[round] = total;
+    }
+}
+
+START_TEST(where_all_nodes_are_alike_all_reach_as_many) {
+    for (sl_family which = SL_FAMILY_EDGES + 1; which < SL_FAMILIES; which++) {
+        const sl_family_info *info = sl_family_describe(which);
+        for (const char *const *e = info->examples; info->transitive && *e != NULL; e++) {
+            sl_topology *t = make_example(which, *e);
+            uint32_t first[NODES_MAX] = {0}, counts[NODES_MAX] = {0};
+            count_reached(t, 0, first);
+            for (uint32_t i = 1; i < sl_topology_nodes(t); i++) {
+                memset(counts, 0, sizeof counts);
+                count_reached(t, i, counts);
+                ck_assert_msg(memcmp(counts, first, sizeof counts) == 0, "%s %s: node %u",
+                              info->name, *e, i);
+            }
+            sl_topology_close(&t);
+        }
     }
 }
 END_TEST
@@ -481,8 +495,9 @@ int main(void) {
     ADD_TESTS(suite, "random", thousands_of_random_graphs_are_what_they_promise,
               a_seed_gives_the_graph_that_it_always_gave, erdos_renyi_has_the_edges_that_it_should,
               large_random_graphs_are_regular);
-    ADD_TESTS(suite, "descriptions", every_family_comes_back_from_its_json_named_and_written_out,
-              a_description_is_read_without_drawing_it, the_help_names_every_family_and_parameter);
+    ADD_TESTS(suite, "descriptions", every_family_keeps_its_promises_and_comes_back_from_its_json,
+              where_all_nodes_are_alike_all_reach_as_many, a_description_is_read_without_drawing_it,
+              the_help_names_every_family_and_parameter);
     ADD_TESTS(suite, "mistakes", what_cannot_be_is_refused_by_name);
     return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "starling/family.h"
 #include "topology/analysis/union.h"
 
 /* ---- strongly connected components (Tarjan 1972), without recursion ---- */
@@ -140,22 +141,7 @@ void sl_topology_degrees(sl_structure *r, const sl_topology *t) {
 /* ---- together ---- */
 
 bool sl_topology_is_alike(const sl_topology *t) {
-    switch (t->spec.family) {
-    case SL_FAMILY_RING:
-    case SL_FAMILY_TORUS:
-    case SL_FAMILY_HYPERCUBE:
-    case SL_FAMILY_COMPLETE:
-    case SL_FAMILY_CIRCULANT:
-    case SL_FAMILY_SYMMETRIC_EXPONENTIAL:
-    case SL_FAMILY_DIRECTED_RING:
-    case SL_FAMILY_STATIC_EXPONENTIAL:
-    case SL_FAMILY_ONE_PEER_EXPONENTIAL:
-    case SL_FAMILY_ONE_PEER_HYPERCUBE:
-    case SL_FAMILY_HYPER_CUBOID:
-        return true;
-    default:
-        return false;
-    }
+    return sl_family_describe(t->spec.family)->transitive;
 }
 
 /* Smallest degree of the union, in or out: no more edges or nodes than these need be lost. */

@@ -182,7 +182,8 @@ static int generate_base_k(const sl_topology_spec *spec, uint64_t attempt, edge_
     find_cuboid(&across, groups, spec->peers + 1);
     bool is_simple = all.rounds < group.rounds + across.count;
     uint32_t rounds = is_simple ? all.rounds : group.rounds + across.count;
-    int result = sl_family_check_edges(spec, (uint64_t)n * spec->peers * rounds, error);
+    int result =
+        sl_family_check_edges(&sl_base_k_family, spec, (uint64_t)n * spec->peers * rounds, error);
     for (uint32_t k = 0; result == 0 && k < rounds; k++) {
         edge_list *list = sl_edge_lists_add(out);
         if (is_simple)
@@ -204,4 +205,5 @@ const family sl_base_k_family = {
     .nodes_min = 1,
     .settle = settle_base_k,
     .generate = generate_base_k,
+    .info.examples = EXAMPLES("{\"nodes\": 6}", "{\"nodes\": 25, \"peers\": 2}"),
 };

@@ -25,11 +25,22 @@ static int generate_exponential(const sl_topology_spec *spec, uint64_t attempt, 
     return 0;
 }
 
-const family sl_directed_ring_family = {DIRECTED("directed-ring", "i sends to i + 1"),
-                                        .nodes_min = 1, .generate = generate_ring};
+const family sl_directed_ring_family = {
+    DIRECTED("directed-ring", "i sends to i + 1"),
+    .nodes_min = 1,
+    .generate = generate_ring,
+    .info.examples = EXAMPLES("{\"nodes\": 8}", "{\"nodes\": 13}"),
+    .info.transitive = true,
+    .ranked = RANKED_PLAIN,
+};
 const family sl_static_exponential_family = {
-    DIRECTED("static-exponential", "i sends to i + 1, i + 2, i + 4, ..."), .nodes_min = 1,
-    .generate = generate_exponential};
+    DIRECTED("static-exponential", "i sends to i + 1, i + 2, i + 4, ..."),
+    .nodes_min = 1,
+    .generate = generate_exponential,
+    .info.examples = EXAMPLES("{\"nodes\": 8}", "{\"nodes\": 13}"),
+    .info.transitive = true,
+    .ranked = RANKED_PLAIN,
+};
 
 /* ---- de-bruijn ---- */
 
@@ -51,7 +62,7 @@ static int generate_de_bruijn(const sl_topology_spec *spec, uint64_t attempt, ed
                               sl_error *error) {
     (void)attempt;
     uint32_t n = spec->nodes, arity = spec->arity;
-    int result = sl_family_check_edges(spec, (uint64_t)n * arity, error);
+    int result = sl_family_check_edges(&sl_de_bruijn_family, spec, (uint64_t)n * arity, error);
     if (result != 0)
         return result;
     edge_list *list = sl_edge_lists_add(out);
@@ -79,4 +90,6 @@ const family sl_de_bruijn_family = {
     .nodes_min = 2,
     .settle = settle_de_bruijn,
     .generate = generate_de_bruijn,
+    .info.examples = EXAMPLES("{\"nodes\": 8}", "{\"nodes\": 27, \"arity\": 3}"),
+    .ranked = RANKED_PLAIN,
 };

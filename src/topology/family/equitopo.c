@@ -56,7 +56,7 @@ static int settle_undirected(sl_topology_spec *spec, sl_error *error) {
 static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     uint32_t n = spec->nodes, m = spec->degree;
-    int result = sl_family_check_edges(spec, (uint64_t)n * m, error);
+    int result = sl_family_check_edges(&sl_d_equistatic_family, spec, (uint64_t)n * m, error);
     sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
     uint32_t *offsets = result == 0 ? draw_offsets(n - 1, m, &rng, error) : NULL;
     if (offsets == NULL)
@@ -72,7 +72,7 @@ static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edg
 static int generate_undirected(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                sl_error *error) {
     uint32_t n = spec->nodes, m = spec->degree;
-    int result = sl_family_check_edges(spec, (uint64_t)n * m, error);
+    int result = sl_family_check_edges(&sl_u_equistatic_family, spec, (uint64_t)n * m, error);
     sl_rng rng = sl_rng_open(spec->seed, 0, attempt, SL_PURPOSE_TOPOLOGY);
     uint32_t *offsets = result == 0 ? draw_offsets((n - 1) / 2, m / 2, &rng, error) : NULL;
     if (offsets == NULL)
@@ -98,6 +98,8 @@ const family sl_d_equistatic_family = {
     .raise = "degree",
     .settle = settle_directed,
     .generate = generate_directed,
+    .info.examples = EXAMPLES("{\"nodes\": 10, \"degree\": 3}"),
+    .ranked = RANKED_DEGREES,
 };
 const family sl_u_equistatic_family = {
     .info = {.name = "u-equistatic",
@@ -110,6 +112,8 @@ const family sl_u_equistatic_family = {
     .raise = "degree",
     .settle = settle_undirected,
     .generate = generate_undirected,
+    .info.examples = EXAMPLES("{\"nodes\": 10, \"degree\": 4}"),
+    .ranked = RANKED_DEGREES,
 };
 
 /* ---- one peer a round ---- */
@@ -117,7 +121,8 @@ const family sl_u_equistatic_family = {
 static int generate_od(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                        sl_error *error) {
     uint32_t n = spec->nodes;
-    int result = sl_family_check_edges(spec, (uint64_t)n * spec->period, error);
+    int result =
+        sl_family_check_edges(&sl_od_equidyn_family, spec, (uint64_t)n * spec->period, error);
     for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
         sl_rng rng = sl_rng_open(spec->seed, k, attempt, SL_PURPOSE_TOPOLOGY);
         send_around(sl_edge_lists_add(out), n, 1 + sl_rng_below(&rng, n - 1), (n - 1) / (2.0 * n));
@@ -141,7 +146,8 @@ static void match_apart(edge_list *list, uint32_t n, uint32_t offset, uint32_t f
 static int generate_ou(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                        sl_error *error) {
     uint32_t n = spec->nodes;
-    int result = sl_family_check_edges(spec, (uint64_t)n * spec->period, error);
+    int result =
+        sl_family_check_edges(&sl_ou_equidyn_family, spec, (uint64_t)n * spec->period, error);
     bool *taken = malloc(n * sizeof *taken);
     if (result == 0 && taken == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", n);
@@ -165,6 +171,8 @@ const family sl_od_equidyn_family = {
     .raise = "period",
     .settle = sl_family_settle_period,
     .generate = generate_od,
+    .info.examples = EXAMPLES("{\"nodes\": 9}", "{\"nodes\": 20, \"period\": 12, \"seed\": 3}"),
+    .ranked = RANKED_PLAIN,
 };
 const family sl_ou_equidyn_family = {
     .info = {.name = "ou-equidyn",
@@ -175,4 +183,6 @@ const family sl_ou_equidyn_family = {
     .raise = "period",
     .settle = sl_family_settle_period,
     .generate = generate_ou,
+    .info.examples = EXAMPLES("{\"nodes\": 9}"),
+    .ranked = RANKED_PLAIN,
 };

@@ -47,45 +47,60 @@ bool sl_parameter_is_given(const sl_topology_spec *spec, const parameter *p);
 /* What MATCHA takes beside the parameters of its base graph. */
 #define MATCHA_OWN (TAKES(BASE) | TAKES(BUDGET) | TAKES(PERIOD) | TAKES(SEED))
 
-typedef struct family {
+typedef struct family family;
+struct family {
     sl_family_info info;
     unsigned takes, needs; /* sets of parameters; what it needs it also takes */
     uint32_t nodes_min;
     const char *raise;     /* random families: what makes a connected graph likelier */
     uint32_t attempts_max; /* at a connected one; 0: 100 */
+    /* With which parameters sl_ranking_open() looks at it. */
+    enum { RANKED_NOT, RANKED_PLAIN, RANKED_DEGREES } ranked;
+    /* Families made from another graph (clusters, matcha): where sl_topology_spec names its family,
+     * and what it is; f is NULL for what is no family. Errors are put after the parameter's name.
+     */
+    size_t inner_at;
+    int (*describe_inner)(sl_topology_spec *inner, const sl_topology_spec *spec, const family *f,
+                          sl_error *error);
+    bool shares; /* its parameters stand beside the family's own */
     /* Fills in what is not given and refuses what cannot be, at a cost that 10^9 nodes do not
      * notice; NULL: nothing to do. */
     int (*settle)(sl_topology_spec *spec, sl_error *error);
     /* The edges of each slot; with their weights where info.weighting is SL_WEIGHTING_EXPLICIT.
-     * spec is settled, of two nodes at least. */
+     * spec is settled, of two nodes at least; out->inner has the edges of the inner graph. */
     int (*generate)(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                     sl_error *error);
-} family;
+};
 
-extern const family sl_ring_family, sl_path_family, sl_grid_family, sl_torus_family,
-    sl_hypercube_family, sl_star_family, sl_wheel_family, sl_complete_family,
-    sl_complete_bipartite_family, sl_k_ary_tree_family, sl_barbell_family, sl_lollipop_family,
-    sl_circulant_family, sl_symmetric_exponential_family, sl_clusters_family;
-extern const family sl_random_regular_family, sl_erdos_renyi_family, sl_watts_strogatz_family,
-    sl_random_geometric_family;
-extern const family sl_directed_ring_family, sl_static_exponential_family, sl_de_bruijn_family,
-    sl_d_equistatic_family, sl_u_equistatic_family;
-extern const family sl_one_peer_exponential_family, sl_one_peer_hypercube_family,
-    sl_hyper_cuboid_family, sl_alternating_matchings_family, sl_base_k_family, sl_od_equidyn_family,
-    sl_ou_equidyn_family, sl_matcha_family;
+#define EXAMPLES(...)                                                                              \
+    (const char *const[]) {                                                                        \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+#define FAMILY_CONSTANT(NAME, name) extern const family sl_##name##_family;
+SL_FAMILIES_OF(FAMILY_CONSTANT)
+#undef FAMILY_CONSTANT
+
+/* ---- table.c ---- */
 
 /* NULL for SL_FAMILY_EDGES and for what is no family. */
 const family *sl_family_of(sl_family which);
-
 /* Checks a description and fills it in. */
 int sl_family_settle(sl_topology_spec *spec, sl_error *error);
+/* The edges of a settled description of two nodes at least. */
+int sl_family_generate(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                       sl_error *error);
+
+/* ---- settle.c: what families share ---- */
+
 /* SL_EINVAL when a graph of so many directed edges is beyond what can be kept. */
-int sl_family_check_edges(const sl_topology_spec *spec, uint64_t edges, sl_error *error);
+int sl_family_check_edges(const family *f, const sl_topology_spec *spec, uint64_t edges,
+                          sl_error *error);
 /* sides: as given, their product checked; none: two, as equal as can be. */
 int sl_family_settle_sides(sl_topology_spec *spec, sl_error *error);
 /* period: the length of a random schedule. */
 int sl_family_settle_period(sl_topology_spec *spec, sl_error *error);
-int sl_family_check_power_of_two(const sl_topology_spec *spec, sl_error *error);
+int sl_family_check_power_of_two(const family *f, const sl_topology_spec *spec, sl_error *error);
 
 /* Everyone takes the mean over the nodes first + i stride (i < size) that differ from it in one
  * digit of i alone, the one of that place and radix. */

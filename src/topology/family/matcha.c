@@ -217,61 +217,38 @@ static void find_alpha(design *g) {
 
 /* ---- the family ---- */
 
-/* The base graph's own description. */
-static int settle_base(const sl_topology_spec *spec, sl_topology_spec *base, sl_error *error) {
-    const family *f = sl_family_of(spec->base);
+static int describe_base(sl_topology_spec *base, const sl_topology_spec *spec, const family *f,
+                         sl_error *error) {
+    if (f == NULL || f->info.directed || f->info.schedule ||
+        f->info.weighting != SL_WEIGHTING_METROPOLIS)
+        return sl_fail(error, SL_EINVAL,
+                       "\"%s\" is not allowed; it must be the family of one undirected graph",
+                       f != NULL ? f->info.name : "edges");
+    for (int i = 0; i < PARAMETERS; i++)
+        if (sl_parameter_is_given(spec, &sl_parameters[i]) &&
+            (sl_matcha_family.takes & ~(f->takes | MATCHA_OWN) & 1u << i))
+            return sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\"",
+                           sl_parameters[i].name, f->info.name);
+    if (spec->bridge_every > 1)
+        return sl_fail(error, SL_EINVAL, "bridge_every: must be 1 here");
     *base = *spec;
     base->family = spec->base;
     base->weighting = SL_WEIGHTING_METROPOLIS;
-    int result = 0;
-    if (f == NULL || f->info.directed || f->info.schedule ||
-        f->info.weighting != SL_WEIGHTING_METROPOLIS)
-        result = sl_fail(error, SL_EINVAL,
-                         "\"%s\" is not allowed; it must be the family of one undirected graph",
-                         sl_family_describe(spec->base)->name);
-    for (int i = 0; result == 0 && i < PARAMETERS; i++)
-        if (sl_parameter_is_given(spec, &sl_parameters[i]) &&
-            (sl_matcha_family.takes & ~(f->takes | MATCHA_OWN) & 1u << i))
-            result = sl_fail(error, SL_EINVAL, "%s: has no meaning for family \"%s\"",
-                             sl_parameters[i].name, f->info.name);
-    if (result == 0)
-        result = sl_family_settle(base, error);
-    if (result == 0 && base->bridge_every > 1)
-        result = sl_fail(error, SL_EINVAL, "bridge_every: must be 1 here");
-    if (result != 0)
-        sl_fail_prefix(error, result, "base");
-    return result;
+    return 0;
 }
 
 static int settle_matcha(sl_topology_spec *spec, sl_error *error) {
-    sl_topology_spec base;
     if (spec->budget == 0)
         spec->budget = 0.5;
     if (spec->nodes > NODES_MAX)
         return sl_fail(error, SL_EINVAL, "nodes: %u is too many for family \"matcha\"; at most %d",
                        spec->nodes, NODES_MAX);
-    int result = sl_family_settle_period(spec, error);
-    if (result == 0)
-        result = settle_base(spec, &base, error);
-    if (result != 0)
-        return result;
-    base.family = spec->family;
-    base.weighting = spec->weighting;
-    *spec = base;
-    return 0;
+    return sl_family_settle_period(spec, error);
 }
 
-static int design_open(design *g, const sl_topology_spec *spec, uint64_t attempt, sl_error *error) {
-    sl_topology_spec base;
-    edge_lists lists = {0};
-    int result = settle_base(spec, &base, error);
-    if (result == 0)
-        result = sl_family_of(spec->base)->generate(&base, attempt, &lists, error);
-    if (result == 0 && lists.lost.out_of_memory)
-        result = sl_fail(error, SL_ENOMEM, "out of memory for the base graph");
-    if (result == 0)
-        result = sl_matchings_open(&g->m, &lists.lists[0], spec->nodes, error);
-    sl_edge_lists_close(&lists);
+static int design_open(design *g, const sl_topology_spec *spec, const edge_list *base,
+                       sl_error *error) {
+    int result = sl_matchings_open(&g->m, base, spec->nodes, error);
     if (result != 0)
         return result;
     double **vectors[] = {&g->v, &g->z, &g->r, &g->d, &g->y},
@@ -318,9 +295,10 @@ static int generate_matcha(const sl_topology_spec *spec, uint64_t attempt, edge_
                            sl_error *error) {
     design g = {0};
     bool *active = NULL;
-    int result = design_open(&g, spec, attempt, error);
+    int result = design_open(&g, spec, &out->inner, error);
     if (result == 0)
-        result = sl_family_check_edges(spec, 2 * (uint64_t)g.m.edges * spec->period, error);
+        result = sl_family_check_edges(&sl_matcha_family, spec,
+                                       2 * (uint64_t)g.m.edges * spec->period, error);
     if (result == 0 && (active = malloc((g.m.count + 1) * sizeof *active)) == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for %u matchings", g.m.count);
     if (result == 0) {
@@ -351,6 +329,12 @@ const family sl_matcha_family = {
     .nodes_min = 2,
     .raise = "budget or the period",
     .attempts_max = 5,
+    .inner_at = offsetof(sl_topology_spec, base),
+    .describe_inner = describe_base,
+    .shares = true,
     .settle = settle_matcha,
     .generate = generate_matcha,
+    .info.examples =
+        EXAMPLES("{\"nodes\": 8, \"base\": \"ring\"}",
+                 "{\"nodes\": 12, \"base\": \"torus\", \"sides\": [3, 4], \"budget\": 0.4}"),
 };

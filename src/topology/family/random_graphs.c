@@ -108,7 +108,7 @@ static int settle_random_regular(sl_topology_spec *spec, sl_error *error) {
 static int generate_random_regular(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                    sl_error *error) {
     uint32_t n = spec->nodes, d = spec->degree;
-    int result = sl_family_check_edges(spec, (uint64_t)n * d, error);
+    int result = sl_family_check_edges(&sl_random_regular_family, spec, (uint64_t)n * d, error);
     if (result != 0)
         return result;
     size_t stubs = (size_t)n * d;
@@ -142,6 +142,9 @@ const family sl_random_regular_family = {
     .raise = "degree",
     .settle = settle_random_regular,
     .generate = generate_random_regular,
+    .info.examples =
+        EXAMPLES("{\"nodes\": 10, \"degree\": 3}", "{\"nodes\": 20, \"degree\": 4, \"seed\": 2}"),
+    .ranked = RANKED_DEGREES,
 };
 
 /* ---- erdos-renyi ---- */
@@ -173,8 +176,9 @@ static uint64_t geometric_draw(const geometric *g, sl_rng *rng) {
 static int generate_erdos_renyi(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                 sl_error *error) {
     uint64_t n = spec->nodes;
-    int result = sl_family_check_edges(
-        spec, (uint64_t)((double)n * (double)(n - 1) * spec->probability), error);
+    int result =
+        sl_family_check_edges(&sl_erdos_renyi_family, spec,
+                              (uint64_t)((double)n * (double)(n - 1) * spec->probability), error);
     if (result != 0)
         return result;
     edge_list *list = sl_edge_lists_add(out);
@@ -199,6 +203,7 @@ const family sl_erdos_renyi_family = {
     .nodes_min = 1,
     .raise = "probability (ln(n)/n is where connected graphs begin)",
     .generate = generate_erdos_renyi,
+    .info.examples = EXAMPLES("{\"nodes\": 16, \"probability\": 0.3}"),
 };
 
 /* ---- watts-strogatz ---- */
@@ -244,7 +249,8 @@ static int settle_watts_strogatz(sl_topology_spec *spec, sl_error *error) {
 static int generate_watts_strogatz(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                    sl_error *error) {
     lattice l = {.n = spec->nodes, .half = spec->degree / 2};
-    int result = sl_family_check_edges(spec, (uint64_t)spec->nodes * spec->degree, error);
+    int result = sl_family_check_edges(&sl_watts_strogatz_family, spec,
+                                       (uint64_t)spec->nodes * spec->degree, error);
     if (result == 0 && (l.targets = malloc((size_t)l.n * l.half * sizeof *l.targets)) == NULL)
         result = sl_fail(error, SL_ENOMEM, "out of memory for a random graph of %u nodes", l.n);
     if (result != 0)
@@ -274,6 +280,7 @@ const family sl_watts_strogatz_family = {
     .raise = "degree",
     .settle = settle_watts_strogatz,
     .generate = generate_watts_strogatz,
+    .info.examples = EXAMPLES("{\"nodes\": 20, \"degree\": 4, \"probability\": 0.2}"),
 };
 
 /* ---- random-geometric ---- */
@@ -325,8 +332,9 @@ static int generate_random_geometric(const sl_topology_spec *spec, uint64_t atte
                                      edge_lists *out, sl_error *error) {
     uint32_t n = spec->nodes;
     plane p = {.n = n, .cells = 1, .radius = (uint64_t)(spec->radius * 0x1p31)};
-    int result = sl_family_check_edges(
-        spec, (uint64_t)(3.2 * spec->radius * spec->radius * n * (n - 1)), error);
+    int result =
+        sl_family_check_edges(&sl_random_geometric_family, spec,
+                              (uint64_t)(3.2 * spec->radius * spec->radius * n * (n - 1)), error);
     if (result != 0)
         return result;
     while ((uint64_t)(p.cells + 1) * (p.cells + 1) <= n && (p.cells + 1) * p.radius <= 1ull << 31)
@@ -362,4 +370,5 @@ const family sl_random_geometric_family = {
     .nodes_min = 1,
     .raise = "radius (sqrt(ln(n)/(pi n)) is where connected graphs begin)",
     .generate = generate_random_geometric,
+    .info.examples = EXAMPLES("{\"nodes\": 30, \"radius\": 0.4}"),
 };

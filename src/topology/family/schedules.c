@@ -30,7 +30,7 @@ static int generate_one_peer_hypercube(const sl_topology_spec *spec, uint64_t at
 }
 
 static int settle_one_peer_hypercube(sl_topology_spec *spec, sl_error *error) {
-    return sl_family_check_power_of_two(spec, error);
+    return sl_family_check_power_of_two(&sl_one_peer_hypercube_family, spec, error);
 }
 
 const family sl_one_peer_exponential_family = {
@@ -41,10 +41,19 @@ const family sl_one_peer_exponential_family = {
              .weighting = SL_WEIGHTING_UNIFORM},
     .nodes_min = 1,
     .generate = generate_one_peer_exponential,
+    .info.examples = EXAMPLES("{\"nodes\": 8}", "{\"nodes\": 13}"),
+    .info.transitive = true,
+    .ranked = RANKED_PLAIN,
 };
 const family sl_one_peer_hypercube_family = {
     SCHEDULE("one-peer-hypercube", "round k: numbers that differ in bit k - 1; a power of two"),
-    .nodes_min = 1, .settle = settle_one_peer_hypercube, .generate = generate_one_peer_hypercube};
+    .nodes_min = 1,
+    .settle = settle_one_peer_hypercube,
+    .generate = generate_one_peer_hypercube,
+    .info.examples = EXAMPLES("{\"nodes\": 16}"),
+    .info.transitive = true,
+    .ranked = RANKED_PLAIN,
+};
 
 /* ---- hyper-cuboid ---- */
 
@@ -80,8 +89,8 @@ static int generate_hyper_cuboid(const sl_topology_spec *spec, uint64_t attempt,
     (void)attempt;
     uint32_t place = 1;
     for (uint32_t d = spec->side_count; d-- > 0; place *= spec->sides[d]) {
-        int result =
-            sl_family_check_edges(spec, (uint64_t)spec->nodes * (spec->sides[d] - 1), error);
+        int result = sl_family_check_edges(&sl_hyper_cuboid_family, spec,
+                                           (uint64_t)spec->nodes * (spec->sides[d] - 1), error);
         if (result != 0)
             return result;
         sl_average_digit(sl_edge_lists_add(out), 0, 1, spec->nodes, place, spec->sides[d]);
@@ -98,6 +107,8 @@ const family sl_hyper_cuboid_family = {
     .nodes_min = 1,
     .settle = settle_hyper_cuboid,
     .generate = generate_hyper_cuboid,
+    .info.examples = EXAMPLES("{\"nodes\": 12}", "{\"nodes\": 30, \"sides\": [5, 6]}"),
+    .info.transitive = true,
 };
 
 /* ---- matchings of a ring ---- */
@@ -125,4 +136,9 @@ static int generate_matchings(const sl_topology_spec *spec, uint64_t attempt, ed
 const family sl_alternating_matchings_family = {
     SCHEDULE("alternating-matchings",
              "the two perfect matchings of a ring, by turns; an even number"),
-    .nodes_min = 2, .settle = settle_matchings, .generate = generate_matchings};
+    .nodes_min = 2,
+    .settle = settle_matchings,
+    .generate = generate_matchings,
+    .info.examples = EXAMPLES("{\"nodes\": 8}"),
+    .ranked = RANKED_PLAIN,
+};

@@ -56,21 +56,39 @@ static int generate_wheel(const sl_topology_spec *spec, uint64_t attempt, edge_l
 static int generate_complete(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     (void)attempt;
-    int result = sl_family_check_edges(spec, (uint64_t)spec->nodes * (spec->nodes - 1), error);
+    int result = sl_family_check_edges(&sl_complete_family, spec,
+                                       (uint64_t)spec->nodes * (spec->nodes - 1), error);
     if (result == 0)
         join_all(sl_edge_lists_add(out), 0, spec->nodes);
     return result;
 }
 
-const family sl_ring_family = {STATIC("ring", "a cycle"), .nodes_min = 1,
-                               .generate = generate_ring};
-const family sl_path_family = {STATIC("path", "a line"), .nodes_min = 1, .generate = generate_path};
-const family sl_star_family = {STATIC("star", "node 0 and its neighbours"), .nodes_min = 1,
-                               .generate = generate_star};
-const family sl_wheel_family = {STATIC("wheel", "node 0 joined to a cycle of the others"),
-                                .nodes_min = 4, .generate = generate_wheel};
-const family sl_complete_family = {STATIC("complete", "all pairs"), .nodes_min = 1,
-                                   .generate = generate_complete};
+const family sl_ring_family = {
+    STATIC("ring", "a cycle"), .nodes_min = 1,
+    .generate = generate_ring, .info.examples = EXAMPLES("{\"nodes\": 8}", "{\"nodes\": 13}"),
+    .info.transitive = true,   .ranked = RANKED_PLAIN,
+};
+const family sl_path_family = {
+    STATIC("path", "a line"),
+    .nodes_min = 1,
+    .generate = generate_path,
+    .info.examples = EXAMPLES("{\"nodes\": 2}", "{\"nodes\": 9}"),
+};
+const family sl_star_family = {
+    STATIC("star", "node 0 and its neighbours"), .nodes_min = 1,         .generate = generate_star,
+    .info.examples = EXAMPLES("{\"nodes\": 9}"), .ranked = RANKED_PLAIN,
+};
+const family sl_wheel_family = {
+    STATIC("wheel", "node 0 joined to a cycle of the others"),
+    .nodes_min = 4,
+    .generate = generate_wheel,
+    .info.examples = EXAMPLES("{\"nodes\": 4}", "{\"nodes\": 9}"),
+};
+const family sl_complete_family = {
+    STATIC("complete", "all pairs"), .nodes_min = 1,
+    .generate = generate_complete,   .info.examples = EXAMPLES("{\"nodes\": 5}", "{\"nodes\": 13}"),
+    .info.transitive = true,         .ranked = RANKED_PLAIN,
+};
 
 /* ---- products of lines and cycles ---- */
 
@@ -114,18 +132,37 @@ static int generate_hypercube(const sl_topology_spec *spec, uint64_t attempt, ed
 }
 
 static int settle_hypercube(sl_topology_spec *spec, sl_error *error) {
-    return sl_family_check_power_of_two(spec, error);
+    return sl_family_check_power_of_two(&sl_hypercube_family, spec, error);
 }
 
-const family sl_grid_family = {STATIC("grid", "a mesh of any dimension without wrap-around"),
-                               .takes = TAKES(SIDES), .nodes_min = 1,
-                               .settle = sl_family_settle_sides, .generate = generate_grid};
-const family sl_torus_family = {STATIC("torus", "a mesh of any dimension with wrap-around"),
-                                .takes = TAKES(SIDES), .nodes_min = 1,
-                                .settle = sl_family_settle_sides, .generate = generate_torus};
+const family sl_grid_family = {
+    STATIC("grid", "a mesh of any dimension without wrap-around"),
+    .takes = TAKES(SIDES),
+    .nodes_min = 1,
+    .settle = sl_family_settle_sides,
+    .generate = generate_grid,
+    .info.examples =
+        EXAMPLES("{\"nodes\": 12, \"sides\": [3, 4]}", "{\"nodes\": 24, \"sides\": [2, 3, 4]}"),
+};
+const family sl_torus_family = {
+    STATIC("torus", "a mesh of any dimension with wrap-around"),
+    .takes = TAKES(SIDES),
+    .nodes_min = 1,
+    .settle = sl_family_settle_sides,
+    .generate = generate_torus,
+    .info.examples =
+        EXAMPLES("{\"nodes\": 12, \"sides\": [3, 4]}", "{\"nodes\": 16, \"sides\": [2, 2, 2, 2]}"),
+    .info.transitive = true,
+};
 const family sl_hypercube_family = {
-    STATIC("hypercube", "numbers that differ in one bit; a power of two"), .nodes_min = 1,
-    .settle = settle_hypercube, .generate = generate_hypercube};
+    STATIC("hypercube", "numbers that differ in one bit; a power of two"),
+    .nodes_min = 1,
+    .settle = settle_hypercube,
+    .generate = generate_hypercube,
+    .info.examples = EXAMPLES("{\"nodes\": 16}"),
+    .info.transitive = true,
+    .ranked = RANKED_PLAIN,
+};
 
 /* ---- parts ---- */
 
@@ -143,7 +180,8 @@ static int generate_bipartite(const sl_topology_spec *spec, uint64_t attempt, ed
                               sl_error *error) {
     (void)attempt;
     int result =
-        sl_family_check_edges(spec, 2 * (uint64_t)spec->part * (spec->nodes - spec->part), error);
+        sl_family_check_edges(&sl_complete_bipartite_family, spec,
+                              2 * (uint64_t)spec->part * (spec->nodes - spec->part), error);
     if (result != 0)
         return result;
     edge_list *list = sl_edge_lists_add(out);
@@ -154,7 +192,8 @@ static int generate_bipartite(const sl_topology_spec *spec, uint64_t attempt, ed
 }
 
 /* `count` cliques must fit in, and be more than an edge's end. */
-static int settle_cliques(sl_topology_spec *spec, uint32_t count, sl_error *error) {
+static int settle_cliques(const family *f, sl_topology_spec *spec, uint32_t count,
+                          sl_error *error) {
     uint32_t most = spec->nodes / count;
     if (spec->clique == 0)
         spec->clique = spec->nodes / 2;
@@ -163,21 +202,22 @@ static int settle_cliques(sl_topology_spec *spec, uint32_t count, sl_error *erro
     return sl_fail(
         error, SL_EINVAL,
         "clique: %u is not allowed for family \"%s\" of %u nodes; it must be from 2 to %u",
-        spec->clique, sl_family_of(spec->family)->info.name, spec->nodes, most);
+        spec->clique, f->info.name, spec->nodes, most);
 }
 
 static int settle_barbell(sl_topology_spec *spec, sl_error *error) {
-    return settle_cliques(spec, 2, error);
+    return settle_cliques(&sl_barbell_family, spec, 2, error);
 }
 
 static int settle_lollipop(sl_topology_spec *spec, sl_error *error) {
-    return settle_cliques(spec, 1, error);
+    return settle_cliques(&sl_lollipop_family, spec, 1, error);
 }
 
 static int generate_lollipop(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     (void)attempt;
-    int result = sl_family_check_edges(spec, (uint64_t)spec->clique * (spec->clique - 1), error);
+    int result = sl_family_check_edges(&sl_lollipop_family, spec,
+                                       (uint64_t)spec->clique * (spec->clique - 1), error);
     if (result != 0)
         return result;
     edge_list *list = sl_edge_lists_add(out);
@@ -189,8 +229,8 @@ static int generate_lollipop(const sl_topology_spec *spec, uint64_t attempt, edg
 static int generate_barbell(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                             sl_error *error) {
     (void)attempt;
-    int result =
-        sl_family_check_edges(spec, 2 * (uint64_t)spec->clique * (spec->clique - 1), error);
+    int result = sl_family_check_edges(&sl_barbell_family, spec,
+                                       2 * (uint64_t)spec->clique * (spec->clique - 1), error);
     if (result != 0)
         return result;
     edge_list *list = sl_edge_lists_add(out);
@@ -217,17 +257,38 @@ static int generate_tree(const sl_topology_spec *spec, uint64_t attempt, edge_li
 }
 
 const family sl_complete_bipartite_family = {
-    STATIC("complete-bipartite", "all pairs between two parts"), .takes = TAKES(PART),
-    .nodes_min = 2, .settle = settle_bipartite, .generate = generate_bipartite};
+    STATIC("complete-bipartite", "all pairs between two parts"),
+    .takes = TAKES(PART),
+    .nodes_min = 2,
+    .settle = settle_bipartite,
+    .generate = generate_bipartite,
+    .info.examples = EXAMPLES("{\"nodes\": 9}", "{\"nodes\": 11, \"part\": 3}"),
+};
 const family sl_k_ary_tree_family = {
     STATIC("k-ary-tree", "the children of i are arity i + 1 and following; node 0 is the root"),
-    .takes = TAKES(ARITY), .nodes_min = 1, .settle = settle_tree, .generate = generate_tree};
-const family sl_barbell_family = {STATIC("barbell", "two cliques at the ends of a path"),
-                                  .takes = TAKES(CLIQUE), .nodes_min = 4, .settle = settle_barbell,
-                                  .generate = generate_barbell};
-const family sl_lollipop_family = {STATIC("lollipop", "a clique at the end of a path"),
-                                   .takes = TAKES(CLIQUE), .nodes_min = 4,
-                                   .settle = settle_lollipop, .generate = generate_lollipop};
+    .takes = TAKES(ARITY),
+    .nodes_min = 1,
+    .settle = settle_tree,
+    .generate = generate_tree,
+    .info.examples = EXAMPLES("{\"nodes\": 9}", "{\"nodes\": 20, \"arity\": 3}"),
+    .ranked = RANKED_PLAIN,
+};
+const family sl_barbell_family = {
+    STATIC("barbell", "two cliques at the ends of a path"),
+    .takes = TAKES(CLIQUE),
+    .nodes_min = 4,
+    .settle = settle_barbell,
+    .generate = generate_barbell,
+    .info.examples = EXAMPLES("{\"nodes\": 9}", "{\"nodes\": 11, \"clique\": 3}"),
+};
+const family sl_lollipop_family = {
+    STATIC("lollipop", "a clique at the end of a path"),
+    .takes = TAKES(CLIQUE),
+    .nodes_min = 4,
+    .settle = settle_lollipop,
+    .generate = generate_lollipop,
+    .info.examples = EXAMPLES("{\"nodes\": 9}", "{\"nodes\": 11, \"clique\": 10}"),
+};
 
 /* ---- circulants ---- */
 
@@ -284,34 +345,39 @@ static int generate_exponential(const sl_topology_spec *spec, uint64_t attempt, 
     return 0;
 }
 
-const family sl_circulant_family = {STATIC("circulant", "i is joined to i + offset and i - offset"),
-                                    .takes = TAKES(OFFSETS),
-                                    .needs = TAKES(OFFSETS),
-                                    .nodes_min = 2,
-                                    .settle = settle_circulant,
-                                    .generate = generate_circulant};
+const family sl_circulant_family = {
+    STATIC("circulant", "i is joined to i + offset and i - offset"),
+    .takes = TAKES(OFFSETS),
+    .needs = TAKES(OFFSETS),
+    .nodes_min = 2,
+    .settle = settle_circulant,
+    .generate = generate_circulant,
+    .info.examples =
+        EXAMPLES("{\"nodes\": 13, \"offsets\": [1, 5]}", "{\"nodes\": 12, \"offsets\": [3, 4, 6]}"),
+    .info.transitive = true,
+};
 const family sl_symmetric_exponential_family = {
     STATIC("symmetric-exponential", "circulant with the offsets 1, 2, 4, ... up to n/2"),
-    .nodes_min = 1, .generate = generate_exponential};
+    .nodes_min = 1,
+    .generate = generate_exponential,
+    .info.examples = EXAMPLES("{\"nodes\": 8}", "{\"nodes\": 13}"),
+    .info.transitive = true,
+    .ranked = RANKED_PLAIN,
+};
 
 /* ---- clusters ---- */
 
 /* The graph whose nodes are the clusters. */
-static int settle_quotient(const sl_topology_spec *spec, sl_topology_spec *quotient,
-                           sl_error *error) {
-    const family *f = sl_family_of(spec->joined);
+static int describe_quotient(sl_topology_spec *quotient, const sl_topology_spec *spec,
+                             const family *f, sl_error *error) {
     if (f == NULL || f->takes != 0 || f->info.directed || f->info.schedule)
         return sl_fail(error, SL_EINVAL,
-                       "joined: \"%s\" is not allowed; it must be an undirected family without "
-                       "parameters, such as \"ring\", \"path\", "
-                       "\"star\" or \"complete\"",
-                       sl_family_describe(spec->joined)->name);
+                       "\"%s\" is not allowed; it must be an undirected family without parameters, "
+                       "such as \"ring\", \"path\", \"star\" or \"complete\"",
+                       f != NULL ? f->info.name : "edges");
     *quotient = (sl_topology_spec){
         .nodes = spec->clusters, .family = spec->joined, .weighting = f->info.weighting};
-    int result = sl_family_settle(quotient, error);
-    if (result != 0)
-        sl_fail_prefix(error, result, "joined");
-    return result;
+    return 0;
 }
 
 static int settle_clusters(sl_topology_spec *spec, sl_error *error) {
@@ -341,8 +407,7 @@ static int settle_clusters(sl_topology_spec *spec, sl_error *error) {
     if (spec->bridge_every > ROUNDS_MAX)
         return sl_fail(error, SL_EINVAL, "bridge_every: %u is too rare; at most %d",
                        spec->bridge_every, ROUNDS_MAX);
-    sl_topology_spec quotient;
-    return settle_quotient(spec, &quotient, error);
+    return 0;
 }
 
 /* Nearest neighbours on a cycle within each cluster: all of them where degree = size - 1. */
@@ -358,36 +423,31 @@ static void join_within(const sl_topology_spec *spec, edge_list *list) {
 
 /* Bridge b of a pair ends on node (t bridges + b) mod size of a cluster of which it is the t-th
  * pair, so that bridges spread over its nodes. */
-static int join_clusters(const sl_topology_spec *spec, edge_list *list, sl_error *error) {
-    sl_topology_spec quotient;
-    edge_lists pairs = {0};
+static int join_clusters(const sl_topology_spec *spec, const edge_list *pairs, edge_list *list,
+                         sl_error *error) {
     uint32_t size = spec->nodes / spec->clusters, *used = calloc(spec->clusters, sizeof *used);
-    int result = used == NULL
-                     ? sl_fail(error, SL_ENOMEM, "out of memory for %u clusters", spec->clusters)
-                     : settle_quotient(spec, &quotient, error);
-    if (result == 0)
-        result = sl_family_of(spec->joined)->generate(&quotient, 0, &pairs, error);
-    for (size_t e = 0; result == 0 && e < pairs.lists[0].count;
-         e += 2) { /* each stands in both directions, one after the other */
-        uint32_t a = pairs.lists[0].edges[e].from, c = pairs.lists[0].edges[e].to;
+    if (used == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %u clusters", spec->clusters);
+    for (size_t e = 0; e < pairs->count; e += 2) { /* both directions, one after the other */
+        uint32_t a = pairs->edges[e].from, c = pairs->edges[e].to;
         for (uint32_t b = 0; b < spec->bridges; b++, used[a]++, used[c]++)
             sl_edge_list_push_both(list, a * size + used[a] % size, c * size + used[c] % size);
     }
-    sl_edge_lists_close(&pairs);
     free(used);
-    return result;
+    return 0;
 }
 
 static int generate_clusters(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     (void)attempt;
-    int result = sl_family_check_edges(
-        spec, (uint64_t)spec->nodes * spec->degree * spec->bridge_every, error);
+    int result =
+        sl_family_check_edges(&sl_clusters_family, spec,
+                              (uint64_t)spec->nodes * spec->degree * spec->bridge_every, error);
     for (uint32_t k = 1; result == 0 && k <= spec->bridge_every; k++) {
         edge_list *list = sl_edge_lists_add(out);
         join_within(spec, list);
         if (k == spec->bridge_every)
-            result = join_clusters(spec, list, error);
+            result = join_clusters(spec, &out->inner, list, error);
     }
     return result;
 }
@@ -397,6 +457,12 @@ const family sl_clusters_family = {
     .takes = TAKES(CLUSTERS) | TAKES(DEGREE) | TAKES(JOINED) | TAKES(BRIDGES) | TAKES(BRIDGE_EVERY),
     .needs = TAKES(CLUSTERS),
     .nodes_min = 2,
+    .inner_at = offsetof(sl_topology_spec, joined),
+    .describe_inner = describe_quotient,
     .settle = settle_clusters,
     .generate = generate_clusters,
+    .info.examples = EXAMPLES(
+        "{\"nodes\": 12, \"clusters\": 3}",
+        "{\"nodes\": 20, \"clusters\": 4, \"degree\": 2, \"joined\": \"complete\", \"bridges\": 2}",
+        "{\"nodes\": 12, \"clusters\": 2, \"bridge_every\": 3}"),
 };

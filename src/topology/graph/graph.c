@@ -64,6 +64,7 @@ void sl_edge_lists_close(edge_lists *all) {
         sl_edge_list_close(&all->lists[k]);
     free(all->lists);
     sl_edge_list_close(&all->lost);
+    sl_edge_list_close(&all->inner);
     *all = (edge_lists){0};
 }
 

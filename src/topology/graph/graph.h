@@ -24,8 +24,8 @@ void sl_edge_list_close(edge_list *list);
 typedef struct edge_lists {
     edge_list *lists; /* (count) */
     uint32_t count, room;
-    edge_list
-        lost; /* takes the edges of a slot for which there was no memory, and remembers that */
+    edge_list lost;  /* takes the edges of a slot for which there was no memory */
+    edge_list inner; /* of the graph that a family is made from */
 } edge_lists;
 
 /* Another slot, empty; it stays where it is until the next one. */

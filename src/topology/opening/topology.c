@@ -53,7 +53,7 @@ static int draw_edges(const sl_topology_spec *spec, uint64_t attempt, edge_lists
     if (spec->family == SL_FAMILY_EDGES)
         result = listed_edges(spec, out, error);
     else if (spec->nodes > 1)
-        result = sl_family_of(spec->family)->generate(spec, attempt, out, error);
+        result = sl_family_generate(spec, attempt, out, error);
     if (result == 0 && out->count == 0)
         sl_edge_lists_add(out); /* one node has nobody to talk to */
     if (result == 0 && out->lost.out_of_memory)

@@ -6,19 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "topology/family/family.h"
+
 enum {
     DIMENSIONS_MAX = 3,
     PEERS_MAX = 4,
     SELDOM = 4 /* rounds from one use of the bridges between clusters to the next */
 };
 
-static sl_topology_spec *add(candidates *c, uint32_t nodes, sl_family family, uint64_t seed) {
+static sl_topology_spec *add(candidates *c, uint32_t nodes, sl_family which, uint64_t seed) {
     sl_topology_spec *spec = &c->specs[c->count++];
     sl_topology_spec_defaults(spec);
     spec->nodes = nodes;
-    spec->family = family;
-    spec->weighting = sl_family_describe(family)->weighting;
-    if (sl_family_describe(family)->random)
+    spec->family = which;
+    spec->weighting = sl_family_describe(which)->weighting;
+    if (sl_family_describe(which)->random)
         spec->seed = seed;
     return spec;
 }
@@ -46,9 +48,9 @@ bool sl_family_equal_sides(uint32_t *sides, uint32_t count, uint32_t nodes) {
     return true;
 }
 
-static void add_sides(candidates *c, uint32_t nodes, sl_family family, const uint32_t *sides,
+static void add_sides(candidates *c, uint32_t nodes, sl_family which, const uint32_t *sides,
                       uint32_t count) {
-    sl_topology_spec *spec = add(c, nodes, family, 0);
+    sl_topology_spec *spec = add(c, nodes, which, 0);
     memcpy(spec->sides, sides, count * sizeof *sides);
     spec->side_count = count;
 }
@@ -129,35 +131,21 @@ static void leave_out_large(candidates *c) {
     c->count = kept;
 }
 
+static int ranked(sl_family which) {
+    return (int)sl_family_of(which)->ranked;
+}
+
 void sl_candidates_list(candidates *out, uint32_t nodes, uint64_t seed, const clusterings *racks) {
-    static const sl_family plain[] = {SL_FAMILY_RING,
-                                      SL_FAMILY_STAR,
-                                      SL_FAMILY_COMPLETE,
-                                      SL_FAMILY_HYPERCUBE,
-                                      SL_FAMILY_K_ARY_TREE,
-                                      SL_FAMILY_SYMMETRIC_EXPONENTIAL,
-                                      SL_FAMILY_DIRECTED_RING,
-                                      SL_FAMILY_STATIC_EXPONENTIAL,
-                                      SL_FAMILY_DE_BRUIJN,
-                                      SL_FAMILY_ONE_PEER_EXPONENTIAL,
-                                      SL_FAMILY_ONE_PEER_HYPERCUBE,
-                                      SL_FAMILY_ALTERNATING_MATCHINGS,
-                                      SL_FAMILY_OD_EQUIDYN,
-                                      SL_FAMILY_OU_EQUIDYN};
-    static const sl_family regular[] = {SL_FAMILY_RANDOM_REGULAR, SL_FAMILY_D_EQUISTATIC,
-                                        SL_FAMILY_U_EQUISTATIC};
     uint32_t logarithm = 1;
     while (logarithm < 31 && 1u << logarithm < nodes)
         logarithm++;
     const uint32_t degrees[] = {3, 4, logarithm > 4 ? logarithm : 0};
     out->count = 0;
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        add(out, nodes, plain[i], seed);
+    for (sl_family f = SL_FAMILY_EDGES + 1; f < SL_FAMILIES; f++)
+        for (size_t d = 0; d < sizeof degrees / sizeof *degrees && ranked(f) != RANKED_NOT; d++)
+            if (ranked(f) == RANKED_DEGREES ? degrees[d] > 0 : d == 0)
+                add(out, nodes, f, seed)->degree = ranked(f) == RANKED_DEGREES ? degrees[d] : 0;
     add_cuboids(out, nodes, racks != NULL);
-    for (size_t i = 0; i < sizeof regular / sizeof *regular; i++)
-        for (size_t d = 0; d < sizeof degrees / sizeof *degrees; d++)
-            if (degrees[d] > 0)
-                add(out, nodes, regular[i], seed)->degree = degrees[d];
     for (uint32_t peers = 1; peers <= PEERS_MAX && peers < nodes; peers++)
         add(out, nodes, SL_FAMILY_BASE_K, seed)->peers = peers;
     add_matcha(out, nodes, seed);
