@@ -1,8 +1,8 @@
 /* folder.c - writes the run folder; see starling/folder.h.
  *
- * Metrics and parameters are appended line by line and closed again, so that whatever ends a run
- * leaves whole lines behind and ten thousand nodes need one descriptor. Everything else is written
- * beside its name and renamed, so that it is there whole or not at all.
+ * Metrics and parameters are appended line by line, so that whatever ends a run leaves whole lines
+ * behind. Everything else is there whole or not at all, and on the disk when its call returns; a
+ * run's final models and its lines are when its summary is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "config/tree.h"
+#include "folder/files.h"
 #include "starling/folder.h"
 
 enum {
@@ -37,8 +38,9 @@ struct sl_folder {
     char path[SL_PATH_MAX];
     bool all_nodes;
     uint32_t nodes;
-    bool *metrics_begun; /* (nodes) */
-    bool consensus_begun;
+    sl_files files;
+    sl_lines *metrics; /* (nodes) */
+    sl_lines consensus, parameters;
     line *lines; /* (line_count) of parameters.jsonl */
     size_t line_count, line_room;
     bool in_order;
@@ -53,61 +55,22 @@ static void path_of(const sl_folder *f, const char *name, char out[SL_PATH_MAX +
     snprintf(out, SL_PATH_MAX + NAME_MAX_BYTES, "%s/%s", f->path, name);
 }
 
-static int fail_writing(const char *path, sl_error *error) {
-    return sl_fail(error, SL_EFILE, "%s: cannot be written: %s%s", path, strerror(errno),
-                   errno == ENOSPC ? "; free some space, or choose another folder with --out" : "");
-}
-
-/* ---- whole files ---- */
-
-/* Closes a file; true when all is well, else errno says what came first. */
-static bool close_written(FILE *file, bool good) {
-    int reason = errno;
-    if (fclose(file) != 0 && good)
-        return false;
-    errno = reason;
-    return good;
-}
-
-static int write_whole(const char *path, const void *head, size_t head_bytes, const void *body,
-                       size_t body_bytes, sl_error *error) {
-    char beside[SL_PATH_MAX + NAME_MAX_BYTES + 32];
-    snprintf(beside, sizeof beside, "%s.%ld.new", path,
-             (long)getpid()); /* agents may write the same file at once */
-    FILE *file = fopen(beside, "wb");
-    if (file == NULL)
-        return fail_writing(beside, error);
-    bool good = fwrite(head, 1, head_bytes, file) == head_bytes &&
-                fwrite(body, 1, body_bytes, file) == body_bytes;
-    good = good && fflush(file) == 0;
-    if (close_written(file, good) && rename(beside, path) == 0)
-        return 0;
-    int reason = errno;
-    unlink(beside);
-    errno = reason;
-    return fail_writing(path, error);
-}
-
-static int write_text(const sl_folder *f, const char *name, const char *text, sl_error *error) {
+static int write_whole(sl_folder *f, const char *name, const void *head, size_t head_bytes,
+                       const void *body, size_t body_bytes, sl_sync sync, sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES];
+    sl_whole w;
     path_of(f, name, path);
-    return write_whole(path, text, strlen(text), "\n", 1, error);
+    int result = sl_whole_open(&w, &f->files, path, error);
+    if (result == 0)
+        result = sl_whole_add(&w, head, head_bytes, error);
+    if (result == 0)
+        result = sl_whole_add(&w, body, body_bytes, error);
+    return result != 0 ? result : sl_whole_commit(&w, sync, error);
 }
 
-/* All of it or nothing: what a full disk took of a line is given back. */
-static int append(const char *path, const char *mode, const char *text, size_t bytes,
-                  sl_error *error) {
-    FILE *file = fopen(path, mode);
-    if (file == NULL)
-        return fail_writing(path, error);
-    long before = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    bool good = before >= 0 && fwrite(text, 1, bytes, file) == bytes && fflush(file) == 0;
-    if (close_written(file, good))
-        return 0;
-    int reason = errno;
-    if (before < 0 || truncate(path, before) == 0)
-        errno = reason;
-    return fail_writing(path, error);
+static int write_text(sl_folder *f, const char *name, const char *text, const char *end,
+                      sl_error *error) {
+    return write_whole(f, name, text, strlen(text), end, strlen(end), SL_SYNC_NAME, error);
 }
 
 /* ---- opening ---- */
@@ -132,14 +95,12 @@ int sl_folder_make(const char *whole, sl_error *error) {
 }
 
 /* A quadratic's problem goes into the folder with it. */
-static int copy_problem(const sl_folder *f, const sl_experiment *experiment, sl_error *error) {
+static int copy_problem(sl_folder *f, const sl_experiment *experiment, sl_error *error) {
     char *text;
     int result = sl_file_read(&text, experiment->model.path, PROBLEM_BYTES_MAX, error);
     if (result != 0)
         return result;
-    char path[SL_PATH_MAX + NAME_MAX_BYTES];
-    path_of(f, "problem.json", path);
-    result = write_whole(path, text, strlen(text), "", 0, error);
+    result = write_text(f, "problem.json", text, "", error);
     free(text);
     return result;
 }
@@ -223,7 +184,7 @@ static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error 
     if (result == 0 && !joined && experiment->model.kind == SL_MODEL_QUADRATIC)
         result = copy_problem(f, experiment, error);
     if (result == 0 && !joined)
-        result = write_text(f, "config.json", config, error);
+        result = write_text(f, "config.json", config, "\n", error);
     free(config);
     return result;
 }
@@ -235,12 +196,13 @@ int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *exper
         return result;
     sl_folder *f = calloc(1, sizeof *f);
     if (f != NULL)
-        f->metrics_begun = calloc(sl_topology_nodes(experiment->topology), sizeof(bool));
-    if (f == NULL || f->metrics_begun == NULL) {
+        f->metrics = calloc(sl_topology_nodes(experiment->topology), sizeof *f->metrics);
+    if (f == NULL || f->metrics == NULL) {
         free(f);
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     }
     memcpy(f->path, path, strlen(path) + 1);
+    sl_files_open(&f->files);
     f->all_nodes = all_nodes;
     f->nodes = sl_topology_nodes(experiment->topology);
     f->in_order = true;
@@ -276,8 +238,8 @@ static json_t *record_json(const sl_record *r) {
         (json_int_t)r->bytes_received, "seconds", times_json(&r->times), "time", number(r->time_s));
 }
 
-/* Appends an object (taken) as one line; *begun: the file is this run's already. */
-static int append_object(const sl_folder *f, const char *name, bool *begun, json_t *object,
+/* Appends an object (taken) as one line. */
+static int append_object(sl_folder *f, const char *name, sl_lines *lines, json_t *object,
                          sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES];
     path_of(f, name, path);
@@ -287,8 +249,7 @@ static int append_object(const sl_folder *f, const char *name, bool *begun, json
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     size_t bytes = strlen(text);
     text[bytes] = '\n'; /* in the terminator's place: only `bytes + 1` are written */
-    int result = append(path, *begun ? "a" : "wx", text, bytes + 1, error);
-    *begun = *begun || result == 0;
+    int result = sl_lines_append(&f->files, lines, path, text, bytes + 1, error);
     free(text);
     return result;
 }
@@ -300,8 +261,8 @@ int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
         snprintf(name, sizeof name, "metrics.jsonl");
     else
         snprintf(name, sizeof name, "metrics-%u.jsonl", record->rank);
-    return append_object(f, name, &f->metrics_begun[together ? 0 : record->rank],
-                         record_json(record), error);
+    return append_object(f, name, &f->metrics[together ? 0 : record->rank], record_json(record),
+                         error);
 }
 
 int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus,
@@ -310,7 +271,7 @@ int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consen
         json_pack("{sI so so so}", "round", (json_int_t)round, "consensus_distance",
                   number(consensus->distance), "test_loss", number(consensus->mean_model.loss),
                   "accuracy", number(consensus->mean_model.accuracy));
-    return append_object(f, "consensus.jsonl", &f->consensus_begun, object, error);
+    return append_object(f, "consensus.jsonl", &f->consensus, object, error);
 }
 
 static int remember_line(sl_folder *f, line l, sl_error *error) {
@@ -366,7 +327,7 @@ int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const floa
         free(text);
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     }
-    int result = append(path, f->line_count ? "a" : "wx", text, bytes, error);
+    int result = sl_lines_append(&f->files, &f->parameters, path, text, bytes, error);
     free(text);
     return result != 0 ? result
                        : remember_line(
@@ -375,10 +336,9 @@ int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const floa
 
 /* ---- models and summary ---- */
 
-static int write_npy(const sl_folder *f, const char *name, const float *x, size_t dimension,
+static int write_npy(sl_folder *f, const char *name, const float *x, size_t dimension, sl_sync sync,
                      sl_error *error) {
-    char path[SL_PATH_MAX + NAME_MAX_BYTES], head[2 * NPY_ALIGNMENT + 1];
-    path_of(f, name, path);
+    char head[2 * NPY_ALIGNMENT + 1];
     /* NumPy's .npy, version 1.0: magic, version, length of the text, a Python literal padded to the
      * alignment. */
     enum { TEXT = 2 * NPY_ALIGNMENT - 10 };
@@ -390,7 +350,7 @@ static int write_npy(const sl_folder *f, const char *name, const float *x, size_
                  dimension);
     memset(head + 10 + written, ' ', (size_t)(TEXT - written));
     head[10 + TEXT - 1] = '\n';
-    return write_whole(path, head, 10 + TEXT, x, dimension * sizeof *x, error);
+    return write_whole(f, name, head, 10 + TEXT, x, dimension * sizeof *x, sync, error);
 }
 
 static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *which) {
@@ -400,11 +360,19 @@ static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *whic
         snprintf(name, NAME_MAX_BYTES, "model-%lld%s.npy", (long long)rank, which);
 }
 
-int sl_folder_model(sl_folder *f, int64_t rank, const char *which, const float *x, size_t dimension,
-                    sl_error *error) {
+static int write_model(sl_folder *f, int64_t rank, const char *which, const float *x,
+                       size_t dimension, sl_sync sync, sl_error *error) {
     char name[NAME_MAX_BYTES];
     model_name(name, rank, which);
-    return write_npy(f, name, x, dimension, error);
+    return write_npy(f, name, x, dimension, sync, error);
+}
+
+/* One sync for all of a run's final models comes with the summary: ten thousand single ones would
+ * take longer than the run. */
+int sl_folder_model(sl_folder *f, int64_t rank, const char *which, const float *x, size_t dimension,
+                    sl_error *error) {
+    return write_model(f, rank, which, x, dimension,
+                       f->all_nodes && rank >= 0 ? SL_SYNC_LATER : SL_SYNC_NAME, error);
 }
 
 static bool is_better(const sl_evaluation *a, const sl_evaluation *b) {
@@ -417,7 +385,7 @@ int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluati
                    const float *x, size_t dimension, sl_error *error) {
     if (!isfinite(evaluation->loss) || (f->best_round > 0 && !is_better(evaluation, &f->best)))
         return 0;
-    int result = sl_folder_model(f, rank, "-best", x, dimension, error);
+    int result = write_model(f, rank, "-best", x, dimension, SL_SYNC_CONTENT, error);
     if (result != 0)
         return result;
     f->best_round = round;
@@ -442,15 +410,14 @@ int sl_folder_rescue(sl_folder *f, int64_t rank, uint64_t *round, sl_error *erro
     return *round > 0 ? sl_folder_model(f, rank, "-last", f->last, f->last_dimension, error) : 0;
 }
 
-/* One sync for all of a run's files: ten thousand single ones would take longer than the run. */
-static int sync_all(const sl_folder *f, sl_error *error) {
-    int folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static int sync_all(sl_folder *f, sl_error *error) {
+    int folder = sl_files_descriptor(&f->files, f->path, O_RDONLY | O_DIRECTORY);
     bool good = folder >= 0 && syncfs(folder) == 0;
     int reason = errno;
     if (folder >= 0)
         close(folder);
     errno = reason;
-    return good ? 0 : fail_writing(f->path, error);
+    return good ? 0 : sl_files_fail(f->path, error);
 }
 
 /* The summary comes last: where it stands, everything else is on the disk. */
@@ -480,7 +447,7 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
     json_decref(root);
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "summary.json: out of memory");
-    result = write_text(f, "summary.json", text, error);
+    result = write_text(f, "summary.json", text, "\n", error);
     free(text);
     return result;
 }
@@ -494,26 +461,30 @@ static int by_round_then_rank(const void *x, const void *y) {
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
+/* Copies the lines in order into a new file: a file may be larger than the memory. */
 static int sort_lines(sl_folder *f, sl_error *error) {
-    char path[SL_PATH_MAX + NAME_MAX_BYTES], *text, *sorted = NULL;
+    char path[SL_PATH_MAX + NAME_MAX_BYTES];
+    sl_whole w;
     parameters_path(f, f->lines[0].rank, path);
-    int result = sl_file_read(&text, path, SIZE_MAX, error);
-    if (result != 0)
-        return result;
-    size_t bytes = strlen(text), at = 0;
-    sorted = malloc(bytes + 1);
-    if (sorted == NULL)
-        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    int from = sl_files_descriptor(&f->files, path, O_RDONLY);
+    if (from < 0)
+        return sl_fail(error, SL_EFILE, "%s: cannot be read: %s", path, strerror(errno));
+    int result = sl_whole_open(&w, &f->files, path, error);
     qsort(f->lines, f->line_count, sizeof *f->lines, by_round_then_rank);
-    for (size_t i = 0; i < f->line_count && result == 0; i++) {
-        memcpy(sorted + at, text + f->lines[i].offset, (size_t)f->lines[i].bytes);
-        at += (size_t)f->lines[i].bytes;
-    }
+    for (size_t i = 0; i < f->line_count && result == 0; i++)
+        result = sl_whole_copy(&w, from, f->lines[i].offset, (size_t)f->lines[i].bytes, error);
     if (result == 0)
-        result = write_whole(path, sorted, at, "", 0, error);
-    free(sorted);
-    free(text);
+        result = sl_whole_commit(&w, SL_SYNC_NAME, error);
+    close(from);
     return result;
+}
+
+static void close_files(sl_folder *f) {
+    for (uint32_t i = 0; i < f->nodes; i++)
+        sl_lines_close(&f->files, &f->metrics[i]);
+    sl_lines_close(&f->files, &f->consensus);
+    sl_lines_close(&f->files, &f->parameters);
+    sl_files_close(&f->files);
 }
 
 int sl_folder_close(sl_folder **folder, sl_error *error) {
@@ -522,7 +493,8 @@ int sl_folder_close(sl_folder **folder, sl_error *error) {
         return 0;
     *folder = NULL;
     int result = f->in_order ? 0 : sort_lines(f, error);
-    free(f->metrics_begun);
+    close_files(f);
+    free(f->metrics);
     free(f->lines);
     free(f->last);
     free(f);

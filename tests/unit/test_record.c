@@ -1,10 +1,13 @@
 /* test_record.c - the run folder: what is written comes back, bit for bit; what cannot be written
  * is said. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -474,6 +477,29 @@ START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
 }
 END_TEST
 
+START_TEST(what_a_run_has_left_is_refused_before_it_starts) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_error error = {0};
+    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), 0);
+    ck_assert_int_ne(access(at("run"), F_OK), 0);
+    sl_folder *folder = open_folder(at("run"), e, false);
+    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), 0);
+    ck_assert_int_eq(sl_folder_check(at("run"), e, -1, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "already holds a run") != NULL, "%s", error.text);
+    sl_record record = record_of(0, 1);
+    ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
+    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "agent 0 has already written") != NULL, "%s", error.text);
+    ck_assert_int_eq(sl_folder_check(at("run"), e, 1, &error), 0);
+    const sl_summary summary = {.driver = "agent", .rounds = 3, .nodes = 4};
+    ck_assert_int_eq(sl_folder_summary(folder, &summary, NULL), 0);
+    close_folder(folder);
+    ck_assert_int_eq(sl_folder_check(at("run"), e, 1, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "finished run") != NULL, "%s", error.text);
+    sl_experiment_close(&e);
+}
+END_TEST
+
 START_TEST(two_writers_of_one_rank_do_not_mix) {
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
@@ -493,7 +519,7 @@ END_TEST
 START_TEST(agents_that_come_at_once_all_join) {
     put(at("problem-of-mine.json"), "{\"A\": [[[1]]], \"b\": [[1]], \"x0\": [[0]]}\n");
     sl_experiment *e = experiment_of(QUADRATIC);
-    enum { AGENTS = 8, TRIES = 20 };
+    enum { AGENTS = 8, TRIES = 5 };
     for (int t = 0; t < TRIES; t++) {
         char name[16];
         snprintf(name, sizeof name, "run-%d", t);
@@ -517,6 +543,37 @@ START_TEST(agents_that_come_at_once_all_join) {
 END_TEST
 
 /* ---- what cannot be written ---- */
+
+/* A descriptor table that is full after the folder was opened does not stop a run. */
+START_TEST(a_process_at_its_descriptor_limit_still_writes) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    const sl_evaluation evaluation = {.loss = 1, .accuracy = 0.5};
+    sl_error error = {0};
+    int full[1024], count = 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
+    while (count < 1024 && (full[count] = open("/dev/null", O_RDONLY)) >= 0)
+        count++;
+    ck_assert_int_eq(errno, EMFILE);
+    sl_record record = record_of(0, 1);
+    for (uint64_t r = 1; r <= 3; r++) {
+        ck_assert_msg(sl_folder_metrics(folder, &record, &error) == 0, "%s", error.text);
+        ck_assert_int_eq(sl_folder_parameters(folder, 4 - r, 0, awkward, AWKWARD, 1, &error), 0);
+        ck_assert_int_eq(sl_folder_best(folder, -1, r, &evaluation, awkward, AWKWARD, &error), 0);
+    }
+    ck_assert_int_eq(sl_folder_remember(folder, 3, &evaluation, awkward, AWKWARD, &error), 0);
+    uint64_t round;
+    ck_assert_msg(sl_folder_rescue(folder, -1, &round, &error) == 0, "%s", error.text);
+    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
+    while (count > 0)
+        close(full[--count]);
+    size_t bytes;
+    char *lines = contents(at("run/parameters.jsonl"), &bytes);
+    ck_assert_int_eq(strncmp(lines, "{\"round\":1,", 11), 0);
+    free(lines);
+    sl_experiment_close(&e);
+}
+END_TEST
 
 START_TEST(a_file_in_the_way_is_named) {
     sl_experiment *e = experiment_of(SMALLEST);
@@ -638,6 +695,8 @@ int main(void) {
                               agents_join_a_folder_of_the_same_configuration_only,
                               two_writers_of_one_rank_do_not_mix,
                               agents_that_come_at_once_all_join,
+                              a_process_at_its_descriptor_limit_still_writes,
+                              what_a_run_has_left_is_refused_before_it_starts,
                               a_file_in_the_way_is_named,
                               a_folder_without_write_permission_is_named,
                               a_full_disk_is_said_and_leaves_whole_lines};
