@@ -11,19 +11,15 @@
 #include "device/backend.h"
 #include "starling/version.h"
 
-#ifndef SL_PLUGIN_FOLDER
-#define SL_PLUGIN_FOLDER "/usr/local/lib/starling"
-#endif
-
 enum { INDEX_MAX = 999, FOLDERS_MAX = 3 };
 static const char plugin[] = "libstarling-cuda.so";
 
 /* ---- the plug-in ---- */
 
-/* The folders where the plug-in may be, absolute: beside the program, then where it was installed.
- * Returns how many. */
+/* The folders where the plug-in may be, absolute: of the build, of an installed tree that was moved,
+ * and where it was installed. Returns how many. */
 static size_t plugin_folders(char folders[FOLDERS_MAX][PATH_MAX]) {
-    static const char *const beside[] = {"/../gpu", "/../lib/starling"};
+    static const char *const beside[] = {"/../gpu", "/" SL_PLUGIN_FROM_COMMAND};
     char program[PATH_MAX];
     size_t count = 0;
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -40,6 +40,8 @@ typedef struct help_section {
     char *(*rows)(void);
 } help_section;
 enum { SECTIONS_MAX = 4 };
+/* The bytes of the name that begins a line of a section, after its indent; 0: the line is prose. */
+size_t section_name_bytes(const char *line);
 
 typedef struct command {
     const char *name; /* "run", "topology make"; "": starling itself */

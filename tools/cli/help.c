@@ -112,8 +112,7 @@ static void print_options(const command *c) {
     print_row("-h, --help", "this text", columns);
 }
 
-/* The bytes of the name that begins a row of a section; 0: the line is prose. */
-static size_t name_bytes(const char *line) {
+size_t section_name_bytes(const char *line) {
     const char *name = line + strspn(line, " "), *end = strstr(name, "  ");
     if (end == NULL && name > line)
         end = name + strcspn(name, " ");
@@ -125,7 +124,7 @@ static size_t name_columns(const char *rows) {
     for (const char *line = rows; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
         line += *line == '\n';
         char *one = strndup(line, strcspn(line, "\n"));
-        size_t bytes = one != NULL ? name_bytes(one) : 0;
+        size_t bytes = one != NULL ? section_name_bytes(one) : 0;
         columns = bytes > columns && bytes <= NAME_COLUMNS_MAX ? bytes : columns;
         free(one);
     }
@@ -133,7 +132,7 @@ static size_t name_columns(const char *rows) {
 }
 
 static void print_line(char *line, size_t columns) {
-    size_t bytes = name_bytes(line);
+    size_t bytes = section_name_bytes(line);
     if (bytes == 0) {
         print_wrapped("", line, WIDTH);
         return;
