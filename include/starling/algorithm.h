@@ -23,12 +23,17 @@
 extern "C" {
 #endif
 
+/* Forms of one algorithm: enum suffix, name in an experiment. */
+#define SL_VARIANTS(X)                                                                             \
+    X(DEFAULT, "default")                                                                          \
+    X(ADAPT_THEN_COMBINE, "adapt-then-combine")                                                    \
+    X(COMBINE_WHILE_ADAPT, "combine-while-adapt")                                                  \
+    X(COMPRESS_THEN_MIX, "compress-then-mix")                                                      \
+    X(MIX_THEN_COMPRESS, "mix-then-compress")
 typedef enum sl_variant {
-    SL_VARIANT_DEFAULT,
-    SL_VARIANT_ADAPT_THEN_COMBINE,
-    SL_VARIANT_COMBINE_WHILE_ADAPT,
-    SL_VARIANT_COMPRESS_THEN_MIX,
-    SL_VARIANT_MIX_THEN_COMPRESS
+#define SL_VARIANT_ENUM(variant, name) SL_VARIANT_##variant,
+    SL_VARIANTS(SL_VARIANT_ENUM)
+#undef SL_VARIANT_ENUM
 } sl_variant;
 
 /* What choco-sgd and dcd-psgd keep of their neighbours' replicas. */
@@ -143,6 +148,14 @@ typedef enum sl_compressor_need {
     SL_TAKES_CONTRACTIVE /* another one is refused */
 } sl_compressor_need;
 
+/* What sets sl_state.step_size. */
+typedef enum sl_step_rule {
+    SL_STEP_NONE,
+    SL_STEP_CONSENSUS, /* algorithm.consensus_step, or the largest that is stable */
+    SL_STEP_ETA        /* algorithm.eta, or smaller than that, for a lower consensus floor */
+} sl_step_rule;
+
+/* All that the rest of the program knows of an algorithm. Hooks that are NULL do nothing. */
 typedef struct sl_algorithm {
     const char *name;
     sl_variant variant; /* SL_VARIANT_DEFAULT where there is one form only */
@@ -150,7 +163,11 @@ typedef struct sl_algorithm {
     sl_matrix_need matrix;
     bool fixed_matrix;   /* keeps sums over neighbours, for which W may not change with the round */
     bool keeps_replicas; /* of its neighbours, as algorithm.replicas says */
+    bool keeps_self;     /* mixes with (I + W)/2: W itself may alternate */
     sl_compressor_need compressor;
+    sl_compressor_kind own_compressor; /* the only one that it takes; IDENTITY: any that fits */
+    sl_step_rule step_rule;
+    const char *keys; /* that no other algorithm reads, "warmup_rounds threshold"; NULL: none */
     bool takes_momentum, takes_local_steps;
     bool is_periodic;         /* exchanges every `period` rounds */
     bool keeps_gradient;      /* needs g after its message has been encoded */
@@ -173,25 +190,39 @@ typedef struct sl_algorithm {
  * what exists. */
 SL_API const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
 
-/* What an algorithm will do on this topology with this compressor. */
+/* Names in the order of the docs, "d-psgd" first; NULL at the end. */
+SL_API const char *sl_algorithm_name(size_t index);
+/* Does the algorithm read algorithm.KEY, "period" or "compressor.k", with this compressor? */
+SL_API bool sl_algorithm_reads(const sl_algorithm *algorithm, sl_compressor_kind compressor,
+                               const char *key);
+/* The compressor of its messages: its own one, or the configured. */
+SL_API sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config);
+
+/* Do algorithm, topology and compressor suit each other, as far as that does not depend on the
+ * model? momentum: is optimizer.momentum above 0? SL_EINVAL with key, value and remedy. A W with
+ * rho >= 1 is refused for algorithms that mix with it; that may take a second or two where W has
+ * negative entries. */
+SL_API int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
+                              bool momentum, sl_error *error);
+
+/* An algorithm's configuration for a model, with all that is derived. */
 #define SL_PLAN_TEXT_MAX 1024
 typedef struct sl_plan {
     sl_algorithm_config config; /* with the compressor as it will be used */
     sl_quality quality;
     double step_size; /* consensus_step or eta in use; 0 where there is none */
     bool step_size_derived;
-    double step_size_theory;        /* the bound that theory guarantees; NaN where unknown */
     char warning[SL_PLAN_TEXT_MAX]; /* empty: nothing to warn of */
 } sl_plan;
 
-/* Checks that topology, compressor and algorithm suit each other, and derives what was not given.
- * momentum: is there any? dimension 0: not known yet, checks what can be checked without. */
+/* For a configuration that sl_algorithm_check accepts. SL_EINVAL: the compressor does not suit the
+ * algorithm at this dimension. */
 SL_API int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config,
-                             const sl_topology *topology, bool momentum, size_t dimension,
-                             sl_error *error);
-
-/* docs: "d-psgd choco-sgd ...", in order; NULL at the end. */
-SL_API const char *sl_algorithm_name(size_t index);
+                             const sl_topology *topology, size_t dimension, sl_error *error);
+/* The consensus step that theory guarantees to converge, far below the largest that does; NaN:
+ * none is known, or it takes more than about a second to compute. */
+SL_API int sl_plan_theory(double *step, const sl_plan *plan, const sl_topology *topology,
+                          sl_error *error);
 
 #ifdef __cplusplus
 }

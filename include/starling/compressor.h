@@ -24,23 +24,31 @@
 extern "C" {
 #endif
 
+/* The list of compressors: enum suffix, its descriptor sl_..._codec, name in an experiment. */
 #define SL_COMPRESSORS(X)                                                                          \
-    X(IDENTITY, "identity")                                                                        \
-    X(FLOAT16, "float16")                                                                          \
-    X(BFLOAT16, "bfloat16")                                                                        \
-    X(TOP_K, "top-k")                                                                              \
-    X(RANDOM_K, "random-k")                                                                        \
-    X(QSGD, "qsgd") X(SCALED_SIGN, "scaled-sign") X(ONE_BIT, "1-bit") X(TERNGRAD, "terngrad")      \
-        X(NATURAL, "natural") X(RANDOM_DROPPING, "random-dropping") X(THRESHOLD, "threshold")
+    X(IDENTITY, identity, "identity")                                                              \
+    X(FLOAT16, float16, "float16")                                                                 \
+    X(BFLOAT16, bfloat16, "bfloat16")                                                              \
+    X(TOP_K, top_k, "top-k")                                                                       \
+    X(RANDOM_K, random_k, "random-k")                                                              \
+    X(QSGD, qsgd, "qsgd")                                                                          \
+    X(SCALED_SIGN, scaled_sign, "scaled-sign")                                                     \
+    X(ONE_BIT, one_bit, "1-bit")                                                                   \
+    X(TERNGRAD, terngrad, "terngrad")                                                              \
+    X(NATURAL, natural, "natural")                                                                 \
+    X(RANDOM_DROPPING, random_dropping, "random-dropping")                                         \
+    X(THRESHOLD, threshold, "threshold")
 
 typedef enum sl_compressor_kind {
-#define SL_COMPRESSOR_ENUM(name, text) SL_COMPRESSOR_##name,
+#define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
     SL_COMPRESSORS(SL_COMPRESSOR_ENUM)
 #undef SL_COMPRESSOR_ENUM
         SL_COMPRESSOR_COUNT
 } sl_compressor_kind;
 
 SL_API const char *sl_compressor_name(sl_compressor_kind kind);
+/* Does it read algorithm.compressor.KEY, such as "levels"? */
+SL_API bool sl_compressor_reads(sl_compressor_kind kind, const char *key);
 
 typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
 
@@ -66,7 +74,9 @@ typedef struct sl_quality {
     bool unbiased;
     double omega; /* unbiased: E||C(v) - v||^2 <= omega ||v||^2; else infinity */
     bool is_contractive;
-    double delta; /* contractive: E||C(v) - v||^2 <= (1 - delta) ||v||^2, > 0; else 0 */
+    double delta;       /* contractive: E||C(v) - v||^2 <= (1 - delta) ||v||^2, > 0; else 0 */
+    double usual_delta; /* of usual vectors, where the bound is far below; 0: delta */
+    bool takes_largest; /* sends the largest elements, not random ones */
 } sl_quality;
 
 SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);

@@ -18,8 +18,8 @@ enum { REGIONS_MAX = 16 };
 
 /* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
  * device's memory is the host's, which any provider takes. */
-static bool can_be_direct(const sl_experiment *e, const sl_plan *plan, char *reason, size_t bytes) {
-    const sl_compressor_kind kind = plan->config.compressor.kind;
+static bool can_be_direct(const sl_experiment *e, char *reason, size_t bytes) {
+    const sl_compressor_kind kind = sl_algorithm_compressor(&e->algorithm);
     sl_device_info gpu;
     if (!sl_device_describe(e->device, &gpu))
         snprintf(reason, bytes, "device %s is no GPU here", e->device);
@@ -35,16 +35,11 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
                        sl_error *error) {
     const sl_gpu_direct wanted = e->transport.gpu_direct;
     char reason[SL_PATH_NOTE_MAX / 2];
-    sl_plan plan;
     note[0] = '\0';
     *direct = false;
     if (wanted == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
         return 0;
-    int result =
-        sl_algorithm_plan(&plan, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0, error);
-    if (result != 0)
-        return result;
-    *direct = can_be_direct(e, &plan, reason, sizeof reason);
+    *direct = can_be_direct(e, reason, sizeof reason);
     if (!*direct && wanted == SL_GPU_DIRECT_ON)
         return sl_fail(error, SL_EINVAL,
                        "transport.gpu_direct: \"on\" is refused: %s; \"auto\" or \"off\" goes "
@@ -78,8 +73,7 @@ static void fill_hello(sl_agent *a) {
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
-    int result = sl_algorithm_plan(&a->plan, &e->algorithm, e->topology, e->optimizer.momentum > 0,
-                                   task->dimension, error);
+    int result = sl_algorithm_plan(&a->plan, &e->algorithm, e->topology, task->dimension, error);
     if (result != 0)
         return result;
     sl_node_settings settings = sl_experiment_node(e, &a->plan, task->dimension, task->rounds);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/words.h"
 #include "starling/suggest.h"
 
 static const sl_algorithm *const algorithms[] = {
@@ -22,9 +23,41 @@ const char *sl_algorithm_name(size_t index) {
 }
 
 static const char *variant_name(sl_variant variant) {
-    static const char *const names[] = {"default", "adapt-then-combine", "combine-while-adapt",
-                                        "compress-then-mix", "mix-then-compress"};
+    static const char *const names[] = {
+#define VARIANT_NAME(variant, name) name,
+        SL_VARIANTS(VARIANT_NAME)
+#undef VARIANT_NAME
+    };
     return names[variant];
+}
+
+static bool reads_compressor(const sl_algorithm *a, sl_compressor_kind kind, const char *key) {
+    if (a->own_compressor != SL_COMPRESSOR_IDENTITY)
+        return false;
+    return strcmp(key, "name") == 0 || strcmp(key, "per") == 0 || sl_compressor_reads(kind, key);
+}
+
+bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, const char *key) {
+    if (strcmp(key, "name") == 0)
+        return true;
+    if (strncmp(key, "compressor.", strlen("compressor.")) == 0)
+        return reads_compressor(a, compressor, key + strlen("compressor."));
+    const struct {
+        const char *key;
+        bool reads;
+    } known[] = {
+        {"variant", a->variant != SL_VARIANT_DEFAULT},
+        {"replicas", a->keeps_replicas},
+        {"consensus_step", a->step_rule == SL_STEP_CONSENSUS},
+        {"eta", a->step_rule == SL_STEP_ETA},
+        {"local_steps", a->takes_local_steps},
+        {"period", a->is_periodic},
+        {"server", a->route == SL_ROUTE_SERVER},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].key, key) == 0)
+            return known[i].reads;
+    return sl_has_word(a->keys, key);
 }
 
 static int refuse_name(const char *name, sl_error *error) {
@@ -64,4 +97,10 @@ const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_e
         sl_fail(error, SL_EINVAL, "algorithm.variant: \"%s\" is not a form of %s; it must be %s",
                 variant_name(variant), name, forms);
     return NULL;
+}
+
+sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config) {
+    const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, NULL);
+    return a != NULL && a->own_compressor != SL_COMPRESSOR_IDENTITY ? a->own_compressor
+                                                                    : config->compressor.kind;
 }

@@ -1,16 +1,10 @@
-/* algorithms.h - what the list in algorithm.c gathers, one declaration per form; and the steps that
- * several papers share. */
+/* algorithms.h - the list of algorithms, one declaration for each form; and the steps that several
+ * papers share. */
 #ifndef SL_ALGORITHMS_H
 #define SL_ALGORITHMS_H
 
+#include "algorithm_list.h" /* SL_ALGORITHM_LIST, from the list in meson.build */
 #include "starling/algorithm.h"
-
-#define SL_ALGORITHM_LIST(X)                                                                       \
-    X(sl_d_psgd_adapt_then_combine)                                                                \
-    X(sl_d_psgd_combine_while_adapt) X(sl_dcd_psgd) X(sl_ecd_psgd) X(sl_choco_compress_then_mix)   \
-        X(sl_choco_mix_then_compress) X(sl_deep_squeeze) X(sl_sgp) X(sl_gradient_tracking)         \
-            X(sl_exact_diffusion) X(sl_all_reduce) X(sl_parameter_server) X(sl_double_squeeze)     \
-                X(sl_local_sgd) X(sl_cd_sgd) X(sl_naive_compression)
 
 #define SL_ALGORITHM_DECLARE(name) extern const sl_algorithm name;
 SL_ALGORITHM_LIST(SL_ALGORITHM_DECLARE)

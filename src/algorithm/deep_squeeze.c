@@ -42,6 +42,7 @@ const sl_algorithm sl_deep_squeeze = {
     .name = "deep-squeeze",
     .matrix = SL_MATRIX_SYMMETRIC,
     .compressor = SL_TAKES_CONTRACTIVE,
+    .step_rule = SL_STEP_ETA,
     .takes_momentum = true,
     .takes_local_steps = true,
     .extra_vectors = 1,

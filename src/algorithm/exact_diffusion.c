@@ -44,6 +44,7 @@ static const sl_stage stages[] = {
 const sl_algorithm sl_exact_diffusion = {
     .name = "exact-diffusion",
     .matrix = SL_MATRIX_SYMMETRIC,
+    .keeps_self = true,
     .extra_vectors = 1,
     .stages = stages,
     .stage_count = 1,

@@ -1,17 +1,37 @@
-/* codec.h - what the compressors' own files share: one table of operations each. */
+/* codec.h - what the compressors' own files share. Each compressor is one codec_ops, its
+ * descriptor: the keys that it reads, what it promises, its bits, and its operations. compressor.h
+ * lists them.
+ */
 #ifndef SL_CODEC_H
 #define SL_CODEC_H
 
 #include "compress/coding.h"
 
-typedef struct codec_ops {
+/* Operations of a codec that is several (split.c). */
+typedef struct codec_pieces {
+    void (*close)(sl_codec *codec);
+    void (*range)(const sl_codec *codec, uint32_t part, size_t *from, size_t *count);
+    /* Fill encoder->memory; on failure, encoders_close frees what is there. */
+    int (*encoders_open)(sl_encoder *encoder, const sl_vec_ops *vec, sl_error *error);
+    void (*encoders_close)(sl_encoder *encoder);
+    void (*encoders_stage)(sl_encoder *encoder, uint8_t *host);
+    bool (*encoders_ready)(sl_encoder *encoder, uint32_t part, int notify_fd);
+    int (*decoders_open)(sl_decoder *decoder, const sl_vec_ops *vec, sl_error *error);
+    void (*decoders_close)(sl_decoder *decoder);
+} codec_pieces;
+
+typedef struct codec_ops codec_ops;
+struct codec_ops {
+    const char *keys; /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
+    const struct dense_coder *dense; /* a dense-coded one (dense.h); else NULL */
+    const codec_pieces *pieces;      /* NULL: the codec is one */
     sl_quality (*quality)(const sl_compressor_config *config, size_t dimension);
-    double (*bits)(const sl_compressor_config *config, size_t dimension);
+    double (*bits)(const codec_ops *self, const sl_compressor_config *config, size_t dimension);
     int (*check)(const sl_compressor_config *config, size_t dimension,
                  sl_error *error); /* NULL: nothing to check */
     /* Fills the layout below; config and dimension are there and checked. */
     void (*lay_out)(sl_codec *codec, size_t part_bytes);
-    /* What of the coding is not in the layout. */
+    /* Fills in what the layout does not say. */
     void (*describe)(const sl_codec *codec, sl_coding *out);
     /* Working memory of one encoder and of one decoder, zeroed; NULL: none. */
     size_t (*encoder_bytes)(const sl_codec *codec);
@@ -23,7 +43,7 @@ typedef struct codec_ops {
     int (*check_part)(sl_decoder *decoder, uint32_t part, sl_payload payload);
     void (*add)(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight,
                 float *acc); /* weight includes codec->factor */
-} codec_ops;
+};
 
 struct sl_codec {
     sl_compressor_config config;
@@ -72,8 +92,8 @@ static inline const float *sl_encoder_read(const sl_encoder *e, const sl_source 
 /* Key of the message's random numbers; block `i` serves elements as each compressor's file says. */
 struct sl_rng_key sl_message_key(const sl_message *message);
 
-extern const codec_ops sl_identity_codec, sl_float16_codec, sl_bfloat16_codec, sl_top_k_codec,
-    sl_random_k_codec, sl_qsgd_codec, sl_scaled_sign_codec, sl_one_bit_codec, sl_terngrad_codec,
-    sl_natural_codec, sl_random_dropping_codec, sl_threshold_codec;
+#define CODEC_DECLARE(kind, codec, name) extern const codec_ops sl_##codec##_codec;
+SL_COMPRESSORS(CODEC_DECLARE)
+#undef CODEC_DECLARE
 
 #endif

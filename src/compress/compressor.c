@@ -4,31 +4,28 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compress/split.h"
+#include "base/words.h"
+#include "compress/codec.h"
 #include "starling/rng.h"
 
 static const codec_ops *const table[SL_COMPRESSOR_COUNT] = {
-    [SL_COMPRESSOR_IDENTITY] = &sl_identity_codec,
-    [SL_COMPRESSOR_FLOAT16] = &sl_float16_codec,
-    [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_codec,
-    [SL_COMPRESSOR_TOP_K] = &sl_top_k_codec,
-    [SL_COMPRESSOR_RANDOM_K] = &sl_random_k_codec,
-    [SL_COMPRESSOR_QSGD] = &sl_qsgd_codec,
-    [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_codec,
-    [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_codec,
-    [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_codec,
-    [SL_COMPRESSOR_NATURAL] = &sl_natural_codec,
-    [SL_COMPRESSOR_RANDOM_DROPPING] = &sl_random_dropping_codec,
-    [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_codec,
+#define LISTED(kind, codec, name) &sl_##codec##_codec,
+    SL_COMPRESSORS(LISTED)
+#undef LISTED
 };
 
 const char *sl_compressor_name(sl_compressor_kind kind) {
     static const char *const names[] = {
-#define COMPRESSOR_NAME(name, text) text,
+#define COMPRESSOR_NAME(kind, codec, name) name,
         SL_COMPRESSORS(COMPRESSOR_NAME)
 #undef COMPRESSOR_NAME
     };
     return names[kind];
+}
+
+/* `scaled` and `contractive` change what a random choice promises. */
+bool sl_compressor_reads(sl_compressor_kind kind, const char *key) {
+    return sl_has_word(table[kind]->keys, key);
 }
 
 /* An unbiased C divided by 1 + omega is contractive with delta = 1/(1 + omega) (algorithms.md;
@@ -45,7 +42,7 @@ sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dime
 }
 
 double sl_compressor_bits(const sl_compressor_config *config, size_t dimension) {
-    return table[config->kind]->bits(config, dimension);
+    return table[config->kind]->bits(table[config->kind], config, dimension);
 }
 
 int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
@@ -77,8 +74,8 @@ int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dim
 }
 
 void sl_codec_close(sl_codec **codec) {
-    if (*codec != NULL && (*codec)->split != NULL)
-        sl_split_close((*codec)->split);
+    if (*codec != NULL && (*codec)->ops->pieces != NULL)
+        (*codec)->ops->pieces->close(*codec);
     free(*codec);
     *codec = NULL;
 }
@@ -96,8 +93,8 @@ bool sl_codec_borrows(const sl_codec *codec) {
 }
 
 void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
-    if (c->split != NULL) {
-        sl_split_range(c, part, from, count);
+    if (c->ops->pieces != NULL) {
+        c->ops->pieces->range(c, part, from, count);
         return;
     }
     *from = c->sparse ? 0 : part * c->part_elements;
@@ -136,7 +133,7 @@ static bool allocate_encoder(sl_encoder *e) {
     if (e->coder == NULL)
         return allocate(&e->memory, c->ops->encoder_bytes ? c->ops->encoder_bytes(c) : 0);
     sl_coding coding;
-    if (c->split != NULL)
+    if (c->ops->pieces != NULL)
         return true;
     sl_codec_coding(c, &coding);
     e->device = e->coder->encoder_open(&coding);
@@ -154,8 +151,8 @@ int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *v
     if (e == NULL || e->scratch == NULL || !allocate_encoder(e))
         result =
             sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
-    else if (codec->split != NULL)
-        result = sl_split_encoders_open(&e->memory, codec, vec, error);
+    else if (codec->ops->pieces != NULL)
+        result = codec->ops->pieces->encoders_open(e, vec, error);
     if (result != 0)
         sl_encoder_close(&e);
     else
@@ -165,8 +162,8 @@ int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *v
 
 void sl_encoder_close(sl_encoder **encoder) {
     if (*encoder != NULL) {
-        if ((*encoder)->codec->split != NULL)
-            sl_split_encoders_close((*encoder)->memory, (*encoder)->codec);
+        if ((*encoder)->codec->ops->pieces != NULL)
+            (*encoder)->codec->ops->pieces->encoders_close(*encoder);
         if ((*encoder)->device != NULL)
             (*encoder)->coder->encoder_close((*encoder)->device);
         free((*encoder)->scratch);
@@ -178,8 +175,8 @@ void sl_encoder_close(sl_encoder **encoder) {
 
 void sl_encoder_stage(sl_encoder *e, void *host) {
     e->host = host;
-    if (e->codec->split != NULL)
-        sl_split_encoders_stage(e->memory, e->codec, host);
+    if (e->codec->ops->pieces != NULL)
+        e->codec->ops->pieces->encoders_stage(e, host);
 }
 
 int sl_encoder_begin(sl_encoder *e, const sl_message *message, const sl_source *source) {
@@ -198,14 +195,14 @@ int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void 
     if (e->device != NULL)
         return e->coder->part(e->device, part, out, &e->local);
     int result = e->codec->ops->encode(e, part, source, buffer, out);
-    if (e->codec->split == NULL)
+    if (e->codec->ops->pieces == NULL)
         e->local = *out;
     return result;
 }
 
 bool sl_encoder_ready(sl_encoder *e, uint32_t part, int notify_fd) {
-    if (e->codec->split != NULL)
-        return sl_split_encoders_ready(e->memory, e->codec, part, notify_fd);
+    if (e->codec->ops->pieces != NULL)
+        return e->codec->ops->pieces->encoders_ready(e, part, notify_fd);
     return e->device == NULL || e->coder->ready(e->device, part, notify_fd);
 }
 
@@ -221,7 +218,7 @@ static bool allocate_decoder(sl_decoder *d) {
     sl_coding coding;
     if (!allocate(&d->memory, c->ops->decoder_bytes ? c->ops->decoder_bytes(c) : 0))
         return false;
-    if (d->coder == NULL || c->split != NULL)
+    if (d->coder == NULL || c->ops->pieces != NULL)
         return true;
     sl_codec_coding(c, &coding);
     d->device = d->coder->decoder_open(&coding);
@@ -237,8 +234,8 @@ int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *v
     if (d == NULL || !allocate_decoder(d))
         result =
             sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));
-    else if (codec->split != NULL)
-        result = sl_split_decoders_open(&d->memory, codec, vec, error);
+    else if (codec->ops->pieces != NULL)
+        result = codec->ops->pieces->decoders_open(d, vec, error);
     if (result != 0)
         sl_decoder_close(&d);
     else
@@ -248,8 +245,8 @@ int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *v
 
 void sl_decoder_close(sl_decoder **decoder) {
     if (*decoder != NULL) {
-        if ((*decoder)->codec->split != NULL)
-            sl_split_decoders_close((*decoder)->memory, (*decoder)->codec);
+        if ((*decoder)->codec->ops->pieces != NULL)
+            (*decoder)->codec->ops->pieces->decoders_close(*decoder);
         if ((*decoder)->device != NULL)
             (*decoder)->coder->decoder_close((*decoder)->device);
         free((*decoder)->memory);

@@ -6,24 +6,14 @@
 #include "compress/pack.h"
 #include "element/code.h"
 
-/* ---- which compressor, in which form ---- */
+/* ---- a compressor and its form ---- */
 
-static const dense_coder *coder_of(const sl_compressor_config *config) {
-    static const dense_coder *const coders[SL_COMPRESSOR_COUNT] = {
-        [SL_COMPRESSOR_FLOAT16] = &sl_float16_coder,
-        [SL_COMPRESSOR_BFLOAT16] = &sl_bfloat16_coder,
-        [SL_COMPRESSOR_QSGD] = &sl_qsgd_coder,
-        [SL_COMPRESSOR_SCALED_SIGN] = &sl_scaled_sign_coder,
-        [SL_COMPRESSOR_ONE_BIT] = &sl_one_bit_coder,
-        [SL_COMPRESSOR_TERNGRAD] = &sl_terngrad_coder,
-        [SL_COMPRESSOR_NATURAL] = &sl_natural_coder,
-        [SL_COMPRESSOR_THRESHOLD] = &sl_threshold_coder,
-    };
-    return coders[config->kind];
+static const dense_coder *coder_of(const sl_codec *c) {
+    return c->ops->dense;
 }
 
 static dense_form form_of(const sl_codec *c) {
-    return coder_of(&c->config)->form(&c->config, c->dimension);
+    return coder_of(c)->form(&c->config, c->dimension);
 }
 
 size_t sl_dense_bucket(const sl_compressor_config *config, size_t dimension) {
@@ -41,8 +31,8 @@ int sl_dense_check_bucket(const sl_compressor_config *config, size_t dimension, 
                    config->bucket, DENSE_BUCKET_MIN);
 }
 
-double sl_dense_bits(const sl_compressor_config *config, size_t dimension) {
-    dense_form f = coder_of(config)->form(config, dimension);
+double sl_dense_bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
+    dense_form f = self->dense->form(config, dimension);
     return (double)dimension * f.width +
            32.0 * f.scale->floats * (double)((dimension - 1) / f.bucket + 1);
 }
@@ -145,7 +135,7 @@ static void look_ahead(const float *v) {
  * first on; memory: where the vector has the block, or NULL. */
 static void code_block(const sl_encoder *e, const dense_form *f, const float *scales,
                        const float *memory, const float *v, size_t at, size_t n, uint8_t *out) {
-    const dense_coder *coder = coder_of(&e->codec->config);
+    const dense_coder *coder = coder_of(e->codec);
     const sl_rng_key key = sl_message_key(&e->message);
     uint32_t random[SL_BLOCK / 4];
     uint16_t codes[SL_BLOCK];
@@ -182,7 +172,7 @@ static bucket_sums sums_of(const sl_source *source, bool ahead) {
 static int measure(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from,
                    size_t count, bucket_sums *sums, float *scales, uint8_t *codes,
                    const float **last) {
-    const dense_coder *coder = coder_of(&e->codec->config);
+    const dense_coder *coder = coder_of(e->codec);
     size_t start = from, end = from + smallest(f->bucket, count);
     for (size_t at = from, n; at < from + count; at += n) {
         uint8_t *block = coder->pack != NULL ? codes + packed_bytes(at - from, f->width) : NULL;
@@ -218,7 +208,7 @@ size_t sl_dense_encoder_bytes(const sl_codec *c) {
     if (is_local(c, &f))
         return 0;
     return shared_scales_bytes(c, &f) +
-           (coder_of(&c->config)->pack != NULL ? packed_bytes(c->dimension, f.width) : 0);
+           (coder_of(c)->pack != NULL ? packed_bytes(c->dimension, f.width) : 0);
 }
 
 static uint8_t *shared_codes(const sl_encoder *e, const dense_form *f) {
@@ -255,7 +245,7 @@ static void code(sl_encoder *e, const dense_form *f, const sl_source *source, si
 /* Measures and codes a few blocks of whole buckets at a time, while they are in the cache. */
 static int encode_local(sl_encoder *e, const dense_form *f, const sl_source *source, size_t from,
                         size_t count, float *scales, uint8_t *codes) {
-    const bool packs = coder_of(&e->codec->config)->pack != NULL;
+    const bool packs = coder_of(e->codec)->pack != NULL;
     const size_t step = whole_buckets(f->bucket);
     bucket_sums sums = sums_of(source, packs || step > SL_BLOCK);
     for (size_t at = from, n; at < from + count; at += n) {
@@ -284,7 +274,7 @@ int sl_dense_encode(sl_encoder *e, uint32_t part, const sl_source *source, void 
         return encode_local(e, &f, source, from, count, scales, codes);
     memcpy(scales, (const float *)e->memory + from / f.bucket * f.scale->floats,
            sizeof(float) * floats);
-    if (coder_of(&e->codec->config)->pack != NULL)
+    if (coder_of(e->codec)->pack != NULL)
         memcpy(codes, shared_codes(e, &f) + packed_bytes(from, f.width),
                packed_bytes(count, f.width));
     else
@@ -344,7 +334,7 @@ static void add_by_table(const sl_codec *c, const dense_form *f, const part_view
     float table[TABLE_CODES];
     for (size_t o = 0, run; o < v->count; o += run, scale += f->scale->floats) {
         run = smallest(f->bucket - (v->from + o) % f->bucket, v->count - o);
-        coder_of(&c->config)->table(&c->config, scale, weight, table);
+        coder_of(c)->table(&c->config, scale, weight, table);
         sl_table_add(table, f->width, v->packed, o, run, acc + v->from + o);
     }
 }
@@ -361,7 +351,7 @@ static void add_by_codes(const sl_codec *c, const dense_form *f, const part_view
         size_t left = f->bucket - at % f->bucket;
         for (size_t o = 0, run; o < n; o += run, left = f->bucket, scale += f->scale->floats) {
             run = smallest(left, n - o);
-            coder_of(&c->config)->add(&c->config, scale, weight, codes + o, run, acc + at + o);
+            coder_of(c)->add(&c->config, scale, weight, codes + o, run, acc + at + o);
         }
     }
 }
@@ -369,7 +359,7 @@ static void add_by_codes(const sl_codec *c, const dense_form *f, const part_view
 void sl_dense_add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, float *acc) {
     dense_form f = form_of(d->codec);
     const part_view v = view_of(d->codec, &f, part, payload.data);
-    if (coder_of(&d->codec->config)->table != NULL)
+    if (coder_of(d->codec)->table != NULL)
         add_by_table(d->codec, &f, &v, weight, acc);
     else
         add_by_codes(d->codec, &f, &v, weight, acc);

@@ -11,7 +11,7 @@
  * bits, rounded up to bytes; where a bucket is longer than a part, each of its parts repeats the
  * scale, which a first pass over the vector (begin) has found.
  *
- * A compressor of this kind is a dense_coder: its scales, its codes, and what a code adds.
+ * A compressor of this kind has a dense_coder: its scales, its codes, and what a code adds.
  * Everything else is in dense.c. Random rounding: element i takes 16 random bits of the message's
  * stream that depend on i alone (windows.h), so that neither the parts nor the order in which they
  * are encoded matter.
@@ -67,11 +67,8 @@ typedef struct dense_coder {
                 const uint16_t *codes, size_t n, float *acc);
 } dense_coder;
 
-extern const dense_coder sl_float16_coder, sl_bfloat16_coder, sl_qsgd_coder, sl_scaled_sign_coder,
-    sl_one_bit_coder, sl_terngrad_coder, sl_natural_coder, sl_threshold_coder;
-
 /* The operations of a codec_ops, the same for all. */
-double sl_dense_bits(const sl_compressor_config *config, size_t dimension);
+double sl_dense_bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension);
 int sl_dense_check_bucket(const sl_compressor_config *config, size_t dimension, sl_error *error);
 void sl_dense_lay_out(sl_codec *codec, size_t part_bytes);
 void sl_dense_describe(const sl_codec *codec, sl_coding *out);
@@ -82,10 +79,11 @@ int sl_dense_encode(sl_encoder *encoder, uint32_t part, const sl_source *source,
 int sl_dense_check_part(sl_decoder *decoder, uint32_t part, sl_payload payload);
 void sl_dense_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight, float *acc);
 
-#define DENSE_OPERATIONS                                                                           \
-    .bits = sl_dense_bits, .lay_out = sl_dense_lay_out, .describe = sl_dense_describe,             \
-    .encoder_bytes = sl_dense_encoder_bytes, .begin = sl_dense_begin, .encode = sl_dense_encode,   \
-    .check_part = sl_dense_check_part, .add = sl_dense_add
+#define DENSE_OPERATIONS(coder)                                                                    \
+    .dense = &(coder), .bits = sl_dense_bits, .lay_out = sl_dense_lay_out,                         \
+    .describe = sl_dense_describe, .encoder_bytes = sl_dense_encoder_bytes,                        \
+    .begin = sl_dense_begin, .encode = sl_dense_encode, .check_part = sl_dense_check_part,         \
+    .add = sl_dense_add
 
 /* Bricks. */
 size_t sl_dense_bucket(const sl_compressor_config *config,

@@ -162,7 +162,7 @@ static void add_bfloat16(const sl_compressor_config *config, const float *scale,
     add_b16(weight, codes, n, acc);
 }
 
-const dense_coder sl_float16_coder = {.form = form16, .pack = pack16, .add = add_float16};
-const dense_coder sl_bfloat16_coder = {.form = form_b16, .pack = pack_b16, .add = add_bfloat16};
-const codec_ops sl_float16_codec = {.quality = quality16, DENSE_OPERATIONS};
-const codec_ops sl_bfloat16_codec = {.quality = quality_b16, DENSE_OPERATIONS};
+static const dense_coder float16_coder = {.form = form16, .pack = pack16, .add = add_float16};
+static const dense_coder bfloat16_coder = {.form = form_b16, .pack = pack_b16, .add = add_bfloat16};
+const codec_ops sl_float16_codec = {.quality = quality16, DENSE_OPERATIONS(float16_coder)};
+const codec_ops sl_bfloat16_codec = {.quality = quality_b16, DENSE_OPERATIONS(bfloat16_coder)};

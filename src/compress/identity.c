@@ -8,7 +8,8 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
     return (sl_quality){.unbiased = true, .omega = 0, .is_contractive = true, .delta = 1};
 }
 
-static double bits(const sl_compressor_config *config, size_t dimension) {
+static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
+    (void)self;
     (void)config;
     return 32.0 * (double)dimension;
 }

@@ -126,5 +126,6 @@ static void add(const sl_compressor_config *config, const float *scale, float we
     add_powers(weight, codes + done, n - done, acc + done);
 }
 
-const dense_coder sl_natural_coder = {.form = form, .encode = encode, .add = add};
-const codec_ops sl_natural_codec = {.quality = quality, DENSE_OPERATIONS};
+static const dense_coder coder = {.form = form, .encode = encode, .add = add};
+const codec_ops sl_natural_codec = {
+    .keys = "contractive", .quality = quality, DENSE_OPERATIONS(coder)};

@@ -82,5 +82,8 @@ static void add(const sl_compressor_config *config, const float *scale, float we
                acc);
 }
 
-const dense_coder sl_qsgd_coder = {.form = form, .encode = encode, .add = add};
-const codec_ops sl_qsgd_codec = {.quality = quality, .check = check, DENSE_OPERATIONS};
+static const dense_coder coder = {.form = form, .encode = encode, .add = add};
+const codec_ops sl_qsgd_codec = {.keys = "levels bucket norm contractive",
+                                 .quality = quality,
+                                 .check = check,
+                                 DENSE_OPERATIONS(coder)};

@@ -65,7 +65,8 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
     return (sl_quality){.unbiased = false, .omega = INFINITY, .is_contractive = true, .delta = p};
 }
 
-static double bits(const sl_compressor_config *config, size_t dimension) {
+static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
+    (void)self;
     return 32 * probability(config) * (double)dimension;
 }
 
@@ -369,7 +370,8 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
         sl_walk_scatter(sl_walk_open(m->words, count, 0, m->kept), scaled, values, acc + from);
 }
 
-const codec_ops sl_random_dropping_codec = {.quality = quality,
+const codec_ops sl_random_dropping_codec = {.keys = "probability scaled contractive",
+                                            .quality = quality,
                                             .bits = bits,
                                             .check = check,
                                             .lay_out = lay_out,

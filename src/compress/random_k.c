@@ -37,7 +37,8 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
         .unbiased = false, .omega = INFINITY, .is_contractive = true, .delta = kept};
 }
 
-static double bits(const sl_compressor_config *config, size_t dimension) {
+static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
+    (void)self;
     return 32.0 * (double)sl_entries_kept(config, dimension);
 }
 
@@ -161,7 +162,8 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
     sl_walk_scatter(walk_part(d->memory, c, part), weight * value_factor(c), payload.data, acc);
 }
 
-const codec_ops sl_random_k_codec = {.quality = quality,
+const codec_ops sl_random_k_codec = {.keys = "k fraction scaled contractive",
+                                     .quality = quality,
                                      .bits = bits,
                                      .check = sl_entries_check,
                                      .lay_out = lay_out,

@@ -22,7 +22,8 @@
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     return (sl_quality){.omega = INFINITY,
                         .is_contractive = true,
-                        .delta = 1 / (double)sl_dense_bucket(config, dimension)};
+                        .delta = 1 / (double)sl_dense_bucket(config, dimension),
+                        .usual_delta = 0.5}; /* of a normal vector 2 / pi */
 }
 
 /* ---- scales ---- */
@@ -160,10 +161,14 @@ static void table_two(const sl_compressor_config *config, const float *scale, fl
     out[1] = weight * scale[1];
 }
 
-const dense_coder sl_scaled_sign_coder = {
+static const dense_coder scaled_sign_coder = {
     .form = form_one, .sweep = sweep, .pack = pack, .table = table_one};
-const dense_coder sl_one_bit_coder = {.form = form_two, .pack = pack, .table = table_two};
-const codec_ops sl_scaled_sign_codec = {
-    .quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
-const codec_ops sl_one_bit_codec = {
-    .quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
+static const dense_coder one_bit_coder = {.form = form_two, .pack = pack, .table = table_two};
+const codec_ops sl_scaled_sign_codec = {.keys = "bucket",
+                                        .quality = quality,
+                                        .check = sl_dense_check_bucket,
+                                        DENSE_OPERATIONS(scaled_sign_coder)};
+const codec_ops sl_one_bit_codec = {.keys = "bucket",
+                                    .quality = quality,
+                                    .check = sl_dense_check_bucket,
+                                    DENSE_OPERATIONS(one_bit_coder)};

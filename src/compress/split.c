@@ -1,6 +1,6 @@
-/* split.c - see split.h. Parts of the pieces follow each other; a piece draws random numbers of its
- * own. */
-#include "compress/split.h"
+/* split.c - one message that is several: each tensor of a vector compressed on its own. The pieces'
+ * parts follow each other; each piece draws random numbers of its own. */
+#include "compress/codec.h"
 
 #include <stdlib.h>
 
@@ -10,6 +10,15 @@
 enum {
     PIECE_SHIFT = 36
 }; /* exchanges below, pieces above, in the 48 bits that a random stream's round has */
+
+typedef struct sl_split {
+    size_t count;
+    sl_codec **codecs;    /* (count) */
+    size_t *bases;        /* (count) where each begins in the vector */
+    uint32_t *first_part; /* (count) */
+} sl_split;
+
+static const codec_ops split_codec;
 
 typedef struct shifted_source {
     const sl_source *source;
@@ -48,7 +57,8 @@ static size_t piece_of(const sl_split *split, uint32_t part) {
 
 /* ---- codecs ---- */
 
-void sl_split_close(sl_split *split) {
+static void close_pieces(sl_codec *codec) {
+    sl_split *split = codec->split;
     for (size_t i = 0; split->codecs != NULL && i < split->count; i++)
         sl_codec_close(&split->codecs[i]);
     free(split->codecs);
@@ -79,7 +89,7 @@ int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, cons
         *split = (sl_split){count, calloc(count, sizeof(sl_codec *)), calloc(count, sizeof(size_t)),
                             calloc(count, sizeof(uint32_t))};
         *c = (sl_codec){.config = *config,
-                        .ops = &sl_split_codec,
+                        .ops = &split_codec,
                         .dimension = ends[count - 1],
                         .factor = 1,
                         .split = split};
@@ -96,7 +106,7 @@ int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, cons
     return result;
 }
 
-void sl_split_range(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
+static void range(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
     size_t piece = piece_of(c->split, part);
     sl_codec_part_range(c->split->codecs[piece], part - c->split->first_part[piece], from, count);
     *from += c->split->bases[piece];
@@ -104,33 +114,34 @@ void sl_split_range(const sl_codec *c, uint32_t part, size_t *from, size_t *coun
 
 /* ---- encoders ---- */
 
-int sl_split_encoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
-                           sl_error *error) {
-    sl_encoder **encoders = calloc(codec->split->count, sizeof(sl_encoder *));
-    *out = encoders;
+static int encoders_open(sl_encoder *e, const sl_vec_ops *vec, sl_error *error) {
+    const sl_codec *codec = e->codec;
+    sl_encoder **encoders = e->memory = calloc(codec->split->count, sizeof(sl_encoder *));
     int result = encoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
     for (size_t i = 0; i < codec->split->count && result == 0; i++)
         result = sl_encoder_open(&encoders[i], codec->split->codecs[i], vec, error);
     return result;
 }
 
-void sl_split_encoders_close(void *memory, const sl_codec *codec) {
-    sl_encoder **encoders = memory;
-    for (size_t i = 0; encoders != NULL && i < codec->split->count; i++)
+static void encoders_close(sl_encoder *e) {
+    sl_encoder **encoders = e->memory;
+    for (size_t i = 0; encoders != NULL && i < e->codec->split->count; i++)
         sl_encoder_close(&encoders[i]);
 }
 
-void sl_split_encoders_stage(void *memory, const sl_codec *codec, uint8_t *host) {
-    sl_encoder **encoders = memory;
+static void encoders_stage(sl_encoder *e, uint8_t *host) {
+    sl_encoder **encoders = e->memory;
+    const sl_codec *codec = e->codec;
     const size_t stride = sl_round_up(codec->part_bytes_max, SL_VEC_ALIGNMENT);
     for (size_t i = 0; i < codec->split->count; i++)
         sl_encoder_stage(encoders[i], host + codec->split->first_part[i] * stride);
 }
 
-bool sl_split_encoders_ready(void *memory, const sl_codec *codec, uint32_t part, int notify_fd) {
-    sl_encoder **encoders = memory;
-    const size_t piece = piece_of(codec->split, part);
-    return sl_encoder_ready(encoders[piece], part - codec->split->first_part[piece], notify_fd);
+static bool encoders_ready(sl_encoder *e, uint32_t part, int notify_fd) {
+    sl_encoder **encoders = e->memory;
+    const sl_split *split = e->codec->split;
+    const size_t piece = piece_of(split, part);
+    return sl_encoder_ready(encoders[piece], part - split->first_part[piece], notify_fd);
 }
 
 static int begin(sl_encoder *e, const sl_source *source) {
@@ -160,19 +171,18 @@ static int encode(sl_encoder *e, uint32_t part, const sl_source *source, void *b
 
 /* ---- decoders ---- */
 
-int sl_split_decoders_open(void **out, const sl_codec *codec, const sl_vec_ops *vec,
-                           sl_error *error) {
-    sl_decoder **decoders = calloc(codec->split->count, sizeof(sl_decoder *));
-    *out = decoders;
+static int decoders_open(sl_decoder *d, const sl_vec_ops *vec, sl_error *error) {
+    const sl_codec *codec = d->codec;
+    sl_decoder **decoders = d->memory = calloc(codec->split->count, sizeof(sl_decoder *));
     int result = decoders == NULL ? sl_fail(error, SL_ENOMEM, "compressor: out of memory") : 0;
     for (size_t i = 0; i < codec->split->count && result == 0; i++)
         result = sl_decoder_open(&decoders[i], codec->split->codecs[i], vec, error);
     return result;
 }
 
-void sl_split_decoders_close(void *memory, const sl_codec *codec) {
-    sl_decoder **decoders = memory;
-    for (size_t i = 0; decoders != NULL && i < codec->split->count; i++)
+static void decoders_close(sl_decoder *d) {
+    sl_decoder **decoders = d->memory;
+    for (size_t i = 0; decoders != NULL && i < d->codec->split->count; i++)
         sl_decoder_close(&decoders[i]);
 }
 
@@ -192,5 +202,16 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
                    weight, acc + d->codec->split->bases[piece]);
 }
 
-const codec_ops sl_split_codec = {
-    .begin = begin, .encode = encode, .check_part = check_part, .add = add};
+static const codec_pieces pieces = {
+    .close = close_pieces,
+    .range = range,
+    .encoders_open = encoders_open,
+    .encoders_close = encoders_close,
+    .encoders_stage = encoders_stage,
+    .encoders_ready = encoders_ready,
+    .decoders_open = decoders_open,
+    .decoders_close = decoders_close,
+};
+
+static const codec_ops split_codec = {
+    .pieces = &pieces, .begin = begin, .encode = encode, .check_part = check_part, .add = add};

@@ -48,6 +48,8 @@ static void table(const sl_compressor_config *config, const float *scale, float 
     sl_dense_ternary_table(weight * *scale, out);
 }
 
-const dense_coder sl_terngrad_coder = {.form = form, .encode = encode, .table = table};
-const codec_ops sl_terngrad_codec = {
-    .quality = quality, .check = sl_dense_check_bucket, DENSE_OPERATIONS};
+static const dense_coder coder = {.form = form, .encode = encode, .table = table};
+const codec_ops sl_terngrad_codec = {.keys = "bucket contractive",
+                                     .quality = quality,
+                                     .check = sl_dense_check_bucket,
+                                     DENSE_OPERATIONS(coder)};

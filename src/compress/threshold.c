@@ -67,5 +67,5 @@ static void table(const sl_compressor_config *config, const float *scale, float 
     sl_dense_ternary_table(weight * (float)config->threshold, out);
 }
 
-const dense_coder sl_threshold_coder = {.form = form, .pack = pack, .table = table};
-const codec_ops sl_threshold_codec = {.quality = quality, .check = check, DENSE_OPERATIONS};
+static const dense_coder coder = {.form = form, .pack = pack, .table = table};
+const codec_ops sl_threshold_codec = {.quality = quality, .check = check, DENSE_OPERATIONS(coder)};

@@ -53,7 +53,8 @@ static uint64_t bits_as_bitmap(size_t k, size_t dimension) {
     return dimension + UINT64_C(32) * k;
 }
 
-static double bits(const sl_compressor_config *config, size_t dimension) {
+static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
+    (void)self;
     size_t k = sl_entries_kept(config, dimension);
     return fmin((double)bits_as_indices(k, dimension), (double)bits_as_bitmap(k, dimension));
 }
@@ -63,7 +64,8 @@ static sl_quality quality(const sl_compressor_config *config, size_t dimension) 
     return (sl_quality){.unbiased = k == dimension,
                         .omega = k == dimension ? 0 : INFINITY,
                         .is_contractive = true,
-                        .delta = (double)k / (double)dimension};
+                        .delta = (double)k / (double)dimension,
+                        .takes_largest = true};
 }
 
 /* ---- layout ---- */
@@ -479,7 +481,8 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
         add_bitmap(d->codec, part, payload, weight, acc);
 }
 
-const codec_ops sl_top_k_codec = {.quality = quality,
+const codec_ops sl_top_k_codec = {.keys = "k fraction",
+                                  .quality = quality,
                                   .bits = bits,
                                   .check = sl_entries_check,
                                   .lay_out = lay_out,

@@ -301,8 +301,8 @@ static int check_network(const sl_experiment *e, sl_error *error) {
         nodes);
 }
 
-static int check_gpu_direct(const sl_experiment *e, const sl_plan *plan, sl_error *error) {
-    const sl_compressor_kind kind = plan->config.compressor.kind;
+static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
+    const sl_compressor_kind kind = sl_algorithm_compressor(&e->algorithm);
     if (e->transport.gpu_direct != SL_GPU_DIRECT_ON)
         return 0;
     if (strcmp(e->device, "cpu") == 0)
@@ -341,11 +341,9 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
         result = check_data(e, error);
     if (result == 0)
         result = check_network(e, error);
-    sl_plan plan;
     if (result == 0)
-        result = sl_algorithm_plan(&plan, &e->algorithm, e->topology, e->optimizer.momentum > 0, 0,
-                                   error);
-    return result != 0 ? result : check_gpu_direct(e, &plan, error);
+        result = sl_algorithm_check(&e->algorithm, e->topology, e->optimizer.momentum > 0, error);
+    return result != 0 ? result : check_gpu_direct(e, error);
 }
 
 /* ---- opening ---- */

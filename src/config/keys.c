@@ -11,13 +11,15 @@
 #include "starling/suggest.h"
 
 static const char *const variants[] = {
-    "default",           "adapt-then-combine", "combine-while-adapt",
-    "compress-then-mix", "mix-then-compress",  NULL};
+#define VARIANT_NAME(variant, text) text,
+    SL_VARIANTS(VARIANT_NAME)
+#undef VARIANT_NAME
+        NULL};
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
 static const char *const compressors[] = {
-#define COMPRESSOR_NAME(name, text) text,
+#define COMPRESSOR_NAME(kind, codec, text) text,
     SL_COMPRESSORS(COMPRESSOR_NAME)
 #undef COMPRESSOR_NAME
         NULL};

@@ -337,7 +337,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         result = sl_timeline_open(&s.timeline, s.nodes, algorithm->publishes_old_model, error);
     if (result == 0)
         result = sl_algorithm_plan(&s.plan, &experiment->algorithm, experiment->topology,
-                                   experiment->optimizer.momentum > 0, task->dimension, error);
+                                   task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
     if (result == 0)

@@ -25,7 +25,7 @@ static void open_node(sl_variant variant, double learning_rate, uint64_t rounds)
     ck_assert_int_eq(
         sl_topology_parse(&topology, "{\"nodes\": 3, \"family\": \"path\"}", "path", &error), 0);
     sl_algorithm_config config = {.name = "d-psgd", .variant = variant};
-    ck_assert_int_eq(sl_algorithm_plan(&plan, &config, topology, false, D, &error), 0);
+    ck_assert_int_eq(sl_algorithm_plan(&plan, &config, topology, D, &error), 0);
     sl_node_settings settings = {
         .rank = 1,
         .rounds = rounds,

@@ -40,8 +40,7 @@ static unsigned vectors(const sl_algorithm_config *config, const char *graph, ui
     sl_node *node;
     sl_optimizer_config optimizer = {.learning_rate = 0.1};
     ck_assert_msg(sl_topology_parse(&topology, graph, "graph", &error) == 0, "%s", error.text);
-    ck_assert_msg(sl_algorithm_plan(&plan, config, topology, false, D, &error) == 0, "%s",
-                  error.text);
+    ck_assert_msg(sl_algorithm_plan(&plan, config, topology, D, &error) == 0, "%s", error.text);
     sl_node_settings settings = {.rank = rank,
                                  .rounds = 1,
                                  .dimension = D,

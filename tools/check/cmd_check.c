@@ -58,9 +58,9 @@ static void print_plan(const sl_plan *plan, const sl_topology *topology, size_t 
     if (plan->step_size > 0)
         printf("  step in use         %.4g (%s)\n", plan->step_size,
                plan->step_size_derived ? "derived" : "as configured");
-    if (plan->step_size > 0 && !isnan(plan->step_size_theory))
-        printf("  step by theory      %.4g (sufficient, far from necessary)\n",
-               plan->step_size_theory);
+    double theory;
+    if (sl_plan_theory(&theory, plan, topology, NULL) == 0 && !isnan(theory))
+        printf("  step by theory      %.4g (sufficient, far from necessary)\n", theory);
     if (plan->warning[0] != '\0')
         printf("  warning             %s\n", plan->warning);
 }

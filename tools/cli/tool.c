@@ -167,8 +167,7 @@ int trial_prepare(trial *t, bool quiet, sl_error *error) {
         return result;
     t->task = sl_learner_task(t->learner);
     t->nodes = sl_topology_nodes(e->topology);
-    return sl_algorithm_plan(&t->plan, &e->algorithm, e->topology, e->optimizer.momentum > 0,
-                             t->task.dimension, error);
+    return sl_algorithm_plan(&t->plan, &e->algorithm, e->topology, t->task.dimension, error);
 }
 
 int trial_open(trial *out, const options *o, sl_error *error) {

@@ -192,8 +192,8 @@ static int plan_all(bench *b, sl_error *error) {
         result = take_learner(b, e, error);
         r->rounds = b->task.rounds;
         if (result == 0)
-            result = sl_algorithm_plan(&r->plan, &e->algorithm, e->topology,
-                                       e->optimizer.momentum > 0, b->task.dimension, error);
+            result =
+                sl_algorithm_plan(&r->plan, &e->algorithm, e->topology, b->task.dimension, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", r->variant->where);
     }

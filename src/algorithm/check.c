@@ -1,0 +1,159 @@
+/* check.c - do algorithm, topology and configuration suit each other? See sl_algorithm_check. */
+#include <math.h>
+
+#include "algorithm/algorithms.h"
+#include "starling/spectrum.h"
+
+static bool is_servers(const sl_algorithm *a) {
+    return a->route == SL_ROUTE_SERVER;
+}
+
+/* ---- the matrix ---- */
+
+static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *error) {
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm '%s' needs a doubly stochastic W, but this topology's %s sum to 1 "
+                   "only within %.3g; use weights "
+                   "\"metropolis\", correct the listed weights, or take sgp, which works on "
+                   "column-stochastic ones",
+                   a->name, w.row ? "columns" : "rows", w.row ? w.column_residual : w.row_residual);
+}
+
+/* rho of W, or of a schedule's period. An algorithm that keeps a part of each model when it mixes
+ * makes alternating values agree. */
+static int check_contraction(const sl_algorithm *a, const sl_topology *topology, sl_error *error) {
+    const bool keeps = a->keeps_self || a->step_rule != SL_STEP_NONE;
+    if (a->route != SL_ROUTE_TOPOLOGY || (keeps && sl_topology_alternates(topology)))
+        return 0;
+    double rho;
+    int result = sl_topology_contraction(topology, &rho, error);
+    if (result != 0 || !(rho >= 1))
+        return result;
+    const sl_topology_spec *spec = sl_topology_description(topology);
+    if (!sl_topology_alternates(topology))
+        return sl_fail(
+            error, SL_EINVAL,
+            "topology.weights: rho is %.6g, and algorithm '%s' mixes with W: rho must be "
+            "below 1, or models drift apart; change the weights (`starling topology "
+            "analyse` explains them), or take \"metropolis\"",
+            rho, a->name);
+    return sl_fail(
+        error, SL_EINVAL,
+        "topology.weights: rho is 1 (lambda_n = -1), and algorithm '%s' mixes with W: rho "
+        "must be below 1, or models of the two sides of a bipartite graph change places "
+        "for ever; take %s%s%s",
+        a->name,
+        spec->weighting == SL_WEIGHTING_EXPLICIT ? "(I + W)/2 in place of the listed W"
+                                                 : "the lazy form, \"",
+        spec->weighting == SL_WEIGHTING_EXPLICIT ? "" : sl_weighting_name(spec->weighting, true),
+        spec->weighting == SL_WEIGHTING_EXPLICIT ? "" : "\"");
+}
+
+static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_topology *topology,
+                        sl_error *error) {
+    sl_stochasticity w = sl_topology_stochasticity(topology);
+    if (a->matrix == SL_MATRIX_COLUMN && !w.column)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' needs a column-stochastic P, but this topology's columns "
+                       "sum to 1 only within %.3g; use weights "
+                       "\"push-sum\"",
+                       a->name, w.column_residual);
+    if (a->matrix >= SL_MATRIX_DOUBLY && !(w.row && w.column))
+        return refuse_sums(a, w, error);
+    if (a->matrix == SL_MATRIX_SYMMETRIC && !w.symmetric)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' needs a symmetric W, and this topology is directed; take an "
+                       "undirected one, or sgp or d-psgd",
+                       a->name);
+    if (a->fixed_matrix && replicas == SL_REPLICAS_SUM && sl_topology_period(topology) > 1)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm '%s' keeps sums over its neighbours and needs the same W in "
+                       "every round, but this topology is a schedule of "
+                       "%u; take a fixed one, or deep-squeeze%s",
+                       a->name, sl_topology_period(topology),
+                       a->keeps_replicas ? ", or set algorithm.replicas to \"per-neighbour\": a "
+                                           "vector for each neighbour of the whole schedule, "
+                                           "and every message to all of them"
+                                         : "");
+    return 0;
+}
+
+/* ---- parameters ---- */
+
+static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uint32_t nodes,
+                        sl_error *error) {
+    if (is_servers(a) && c->server >= (int64_t)nodes)
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.server: %lld is no rank of 0..%u; name one of them, or \"sharded\"",
+            (long long)c->server, nodes - 1);
+    return 0;
+}
+
+static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum,
+                            sl_error *error) {
+    if (momentum && !a->takes_momentum)
+        return sl_fail(
+            error, SL_EINVAL,
+            "optimizer.momentum: algorithm '%s' is defined without momentum; set it to 0", a->name);
+    if (c->replicas != SL_REPLICAS_SUM && !a->keeps_replicas)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that "
+                       "could be told apart; leave the key out",
+                       a->name);
+    if (c->local_steps > 1 && !a->takes_local_steps)
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.local_steps: %llu, but algorithm '%s' cannot take local steps: its messages "
+            "follow the model from exchange to "
+            "exchange; use d-psgd, choco-sgd, deep-squeeze or sgp, or local-sgd with `period`",
+            (unsigned long long)c->local_steps, a->name);
+    return 0;
+}
+
+/* ---- the compressor ---- */
+
+static int check_scope(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
+    if (c->compressor.scope == SL_SCOPE_TENSOR && is_servers(a) && c->server == SL_SERVER_SHARDED)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.per: \"tensor\" and algorithm.server: \"sharded\" cut "
+                       "the vector in two ways; take one of them");
+    return 0;
+}
+
+static int check_own_compressor(const sl_algorithm *a, sl_compressor_kind kind, sl_error *error) {
+    if (a->own_compressor != SL_COMPRESSOR_IDENTITY && kind != a->own_compressor &&
+        kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.name: \"%s\"; %s has a compressor of its own (%s): "
+                       "leave the key out",
+                       sl_compressor_name(kind), a->name, sl_compressor_name(a->own_compressor));
+    return 0;
+}
+
+static int check_identity(const sl_algorithm *a, sl_compressor_kind kind, sl_error *error) {
+    if (a->compressor == SL_TAKES_IDENTITY && kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.name: \"%s\", but algorithm '%s' sends vectors as "
+                       "they are, and would stall at an error floor otherwise; use choco-sgd, "
+                       "deep-squeeze or dcd-psgd (or naive-compression, to see it stall)",
+                       sl_compressor_name(kind), a->name);
+    return 0;
+}
+
+int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
+                       bool momentum, sl_error *error) {
+    const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
+    int result = a == NULL ? SL_EINVAL : check_matrix(a, config->replicas, topology, error);
+    if (result == 0)
+        result = check_server(a, config, sl_topology_nodes(topology), error);
+    if (result == 0)
+        result = check_parameters(a, config, momentum, error);
+    if (result == 0)
+        result = check_own_compressor(a, config->compressor.kind, error);
+    if (result == 0)
+        result = check_identity(a, config->compressor.kind, error);
+    if (result == 0)
+        result = check_scope(a, config, error);
+    return result != 0 ? result : check_contraction(a, topology, error);
+}
