@@ -175,7 +175,8 @@ typedef struct sl_key {
     const char *fallback;               /* JSON text of the default */
     const char *help;
     /* The key has an effect where the key `user` has one of the values `users`, separated by
-     * spaces, or none of them where `users` begins with "!". NULL: always. */
+     * spaces, or none of them where `users` begins with "!". user NULL: always; users NULL: with
+     * those that sl_algorithm_reads or sl_compressor_reads names. */
     const char *user, *users;
 } sl_key;
 

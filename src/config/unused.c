@@ -6,6 +6,8 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
+enum { USERS_MAX = 1024 };
+
 static bool is_listed(const char *names, const char *name) {
     size_t length = strlen(name);
     for (; *names != '\0'; names += strspn(names, " ")) {
@@ -33,6 +35,28 @@ static bool warn(FILE *out, const sl_experiment *e, const char *path, const char
     return unused;
 }
 
+static void append(char *list, size_t size, const char *name) {
+    const size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used > 0 ? " " : "", name);
+}
+
+/* Names of the algorithms, or the compressors, that read the key. */
+static void list_readers(const sl_key *k, char *list, size_t size) {
+    static const char algorithm[] = "algorithm.", compressor[] = "algorithm.compressor.";
+    const char *name;
+    list[0] = '\0';
+    if (strncmp(k->path, compressor, strlen(compressor)) == 0) {
+        for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++)
+            if (sl_compressor_reads((sl_compressor_kind)kind, k->path + strlen(compressor)))
+                append(list, size, sl_compressor_name((sl_compressor_kind)kind));
+        return;
+    }
+    for (size_t i = 0; (name = sl_algorithm_name(i)) != NULL; i++)
+        if (sl_algorithm_reads(sl_algorithm_find(name, SL_VARIANT_DEFAULT, NULL),
+                               SL_COMPRESSOR_IDENTITY, k->path + strlen(algorithm)))
+            append(list, size, name);
+}
+
 /* Paths, rounds and epochs may be missing from a resolved experiment. */
 static bool is_resolved(json_t *root) {
     for (size_t i = 0; i < sl_key_count; i++)
@@ -54,8 +78,12 @@ char *sl_keys_unused(const sl_experiment *e, json_t *root) {
         if (sl_tree_get(root, k->path) == NULL)
             continue;
         const bool is_data = strncmp(k->path, "data.", 5) == 0;
-        if (!(is_data && warn(out, e, k->path, "model.name", "!quadratic")) && k->user != NULL)
-            warn(out, e, k->path, k->user, k->users);
+        if (k->user == NULL || (is_data && warn(out, e, k->path, "model.name", "!quadratic")))
+            continue;
+        char readers[USERS_MAX];
+        if (k->users == NULL)
+            list_readers(k, readers, sizeof readers);
+        warn(out, e, k->path, k->user, k->users != NULL ? k->users : readers);
     }
     fclose(out);
     return text;

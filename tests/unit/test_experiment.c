@@ -443,7 +443,15 @@ START_TEST(a_key_without_effect_is_warned_of) {
     expect_warning(WITH("\"optimizer\": {\"schedule\": {\"name\": \"cosine\", "
                         "\"milestones\": [0.5]}}"),
                    NULL, "optimizer.schedule.milestones has no effect");
-    expect_warning(SMALLEST, "algorithm.period=5", "algorithm.period has no effect");
+    expect_warning(SMALLEST, "algorithm.period=5",
+                   "algorithm.period has no effect with algorithm.name d-psgd; only local-sgd uses "
+                   "it");
+    expect_warning(SMALLEST, "algorithm.server=0",
+                   "algorithm.server has no effect with algorithm.name d-psgd; only "
+                   "parameter-server double-squeeze cd-sgd use it");
+    expect_warning(SMALLEST, "algorithm.compressor.k=3",
+                   "algorithm.compressor.k has no effect with algorithm.compressor.name identity; "
+                   "only top-k random-k use it");
     expect_warning(WITH("\"algorithm\": \"local-sgd\""), "algorithm.period=5", NULL);
     expect_warning(WITH("\"data\": {\"partition\": {\"alpha\": 3}}"), NULL, "data.partition.alpha");
     write_file("q.json", "{\"A\": [], \"b\": [], \"x0\": []}");
@@ -470,6 +478,8 @@ START_TEST(what_uses_a_key_exists) {
             continue;
         const sl_key *user = sl_key_find(sl_keys[i].user);
         ck_assert_ptr_nonnull(user);
+        if (sl_keys[i].users == NULL) /* the descriptors say */
+            continue;
         char users[256], *rest = users;
         snprintf(users, sizeof users, "%s", sl_keys[i].users + (sl_keys[i].users[0] == '!'));
         for (char *name; (name = strsep(&rest, " ")) != NULL;) {
