@@ -2,17 +2,10 @@
  * use; see learner/layer.h. */
 #include "gpu/layers.h"
 
-static const sl_layer_ops *const kinds[SL_LAYER_KINDS] = {
-    [SL_LAYER_DENSE] = &dense_layer,
-    [SL_LAYER_CONV2D] = &conv2d_layer,
-    [SL_LAYER_BATCH_NORM] = &batch_norm_layer,
-    [SL_LAYER_MAX_POOL] = &max_pool_layer,
-    [SL_LAYER_AVERAGE_POOL] = &average_pool_layer,
-    [SL_LAYER_EMBEDDING] = &embedding_layer,
-    [SL_LAYER_LSTM] = &lstm_layer,
-    [SL_LAYER_LAYER_NORM] = &layer_norm_layer,
-    [SL_LAYER_ATTENTION] = &attention_layer,
-    [SL_LAYER_GELU] = &gelu_layer,
+static const sl_layer_ops *const kinds[] = {
+#define ROW(kind, name, text) &name##_layer,
+    SL_LAYER_TABLE(ROW)
+#undef ROW
 };
 
 /* ---- sums over rows ---- */
@@ -80,8 +73,9 @@ static void backward(const sl_layer_call *c) {
 
 const sl_layer_backend *layers_backend(void) {
     static const sl_layer_ops any = {memory, forward, backward};
-    static const sl_layer_ops *const table[SL_LAYER_KINDS] = {&any, &any, &any, &any, &any,
-                                                              &any, &any, &any, &any, &any};
+    static const sl_layer_ops *table[SL_LAYER_KINDS];
+    for (size_t k = 0; k < SL_LAYER_KINDS; k++)
+        table[k] = kinds[k] != NULL ? &any : NULL;
     static const sl_layer_backend backend = {table, loss_scratch, find_all_losses};
     return &backend;
 }

@@ -1,4 +1,4 @@
-/* layers.h - the layers over a device's memory: one row a kind of learner/layer.h. */
+/* layers.h - the layers over a device's memory: one row a kind of learner/layers/layer.h. */
 #ifndef SL_GPU_LAYERS_H
 #define SL_GPU_LAYERS_H
 
@@ -7,11 +7,10 @@
 
 const sl_layer_backend *layers_backend(void);
 
-/* layers_dense.c, layers_image.c, layers_text.c, layers_attention.c */
-extern const sl_layer_ops dense_layer, gelu_layer;
-extern const sl_layer_ops conv2d_layer, batch_norm_layer, max_pool_layer, average_pool_layer;
-extern const sl_layer_ops embedding_layer, lstm_layer, layer_norm_layer;
-extern const sl_layer_ops attention_layer;
+/* layers_dense.c, layers_image.c, layers_text.c, layers_attention.c. NULL: there is no kernel. */
+#define DECLARE(kind, name, text) extern const sl_layer_ops name##_layer __attribute__((weak));
+SL_LAYER_TABLE(DECLARE)
+#undef DECLARE
 
 /* ---- sums over rows: kernels leave the sums of slices, which are added here ---- */
 

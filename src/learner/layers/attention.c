@@ -130,4 +130,10 @@ static void backward(const sl_layer_call *c) {
         }
 }
 
-const sl_layer_ops SL_OPS(attention) = {memory, forward, backward};
+static bool shape(sl_layer *layer) {
+    layer->out = (sl_shape){1, layer->in.width, layer->in.channels / 3};
+    return layer->in.height == 1 && layer->in.channels % 3 == 0 && layer->heads > 0 &&
+           layer->out.channels % layer->heads == 0;
+}
+
+SL_LAYER(attention) = {.shape = shape, .ops = {memory, forward, backward}};

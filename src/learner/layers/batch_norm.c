@@ -264,4 +264,8 @@ static void backward(const sl_layer_call *c) {
     give(c, a, b, e);
 }
 
-const sl_layer_ops SL_OPS(batch_norm) = {memory, forward, backward};
+SL_LAYER(batch_norm) = {.shape = sl_layer_keep_shape,
+                        .tensors = sl_layer_affine_tensors,
+                        .initial = sl_layer_affine_initial,
+                        .widens_shortcut = true,
+                        .ops = {memory, forward, backward}};

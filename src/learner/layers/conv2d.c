@@ -418,4 +418,23 @@ static void backward(const sl_layer_call *c) {
         (transformed ? sl_winograd_input_gradient : backward_input)(c);
 }
 
-const sl_layer_ops SL_OPS(conv2d) = {memory, forward, backward};
+static size_t inputs_of(const sl_layer *layer) {
+    return (size_t)layer->window * layer->window * layer->in.channels;
+}
+
+/* W (window, window, in, out) and, if bias, b (out). */
+static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
+    out[0] = inputs_of(layer) * layer->out.channels;
+    if (layer->bias)
+        out[1] = layer->out.channels;
+}
+
+static void initial(const sl_layer *layer, sl_rng *rng, float *w) {
+    sl_layer_draw_normal(rng, w, layer->tensors[0],
+                         sl_layer_deviation(layer, (double)inputs_of(layer)));
+}
+
+SL_LAYER(conv2d) = {.shape = sl_layer_slide_window,
+                    .tensors = tensors,
+                    .initial = initial,
+                    .ops = {memory, forward, backward}};

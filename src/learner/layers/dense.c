@@ -1,6 +1,8 @@
 /* dense.c - y = relu?(x W + b + shortcut?) for whole samples, or for each of their positions;
  * products in product.h.
  *
+ * Tensors: W (in, out), b (out). W starts at N(0, 2 / in), b at 0.
+ *
  * Backward, with d = d loss / d (output before relu):  dW = x^T d;  db = column sums of d;  dx = d
  * W^T;  d shortcut = d.
  */
@@ -86,4 +88,25 @@ static void backward(const sl_layer_call *c) {
                     (int)e.in);
 }
 
-const sl_layer_ops sl_dense_cpu = {memory, forward, backward};
+static bool shape(sl_layer *layer) {
+    layer->out.height = layer->each ? layer->in.height : 1;
+    layer->out.width = layer->each ? layer->in.width : 1;
+    return true;
+}
+
+static size_t inputs_of(const sl_layer *layer) {
+    return layer->each ? layer->in.channels : sl_shape_size(layer->in);
+}
+
+static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
+    out[0] = inputs_of(layer) * layer->out.channels;
+    out[1] = layer->out.channels;
+}
+
+static void initial(const sl_layer *layer, sl_rng *rng, float *w) {
+    sl_layer_draw_normal(rng, w, layer->tensors[0],
+                         sl_layer_deviation(layer, (double)inputs_of(layer)));
+}
+
+SL_LAYER(dense) = {
+    .shape = shape, .tensors = tensors, .initial = initial, .ops = {memory, forward, backward}};

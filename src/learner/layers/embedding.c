@@ -1,6 +1,8 @@
 /* embedding.c - a vector for each character, and if asked one for each position on top: y_t =
  * E[x_t] + P[t].
  *
+ * Tensors: E (symbols, out) and, if bias, P (width, out); both start at N(0, 1).
+ *
  * The input holds codes, as floats. Backward: each row of E sums the d of the positions where its
  * code stands, rows of the batch one after the other.
  */
@@ -48,4 +50,21 @@ static void backward(const sl_layer_call *c) {
     }
 }
 
-const sl_layer_ops sl_embedding_cpu = {memory, forward, backward};
+static bool shape(sl_layer *layer) {
+    layer->out.height = 1;
+    layer->out.width = layer->in.width;
+    return layer->in.height == 1 && layer->in.channels == 1 && layer->symbols > 0;
+}
+
+static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
+    out[0] = (size_t)layer->symbols * layer->out.channels;
+    if (layer->bias)
+        out[1] = sl_shape_size(layer->out);
+}
+
+static void initial(const sl_layer *layer, sl_rng *rng, float *w) {
+    sl_layer_draw_normal(rng, w, layer->count, layer->deviation > 0 ? layer->deviation : 1);
+}
+
+SL_LAYER(embedding) = {
+    .shape = shape, .tensors = tensors, .initial = initial, .ops = {memory, forward, backward}};

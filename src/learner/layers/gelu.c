@@ -50,4 +50,4 @@ static void backward(const sl_layer_call *c) {
         backward_all(c->d_in, c->d_out, c->in, c->rows * sl_shape_size(c->layer->in), c->add_in);
 }
 
-const sl_layer_ops SL_OPS(gelu) = {memory, forward, backward};
+SL_LAYER(gelu) = {.shape = sl_layer_keep_shape, .ops = {memory, forward, backward}};

@@ -34,24 +34,27 @@ static inline size_t sl_shape_size(sl_shape s) {
     return (size_t)s.height * s.width * s.channels;
 }
 
-/* What a layer computes, and its tensors in the order in which they lie. */
+/* The kinds of layers: enum suffix, name in C, name in texts. What a kind computes, and its tensors
+ * in the order in which they lie, stands at the head of its file. A row's place is part of the hash
+ * of layouts: new rows go to the end. */
+#define SL_LAYER_TABLE(X)                                                                          \
+    X(DENSE, dense, "dense")                                                                       \
+    X(CONV2D, conv2d, "conv2d")                                                                    \
+    X(BATCH_NORM, batch_norm, "batch norm")                                                        \
+    X(MAX_POOL, max_pool, "max pool")                                                              \
+    X(AVERAGE_POOL, average_pool, "average pool")                                                  \
+    X(EMBEDDING, embedding, "embedding")                                                           \
+    X(LSTM, lstm, "lstm")                                                                          \
+    X(LAYER_NORM, layer_norm, "layer norm")                                                        \
+    X(ATTENTION, attention, "attention")                                                           \
+    X(GELU, gelu, "gelu")
 typedef enum sl_layer_kind {
-    SL_LAYER_DENSE,  /* x W + b over the whole sample, or at each position: W (in, out), b (out) */
-    SL_LAYER_CONV2D, /* square window, zero padding: W (window, window, in, out); b (out) if bias */
-    SL_LAYER_BATCH_NORM,   /* per channel, over batch and positions: scale (channels), shift
-                              (channels) */
-    SL_LAYER_MAX_POOL,     /* square window; no parameters, no padding */
-    SL_LAYER_AVERAGE_POOL, /* likewise; window 0: over all positions */
-    SL_LAYER_EMBEDDING,    /* codes to vectors: E (symbols, out); if bias, one for each position on
-                              top: P (width, out) */
-    SL_LAYER_LSTM,       /* along the width: W (in, 4 out), U (out, 4 out), b (4 out); see lstm.c */
-    SL_LAYER_LAYER_NORM, /* over the channels of each position: scale (channels), shift (channels)
-                          */
-    SL_LAYER_ATTENTION,  /* causal, of several heads: queries, keys and values (3 out) to their
-                            mixture; no parameters */
-    SL_LAYER_GELU        /* x Phi(x); no parameters */
+#define SL_LAYER_ENUM(kind, function, text) SL_LAYER_##kind,
+    SL_LAYER_TABLE(SL_LAYER_ENUM)
+#undef SL_LAYER_ENUM
 } sl_layer_kind;
-#define SL_LAYER_KINDS 10
+#define SL_LAYER_COUNT(kind, function, text) +1
+enum { SL_LAYER_KINDS = SL_LAYER_TABLE(SL_LAYER_COUNT) };
 
 typedef struct sl_layer {
     sl_layer_kind kind;
@@ -61,7 +64,7 @@ typedef struct sl_layer {
     uint32_t window, stride, padding; /* conv2d, pools: the same in both directions */
     uint32_t symbols;                 /* embedding: codes are below it */
     uint32_t heads;                   /* attention */
-    double deviation;                 /* of the weights at the start; 0: see sl_layers_initial */
+    double deviation;                 /* of the weights at the start; 0: the kind's own */
     uint32_t input;                   /* which activation */
     uint32_t shortcut; /* batch norm, dense at each position: the activation added before relu; 0:
                           none. Batch norm takes a larger one at every second position, and missing
@@ -93,10 +96,8 @@ uint32_t sl_layers_last(const sl_layers *table);
 sl_shape sl_layers_shape(const sl_layers *table, uint32_t index);
 const char *sl_layer_name(sl_layer_kind kind);
 
-/* x0 (dimension): weights N(0, deviation^2), without one N(0, 2/inputs) (He et al. 2015), for an
- * LSTM N(0, 2/(inputs + outputs)) (Glorot, Bengio 2010), for an embedding N(0, 1); a
- * normalisation's scale 1, an LSTM's forget gate 1 (Gers et al. 2000), all else 0. A table of one
- * layer is convex and starts at 0. */
+/* x0 (dimension), as each kind starts; see its file. A table of one layer is convex and starts at
+ * 0. */
 void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x);
 /* Equal tables, equal hash: what the vector's numbers mean. */
 uint64_t sl_layers_hash(uint64_t hash, const sl_layers *table);
@@ -155,7 +156,7 @@ typedef struct sl_loss_call {
 /* All that computes on one kind of memory; sl_vec_ops gives that memory. Calls take effect in order
  * with its operations. */
 typedef struct sl_layer_backend {
-    const sl_layer_ops *const *kinds; /* (SL_LAYER_KINDS) */
+    const sl_layer_ops *const *kinds; /* (SL_LAYER_KINDS); NULL: it cannot compute that kind */
     size_t (*loss_scratch)(uint32_t rows);
     void (*loss)(const sl_loss_call *call);
 } sl_layer_backend;

@@ -136,4 +136,7 @@ static void backward(const sl_layer_call *c) {
         c->g[k] = (float)totals[k];
 }
 
-const sl_layer_ops SL_OPS(layer_norm) = {memory, forward, backward};
+SL_LAYER(layer_norm) = {.shape = sl_layer_keep_shape,
+                        .tensors = sl_layer_affine_tensors,
+                        .initial = sl_layer_affine_initial,
+                        .ops = {memory, forward, backward}};

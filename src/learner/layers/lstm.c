@@ -242,4 +242,28 @@ static void backward(const sl_layer_call *c) {
                     4 * n, m.w, 4 * n, c->add_in ? 1 : 0, c->d_in, inputs);
 }
 
-const sl_layer_ops SL_OPS(lstm) = {memory, forward, backward};
+static bool shape(sl_layer *layer) {
+    layer->out.height = 1;
+    layer->out.width = layer->in.width;
+    return layer->in.height == 1;
+}
+
+/* W (in, 4 out), U (out, 4 out), b (4 out). */
+static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
+    out[0] = 4 * (size_t)layer->in.channels * layer->out.channels;
+    out[1] = 4 * (size_t)layer->out.channels * layer->out.channels;
+    out[2] = 4 * (size_t)layer->out.channels;
+}
+
+/* W and U from N(0, 2 / (inputs + outputs)) (Glorot, Bengio 2010); b is 1 for the forget gate (Gers
+ * et al. 2000), else 0. */
+static void initial(const sl_layer *layer, sl_rng *rng, float *w) {
+    const size_t weights = layer->tensors[0] + layer->tensors[1];
+    const double connections = (double)layer->in.channels + 5.0 * layer->out.channels;
+    sl_layer_draw_normal(rng, w, weights, sl_layer_deviation(layer, connections));
+    for (uint32_t c = 0; c < layer->out.channels; c++)
+        w[weights + layer->out.channels + c] = 1;
+}
+
+SL_LAYER(lstm) = {
+    .shape = shape, .tensors = tensors, .initial = initial, .ops = {memory, forward, backward}};

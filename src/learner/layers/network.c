@@ -135,6 +135,15 @@ size_t sl_network_row_floats(const sl_layers *table) {
     return floats;
 }
 
+static int check_kinds(const sl_network *net, sl_error *error) {
+    for (size_t l = 0; l < net->table.count; l++)
+        if (net->backend->kinds[net->table.items[l].kind] == NULL)
+            return sl_fail(error, SL_EINVAL,
+                           "model: %s has no kernel for layer %zu, %s; use device \"cpu\"",
+                           net->vec->name, l + 1, sl_layer_name(net->table.items[l].kind));
+    return 0;
+}
+
 int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *vec,
                     uint32_t rows_max, sl_error *error) {
     assert(table->count > 0 && rows_max > 0);
@@ -145,7 +154,9 @@ int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *v
                       .rows_max = rows_max};
     net.positions = end.height * end.width;
     net.classes = end.channels;
-    int result = allocate_work(&net, error);
+    int result = check_kinds(&net, error);
+    if (result == 0)
+        result = allocate_work(&net, error);
     if (result != 0)
         sl_network_close(&net);
     else

@@ -132,5 +132,19 @@ static void average_backward(const sl_layer_call *c) {
     give(c, give_to_all);
 }
 
-const sl_layer_ops SL_OPS(max_pool) = {memory, max_forward, max_backward};
-const sl_layer_ops SL_OPS(average_pool) = {memory, average_forward, average_backward};
+static bool shape(sl_layer *layer) {
+    layer->out.channels = layer->in.channels;
+    return sl_layer_slide_window(layer);
+}
+
+/* Window 0: over all positions. */
+static bool average_shape(sl_layer *layer) {
+    if (layer->window != 0)
+        return shape(layer);
+    layer->out = (sl_shape){1, 1, layer->in.channels};
+    return true;
+}
+
+SL_LAYER(max_pool) = {.shape = shape, .ops = {memory, max_forward, max_backward}};
+SL_LAYER(average_pool) = {.shape = average_shape,
+                          .ops = {memory, average_forward, average_backward}};
