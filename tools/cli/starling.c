@@ -1,6 +1,9 @@
 /* starling.c - the command's main. */
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "cli/tool.h"
 #include "starling/kernels.h"
@@ -13,23 +16,68 @@ static int finish(int code) {
     return code == TOOL_OK ? TOOL_FAILED : code;
 }
 
-/* libfabric brings libraries along that catch these, so that a crash looks like an exit. */
+/* libfabric brings libraries along that catch these, so that a crash looks like an exit, and a
+ * request to end can hang. What is ignored stays so. */
 static void restore_signals(void) {
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        signal(numbers[i], SIG_DFL);
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction now;
+        sigaction(numbers[i], NULL, &now);
+        if (now.sa_handler != SIG_IGN)
+            signal(numbers[i], SIG_DFL);
+    }
+}
+
+/* ---- limited address space (ulimit -v) ----
+ *
+ * Each thread of OpenBLAS takes 128 MiB of address space. One that cannot have them tries for ever,
+ * and the library's exit handler waits for it. */
+
+static size_t address_space_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+               ? (size_t)limit.rlim_cur
+               : 0;
+}
+
+/* For the program, and for each thread that OpenBLAS has started before main. */
+static size_t address_space_needed(void) {
+    const size_t program_bytes = 64u << 20, thread_bytes = 136u << 20;
+    size_t threads = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL)
+        return program_bytes + thread_bytes;
+    for (const struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks))
+        threads += task->d_name[0] != '.';
+    closedir(tasks);
+    return program_bytes + threads * thread_bytes;
+}
+
+/* Ends without exit handlers where these may wait for ever. */
+static int leave(int code) {
+    code = finish(code);
+    if (address_space_limit() > 0)
+        _exit(code);
+    return code;
 }
 
 int main(int argc, char **argv) {
     restore_signals();
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         printf("starling %s (protocol %u)\n", sl_version(), SL_PROTOCOL_VERSION);
-        return finish(TOOL_OK);
+        return leave(TOOL_OK);
+    }
+    size_t limit = address_space_limit(), needed = address_space_needed();
+    if (argc > 2 && limit > 0 && limit < needed) {
+        complain("the limit on address space (ulimit -v) is %zu MB; at least %zu MB are needed, of "
+                 "which OpenBLAS takes 136 MB for each of its threads (OPENBLAS_NUM_THREADS)",
+                 limit >> 20, needed >> 20);
+        return leave(TOOL_USAGE);
     }
     sl_error error;
     if (sl_kernels_check(&error) != 0) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    return finish(command_main(&starling_command, argc, argv));
+    return leave(command_main(&starling_command, argc, argv));
 }

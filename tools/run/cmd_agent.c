@@ -170,7 +170,15 @@ static int open_agent(peer *p, sl_error *error) {
         settings.host = sl_roster_host(from, line);
         settings.port = sl_roster_port(from, line);
     }
-    return result != 0 ? result : sl_agent_open(&p->agent, &settings, error);
+    if (result == 0 && p->place != NULL)
+        result = sl_roster_resolve(p->place, p->trial.experiment->transport.connect_timeout_s,
+                                   &stop_requested, error);
+    /* libfabric need not load any other provider; one of them catches signals. */
+    setenv("FI_PROVIDER", p->trial.experiment->transport.provider, 0);
+    if (result == 0)
+        result = sl_agent_open(&p->agent, &settings, error);
+    catch_signals(stop_agent);
+    return result;
 }
 
 /* Refuses a folder that a run has left, before anybody connects. */

@@ -238,6 +238,8 @@ static void tell_status(fleet *f, uint32_t rank) {
     sl_error error;
     if (WIFSIGNALED(m->status) && m->stopped)
         sl_fail(&error, SL_EPEER, "was stopped by a signal and did not go on; ended with SIGKILL");
+    else if (WIFSIGNALED(m->status) && f->killed && !f->roster_sent)
+        sl_fail(&error, SL_EPEER, "was ended, because the run failed before it began");
     else if (WIFSIGNALED(m->status) && f->killed)
         sl_fail(&error, SL_EPEER, "did not end in time; ended with SIGKILL");
     else if (WIFSIGNALED(m->status))
@@ -290,10 +292,15 @@ static bool only_stopped_left(const fleet *f) {
 
 static void tell_silent(fleet *f) {
     sl_error error;
-    sl_fail(&error, SL_EPEER, "did not listen within transport.connect_timeout_s");
-    for (uint32_t i = 0; i < f->count; i++)
-        if (f->members[i].port == 0)
-            member_failed(f, i, &error);
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (f->members[i].port != 0)
+            continue;
+        sl_fail(&error, SL_EPEER, "%s within %g s (transport.connect_timeout_s)",
+                f->members[i].stopped ? "was stopped by a signal, and did not listen"
+                                      : "did not listen",
+                f->connect_timeout_s);
+        member_failed(f, i, &error);
+    }
 }
 
 static void enforce_deadlines(fleet *f) {

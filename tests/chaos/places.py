@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Where an agent listens, whom it reaches, where it writes, what it may use: refused or told early.
+
+usage: places.py STARLING [TEST ...]
+"""
+
+import os
+import resource
+import signal
+import time
+
+from _scene import check, run_tests
+from by_hand import PAIR, free_ports
+
+# A network on which a name server never answers; needs the right to make name spaces.
+NO_ANSWER = """ip link set lo up && ip link add silent type veth peer name sink &&
+ip address add 10.79.9.1/24 dev silent && ip link set silent up && ip link set sink up &&
+ip neighbour add 10.79.9.2 lladdr 02:00:00:00:00:01 dev silent &&
+mount --bind "$0" /etc/resolv.conf && mount --bind "$1" /etc/nsswitch.conf && shift && exec "$@" """
+
+
+def agent(scene, rank, roster, out, *extra, experiment=None, wrapper=()):
+    path = experiment or scene.experiment(**PAIR)
+    command = ["agent", path, "--rank", str(rank), "--roster", roster, "--out", scene.path(out)]
+    return scene.start(*command, *extra, wrapper=wrapper)
+
+
+def roster(scene, *lines):
+    return scene.write("roster", "".join(f"{line}\n" for line in lines))
+
+
+def refused(scene, running, out, *words):
+    running.wait(30).check_refused(*words)
+    check(not os.path.exists(scene.path(out)), "it has left a run folder")
+
+
+def beyond_loopback_only_on_request(scene):
+    ports = free_ports(2)
+    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
+    everywhere = ["--listen", f"0.0.0.0:{ports[0]}"]
+    running = agent(scene, 0, hosts, "out0", *everywhere)
+    refused(scene, running, "out0", "security", "mode", "trusted_network", "0.0.0.0")
+    trusted = scene.experiment("t.json", **PAIR, security={"mode": "none", "trusted_network": True})
+    pair = [
+        agent(scene, 0, hosts, "out0", *everywhere, experiment=trusted),
+        agent(scene, 1, hosts, "out1", experiment=trusted),
+    ]
+    for running in pair:
+        running.wait(60)
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+
+
+def unknown_hosts_are_named(scene):
+    name = "no-such-host.invalid"
+    for rank in (0, 1):
+        hosts = roster(scene, f"{name}:7401", f"127.0.0.1:{free_ports(1)[0]}")
+        running = agent(scene, rank, hosts, "out").wait(60)
+        check(running.code == 2, f"exit code {running.code}: {running.err!r}")
+        check(name in running.err, f"the host is not named: {running.err!r}")
+        check("RDMA" not in running.err, f"a hint that does not help: {running.err!r}")
+        check(not os.path.exists(scene.path("out")), "it has left a run folder")
+
+
+def one_address_has_one_rank(scene):
+    port = free_ports(1)[0]
+    hosts = roster(scene, f"127.0.0.1:{port}", f"127.0.0.1:{port}")
+    refused(scene, agent(scene, 0, hosts, "out"), "out", "ranks 0 and 1", str(port))
+
+
+def agents_meet_over_ipv6(scene):
+    if not os.path.exists("/proc/net/if_inet6") or not open("/proc/net/if_inet6").read():
+        return "no IPv6 here"
+    hosts = roster(scene, *(f"[::1]:{port}" for port in free_ports(2)))
+    for running in [agent(scene, rank, hosts, f"out{rank}") for rank in (0, 1)]:
+        running.wait(60)
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+
+
+def a_wrong_roster_is_said(scene):
+    """Agent 1 takes agent 2's address for agent 0's."""
+    ports = free_ports(3)
+    right = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
+    swapped = [f"127.0.0.1:{port}\n" for port in (ports[2], ports[1], ports[0])]
+    wrong = scene.write("wrong", "".join(swapped))
+    trio = {"rounds": 30, "topology": {"nodes": 3, "family": "ring"}}
+    experiment = scene.experiment(**trio, transport__connect_timeout_s=6)
+    third = agent(scene, 2, right, "out2", experiment=experiment)
+    second = agent(scene, 1, wrong, "out1", experiment=experiment).wait(60)
+    third.wait(60)
+    check(second.code == 1, f"exit code {second.code}: {second.err!r}")
+    check("roster" in second.err, f"the cause is not named: {second.err!r}")
+
+
+def what_a_run_has_left_is_refused(scene):
+    ports = free_ports(2)
+    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in ports))
+    for running in [agent(scene, rank, hosts, f"out{rank}") for rank in (0, 1)]:
+        check(running.wait(60).code == 0, f"exit code {running.code}: {running.err!r}")
+    again = agent(scene, 0, hosts, "out0").wait(30)
+    again.check_refused("finished run", "--out")
+    check("listening" not in again.out, f"it has listened first: {again.out!r}")
+
+
+def a_name_server_that_never_answers(scene):
+    if os.getuid() != 0:
+        return "needs root's rights"
+    resolv = scene.write("resolv.conf", "nameserver 10.79.9.2\n")
+    switch = scene.write("nsswitch.conf", "hosts: dns\n")
+    wrapper = ["unshare", "-n", "-m", "sh", "-c", NO_ANSWER, resolv, switch]
+    hosts = roster(scene, "somewhere.test:7401", "127.0.0.1:7402")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=3)
+    running = agent(scene, 1, hosts, "out", experiment=experiment, wrapper=wrapper).wait(30)
+    if not running.err.startswith("starling"):
+        return f"no name spaces here: {running.err.strip()}"
+    running.check_refused("somewhere.test", "3 s", "connect_timeout_s")
+    check(running.seconds < 12, f"took {running.seconds:.1f} s")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=40)
+    running = agent(scene, 1, hosts, "out", experiment=experiment, wrapper=wrapper)
+    time.sleep(3)
+    check(running.process.poll() is None, f"ended early: {running.err!r}")
+    running.process.send_signal(signal.SIGINT)
+    running.wait(5)
+    check(running.code == 130, f"exit code {running.code}: {running.err!r}")
+
+
+def little_address_space_ends_with_a_reason(scene):
+    """OpenBLAS would try for ever."""
+    for megabytes in (100, 150, 200):
+        for command in ("sim", "run"):
+            limit = ["prlimit", f"--as={megabytes << 20}"]
+            path = scene.experiment(rounds=3)
+            running = scene.start(command, path, "--out", scene.path("run"), wrapper=limit)
+            refused(scene, running, "run", "ulimit -v", f"{megabytes} MB")
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    run_tests(
+        [
+            beyond_loopback_only_on_request,
+            unknown_hosts_are_named,
+            one_address_has_one_rank,
+            agents_meet_over_ipv6,
+            a_wrong_roster_is_said,
+            what_a_run_has_left_is_refused,
+            a_name_server_that_never_answers,
+            little_address_space_ends_with_a_reason,
+        ]
+    )
