@@ -53,6 +53,7 @@ extern "C" {
     X(DIRECTED_RING, directed_ring)                                                                \
     X(STATIC_EXPONENTIAL, static_exponential)                                                      \
     X(DE_BRUIJN, de_bruijn)                                                                        \
+    X(KAUTZ, kautz)                                                                                \
     X(D_EQUISTATIC, d_equistatic)                                                                  \
     X(U_EQUISTATIC, u_equistatic)                                                                  \
     X(ONE_PEER_EXPONENTIAL, one_peer_exponential)                                                  \

@@ -73,6 +73,7 @@ CASES = [
         ("random-geometric", n, {"radius": r, "seed": seed})
         for n, r, seed in ((30, 0.4, 1), (100, 0.2, 2), (10, 1, 3))
     ],
+    *[("kautz", n, {"arity": k}) for n, k in ((12, 2), (36, 3), (10, 2), (7, 4))],
     *[("de-bruijn", n, {"arity": k}) for n, k in ((8, 2), (27, 3), (10, 2), (7, 4))],
     *[("d-equistatic", n, {"degree": d, "seed": 5}) for n, d in ((10, 3), (17, 1), (6, 5))],
     *[("u-equistatic", n, {"degree": d, "seed": 6}) for n, d in ((10, 4), (17, 2), (6, 4))],

@@ -282,6 +282,13 @@ def de_bruijn(n, arity=2):
     return [w]
 
 
+def kautz(n, arity=2):
+    w = np.zeros((n, n))
+    for i, k in itertools.product(range(n), range(1, arity + 1)):
+        w[(-arity * i - k) % n, i] += 1 / arity
+    return [w]
+
+
 def random_offsets(n, most, count, seed):
     stream = Stream(seed, 0, 0)
     offsets = list(range(1, most + 1))
@@ -466,6 +473,7 @@ MATRICES = {
         uniform(n, [(i, (i + u) % n) for u in exponents(n) for i in range(n)])
     ],
     "de-bruijn": de_bruijn,
+    "kautz": kautz,
     "d-equistatic": d_equistatic,
     "u-equistatic": u_equistatic,
     "one-peer-exponential": lambda n: [(np.eye(n) + shift(n, u)) / 2 for u in exponents(n)],
