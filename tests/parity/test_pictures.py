@@ -5,6 +5,7 @@ usage: test_pictures.py STARLING
 """
 import concurrent.futures
 import glob
+import math
 import os
 import re
 import subprocess
@@ -42,6 +43,10 @@ MADE = [
     "u-equistatic --nodes 16 --degree 4",
     "watts-strogatz --nodes 24 --degree 4 --probability 0.2",
     "grid --nodes 2500",
+    "base-k --nodes 25 --peers 1",
+    "matcha --nodes 24 --base ring --budget 0.3",
+    "ring --nodes 400",
+    "path --nodes 200",
 ]
 
 
@@ -92,6 +97,37 @@ def check_texts(root):
             assert not overlap, f"'{text}' lies over '{other}'"
 
 
+def numbers(element, *names):
+    return [float(element.get(name)) for name in names]
+
+
+def check_slots(graph):
+    """Of each edge of a schedule half is seen between its nodes; lines end before arrow heads."""
+    if next(graph.iter(SVG + "path"), None) is not None:
+        return
+    radius = max(float(e.get("r")) for e in graph.iter(SVG + "circle"))
+    for line in graph.iter(SVG + "line"):
+        x1, y1, x2, y2 = numbers(line, "x1", "y1", "x2", "y2")
+        length = math.hypot(x2 - x1, y2 - y1)
+        assert length - 2 * radius >= length / 2, f"nodes hide an edge: {length} of radius {radius}"
+
+
+def check_curves(panel):
+    """Each curve goes on until it leaves the plot, but for one that never does."""
+    lines = [
+        numbers(e, "x1", "x2", "y1")
+        for e in panel.iter(SVG + "line")
+        if e.get("stroke") == "#5f6b7a"
+    ]
+    _, right, bottom = max(lines, key=lambda line: line[1] - line[0])
+    ends = {}
+    for path in panel.iter(SVG + "path"):
+        points = re.findall(r"(-?[\d.]+)[ ,](-?[\d.]+)", path.get("d"))
+        ends[path.get("stroke")] = tuple(map(float, points[-1]))  # what goes on comes later
+    for colour, (x, y) in ends.items():
+        assert x >= right - 1 or y >= bottom - 1, f"{colour} stops at {x}, {y} in mid-air"
+
+
 def check_picture(starling, file):
     with tempfile.TemporaryDirectory(prefix="starling-picture-") as folder:
         data = draw(starling, file, folder)
@@ -125,6 +161,10 @@ def check_picture(starling, file):
     )
     graph = next(e for e in root.iter(SVG + "g") if e.get("id") == "graph")
     circles = len(list(graph.iter(SVG + "circle")))
+    if circles > nodes:
+        check_slots(graph)
+    if nodes > 1:
+        check_curves(next(e for e in root.iter(SVG + "g") if e.get("id") == "agreement"))
     if circles > 0:
         assert circles % nodes == 0, f"{circles} circles for {nodes} nodes"
     else:

@@ -56,32 +56,35 @@ static void axes(const plot *p) {
     svg_text(p->s, (svg_point){(p->b.x + right) / 2, bottom + 31}, &below, "rounds");
 }
 
-/* A curve that begins with 1 at round 0 and ends where it leaves the plot. */
+/* A curve that begins with 1 at round 0 and ends with its last error, or where it leaves the plot.
+ */
 static void curve(const plot *p, const double *errors, uint32_t count, const svg_paint *paint) {
     svg_point points[POINTS_MAX + 3];
     size_t used = 1;
-    uint32_t stride = (uint32_t)fmax(1, ceil(fmin(count, p->rounds) / POINTS_MAX));
+    uint32_t last = (uint32_t)fmin(count, p->rounds),
+             stride = (uint32_t)fmax(1, ceil((double)last / POINTS_MAX));
     double bottom = p->b.y + p->b.height;
     points[0] = spot(p, 0, 1);
-    for (uint32_t k = stride; k <= count && k <= p->rounds && used < POINTS_MAX + 2; k += stride) {
+    for (uint32_t k = last < stride ? last : stride; k > 0 && used < POINTS_MAX + 3;) {
         svg_point next = spot(p, k, errors[k - 1]), before = points[used - 1];
         if (errors[k - 1] > VANISHED &&
             next.y > bottom) /* cut at the bottom, where the line to it passes */
             next.x = before.x + (next.x - before.x) * (bottom - before.y) / (next.y - before.y);
         next.y = fmin(next.y, bottom);
         points[used++] = next;
-        if (next.y >= bottom)
+        if (next.y >= bottom || k == last)
             break;
+        k = last - k < stride ? last : k + stride;
     }
     svg_polyline(p->s, points, used, false, paint);
     for (size_t i = 1; count <= 40 && i < used && paint->dash == NULL; i++)
         svg_circle(p->s, points[i], 2.4, &(svg_paint){.fill = paint->stroke});
 }
 
-/* The worst start's curve beyond the rounds that were computed: straight on by rho a round. */
-static void straight_on(const plot *p, const picture *f, const svg_paint *paint) {
-    double from = f->worst_count, error = from > 0 ? f->worst[f->worst_count - 1] : 1,
-           rate = log10(f->rho_round);
+/* Beyond the rounds that were computed each one multiplies an error by rho: straight on. */
+static void straight_on(const plot *p, const picture *f, const double *errors, uint32_t count,
+                        const svg_paint *paint) {
+    double from = count, error = count > 0 ? errors[count - 1] : 1, rate = log10(f->rho_round);
     if (from >= p->rounds || !(error > CURVE_FLOOR) || !isfinite(rate))
         return;
     double room = rate < 0 ? (-DECADES - log10(error)) / rate : INFINITY,
@@ -117,8 +120,9 @@ void panel_curve(svg *s, const picture *f, box b) {
         p.rounds = fmax(4, f->random_count);
     axes(&p);
     curve(&p, f->worst, f->worst_count, &worst);
-    straight_on(&p, f, &worst);
+    straight_on(&p, f, f->worst, f->worst_count, &worst);
     curve(&p, f->random, f->random_count, &random);
+    straight_on(&p, f, f->random, f->random_count, &random);
     legend(s, b, f, &random, &worst);
     svg_end_group(s);
 }

@@ -9,6 +9,10 @@ enum { PHASES_SHOWN = 8, CELLS_A_SIDE = 120, SHADES = 5 };
 #define LABEL_HEIGHT 20 /* above each slot */
 #define RADIUS_MAX 13
 #define RADIUS_MIN 1.4
+/* Of the shortest distance between nodes. A slot may have only edges between neighbours on the
+ * circle: half of them must be seen. */
+#define RADIUS_SHARE 0.31
+#define RADIUS_SHARE_SLOT 0.18
 #define LABEL_MIN 7 /* size of the smallest numbers that can be read */
 #define BEND 0.13   /* of an edge that has a reverse to make room for, by its length */
 #define STUB 0.45   /* of an edge that wraps around: how far it is seen, in steps of the lattice */
@@ -195,9 +199,11 @@ static double longest_step(const picture *f) {
 static drawing fitted(svg *s, const picture *f, box b, uint64_t lines) {
     drawing d = {.s = s, .f = f, .b = b};
     double side = fmin(b.width, b.height), weight_min;
+    bool schedule = sl_topology_period(f->topology) > 1;
+    double share = schedule ? RADIUS_SHARE_SLOT : RADIUS_SHARE;
     d.radius =
         sl_topology_nodes(f->topology) > 1
-            ? fmax(RADIUS_MIN, fmin(RADIUS_MAX * side / 480 + 2, 0.31 * side * nearest_pair(f)))
+            ? fmax(RADIUS_MIN, fmin(RADIUS_MAX * side / 480 + 2, share * side * nearest_pair(f)))
             : RADIUS_MAX;
     d.width_max = fmin(d.radius / 2, lines < 60     ? 4.5
                                      : lines < 200  ? 3

@@ -112,16 +112,21 @@ static int gossip_run(picture *f, uint32_t rounds, sl_error *error) {
 static int gather_worst(picture *f, sl_error *error) {
     uint32_t period = sl_topology_period(f->topology),
              most = WORST_ROUNDS_MAX > 2 * period ? WORST_ROUNDS_MAX : 2 * period;
-    double enough = ceil(f->rounds) + period;
+    int result = sl_topology_exact_after(&f->exact_after, f->topology, most, error);
+    if (result != 0)
+        return result;
+    double enough = fmax(ceil(f->rounds) + period, f->exact_after);
     uint32_t rounds = enough < most ? (uint32_t)enough : most;
     f->worst = calloc(rounds, sizeof *f->worst);
     if (f->worst == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the errors of %u rounds", rounds);
-    int result = sl_topology_product_errors(f->worst, rounds, f->topology, error);
+    result = sl_topology_product_errors(f->worst, rounds, f->topology, error);
     while (result == 0 && f->worst_count < rounds && !isnan(f->worst[f->worst_count]))
         f->worst_count++;
-    return result != 0 ? result
-                       : sl_topology_exact_after(&f->exact_after, f->topology, most, error);
+    /* An error that is lost in rounding is NaN; where averaging is exact it is 0. */
+    if (result == 0 && f->exact_after == f->worst_count + 1 && f->exact_after <= rounds)
+        f->worst[f->worst_count++] = 0;
+    return result;
 }
 
 static int gather_curves(picture *f, sl_error *error) {
