@@ -32,7 +32,9 @@ static int perceptron(sl_layers *table, const sl_model_config *config, uint32_t 
  * pools without parameters, every map of the second convolution sees all of the first,
  * cross-entropy. Images of 28x28 are padded to the paper's 32x32. 61,706 parameters for MNIST,
  * 62,006 for CIFAR-10. */
-static int lenet5(sl_layers *table, uint32_t classes, sl_error *error) {
+static int lenet5(sl_layers *table, const sl_model_config *config, uint32_t classes,
+                  sl_error *error) {
+    (void)config;
     const uint32_t padding = table->input.height == 28 ? 2 : 0;
     const sl_layer pool = {.kind = SL_LAYER_MAX_POOL, .window = 2, .stride = 2};
     const sl_layer recipe[] = {
@@ -73,7 +75,9 @@ static int convolve_and_normalise(sl_layers *table, uint32_t channels, uint32_t 
 
 /* He, Zhang, Ren, Sun 2015, section 4.2: 6n + 2 layers, shortcuts of option A; n = 3. 269,722
  * parameters. */
-static int resnet20(sl_layers *table, uint32_t classes, sl_error *error) {
+static int resnet20(sl_layers *table, const sl_model_config *config, uint32_t classes,
+                    sl_error *error) {
+    (void)config;
     static const uint32_t widths[] = {16, 32, 64}, blocks = 3;
     int result = convolve_and_normalise(table, widths[0], 1, 0, error);
     for (uint32_t stage = 0; stage < 3; stage++)
@@ -173,12 +177,27 @@ static int transformer(sl_layers *table, const sl_model_config *config, uint32_t
     return result != 0 ? result : add_all(table, end, 2, error);
 }
 
+/* What a model takes, and its recipe; NULL: the quadratic, which has no layers. */
+static const struct {
+    bool images, text;
+    int (*build)(sl_layers *table, const sl_model_config *config, uint32_t classes,
+                 sl_error *error);
+} models[] = {
+    [SL_MODEL_SOFTMAX] = {.build = perceptron},
+    [SL_MODEL_MLP] = {.build = perceptron},
+    [SL_MODEL_QUADRATIC] = {0},
+    [SL_MODEL_LENET5] = {.images = true, .build = lenet5},
+    [SL_MODEL_RESNET20] = {.images = true, .build = resnet20},
+    [SL_MODEL_LSTM] = {.text = true, .build = lstm},
+    [SL_MODEL_TRANSFORMER] = {.text = true, .build = transformer},
+};
+
 bool sl_model_takes_images(sl_model_kind kind) {
-    return kind == SL_MODEL_LENET5 || kind == SL_MODEL_RESNET20;
+    return models[kind].images;
 }
 
 bool sl_model_takes_text(sl_model_kind kind) {
-    return kind == SL_MODEL_LSTM || kind == SL_MODEL_TRANSFORMER;
+    return models[kind].text;
 }
 
 const char *sl_model_name(sl_model_kind kind) {
@@ -210,26 +229,11 @@ static int check_input(const sl_model_config *config, sl_shape input, const char
 int sl_model_build(sl_layers *out, const sl_model_config *config, sl_shape input, uint32_t classes,
                    const char *data, sl_error *error) {
     *out = (sl_layers){.input = input};
-    switch (config->kind) {
-    case SL_MODEL_SOFTMAX:
-    case SL_MODEL_MLP:
-        return perceptron(out, config, classes, error);
-    case SL_MODEL_LENET5: {
-        int result = check_input(config, input, data, error);
-        return result != 0 ? result : lenet5(out, classes, error);
-    }
-    case SL_MODEL_RESNET20: {
-        int result = check_input(config, input, data, error);
-        return result != 0 ? result : resnet20(out, classes, error);
-    }
-    case SL_MODEL_LSTM:
-        return lstm(out, config, classes, error);
-    case SL_MODEL_TRANSFORMER:
-        return transformer(out, config, classes, error);
-    case SL_MODEL_QUADRATIC:
-        break;
-    }
-    return sl_fail(error, SL_EINVAL, "model.name: %s has no layers", sl_model_name(config->kind));
+    if (models[config->kind].build == NULL)
+        return sl_fail(error, SL_EINVAL, "model.name: %s has no layers",
+                       sl_model_name(config->kind));
+    int result = models[config->kind].images ? check_input(config, input, data, error) : 0;
+    return result != 0 ? result : models[config->kind].build(out, config, classes, error);
 }
 
 void sl_model_describe(char *text, size_t size, const sl_model_config *config,

@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <math.h>
 
-#define ALIGNED(count) (((count) + 15) / 16 * 16) /* floats, to SL_VEC_ALIGNMENT */
+#include "base/round_up.h"
+
+#define ALIGNED(count) sl_round_up(count, SL_VEC_ALIGNMENT / sizeof(float)) /* floats */
 
 /* ---- working memory ---- */
 
