@@ -1,27 +1,17 @@
 #!/usr/bin/env python3
 """Gives each room a folder of links to what it may include.
 
-    rooms.py FOLDER PUBLIC OUT ROOM=FLOOR[.STOREY][:HEADER,...] ...
+    rooms.py FOLDER PUBLIC OUT ROOM=FLOOR[:HEADER,...] ...
 
 A room is a folder in FOLDER with the headers of PUBLIC/starling that it owns. OUT/ROOM then holds
 the headers of the room itself and of all rooms on lower floors, under their usual names, and
-nothing else: with it as the only include directory the compiler refuses an upward include. A room's folder
-is linked whole, so that new headers are seen at once, unless it has rooms inside.
+nothing else: with it as the only include directory the compiler refuses an upward include. A
+room's folder is linked whole, so that new headers are seen at once, unless it has rooms inside.
 """
 
 import os
 import shutil
 import sys
-
-
-def floor_of(text):
-    return tuple(int(number) for number in text.split("."))
-
-
-def is_below(other, room, floors):
-    """Storeys (4.1, 4.2) count within one folder of src only."""
-    same = other.split("/")[0] == room.split("/")[0]
-    return floors[other] < floors[room] if same else floors[other][0] < floors[room][0]
 
 
 def link(target, name):
@@ -35,14 +25,14 @@ def main():
     for argument in sys.argv[4:]:
         room, _, rest = argument.partition("=")
         floor, _, headers = rest.partition(":")
-        floors[room] = floor_of(floor)
+        floors[room] = int(floor)
         owned[room] = [header for header in headers.split(",") if header]
     shutil.rmtree(out, ignore_errors=True)
     for room in floors:
         view = os.path.join(out, room.replace("/", "-"))
         os.makedirs(view)
         for other in floors:
-            if other != room and not is_below(other, room, floors):
+            if other != room and floors[other] >= floors[room]:
                 continue
             folder = os.path.join(source, other)
             if not any(inner.startswith(other + "/") for inner in floors):

@@ -108,20 +108,10 @@ class Sources:
 # ---- floors ----
 
 
-def floor_of(text):
-    return tuple(int(number) for number in text.split("."))
-
-
-def is_below(other, room, floors):
-    """Storeys (4.1, 4.2) count within one folder of src only."""
-    same = other.split("/")[0] == room.split("/")[0]
-    return floors[other] < floors[room] if same else floors[other][0] < floors[room][0]
-
-
 def read_rooms():
     """{room: floor} of src/meson.build."""
     text = re.search(r"^floors = \{(.*?)^\}", read("src/meson.build"), re.S | re.M).group(1)
-    return {room: floor_of(floor) for room, floor in re.findall(r"'([\w/]+)':\s*'?([\d.]+)", text)}
+    return {room: int(floor) for room, floor in re.findall(r"'([\w/]+)':\s*(\d+)", text)}
 
 
 def read_owners():
@@ -144,9 +134,9 @@ def table_of_floors():
             columns = None
         elif "floor" in cells and "room" in cells:
             columns = cells.index("floor"), cells.index("room")
-        elif columns and re.fullmatch(r"[\d.]+", cells[columns[0]]):
+        elif columns and cells[columns[0]].isdigit():
             for room in re.findall(r"`src/([\w/]+?)/?`", cells[columns[1]]):
-                rooms[room] = floor_of(cells[columns[0]])
+                rooms[room] = int(cells[columns[0]])
     return rooms
 
 
@@ -179,7 +169,7 @@ def includes_point_down(sources):
             below = sources.room_of(other)
             if below is None:
                 yield f"{path} includes {other}, which is in no room"
-            elif below != room and not is_below(below, room, sources.rooms):
+            elif below != room and sources.rooms[below] >= sources.rooms[room]:
                 yield f"{path} includes {other}, of a room that is not below"
 
 
