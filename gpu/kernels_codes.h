@@ -258,35 +258,6 @@ typedef struct encode_eight_args {
     int aligned; /* v */
 } encode_eight_args;
 
-SL_SHARED uint32_t code_of(coding_code code, float tau, uint32_t width, rounding r, float v,
-                           uint32_t random) {
-    switch (code) {
-    case CODE_FLOAT16:
-        return float16_code(v);
-    case CODE_BFLOAT16:
-        return bfloat16_code(v);
-    case CODE_LEVELS:
-        return level_code(r, width - 1, v, random);
-    case CODE_SIGN:
-        return v < 0;
-    case CODE_TERNARY:
-        return ternary_code(level_code(r, 1, v, random));
-    case CODE_NATURAL:
-        return natural_code(v, random);
-    case CODE_THRESHOLD:
-        return threshold_code(tau, v);
-    }
-    return 0;
-}
-
-SL_SHARED int is_random(coding_code code) {
-    return code == CODE_LEVELS || code == CODE_TERNARY || code == CODE_NATURAL;
-}
-
-SL_SHARED int is_scaled_rounding(coding_code code) {
-    return code == CODE_LEVELS || code == CODE_TERNARY;
-}
-
 /* Scales before the codes of a part that begins at element `start`. */
 SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t start) {
     if (a->scale_floats == 0 || a->buckets == 1)
@@ -311,10 +282,6 @@ SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
 }
 
 /* Each code is compiled on its own, and has nothing to choose between from element to element. */
-#define SL_CODES(X)                                                                                \
-    X(CODE_FLOAT16)                                                                                \
-    X(CODE_BFLOAT16) X(CODE_LEVELS) X(CODE_SIGN) X(CODE_TERNARY) X(CODE_NATURAL) X(CODE_THRESHOLD)
-
 SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding_code code) {
     const size_t i = (a->layout.dimension - 1) / EIGHT - thread;
     const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
@@ -365,6 +332,8 @@ SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding
 
 SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
     switch (a->code) {
+    case CODE_NONE:
+        break;
 #define ENCODE_AS(code)                                                                            \
     case code:                                                                                     \
         encode_eight_as(a, i, code);                                                               \
@@ -387,44 +356,6 @@ typedef struct add_eight_args {
     int aligned; /* acc */
 } add_eight_args;
 
-typedef struct code_units {
-    float plus, minus; /* of codes 0 and 1 of signs; the first of others */
-} code_units;
-
-SL_SHARED code_units units_of(const add_eight_args *a, coding_code code, const float *scale) {
-    code_units u = {a->weight, 0};
-    if (code == CODE_LEVELS)
-        u.plus = a->weight * (scale[0] / (float)a->levels);
-    else if (code == CODE_TERNARY)
-        u.plus = a->weight * scale[0];
-    else if (code == CODE_THRESHOLD)
-        u.plus = a->weight * a->tau;
-    else if (code == CODE_SIGN) {
-        u.plus = a->weight * scale[0];
-        u.minus = a->scale_floats == 2 ? a->weight * scale[1] : -u.plus;
-    }
-    return u;
-}
-
-SL_SHARED float increment_of(coding_code code, uint32_t width, code_units u, uint32_t c) {
-    switch (code) {
-    case CODE_FLOAT16:
-        return u.plus * float16_value(c);
-    case CODE_BFLOAT16:
-        return u.plus * bfloat16_value(c);
-    case CODE_LEVELS:
-        return u.plus * level_value(c, width - 1);
-    case CODE_SIGN:
-        return c ? u.minus : u.plus;
-    case CODE_TERNARY:
-    case CODE_THRESHOLD:
-        return u.plus * ternary_value(c);
-    case CODE_NATURAL:
-        return u.plus * natural_value(c);
-    }
-    return 0;
-}
-
 SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code) {
     const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT),
                  b = a->first + a->count > a->bucket ? quotient(a->first + at, a->bucket) : 0;
@@ -440,7 +371,7 @@ SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code)
         get_words(packed, a->width, &low, &high);
     else
         get_bytes(packed, (n * a->width + 7) / 8, &low, &high);
-    code_units u = units_of(a, code, scale);
+    code_units u = units_of(code, a->weight, a->levels, a->tau, a->scale_floats, scale);
     unpack_eight(low, high, a->width, codes);
     if (n == EIGHT && next == EIGHT) {
         SL_UNROLL(8)
@@ -452,7 +383,7 @@ SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code)
             if (e == next && e < n) {
                 next = (uint32_t)smaller(next + a->bucket, EIGHT);
                 scale += a->scale_floats;
-                u = units_of(a, code, scale);
+                u = units_of(code, a->weight, a->levels, a->tau, a->scale_floats, scale);
             }
             sums[e] += increment_of(code, a->width, u, codes[e]);
         }
@@ -471,6 +402,8 @@ SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code)
 
 SL_SHARED void add_eight(const add_eight_args *a, size_t i) {
     switch (a->code) {
+    case CODE_NONE:
+        break;
 #define ADD_AS(code)                                                                               \
     case code:                                                                                     \
         add_eight_as(a, i, code);                                                                  \

@@ -8,6 +8,7 @@
 #ifndef SL_CODING_H
 #define SL_CODING_H
 
+#include "element/code.h"
 #include "starling/compressor.h"
 #include "starling/rng.h"
 
@@ -18,16 +19,6 @@ typedef enum coding_form {
     CODING_RANDOM_K,
     CODING_DROPPING
 } coding_form;
-
-typedef enum coding_code {
-    CODE_FLOAT16,
-    CODE_BFLOAT16,
-    CODE_LEVELS,
-    CODE_SIGN,
-    CODE_TERNARY,
-    CODE_NATURAL,
-    CODE_THRESHOLD
-} coding_code;
 
 typedef enum coding_scale {
     SCALE_NONE, /* the magnitudes are only compared with the limit */

@@ -120,6 +120,19 @@ sl_rng_key sl_message_key(const sl_message *m) {
                         SL_PURPOSE_COMPRESS | (m->stage & 0xFF) << 8};
 }
 
+/* SL_EDEVICE: the vectors are on a device that has no kernel for this codec. */
+static int check_kernel(const sl_codec *c, const sl_vec_ops *vec, sl_error *error) {
+    sl_coding coding;
+    if (vec->coder == NULL || c->ops->pieces != NULL)
+        return 0;
+    sl_codec_coding(c, &coding);
+    if (coding.form != CODING_DENSE || coding.code != CODE_NONE)
+        return 0;
+    return sl_fail(error, SL_EDEVICE,
+                   "algorithm.compressor.name: \"%s\" has no kernel for %s; set device to \"cpu\"",
+                   sl_compressor_name(c->config.kind), vec->name);
+}
+
 /* ---- encoding ---- */
 
 static bool allocate(void **out, size_t bytes) {
@@ -142,12 +155,14 @@ static bool allocate_encoder(sl_encoder *e) {
 
 int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec,
                     sl_error *error) {
+    int result = check_kernel(codec, vec, error);
+    if (result != 0)
+        return result;
     sl_encoder *e = calloc(1, sizeof *e);
     if (e != NULL)
         *e = (sl_encoder){.codec = codec,
                           .coder = vec->coder,
                           .scratch = aligned_alloc(SL_VEC_ALIGNMENT, SL_BLOCK * sizeof(float))};
-    int result = 0;
     if (e == NULL || e->scratch == NULL || !allocate_encoder(e))
         result =
             sl_vec_no_memory(vec, error, "compressor %s", sl_compressor_name(codec->config.kind));

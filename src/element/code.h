@@ -108,4 +108,98 @@ SL_SHARED float bfloat16_value(uint32_t code) {
     return float_of(code << 16);
 }
 
+/* ---- any of them ---- */
+
+/* Kernels are compiled for each code on its own, and choose nothing from element to element. */
+#define SL_CODES(X)                                                                                \
+    X(CODE_FLOAT16)                                                                                \
+    X(CODE_BFLOAT16)                                                                               \
+    X(CODE_LEVELS)                                                                                 \
+    X(CODE_SIGN)                                                                                   \
+    X(CODE_TERNARY)                                                                                \
+    X(CODE_NATURAL)                                                                                \
+    X(CODE_THRESHOLD)
+
+typedef enum coding_code {
+    CODE_NONE, /* devices have no kernel for it */
+#define CODE_LISTED(code) code,
+    SL_CODES(CODE_LISTED)
+#undef CODE_LISTED
+} coding_code;
+
+/* r: of levels; others do not look at it. random: 16 bits. */
+SL_SHARED uint32_t code_of(coding_code code, float tau, uint32_t width, rounding r, float v,
+                           uint32_t random) {
+    switch (code) {
+    case CODE_NONE:
+        break;
+    case CODE_FLOAT16:
+        return float16_code(v);
+    case CODE_BFLOAT16:
+        return bfloat16_code(v);
+    case CODE_LEVELS:
+        return level_code(r, width - 1, v, random);
+    case CODE_SIGN:
+        return v < 0;
+    case CODE_TERNARY:
+        return ternary_code(level_code(r, 1, v, random));
+    case CODE_NATURAL:
+        return natural_code(v, random);
+    case CODE_THRESHOLD:
+        return threshold_code(tau, v);
+    }
+    return 0;
+}
+
+SL_SHARED int is_random(coding_code code) {
+    return code == CODE_LEVELS || code == CODE_TERNARY || code == CODE_NATURAL;
+}
+
+SL_SHARED int is_scaled_rounding(coding_code code) {
+    return code == CODE_LEVELS || code == CODE_TERNARY;
+}
+
+typedef struct code_units {
+    float plus, minus; /* of codes 0 and 1 of signs; the first of others */
+} code_units;
+
+/* scale: (scale_floats) of the bucket. */
+SL_SHARED code_units units_of(coding_code code, float weight, uint32_t levels, float tau,
+                              uint32_t scale_floats, const float *scale) {
+    code_units u = {weight, 0};
+    if (code == CODE_LEVELS)
+        u.plus = weight * (scale[0] / (float)levels);
+    else if (code == CODE_TERNARY)
+        u.plus = weight * scale[0];
+    else if (code == CODE_THRESHOLD)
+        u.plus = weight * tau;
+    else if (code == CODE_SIGN) {
+        u.plus = weight * scale[0];
+        u.minus = scale_floats == 2 ? weight * scale[1] : -u.plus;
+    }
+    return u;
+}
+
+/* What a code adds. */
+SL_SHARED float increment_of(coding_code code, uint32_t width, code_units u, uint32_t c) {
+    switch (code) {
+    case CODE_NONE:
+        break;
+    case CODE_FLOAT16:
+        return u.plus * float16_value(c);
+    case CODE_BFLOAT16:
+        return u.plus * bfloat16_value(c);
+    case CODE_LEVELS:
+        return u.plus * level_value(c, width - 1);
+    case CODE_SIGN:
+        return c ? u.minus : u.plus;
+    case CODE_TERNARY:
+    case CODE_THRESHOLD:
+        return u.plus * ternary_value(c);
+    case CODE_NATURAL:
+        return u.plus * natural_value(c);
+    }
+    return 0;
+}
+
 #endif

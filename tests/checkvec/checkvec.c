@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/usual_compressor.h"
 #include "base/clock.h"
 #include "layers.h"
 #include "starling/starling.h"
@@ -293,10 +294,12 @@ static void check_operations(const target *t) {
 
 /* ---- compressors: the CPU's bytes, and what decoding them adds ---- */
 
-static const struct {
+/* Parameters for which a compressor is looked at; kinds that are not named get usual ones. */
+enum { COMPRESSORS_MAX = 64 };
+static struct {
     const char *name;
     sl_compressor_config config;
-} compressors[] = {
+} compressors[COMPRESSORS_MAX] = {
     {"identity", {.kind = SL_COMPRESSOR_IDENTITY}},
     {"float16", {.kind = SL_COMPRESSOR_FLOAT16}},
     {"bfloat16", {.kind = SL_COMPRESSOR_BFLOAT16}},
@@ -328,7 +331,26 @@ static const struct {
      {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.6, .scaled = true}},
     {"threshold", {.kind = SL_COMPRESSOR_THRESHOLD, .threshold = 0.3}},
 };
-enum { COMPRESSORS = sizeof compressors / sizeof *compressors };
+
+static int count_compressors(void) {
+    int count = 0;
+    while (count < COMPRESSORS_MAX && compressors[count].name != NULL)
+        count++;
+    return count;
+}
+
+static void name_the_rest(void) {
+    for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
+        const int count = count_compressors();
+        int c = 0;
+        while (c < count && (int)compressors[c].config.kind != kind)
+            c++;
+        if (c == count && count < COMPRESSORS_MAX) {
+            compressors[c].name = sl_compressor_name((sl_compressor_kind)kind);
+            compressors[c].config = usual_compressor((sl_compressor_kind)kind);
+        }
+    }
+}
 
 /* One side: what encodes and decodes on a device. */
 typedef struct side {
@@ -486,7 +508,7 @@ static bool check_compressor(const target *t, int c, input_kind kind, size_t n, 
 }
 
 static void check_compressors(const target *t) {
-    for (int c = 0; c < COMPRESSORS; c++) {
+    for (int c = 0; c < count_compressors(); c++) {
         bool good = true;
         for (int s = 1; s < sizes_checked; s++)
             for (input_kind kind = 0; kind < (sizes[s] > 100000 ? EXTREME : INPUT_KINDS); kind++)
@@ -654,7 +676,7 @@ static void bench_target(const target *t, size_t n) {
     print_speed(&b, "copy", 2 * bytes, copy, rate);
     print_speed(&b, "combine, 2 neighbours", 4 * bytes, seconds_of(&b, bench_combine), rate);
     print_speed(&b, "sgd_step, momentum", 5 * bytes, seconds_of(&b, bench_step), rate);
-    for (int c = 0; c < COMPRESSORS; c++)
+    for (int c = 0; c < count_compressors(); c++)
         bench_compressor(&b, c, rate);
     for (int i = 0; i < 4; i++)
         t->vec->release(b.v[i]);
@@ -694,6 +716,7 @@ static void check_one(const target *t, size_t n) {
 }
 
 int main(int argc, char **argv) {
+    name_the_rest();
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
         char *end = NULL;
         unsigned long long n = argc > 2 ? strtoull(argv[2], &end, 10) : 25500000;

@@ -183,7 +183,7 @@ static inline bool has_buckets(const sl_compressor_config *c) {
            c->kind == SL_COMPRESSOR_ONE_BIT || c->kind == SL_COMPRESSOR_TERNGRAD;
 }
 
-static inline unsigned level_bits(uint32_t levels) {
+static inline unsigned bits_of_levels(uint32_t levels) {
     unsigned bits = 0;
     while ((uint64_t)levels + 1 > (uint64_t)1 << bits)
         bits++;
@@ -196,7 +196,7 @@ static inline unsigned width_of(const sl_compressor_config *c) {
     case SL_COMPRESSOR_BFLOAT16:
         return 16;
     case SL_COMPRESSOR_QSGD:
-        return 1 + level_bits(c->levels);
+        return 1 + bits_of_levels(c->levels);
     case SL_COMPRESSOR_TERNGRAD:
     case SL_COMPRESSOR_THRESHOLD:
         return 2;

@@ -98,7 +98,7 @@ static uint32_t random_bits(const sl_message *m, size_t i) {
 
 /* |x| levels / scale, in units of 2^-bits, plus a random number below one level. */
 static uint32_t round_up_or_down(float x, uint32_t levels, float scale, uint32_t random) {
-    unsigned bits = level_bits(levels) > 5 ? 21 - level_bits(levels) : 16;
+    unsigned bits = bits_of_levels(levels) > 5 ? 21 - bits_of_levels(levels) : 16;
     double per_unit = scale == 0 ? 0 : ldexp(levels, (int)bits) / scale;
     double power = per_unit > 0x1p100 ? 0x1p100 : per_unit < 0x1p-100 ? 0x1p-24 : 1;
     float q = fabsf(x) * (float)power;
@@ -127,8 +127,8 @@ static uint32_t half_code(double x) {
     return code | (uint32_t)(signbit(x) != 0) << 15;
 }
 
-static uint32_t code_of(const sl_compressor_config *c, const sl_message *m, const float *scale,
-                        float x, size_t i) {
+static uint32_t reference_code(const sl_compressor_config *c, const sl_message *m,
+                               const float *scale, float x, size_t i) {
     uint32_t sign = bits_of(x) >> 31, level;
     switch (c->kind) {
     case SL_COMPRESSOR_FLOAT16:
@@ -137,7 +137,7 @@ static uint32_t code_of(const sl_compressor_config *c, const sl_message *m, cons
         return bits_of((float)nearest(x, 8, -133)) >> 16 | sign << 15;
     case SL_COMPRESSOR_QSGD:
         return round_up_or_down(x, c->levels, scale[0], random_bits(m, i)) |
-               sign << level_bits(c->levels);
+               sign << bits_of_levels(c->levels);
     case SL_COMPRESSOR_TERNGRAD:
         level = round_up_or_down(x, 1, scale[0], random_bits(m, i));
         return level << sign;
@@ -170,8 +170,8 @@ static void factors_of(const sl_compressor_config *c, const float *scale, float 
         break;
     case SL_COMPRESSOR_QSGD:
         *a = weight * (scale[0] / (float)c->levels);
-        magnitude = (float)(code & ((1u << level_bits(c->levels)) - 1));
-        *b = code >> level_bits(c->levels) ? -magnitude : magnitude;
+        magnitude = (float)(code & ((1u << bits_of_levels(c->levels)) - 1));
+        *b = code >> bits_of_levels(c->levels) ? -magnitude : magnitude;
         break;
     case SL_COMPRESSOR_TERNGRAD:
     case SL_COMPRESSOR_THRESHOLD:
@@ -209,7 +209,7 @@ static size_t reference(const sl_compressor_config *c, const sl_message *m, cons
     size_t each = has_buckets(c) ? head / ((from + count - 1) / bucket - from / bucket + 1) : 0;
     for (size_t i = from; i < from + count; i++) {
         memcpy(scale, out + (i / bucket - from / bucket) * each, each);
-        uint32_t code = code_of(c, m, scale, v[i], i);
+        uint32_t code = reference_code(c, m, scale, v[i], i);
         for (unsigned b = 0; b < width; b++)
             put_bit(out + head, (i - from) * width + b, code >> b);
         float a, b;

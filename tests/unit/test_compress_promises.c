@@ -1,6 +1,7 @@
 /* test_compress_promises.c - what the definitions of the dense-coded compressors promise:
  * unbiasedness, error, and refusal of what cannot be sent or was not sent by them. */
 #include "dense_wire.h"
+#include "usual_compressor.h"
 
 /* ---- what theory promises ---- */
 
@@ -62,7 +63,7 @@ START_TEST(test_unbiased) {
                 : -0.75f; /* halfway between powers of two, and the worst for the Euclidean norm */
         one_large[i] = i == 0 ? 1 : 1 / (1 + sqrtf(ELEMENTS)); /* the worst for TernGrad */
     }
-    unsigned bits = level_bits(c->levels) > 5 ? 21 - level_bits(c->levels) : 16;
+    unsigned bits = bits_of_levels(c->levels) > 5 ? 21 - bits_of_levels(c->levels) : 16;
     double unit =
         c->kind == SL_COMPRESSOR_NATURAL ? 0x1p-17 : ldexp(1.0 / fmax(c->levels, 1), -(int)bits);
     try_unbiased(c, v, norm * unit);
@@ -72,22 +73,7 @@ START_TEST(test_unbiased) {
 }
 END_TEST
 
-START_TEST(test_contractive) {
-    static const sl_compressor_config contractive[] = {
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 1, .contractive = true},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 3, .bucket = 16, .contractive = true},
-        {.kind = SL_COMPRESSOR_TERNGRAD, .contractive = true},
-        {.kind = SL_COMPRESSOR_NATURAL, .contractive = true},
-        {.kind = SL_COMPRESSOR_NATURAL},
-        {.kind = SL_COMPRESSOR_QSGD, .levels = 15, .bucket = 20},
-        {.kind = SL_COMPRESSOR_SCALED_SIGN},
-        {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 7},
-        {.kind = SL_COMPRESSOR_ONE_BIT},
-        {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 7},
-        {.kind = SL_COMPRESSOR_FLOAT16},
-        {.kind = SL_COMPRESSOR_BFLOAT16},
-    };
-    const sl_compressor_config *c = contractive + _i;
+static void try_contractive(const sl_compressor_config *c) {
     sl_quality q = sl_compressor_quality(c, ELEMENTS);
     ENSURE(q.is_contractive && q.delta > 0 && q.delta < 1, "%s: delta %g", describe(c), q.delta);
     for (uint32_t form = 0; form < 4; form++) {
@@ -112,6 +98,33 @@ START_TEST(test_contractive) {
         close_wire(&w);
         free(v);
     }
+}
+
+START_TEST(test_contractive) {
+    static const sl_compressor_config contractive[] = {
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 1, .contractive = true},
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 3, .bucket = 16, .contractive = true},
+        {.kind = SL_COMPRESSOR_TERNGRAD, .contractive = true},
+        {.kind = SL_COMPRESSOR_NATURAL, .contractive = true},
+        {.kind = SL_COMPRESSOR_NATURAL},
+        {.kind = SL_COMPRESSOR_QSGD, .levels = 15, .bucket = 20},
+        {.kind = SL_COMPRESSOR_SCALED_SIGN},
+        {.kind = SL_COMPRESSOR_SCALED_SIGN, .bucket = 7},
+        {.kind = SL_COMPRESSOR_ONE_BIT},
+        {.kind = SL_COMPRESSOR_ONE_BIT, .bucket = 7},
+        {.kind = SL_COMPRESSOR_FLOAT16},
+        {.kind = SL_COMPRESSOR_BFLOAT16},
+    };
+    try_contractive(contractive + _i);
+}
+END_TEST
+
+/* Of those that promise it, with usual parameters; identity errs by nothing. */
+START_TEST(test_every_contractive_one) {
+    const sl_compressor_config c = usual_compressor((sl_compressor_kind)_i);
+    const sl_quality q = sl_compressor_quality(&c, ELEMENTS);
+    if (q.is_contractive && q.delta < 1)
+        try_contractive(&c);
 }
 END_TEST
 
@@ -504,6 +517,7 @@ int main(void) {
     tcase_set_timeout(loops, 120);
     tcase_add_loop_test(loops, test_unbiased, 0, 9);
     tcase_add_loop_test(loops, test_contractive, 0, 12);
+    tcase_add_loop_test(loops, test_every_contractive_one, 0, SL_COMPRESSOR_COUNT);
     tcase_add_loop_test(loops, test_zeros_stay_zero, 0, KINDS);
     tcase_add_loop_test(loops, test_one_element, 0, KINDS);
     tcase_add_loop_test(loops, test_far_exponents, 0, KINDS);
