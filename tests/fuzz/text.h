@@ -17,12 +17,15 @@ static inline char *text_of(const uint8_t *data, size_t size) {
     return text;
 }
 
-/* Graphs may have a million nodes. That is slow, not wrong: inputs with a number of more than three
- * digits are left out. */
+/* Graphs may have a million nodes. That is slow, not wrong: inputs with a whole number of more than
+ * three digits are left out. */
 static inline bool has_number_above(const char *text, size_t digits_max) {
     size_t digits = 0;
+    bool fraction = false;
     for (; *text != '\0'; text++) {
-        digits = *text >= '0' && *text <= '9' ? digits + 1 : 0;
+        bool digit = *text >= '0' && *text <= '9';
+        fraction = *text == '.' || (fraction && digit);
+        digits = digit && !fraction ? digits + 1 : 0;
         if (digits > digits_max)
             return true;
     }

@@ -112,28 +112,55 @@ bool sl_topology_alternates(const sl_topology *topology) {
     return bipartite;
 }
 
+/* How far node j can run ahead; arrays of (nodes). */
+typedef struct proof {
+    uint32_t *order, *since; /* the nodes proven to have finished, and after how many steps */
+    uint32_t *proven;        /* the number of the proof in which a node was last proven */
+    uint32_t *wanted;        /* j + 1 where j ever sends to the node */
+    uint32_t number, count, missing;
+} proof;
+
+static void prove(proof *p, uint32_t node, uint32_t j, uint32_t step) {
+    if (p->proven[node] == p->number)
+        return;
+    p->proven[node] = p->number;
+    p->since[p->count] = step;
+    p->order[p->count++] = node;
+    p->missing -= p->wanted[node] == j + 1;
+}
+
+/* Returns how many nodes j ever sends to. */
+static uint32_t mark_wanted(proof *p, const graph *g, uint32_t j) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < g->period; k++) {
+        const side *out = &g->slots[k].out;
+        for (uint64_t e = out->start[j]; e < out->start[j + 1]; e++) {
+            count += p->wanted[out->peers[e]] != j + 1;
+            p->wanted[out->peers[e]] = j + 1;
+        }
+    }
+    return count;
+}
+
 /* How many rounds back from the end of round k a finished `j` proves that all whom it ever sends to
- * had finished as well: to finish a round, all in-neighbours must have finished the one before. */
-static uint32_t lead(const graph *g, uint32_t j, uint32_t k, bool *proven, bool *next) {
-    uint32_t limit = g->nodes * g->period;
-    memset(proven, 0, g->nodes * sizeof *proven);
-    proven[j] = true;
-    for (uint32_t steps = 0; steps < limit; steps++) {
-        bool all = true;
-        for (uint32_t p = 0; p < g->period && all; p++)
-            for (uint64_t e = g->slots[p].out.start[j]; e < g->slots[p].out.start[j + 1]; e++)
-                all = all && proven[g->slots[p].out.peers[e]];
-        if (all)
+ * had finished as well: to finish a round, all in-neighbours must have finished the one before. A
+ * proven node has said all it can after one period of such steps. */
+static uint32_t lead(proof *p, const graph *g, uint32_t j, uint32_t k, uint32_t wanted) {
+    uint32_t limit = g->nodes * g->period, first = 0;
+    p->number++;
+    p->count = 0;
+    p->missing = wanted;
+    prove(p, j, j, 0);
+    for (uint32_t steps = 0; first < p->count; steps++) {
+        if (p->missing == 0)
             return steps;
-        const side *in =
-            &g->slots[(k + g->period * (steps / g->period + 1) - steps) % g->period].in;
-        memcpy(next, proven, g->nodes * sizeof *next);
-        for (uint32_t i = 0; i < g->nodes; i++)
-            for (uint64_t e = in->start[i]; proven[i] && e < in->start[i + 1]; e++)
-                next[in->peers[e]] = true;
-        bool *swap = proven;
-        proven = next;
-        next = swap;
+        uint32_t back = steps % g->period, end = p->count;
+        const side *in = &g->slots[(k + g->period - back) % g->period].in;
+        while (first < end && steps - p->since[first] >= g->period)
+            first++;
+        for (uint32_t a = first; a < end; a++)
+            for (uint64_t e = in->start[p->order[a]]; e < in->start[p->order[a] + 1]; e++)
+                prove(p, in->peers[e], j, steps + 1);
     }
     return limit;
 }
@@ -147,16 +174,26 @@ uint32_t sl_graph_window(const graph *g) {
         uint64_t safe = (uint64_t)g->nodes * g->period + 1;
         return safe < UINT32_MAX ? (uint32_t)safe : UINT32_MAX;
     }
-    bool *proven = calloc(2 * (size_t)g->nodes, sizeof *proven);
+    uint32_t *arrays = calloc(4 * (size_t)g->nodes, sizeof *arrays);
     uint32_t window = g->nodes * g->period + 1, widest = 0;
-    for (uint32_t j = 0; proven != NULL && j < g->nodes; j++)
+    if (arrays == NULL)
+        return window;
+    proof p = {arrays,
+               arrays + g->nodes,
+               arrays + 2 * (size_t)g->nodes,
+               arrays + 3 * (size_t)g->nodes,
+               0,
+               0,
+               0};
+    for (uint32_t j = 0; j < g->nodes; j++) {
+        uint32_t wanted = mark_wanted(&p, g, j);
         for (uint32_t k = 0; k < g->period; k++) {
-            uint32_t steps = lead(g, j, k, proven, proven + g->nodes);
+            uint32_t steps = lead(&p, g, j, k, wanted);
             widest = steps > widest ? steps : widest;
         }
-    if (proven != NULL)
-        window = widest + 1;
-    free(proven);
+    }
+    free(arrays);
+    window = widest + 1;
     return window < 2 ? 2 : window;
 }
 
