@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from _listed import unnamed
+
 QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 GOLDENS = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference", "dpsgd"
@@ -262,9 +264,11 @@ def quadratic_folder_repeats_itself(starling, folder):
     )
 
 
-def tests():
+def tests(starling):
     """name -> test(starling, folder)"""
     found = {}
+    for name in unnamed(starling, [e["algorithm"] for e in ALGORITHMS.values()]):
+        ALGORITHMS[name] = algorithm(name, optimizer=PLAIN)
     for name, experiment in NETWORKS.items():
         found[name] = lambda starling, folder, e=experiment: twice(
             starling, written(folder, e), folder
@@ -288,7 +292,7 @@ def tests():
 
 def main():
     starling, failed = os.path.abspath(sys.argv[1]), 0
-    for name, test in tests().items():
+    for name, test in tests(starling).items():
         if sys.argv[2:] and name not in sys.argv[2:]:
             continue
         with tempfile.TemporaryDirectory(prefix="starling-parity-") as folder:

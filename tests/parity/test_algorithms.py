@@ -13,6 +13,7 @@ import sys
 
 import numpy as np
 
+import _listed
 import _simulate
 from _simulate import QUICK, Refused, dpsgd, irregular, matchings, simulate
 import algorithms
@@ -469,6 +470,8 @@ def check_weights(starling):
 def all_checks(starling):
     """(name, function that returns (reason or None, worst difference))"""
     chosen = list(all_cases())
+    for name in _listed.unnamed(starling, [case.settings for case in chosen]):
+        chosen += cases(name, {"name": name}, None, FIXED, {"sgd": PLAIN}, [SAME, OWN])
     for case in chosen[::7] if QUICK else chosen:
         yield case.name, lambda case=case: compare(starling, case)
     for name, *what in identities():

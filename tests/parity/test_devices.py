@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+from _listed import unnamed
 from _simulate import QUICK, arguments, read_lines, write
 
 ON_GPU = os.environ.get("STARLING_TEST_PLUGIN") == "cuda"
@@ -223,7 +224,11 @@ def outcome(starling, command, name, device, env, model, otherwise=None):
             )
         out = os.path.join(folder, "out")
         metrics = [
-            {key: value for key, value in row.items() if key != "time" and not key.endswith("seconds")}
+            {
+                key: value
+                for key, value in row.items()
+                if key != "time" and not key.endswith("seconds")
+            }
             for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl")))
             for row in read_lines(out, os.path.basename(node))
         ]
@@ -435,6 +440,7 @@ def all_tests(starling):
         "STARLING_PLUGIN": plugin(starling, "other")
     }
     absent = {"STARLING_PLUGIN": "/nowhere/libstarling-cuda.so"}
+    CASES.update({name: {"name": name} for name in unnamed(starling, list(CASES.values()))})
     for name in CASES:
         if name in OTHERWISE:
             continue
