@@ -37,7 +37,7 @@ typedef struct sl_agent_settings {
     uint32_t rank;
     const char *host;     /* to listen on; beyond loopback only if security.trusted_network */
     uint16_t port;        /* 0: any free one */
-    uint64_t run_id;      /* equal on all agents of a run; 0 when nobody hands one out */
+    uint64_t run_id;      /* equal on all agents of a run; 0 if there is none */
     sl_observer observer; /* called on the agent's worker thread */
 } sl_agent_settings;
 
@@ -61,7 +61,7 @@ SL_API int sl_agent_run(sl_agent *agent, sl_roster *roster, sl_error *error);
 SL_API void sl_agent_stop(sl_agent *agent);
 SL_API void sl_agent_close(sl_agent **agent);
 
-/* Frames that were not data, and frames that were dropped, for the curious. */
+/* Control frames, dropped frames, memory. */
 typedef struct sl_agent_counters {
     uint64_t control_frames_sent, control_frames_received;
     uint64_t frames_corrupted, frames_dropped;

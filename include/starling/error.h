@@ -1,4 +1,4 @@
-/* error.h - how every call of Starling fails.
+/* error.h - how calls fail.
  *
  * A function that can fail returns 0 or a negative SL_E* code, and takes a `sl_error *` (may be
  * NULL) into which it writes one sentence: what failed, where (file, field, peer, round), the

@@ -1,23 +1,21 @@
-/* timeline.h - how long a run takes on other links and computers: virtual time from the messages of
- * a simulation.
+/* timeline.h - how long a run takes on other links and computers, predicted from a simulation's
+ * messages.
  *
- * A simulation tells a timeline who sent how much to whom, round by round. From that the time on
- * any platform follows, as often as one likes, because all algorithms are synchronous: when
- * something happens depends only on when what it waits for has happened.
+ * A simulation tells a timeline who sent how much to whom, round by round. All algorithms are
+ * synchronous: an event's time depends only on the events that it waits for. So the time on any
+ * platform follows, as often as one likes.
  *
  *   - A node computes for compute_ms / speed in each round.
- *   - A message may leave when the step before it is done, the first of an exchange when the
- *     round's computing is done; an algorithm that
- *     publishes the old model sends it when the round begins.
+ *   - A message may leave when the step before it is done. The first message of an exchange may
+ *     leave when the round's computing is done; if the algorithm publishes the old model, when the
+ *     round begins.
  *   - Parts leave one after the other, each once for every receiver, beginning with the next higher
- *     rank: every copy occupies the sender's
- *     link out for bytes / bandwidth, its first bit arrives latency later, and it occupies the
- *       receiver's link in for bytes / bandwidth.
+ *     rank. A copy occupies the sender's link out for bytes / bandwidth. Its first bit arrives
+ *     latency later; then it occupies the receiver's link in for bytes / bandwidth.
  *   - A link in takes the messages of a step in order of arrival, and those of later steps after
- *     them: the agents' credit keeps a neighbour that
- *     is ahead from filling the link.
- *   - A step is done when all messages of it are in and the node's own have left; the round, when
- *     its last step and its computing are done.
+ *     them: the agents' credit keeps a neighbour that is ahead from filling the link.
+ *   - A step is done when all its messages are in and the node's own have left. A round is done
+ * when its last step and its computing are done.
  */
 #ifndef STARLING_TIMELINE_H
 #define STARLING_TIMELINE_H
@@ -39,8 +37,7 @@ typedef struct sl_timeline sl_timeline;
 SL_API int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error);
 SL_API void sl_timeline_close(sl_timeline **timeline);
 
-/* What happens, in an order in which it can happen. What there is no memory for is told by
- * sl_timeline_seconds. */
+/* Events, in an order in which they can happen. If memory runs out, sl_timeline_seconds says so. */
 /* A message of `rank` begins; its parts follow. Nothing is kept of one that goes to nobody. */
 SL_API void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t step,
                              const uint32_t *peers, uint32_t count);

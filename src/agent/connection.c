@@ -65,8 +65,7 @@ void sl_connection_close(sl_connection **connection) {
     if (c == NULL)
         return;
     *connection = NULL;
-    c->down = c->closed = true;
-    c->owner = NULL;
+    c->down = true;
     CLOSE(c->endpoint);
     c->endpoint = NULL;
     c->next_closed = c->fabric->closed;
@@ -103,6 +102,10 @@ void sl_connection_adopt(sl_connection *c, const sl_connection_handlers *handler
 
 void *sl_connection_owner(const sl_connection *connection) {
     return connection->owner;
+}
+
+uint32_t sl_connection_held(const sl_connection *connection) {
+    return connection->held;
 }
 
 uint32_t sl_connection_sending(const sl_connection *connection) {

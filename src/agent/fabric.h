@@ -76,7 +76,7 @@ void sl_connection_close(sl_connection **connection);
 /* From now on this owner is told. */
 void sl_connection_adopt(sl_connection *connection, const sl_connection_handlers *handlers,
                          void *owner);
-/* NULL after sl_connection_close. */
+/* Of a closed connection the last one. */
 void *sl_connection_owner(const sl_connection *connection);
 int sl_connection_dial(sl_connection *connection, const struct sockaddr_storage *address,
                        const uint8_t greeting[SL_GREETING_BYTES], sl_error *error);
@@ -95,6 +95,8 @@ int sl_connection_grant(sl_connection *connection, const sl_buffers *buffers, sl
  * broken (`down` has been or will be called). */
 int sl_connection_send(sl_connection *connection, const uint8_t *header, size_t header_bytes,
                        const void *payload, size_t payload_bytes, bool data, uint32_t cookie);
+/* Buffers with messages that are not released yet. */
+uint32_t sl_connection_held(const sl_connection *connection);
 /* Sends under way. */
 uint32_t sl_connection_sending(const sl_connection *connection);
 /* Of this side and the other; false: not known. */

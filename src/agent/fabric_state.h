@@ -39,7 +39,7 @@ struct sl_connection {
     const sl_connection_handlers *handlers;
     void *owner;
     struct fid_ep *endpoint;
-    bool established, down, closed;
+    bool established, down;
     operation first; /* receives the first message */
     uint8_t first_bytes[SL_FIRST_MESSAGE_MAX];
     struct fid_mr *first_mr;

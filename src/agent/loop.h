@@ -1,7 +1,7 @@
-/* loop.h - the agent's event loop: the only room that knows libevent.
+/* loop.h - the agent's event loop. Only loop.c includes libevent's headers.
  *
- * The agent owns the outer loop (libevent 2.1 has no prepare hook): drain the fabric, then one pass
- * of the loop, blocking or not.
+ * libevent 2.1 has no prepare hook, so the agent owns the outer loop: it drains the fabric, then
+ * makes one pass of this loop, blocking or not.
  */
 #ifndef SL_LOOP_H
 #define SL_LOOP_H

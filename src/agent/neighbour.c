@@ -30,8 +30,9 @@ bool sl_neighbour_is_dialed(const sl_neighbour *n) {
 
 /* ---- sending ---- */
 
+/* The node holds at most a window of its parts, whichever connection they came over. */
 static uint64_t credit_now(const sl_neighbour *n) {
-    return n->data_consumed + n->side->window;
+    return n->data_consumed + n->side->window - n->held_before;
 }
 
 static void complete_header(sl_neighbour *n, sl_frame *frame,
@@ -103,11 +104,10 @@ static void say_hello(sl_neighbour *n) {
 }
 
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
-    bool current = n != NULL && buffer->connection == n->connection;
+    bool current = buffer->connection == n->connection;
     sl_buffer_release(buffer);
-    if (!current)
-        return;
-    n->data_consumed++;
+    n->data_consumed += current;
+    n->held_before -= !current;
     if (credit_now(n) - n->credit_told >= (n->side->window + 1) / 2)
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }
@@ -143,12 +143,18 @@ static void reset(sl_neighbour *n) {
     n->heard_s = n->sent_s = n->side->now_s;
 }
 
+static void close_connection(sl_neighbour *n) {
+    if (n->agreed) /* else there was no data */
+        n->held_before += sl_connection_held(n->connection);
+    sl_connection_close(&n->connection);
+}
+
 void sl_neighbour_drop(sl_neighbour *n, const char *why) {
     if (!n->agreed && !n->doubted && why != NULL)
         snprintf(n->refusal, sizeof n->refusal, "%.*s", SL_REFUSAL_MAX - 1, why);
     n->next_attempt_s =
         n->side->now_s + (n->connected && !n->agreed ? retry_refused_s : retry_connect_s);
-    sl_connection_close(&n->connection);
+    close_connection(n);
     reset(n);
 }
 
@@ -202,8 +208,7 @@ static int agree(sl_neighbour *n, const sl_frame *hello, sl_error *error) {
 
 int sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
                        const sl_frame *hello, sl_error *error) {
-    if (n->connection != NULL)
-        sl_connection_close(&n->connection);
+    close_connection(n);
     reset(n);
     n->connection = connection;
     sl_connection_adopt(connection, n->side->handlers, n);

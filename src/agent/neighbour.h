@@ -56,6 +56,7 @@ typedef struct sl_neighbour {
     uint64_t credit;               /* data frames that it lets us send on this connection */
     uint64_t data_received;        /* its data frames */
     uint64_t data_consumed;        /* of these, how many buffers are released */
+    uint32_t held_before;          /* buffers of earlier connections that are not released yet */
     uint64_t credit_told;          /* what it knows of our credit */
     char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
     char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said */

@@ -1,5 +1,5 @@
-/* worker.h - the thread on which an agent evaluates and computes gradients, so that its loop goes
- * on moving data.
+/* worker.h - the thread on which an agent evaluates and computes gradients. Meanwhile its loop
+ * moves data.
  *
  * The two threads share nothing but the vectors that a job hands over and its result hands back;
  * where these are on a device, events order the one thread's operations behind the other's at both

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum {
     WORDS_MAX = 16 << 20, /* kept; later rounds are taken to be like the last one that was */
     LOOK_BACK = 256       /* distinct rounds that a new one is compared with */
@@ -140,13 +142,6 @@ void sl_timeline_end_node_round(sl_timeline *t, uint32_t rank, uint64_t frames) 
                DONE_WORDS * sizeof *w);
 }
 
-static uint64_t hash_of(const uint32_t *words, size_t count) {
-    uint64_t hash = 0xCBF29CE484222325ull; /* FNV-1a, by words */
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ words[i]) * 0x100000001B3ull;
-    return hash;
-}
-
 /* The pattern that the round under way repeats; pattern_count: it is a new one. */
 static size_t find_pattern(const sl_timeline *t, uint64_t hash) {
     size_t oldest = t->pattern_count > LOOK_BACK ? t->pattern_count - LOOK_BACK : 0;
@@ -177,7 +172,7 @@ static bool add_pattern(sl_timeline *t, uint64_t hash) {
 }
 
 void sl_timeline_end_round(sl_timeline *t) {
-    uint64_t hash = hash_of(t->words, t->word_count);
+    uint64_t hash = sl_hash(SL_HASH_START, t->words, t->word_count * sizeof *t->words);
     size_t found = find_pattern(t, hash);
     if (found == t->pattern_count && found > 0 && t->words_kept + t->word_count > WORDS_MAX)
         found--;

@@ -1,11 +1,10 @@
-/* frame.h - frames between agents: a fixed 64-byte header, then the payload. Bounds first, then
- * memory.
+/* frame.h - frames between agents: a header of 64 bytes, then the payload. Decoding checks bounds
+ * before it reads.
  *
- * Little-endian. The header carries its own checksum (the low half of XXH3) and that of the payload
- * (XXH3, 64 bits); a payload shared by several peers is summed once. Payloads that go from one
- * GPU's memory to another's are summed by nobody here, and begin where no frame of another type
- * reaches, so that a receive buffer is a piece in the host's memory and one in the GPU's, whatever
- * comes into it.
+ * Little-endian. The header carries its own checksum (the low half of XXH3) and the payload's
+ * (XXH3, 64 bits), which is computed once for all peers. A payload that goes from GPU memory to GPU
+ * memory has no checksum. It begins beyond the longest frame of any other type: a receive buffer
+ * then is a piece of host memory and a piece of GPU memory, and either type fits.
  *
  *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  part u32
  *          16  exchange u64 24  credit u64    32  payload bytes u32             36  step u32
@@ -32,9 +31,8 @@ typedef enum sl_frame_type {
     SL_FRAME_CREDIT,    /* none: `credit` is the message */
     SL_FRAME_HEARTBEAT, /* none */
     SL_FRAME_ABORT,     /* payload: why the sender ends, text */
-    SL_FRAME_BYE,       /* none: the sender has sent all that it ever will */
-    SL_FRAME_DIRECT,    /* what DATA is, in runs whose payloads stay in GPUs' memory: not summed, at
-                           SL_FRAME_DIRECT_AT, zeros before it */
+    SL_FRAME_BYE,       /* none: the sender sends no more data */
+    SL_FRAME_DIRECT,    /* DATA from GPU memory: no checksum, at SL_FRAME_DIRECT_AT, zeros before */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -52,10 +50,10 @@ typedef struct sl_frame {
 
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);
 
-/* Decodes what a peer sent: `bytes` of it, of which at most `payload_max` may be data payload, in
- * DIRECT frames if `direct`, else in DATA frames. NULL, or what is wrong with it; nothing is read
- * beyond `bytes`, nor of a DIRECT frame's payload, and *out is filled only when all is right, the
- * checksums included. */
+/* Decodes `bytes` that a peer sent. Data payloads have at most `payload_max` bytes, and come in
+ * DIRECT frames if `direct`, else in DATA frames. Returns NULL, or what is wrong. Reads nothing
+ * beyond `bytes`, and nothing of a DIRECT payload. Fills *out only if all is right, checksums
+ * included. */
 const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max,
                             bool direct);
 

@@ -6,6 +6,8 @@ usage: by_hand.py STARLING [TEST ...]
 import os
 import signal
 import socket
+import threading
+import time
 
 from _scene import check, run_tests
 
@@ -142,6 +144,85 @@ def name_and_record_may_differ(scene):
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
 
 
+class SlowProxy:
+    """Passes connections to `port` on to its own, each way at `rate` bytes a second."""
+
+    def __init__(self, port, rate):
+        self.target, self.rate, self.open = port, rate, True
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                near.close()
+                continue
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=self.pump, args=pair, daemon=True).start()
+
+    def pump(self, source, sink):
+        source.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+        try:
+            while data := source.recv(self.rate // 20):
+                sink.sendall(data)
+                time.sleep(len(data) / self.rate)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            source.close()
+            sink.close()
+
+    def close(self):
+        self.listener.close()
+
+
+def a_long_frame_on_a_slow_link_is_no_death(scene):
+    """A frame takes several times transport.timeout_s; its bytes keep coming."""
+    ports = free_ports(2)
+    proxy = SlowProxy(ports[0], 150000)
+    slow = {
+        **PAIR,
+        "rounds": 1,
+        "record__every": 1,
+        "model__hidden": [400],
+        "transport": {"timeout_s": 2, "connect_timeout_s": 20, "chunk_bytes": 1 << 20},
+    }
+    path = scene.experiment(**slow)
+    pair = []
+    try:
+        for rank, first in ((0, ports[0]), (1, proxy.port)):
+            roster = scene.write(f"r{rank}", f"127.0.0.1:{first}\n127.0.0.1:{ports[1]}\n")
+            command = ["agent", path, "--rank", str(rank), "--roster", roster]
+            pair.append(scene.start(*command, "--out", scene.path(f"out{rank}")))
+        for running in pair:
+            running.wait(60)
+            check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+            check(running.seconds > 4, f"the link was not slow: {running.seconds:.1f} s")
+    finally:
+        proxy.close()
+
+
+def a_mute_neighbour_is_named_while_it_is_waited_for(scene):
+    """Within transport.timeout_s a stopped agent is as one that only says that it lives."""
+    long = {"rounds": 2000000, "record__every": 50}
+    waiting, stopped = start_pair(
+        scene, {**long, "transport__timeout_s": 60}, {**long, "transport__timeout_s": 60}
+    )
+    waiting.wait_for("round 50/")
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    waiting.wait_for("waiting: edge 1->0, round ", 30)
+    check("s left (transport.round_timeout_s)" in waiting.out, f"how long still: {waiting.out!r}")
+    for running in (waiting, stopped):
+        running.process.kill()
+        running.wait(10)
+
+
 if __name__ == "__main__":
     run_tests(
         [
@@ -154,5 +235,7 @@ if __name__ == "__main__":
             data_differs,
             run_id_differs,
             name_and_record_may_differ,
+            a_long_frame_on_a_slow_link_is_no_death,
+            a_mute_neighbour_is_named_while_it_is_waited_for,
         ]
     )

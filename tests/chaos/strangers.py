@@ -167,6 +167,27 @@ def who_connects_is_interrupted_and_started_again(scene):
     restart_while_opening(scene, 1, signal.SIGINT)
 
 
+def who_has_begun_to_train_is_started_again(scene):
+    """Its neighbours, which wait for the fourth agent, hold parts that it sent before."""
+    ports = free_ports(4)
+    roster = roster_of(scene, ports)
+    transport = {"connect_timeout_s": 60, "timeout_s": 10, "chunk_bytes": 4096, "window_chunks": 2}
+    topology = {"nodes": 4, "family": "ring"}
+    experiment = scene.experiment(**{**TRIO, "topology": topology, "transport": transport})
+    agents = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1, 2)]
+    for rank in (0, 2):
+        agents[rank].wait_for("come up: 3 (")
+    agents[1].process.kill()
+    agents[1].wait(10)
+    agents[1] = start(scene, experiment, 1, roster, "again1")
+    agents[1].wait_for("waiting: edge")
+    agents.append(start(scene, experiment, 3, roster, "out3"))
+    for running in agents:
+        running.wait(60)
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+    check_models(scene, experiment, ["out0", "again1", "out2", "out3"])
+
+
 def seconds_of_processor(pid):
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
@@ -237,6 +258,7 @@ if __name__ == "__main__":
             who_connects_is_killed_and_started_again,
             who_is_connected_to_is_killed_and_started_again,
             who_connects_is_interrupted_and_started_again,
+            who_has_begun_to_train_is_started_again,
             silent_connections_take_all_descriptors,
             silent_connections_are_closed,
             who_waits_says_for_whom,

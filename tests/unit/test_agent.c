@@ -27,6 +27,7 @@ static sl_agent *agent;
 static sl_agent_counters counters;
 static int agent_result;
 static char agent_text[SL_ERROR_TEXT_MAX];
+static sl_error agent_error; /* only if agent_result is not 0 */
 static float last_model[D];
 
 /* ---- the agent, on a thread of its own ---- */
@@ -56,6 +57,7 @@ static sl_evaluation evaluate(void *context, const float *x) {
 static void *run(void *roster) {
     sl_error own;
     agent_result = sl_agent_run(agent, roster, &own);
+    agent_error = own;
     snprintf(agent_text, sizeof agent_text, "%s", agent_result ? own.text : "");
     return NULL;
 }
@@ -298,6 +300,9 @@ START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mi
     ck_assert_str_eq(agent_text,
                      "edge 1->0, round 1: agent 1 sent a malformed frame, which ends the "
                      "run: payload checksum differs");
+    ck_assert_int_eq(agent_error.rank, 0);
+    ck_assert_int_eq(agent_error.peer, 1);
+    ck_assert_int_eq(agent_error.round, 1);
     ck_assert_uint_eq(counters.frames_corrupted, 1);
     ck_assert_float_eq(last_model[0], 1);
 }
@@ -508,7 +513,7 @@ START_TEST(a_silent_peer_is_dead_within_the_timeout) {
     clock_gettime(CLOCK_MONOTONIC, &after);
     ck_assert_int_eq(agent_result, SL_EPEER);
     ck_assert_ptr_nonnull(strstr(agent_text, "edge 1->0, round 1: agent 1 has been silent for"));
-    ck_assert_int_lt(after.tv_sec - before.tv_sec, 5);
+    ck_assert_int_lt(after.tv_sec - before.tv_sec, 8); /* 2 s, on a busy machine */
 }
 END_TEST
 
@@ -550,6 +555,8 @@ static void stop_it(peer *p) {
 START_TEST(an_agent_stops_on_request) {
     meet(stop_it);
     ck_assert_int_eq(agent_result, SL_ESTOPPED);
+    ck_assert_int_eq(agent_error.rank, 0);
+    ck_assert_int_eq(agent_error.peer, SL_ERROR_NOWHERE);
 }
 END_TEST
 
