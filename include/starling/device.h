@@ -1,11 +1,10 @@
-/* device.h - where vectors live: on the CPU, or on a GPU through a plug-in that is opened at run
- * time.
+/* device.h - where vectors are kept: on the CPU, or on a GPU through a plug-in.
  *
- * `device` in an experiment: "cpu", "cuda:N", or "auto" (the first GPU that can be used, else the
- * CPU). The program itself is linked to no GPU library. The plug-in is the file that the
- * environment's STARLING_PLUGIN names, or libstarling-cuda.so: in gpu/ or lib/starling/ beside the
- * program's own folder, or where it was installed. Mixing and compressing give the CPU's bits on
- * any device; gradients of networks differ from the CPU's by rounding.
+ * `device` in an experiment is "cpu", "cuda:N", or "auto": the first usable GPU, else the CPU. The
+ * program links to no GPU library; it opens the plug-in at run time. The plug-in is the file that
+ * STARLING_PLUGIN (an environment variable) names, else libstarling-cuda.so in the build's gpu/ or
+ * in the installed lib/starling/. Mixing and compressing give the CPU's bits on any device;
+ * gradients of networks differ from the CPU's by rounding.
  */
 #ifndef STARLING_DEVICE_H
 #define STARLING_DEVICE_H
@@ -21,7 +20,7 @@ extern "C" {
 #define SL_DEVICE_TEXT_MAX 512
 
 typedef struct sl_device_info {
-    char name[SL_DEVICE_TEXT_MAX]; /* the maker's */
+    char name[SL_DEVICE_TEXT_MAX]; /* of the product */
     int index;                     /* "cuda:<index>" */
     int major, minor;              /* compute capability */
     size_t bytes;                  /* of memory */
@@ -30,21 +29,19 @@ typedef struct sl_device_info {
     char reason[SL_DEVICE_TEXT_MAX]; /* why not */
 } sl_device_info;
 
-/* Fills up to `max`, returns how many there are; where there is none, `reason` says why, in one
- * line. */
+/* Fills up to `max` rows and returns how many GPUs there are; 0: `reason` says why, in one line. */
 SL_API size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DEVICE_TEXT_MAX]);
 
-/* May `device` say this? SL_EINVAL with what is allowed. */
+/* Is this a name of a device? SL_EINVAL says what is allowed. */
 SL_API int sl_device_check_name(const char *name, sl_error *error);
-/* Can it be had? Opens nothing. SL_EDEVICE: why not. `note`: what "auto" stands for, and why; else
- * empty. */
+/* Can the device be used? SL_EDEVICE says why not. `note` says what "auto" stands for and why; it
+ * is empty for other names. Opens nothing. */
 SL_API int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error);
-/* The GPU that `name` stands for here; false: it stands for the CPU, or cannot be had. Opens
- * nothing. */
+/* The GPU that `name` stands for on this host. False: it stands for the CPU, or cannot be used.
+ * Opens nothing. */
 SL_API bool sl_device_describe(const char *name, sl_device_info *out);
-/* Its vector operations, which stay valid until the program ends. A program opens one GPU.
- * memory_limit: bytes that this program may take there; 0: as many as there are; the latest call's
- * holds. */
+/* Opens the device: its vector operations, valid until the program ends. A program opens one GPU.
+ * memory_limit: bytes that the program may take there, 0: no limit; the latest call's holds. */
 SL_API int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit,
                           sl_error *error);
 

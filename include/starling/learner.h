@@ -1,10 +1,10 @@
-/* learner.h - loss and gradient for a parameter vector on a node's data; evaluation on held-out
- * data.
+/* learner.h - built-in models on built-in data sets: loss, gradient and evaluation of a parameter
+ * vector.
  *
- * One learner serves every rank (the simulator) or one (an agent): samples are
- * loaded once, the partition over nodes is a pure function of the seed, and so is the batch of
- * (rank, round). Calls for different ranks must not overlap in time (one workspace). No call
- * changes anything that a later call could see.
+ * One learner serves all ranks (the simulator) or one (an agent). Samples are loaded once. The
+ * partition over nodes is a pure function of the seed; the batch is one of (seed, rank, round). A
+ * call changes nothing that a later call could see. Calls must not overlap: they share working
+ * memory.
  */
 #ifndef STARLING_LEARNER_H
 #define STARLING_LEARNER_H
@@ -70,36 +70,34 @@ SL_API size_t sl_learner_dimension(const sl_learner *learner); /* d */
 SL_API uint64_t sl_learner_rounds(const sl_learner *learner);
 /* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
 SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
-/* Hash over layer shapes and parameter order: equal means that vectors of two agents mean the same.
- */
+/* Hash of layer shapes and parameter order. Equal: vectors of two agents mean the same. */
 SL_API uint64_t sl_learner_layout_hash(const sl_learner *learner);
-/* Hash over the loaded samples and labels. */
+/* Hash of the loaded samples and labels. */
 SL_API uint64_t sl_learner_data_hash(const sl_learner *learner);
 /* Bytes of the samples and of the working memory. */
 SL_API size_t sl_learner_memory(const sl_learner *learner);
-/* One line: "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid". Owned by the
- * learner. */
+/* One line: "mlp 784-256-10, 203530 parameters; digits, 12000 train, 2000 test, iid". Borrowed. */
 SL_API const char *sl_learner_describe(const sl_learner *learner);
 
-/* x0 of `rank` into x (d). Networks start identically on every rank; the quadratic takes its file's
- * x0. */
+/* Writes x0 of `rank` into x (d). Networks start alike on every rank; a quadratic's file says x0 of
+ * each. */
 SL_API void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
-/* Mean loss of rank's batch in `round`, its gradient at x into g (d), on the host or where attach
- * has put it. A full gradient for the quadratic. */
+/* Returns the mean loss at x of rank's batch in `round` (from 1), and writes its gradient into g
+ * (d). A quadratic's gradient is that of all its rows. x and g are on the host, or on the device
+ * that was attached. */
 SL_API double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round,
                                   const float *x, float *g);
 
-/* x is on the host, always. */
+/* Scores x (d) on the held-out samples. x is always on the host. */
 SL_API sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
 
-/* A network of layers, which a device can compute; false: the quadratic. */
+/* Is the model a network, which a device can compute? A quadratic is not. */
 SL_API bool sl_learner_has_layers(const sl_learner *learner);
-/* Networks: from here on gradients are computed, and models evaluated, where the vectors of `vec`
- * are; at first on the host. Not needed for a task that is handed to an agent or the simulator,
- * which do it. */
+/* Networks only: moves gradients and evaluation to the memory of `vec`; they begin on the host.
+ * Agents and the simulator do this for their task. */
 SL_API int sl_learner_attach(sl_learner *learner, const sl_vec_ops *vec, sl_error *error);
 
-/* The learner as the task of an agent or the simulator; good until the learner is closed. */
+/* The learner as the task of an agent or the simulator; valid until the learner is closed. */
 SL_API sl_task sl_learner_task(sl_learner *learner);
 
 #ifdef __cplusplus

@@ -16,8 +16,8 @@ static const char plugin[] = "libstarling-cuda.so";
 
 /* ---- the plug-in ---- */
 
-/* The folders where the plug-in may be, absolute: of the build, of an installed tree that was moved,
- * and where it was installed. Returns how many. */
+/* Where the plug-in may be: in the build, in an installed tree that was moved, and where it was
+ * installed. Absolute paths; returns how many. */
 static size_t plugin_folders(char folders[FOLDERS_MAX][PATH_MAX]) {
     static const char *const beside[] = {"/../gpu", "/" SL_PLUGIN_FROM_COMMAND};
     char program[PATH_MAX];

@@ -1,10 +1,10 @@
 /* learner.c - models on data; see starling/learner.h.
  *
- * A network trains on batches of the rank's samples. Batch normalisation has no running statistics:
- * they would be state beside the model, which gossip does not mix; whenever x is evaluated they are
- * taken afresh from training samples (Wu, Johnson 2021, "precise" statistics), a pure function of
- * x. The quadratic has its whole function in a file and neither data, batches nor a held-out set: a
- * round of it is a full gradient, and an epoch is one round.
+ * A network trains on batches of the rank's samples. Batch normalisation keeps no running
+ * statistics: they would be state beside the model, which gossip does not mix. Each evaluation
+ * computes them from training samples (Wu, Johnson 2021, "precise" statistics), so that they are a
+ * pure function of x. A quadratic's file holds the whole function: there are no samples, a round is
+ * a full gradient, and an epoch is one round.
  */
 #include "starling/learner.h"
 
@@ -25,9 +25,8 @@
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
 #define EVALUATION_FLOATS ((size_t)1 << 24)
-#define STATISTICS_ROWS                                                                            \
-    2048u /* training samples that batch normalisation's statistics are taken of, about */
-#define ROWS_AHEAD 4u /* samples of a batch that are fetched before their turn */
+#define STATISTICS_ROWS 2048u /* training samples behind normalisation statistics, about */
+#define ROWS_AHEAD 4u         /* samples of a batch that are prefetched */
 #define DESCRIPTION_MAX (SL_PATH_MAX + 512)
 
 /* A node's samples of a round. */
@@ -43,17 +42,14 @@ struct sl_learner {
     sl_data data;
     sl_partition partition;
     sl_network network;
-    float *evaluated; /* (dimension) a model that is evaluated, on the device; NULL: the network is
-                         on the host */
-    uint32_t batch, evaluation_rows; /* samples of a training batch, and of a pass over held-out
-                                        ones, at most */
-    node_batch gathered; /* which one stands in the network's input; rows 0: none that training will
-                            ask for */
-    uint32_t last_rank;  /* whose gradient was asked for last, */
-    uint64_t last_round; /* and of which round; 0: none yet */
+    float *evaluated; /* (dimension) the model under evaluation, on the device; NULL: on the host */
+    uint32_t batch;   /* most samples of a training batch */
+    uint32_t evaluation_rows; /* most samples of one pass over held-out data */
+    node_batch gathered;      /* the batch in the network's input; rows 0: none */
+    uint32_t last_rank;       /* of the last gradient */
+    uint64_t last_round;      /* of the last gradient; 0: none yet */
     bool augments;
-    float *planes; /* (features) a sample before its pixels are arranged; NULL: they lie as the
-                      network takes them */
+    float *planes; /* (features) a sample before its pixels are reordered; NULL: no reordering */
     uint64_t data_hash;
     char description[DESCRIPTION_MAX];
 };

@@ -1,4 +1,4 @@
-/* task.c - the learner behind the seam of starling/task.h. */
+/* learner_task.c - the learner as a task (starling/task.h). */
 #include "starling/learner.h"
 
 static void initial(void *learner, uint32_t rank, float *x) {

@@ -37,7 +37,7 @@ static int read_numbers(double *out, const json_t *array, size_t count, const ch
         out[i] = json_number_value(value);
         if (!json_is_number(value) || !(fabs(out[i]) <= (double)FLT_MAX))
             result =
-                sl_fail(error, SL_EFILE, "%s: %s[%zu] is no number of single precision's range",
+                sl_fail(error, SL_EFILE, "%s: %s[%zu] is not within float32's range",
                         name, where, i);
     }
     return result;
@@ -47,7 +47,7 @@ static int check_keys(const json_t *root, const char *name, sl_error *error) {
     const char *key;
     json_t *value;
     if (!json_is_object(root))
-        return sl_fail(error, SL_EFILE, "%s: is no JSON object; it must have the keys A, b and x0",
+        return sl_fail(error, SL_EFILE, "%s: is not a JSON object; it must have the keys A, b and x0",
                        name);
     json_object_foreach((json_t *)root, key, value) {
         if (strcmp(key, "A") != 0 && strcmp(key, "b") != 0 && strcmp(key, "x0") != 0 &&

@@ -300,7 +300,7 @@ static const struct {
     {"1 1:1e39\n", "value of \"1:1e39\""},
     {"1 1:2x\n", "value of \"1:2x\""},
     {"1 1:00000000000000000000000000000000000000000000000000000000000000000001\n",
-     "is no label or index:value"},
+     "is neither a label nor index:value"},
     {"", "holds no samples"},
     {"\n\n", "holds no samples"},
     {"1 1:1\n1 1:1\n1 1:1\n1 1:1\n1 1:1\n", "has 1 different labels"},

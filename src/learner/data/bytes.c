@@ -87,7 +87,7 @@ int sl_bytes_read(sl_bytes *out, const char *path, sl_error *error) {
     gzFile file = gzdopen(fd, "rb");
     if (file == NULL) {
         close(fd);
-        return sl_fail(error, SL_ENOMEM, "%s: zlib has no memory to open it", path);
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     }
     gzbuffer(file, 1u << 18);
     sl_bytes bytes = {0};
@@ -113,10 +113,9 @@ int sl_bytes_find(sl_bytes *out, const char *folder, const char *name, sl_error 
     if (access(path, F_OK) == 0)
         return sl_fail(error, SL_EFILE, "%s: xz is not read; decompress it first: xz -dk %s", path,
                        path);
-    return sl_fail(
-        error, SL_EFILE,
-        "%s/%s: no such file, nor one that ends in .gz; data.path names the folder that holds it",
-        folder, name);
+    return sl_fail(error, SL_EFILE,
+                   "%s/%s: no such file, with or without .gz; data.path must be its folder", folder,
+                   name);
 }
 
 void sl_bytes_close(sl_bytes *bytes) {

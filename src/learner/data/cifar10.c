@@ -23,7 +23,7 @@ static const float channel_deviations[SL_CHANNELS_MAX] = {0.2470f, 0.2435f,
 static int check_records(const sl_bytes *file, sl_error *error) {
     if (file->size == 0 || file->size % RECORD != 0)
         return sl_fail(error, SL_EFILE,
-                       "%s: has %zu bytes, which is no whole number of %u-byte records; is the "
+                       "%s: has %zu bytes, not a multiple of the %u-byte record; is the "
                        "file truncated?",
                        file->name, file->size, RECORD);
     for (size_t offset = 0; offset < file->size; offset += RECORD)

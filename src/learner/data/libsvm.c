@@ -72,8 +72,9 @@ static int next_token(cursor *c, char token[TOKEN_MAX], sl_error *error) {
     size_t length = 0;
     while (c->at < c->end && *c->at != '\n' && !is_blank(*c->at)) {
         if (length == TOKEN_MAX - 1 || *c->at == '\0')
-            return sl_fail(error, SL_EFILE, "%s: line %llu: \"%.*s...\" is no label or index:value",
-                           c->name, (unsigned long long)c->line, (int)length, token);
+            return sl_fail(error, SL_EFILE,
+                           "%s: line %llu: \"%.*s...\" is neither a label nor index:value", c->name,
+                           (unsigned long long)c->line, (int)length, token);
         token[length++] = *c->at++;
     }
     token[length] = '\0';
@@ -85,10 +86,9 @@ static int parse_label(int32_t *out, const cursor *c, const char *token, sl_erro
     errno = 0;
     long label = strtol(token, &end, 10);
     if (*end != '\0' || errno != 0 || label < INT32_MIN || label > INT32_MAX)
-        return sl_fail(
-            error, SL_EFILE,
-            "%s: line %llu: label \"%s\" is no 32-bit integer; classes are whole numbers", c->name,
-            (unsigned long long)c->line, token);
+        return sl_fail(error, SL_EFILE,
+                       "%s: line %llu: label \"%s\" is not a 32-bit integer; classes are integers",
+                       c->name, (unsigned long long)c->line, token);
     *out = (int32_t)label;
     return 0;
 }
@@ -111,8 +111,8 @@ static int parse_pair(rows *r, size_t at, const cursor *c, const char *token, sl
     double value = strtod(colon + 1, &end);
     if (end == colon + 1 || *end != '\0' || !(fabs(value) <= (double)FLT_MAX))
         return sl_fail(error, SL_EFILE,
-                       "%s: line %llu: value of \"%s\" is no finite single-precision number",
-                       c->name, line, token);
+                       "%s: line %llu: value of \"%s\" is not a finite float32 number", c->name,
+                       line, token);
     r->indices[at] = (uint32_t)(index - 1);
     r->values[at] = (float)value;
     if (r->indices[at] >= r->features)

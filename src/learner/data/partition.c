@@ -199,7 +199,7 @@ static int deal(dealing *d, const sl_data_config *config, const sl_samples *samp
     case SL_PARTITION_SPEAKERS:
         return deal_speakers(d, samples, nodes, error);
     }
-    return sl_fail(error, SL_EINVAL, "data.partition.name is %d, which is no partition",
+    return sl_fail(error, SL_EINVAL, "data.partition.name is %d, not a partition",
                    (int)config->partition);
 }
 

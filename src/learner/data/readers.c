@@ -14,7 +14,7 @@ static int read_data(sl_data *out, const sl_data_config *config, uint64_t seed, 
     case SL_DATA_TEXT:
         return sl_text_load(out, config, error);
     }
-    return sl_fail(error, SL_EINVAL, "data.kind is %d, which is no data set", (int)config->kind);
+    return sl_fail(error, SL_EINVAL, "data.kind is %d, not a data set", (int)config->kind);
 }
 
 static void standardise(sl_samples *samples) {

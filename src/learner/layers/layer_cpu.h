@@ -33,7 +33,7 @@ SL_LAYER_TABLE(SL_LAYER_DECLARE)
 
 const sl_layer_type *sl_layer_type_of(sl_layer_kind kind);
 
-/* ---- layer.c: what several kinds share ---- */
+/* ---- shared.c: what several kinds share ---- */
 
 /* The output of a square window that slides over the input. */
 bool sl_layer_slide_window(sl_layer *layer);
