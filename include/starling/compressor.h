@@ -29,6 +29,7 @@ extern "C" {
     X(IDENTITY, identity, "identity")                                                              \
     X(FLOAT16, float16, "float16")                                                                 \
     X(BFLOAT16, bfloat16, "bfloat16")                                                              \
+    X(FLOAT8, float8, "float8")                                                                    \
     X(TOP_K, top_k, "top-k")                                                                       \
     X(RANDOM_K, random_k, "random-k")                                                              \
     X(QSGD, qsgd, "qsgd")                                                                          \

@@ -99,6 +99,19 @@ SL_SHARED float float16_value(uint32_t code) {
     return float_of(float_bits(magnitude < 1u << 23 ? small : normal) | (code & 0x8000) << 16);
 }
 
+/* Of float16 the upper byte: the same with two bits of mantissa, and 128, whose last place is
+ * 2^-16. */
+SL_SHARED uint32_t float8_code(float v) {
+    const uint32_t bits = float_bits(v), magnitude = bits & FLOAT_MAGNITUDE;
+    const uint32_t normal = (magnitude - (112u << 23) + 0xFFFFF + (magnitude >> 21 & 1)) >> 21;
+    const uint32_t small = float_bits(float_of(magnitude) + 128.0f) - 0x43000000;
+    return ((magnitude < 0x38800000 ? small : normal) | (bits >> 24 & 0x80)) & 0xFF;
+}
+
+SL_SHARED float float8_value(uint32_t code) {
+    return float16_value(code << 8);
+}
+
 SL_SHARED uint32_t bfloat16_code(float v) {
     const uint32_t bits = float_bits(v);
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
@@ -114,6 +127,7 @@ SL_SHARED float bfloat16_value(uint32_t code) {
 #define SL_CODES(X)                                                                                \
     X(CODE_FLOAT16)                                                                                \
     X(CODE_BFLOAT16)                                                                               \
+    X(CODE_FLOAT8)                                                                                 \
     X(CODE_LEVELS)                                                                                 \
     X(CODE_SIGN)                                                                                   \
     X(CODE_TERNARY)                                                                                \
@@ -137,6 +151,8 @@ SL_SHARED uint32_t code_of(coding_code code, float tau, uint32_t width, rounding
         return float16_code(v);
     case CODE_BFLOAT16:
         return bfloat16_code(v);
+    case CODE_FLOAT8:
+        return float8_code(v);
     case CODE_LEVELS:
         return level_code(r, width - 1, v, random);
     case CODE_SIGN:
@@ -189,6 +205,8 @@ SL_SHARED float increment_of(coding_code code, uint32_t width, code_units u, uin
         return u.plus * float16_value(c);
     case CODE_BFLOAT16:
         return u.plus * bfloat16_value(c);
+    case CODE_FLOAT8:
+        return u.plus * float8_value(c);
     case CODE_LEVELS:
         return u.plus * level_value(c, width - 1);
     case CODE_SIGN:

@@ -403,6 +403,28 @@ START_TEST(test_small_examples) {
 }
 END_TEST
 
+/* Any magnitude that can be sent comes back as the nearest of two bits' mantissa, even on a tie. */
+START_TEST(test_float8) {
+    enum { D = 4099 };
+    float v[D];
+    for (int i = 0; i < D; i++)
+        v[i] = ldexpf((float)(i % 513 - 256) / 64, i % 47 - 33);
+    float *out = through(&(sl_compressor_config){.kind = SL_COMPRESSOR_FLOAT8}, v, D);
+    for (int i = 0; i < D; i++)
+        ck_assert_msg(out[i] == (float)nearest(v[i], 3, -16), "%a becomes %a, not %a", v[i], out[i],
+                      nearest(v[i], 3, -16));
+    free(out);
+    wire w = open_wire(&(sl_compressor_config){.kind = SL_COMPRESSOR_FLOAT8}, 4, PART_USUAL);
+    ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, -2, 57344, 0}), 0);
+    ck_assert_uint_eq(w.parts[0].bytes, 4);
+    ck_assert_mem_eq(w.parts[0].data, ((const uint8_t[]){0x3C, 0xC0, 0x7B, 0}), 4);
+    ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, -61439, 0, 0}), 0);
+    ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, -61440, 0, 0}), SL_EDIVERGED);
+    ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, NAN, 0, 0}), SL_EDIVERGED);
+    close_wire(&w);
+}
+END_TEST
+
 START_TEST(test_halves) {
     const float v[] = {1,        1 + 0x1p-11f, 1 + 0x3p-11f, -65504,    0x1p-24f,
                        0x1p-25f, 0x1.8p-25f,   0x1.ffcp-15f, 65519.996f};
@@ -490,6 +512,6 @@ int main(void) {
     tcase_add_loop_test(loops, test_parts_and_sources_do_not_matter, 0, KINDS);
     suite_add_tcase(suite, loops);
     ADD_TESTS(suite, "examples", test_random_blocks, test_messages_have_streams_of_their_own,
-              test_packing, test_largest_of_many, test_small_examples, test_halves);
+              test_packing, test_largest_of_many, test_small_examples, test_float8, test_halves);
     return run_suite(suite);
 }
