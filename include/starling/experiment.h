@@ -141,7 +141,7 @@ typedef enum sl_section {
 } sl_section;
 SL_API const char *sl_section_name(sl_section section);
 /* Paths are left out of the hash: two hosts may keep the same data in different folders (the
- * learner's fingerprint compares content). */
+ * learner's fingerprint compares content). 0: out of memory. */
 SL_API uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section section);
 
 /* ---- keys ---- */

@@ -23,6 +23,10 @@ static struct fi_info *make_hints(const char *provider, bool gpu) {
         FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | (gpu ? FI_MR_HMEM : 0);
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = strdup(provider);
+    if (hints->fabric_attr->prov_name == NULL) { /* any would do then */
+        fi_freeinfo(hints);
+        return NULL;
+    }
     return hints;
 }
 

@@ -51,7 +51,7 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
     return 0;
 }
 
-static void fill_hello(sl_agent *a) {
+static int fill_hello(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     a->side.hello = (sl_hello){
         .run_id = a->settings.run_id,
@@ -66,8 +66,12 @@ static void fill_hello(sl_agent *a) {
         .section_count = SL_SECTION_COUNT,
         .direct = a->side.direct,
     };
-    for (int i = 0; i < SL_SECTION_COUNT; i++)
+    for (int i = 0; i < SL_SECTION_COUNT; i++) {
         a->side.hello.sections[i] = sl_experiment_section_hash(e, (sl_section)i);
+        if (a->side.hello.sections[i] == 0)
+            return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
+    }
+    return 0;
 }
 
 static int open_node(sl_agent *a, sl_error *error) {
@@ -102,12 +106,13 @@ static int open_node(sl_agent *a, sl_error *error) {
 
 static int open_neighbours(sl_agent *a, sl_error *error) {
     const uint32_t *peers;
-    a->neighbour_count = sl_node_peers(a->node, &peers);
-    a->neighbours = calloc(a->neighbour_count + 1u, sizeof *a->neighbours);
-    a->receivers = calloc(a->neighbour_count + 1u, sizeof(sl_neighbour *));
+    const uint32_t count = sl_node_peers(a->node, &peers);
+    a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
+    a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
     if (a->neighbours == NULL || a->receivers == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours",
-                       a->settings.rank, a->neighbour_count);
+                       a->settings.rank, count);
+    a->neighbour_count = count;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         a->neighbours[i] = (sl_neighbour){.side = &a->side, .index = i, .rank = peers[i]};
     a->visitors = (sl_visitors){.side = &a->side,
@@ -192,7 +197,9 @@ static int open_all(sl_agent *a, sl_error *error) {
     if (result != 0)
         return result;
     a->side.header_bytes = a->side.direct ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
-    fill_hello(a);
+    result = fill_hello(a, error);
+    if (result != 0)
+        return result;
     a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     a->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->stop_descriptor < 0 || a->notify_fd < 0)

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "config/keys.h"
 #include "config/tree.h"
 #include "starling/algorithm.h"
@@ -86,7 +87,8 @@ static int expand_name(json_t *parent, const char *name, const char *path, json_
     const bool named = sl_key_find(leaf) != NULL;
     if (!named || !json_is_string(value))
         return refuse_group(path, value, named, error);
-    json_object_set_new(parent, name, json_pack("{sO}", "name", value));
+    if (json_object_set_new(parent, name, json_pack("{sO}", "name", value)) != 0)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
     return 0;
 }
 
@@ -377,14 +379,13 @@ static int read_root(sl_experiment *e, json_t *root, const char *folder,
 int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
                         const char *folder, const char *const *overrides, size_t override_count,
                         sl_error *error) {
-    json_error_t problem;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
-    if (root == NULL)
-        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column,
-                       problem.text);
+    json_t *root;
+    int result = sl_json_parse(&root, json, strlen(json), 0, where, SL_EINVAL, error);
+    if (result != 0)
+        return result;
     sl_experiment *e = calloc(1, sizeof *e);
-    int result = e == NULL ? sl_fail(error, SL_ENOMEM, "out of memory")
-                           : read_root(e, root, folder, overrides, override_count, error);
+    result = e == NULL ? sl_fail(error, SL_ENOMEM, "out of memory")
+                       : read_root(e, root, folder, overrides, override_count, error);
     json_decref(root);
     if (result != 0) {
         sl_fail_prefix(error, result, "%s", where);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "config/tree.h"
 #include "starling/suggest.h"
 
@@ -452,7 +453,7 @@ static json_t *write_list(const sl_key *k, const void *field, size_t count) {
                        : k->type == SL_KEY_U32S
                            ? json_integer(((const uint32_t *)field)[i])
                            : json_integer((json_int_t)((const uint64_t *)field)[i]);
-        json_array_append_new(list, item);
+        sl_json_append(&list, item);
     }
     return list;
 }

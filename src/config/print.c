@@ -16,19 +16,19 @@ static bool is_absent(const sl_key *k, json_t *value) {
 
 char *sl_experiment_json(const sl_experiment *experiment) {
     json_t *root = json_object();
+    bool good = root != NULL;
     for (size_t i = 0; i < sl_key_count; i++) {
         json_t *value = sl_key_write(&sl_keys[i], experiment);
-        if (is_absent(&sl_keys[i], value))
+        if (value != NULL && is_absent(&sl_keys[i], value))
             json_decref(value);
         else
-            sl_tree_set(root, sl_keys[i].path, value);
+            good = sl_tree_set(root, sl_keys[i].path, value) == 0 && good;
     }
     char *topology = sl_topology_json(experiment->topology);
     json_t *graph = topology ? json_loads(topology, 0, NULL) : NULL;
     free(topology);
-    char *text = json_object_set_new(root, "topology", graph) == 0
-                     ? sl_tree_text(root, JSON_INDENT(2))
-                     : NULL;
+    good = json_object_set_new(root, "topology", graph) == 0 && good;
+    char *text = good ? sl_tree_text(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return text;
 }
@@ -40,10 +40,12 @@ uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section 
             continue;
         json_t *value = sl_key_write(&sl_keys[i], experiment);
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
-        hash = sl_hash(hash, sl_keys[i].path, strlen(sl_keys[i].path));
-        hash = sl_hash(hash, text, text != NULL ? strlen(text) : 0);
-        free(text);
         json_decref(value);
+        if (text == NULL)
+            return 0;
+        hash = sl_hash(hash, sl_keys[i].path, strlen(sl_keys[i].path));
+        hash = sl_hash(hash, text, strlen(text));
+        free(text);
     }
     return hash;
 }

@@ -10,7 +10,8 @@ json_t *sl_tree_get(json_t *root, const char *path);
  * is in the way. */
 int sl_tree_set(json_t *root, const char *path, json_t *value);
 /* The tree's text, malloc'ed; each number in the fewest of 15 to 17 digits that bring it back, so
- * that 0.1 reads 0.1. flags as of json_dumps, without a precision. */
+ * that 0.1 reads 0.1. flags as of json_dumps, without a precision.
+ * NULL: out of memory. */
 char *sl_tree_text(json_t *root, size_t flags);
 
 #endif

@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "config/tree.h"
 #include "folder/files.h"
 #include "starling/folder.h"
@@ -427,22 +428,22 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
         return result;
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->record_count; i++)
-        json_array_append_new(nodes, record_json(&s->records[i]));
+        sl_json_append(&nodes, record_json(&s->records[i]));
     json_t *root =
         json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes",
                   (json_int_t)s->nodes, "seconds", number(s->seconds), "per_node", nodes);
     if (s->has_consensus) {
-        json_object_set_new(root, "mean_model",
-                            json_pack("{so so}", "loss", number(s->consensus.mean_model.loss),
-                                      "accuracy", number(s->consensus.mean_model.accuracy)));
-        json_object_set_new(root, "consensus_distance", number(s->consensus.distance));
+        sl_json_set(&root, "mean_model",
+                    json_pack("{so so}", "loss", number(s->consensus.mean_model.loss), "accuracy",
+                              number(s->consensus.mean_model.accuracy)));
+        sl_json_set(&root, "consensus_distance", number(s->consensus.distance));
     }
     if (f->best_round > 0)
-        json_object_set_new(root, "best",
-                            json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss",
-                                      number(f->best.loss), "accuracy", number(f->best.accuracy)));
+        sl_json_set(&root, "best",
+                    json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss",
+                              number(f->best.loss), "accuracy", number(f->best.accuracy)));
     if (s->predicted_seconds > 0)
-        json_object_set_new(root, "predicted_seconds", number(s->predicted_seconds));
+        sl_json_set(&root, "predicted_seconds", number(s->predicted_seconds));
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(root);
     if (text == NULL)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+
 #define WHERE_MAX 96
 
 /* An array of `count` elements, or an error that names it; count 0 takes any length from 1 to
@@ -141,14 +143,13 @@ static int read_root(sl_quadratic *q, const json_t *root, const sl_bytes *file, 
 }
 
 int sl_quadratic_parse(sl_quadratic *out, const sl_bytes *file, uint32_t nodes, sl_error *error) {
-    json_error_t problem;
     sl_quadratic q = {0};
-    json_t *root = json_loadb((const char *)file->data, file->size,
-                              JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &problem);
-    if (root == NULL)
-        return sl_fail(error, SL_EFILE, "%s: line %d, column %d: %s", file->name, problem.line,
-                       problem.column, problem.text);
-    int result = read_root(&q, root, file, nodes, error);
+    json_t *root;
+    int result = sl_json_parse(&root, (const char *)file->data, file->size, JSON_DECODE_INT_AS_REAL,
+                               file->name, SL_EFILE, error);
+    if (result != 0)
+        return result;
+    result = read_root(&q, root, file, nodes, error);
     json_decref(root);
     if (result != 0)
         sl_quadratic_close(&q);

@@ -268,7 +268,7 @@ static const struct {
     uint32_t nodes;
     const char *said;
 } bad_quadratics[] = {
-    {"{", 2, "line 1"},
+    {"{", 2, ":1:1: "},
     {"[1]", 2, "no JSON object"},
     {"{\"B\": 1}", 2, "unknown key \"B\""},
     {"{\"b\": [], \"x0\": []}", 2, "A is missing"},

@@ -12,11 +12,12 @@ int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl
         .degree_min = degrees.degree_min,
         .degree_max = degrees.degree_max,
         .degree_mean = degrees.degree_mean,
-        .connected = sl_graph_is_connected(&topology->graph),
         .stochastic = topology->graph.stochastic,
     };
     sl_spectrum s;
-    int result = sl_spectrum_compute(&s, topology, NULL, error);
+    int result = sl_graph_is_connected(&r.connected, &topology->graph, error);
+    if (result == 0)
+        result = sl_spectrum_compute(&s, topology, NULL, error);
     if (result != 0)
         return result;
     r.spectrum_known = s.converged;

@@ -53,8 +53,11 @@ static int build_rest(graph *out, const graph *g, uint32_t lost, sl_error *error
 static int rho_without(double *rho, const graph *g, uint32_t lost, sl_error *error) {
     graph rest;
     sl_spectrum spectrum;
+    bool connected = false;
     int result = build_rest(&rest, g, lost, error);
-    if (result == 0 && !sl_graph_is_connected(&rest))
+    if (result == 0)
+        result = sl_graph_is_connected(&connected, &rest, error);
+    if (result == 0 && !connected)
         *rho = 1;
     else if (result == 0 && (result = sl_graph_spectrum(&spectrum, &rest, NULL, error)) == 0)
         *rho = pow(spectrum.rho, 1. / g->period);

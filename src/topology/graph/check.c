@@ -27,17 +27,20 @@ static uint32_t reach(const graph *g, bool forward, bool *seen, uint32_t *queue)
     return count;
 }
 
-bool sl_graph_is_connected(const graph *g) {
+int sl_graph_is_connected(bool *connected, const graph *g, sl_error *error) {
     bool *seen = calloc(g->nodes, sizeof *seen);
     uint32_t *queue = malloc(g->nodes * sizeof *queue);
     bool undirected = true;
     for (uint32_t k = 0; k < g->period; k++)
         undirected = undirected && g->slots[k].undirected;
-    bool connected = seen && queue && reach(g, true, seen, queue) == g->nodes &&
+    const bool allocated = seen != NULL && queue != NULL;
+    if (allocated)
+        *connected = reach(g, true, seen, queue) == g->nodes &&
                      (undirected || reach(g, false, seen, queue) == g->nodes);
     free(seen);
     free(queue);
-    return connected;
+    return allocated ? 0
+                     : sl_fail(error, SL_ENOMEM, "out of memory for a graph of %u nodes", g->nodes);
 }
 
 static void widen(double *residual, double sum) {
@@ -166,7 +169,7 @@ static uint32_t lead(proof *p, const graph *g, uint32_t j, uint32_t k, uint32_t 
 }
 
 /* Node j in round r + lead may send to i, which is still in round r: lead + 1 rounds can be under
- * way. */
+ * way. 0: out of memory. */
 uint32_t sl_graph_window(const graph *g) {
     if (g->period == 1 && g->slots[0].undirected)
         return 2;
@@ -175,9 +178,9 @@ uint32_t sl_graph_window(const graph *g) {
         return safe < UINT32_MAX ? (uint32_t)safe : UINT32_MAX;
     }
     uint32_t *arrays = calloc(4 * (size_t)g->nodes, sizeof *arrays);
-    uint32_t window = g->nodes * g->period + 1, widest = 0;
+    uint32_t widest = 0;
     if (arrays == NULL)
-        return window;
+        return 0;
     proof p = {arrays,
                arrays + g->nodes,
                arrays + 2 * (size_t)g->nodes,
@@ -193,8 +196,7 @@ uint32_t sl_graph_window(const graph *g) {
         }
     }
     free(arrays);
-    window = widest + 1;
-    return window < 2 ? 2 : window;
+    return widest < 1 ? 2 : widest + 1;
 }
 
 bool sl_graph_is_symmetric(const graph *g) {

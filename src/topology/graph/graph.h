@@ -78,7 +78,8 @@ void sl_slot_mirror_weights(slot *p, uint32_t nodes);
 
 /* ---- check.c ---- */
 
-bool sl_graph_is_connected(const graph *g);
+/* Can every node hear of every other, over all slots? SL_ENOMEM. */
+int sl_graph_is_connected(bool *connected, const graph *g, sl_error *error);
 uint32_t sl_graph_window(const graph *g);
 sl_stochasticity sl_graph_stochasticity(const graph *g);
 /* One period is a symmetric matrix. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "starling/graph.h"
 #include "topology/links/fields.h"
 
@@ -128,12 +129,11 @@ int sl_links_read(sl_links **out, json_t *root, sl_error *error) {
 }
 
 int sl_links_parse(sl_links **out, const char *json, const char *where, sl_error *error) {
-    json_error_t problem;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
-    if (root == NULL)
-        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column,
-                       problem.text);
-    int result = sl_links_read(out, root, error);
+    json_t *root;
+    int result = sl_json_parse(&root, json, strlen(json), 0, where, SL_EINVAL, error);
+    if (result != 0)
+        return result;
+    result = sl_links_read(out, root, error);
     if (result != 0)
         sl_fail_prefix(error, result, "%s", where);
     json_decref(root);
@@ -209,8 +209,8 @@ json_t *sl_links_value(const sl_links *links) {
     json_t *list = json_array();
     for (size_t k = 0; k < links->count; k++) {
         const listed *l = &links->all[k];
-        json_array_append_new(list, json_pack("[iiff]", (int)l->low, (int)l->high,
-                                              l->link.bandwidth_mbit, l->link.latency_ms));
+        sl_json_append(&list, json_pack("[iiff]", (int)l->low, (int)l->high, l->link.bandwidth_mbit,
+                                        l->link.latency_ms));
     }
     return json_pack("{si sf sf so}", "nodes", (int)links->nodes, "bandwidth_mbit",
                      links->otherwise.bandwidth_mbit, "latency_ms", links->otherwise.latency_ms,

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "starling/topology.h"
 #include "topology/links/fields.h"
 #include "topology/links/links.h"
@@ -289,12 +290,11 @@ static int read_text(reading *r, const char *json, const char *where, uint32_t n
                      sl_error *error) {
     *r = (reading){0};
     sl_topology_spec_defaults(&r->spec);
-    json_error_t problem;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
-    if (root == NULL)
-        return sl_fail(error, SL_EINVAL, "%s:%d:%d: %s", where, problem.line, problem.column,
-                       problem.text);
-    int result = read_root(r, root, where, nodes_max, error);
+    json_t *root;
+    int result = sl_json_parse(&root, json, strlen(json), 0, where, SL_EINVAL, error);
+    if (result != 0)
+        return result;
+    result = read_root(r, root, where, nodes_max, error);
     if (result != 0)
         sl_fail_prefix(error, result, "%s", where);
     json_decref(root);

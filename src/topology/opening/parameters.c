@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "starling/suggest.h"
 #include "topology/links/fields.h"
 
@@ -117,6 +118,6 @@ json_t *sl_parameter_json(const parameter *p, const sl_topology_spec *spec) {
     }
     json_t *list = json_array();
     for (uint32_t i = 0; i < *(const uint32_t *)((const char *)spec + p->count_at); i++)
-        json_array_append_new(list, json_integer(((const uint32_t *)at)[i]));
+        sl_json_append(&list, json_integer(((const uint32_t *)at)[i]));
     return list;
 }

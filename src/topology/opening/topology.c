@@ -87,10 +87,11 @@ static int build_connected(sl_topology *t, const sl_topology_spec *spec, sl_erro
     for (uint64_t attempt = 0; attempt < attempts; attempt++) {
         sl_graph_close(&t->graph);
         int result = build_slots(t, spec, attempt, error);
-        if (result != 0)
+        bool connected = false;
+        if (result == 0)
+            result = sl_graph_is_connected(&connected, &t->graph, error);
+        if (result != 0 || connected)
             return result;
-        if (sl_graph_is_connected(&t->graph))
-            return 0;
     }
     if (spec->in_parts)
         return 0;
@@ -186,13 +187,14 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
         result = build_connected(t, &settled, error);
     if (result == 0)
         result = gather_peers(t, error);
+    if (result == 0 && (t->window = sl_graph_window(&t->graph)) == 0)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", spec->nodes);
     if (result != 0) {
         sl_topology_close(&t);
         return result;
     }
     t->hash = hash_of(t);
     t->graph.stochastic = sl_graph_stochasticity(&t->graph);
-    t->window = sl_graph_window(&t->graph);
     *out = t;
     return 0;
 }

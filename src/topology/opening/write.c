@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/json.h"
 #include "starling/topology.h"
 #include "topology/links/links.h"
 #include "topology/opening/parameters.h"
@@ -54,42 +55,43 @@ static void write_slots(FILE *to, const sl_topology *t, bool weighted) {
     fputc(']', to);
 }
 
-static void set_weights(json_t *root, const sl_topology_spec *spec) {
+static void set_weights(json_t **root, const sl_topology_spec *spec) {
     if (spec->weighting != SL_WEIGHTING_EXPLICIT)
-        json_object_set_new(root, "weights",
-                            json_string(sl_weighting_name(spec->weighting, spec->lazy)));
+        sl_json_set(root, "weights", json_string(sl_weighting_name(spec->weighting, spec->lazy)));
     if (spec->links != NULL)
-        json_object_set_new(root, "links", sl_links_value(spec->links));
+        sl_json_set(root, "links", sl_links_value(spec->links));
 }
 
-static void set_family(json_t *root, const sl_topology_spec *spec) {
+static void set_family(json_t **root, const sl_topology_spec *spec) {
     const family *f = sl_family_of(spec->family);
-    json_object_set_new(root, "family", json_string(f->info.name));
+    sl_json_set(root, "family", json_string(f->info.name));
     for (int i = 0; i < PARAMETERS; i++)
         if ((f->takes & 1u << i) && sl_parameter_is_given(spec, &sl_parameters[i]))
-            json_object_set_new(root, sl_parameters[i].name,
-                                sl_parameter_json(&sl_parameters[i], spec));
+            sl_json_set(root, sl_parameters[i].name, sl_parameter_json(&sl_parameters[i], spec));
     set_weights(root, spec);
 }
 
-static void set_hash(json_t *root, const sl_topology *t) {
+static void set_hash(json_t **root, const sl_topology *t) {
     char hash[HASH_DIGITS + 1];
     snprintf(hash, sizeof hash, "%0*llx", HASH_DIGITS, (unsigned long long)t->hash);
-    json_object_set_new(root, "hash", json_string(hash));
+    sl_json_set(root, "hash", json_string(hash));
 }
 
 /* With as few digits as bring every number back. */
 static char *dump(const json_t *root) {
-    for (size_t digits = 15; digits <= 17; digits++) {
+    for (size_t digits = 15;; digits++) {
         char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(digits));
-        json_t *back = text ? json_loads(text, 0, NULL) : NULL;
-        bool equal = json_equal(root, back);
+        if (text == NULL || digits == 17)
+            return text;
+        json_t *back = json_loads(text, 0, NULL);
+        bool equal = json_equal(root, back), short_of_memory = back == NULL;
         json_decref(back);
-        if (equal || digits == 17)
+        if (equal)
             return text;
         free(text);
+        if (short_of_memory)
+            return NULL;
     }
-    return NULL;
 }
 
 /* The object as text, with the slots as its last member. */
@@ -123,19 +125,18 @@ static json_t *new_root(const sl_topology_spec *spec) {
 
 char *sl_topology_spec_json(const sl_topology_spec *spec) {
     json_t *root = new_root(spec);
-    set_family(root, spec);
+    set_family(&root, spec);
     char *text = dump(root);
     json_decref(root);
     return text;
 }
 
 /* How near weights that were found are to the best. */
-static void set_optimum(json_t *provenance, const sl_topology *t) {
+static void set_optimum(json_t **provenance, const sl_topology *t) {
     sl_optimum optimum;
     if (sl_topology_optimum(&optimum, t))
-        json_object_set_new(
-            provenance, "optimum",
-            json_pack("{sf sf}", "rho", optimum.rho, "lower_bound", optimum.lower_bound));
+        sl_json_set(provenance, "optimum",
+                    json_pack("{sf sf}", "rho", optimum.rho, "lower_bound", optimum.lower_bound));
 }
 
 /* Where listed edges come from; NULL: from nowhere else. */
@@ -148,22 +149,22 @@ static json_t *provenance_of(const sl_topology *t, bool weighted) {
         return NULL;
     json_t *provenance = json_object();
     if (named)
-        set_family(provenance, &t->spec);
+        set_family(&provenance, &t->spec);
     else
-        set_weights(provenance, &t->spec);
-    set_optimum(provenance, t);
+        set_weights(&provenance, &t->spec);
+    set_optimum(&provenance, t);
     return provenance;
 }
 
 static char *edges_text(const sl_topology *t, bool weighted) {
     json_t *root = new_root(&t->spec), *provenance = provenance_of(t, weighted);
     if (!weighted)
-        set_weights(root, &t->spec);
+        set_weights(&root, &t->spec);
     if (!weighted && t->spec.directed)
-        json_object_set_new(root, "directed", json_true());
+        sl_json_set(&root, "directed", json_true());
     if (provenance != NULL)
-        json_object_set_new(root, "provenance", provenance);
-    set_hash(root, t);
+        sl_json_set(&root, "provenance", provenance);
+    set_hash(&root, t);
     char *text = dump_with_slots(root, t, weighted);
     json_decref(root);
     return text;
@@ -175,8 +176,8 @@ char *sl_topology_json(const sl_topology *t) {
         return edges_text(t, are_solved(t->spec.weighting) ||
                                  t->spec.weighting == SL_WEIGHTING_EXPLICIT);
     json_t *root = new_root(&t->spec);
-    set_family(root, &t->spec);
-    set_hash(root, t);
+    set_family(&root, &t->spec);
+    set_hash(&root, t);
     char *text = dump(root);
     json_decref(root);
     return text;

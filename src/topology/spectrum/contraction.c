@@ -91,8 +91,11 @@ static int compute(double *rho, const graph *g, sl_error *error) {
 
 int sl_topology_contraction(const sl_topology *topology, double *rho, sl_error *error) {
     const graph *g = &topology->graph;
-    bool connected = sl_graph_is_connected(g), signless = g->stochastic.nonnegative;
+    bool connected, signless = g->stochastic.nonnegative;
+    int result = sl_graph_is_connected(&connected, g, error);
     *rho = NAN;
+    if (result != 0)
+        return result;
     if (!g->stochastic.row && !g->stochastic.column)
         return sl_fail(error, SL_EINVAL,
                        "weights: rows sum to 1 in some slots and columns in others, so that no "

@@ -150,8 +150,11 @@ static int descend(sl_optimum *out, double *weights, const graph_problem *g, sl_
 
 static int check_connected(const graph_problem *g, const double *weights, sl_error *error) {
     graph rows;
+    bool connected = false;
     int result = build_rows(&rows, g, weights, error);
-    if (result == 0 && !sl_graph_is_connected(&rows))
+    if (result == 0)
+        result = sl_graph_is_connected(&connected, &rows, error);
+    if (result == 0 && !connected)
         result = sl_fail(error, SL_EINVAL,
                          "edges: the graph is not connected; the fastest weights are those of one "
                          "connected graph");
