@@ -283,5 +283,25 @@ def test_scripts_have_help(_):
         )
 
 
+def test_long_silence_is_broken(scene):
+    began = time.monotonic()
+    ended = scene.call("topology", "rank", "--nodes", "600", "--json", timeout=300)
+    took = time.monotonic() - began
+    check(ended.code == 0 and json.loads(ended.out)["nodes"] == 600, f"{ended.err!r}")
+    expected = [
+        f"starling: still ranking topologies of 600 nodes ({seconds} s)"
+        for seconds in range(5, int(took) + 1, 5)
+    ]
+    check(expected[: int(took / 5) - 1] == ended.err.splitlines()[: int(took / 5) - 1], ended.err)
+    return "" if expected else f"it took {took:.1f} s only"
+
+
+def test_rounding_is_no_eigenvalue(scene):
+    scene.call("topology", "make", "complete", "--nodes", "5", "-o", scene.path("five.json"))
+    ended = scene.call("check", scene.path("five.json"))
+    values = re.findall(r"^  (?:lambda_\w|rho) +(\S+)", ended.out, re.M)
+    check(values == ["0", "0", "0"], f"{ended.out}")
+
+
 if __name__ == "__main__":
     run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/file_kind.h"
+#include "cli/patience.h"
 #include "compare/variants.h"
 #include "topology/topology_report.h"
 
@@ -144,7 +145,10 @@ static int run(void *request, char *const *operands, size_t count) {
     options *o = request;
     sl_error error = {0};
     options_take_files(o, operands, count);
-    if (check(o, &error) == 0)
+    patience *p = patience_begin("checking %s", o->file);
+    int result = check(o, &error);
+    patience_end(p);
+    if (result == 0)
         return TOOL_OK;
     complain("%s", error.text);
     return TOOL_USAGE;

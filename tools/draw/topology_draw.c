@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/file_kind.h"
+#include "cli/patience.h"
 #include "cli/tool.h"
 #include "draw/picture.h"
 #include "draw/topology_draw.h"
@@ -171,6 +172,7 @@ static int draw_file(const char *file, const char *path) {
     sl_topology *t = NULL;
     sl_experiment *experiment = NULL;
     sl_error error = {0};
+    patience *p = patience_begin("drawing %s", file);
     int result = is_topology_file(file) ? sl_topology_load(&t, file, &error)
                                         : sl_experiment_load(&experiment, file, NULL, 0, &error),
         code = TOOL_USAGE;
@@ -178,6 +180,7 @@ static int draw_file(const char *file, const char *path) {
         result = draw_topology(experiment != NULL ? experiment->topology : t, path, &error);
         code = TOOL_FAILED;
     }
+    patience_end(p);
     sl_topology_close(&t);
     sl_experiment_close(&experiment);
     if (result == 0)

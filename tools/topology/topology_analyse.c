@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/file_kind.h"
+#include "cli/patience.h"
 #include "run/forecast.h"
 #include "topology/findings.h"
 #include "topology/topology.h"
@@ -126,6 +127,7 @@ static int analyse(const request *r) {
     subject s = {0};
     findings f = {0};
     sl_error error = {0};
+    patience *p = patience_begin("analysing %s", r->file);
     int result = open_subject(&s, r, &error), code = TOOL_USAGE;
     inquiry asked = {.topology = s.topology,
                      .spec = &s.spec,
@@ -135,6 +137,7 @@ static int analyse(const request *r) {
                      .eigenvalues = r->spectrum};
     if (result == 0 && (result = findings_open(&f, &asked, &error)) != 0)
         sl_fail_prefix(&error, result, "%s", r->file);
+    patience_end(p);
     if (result == 0 && r->json)
         result = findings_print_json(&f, &error);
     else if (result == 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/patience.h"
 #include "cli/text_table.h"
 #include "starling/rank.h"
 #include "topology/topology.h"
@@ -160,8 +161,10 @@ static int rank(request *r) {
     sl_error error = {0};
     int result = open_links(&links, r, &error), code = TOOL_OK;
     r->settings.links = links;
+    patience *p = patience_begin("ranking topologies of %u nodes", r->settings.nodes);
     if (result == 0)
         result = sl_ranking_open(&ranking, &r->settings, &error);
+    patience_end(p);
     if (result != 0) {
         complain("%s", error.text);
         code = TOOL_USAGE;

@@ -11,15 +11,22 @@ static void print_sum(const char *label, bool holds, double residual) {
     putchar('\n');
 }
 
+/* What rounding leaves of an eigenvalue 0. */
+#define VANISHED 1e-13
+
+static double settled(double value) {
+    return fabs(value) < VANISHED ? 0 : value;
+}
+
 static void print_spectrum(const sl_topology_report *r) {
     if (!r->spectrum_known)
         printf("  spectrum            not found within the limit; so far:\n");
     if (r->period > 1)
         printf("  spectrum of the product of the %u slots:\n", r->period);
     if (!isnan(r->lambda_2))
-        printf("  lambda_2            %.12g\n  lambda_n            %.12g\n", r->lambda_2,
-               r->lambda_n);
-    printf("  rho                 %.12g%s\n", r->rho,
+        printf("  lambda_2            %.12g\n  lambda_n            %.12g\n", settled(r->lambda_2),
+               settled(r->lambda_n));
+    printf("  rho                 %.12g%s\n", settled(r->rho),
            isnan(r->lambda_2) ? "  (second largest modulus; W is not symmetric)" : "");
     printf("  spectral gap 1-rho  %.12g\n", r->gap);
 }
