@@ -38,9 +38,8 @@ static int read_numbers(double *out, const json_t *array, size_t count, const ch
         const json_t *value = json_array_get(array, i);
         out[i] = json_number_value(value);
         if (!json_is_number(value) || !(fabs(out[i]) <= (double)FLT_MAX))
-            result =
-                sl_fail(error, SL_EFILE, "%s: %s[%zu] is not within float32's range",
-                        name, where, i);
+            result = sl_fail(error, SL_EFILE, "%s: %s[%zu] is not a finite float32 number", name,
+                             where, i);
     }
     return result;
 }
@@ -49,8 +48,8 @@ static int check_keys(const json_t *root, const char *name, sl_error *error) {
     const char *key;
     json_t *value;
     if (!json_is_object(root))
-        return sl_fail(error, SL_EFILE, "%s: is not a JSON object; it must have the keys A, b and x0",
-                       name);
+        return sl_fail(error, SL_EFILE,
+                       "%s: is not a JSON object; it must have the keys A, b and x0", name);
     json_object_foreach((json_t *)root, key, value) {
         if (strcmp(key, "A") != 0 && strcmp(key, "b") != 0 && strcmp(key, "x0") != 0 &&
             strcmp(key, "comment") != 0)

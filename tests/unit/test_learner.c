@@ -269,14 +269,14 @@ static const struct {
     const char *said;
 } bad_quadratics[] = {
     {"{", 2, ":1:1: "},
-    {"[1]", 2, "no JSON object"},
+    {"[1]", 2, "is not a JSON object"},
     {"{\"B\": 1}", 2, "unknown key \"B\""},
     {"{\"b\": [], \"x0\": []}", 2, "A is missing"},
     {TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}", 3, "A is for 2 nodes, but the topology has 3"},
     {TWO_NODES "\"x0\": [[1, -1]]}", 2, "x0 has 1 elements; it must have 2"},
     {TWO_NODES "\"x0\": [[1, -1], [1]]}", 2, "x0[1] has 1 elements; it must have 2"},
-    {TWO_NODES "\"x0\": [[1, -1], [1, \"a\"]]}", 2, "x0[1][1] is no number"},
-    {TWO_NODES "\"x0\": [[1, -1], [1, 1e39]]}", 2, "x0[1][1] is no number of single precision"},
+    {TWO_NODES "\"x0\": [[1, -1], [1, \"a\"]]}", 2, "x0[1][1] is not a finite float32 number"},
+    {TWO_NODES "\"x0\": [[1, -1], [1, 1e39]]}", 2, "x0[1][1] is not a finite float32 number"},
     {"{\"A\": [[[1]], [[1, 2]]], \"b\": [[1], [1]], \"x0\": [[1], [1]]}", 2,
      "A[1][0] has 2 elements"},
     {"{\"A\": [[[1]], [1]], \"b\": [[1], [1]], \"x0\": [[1], [1]]}", 2, "A[1][0] is no array"},
