@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Debian packages: tools/package builds them and lintian finds no error; installed into a fresh
+system by debootstrap they run the demo's experiment, simulated and with agents.
+
+The fresh system is kept in .cache/. Where debootstrap cannot be had the packages are unpacked into a
+folder, and a skip says so. usage: test_package.py STARLING [TEST ...]
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _scene import Failure, check, run_tests  # noqa: E402
+
+OUT = os.path.join(ROOT, "build-package")
+DEMO = "/usr/share/starling/examples/digits.json"
+NAMES = ["libstarling0", "libstarling-dev", "starling"]
+
+
+def call(*command, timeout=600, **options):
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=timeout,
+        **options,
+    )
+    check(done.returncode == 0, f"{command}: {done.returncode}, {done.stdout[-3000:]}")
+    return done.stdout
+
+
+def packages():
+    return {os.path.basename(path).split("_")[0]: path for path in glob.glob(OUT + "/*.deb")}
+
+
+def test_packages_are_built_and_lintian_finds_no_error(scene):
+    said = call(os.path.join(ROOT, "tools", "package"))
+    check(not re.search(r"^E: ", said, re.M), said)
+    built = packages()
+    for name in NAMES:
+        check(name in built and "_dbgsym" not in built[name], f"{name}: {sorted(built)}")
+    version = call(sys.argv[1], "--version").split()[1]
+    for name, path in built.items():
+        field = call("dpkg-deb", "-f", path, "Version").strip()
+        check(field == version, f"{name}: version {field}, starling says {version}")
+
+
+def mirror():
+    """(address, code name) of the main archive, as apt has them."""
+    form = "$(REPO_URI) $(CODENAME) $(COMPONENT)"
+    text = call("apt-get", "indextargets", "--format", form, "Created-By: Packages")
+    with open("/etc/os-release") as file:
+        codename = re.search(r"^VERSION_CODENAME=(\w+)", file.read(), re.M)[1]
+    rows = [row.split() for row in text.splitlines()]
+    return next((row[0], codename) for row in rows if row[1:] == [codename, "main"])
+
+
+def fresh_system(folder):
+    address, codename = mirror()
+    archive = os.path.join(ROOT, ".cache", f"debootstrap-{codename}.tar")
+    if not os.path.exists(archive):
+        os.makedirs(os.path.dirname(archive), exist_ok=True)
+        call("debootstrap", "--variant=minbase", codename, folder, address)
+        call("tar", "-C", folder, "-cf", archive + ".new", ".")
+        os.rename(archive + ".new", archive)
+    else:
+        call("tar", "-C", folder, "-xf", archive)
+    for path in ["/etc/resolv.conf", *glob.glob("/etc/apt/apt.conf.d/99*")]:
+        shutil.copy(path, folder + path)
+
+
+def check_run(folder, out, command, *arguments, **options):
+    call(*command, *arguments, **options)
+    with open(folder + out + "/summary.json") as file:
+        summary = json.load(file)
+    accuracy = summary["mean_model"]["accuracy"]
+    check(accuracy > 0.5, f"{arguments}: {summary}")
+
+
+def install(folder):
+    os.makedirs(folder + "/debs")
+    for name in NAMES:
+        shutil.copy(packages()[name], folder + "/debs")
+    apt = ["chroot", folder, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
+    call(*apt, "update")
+    debs = ["/debs/" + os.path.basename(packages()[name]) for name in NAMES if "-dev" not in name]
+    call(*apt, "install", "-y", "--no-install-recommends", *debs)
+
+
+def run_in(folder):
+    starling = ["chroot", folder, "starling"]
+    call("mount", "-t", "proc", "proc", folder + "/proc")
+    try:
+        for driver in ("sim", "run"):
+            out = "/tmp/" + driver
+            check_run(
+                folder, out, starling, driver, DEMO, "--set", "epochs=1", "--out", out, timeout=300
+            )
+    finally:
+        call("umount", folder + "/proc")
+
+
+def run_unpacked(folder, why):
+    print(f"skip packages in a fresh system: {why}; unpacked into a folder instead")
+    for name in NAMES:
+        call("dpkg-deb", "-x", packages()[name], folder)
+    library = os.path.dirname(glob.glob(folder + "/usr/lib/*/libstarling.so.0")[0])
+    environment = {**os.environ, "LD_LIBRARY_PATH": library}
+    starling = [folder + "/usr/bin/starling"]
+    out = folder + "/tmp"
+    arguments = ["run", folder + DEMO, "--set", "epochs=1", "--out", out]
+    check_run(folder, "/tmp", starling, *arguments, env=environment)
+
+
+def test_packages_run_in_a_fresh_system(scene):
+    check(all(name in packages() for name in NAMES), f"no packages: {sorted(packages())}")
+    folder = scene.path("root")
+    os.makedirs(folder)
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        return run_unpacked(folder, "it needs root and debootstrap")
+    try:
+        fresh_system(folder)
+    except (Failure, subprocess.TimeoutExpired, StopIteration) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        return run_unpacked(folder, "debootstrap failed: " + str(error)[-200:].replace("\n", " "))
+    install(folder)
+    run_in(folder)
+
+
+if __name__ == "__main__":
+    if os.environ.get("STARLING_QUICK"):
+        print("skip packages: built once is enough, without sanitizers")
+        sys.exit(0)
+    if shutil.which("dpkg-buildpackage") is None:
+        print("skip packages: no dpkg-buildpackage here")
+        sys.exit(0)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
