@@ -7,15 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/tool.h"
+#include "cli/complain.h"
+#include "starling/experiment.h"
 #include "starling/suggest.h"
 
 enum { CANDIDATES_MAX = 256 };
-
-const char *command_word(const command *c) {
-    const char *space = strrchr(c->name, ' ');
-    return space != NULL ? space + 1 : c->name;
-}
 
 /* "starling run": how the command is called. */
 static const char *called(const command *c, char text[64]) {
@@ -47,6 +43,17 @@ int take_whole(void *request, const command_option *row, const char *text) {
         return TOOL_USAGE;
     }
     *(uint64_t *)((char *)request + row->offset) = value;
+    return TOOL_OK;
+}
+
+int take_fraction(void *request, const command_option *row, const char *text) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value > 0 && value < 1)) {
+        complain("--%s %s: expected a number above 0 and below 1", row->name, text);
+        return TOOL_USAGE;
+    }
+    *(double *)((char *)request + row->offset) = value;
     return TOOL_OK;
 }
 

@@ -28,10 +28,11 @@ typedef struct command_option {
     const char *(*words)(size_t index); /* OFFER_WORDS; NULL ends them */
 } command_option;
 
-/* Take what most options are: bool, const char *, uint64_t. */
+/* Take what most options are: bool, const char *, uint64_t, a double above 0 and below 1. */
 int take_switch(void *request, const command_option *row, const char *text);
 int take_text(void *request, const command_option *row, const char *text);
 int take_whole(void *request, const command_option *row, const char *text);
+int take_fraction(void *request, const command_option *row, const char *text);
 
 /* A list below the options. */
 typedef struct help_section {

@@ -8,6 +8,11 @@
 
 enum { WIDTH = 80, NAME_COLUMNS_MAX = 22 };
 
+const char *command_word(const command *c) {
+    const char *space = strrchr(c->name, ' ');
+    return space != NULL ? space + 1 : c->name;
+}
+
 /* "name          text", the text broken and indented; a long name has a line of its own. */
 static void print_row(const char *name, const char *text, size_t columns) {
     char head[128];

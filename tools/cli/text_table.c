@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/tool.h"
+#include "cli/complain.h"
 
 enum { COLUMNS_MAX = 48, WIDTH_DEFAULT = 80, WIDTH_MIN = 20, GAP = 2, FILL_MIN = 28 };
 

@@ -1,5 +1,5 @@
-/* tool.h - what the subcommands of `starling` share: common options, error lines, exit codes, an
- * opened experiment.
+/* tool.h - what the subcommands of `starling` share: common options, signals, an opened
+ * experiment.
  *
  * The tools stand on the public headers only. They own what the library must not: signals,
  * processes, standard output, exit codes.
@@ -11,14 +11,8 @@
 #include <stdbool.h>
 
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "starling/starling.h"
-
-enum {
-    TOOL_OK = 0,
-    TOOL_FAILED = 1,       /* the run failed: a peer, the network, divergence, a disk */
-    TOOL_USAGE = 2,        /* bad usage or bad input: nothing was started */
-    TOOL_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP; what was recorded so far is kept */
-};
 
 /* What a link is like, for predicted time. */
 typedef struct link_profile {
@@ -66,9 +60,6 @@ extern const command_option option_set, option_wide, option_out;
 
 /* "100:5"; TOOL_OK, or TOOL_USAGE with an error line written. */
 int take_link(link_profile *out, const char *text);
-
-/* One line to stderr: "starling: ...". */
-void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* An experiment, checked as far as it can be without starting anything. */
 typedef struct trial {

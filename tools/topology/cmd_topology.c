@@ -1,19 +1,6 @@
 /* cmd_topology.c - `starling topology`: its subcommands. */
-#include <stdlib.h>
-
 #include "draw/topology_draw.h"
 #include "topology/topology.h"
-
-int take_fraction(void *request, const command_option *row, const char *text) {
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value > 0 && value < 1)) {
-        complain("--%s %s: expected a number above 0 and below 1", row->name, text);
-        return TOOL_USAGE;
-    }
-    *(double *)((char *)request + row->offset) = value;
-    return TOOL_OK;
-}
 
 static const command *const commands[] = {
     &topology_make_command,
