@@ -92,16 +92,6 @@ bool sl_codec_borrows(const sl_codec *codec) {
     return codec->borrows;
 }
 
-void sl_codec_part_range(const sl_codec *c, uint32_t part, size_t *from, size_t *count) {
-    if (c->ops->pieces != NULL) {
-        c->ops->pieces->range(c, part, from, count);
-        return;
-    }
-    *from = c->sparse ? 0 : part * c->part_elements;
-    size_t left = c->dimension - *from;
-    *count = c->sparse || left < c->part_elements ? left : c->part_elements;
-}
-
 void sl_codec_coding(const sl_codec *c, sl_coding *out) {
     *out = (sl_coding){.dimension = c->dimension,
                        .part_elements = c->part_elements,
@@ -111,13 +101,6 @@ void sl_codec_coding(const sl_codec *c, sl_coding *out) {
                        .k = c->k,
                        .value_factor = 1};
     c->ops->describe(c, out);
-}
-
-/* The purpose has room for eight bits of the stage; exchanges, which are rounds at most, leave the
- * upper ones of the round. */
-sl_rng_key sl_message_key(const sl_message *m) {
-    return (sl_rng_key){m->seed, m->exchange | (uint64_t)(m->stage >> 8) << 40, m->sender,
-                        SL_PURPOSE_COMPRESS | (m->stage & 0xFF) << 8};
 }
 
 /* SL_EDEVICE: the vectors are on a device that has no kernel for this codec. */
