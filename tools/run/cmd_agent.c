@@ -13,6 +13,7 @@
 #include "run/agent_report.h"
 #include "run/live_view.h"
 #include "run/node_table.h"
+#include "run/run_info.h"
 
 #define ROUND_REPORT_SECONDS 0.1
 
@@ -24,6 +25,8 @@ typedef struct peer {
     sl_roster *roster;
     sl_roster *place;        /* --listen, as a roster of one */
     sl_folder *folder;       /* by hand */
+    run_info info;           /* by hand */
+    double opened_s;         /* by hand: when the run folder was */
     char path[SL_PATH_MAX];  /* of the folder */
     sl_record last;          /* by hand: for the summary */
     live_view view;          /* by hand */
@@ -89,7 +92,8 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 
 static int record_by_hand(peer *p, const sl_record *record, const float *x) {
     p->last = *record;
-    int result = sl_folder_metrics(p->folder, record, &p->error);
+    p->last.time_s = now_seconds() - p->opened_s;
+    int result = sl_folder_metrics(p->folder, &p->last, &p->error);
     if (result == 0)
         result = sl_folder_remember(p->folder, record->round.round, &record->evaluation, x,
                                     p->trial.task.dimension, &p->error);
@@ -193,6 +197,10 @@ static int open_folder(peer *p, sl_error *error) {
     int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
     if (result != 0)
         return result;
+    result = run_info_begin(&p->info, p->path, "agent", p->o->rank, error);
+    if (result != 0)
+        return result;
+    p->opened_s = now_seconds();
     live_view_open(&p->view, p->trial.task.rounds, p->o->wide);
     printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
            p->trial.experiment->name, p->o->rank, p->trial.nodes,
@@ -233,6 +241,8 @@ static int train(peer *p, sl_error *error) {
     if (result == 0)
         result = sl_folder_close(&p->folder, error);
     if (result == 0)
+        result = run_info_end(&p->info, "done", error);
+    if (result == 0)
         node_table_print(&summary, p->o->wide);
     return result;
 }
@@ -241,6 +251,7 @@ static void close_peer(peer *p) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
     sl_agent_close(&p->agent);
+    run_info_end(&p->info, stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
     sl_roster_close(&p->place);
