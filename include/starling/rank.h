@@ -30,6 +30,10 @@ typedef struct sl_rank_settings {
         epsilon;   /* in (0, 1): the distance to agreement is to shrink to this part of the first */
     sl_port port;  /* default: serial */
     uint64_t seed; /* of random graphs; default 1 */
+    /* Called before each of `total` candidates is opened and judged, which takes minutes in all for
+     * thousands of nodes; may be NULL. */
+    void (*progress)(void *context, uint32_t done, uint32_t total);
+    void *progress_context;
 } sl_rank_settings;
 
 SL_API void sl_rank_defaults(sl_rank_settings *settings);

@@ -1,6 +1,11 @@
 /* json.c - see json.h. */
 #include "base/json.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 int sl_json_parse(json_t **out, const char *text, size_t bytes, size_t flags, const char *where,
                   int code, sl_error *error) {
     json_error_t problem;
@@ -25,4 +30,65 @@ void sl_json_set(json_t **object, const char *key, json_t *value) {
 void sl_json_append(json_t **array, json_t *value) {
     if (json_array_append_new(*array, value) != 0)
         lose(array);
+}
+
+/* ---- text ---- */
+
+char *sl_json_number(double number) {
+    json_t *value = json_real(number);
+    char *text = NULL;
+    for (size_t digits = 15; digits <= 17; digits++) {
+        free(text);
+        text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+        if (text == NULL || strtod(text, NULL) == number)
+            break;
+    }
+    json_decref(value);
+    return text;
+}
+
+/* Writes `text`, whose reals have 17 digits, with each in as few digits as it needs. */
+static void shorten(FILE *out, const char *text) {
+    while (*text != '\0') {
+        size_t length = 1;
+        if (*text == '"') {
+            while (text[length] != '"')
+                length += text[length] == '\\' ? 2 : 1;
+            length++;
+        } else if (strchr("-0123456789", *text) != NULL) {
+            length = strspn(text, "+-.0123456789eE");
+            char *number =
+                strcspn(text, ".eE") < length ? sl_json_number(strtod(text, NULL)) : NULL;
+            if (number != NULL) {
+                fputs(number, out);
+                text += length;
+                length = 0;
+            }
+            free(number);
+        }
+        fwrite(text, 1, length, out);
+        text += length;
+    }
+}
+
+char *sl_json_text(const json_t *root, size_t flags) {
+    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15)), *mixed = NULL;
+    json_t *back = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    bool equal = back != NULL && json_equal((json_t *)root, back);
+    json_decref(back);
+    if (equal)
+        return text;
+    free(text);
+    text = json_dumps(root, flags | JSON_REAL_PRECISION(17));
+    size_t bytes;
+    FILE *out = text != NULL ? open_memstream(&mixed, &bytes) : NULL;
+    if (out != NULL) {
+        shorten(out, text);
+        if (ferror(out) | fclose(out)) {
+            free(mixed);
+            mixed = NULL;
+        }
+    }
+    free(text);
+    return mixed;
 }

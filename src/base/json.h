@@ -16,4 +16,9 @@ int sl_json_parse(json_t **out, const char *text, size_t bytes, size_t flags, co
 void sl_json_set(json_t **object, const char *key, json_t *value);
 void sl_json_append(json_t **array, json_t *value);
 
+/* Text, malloc'ed, with each number in the fewest of 15 to 17 digits that bring it back, so that
+ * 0.1 reads 0.1. flags as of json_dumps, without a precision. NULL: out of memory. */
+char *sl_json_text(const json_t *root, size_t flags);
+char *sl_json_number(double number);
+
 #endif

@@ -58,7 +58,7 @@ static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX
 
 /* A value where a group stands. `named`: the group has a name, which text may stand for. */
 static int refuse_group(const char *group, json_t *value, bool named, sl_error *error) {
-    char keys[DOTTED_MAX] = "", *text = sl_tree_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    char keys[DOTTED_MAX] = "", *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
     size_t length = strlen(group), used = 0;
     for (size_t i = 0; i < sl_key_count && used < sizeof keys; i++)
         if (strncmp(sl_keys[i].path, group, length) == 0 && sl_keys[i].path[length] == '.')

@@ -332,7 +332,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
 static int refuse(const sl_key *k, json_t *value, sl_error *error) {
     char allowed[256];
     sl_key_allowed(k, allowed, sizeof allowed);
-    char *text = sl_tree_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
     const char *near = NULL;
     if (k->type == SL_KEY_CHOICE && json_is_string(value)) {
         size_t count = 0;

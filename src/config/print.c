@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "config/keys.h"
 #include "config/tree.h"
 
@@ -28,7 +29,7 @@ char *sl_experiment_json(const sl_experiment *experiment) {
     json_t *graph = topology ? json_loads(topology, 0, NULL) : NULL;
     free(topology);
     good = json_object_set_new(root, "topology", graph) == 0 && good;
-    char *text = good ? sl_tree_text(root, JSON_INDENT(2)) : NULL;
+    char *text = good ? sl_json_text(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return text;
 }

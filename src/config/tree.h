@@ -1,4 +1,4 @@
-/* tree.h - a JSON tree: dotted paths in it, and its text. */
+/* tree.h - a JSON tree: dotted paths in it. */
 #ifndef SL_TREE_H
 #define SL_TREE_H
 
@@ -9,9 +9,4 @@ json_t *sl_tree_get(json_t *root, const char *path);
 /* Puts value (taken) at "a.b.c", making objects on the way; -1 where something else than an object
  * is in the way. */
 int sl_tree_set(json_t *root, const char *path, json_t *value);
-/* The tree's text, malloc'ed; each number in the fewest of 15 to 17 digits that bring it back, so
- * that 0.1 reads 0.1. flags as of json_dumps, without a precision.
- * NULL: out of memory. */
-char *sl_tree_text(json_t *root, size_t flags);
-
 #endif

@@ -113,7 +113,7 @@ static char *config_text(const sl_experiment *experiment) {
     json_t *root = json_loads(text, 0, NULL);
     free(text);
     json_object_set_new(json_object_get(root, "model"), "path", json_string("problem.json"));
-    text = sl_tree_text(root, JSON_INDENT(2));
+    text = sl_json_text(root, JSON_INDENT(2));
     json_decref(root);
     return text;
 }

@@ -257,6 +257,31 @@ START_TEST(sides_are_as_equal_as_possible) {
 }
 END_TEST
 
+static void count_calls(void *context, uint32_t done, uint32_t total) {
+    uint32_t *calls = context;
+    ck_assert_uint_eq(done, *calls);
+    ck_assert_uint_lt(done, total);
+    ++*calls;
+}
+
+START_TEST(progress_is_told_before_each_candidate) {
+    sl_links *links = alike(8, 100, 1);
+    sl_ranking *r = NULL;
+    sl_rank_settings s;
+    uint32_t calls = 0;
+    sl_rank_defaults(&s);
+    s.nodes = 8;
+    s.links = links;
+    s.message_bytes = 4e6;
+    s.progress = count_calls;
+    s.progress_context = &calls;
+    ck_assert_int_eq(sl_ranking_open(&r, &s, &error), 0);
+    ck_assert_uint_ge(calls, sl_ranking_count(r));
+    sl_ranking_close(&r);
+    sl_links_close(&links);
+}
+END_TEST
+
 START_TEST(settings_that_are_not_allowed) {
     sl_links *links = alike(8, 100, 1);
     sl_rank_settings good;
@@ -284,7 +309,8 @@ int main(void) {
     Suite *suite = suite_create("rank");
     ADD_TESTS(suite, "ranking", every_number_of_nodes_has_a_ranking,
               latency_and_bandwidth_choose_differently, gaps_are_those_of_the_spectrum,
-              the_same_again, sides_are_as_equal_as_possible, settings_that_are_not_allowed);
+              the_same_again, sides_are_as_equal_as_possible,
+              progress_is_told_before_each_candidate, settings_that_are_not_allowed);
     ADD_TESTS(suite, "links", the_order_leaves_each_rack_once, racks_are_found,
               clusters_are_the_racks, small_orders, numbering_along_links_keeps_the_rounds);
     return run_suite(suite);

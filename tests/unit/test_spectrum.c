@@ -180,6 +180,16 @@ END_TEST
 
 /* ---- LAPACK ---- */
 
+START_TEST(what_is_zero_to_rounding_is_zero) {
+    sl_topology *t = parse("{\"nodes\": 7, \"family\": \"complete\"}");
+    for (sl_spectrum_method m = SL_SPECTRUM_CLOSED_FORM; m <= SL_SPECTRUM_DENSE; m++) {
+        sl_spectrum s = compute(t, m);
+        ck_assert(s.lambda_2 == 0 && s.lambda_n == 0 && s.rho == 0);
+    }
+    sl_topology_close(&t);
+}
+END_TEST
+
 START_TEST(all_eigenvalues_come_in_order) {
     sl_topology *t = parse("{\"nodes\": 6, \"family\": \"ring\"}");
     double real[6], imaginary[6];
@@ -474,7 +484,7 @@ int main(void) {
     Suite *suite = suite_create("spectrum");
     ADD_TESTS(suite, "formulas", formulas_are_lapacks_eigenvalues,
               circulants_are_searched_to_the_end, gaps_keep_their_digits_up_to_a_billion_nodes);
-    ADD_TESTS(suite, "dense", all_eigenvalues_come_in_order,
+    ADD_TESTS(suite, "dense", what_is_zero_to_rounding_is_zero, all_eigenvalues_come_in_order,
               a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say);
     ADD_TESTS(suite, "without symmetry", without_symmetry_iterations_find_what_lapack_finds,
               what_averages_exactly_has_no_second_eigenvalue);

@@ -18,19 +18,38 @@ static bool has_edge(const side *s, uint32_t i, uint32_t peer) {
     return false;
 }
 
+/* The last weight, which the next one often equals, as text. */
+typedef struct written {
+    double weight;
+    char *text;
+} written;
+
+static void write_edge(FILE *to, const char *comma, uint32_t from, uint32_t i, double weight,
+                       written *last) {
+    if (last->text == NULL || last->weight != weight) {
+        free(last->text);
+        *last = (written){weight, sl_json_number(weight)};
+    }
+    if (last->text != NULL)
+        fprintf(to, "%s[%u,%u,%s]", comma, from, i, last->text);
+    else
+        fprintf(to, "%s[%u,%u,%.17g]", comma, from, i, weight);
+}
+
 /* Straight to text: millions of edges as JSON values would take a gigabyte. */
 static void write_edges(FILE *to, const sl_topology *t, const slot *p, bool weighted) {
     const char *comma = "";
+    written last = {0};
     fputs("\"edges\":[", to);
     for (uint32_t i = 0; i < t->graph.nodes; i++) {
         if (weighted) {
-            fprintf(to, "%s[%u,%u,%.17g]", comma, i, i, p->self[i]);
+            write_edge(to, comma, i, i, p->self[i], &last);
             comma = ",";
         }
         for (uint64_t e = p->in.start[i]; e < p->in.start[i + 1]; e++) {
             uint32_t from = p->in.peers[e];
             if (weighted)
-                fprintf(to, "%s[%u,%u,%.17g]", comma, from, i, p->in.weights[e]);
+                write_edge(to, comma, from, i, p->in.weights[e], &last);
             else if (t->spec.directed || from < i || !has_edge(&p->in, from, i))
                 fprintf(to, "%s[%u,%u]", comma, from, i);
             else
@@ -38,6 +57,7 @@ static void write_edges(FILE *to, const sl_topology *t, const slot *p, bool weig
             comma = ",";
         }
     }
+    free(last.text);
     fputc(']', to);
 }
 
@@ -77,26 +97,9 @@ static void set_hash(json_t **root, const sl_topology *t) {
     sl_json_set(root, "hash", json_string(hash));
 }
 
-/* With as few digits as bring every number back. */
-static char *dump(const json_t *root) {
-    for (size_t digits = 15;; digits++) {
-        char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(digits));
-        if (text == NULL || digits == 17)
-            return text;
-        json_t *back = json_loads(text, 0, NULL);
-        bool equal = json_equal(root, back), short_of_memory = back == NULL;
-        json_decref(back);
-        if (equal)
-            return text;
-        free(text);
-        if (short_of_memory)
-            return NULL;
-    }
-}
-
 /* The object as text, with the slots as its last member. */
 static char *dump_with_slots(json_t *root, const sl_topology *t, bool weighted) {
-    char *head = dump(root), *text = NULL;
+    char *head = sl_json_text(root, JSON_COMPACT), *text = NULL;
     size_t size;
     FILE *to = head ? open_memstream(&text, &size) : NULL;
     if (to != NULL) {
@@ -126,7 +129,7 @@ static json_t *new_root(const sl_topology_spec *spec) {
 char *sl_topology_spec_json(const sl_topology_spec *spec) {
     json_t *root = new_root(spec);
     set_family(&root, spec);
-    char *text = dump(root);
+    char *text = sl_json_text(root, JSON_COMPACT);
     json_decref(root);
     return text;
 }
@@ -178,7 +181,7 @@ char *sl_topology_json(const sl_topology *t) {
     json_t *root = new_root(&t->spec);
     set_family(&root, &t->spec);
     set_hash(&root, t);
-    char *text = dump(root);
+    char *text = sl_json_text(root, JSON_COMPACT);
     json_decref(root);
     return text;
 }

@@ -465,8 +465,11 @@ static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
         result = find_layout(&found, s, error);
     if (result == 0)
         sl_candidates_list(list, s->nodes, s->seed, alike ? NULL : &found.racks);
-    for (size_t i = 0; result == 0 && i < list->count; i++)
+    for (size_t i = 0; result == 0 && i < list->count; i++) {
+        if (s->progress != NULL)
+            s->progress(s->progress_context, (uint32_t)i, (uint32_t)list->count);
         result = consider(r, &list->specs[i], s, found.order, &all, error);
+    }
     if (result == 0) {
         qsort(r->items, r->count, sizeof *r->items, by_merit);
         note_everything(r, s, &all, &found.racks);

@@ -209,6 +209,7 @@ bool sl_spectrum_closed_form(sl_spectrum *out, const sl_topology_spec *spec) {
         return false;
     s.method = SL_SPECTRUM_CLOSED_FORM;
     s.residual = s.gap_error = 0x1p-50; /* a few roundings and a sine */
+    sl_spectrum_round(&s, s.residual);
     *out = s;
     return true;
 }

@@ -178,8 +178,10 @@ int sl_spectrum_dense(sl_spectrum *out, const graph *g, sl_error *error) {
     else if (result == 0)
         result = sl_fail(error, SL_ENOMEM, "spectrum: ARPACK could not work on vectors of %u nodes",
                          g->nodes);
-    if (result == 0)
+    if (result == 0) {
         out->method = SL_SPECTRUM_DENSE;
+        sl_spectrum_round(out, out->residual);
+    }
     free(real);
     free(imaginary);
     return result;

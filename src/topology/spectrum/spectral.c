@@ -31,3 +31,15 @@ sl_spectrum sl_spectrum_of_modulus(uint32_t nodes, double rho, double singular_2
         .converged = true,
     };
 }
+
+static void vanish(double *value, double rounding) {
+    if (fabs(*value) <= rounding)
+        *value = 0;
+}
+
+void sl_spectrum_round(sl_spectrum *s, double rounding) {
+    vanish(&s->lambda_2, rounding);
+    vanish(&s->lambda_n, rounding);
+    vanish(&s->rho, rounding);
+    vanish(&s->singular_2, rounding);
+}

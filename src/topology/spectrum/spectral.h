@@ -12,6 +12,9 @@ sl_spectrum sl_spectrum_from_gaps(uint32_t nodes, double gap_lambda2, double gap
 /* That of a matrix that is not symmetric. */
 sl_spectrum sl_spectrum_of_modulus(uint32_t nodes, double rho, double singular_2);
 
+/* Eigenvalues that are 0 up to rounding are 0. */
+void sl_spectrum_round(sl_spectrum *s, double rounding);
+
 /* circulant.c: of the Laplacian of a connected circulant graph of at least 2 nodes, offsets 1 ..
  * nodes/2: the smallest eigenvalue above 0, how often it stands, and how far the largest is below
  * twice the degree. False if it cannot be told quickly. */
