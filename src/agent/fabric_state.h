@@ -74,7 +74,7 @@ static inline void sl_fabric_close_fid(struct fid *fid) {
         fi_close(fid);
 }
 
-/* fabric.c */
+/* registered.c */
 int sl_fabric_register_range(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
                              uint64_t access, struct fid_mr **mr, sl_error *error);
 /* The provider's descriptor of registered memory. */
