@@ -1,4 +1,4 @@
-"""What the chaos scripts share: a scratch folder, the `starling` command in it, and the lines that tools/tests.py counts."""
+"""What the chaos scripts share: a scratch folder with the `starling` command in it, and test lines."""
 import copy
 import json
 import os
@@ -23,7 +23,8 @@ EXPERIMENT = {
     "transport": {"timeout_s": 5, "connect_timeout_s": 10},
 }
 
-# A shell lets what it runs in the background ignore Ctrl-C, and commands inherit that: one that is interrupted before its main would not notice.
+# A shell lets background commands ignore Ctrl-C, and their children inherit that: one that is
+# interrupted before its main would not notice.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -62,7 +63,7 @@ def run_tests(tests):
 
 
 class Scene:
-    """A scratch folder in which `starling` runs. Every process of it has the folder's name on its command line."""
+    """A scratch folder in which `starling` runs. Its name is on each process's command line."""
 
     def __init__(self, starling):
         self.starling = starling
@@ -115,7 +116,7 @@ class Scene:
         return self.start(*arguments, wrapper=wrapper).wait(timeout)
 
     def processes(self):
-        """pid -> arguments of every live process (or zombie of ours) that belongs to this folder."""
+        """pid -> arguments of every process of this folder, zombies of ours too."""
         found = {}
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -179,7 +180,8 @@ class Running:
             self.process.kill()
             self.process.wait()
             raise Failure(
-                f"still running after {timeout} s; stdout {self.out[-500:]!r}, stderr {self.err[-500:]!r}"
+                f"still running after {timeout} s; stdout {self.out[-500:]!r}, "
+                f"stderr {self.err[-500:]!r}"
             ) from None
         self.seconds = time.monotonic() - self.began
         return self

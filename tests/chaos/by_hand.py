@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Agents started one by one with a roster, as on several hosts: they train together, or refuse each other by name.
+"""Agents started one by one with a roster, as on several hosts: they train, or say why not.
 
 usage: by_hand.py STARLING [TEST ...]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Agents and their parent are killed, stopped and interrupted in the middle of a run: everybody ends in time, and says why.
+"""Agents and their parent are killed, stopped, interrupted: all end in time, and say why.
 
 usage: chaos.py STARLING [TEST ...]
 """
@@ -40,7 +40,7 @@ def lines_of_agents(running):
 
 
 def check_survivors(running, victim, seconds):
-    """The run failed in time; each survivor names its edge and round, and the victim's edge where the trouble began."""
+    """The run failed in time; each survivor names its edge and round, and the victim's edge."""
     lines = lines_of_agents(running)
     check(running.code == 1, f"exit code {running.code}, expected 1: {running.err!r}")
     check(
@@ -121,7 +121,7 @@ def agent_killed_while_combining_while_adapting(scene):
 
 
 def agent_killed_with_payloads_on_a_device(scene):
-    """Frames in the middle of being sent from, and received into, memory of the (emulated) device."""
+    """Frames are on their way from and to memory of the (emulated) device."""
     build = os.path.dirname(os.path.dirname(scene.starling))
     scene.environment["STARLING_PLUGIN"] = os.path.join(build, "gpu", "libstarling-emulated.so")
     running, agents = start_run(scene, device="cuda:0", transport__gpu_direct="on")
@@ -163,7 +163,7 @@ def interrupted_at_the_start(scene):
         time.sleep(delay)
         running.process.send_signal(signal.SIGINT)
         running.wait(15)
-        # Before main, the signal is the loader's, or belongs to a library of libfabric's that then ends the process.
+        # Before main, the loader or a library of libfabric's ends the process.
         unborn = running.code in (1, -signal.SIGINT) and not running.err and not running.out
         check(
             running.code == 130 or unborn,
@@ -173,7 +173,7 @@ def interrupted_at_the_start(scene):
 
 
 def interrupted_while_processes_become_agents(scene):
-    """What a new process is told before it is an agent is not lost: neither by the one, nor by the whole run."""
+    """A signal that comes before a new process is an agent is not lost."""
     build = os.path.dirname(os.path.dirname(scene.starling))
     scene.environment["LD_PRELOAD"] = os.path.join(build, "tests", "libslow_exec.so")
     check(os.path.exists(scene.environment["LD_PRELOAD"]), "libslow_exec.so is not built")
