@@ -95,6 +95,7 @@ static int check_single(const sl_experiment *e, sl_error *error) {
     int result =
         json != NULL ? trial_prepare(&t, false, error) : sl_fail(error, SL_ENOMEM, "out of memory");
     if (result == 0) {
+        warn_of_keys(e);
         printf("%s\n\n", json);
         print_trial(&t);
         result = analyse(e->topology, -ROUNDING, error); /* a gap of 0: the plan has warned */

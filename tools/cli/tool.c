@@ -132,8 +132,8 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
     return result;
 }
 
-/* Each line of the text is a complaint. */
-static void complain_lines(const char *text) {
+void warn_of_keys(const sl_experiment *e) {
+    const char *text = e->warnings;
     for (size_t length; *text != '\0'; text += length + (text[length] == '\n')) {
         length = strcspn(text, "\n");
         complain("%.*s", (int)length, text);
@@ -143,8 +143,6 @@ static void complain_lines(const char *text) {
 int trial_prepare(trial *t, bool quiet, sl_error *error) {
     const sl_experiment *e = t->experiment;
     char note[SL_DEVICE_TEXT_MAX];
-    if (!quiet)
-        complain_lines(e->warnings);
     int result = sl_device_find(e->device, note, error);
     if (result == 0 && note[0] != '\0' && !quiet)
         complain("%s", note);
@@ -174,6 +172,7 @@ int trial_open(trial *out, const options *o, sl_error *error) {
 }
 
 void trial_warn(const trial *t) {
+    warn_of_keys(t->experiment);
     if (t->plan.warning[0] != '\0')
         complain("warning: %s", t->plan.warning);
 }

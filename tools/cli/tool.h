@@ -81,7 +81,9 @@ void trial_memory(const trial *t, sl_run_memory *out);
 /* Refuses what `who` (such as "8 agents") cannot do because it needs more than this host has. */
 int trial_check_memory(const options *o, const char *who, size_t needed, size_t available,
                        sl_error *error);
-/* What sl_algorithm_plan warns of, to standard error. */
+/* A warning of each key that was given and has no effect, to standard error. */
+void warn_of_keys(const sl_experiment *experiment);
+/* warn_of_keys, and what sl_algorithm_plan warns of, to standard error. */
 void trial_warn(const trial *t);
 
 /* After a run that failed: writes the model that its folder, at `path`, remembers as the last
