@@ -133,16 +133,17 @@ int sl_plan_theory(double *step, const sl_plan *plan, const sl_topology *topolog
     return result;
 }
 
-/* With a step of 1, values on the two sides of a bipartite graph only change places. */
-static void warn_of_swinging(const sl_algorithm *a, sl_plan *plan, const sl_topology *topology) {
-    if (a->step_rule == SL_STEP_NONE || plan->step_size < 1 || plan->warning[0] != '\0' ||
-        !sl_topology_alternates(topology))
-        return;
-    snprintf(plan->warning, sizeof plan->warning,
-             "the graph is bipartite and no node keeps a weight for itself (lambda_n = -1), so "
-             "that with a step of 1 models of its two sides change places for ever and never "
-             "agree; take a smaller %s, or lazy weights",
-             a->step_rule == SL_STEP_CONSENSUS ? "consensus_step" : "eta");
+/* With a step of 1, an algorithm mixes with W itself; see check_contraction. */
+static int check_step(const sl_algorithm *a, const sl_plan *plan, const sl_topology *topology,
+                      sl_error *error) {
+    if (a->step_rule == SL_STEP_NONE || plan->step_size < 1 || !sl_topology_alternates(topology))
+        return 0;
+    const char *key = a->step_rule == SL_STEP_CONSENSUS ? "consensus_step" : "eta";
+    return sl_fail(error, SL_EINVAL,
+                   "topology.weights: rho is 1 (lambda_n = -1), and with algorithm.%s 1 models of "
+                   "the two sides of a bipartite graph change places for ever; set algorithm.%s "
+                   "below 1, or take the lazy form of the weights",
+                   key, key);
 }
 
 int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_topology *topology,
@@ -155,7 +156,8 @@ int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_
     if (result != 0)
         return result;
     derive_step(a, &plan, topology);
-    warn_of_swinging(a, &plan, topology);
-    *out = plan;
-    return 0;
+    result = check_step(a, &plan, topology, error);
+    if (result == 0)
+        *out = plan;
+    return result;
 }

@@ -686,12 +686,16 @@ def averages_that_swing_for_ever(scene):
     ended = analyse(scene, '{"nodes": 4, "family": "ring", "weights": "lazy-max-degree0"}')
     check(ended.code == 0 and "note" not in ended.out, f"code {ended.code}, {ended.out!r}")
     ring = {"nodes": 4, "family": "ring", "weights": "metropolis0"}
-    for algorithm in ("exact-diffusion", "choco-sgd", "all-reduce"):
+    half = {"name": "choco-sgd", "consensus_step": 0.5}
+    for algorithm in ("exact-diffusion", half, "all-reduce"):
         ended = scene.call("check", scene.experiment(**SHORT, topology=ring, algorithm=algorithm))
         check(
             ended.code == 0 and "warning" not in ended.out,
             f"{algorithm}: code {ended.code}, {ended.out!r}",
         )
+    whole = {**half, "consensus_step": 1}
+    ended = scene.call("check", scene.experiment(**SHORT, topology=ring, algorithm=whole))
+    check(ended.code == 2 and "consensus_step below 1" in ended.err, f"{ended.code}, {ended.err!r}")
     for command in ("sim", "run"):
         out = scene.path("swinging")
         ended = scene.call(command, scene.experiment(**SHORT, topology=ring), "--out", out)
