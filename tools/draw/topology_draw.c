@@ -196,6 +196,10 @@ typedef struct request {
 static int run(void *asked, char *const *operands, size_t count) {
     const request *r = asked;
     (void)count;
+    if (r->out == NULL) {
+        complain("topology draw needs -o PICTURE.svg (starling topology draw --help)");
+        return TOOL_USAGE;
+    }
     const char *ending = strrchr(r->out, '.');
     bool device = strncmp(r->out, "/dev/", 5) == 0;
     if (device || (ending != NULL && strcmp(ending, ".svg") == 0))
