@@ -86,8 +86,8 @@ SL_API bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *
 
 /* ||M(k) - J||_2 for k = 1 .. rounds into errors (rounds): M(k) = W(k) ... W(1). Where only columns
  * sum to 1, rows of M(k) are divided by their sums, which is what push-sum does; where only rows
- * do, it is ||(I - J) M(k)||_2, the distance from agreement on whatever. By Lanczos, to about 1e-9
- * relative, from below. NaN from where the limit of work was reached. */
+ * do, it is ||(I - J) M(k)||_2, the distance from agreement on any common value. By Lanczos, to
+ * about 1e-9 relative, from below. NaN from where the limit of work was reached. */
 SL_API int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topology *topology,
                                       sl_error *error);
 /* The first of `rounds` rounds after which M(k) = J up to rounding; 0: none. Any number of nodes: a

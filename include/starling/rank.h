@@ -41,14 +41,14 @@ SL_API void sl_rank_defaults(sl_rank_settings *settings);
 typedef struct sl_candidate {
     sl_topology *topology;       /* the ranking's */
     char name[SL_RANK_NAME_MAX]; /* "torus 3x4" */
-    sl_family family; /* and weights that it was opened with: the topology's own description is of
-                         listed edges where it is relabelled */
+    sl_family family; /* with `weighting`, what it was opened as; if it is relabelled, the
+                         topology's own description has listed edges instead */
     sl_weighting weighting;
     double rounds; /* to epsilon from the worst start; infinite: never; NaN: not known within the
                       limits of work */
     double bytes;  /* that a node sends in a round: mean over nodes and slots */
     double round_seconds; /* mean over the slots */
-    double seconds;       /* rounds * round_seconds */
+    double seconds;       /* until epsilon: rounds * round_seconds */
     double gap;           /* 1 - rho, of a schedule per round; 1 where it is exact */
     uint32_t exact_after; /* rounds after which all agree up to rounding; 0: never */
     uint32_t degree_max;  /* messages of a node in a round, at most */

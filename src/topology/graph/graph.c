@@ -75,15 +75,15 @@ static bool side_allocate(side *s, uint32_t nodes, size_t edges) {
     return s->start && s->peers && s->weights;
 }
 
-static void side_free(side *s) {
+static void side_close(side *s) {
     free(s->start);
     free(s->peers);
     free(s->weights);
 }
 
 void sl_slot_close(slot *p) {
-    side_free(&p->in);
-    side_free(&p->out);
+    side_close(&p->in);
+    side_close(&p->out);
     free(p->self);
     *p = (slot){0};
 }

@@ -276,7 +276,7 @@ static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes
     return result;
 }
 
-static void reading_free(reading *r) {
+static void reading_close(reading *r) {
     for (size_t k = 0; r->edges != NULL && k < r->spec.slot_count; k++)
         free(r->edges[k]);
     free(r->edges);
@@ -310,7 +310,7 @@ int sl_topology_spec_parse(sl_topology_spec *out, const char *json, const char *
         if (result != 0)
             sl_fail_prefix(error, result, "%s", where);
     }
-    reading_free(&r);
+    reading_close(&r);
     if (result != 0)
         return result;
     *out = r.spec;
@@ -345,7 +345,7 @@ static int parse(sl_topology **out, const char *json, const char *where, bool in
         if (result != 0)
             sl_fail_prefix(error, result, "%s", where);
     }
-    reading_free(&r);
+    reading_close(&r);
     return result;
 }
 
