@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Starling's ring all-reduce beside OpenMPI's MPI_Allreduce and Gloo's through PyTorch; and a CHOCO-SGD round beside a dense one. In one run, in turns.
+"""Starling's ring all-reduce beside OpenMPI's MPI_Allreduce and Gloo's through PyTorch; and a
+CHOCO-SGD round beside a dense one. In one run, in turns.
 
-Builds nothing: meson compile -C BUILD gossip_agents peer_mpi. The tables are Markdown (docs/benchmarks.md).
+Builds nothing: meson compile -C BUILD gossip_agents peer_mpi. The tables are Markdown
+(docs/benchmarks.md).
 """
 import argparse
 import importlib.util
@@ -36,7 +38,8 @@ def in_turns(programs, repetitions):
 
 def print_table(title, dimension, node_counts, repetitions, programs_for):
     print(
-        f"\n{title}, d = {dimension:,}: median ms per round, {os.cpu_count()} cores, {repetitions} repetitions in turns\n"
+        f"\n{title}, d = {dimension:,}: median ms per round, {os.cpu_count()} cores,"
+        f" {repetitions} repetitions in turns\n"
     )
     first = True
     for nodes in node_counts:
@@ -85,7 +88,8 @@ def main():
             programs["Gloo"] = [sys.executable, os.path.join(gossip.HERE, "peer_gloo.py"), *size]
         else:
             print(
-                "Gloo: this Python has no torch (apt-get install python3-torch, and run with /usr/bin/python3)"
+                "Gloo: this Python has no torch (apt-get install python3-torch, and run with"
+                " /usr/bin/python3)"
             )
         return programs
 

@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""Every compressor on ResNet-50's number of elements, beside this machine's limits and beside PyTorch and numpy, in one run.
+"""Every compressor on ResNet-50's number of elements, beside this machine's limits and beside
+PyTorch and numpy, in one run.
 
-Builds nothing: meson compile -C BUILD compressors. Starling and the others take turns, several times over, so that whatever else the
-machine does meets them all alike. A cell is the median of Starling's turns, of samples that no other tenant of the cores disturbed if there
-were such (compressors.c); of the others it is the best turn. All run on one thread, and times are the processor's; "x 2" is the speed-up by
-the clock on two threads with half of the vector each. Limits are computed from what this run measured: encoding cannot be faster than reading
-what it must (whole cache lines) and writing the message, at the speed of a sum over the vector; decoding not faster than reading and writing what it must of the accumulator and
-reading the message, at the speed of an axpy. Beside "x 2" stands what the memory allows there, at most 2: the time on one thread over the limit at the speeds
+Builds nothing: meson compile -C BUILD compressors. Starling and the others take turns, several
+times over, so that whatever else the
+machine does meets them all alike. A cell is the median of Starling's turns, of samples that no
+other tenant of the cores disturbed if there
+were such (compressors.c); of the others it is the best turn. All run on one thread, and times are
+the processor's; "x 2" is the speed-up by
+the clock on two threads with half of the vector each. Limits are computed from what this run
+measured: encoding cannot be faster than reading
+what it must (whole cache lines) and writing the message, at the speed of a sum over the vector;
+decoding not faster than reading and writing what it must of the accumulator and
+reading the message, at the speed of an axpy. Beside "x 2" stands what the memory allows there, at
+most 2: the time on one thread over the limit at the speeds
 of two. The tables are Markdown (docs/benchmarks.md).
 """
 import argparse
@@ -44,7 +51,8 @@ def medians(runs):
 
 
 def lines_touched(share):
-    """Part of the vector's cache lines that hold at least one of the elements, which lie anywhere."""
+    """Part of the vector's cache lines that hold at least one of the elements, which lie
+    anywhere."""
     return 1 - (1 - share) ** LINE
 
 
@@ -75,18 +83,21 @@ def speed_up(codec, machine, work, limit):
 
 def our_table(machine, codecs):
     print(
-        f"Reading the vector takes {machine['read']:.1f} ms (x {machine['read_1'] / machine['read_2']:.2f} on two threads), "
-        f"an axpy {machine['axpy']:.1f} ms (x {machine['axpy_1'] / machine['axpy_2']:.2f}).\n"
+        f"Reading the vector takes {machine['read']:.1f} ms (x"
+        f" {machine['read_1'] / machine['read_2']:.2f} on two threads), an axpy"
+        f" {machine['axpy']:.1f} ms (x {machine['axpy_1'] / machine['axpy_2']:.2f}).\n"
     )
     print(
-        "| compressor | bits an element | encode ms | limit | x 2 | allowed | decode, add ms | limit | x 2 | allowed |"
+        "| compressor | bits an element | encode ms | limit | x 2 | allowed | decode, add ms |"
+        " limit | x 2 | allowed |"
     )
     print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for c in codecs:
         print(
-            f"| {c['codec']} | {8 * c['bytes'] / machine['dimension']:.2f} "
-            f"| {c['encode']:.1f} | {encode_limit(c, machine):.1f} | {speed_up(c, machine, 'encode', encode_limit)} "
-            f"| {c['decode']:.1f} | {decode_limit(c, machine):.1f} | {speed_up(c, machine, 'decode', decode_limit)} |"
+            f"| {c['codec']} | {8 * c['bytes'] / machine['dimension']:.2f} | {c['encode']:.1f} |"
+            f" {encode_limit(c, machine):.1f} | {speed_up(c, machine, 'encode', encode_limit)} |"
+            f" {c['decode']:.1f} | {decode_limit(c, machine):.1f} |"
+            f" {speed_up(c, machine, 'decode', decode_limit)} |"
         )
 
 
@@ -161,7 +172,8 @@ def peer_table(peers, times, codecs):
     for name, codec, _ in peers:
         theirs = min(times[name])
         print(
-            f"| {name} | {theirs:.1f} | {codec} | {encode[codec]:.1f} | {encode[codec] / theirs:.3f} |"
+            f"| {name} | {theirs:.1f} | {codec} | {encode[codec]:.1f} |"
+            f" {encode[codec] / theirs:.3f} |"
         )
 
 
@@ -196,7 +208,10 @@ def main():
         if key.endswith("_disturbed")
     )
     print(
-        f"d = {options.dimension:,}, normally distributed; medians of {options.turns} turns, {100 * disturbed:.0f} % of the samples disturbed.",
+        (
+            f"d = {options.dimension:,}, normally distributed; medians of {options.turns} turns,"
+            f" {100 * disturbed:.0f} % of the samples disturbed."
+        ),
         end=" ",
     )
     our_table(machine, codecs)

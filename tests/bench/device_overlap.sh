@@ -1,11 +1,16 @@
 #!/bin/bash
-# Does the exchange hide behind the gradient where vectors are on a device? Three agents on a ring with the emulated device (gpu/emulated.c), whose copies
-# take the time of a slow bus, and with gradients that only take time: it shows what waits for what, and no GPU's speed.
+# Does the exchange hide behind the gradient where vectors are on a device? Three agents on a ring
+# with the emulated device (gpu/emulated.c), whose copies
+# take the time of a slow bus, and with gradients that only take time: it shows what waits for what,
+# and no GPU's speed.
 #
-#   tests/bench/device_overlap.sh [BUILD [ELEMENTS [MB_S [GRADIENT_MS]]]]      BUILD has gossip_agents and the emulated plug-in
+#   tests/bench/device_overlap.sh [BUILD [ELEMENTS [MB_S [GRADIENT_MS]]]]      BUILD has gossip_agents
+# and the emulated plug-in
 #
-# A gradient takes GRADIENT_MS and the copies of model and gradient between device and task; an exchange takes one copy out and, beside it, two copies in.
-# adapt-then-combine does one after the other, which tells how long the exchange takes. On a busy machine: chrt -f 10 tests/bench/device_overlap.sh
+# A gradient takes GRADIENT_MS and the copies of model and gradient between device and task; an
+# exchange takes one copy out and, beside it, two copies in.
+# adapt-then-combine does one after the other, which tells how long the exchange takes. On a busy
+# machine: chrt -f 10 tests/bench/device_overlap.sh
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Starling's gossip round beside the same round in OpenMPI and in plain sockets, on this machine, in one run.
+"""Starling's gossip round beside the same round in OpenMPI and in plain sockets, on this machine,
+in one run.
 
-Builds nothing: meson compile -C BUILD peer_mpi peer_sockets gossip_agents. The programs run in turns, several times over,
-so that whatever else the machine does meets them all alike; a cell is the median over the repetitions of each run's
-median round. A round lasts from the first agent's start to the last one's end. The tables are Markdown (docs/benchmarks.md).
+Builds nothing: meson compile -C BUILD peer_mpi peer_sockets gossip_agents. The programs run in
+turns, several times over,
+so that whatever else the machine does meets them all alike; a cell is the median over the
+repetitions of each run's
+median round. A round lasts from the first agent's start to the last one's end. The tables are
+Markdown (docs/benchmarks.md).
 """
 import argparse
 import json
@@ -127,12 +131,14 @@ def main():
     for name in HEADINGS:
         if name not in have:
             print(
-                f"{HEADINGS[name]}: not built in {options.build} (meson compile -C BUILD peer_mpi peer_sockets gossip_agents)"
+                f"{HEADINGS[name]}: not built in {options.build} (meson compile -C BUILD peer_mpi"
+                " peer_sockets gossip_agents)"
             )
     if not have:
         return 1
     print(
-        f"median ms per gossip round on a ring, loopback, {os.cpu_count()} cores, {options.repetitions} repetitions in turns\n"
+        f"median ms per gossip round on a ring, loopback, {os.cpu_count()} cores,"
+        f" {options.repetitions} repetitions in turns\n"
     )
     print(
         "| d | N | "

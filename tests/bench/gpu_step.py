@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""PyTorch's gradient on a GPU, of the models of checkvec --bench, whose lines these stand beside; for tools/gpu-check.
+"""PyTorch's gradient on a GPU, of the models of checkvec --bench, whose lines these stand beside;
+for tools/gpu-check.
 
-Single precision throughout (no TF32), batches that lie on the GPU, the loss read at the end of each step as Starling's is: the least of the times, after 10 steps.
+Single precision throughout (no TF32), batches that lie on the GPU, the loss read at the end of each
+step as Starling's is: the least of the times, after 10 steps.
 Prints one line a model, or one that says why nothing was measured.
 
 usage: gpu_step.py
@@ -57,7 +59,10 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     for line, name, rows in CASES:
         print(
-            f"pytorch    gradient of {line:28} batch {rows:3} {measure(torch, model_step, name, rows):10.3f} ms",
+            (
+                f"pytorch    gradient of {line:28} batch"
+                f" {rows:3} {measure(torch, model_step, name, rows):10.3f} ms"
+            ),
             flush=True,
         )
     return 0

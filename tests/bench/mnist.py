@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""MNIST: eight agents on a ring beside one process that trains with the same total batch. MLP 784-256-10, 3 epochs.
+"""MNIST: eight agents on a ring beside one process that trains with the same total batch. MLP
+784-256-10, 3 epochs.
 
-MNIST's four IDX files (plain or .gz) are looked for in $STARLING_DATA/mnist, by default ../shared/data/mnist beside the
+MNIST's four IDX files (plain or .gz) are looked for in $STARLING_DATA/mnist, by default
+../shared/data/mnist beside the
 project. usage: mnist.py [STARLING] [--epochs E] [--rate G]
 """
 import argparse
@@ -59,7 +61,10 @@ def main():
     options = parser.parse_args()
     if not os.path.isdir(DATA):
         print(
-            f"mnist.py: {os.path.abspath(DATA)}: no such folder; set STARLING_DATA to the folder that holds mnist/",
+            (
+                f"mnist.py: {os.path.abspath(DATA)}: no such folder; set STARLING_DATA to the"
+                " folder that holds mnist/"
+            ),
             file=sys.stderr,
         )
         return 1
@@ -79,18 +84,22 @@ def main():
     nodes = [node["accuracy"] for node in agents["per_node"]]
     mean, single = agents["mean_model"]["accuracy"], alone["per_node"][0]["accuracy"]
     print(
-        f"MNIST test accuracy, MLP 784-256-10, {options.epochs:g} epochs, learning rate {options.rate:g}, momentum 0.9"
+        f"MNIST test accuracy, MLP 784-256-10, {options.epochs:g} epochs, learning rate"
+        f" {options.rate:g}, momentum 0.9"
     )
     print(
-        f"8 agents on a ring, batch {BATCH} each   averaged model {mean:.2%}, nodes {min(nodes):.2%} to {max(nodes):.2%}, "
-        f"consensus distance {agents['consensus_distance']:.3g}, {agents['rounds']} rounds in {agents['seconds']:.1f} s"
+        f"8 agents on a ring, batch {BATCH} each   averaged model {mean:.2%}, nodes"
+        f" {min(nodes):.2%} to {max(nodes):.2%}, consensus distance"
+        f" {agents['consensus_distance']:.3g}, {agents['rounds']} rounds in"
+        f" {agents['seconds']:.1f} s"
     )
     print(
-        f"one process, batch {AGENTS * BATCH}             {single:.2%}, {alone['rounds']} rounds in {alone['seconds']:.1f} s"
+        f"one process, batch {AGENTS * BATCH}             {single:.2%}, {alone['rounds']} rounds in"
+        f" {alone['seconds']:.1f} s"
     )
     print(
-        f"difference {100 * (mean - single):+.2f} points (to reach: averaged model above {ACCURACY:.0%}, "
-        f"not more than {100 * DIFFERENCE:.1f} points below one process)"
+        f"difference {100 * (mean - single):+.2f} points (to reach: averaged model above"
+        f" {ACCURACY:.0%}, not more than {100 * DIFFERENCE:.1f} points below one process)"
     )
     return 0 if mean > ACCURACY and mean >= single - DIFFERENCE else 1
 

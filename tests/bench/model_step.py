@@ -2,9 +2,12 @@
 """Starling's training step beside PyTorch's, in turns: batch 32, forward and backward, one thread.
 
 Usage: meson compile -C BUILD model_step, then
-       tests/bench/model_step.py [--build BUILD] [--turns N] [MODEL ...]     models: mlp lenet5 resnet20 lstm transformer (default: all)
-Needs PyTorch (Debian: python3-torch). PyTorch's batch lies ready as floats; Starling gathers its own in the time that is
-measured. Of PyTorch's two ways to clear gradients (drop them, or zero them in place) the faster one counts.
+       tests/bench/model_step.py [--build BUILD] [--turns N] [MODEL ...]     models: mlp lenet5
+       resnet20 lstm transformer (default: all)
+Needs PyTorch (Debian: python3-torch). PyTorch's batch lies ready as floats; Starling gathers its
+own in the time that is
+measured. Of PyTorch's two ways to clear gradients (drop them, or zero them in place) the faster one
+counts.
 """
 import argparse
 import os
@@ -17,7 +20,8 @@ from torch import nn
 from torch.nn import functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# name: multiply-adds for one sample, of the forward pass and of its first layer (whose input needs no gradient); image, or characters; steps of PyTorch
+# name: multiply-adds for one sample, of the forward pass and of its first layer (whose input needs
+# no gradient); image, or characters; steps of PyTorch
 MODELS = {
     "mlp": (203_264, 200_704, (784,), 1000),
     "lenet5": (416_520, 117_600, (1, 28, 28), 300),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The table of overlap.sh: where a round's time went, from the agents' metrics.
 
-usage: overlap.py FOLDER     FOLDER holds VARIANT-RANK/metrics-RANK.jsonl of two agents, for both variants
+usage: overlap.py FOLDER     FOLDER holds VARIANT-RANK/metrics-RANK.jsonl of two agents, for both
+variants
 """
 import json
 import os
@@ -35,8 +36,8 @@ def main():
     # Side by side the two share cores and memory, and each may take longer than alone.
     alone = max(times[ONE_AFTER_THE_OTHER][1:])
     print(
-        f"target of {OVERLAPPED}: {TARGET:.2f} x the longer of its own; against the longer of the two alone: "
-        f"{times[OVERLAPPED][0] / alone:.3f}"
+        f"target of {OVERLAPPED}: {TARGET:.2f} x the longer of its own; against the longer of the"
+        f" two alone: {times[OVERLAPPED][0] / alone:.3f}"
     )
 
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""An all-reduce (sum, then scaled) of D floats over N processes by Gloo through PyTorch, one thread each, over loopback TCP.
+"""An all-reduce (sum, then scaled) of D floats over N processes by Gloo through PyTorch, one thread
+each, over loopback TCP.
 
-usage: peer_gloo.py N D ROUNDS    prints one JSON line like the other peers: a round lasts from the first start to the last end
+usage: peer_gloo.py N D ROUNDS    prints one JSON line like the other peers: a round lasts from the
+first start to the last end
 """
 import json
 import multiprocessing

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The simulator with 10,000 nodes on a random 4-regular graph: D-PSGD on softmax with 1,000 parameters, 50 rounds, one core.
+"""The simulator with 10,000 nodes on a random 4-regular graph: D-PSGD on softmax with 1,000
+parameters, 50 rounds, one core.
 
-Generates its data (LIBSVM text: 99 features, 10 classes, from a fixed seed), pins the simulator to one core, and prints wall
+Generates its data (LIBSVM text: 99 features, 10 classes, from a fixed seed), pins the simulator to
+one core, and prints wall
 time, where it went and the memory. usage: simulator.py [STARLING] [--nodes N ...] [--rounds R]
 """
 import argparse
@@ -21,7 +23,8 @@ TARGET_S = 10
 
 
 def write_samples(path, count, centres, seed):
-    """Classes are clouds around different centres. A few values serve all samples: the text is made fast."""
+    """Classes are clouds around different centres. A few values serve all samples: the text is made
+    fast."""
     draw = random.Random(seed)
     with open(path, "w") as file:
         for _ in range(count):
@@ -100,14 +103,16 @@ def main():
     options = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(
-        f"d = {DIMENSION}, random 4-regular graph, {options.rounds} rounds, one core; target at 10,000 nodes: {TARGET_S} s\n"
+        f"d = {DIMENSION}, random 4-regular graph, {options.rounds} rounds, one core; target at"
+        f" 10,000 nodes: {TARGET_S} s\n"
     )
     print(
-        "| nodes | whole command s | of it on the core s | rounds s | gradient s | encode s | combine s | peak memory MB | "
-        "in units of n d floats |"
+        "| nodes | whole command s | of it on the core s | rounds s | gradient s | encode s |"
+        " combine s | peak memory MB | in units of n d floats |"
     )
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    # All run folders stay until the end: ext4 is slow to make files where many have just been deleted.
+    # All run folders stay until the end: ext4 is slow to make files where many have just been
+    # deleted.
     with tempfile.TemporaryDirectory(prefix="starling-simulator-") as folder:
         for nodes in options.nodes:
             own = os.path.join(folder, str(nodes))

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The simulator with 1,000 nodes on a random 4-regular graph: CHOCO-SGD top-1 % on softmax with 101,000 parameters, 20 rounds.
+"""The simulator with 1,000 nodes on a random 4-regular graph: CHOCO-SGD top-1 % on softmax with
+101,000 parameters, 20 rounds.
 
-Generates its data (LIBSVM text, sparse, from a fixed seed). To reach: 60 s on two cores, at most 4 vectors of d floats a node (x, x^ and the sum of
+Generates its data (LIBSVM text, sparse, from a fixed seed). To reach: 60 s on two cores, at most 4
+vectors of d floats a node (x, x^ and the sum of
 the neighbours'; one gradient serves all). usage: simulator_choco.py [STARLING]
 """
 import json
@@ -71,8 +73,9 @@ def main():
             [starling, "sim", path, "--out", os.path.join(folder, "out")]
         )
     print(
-        f"{NODES:,} nodes, d = {DIMENSION:,}, {ROUNDS} rounds of CHOCO-SGD top-1 %: {seconds:.1f} s ({busy:.1f} s of one core), peak memory "
-        f"{memory / 1e6:.0f} MB = {memory / (4 * NODES * DIMENSION):.2f} vectors a node, data included"
+        f"{NODES:,} nodes, d = {DIMENSION:,}, {ROUNDS} rounds of CHOCO-SGD top-1 %: {seconds:.1f} s"
+        f" ({busy:.1f} s of one core), peak memory {memory / 1e6:.0f} MB ="
+        f" {memory / (4 * NODES * DIMENSION):.2f} vectors a node, data included"
     )
     return 0
 

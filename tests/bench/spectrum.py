@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""Spectra of large topologies beside scipy's ARPACK, all eigenvalues beside numpy's LAPACK, and graphs beside networkx, in one run.
+"""Spectra of large topologies beside scipy's ARPACK, all eigenvalues beside numpy's LAPACK, and
+graphs beside networkx, in one run.
 
-Every program is a process of its own on one core. Seconds are seconds of that core (user and system), so that other work on the machine disturbs
-less; memory is the peak of the process. Starling's are those of whole commands: reading the file, drawing the graph, checking it. scipy's are those of
-eigsh alone, on the matrix of the same graph; its memory is with the matrix. Residuals are ||Wv - lambda v|| with |v| = 1, computed from the vectors. A peer that is not
-done after --limit seconds is stopped; one that is not installed is not measured. The table is Markdown (docs/benchmarks.md).
+Every program is a process of its own on one core. Seconds are seconds of that core (user and
+system), so that other work on the machine disturbs
+less; memory is the peak of the process. Starling's are those of whole commands: reading the file,
+drawing the graph, checking it. scipy's are those of
+eigsh alone, on the matrix of the same graph; its memory is with the matrix. Residuals are ||Wv -
+lambda v|| with |v| = 1, computed from the vectors. A peer that is not
+done after --limit seconds is stopped; one that is not installed is not measured. The table is
+Markdown (docs/benchmarks.md).
 usage: spectrum.py [STARLING] [--limit SECONDS] [--only TEXT]
 """
 import argparse
@@ -28,7 +33,8 @@ TOLERANCE = 1e-9
 
 
 def run(command, limit):
-    """(seconds of a core, peak MB, standard output) or (None, None, "") past the limit, in seconds of a core too."""
+    """(seconds of a core, peak MB, standard output) or (None, None, "") past the limit, in seconds
+    of a core too."""
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
             command,
@@ -88,7 +94,8 @@ def save_matrix(topology, path):
 
 
 def both_ends(path, shift):
-    """lambda_2 and lambda_n by eigsh: of W, or with a shift by a factor of I - W near 0 (upper end) and by W (lower end)."""
+    """lambda_2 and lambda_n by eigsh: of W, or with a shift by a factor of I - W near 0 (upper end)
+    and by W (lower end)."""
     import numpy
     import scipy.sparse
     from scipy.sparse.linalg import eigsh
@@ -187,8 +194,11 @@ def row(case, seconds, megabytes, residual, name, other, limit, digits=""):
         )
     other = other or {}
     print(
-        f"| {case} | {seconds:.2f} | {number(megabytes)} | {number(residual, 2)} | {name} | {theirs} | {number(other.get('megabytes'))} | {number(other.get('residual'), 2)} "
-        f"| {ratio} | {digits or '-'} |",
+        (
+            f"| {case} | {seconds:.2f} | {number(megabytes)} | {number(residual, 2)} | {name} |"
+            f" {theirs} | {number(other.get('megabytes'))} | {number(other.get('residual'), 2)} |"
+            f" {ratio} | {digits or '-'} |"
+        ),
         flush=True,
     )
 
@@ -303,7 +313,10 @@ def ring_1e6(starling, limit):
     seconds, megabytes, found = starling.spectrum(path)
     known = 4 / 3 * math.sin(math.pi / 1000000) ** 2
     print(
-        f"| ring, n = 10⁶: 1 − ρ = {found['gap']:.17g} | {seconds:.2f} | {number(megabytes)} | - | 4/3 sin²(π/n) | - | - | - | - | {abs(found['gap'] / known - 1):.1g}, relative |",
+        (
+            f"| ring, n = 10⁶: 1 − ρ = {found['gap']:.17g} | {seconds:.2f} | {number(megabytes)} |"
+            f" - | 4/3 sin²(π/n) | - | - | - | - | {abs(found['gap'] / known - 1):.1g}, relative |"
+        ),
         flush=True,
     )
 
@@ -313,7 +326,10 @@ def fastest_64(starling, limit):
     path, _ = starling.make("fastest", "random-regular", 64, "--degree", "6", "--weights", "fmmc")
     seconds, megabytes, found = starling.spectrum(path)
     print(
-        f"| fastest mixing weights, n = 64, {found['edges']} edges: ρ = {found['rho']:.9f} | {seconds:.2f} | {number(megabytes)} | - | - | - | - | - | - | - |",
+        (
+            f"| fastest mixing weights, n = 64, {found['edges']} edges: ρ = {found['rho']:.9f} |"
+            f" {seconds:.2f} | {number(megabytes)} | - | - | - | - | - | - | - |"
+        ),
         flush=True,
     )
 
@@ -345,7 +361,8 @@ def main():
     if not any(asked.only in name for name in CASES):
         parser.error(f"--only {asked.only}: no case's name contains this")
     print(
-        "| case | Starling s | MB | residual | peer | s | MB | residual | peer / Starling | difference |"
+        "| case | Starling s | MB | residual | peer | s | MB | residual | peer / Starling |"
+        " difference |"
     )
     print("|:--|--:|--:|--:|:--|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:

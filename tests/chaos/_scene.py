@@ -1,4 +1,5 @@
-"""What the chaos scripts share: a scratch folder with the `starling` command in it, and test lines."""
+"""What the chaos scripts share: a scratch folder with the `starling` command in it, and test
+lines."""
 import copy
 import json
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Wrong input gets one error line that names file, key, value and what is allowed; nothing is started, nothing is left.
+"""Wrong input gets one error line that names file, key, value and what is allowed; nothing is
+started, nothing is left.
 
 usage: wrong_input.py STARLING [TEST ...]
 """
@@ -85,7 +86,10 @@ def out_of_range(scene):
 def not_a_number(scene):
     path = scene.write(
         "experiment.json",
-        '{"rounds": 3, "topology": {"nodes": 3, "family": "ring"}, "optimizer": {"learning_rate": NaN}}',
+        (
+            '{"rounds": 3, "topology": {"nodes": 3, "family": "ring"}, "optimizer":'
+            ' {"learning_rate": NaN}}'
+        ),
     )
     scene.call("check", path).check_refused("experiment.json")
 
@@ -302,7 +306,8 @@ def momentum_where_there_is_none(scene):
 
 
 def divergence_ends_the_run_on_all_nodes(scene):
-    """And the model that was recorded last is kept. The rate grows, so that there are such rounds."""
+    """And the model that was recorded last is kept. The rate grows, so that there are such
+    rounds."""
     for command in ("sim", "run"):
         path = scene.experiment(
             rounds=400,
@@ -619,7 +624,10 @@ def analyse(scene, topology, *options):
 
 def topologies_that_cannot_be_analysed(scene):
     """Of a matrix that is almost stochastic: which row, and by how much."""
-    almost = '{"nodes": 3, "edges": [[0, 0, 0.5], [0, 1, 0.5], [1, 0, 0.5], [1, 1, 0.250001], [1, 2, 0.25], [2, 1, 0.25], [2, 2, 0.75]]}'
+    almost = (
+        '{"nodes": 3, "edges": [[0, 0, 0.5], [0, 1, 0.5], [1, 0, 0.5], [1, 1, 0.250001], [1, 2,'
+        " 0.25], [2, 1, 0.25], [2, 2, 0.75]]}"
+    )
     analyse(scene, almost).check_refused("topology.json", "row 1", "1.000001", "1e-06")
     analyse(scene, '{"nodes": 5, "family": "random-regular", "degree": 3}').check_refused(
         "degree", "3", "5"
@@ -675,7 +683,8 @@ def topologies_that_are_not_good_enough(scene):
 
 
 def averages_that_swing_for_ever(scene):
-    """lambda_n = -1 is explained, and the lazy form of the weights offered; with it there is nothing to explain."""
+    """lambda_n = -1 is explained, and the lazy form of the weights offered; with it there is
+    nothing to explain."""
     ended = analyse(scene, '{"nodes": 4, "family": "ring", "weights": "max-degree0"}')
     check(
         ended.code == 0
@@ -711,7 +720,8 @@ def averages_that_swing_for_ever(scene):
 
 
 def a_w_that_drives_models_apart(scene):
-    """A listed W of rho 1.156: refused for training by what mixes with it, and explained by analyse."""
+    """A listed W of rho 1.156: refused for training by what mixes with it, and explained by
+    analyse."""
     rows = [[0.5, 0.6, -0.1], [0.6, 0.4, 0], [-0.1, 0, 1.1]]
     edges = [[j, i, rows[i][j]] for i in range(3) for j in range(3) if rows[i][j] != 0]
     topology = {"nodes": 3, "edges": edges}
@@ -737,7 +747,10 @@ def a_w_that_drives_models_apart(scene):
 
 def averages_that_run_away(scene):
     """Weights that sum to 1 and all the same drive nodes apart."""
-    weights = '{"nodes": 3, "edges": [[0,0,-1.8], [1,1,-1.8], [2,2,-1.8], [0,1,1.4], [1,0,1.4], [1,2,1.4], [2,1,1.4], [0,2,1.4], [2,0,1.4]]}'
+    weights = (
+        '{"nodes": 3, "edges": [[0,0,-1.8], [1,1,-1.8], [2,2,-1.8], [0,1,1.4], [1,0,1.4],'
+        " [1,2,1.4], [2,1,1.4], [0,2,1.4], [2,0,1.4]]}"
+    )
     ended = analyse(scene, weights)
     check(
         ended.code == 0

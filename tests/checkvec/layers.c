@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "learner/model.h"
 #include "learner/layers/network.h"
+#include "learner/model.h"
 #include "starling/rng.h"
 
 #define CONV(k, w, s, p, b, r)                                                                     \

@@ -7,7 +7,9 @@ import tempfile
 def algorithms(starling):
     """Names of all algorithms, from what the program says of a wrong one."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write('{"rounds": 1, "topology": {"nodes": 2, "family": "complete"}, "algorithm": "?"}')
+        file.write(
+            '{"rounds": 1, "topology": {"nodes": 2, "family": "complete"}, "algorithm": "?"}'
+        )
         file.flush()
         ended = subprocess.run([starling, "check", file.name], capture_output=True, text=True)
     found = re.search(r"must be one of (.*)", ended.stderr)

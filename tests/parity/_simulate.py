@@ -1,4 +1,5 @@
-"""Experiments on quadratic problems for `starling sim`, and what came out. Shared by tests of this folder."""
+"""Experiments on quadratic problems for `starling sim`, and what came out. Shared by tests of this
+folder."""
 import argparse
 import json
 import os
@@ -35,7 +36,8 @@ def matchings():
 
 
 class Result:
-    """models: round -> (n, d); weights: round -> (n) push-sum weights; seconds: predicted on the links of network."""
+    """models: round -> (n, d); weights: round -> (n) push-sum weights; seconds: predicted on the
+    links of network."""
 
     def __init__(self, folder):
         self.models, self.weights = {}, {}

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Real agents over libfabric end with the simulator's bits: parameters, models and every number that is not a time.
+"""Real agents over libfabric end with the simulator's bits: parameters, models and every number
+that is not a time.
 
-Each experiment runs once in the simulator and twice with agents. usage: parity.py STARLING [TEST ...]
+Each experiment runs once in the simulator and twice with agents. usage: parity.py STARLING [TEST
+...]
 """
 import glob
 import json
@@ -203,7 +205,10 @@ def compare(simulated, trained, drop=TIMES):
             ]  # NaN equals NaN
             check(
                 not differing,
-                f"{name}, round {a.get('round')}: {', '.join(f'{k} {a.get(k)} and {b.get(k)}' for k in differing)}",
+                (
+                    f"{name}, round {a.get('round')}:"
+                    f" {', '.join(f'{k} {a.get(k)} and {b.get(k)}' for k in differing)}"
+                ),
             )
 
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The simulator's algorithms against an independent float64 program (tests/reference/algorithms.py), on quadratic problems.
+"""The simulator's algorithms against an independent float64 program
+(tests/reference/algorithms.py), on quadratic problems.
 
-Each algorithm runs on a ring of eight, on an irregular graph, and where it can on directed and time-varying graphs; with SGD, momentum,
-Nesterov and weight decay; with each compressor that leaves nothing to chance; from equal and from different starts.
+Each algorithm runs on a ring of eight, on an irregular graph, and where it can on directed and
+time-varying graphs; with SGD, momentum,
+Nesterov and weight decay; with each compressor that leaves nothing to chance; from equal and from
+different starts.
 Then identities between algorithms, and what a run must conserve.
 
 usage: test_algorithms.py [--starling] STARLING [--only TEXT]
@@ -72,7 +75,8 @@ SAME, OWN = "same", "own"  # every node starts in the same place, or in its own
 
 
 class Edge:
-    """Notes when a compressor's input lies so near an edge (the sign of an element, which of two is larger) that single precision
+    """Notes when a compressor's input lies so near an edge (the sign of an element, which of two is
+    larger) that single precision
     could decide otherwise than double."""
 
     def __init__(self):
@@ -106,7 +110,8 @@ class Case:
         return dpsgd.problem(self.graph.n, ROWS, D, self.start == SAME, seed)
 
     def expected(self):
-        """A problem, and the reference's models and push-sum weights on it: the first problem on which rounding decides nothing."""
+        """A problem, and the reference's models and push-sum weights on it: the first problem on
+        which rounding decides nothing."""
         for seed in range(SEED, SEED + 100):
             edge = Edge()
             a, b, x0 = self.problem(seed)
@@ -343,7 +348,10 @@ def compare(starling, case):
             or not difference(result.weights[r], weights[r]) <= TOLERANCE
         )
         return (
-            f"round {-where} differs by {worst:.1e}, allowed {TOLERANCE}; the first to differ is round {first}",
+            (
+                f"round {-where} differs by {worst:.1e}, allowed {TOLERANCE}; the first to differ"
+                f" is round {first}"
+            ),
             None,
         )
     return None, worst

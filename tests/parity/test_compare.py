@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`starling compare`: its table says what the run folders say, its predicted times are the closed forms, and one bad variant does not spoil the others.
+"""`starling compare`: its table says what the run folders say, its predicted times are the closed
+forms, and one bad variant does not spoil the others.
 
 usage: test_compare.py STARLING [TEST ...]
 """
@@ -267,7 +268,8 @@ def test_predicted_times_are_the_closed_forms(scene):
 
 
 def test_break_even_is_where_times_are_equal(scene):
-    """With coding that takes time a compressor pays below a bandwidth; more bytes in fewer phases pay above one."""
+    """With coding that takes time a compressor pays below a bandwidth; more bytes in fewer phases
+    pay above one."""
     dense = {
         "name": "choco dense",
         "set": {"algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 1}}},

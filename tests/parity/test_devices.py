@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Every algorithm with its vectors on a device: the same bits as on the CPU, in the simulator and between agents; the learner on a device: the
-same bits in the simulator and between agents (test_training compares with the CPU); and what goes wrong with devices.
+"""Every algorithm with its vectors on a device: the same bits as on the CPU, in the simulator and
+between agents; the learner on a device: the
+same bits in the simulator and between agents (test_training compares with the CPU); and what goes
+wrong with devices.
 
-The quadratic's gradient is computed on the host whatever the device, and copied, as that of a user's own task is. A network's is the device's.
+The quadratic's gradient is computed on the host whatever the device, and copied, as that of a
+user's own task is. A network's is the device's.
 
-The device is the emulated one, whose memory cannot be touched but through its operations (gpu/emulated.c); where payloads leave from and come to it
+The device is the emulated one, whose memory cannot be touched but through its operations
+(gpu/emulated.c); where payloads leave from and come to it
 (transport.gpu_direct), that is the host's memory to the network. The kernels are the GPU's.
 
-With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one (tools/gpu-check), and payloads go straight
+With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one
+(tools/gpu-check), and payloads go straight
 between GPUs' memory only where libfabric's tcp takes it.
 
 usage: test_devices.py [--starling] STARLING [--only TEXT]
@@ -88,7 +93,8 @@ CASES = {
     "cd-sgd": {"name": "cd-sgd", "correction_period": 3},
     "naive-compression": {"name": "naive-compression", **compressed("qsgd", levels=7)},
 }
-# Messages that leave the device in several copies, and come in more loads than there are places for; not measured, which would wait for each.
+# Messages that leave the device in several copies, and come in more loads than there are places
+# for; not measured, which would wait for each.
 LONG = {
     "topology": {"nodes": 2, "family": "complete"},
     "model": {"name": "mlp", "hidden": [512]},
@@ -220,7 +226,8 @@ def outcome(starling, command, name, device, env, model, otherwise=None):
             raise Skipped(ended.stderr.strip())
         if ended.returncode != 0:
             raise RuntimeError(
-                f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr.strip()}"
+                f"starling {command} on {device} ended with {ended.returncode}:"
+                f" {ended.stderr.strip()}"
             )
         out = os.path.join(folder, "out")
         metrics = [
@@ -246,12 +253,14 @@ def compare(found, expected):
         raise RuntimeError("the parameters differ")
     if found[0] != expected[0]:
         raise RuntimeError(
-            f"the metrics differ: {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}"
+            "the metrics differ:"
+            f" {[pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]][:1]}"
         )
 
 
 def compare_direct(found, expected):
-    """The same but for the bytes: a frame between GPUs is longer by as much before its payload, which also shows that it was one."""
+    """The same but for the bytes: a frame between GPUs is longer by as much before its payload,
+    which also shows that it was one."""
     for key in ("bytes_sent", "bytes_received"):
         for row, through_host in zip(found[0], expected[0]):
             longer, bytes_through_host = row.pop(key) - through_host[key], through_host.pop(key)
@@ -366,7 +375,8 @@ def free_ports(count):
 
 
 def run_pair(starling, env, *settings):
-    """Two agents by hand, the first with its vectors on a GPU, the second on the CPU: their exit codes, and what they said."""
+    """Two agents by hand, the first with its vectors on a GPU, the second on the CPU: their exit
+    codes, and what they said."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         experiment = {
             "rounds": 100000,
@@ -408,7 +418,8 @@ def run_pair(starling, env, *settings):
 
 
 def check_told(starling):
-    """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long before its time-out."""
+    """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long
+    before its time-out."""
     codes, said = run_pair(
         starling, {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"}
     )

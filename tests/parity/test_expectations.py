@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What theory and experience say that the algorithms do (tests/reference/expect.py), of the simulator; and what it refuses for that reason.
+"""What theory and experience say that the algorithms do (tests/reference/expect.py), of the
+simulator; and what it refuses for that reason.
 
 usage: test_expectations.py [--starling] STARLING [--only TEXT]
 """
@@ -76,7 +77,8 @@ def refuses(starling, name, graph, settings, word):
 
 
 def derived_steps(simulate):
-    """Gossip with the default consensus_step: the nodes come together from the first rounds on, whatever the compressor and the graph."""
+    """Gossip with the default consensus_step: the nodes come together from the first rounds on,
+    whatever the compressor and the graph."""
     compressors = [
         expect.TOP_PERCENT,
         expect.PLAIN_RANDOM,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`starling topology make` beside the families of tests/reference/families.py: equal edges, equal weights, slot by slot; and what is promised of MATCHA.
+"""`starling topology make` beside the families of tests/reference/families.py: equal edges, equal
+weights, slot by slot; and what is promised of MATCHA.
 
 usage: test_families.py STARLING
 """
@@ -133,7 +134,10 @@ def compare(got, expected):
         n = len(a)
         others = ~np.eye(n, dtype=bool)
         if ((a != 0) != (b != 0))[others].any():
-            return f"slot {k}: edges differ: {np.argwhere(((a != 0) != (b != 0)) & others)[:5].tolist()}"
+            return (
+                f"slot {k}: edges differ:"
+                f" {np.argwhere(((a != 0) != (b != 0)) & others)[:5].tolist()}"
+            )
         if np.abs(a - b).max() > 1e-12:
             return f"slot {k}: weights differ by {np.abs(a - b).max():.3g}"
     return ""

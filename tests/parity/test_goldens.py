@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The simulator's D-PSGD against goldens that an independent float64 program wrote (tests/reference/dpsgd.py).
+"""The simulator's D-PSGD against goldens that an independent float64 program wrote
+(tests/reference/dpsgd.py).
 
 usage: test_goldens.py STARLING [CASE ...]
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""An installed tree, with DESTDIR: the library, its headers and a program that uses them, the command,
+"""An installed tree, with DESTDIR: the library, its headers and a program that uses them, the
+command,
 man pages, completion in real shells, examples.
 
 usage: test_install.py STARLING [TEST ...]

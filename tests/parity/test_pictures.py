@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `starling topology draw` writes: well-formed pictures that show every node and edge, with no text over another text or over the border.
+"""What `starling topology draw` writes: well-formed pictures that show every node and edge, with no
+text over another text or over the border.
 
 usage: test_pictures.py STARLING
 """
@@ -181,7 +182,8 @@ def check_ring(starling):
 
 
 def check_schedule(starling):
-    """Of a schedule, each slot and all together; edges of round 3 have both directions, so that they are lines without arrows."""
+    """Of a schedule, each slot and all together; edges of round 3 have both directions, so that
+    they are lines without arrows."""
     panels, nodes, _, graph = check_picture(
         starling, os.path.join(ROOT, "topologies", "one-peer-exponential-8.json")
     )

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What tools/plot draws: of a run, of an agent's folder and of a compare's, with a legend that tells
+"""What tools/plot draws: of a run, of an agent's folder and of a compare's, with a legend that
+tells
 runs apart and lies outside the axes.
 
 usage: test_plot.py STARLING [TEST ...]

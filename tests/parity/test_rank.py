@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What `starling topology rank` says, against the simulator: gossip averaging from the identity matrix, whose models are the products W(k) ... W(1), comes to epsilon in the
-round that is named and not in the one before; the time that the simulator predicts for those rounds is that of the ranking, and so is the order.
+"""What `starling topology rank` says, against the simulator: gossip averaging from the identity
+matrix, whose models are the products W(k) ... W(1), comes to epsilon in the
+round that is named and not in the one before; the time that the simulator predicts for those rounds
+is that of the ranking, and so is the order.
 
 usage: test_rank.py [--starling] STARLING [--only TEXT]
 """
@@ -17,7 +19,8 @@ from _simulate import QUICK, arguments, simulate, write
 EPSILON = 1e-3
 PARAMETERS = 2500  # 10 kB a message: headers are less than one in a hundred
 ROUNDS_MAX = 60 if QUICK else 200  # of a simulation
-# Of the ranking's seconds: the simulator lets each link in take messages in the order in which they come, and the ranking knows of no order.
+# Of the ranking's seconds: the simulator lets each link in take messages in the order in which they
+# come, and the ranking knows of no order.
 SLACK = 0.25
 
 
@@ -50,7 +53,8 @@ class Graph:
 
 
 def averaged(starling, topology, rounds, mbit, latency):
-    """Errors after the rounds before the last and after the last; predicted seconds of all of them."""
+    """Errors after the rounds before the last and after the last; predicted seconds of all of
+    them."""
     graph = Graph(topology)
     x0 = np.eye(graph.n, PARAMETERS)
     nothing = np.zeros((graph.n, 1, PARAMETERS)), np.zeros((graph.n, 1))
@@ -78,7 +82,8 @@ def check_candidate(starling, candidate, mbit, latency):
         after <= EPSILON * (1 + 1e-3) + 1e-6 and (rounds == 1 or before > EPSILON * (1 - 1e-3))
     ):
         raise AssertionError(
-            f"{name}: {rounds} rounds to {EPSILON}, but the error is {before:.4g} after {rounds - 1} and {after:.4g} after {rounds}"
+            f"{name}: {rounds} rounds to {EPSILON}, but the error is {before:.4g} after"
+            f" {rounds - 1} and {after:.4g} after {rounds}"
         )
     if candidate["exact_after"] == rounds and after > 1e-6:
         raise AssertionError(f"{name}: exact after {rounds} rounds, but {after:.3g} is left")
@@ -99,14 +104,16 @@ def check_ranking(starling, nodes, mbit, latency):
         for j in range(i):
             if seconds[j] > (1 + SLACK) * seconds[i]:
                 raise AssertionError(
-                    f"{chosen[j]['name']} stands before {first['name']}, but takes {seconds[j]:.4g} s, and that {seconds[i]:.4g} s"
+                    f"{chosen[j]['name']} stands before {first['name']}, but takes"
+                    f" {seconds[j]:.4g} s, and that {seconds[i]:.4g} s"
                 )
     if len(chosen) < 4:
         raise AssertionError(f"only {len(chosen)} candidates to compare")
 
 
 def check_links(starling):
-    """Two racks with slow links between them, their nodes taking turns: a ring numbered along fast links leaves a rack twice, not every time."""
+    """Two racks with slow links between them, their nodes taking turns: a ring numbered along fast
+    links leaves a rack twice, not every time."""
     n = 8
     fast = [[i, j, 1000, 0.1] for i in range(n) for j in range(i + 1, n) if i % 2 == j % 2]
     with tempfile.TemporaryDirectory(prefix="starling-links-") as folder:
@@ -127,7 +134,8 @@ def check_links(starling):
 
 
 def check_racks(starling):
-    """Three racks of four: clusters are found, follow the racks, and a bridge that is used every fourth round costs a quarter."""
+    """Three racks of four: clusters are found, follow the racks, and a bridge that is used every
+    fourth round costs a quarter."""
     n = 12
     fast = [[i, j, 1000, 0.1] for i in range(n) for j in range(i + 1, n) if i % 3 == j % 3]
     with tempfile.TemporaryDirectory(prefix="starling-links-") as folder:
@@ -155,7 +163,8 @@ def check_racks(starling):
         before, after, _ = averaged(starling, seldom["topology"], int(seldom["rounds"]), 100, 0.1)
         if not after <= EPSILON * (1 + 1e-3) < before * (1 + 2e-3):
             raise AssertionError(
-                f"{seldom['rounds']} rounds, but {before} and {after} are left before and after the last"
+                f"{seldom['rounds']} rounds, but {before} and {after} are left before and after the"
+                " last"
             )
 
 

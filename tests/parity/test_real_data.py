@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Published behaviour on real data: a9a (LIBSVM) and optdigits (UCI), softmax regression, 8 and 32 nodes, iid and Dirichlet(0.1).
+"""Published behaviour on real data: a9a (LIBSVM) and optdigits (UCI), softmax regression, 8 and 32
+nodes, iid and Dirichlet(0.1).
 
-The data are looked for in $STARLING_DATA, by default ../shared/data beside the project; where they are absent the tests say so and are
-skipped. Runs `starling compare` as a user would and reads its table. docs/results.md has the same with MNIST.
+The data are looked for in $STARLING_DATA, by default ../shared/data beside the project; where they
+are absent the tests say so and are
+skipped. Runs `starling compare` as a user would and reads its table. docs/results.md has the same
+with MNIST.
 
 usage: test_real_data.py [--starling] STARLING [--only TEXT]
 """
@@ -19,7 +22,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 DATA = os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data"))
 TIMEOUT_S = 300
 POINTS = 0.5  # of accuracy in per cent, on iid data, to all-reduce
-UNEVEN_POINTS = 1  # where nodes see different classes; the compressed ones need more rounds there (docs/results.md)
+# where nodes see different classes; the compressed ones need more rounds there (docs/results.md)
+UNEVEN_POINTS = 1
 
 ALL_REDUCE, D_PSGD, CHOCO, DEEP_SQUEEZE, DCD = (
     "all-reduce",

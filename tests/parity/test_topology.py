@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""What `starling topology analyse` says, against runs of gossip averaging in the simulator: learning rate 0, so that models are only averaged.
+"""What `starling topology analyse` says, against runs of gossip averaging in the simulator:
+learning rate 0, so that models are only averaged.
 
-Started from the identity matrix the models of round k are W(k) ... W(1) itself, from which errors, exactness, mixing time, diameter, shares and effective neighbours can be read
-off. The contraction per round is measured as a power method whose products are runs: each begins where the one before ended, blown up again.
-Nothing is taken from the analysis but the numbers that are compared; single precision and the tolerance of 2 % are the simulator's and the task's.
+Started from the identity matrix the models of round k are W(k) ... W(1) itself, from which errors,
+exactness, mixing time, diameter, shares and effective neighbours can be read
+off. The contraction per round is measured as a power method whose products are runs: each begins
+where the one before ended, blown up again.
+Nothing is taken from the analysis but the numbers that are compared; single precision and the
+tolerance of 2 % are the simulator's and the task's.
 
 usage: test_topology.py [--starling] STARLING [--only TEXT]
 """
@@ -160,8 +164,10 @@ def analyse(starling, topology, *options):
 
 
 def contraction(starling, case, seed=5):
-    """Per round, in the long run: of random models whose sum is 0, again and again from what is left of them. Push-sum's models are taken times their weights, so that
-    it is W alone that acts. The geometric mean over the later runs, since complex eigenvalues come and go. None where nothing is left.
+    """Per round, in the long run: of random models whose sum is 0, again and again from what is
+    left of them. Push-sum's models are taken times their weights, so that
+    it is W alone that acts. The geometric mean over the later runs, since complex eigenvalues come
+    and go. None where nothing is left.
     """
     x = np.random.default_rng(seed).standard_normal((case.n, 4))
     settling = 60 if QUICK else 100
@@ -226,7 +232,8 @@ def check_mixing_time(said, run):
     k = said["mixing_time"]
     if distance(k) > 0.25 + 1e-6 or distance(k - 1) <= 0.25 - 1e-6:
         raise AssertionError(
-            f"mixing time {k}: the distances there and a round before are {distance(k):.6g} and {distance(k - 1):.6g}"
+            f"mixing time {k}: the distances there and a round before are {distance(k):.6g} and"
+            f" {distance(k - 1):.6g}"
         )
 
 
@@ -281,7 +288,8 @@ def check_case(starling, case):
     if measured is None:
         if said["effective_rho"] ** BLOCK > 1e-4:
             raise AssertionError(
-                f"rho per round is said to be {said['effective_rho']:.6g}; nothing was left to measure"
+                f"rho per round is said to be {said['effective_rho']:.6g}; nothing was left to"
+                " measure"
             )
         return
     expect("contraction per round", said["effective_rho"], measured)
@@ -376,7 +384,8 @@ def check_cost(starling, case):
         not dense["serial_s"] <= seconds / rounds <= 1.25 * dense["serial_s"]
     ):  # messages meet at a port that is busy, which the formula leaves out
         raise AssertionError(
-            f"seconds of a round: said to be at least {dense['serial_s']:.6g}, predicted {seconds / rounds:.6g}"
+            f"seconds of a round: said to be at least {dense['serial_s']:.6g}, predicted"
+            f" {seconds / rounds:.6g}"
         )
 
 

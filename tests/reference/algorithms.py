@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""Every algorithm once more, in float64 numpy, written from the papers and from docs only: it shares no code with Starling.
+"""Every algorithm once more, in float64 numpy, written from the papers and from docs only: it
+shares no code with Starling.
 
-tests/parity/test_algorithms.py and test_expectations.py compare Starling with it. Matrices have a row for each node: X (n, d) models,
-G gradients. W_ij is the weight that receiver i gives sender j, so that W @ X is what arrives. rate is the learning rate of the round.
+tests/parity/test_algorithms.py and test_expectations.py compare Starling with it. Matrices have a
+row for each node: X (n, d) models,
+G gradients. W_ij is the weight that receiver i gives sender j, so that W @ X is what arrives. rate
+is the learning rate of the round.
 
-A round takes one gradient. With local_steps = H, rounds that H does not divide are a step of SGD on each node alone; every H-th one is the
-algorithm's own, and these exchanges are counted from 1 on their own: a schedule of graphs and ECD's t advance with them.
+A round takes one gradient. With local_steps = H, rounds that H does not divide are a step of SGD on
+each node alone; every H-th one is the
+algorithm's own, and these exchanges are counted from 1 on their own: a schedule of graphs and ECD's
+t advance with them.
 
-usage: algorithms.py        checks the reference against itself: identities, fixed points, what is conserved
+usage: algorithms.py        checks the reference against itself: identities, fixed points, what is
+conserved
 """
 import os
 import sys
@@ -82,7 +88,8 @@ def random_k(k=None, fraction=None, scaled=False, random=None):
 
 
 def qsgd(levels, bucket=0, contractive=False, random=None):
-    """|v| sign(v_j) xi_j / s for each bucket; contractive: divided by 1 + omega, omega = min(B / s^2, sqrt(B) / s)."""
+    """|v| sign(v_j) xi_j / s for each bucket; contractive: divided by 1 + omega, omega = min(B /
+    s^2, sqrt(B) / s)."""
 
     def compress(v):
         out = np.zeros_like(v)
@@ -188,7 +195,8 @@ class Naive(Algorithm):
 
 
 class Dcd(Algorithm):
-    """Tang et al., Communication Compression for Decentralized Training, NeurIPS 2018, Algorithm 1."""
+    """Tang et al., Communication Compression for Decentralized Training, NeurIPS 2018, Algorithm
+    1."""
 
     def start(self):
         self.replica = self.x.copy()
@@ -215,7 +223,8 @@ class Ecd(Algorithm):
 
 
 class ChocoCompressThenMix(Algorithm):
-    """Koloskova et al., Decentralized Stochastic Optimization and Gossip Algorithms with Compressed Communication, ICML 2019, Alg. 2."""
+    """Koloskova et al., Decentralized Stochastic Optimization and Gossip Algorithms with Compressed
+    Communication, ICML 2019, Alg. 2."""
 
     def start(self):
         self.hat = np.zeros_like(self.x)
@@ -252,7 +261,8 @@ class DeepSqueeze(Algorithm):
 
 
 class PushSum(Algorithm):
-    """SGP; Assran et al., Stochastic Gradient Push for Distributed Deep Learning, ICML 2019. w is column-stochastic."""
+    """SGP; Assran et al., Stochastic Gradient Push for Distributed Deep Learning, ICML 2019. w is
+    column-stochastic."""
 
     def start(self):
         self.weight = np.ones((self.n, 1))
@@ -272,7 +282,8 @@ class PushSum(Algorithm):
 
 
 class GradientTracking(GradientAlgorithm):
-    """Nedic, Olshevsky, Shi, Achieving Geometric Convergence for Distributed Optimization over Time-Varying Graphs, 2017 (DIGing)."""
+    """Nedic, Olshevsky, Shi, Achieving Geometric Convergence for Distributed Optimization over
+    Time-Varying Graphs, 2017 (DIGing)."""
 
     def start(self):
         self.mixed = (
@@ -287,7 +298,8 @@ class GradientTracking(GradientAlgorithm):
 
 
 class ExactDiffusion(GradientAlgorithm):
-    """Yuan, Ying, Zhao, Sayed, Exact Diffusion for Distributed Optimization and Learning, 2018; D^2 is its stochastic form."""
+    """Yuan, Ying, Zhao, Sayed, Exact Diffusion for Distributed Optimization and Learning, 2018; D^2
+    is its stochastic form."""
 
     def start(self):
         self.psi = self.x.copy()
@@ -309,7 +321,8 @@ class LocalSgd(Algorithm):
 
 
 class AllReduce(Algorithm):
-    """C-SGD: the gradient is averaged before weight decay and momentum. How it is averaged changes nothing: also parameter-server."""
+    """C-SGD: the gradient is averaged before weight decay and momentum. How it is averaged changes
+    nothing: also parameter-server."""
 
     averages_gradients = True
 
@@ -326,7 +339,8 @@ def shard_ranges(d, shards):
 
 
 class DoubleSqueeze(GradientAlgorithm):
-    """Tang et al., DoubleSqueeze, ICML 2019. Every node is a worker; a shard's server averages all n messages."""
+    """Tang et al., DoubleSqueeze, ICML 2019. Every node is a worker; a shard's server averages all
+    n messages."""
 
     def start(self):
         self.shards = shard_ranges(self.d, self.n if self.get("server") == "sharded" else 1)
@@ -349,7 +363,8 @@ class DoubleSqueeze(GradientAlgorithm):
 
 
 class CdSgd(GradientAlgorithm):
-    """CD-SGD: compression, gradients one round late, an uncompressed correction every k-th round. x holds the global weights G."""
+    """CD-SGD: compression, gradients one round late, an uncompressed correction every k-th round. x
+    holds the global weights G."""
 
     def start(self):
         self.local_x = self.x.copy()
@@ -444,7 +459,8 @@ class Momentum:
 
 
 class Run:
-    """One training run: step() is a round. random: of compressors that draw; watch: put around the compressor."""
+    """One training run: step() is a round. random: of compressors that draw; watch: put around the
+    compressor."""
 
     def __init__(
         self,
@@ -487,7 +503,8 @@ class Run:
 
 
 def history(rounds, *arguments, **more):
-    """Models (n, d) after rounds 0, 1, ..., rounds, and push-sum weights (n) beside each (ones where there are none)."""
+    """Models (n, d) after rounds 0, 1, ..., rounds, and push-sum weights (n) beside each (ones
+    where there are none)."""
     run = Run(*arguments, **more)
     models, weights = [run.models().copy()], [np.ones(len(run.state.x))]
     for _ in range(rounds):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What the analysis of small topologies must say, found by trying everything, with numpy alone: writes analysis.h beside this file.
+"""What the analysis of small topologies must say, found by trying everything, with numpy alone:
+writes analysis.h beside this file.
 
-Nothing of Starling's is used, and no algorithm of its: distances are powers of matrices, cuts are found by leaving out every set of edges or nodes, norms and
+Nothing of Starling's is used, and no algorithm of its: distances are powers of matrices, cuts are
+found by leaving out every set of edges or nodes, norms and
 eigenvalues are numpy.linalg's.
 """
 import itertools
@@ -300,8 +302,9 @@ def main():
     ) as out:
         out.write("/* analysis.h - written by analysis.py. perron: (nodes) */\n")
         out.write(
-            f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}\nstatic const struct {{\n    const char *json;\n    unsigned {', '.join(whole)};\n"
-            "    double effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {\n"
+            f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}\nstatic const struct {{\n   "
+            f" const char *json;\n    unsigned {', '.join(whole)};\n    double"
+            " effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {\n"
         )
         out.writelines(rows)
         out.write("};\n")

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""D-PSGD once more, in float64 numpy, written from the papers and from docs only: it shares no code with Starling.
+"""D-PSGD once more, in float64 numpy, written from the papers and from docs only: it shares no code
+with Starling.
 
-Writes for each case below into dpsgd/: CASE.json (an experiment file), CASE.problem.json (its quadratic problem) and
-CASE.expected.json (each node's parameters after some rounds). tests/parity/test_goldens.py runs Starling on them.
+Writes for each case below into dpsgd/: CASE.json (an experiment file), CASE.problem.json (its
+quadratic problem) and
+CASE.expected.json (each node's parameters after some rounds). tests/parity/test_goldens.py runs
+Starling on them.
 
-x_i: node i's model; f_i(x) = 1/2 |A_i x - b_i|^2 its loss, g_i its gradient; W_ij the weight that i gives j; rate_r the learning
+x_i: node i's model; f_i(x) = 1/2 |A_i x - b_i|^2 its loss, g_i its gradient; W_ij the weight that i
+gives j; rate_r the learning
 rate of round r = 1, 2, ...
 
-    direction (PyTorch's SGD):  g += decay x;  m = momentum m + g;  direction = nesterov ? g + momentum m : m
+    direction (PyTorch's SGD):  g += decay x;  m = momentum m + g;  direction = nesterov ? g +
+    momentum m : m
     adapt-then-combine:         u_i = x_i - rate direction_i(x_i);  x_i <- sum_j W_ij u_j
     combine-while-adapt:        x_i <- sum_j W_ij x_j - rate direction_i(old x_i)
 
@@ -255,7 +260,8 @@ def train(slots, variant, optimizer, a, b, x0):
 
 
 def problem(n, m, d, identical_start, seed):
-    """Different nodes want different things; largest eigenvalue of each A^T A about 1. Decimals that both programs read exactly."""
+    """Different nodes want different things; largest eigenvalue of each A^T A about 1. Decimals
+    that both programs read exactly."""
     random = np.random.default_rng(seed)
     a = random.standard_normal((n, m, d))
     a /= np.linalg.norm(a, 2, axis=(1, 2), keepdims=True)

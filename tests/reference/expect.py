@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""What theory and experience say that decentralized algorithms do, as checks that any implementation of them can be put through.
+"""What theory and experience say that decentralized algorithms do, as checks that any
+implementation of them can be put through.
 
-Each check takes a simulator, a function (graph, algorithm, optimizer, problem, rounds, recorded) -> models, a dict round -> (n, d), that
-raises Diverged; and it yields (what is expected, whether it holds, the numbers seen). tests/parity/test_expectations.py puts the program
+Each check takes a simulator, a function (graph, algorithm, optimizer, problem, rounds, recorded) ->
+models, a dict round -> (n, d), that
+raises Diverged; and it yields (what is expected, whether it holds, the numbers seen).
+tests/parity/test_expectations.py puts the program
 through them; this file alone puts the float64 reference through them.
 
 usage: expect.py [TEXT]        checks whose name has the text
@@ -39,7 +42,8 @@ def ring(n):
 
 
 def digraph():
-    """A directed ring of seven with two chords: senders split evenly, so that only columns sum to 1."""
+    """A directed ring of seven with two chords: senders split evenly, so that only columns sum to
+    1."""
     edges = [[i, (i + 1) % 7] for i in range(7)] + [[0, 3], [2, 6]]
     return Graph(
         {"nodes": 7, "directed": True, "edges": edges, "weights": "push-sum"},
@@ -137,7 +141,8 @@ def choco_gossip(simulate):
 
 
 def variance(simulate):
-    """Where the variance of an unbiased compressor is high, DCD diverges; CHOCO and DeepSqueeze live with the contractive form."""
+    """Where the variance of an unbiased compressor is high, DCD diverges; CHOCO and DeepSqueeze
+    live with the contractive form."""
     problem = dpsgd.problem(8, 4, 1000, True, seed=9)
     start = distance(problem[2], 0)
     forms = {

@@ -1,6 +1,8 @@
-"""The graph families once more, from their definitions, as dense numpy matrices: W[i, j] is what i gives to what j sent, one matrix for each slot.
+"""The graph families once more, from their definitions, as dense numpy matrices: W[i, j] is what i
+gives to what j sent, one matrix for each slot.
 
-Nothing of Starling's is used. Random families follow the drawing that docs/topology.md promises: Philox4x32-10 keyed by the seed, counted by
+Nothing of Starling's is used. Random families follow the drawing that docs/topology.md promises:
+Philox4x32-10 keyed by the seed, counted by
 (block, stream, attempt, purpose 4).
 """
 import functools
@@ -185,7 +187,8 @@ UNDIRECTED = {
 
 
 def random_regular_edges(n, degree, seed, attempt):
-    """Stubs in a random order, two by two; pairs that are loops or stand twice change ends with pairs drawn at random."""
+    """Stubs in a random order, two by two; pairs that are loops or stand twice change ends with
+    pairs drawn at random."""
     for trial in range(100):
         stream = Stream(seed, trial, attempt)
         stubs = [s // degree for s in range(n * degree)]
@@ -211,7 +214,8 @@ def random_regular_edges(n, degree, seed, attempt):
 
 
 def erdos_renyi_edges(n, probability, seed, attempt):
-    """Pairs (0,1), (0,2), (1,2), (0,3), ...; how many are passed over is a number whose bits are drawn one by one."""
+    """Pairs (0,1), (0,2), (1,2), (0,3), ...; how many are passed over is a number whose bits are
+    drawn one by one."""
     stream = Stream(seed, 0, attempt)
     thresholds = []
     x = 1 - probability
@@ -335,7 +339,8 @@ def matchings(n):
 
 
 def factors(n, most):
-    """As few factors of n as can be, none above most, and of those the one with the largest first; None if there are none."""
+    """As few factors of n as can be, none above most, and of those the one with the largest first;
+    None if there are none."""
     for count in range(n.bit_length() + 1):
         options = [
             f
@@ -360,7 +365,8 @@ def cuboid(n, k, nodes):
 
 
 def simple_base(n, k, nodes):
-    """Takezawa et al. 2023, algorithm 2: [(groups that average, [(i, j, weight)])], one for each round."""
+    """Takezawa et al. 2023, algorithm 2: [(groups that average, [(i, j, weight)])], one for each
+    round."""
     parts, first, block = [], 0, (k + 1) ** int(math.log(n + 0.5, k + 1))
     while first < n:
         size = (n - first) // block * block

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Losses and gradients of LeNet-5, ResNet-20 and the character models by PyTorch in float64, for tests/unit/test_layers.c.
+"""Losses and gradients of LeNet-5, ResNet-20 and the character models by PyTorch in float64, for
+tests/unit/test_layers.c.
 
 Run once: tests/reference/models.py > tests/reference/models.json      (Debian: python3-torch)
 
-Parameters, inputs and labels come from a formula that both sides compute, so that the file holds only results: the loss, and of
-each tensor's gradient its norm, its product with a pattern, and its first and last numbers, in Starling's order of numbers.
+Parameters, inputs and labels come from a formula that both sides compute, so that the file holds
+only results: the loss, and of
+each tensor's gradient its norm, its product with a pattern, and its first and last numbers, in
+Starling's order of numbers.
 """
 import json
 import math
@@ -26,7 +29,8 @@ def uniform(count, salt):
 
 
 class Parameters:
-    """Hands out tensors in the flat vector's order; remembers them with the way back to that order."""
+    """Hands out tensors in the flat vector's order; remembers them with the way back to that
+    order."""
 
     def __init__(self):
         self.tensors = []
@@ -114,7 +118,8 @@ def layer_norm(p, x):
 
 
 def attention(p, x, heads):
-    """PyTorch's own, which wants (positions, rows, channels), True where nothing may be seen, and its weights as outputs times inputs."""
+    """PyTorch's own, which wants (positions, rows, channels), True where nothing may be seen, and
+    its weights as outputs times inputs."""
     width = x.shape[2]
     w_in, b_in, w_out, b_out = (
         p.weights(width, 3 * width),

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""The least rho of symmetric weights, non-negative (fmmc) and of any sign (fdla), by linear programming: writes optimal.h beside this file.
+"""The least rho of symmetric weights, non-negative (fmmc) and of any sign (fdla), by linear
+programming: writes optimal.h beside this file.
 
-Nothing of Starling's is used, nor an interior-point method: rho >= |v'(W - J)v| for every unit vector v, so the linear program over the weights and
-rho with the eigenvectors of all weights seen so far as v gives a lower bound, and its weights an upper one (Kelley's cutting planes). Each program is
-kept near the best weights so far (a box that doubles or halves), and the bound is taken from one without the box.
+Nothing of Starling's is used, nor an interior-point method: rho >= |v'(W - J)v| for every unit
+vector v, so the linear program over the weights and
+rho with the eigenvectors of all weights seen so far as v gives a lower bound, and its weights an
+upper one (Kelley's cutting planes). Each program is
+kept near the best weights so far (a box that doubles or halves), and the bound is taken from one
+without the box.
 """
 import os
 
@@ -124,18 +128,21 @@ def main():
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "optimal.h")
     with open(path, "w", encoding="utf-8") as out:
         out.write(
-            "/* optimal.h - written by optimal.py: a topology file but for its weights, the least rho without and with negative weights, and the error. */\n"
+            "/* optimal.h - written by optimal.py: a topology file but for its weights, the least"
+            " rho without and with negative weights, and the error. */\n"
         )
         out.write(
-            "static const struct {\n    const char *graph;\n    double fmmc, fdla, within;\n} optima[] = {\n"
+            "static const struct {\n    const char *graph;\n    double fmmc, fdla, within;\n}"
+            " optima[] = {\n"
         )
         for name, (nodes, edges) in CASES.items():
             edges = sorted({(min(e), max(e)) for e in edges if e[0] != e[1]})
             fmmc, fdla = least_rho(nodes, edges, True), least_rho(nodes, edges, False)
             listed = ", ".join(f"[{a}, {b}]" for a, b in edges)
             out.write(
-                f'    {{"{{\\"comment\\": \\"{name}\\", \\"nodes\\": {nodes}, \\"weights\\": \\"%s\\", \\"edges\\": [{listed}]}}",\n'
-                f"     {fmmc:.9f}, {fdla:.9f}, {WITHIN}}},\n"
+                f'    {{"{{\\"comment\\": \\"{name}\\", \\"nodes\\": {nodes}, \\"weights\\":'
+                f' \\"%s\\", \\"edges\\": [{listed}]}}",\n     {fmmc:.9f}, {fdla:.9f},'
+                f" {WITHIN}}},\n"
             )
         out.write("};\n")
 

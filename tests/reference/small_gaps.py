@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Both gaps of Metropolis matrices of graphs that mix slowly, by numpy from the edges alone: writes small_gaps.h beside this file.
+"""Both gaps of Metropolis matrices of graphs that mix slowly, by numpy from the edges alone: writes
+small_gaps.h beside this file.
 
-Nothing of Starling's is used: graphs are built from their definitions, and the gaps are eigenvalues of I - W and I + W, summed up edge by edge, so that
+Nothing of Starling's is used: graphs are built from their definitions, and the gaps are eigenvalues
+of I - W and I + W, summed up edge by edge, so that
 LAPACK's absolute error of about 1e-15 is their error too.
 """
 import os
@@ -58,10 +60,12 @@ def main():
     where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "small_gaps.h")
     with open(where, "w", encoding="utf-8") as out:
         out.write(
-            "/* small_gaps.h - written by small_gaps.py: topology file, 1 - lambda_2, 1 + lambda_n. */\n"
+            "/* small_gaps.h - written by small_gaps.py: topology file, 1 - lambda_2, 1 + lambda_n."
+            " */\n"
         )
         out.write(
-            "static const struct {\n    const char *json;\n    double gap_lambda2, gap_lambda_n;\n} small_gaps[] = {\n"
+            "static const struct {\n    const char *json;\n    double gap_lambda2, gap_lambda_n;\n}"
+            " small_gaps[] = {\n"
         )
         for json, (nodes, edges) in CASES.items():
             upper, lower = gaps(nodes, edges)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Eigenvalues of Metropolis matrices of irregular graphs, by numpy from the edges alone: writes spectral.h beside this file.
+"""Eigenvalues of Metropolis matrices of irregular graphs, by numpy from the edges alone: writes
+spectral.h beside this file.
 
-Nothing of Starling's is used: W is built from the definition W_ij = 1/(1 + max(d_i, d_j)) and given to numpy.linalg.eigvalsh.
+Nothing of Starling's is used: W is built from the definition W_ij = 1/(1 + max(d_i, d_j)) and given
+to numpy.linalg.eigvalsh.
 """
 import os
 
@@ -51,7 +53,8 @@ def main():
             "/* spectral.h - written by spectral.py: name, topology file, lambda_2, lambda_n. */\n"
         )
         out.write(
-            "static const struct {\n    const char *name, *json;\n    double lambda_2, lambda_n;\n} spectra[] = {\n"
+            "static const struct {\n    const char *name, *json;\n    double lambda_2, lambda_n;\n}"
+            " spectra[] = {\n"
         )
         for name, (nodes, edges) in CASES.items():
             values = numpy.linalg.eigvalsh(metropolis(nodes, edges))

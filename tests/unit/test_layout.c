@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness.h"
 #include "draw/layout.h"
 #include "draw/stress.h"
 #include "draw/svg.h"
+#include "harness.h"
 
 static sl_error error;
 

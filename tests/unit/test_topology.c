@@ -6,8 +6,8 @@
 
 #include "../reference/spectral.h"
 #include "harness.h"
-#include "starling/rng.h"
 #include "starling/analysis.h"
+#include "starling/rng.h"
 #include "starling/topology.h"
 
 static sl_error error;

@@ -8,9 +8,9 @@
 #include "harness.h"
 #include "starling/links.h"
 #include "starling/optimal.h"
-#include "starling/topology.h"
 #include "starling/rng.h"
 #include "starling/spectrum.h"
+#include "starling/topology.h"
 
 static sl_error error;
 
