@@ -18,6 +18,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COLUMNS, FILE_LINES, FUNCTION_LINES = 100, 600, 60
+EVERYTHING = "include/starling/starling.h"  # includes all public headers
 LISTED = 12  # findings shown of one rule
 GENERATED = ("tests/reference/",)  # numbers that other programs wrote
 # Globals that change, each with its reason.
@@ -162,6 +163,8 @@ def includes_point_down(sources):
     """a room includes itself and lower floors only"""
     for path in sources.c:
         room = sources.room_of(path)
+        if path == EVERYTHING:
+            continue
         if path.startswith(("src/", "include/starling/")) and room is None:
             yield f"{path}: in no room of src/meson.build"
             continue
