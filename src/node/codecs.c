@@ -40,8 +40,8 @@ static int add_set(sl_codecs *codecs, size_t count, bool plain, sl_error *error)
 
 static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *route,
                      sl_error *error) {
-    bool cut = route->kind == SL_ROUTE_RING ||
-               (route->kind == SL_ROUTE_SERVER && route->server == SL_SERVER_SHARDED);
+    bool cut = route->algorithm->route == SL_ROUTE_RING ||
+               (route->algorithm->route == SL_ROUTE_SERVER && route->server == SL_SERVER_SHARDED);
     if (!cut)
         return add_set(codecs, route->dimension, stage->plain, error);
     int result = 0;

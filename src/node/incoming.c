@@ -14,7 +14,7 @@
 /* ---- the step ---- */
 
 static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range) {
-    const sl_codec_set *set = sl_codecs_find(&n->codecs, range.count, n->step->stage->plain);
+    const sl_codec_set *set = sl_codecs_find(&n->codecs, range.count, n->step.stage->plain);
     n->groups[n->group_count++] = (sl_group){
         .first = first,
         .count = count,
@@ -23,22 +23,22 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         .parts = set != NULL ? sl_codec_parts(set->codec) : 0,
     };
     for (uint32_t i = first; i < first + count; i++) {
-        const uint32_t peer = n->step->in.peers[i],
+        const uint32_t peer = n->step.in.peers[i],
                        slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
         n->incoming[i] = (sl_incoming){.peer = peer,
-                                       .weight = (float)n->step->in.weights[i],
+                                       .weight = (float)n->step.in.weights[i],
                                        .queue = &n->inbox.queues[slot],
                                        .decoder = set != NULL ? set->decoders[slot] : NULL};
     }
 }
 
 void sl_incoming_begin(sl_node *n) {
-    const sl_exchange_step *step = n->step;
+    const sl_exchange_step *step = &n->step;
     n->group_count = 0;
     if (step->separate)
         for (uint32_t i = 0; i < step->in.count; i++)
             add_group(n, i, 1, sl_route_range(&n->route, step, step->in.peers[i]));
-    else if (step->in.count > 0 || n->route.kind == SL_ROUTE_TOPOLOGY)
+    else if (step->in.count > 0 || n->route.algorithm->route == SL_ROUTE_TOPOLOGY)
         add_group(n, 0, step->in.count, step->coming);
 }
 
@@ -52,11 +52,11 @@ static bool is_after(const sl_event *e, uint64_t exchange, uint32_t step, uint32
 
 /* Has this part of the step under way been combined? */
 static bool is_combined(const sl_node *n, const sl_event *e) {
-    const sl_row *in = &n->step->in;
+    const sl_row *in = &n->step.in;
     if (e->exchange != n->state.exchange || e->step != n->number)
         return false;
     uint32_t i = sl_peer_index(in->peers, in->count, e->peer);
-    return i < in->count && e->part < n->groups[n->step->separate ? i : 0].combined;
+    return i < in->count && e->part < n->groups[n->step.separate ? i : 0].combined;
 }
 
 /* Late, duplicate, beyond the window or the credit: not wanted. */
@@ -74,11 +74,12 @@ static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
 
 /* What the frame's message is encoded with; NULL: this peer sends no such message. */
 static const sl_codec_set *codec_of(const sl_node *n, const sl_event *e) {
-    const sl_exchange_step *step = sl_route_step(&n->route, e->exchange, e->step);
-    if (step == NULL || sl_peer_index(step->in.peers, step->in.count, e->peer) == step->in.count)
+    sl_exchange_step step;
+    if (!sl_route_step(&n->route, e->exchange, e->step, &step) ||
+        sl_peer_index(step.in.peers, step.in.count, e->peer) == step.in.count)
         return NULL;
-    return sl_codecs_find(&n->codecs, sl_route_range(&n->route, step, e->peer).count,
-                          step->stage->plain);
+    return sl_codecs_find(&n->codecs, sl_route_range(&n->route, &step, e->peer).count,
+                          step.stage->plain);
 }
 
 static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
@@ -157,10 +158,10 @@ void sl_incoming_collect(sl_node *n) {
 }
 
 static void measure_part(sl_node *n, const sl_group *g, sl_range range) {
-    const float *own = n->step->stage->vector(&n->state) + range.from;
+    const float *own = n->step.stage->vector(&n->state) + range.from;
     for (uint32_t i = 0; i < g->count; i++)
         n->distance_squared +=
-            n->step->in.weights[g->first + i] *
+            n->step.in.weights[g->first + i] *
             n->settings.vec->distance_squared(n->parts[i].payload.data, own, range.count);
 }
 
@@ -187,8 +188,8 @@ static int combine_part(sl_node *n, sl_group *g, sl_error *error) {
     sl_range range = sl_node_part_range(g->codec, g->range.from, g->combined);
     if (n->measure)
         measure_part(n, g, range);
-    sl_mix mix = {n->step->self_weight, n->parts, g->count};
-    n->step->stage->combine(&n->state, &mix, range.from, range.count);
+    sl_mix mix = {n->step.self_weight, n->parts, g->count};
+    n->step.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->staging);
     int result = n->state.is_finite ? 0 : name_not_finite(n, g, error);
     for (uint32_t i = 0; i < g->count; i++)
@@ -200,10 +201,10 @@ static int combine_part(sl_node *n, sl_group *g, sl_error *error) {
 /* How many parts of the group may be combined: where a node combines what it also sends, its own
  * part must have been encoded, or have left. */
 static uint32_t parts_free(const sl_node *n, const sl_group *g) {
-    const sl_range *published = &n->step->published;
+    const sl_range *published = &n->step.published;
     if (published->count == 0 || published->from != g->range.from)
         return UINT32_MAX;
-    return n->step->stage->in_place ? n->sent : n->encoded;
+    return n->step.stage->in_place ? n->sent : n->encoded;
 }
 
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {

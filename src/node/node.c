@@ -27,7 +27,7 @@ static bool is_due(const sl_node *n) {
 }
 
 static void begin_step(sl_node *n) {
-    const sl_exchange_step *step = n->step;
+    const sl_exchange_step *step = &n->step;
     n->state.in = step->in;
     n->state.self_weight = step->self_weight;
     n->outgoing = sl_codecs_find(&n->codecs, step->published.count, step->stage->plain);
@@ -43,12 +43,13 @@ static void begin_step(sl_node *n) {
 /* From step `number` on, the first that this exchange has; after the last one, the exchange is
  * over. */
 static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *error) {
-    const sl_exchange_step *step;
-    for (; (step = sl_route_step(&n->route, n->state.exchange, number)) != NULL; number++)
-        if (step->stage->wanted == NULL || step->stage->wanted(&n->state))
-            break;
+    sl_exchange_step step;
+    bool found;
+    while ((found = sl_route_step(&n->route, n->state.exchange, number, &step)) &&
+           step.stage->wanted != NULL && !step.stage->wanted(&n->state))
+        number++;
     n->number = number;
-    if (step == NULL) {
+    if (!found) {
         n->exchanging = false;
         n->exchanged = true;
         return 0;

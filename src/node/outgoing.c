@@ -10,29 +10,29 @@ bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec) {
 
 static void read_vector(void *node, size_t from, size_t count, float *out) {
     const sl_node *n = node;
-    const float *vector = n->step->stage->vector(&n->state) + n->step->published.from + from;
+    const float *vector = n->step.stage->vector(&n->state) + n->step.published.from + from;
     n->settings.vec->combine(out, &vector, (const float[]){1}, 1, count);
 }
 
 static void read_formula(void *node, size_t from, size_t count, float *out) {
     sl_node *n = node;
-    n->step->stage->read(&n->state, n->step->published.from + from, count, out);
+    n->step.stage->read(&n->state, n->step.published.from + from, count, out);
 }
 
 static sl_source source_of(sl_node *n) {
-    const sl_stage *stage = n->step->stage;
+    const sl_stage *stage = n->step.stage;
     if (stage->vector == NULL)
         return (sl_source){.read = read_formula, .context = n};
     bool aliased =
         sl_codec_borrows(n->outgoing->codec) && !sl_outgoing_is_vector(stage, n->outgoing->codec);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
-    return (sl_source){.vector = stage->vector(&n->state) + n->step->published.from};
+    return (sl_source){.vector = stage->vector(&n->state) + n->step.published.from};
 }
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {
-    return n->route.kind == SL_ROUTE_TOPOLOGY && n->outgoing != NULL &&
-           sl_outgoing_is_vector(n->step->stage, n->outgoing->codec);
+    return n->route.algorithm->route == SL_ROUTE_TOPOLOGY && n->outgoing != NULL &&
+           sl_outgoing_is_vector(n->step.stage, n->outgoing->codec);
 }
 
 bool sl_outgoing_adapts(const sl_node *n) {
@@ -54,21 +54,21 @@ static int name_encoding(const sl_node *n, int result, sl_error *error) {
 /* With GPU-direct, a message that is not the vector itself, or that changes before it has left, is
  * copied to where it leaves from. */
 static sl_source gather(sl_node *n) {
-    (n->step->stage->vector != NULL ? read_vector : read_formula)(n, 0, n->step->published.count,
-                                                                  n->buffer);
+    (n->step.stage->vector != NULL ? read_vector : read_formula)(n, 0, n->step.published.count,
+                                                                 n->buffer);
     return (sl_source){.vector = n->buffer};
 }
 
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number);
     const bool gathers =
-        n->settings.direct && !sl_outgoing_is_vector(n->step->stage, n->outgoing->codec);
+        n->settings.direct && !sl_outgoing_is_vector(n->step.stage, n->outgoing->codec);
     sl_source source = gathers ? gather(n) : source_of(n);
     n->message = (sl_outbound){.exchange = n->state.exchange,
                                .step = n->number,
                                .scalar = n->state.push_sum_weight,
                                .parts = sl_codec_parts(n->outgoing->codec),
-                               .to = n->step->out};
+                               .to = n->step.out};
     int result = sl_encoder_begin(n->outgoing->encoder, &message, &source);
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
@@ -79,8 +79,8 @@ bool sl_node_ready(const sl_node *n) {
 
 int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     assert(n->exchanging && part == n->encoded && part < n->message.parts);
-    const sl_stage *stage = n->step->stage;
-    const size_t base = n->step->published.from;
+    const sl_stage *stage = n->step.stage;
+    const size_t base = n->step.published.from;
     if (sl_outgoing_adapts(n))
         sl_node_sweep(n, stage->prepare, sl_node_part_range(n->outgoing->codec, base, part));
     sl_source source = source_of(n);
@@ -92,7 +92,7 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
                     .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
                     .index = part,
                     .payload = sl_encoder_local(n->outgoing->encoder),
-                    .weight = n->step->self_weight,
+                    .weight = n->step.self_weight,
                     .base = base};
     if (stage->own != NULL)
         stage->own(&n->state, &mine);

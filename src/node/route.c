@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static bool is_sharded(const sl_route *r) {
-    return r->kind == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
+    return r->algorithm->route == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
 }
 
 static uint32_t before(const sl_route *r, uint32_t steps) {
@@ -128,39 +128,18 @@ static sl_exchange_step alone(const sl_route *r) {
 }
 
 static uint32_t steps_of_stage(const sl_route *r, bool gather) {
-    if (r->kind == SL_ROUTE_RING)
+    if (r->algorithm->route == SL_ROUTE_RING)
         return r->nodes > 1 ? r->nodes - 1 : 1;
     return is_sharded(r) && !gather ? r->nodes : 1;
 }
 
 static sl_exchange_step step_of_stage(const sl_route *r, bool gather, uint64_t exchange,
                                       uint32_t index) {
-    if (r->kind == SL_ROUTE_TOPOLOGY)
+    if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return along_edges(r, exchange);
-    if (r->kind == SL_ROUTE_RING)
+    if (r->algorithm->route == SL_ROUTE_RING)
         return r->nodes > 1 ? round_the_ring(r, gather, index) : alone(r);
     return is_sharded(r) ? with_shards(r, gather, index) : with_one_server(r, gather);
-}
-
-static int list_steps(sl_route *r, const sl_algorithm *algorithm, sl_error *error) {
-    for (size_t s = 0; s < algorithm->stage_count; s++)
-        r->step_count += steps_of_stage(r, algorithm->stages[s].gather);
-    r->period = r->kind == SL_ROUTE_TOPOLOGY ? sl_topology_period(r->topology) : 1;
-    r->steps = calloc((size_t)r->period * r->step_count, sizeof *r->steps);
-    if (r->steps == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u x %u steps of exchanges",
-                       r->rank, r->period, r->step_count);
-    sl_exchange_step *step = r->steps;
-    for (uint32_t e = 1; e <= r->period; e++)
-        for (size_t s = 0; s < algorithm->stage_count; s++) {
-            const sl_stage *stage = &algorithm->stages[s];
-            for (uint32_t i = 0; i < steps_of_stage(r, stage->gather); i++, step++) {
-                *step = step_of_stage(r, stage->gather, e, i);
-                step->stage = stage;
-                step->first = i == 0;
-            }
-        }
-    return 0;
 }
 
 /* ---- opening ---- */
@@ -183,18 +162,18 @@ static int list_ranks(sl_route *r, sl_error *error) {
 
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error) {
-    *r = (sl_route){.kind = algorithm->route,
+    *r = (sl_route){.algorithm = algorithm,
                     .topology = topology,
                     .server = config->server,
                     .rank = rank,
                     .nodes = sl_topology_nodes(topology),
                     .dimension = dimension};
     int result = 0;
-    if (r->kind != SL_ROUTE_TOPOLOGY)
+    if (r->algorithm->route != SL_ROUTE_TOPOLOGY)
         result = list_ranks(r, error);
     else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
         result = unite(r, error);
-    return result != 0 ? result : list_steps(r, algorithm, error);
+    return result;
 }
 
 void sl_route_close(sl_route *r) {
@@ -202,14 +181,23 @@ void sl_route_close(sl_route *r) {
     free(r->others);
     free(r->ones);
     free(r->united);
-    free(r->steps);
 }
 
 /* ---- looking up ---- */
 
-const sl_exchange_step *sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number) {
-    return number < r->step_count ? &r->steps[(exchange - 1) % r->period * r->step_count + number]
-                                  : NULL;
+bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exchange_step *out) {
+    for (size_t s = 0; s < r->algorithm->stage_count; s++) {
+        const sl_stage *stage = &r->algorithm->stages[s];
+        const uint32_t count = steps_of_stage(r, stage->gather);
+        if (number < count) {
+            *out = step_of_stage(r, stage->gather, exchange, number);
+            out->stage = stage;
+            out->first = number == 0;
+            return true;
+        }
+        number -= count;
+    }
+    return false;
 }
 
 sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
@@ -229,9 +217,9 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
 }
 
 uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
-    if (r->kind == SL_ROUTE_TOPOLOGY)
+    if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return sl_topology_peers(r->topology, r->rank, peers);
-    if (r->kind == SL_ROUTE_RING) {
+    if (r->algorithm->route == SL_ROUTE_RING) {
         *peers = r->neighbours;
         return r->nodes > 2 ? 2 : r->nodes - 1;
     }
@@ -241,12 +229,21 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
 }
 
 uint32_t sl_route_window(const sl_route *r) {
-    return r->kind == SL_ROUTE_TOPOLOGY && r->united == NULL ? sl_topology_window(r->topology) : 2;
+    return r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL
+               ? sl_topology_window(r->topology)
+               : 2;
 }
 
 uint32_t sl_route_width(const sl_route *r) {
+    const uint32_t *peers, count = sl_route_peers(r, &peers);
+    if (r->algorithm->route == SL_ROUTE_RING)
+        return r->nodes > 1;
+    if (r->algorithm->route == SL_ROUTE_SERVER || r->united != NULL)
+        return count;
     uint32_t widest = 0;
-    for (size_t i = 0; i < (size_t)r->period * r->step_count; i++)
-        widest = r->steps[i].in.count > widest ? r->steps[i].in.count : widest;
+    for (uint32_t e = 1; e <= sl_topology_period(r->topology); e++) {
+        const sl_row row = sl_topology_in(r->topology, e, r->rank);
+        widest = row.count > widest ? row.count : widest;
+    }
     return widest;
 }

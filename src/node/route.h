@@ -7,10 +7,10 @@
  *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
  *                    rank k - s to rank k, and back in one
  *
- * The steps of all stages are numbered through. They are computed when the route is opened, for a
- * whole period of exchanges, and looked up from then on. Shard k of n is elements [k d / n,
- * (k + 1) d / n). In the servers' first half, the step in which nothing is sent is a node's message
- * to itself.
+ * The steps of all stages are numbered through. A step follows from (exchange, number) in constant
+ * time: a list of them would take 2(n - 1) steps a node, gigabytes in a simulation. Shard k of n is
+ * elements [k d / n, (k + 1) d / n). In the servers' first half, the step in which nothing is sent
+ * is a node's message to itself.
  */
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
@@ -32,26 +32,24 @@ typedef struct sl_exchange_step {
 } sl_exchange_step;
 
 typedef struct sl_route {
-    sl_route_kind kind;
+    const sl_algorithm *algorithm;
     const sl_topology *topology;
     int64_t server;
     uint32_t rank, nodes;
     size_t dimension;
     uint32_t *ranks, *others; /* 0..n-1, and without this one; not for topologies */
     double *ones;
-    uint32_t neighbours[2];  /* ring */
-    double *united;          /* (period, peers) where every exchange goes along all edges that the
-                                topology ever has: W_ij, 0 where the round has no edge */
-    uint32_t period;         /* exchange e has the steps of exchange e - period */
-    uint32_t step_count;     /* of an exchange */
-    sl_exchange_step *steps; /* (period, step_count) */
+    uint32_t neighbours[2]; /* ring */
+    double *united;         /* (period, peers) where every exchange goes along all edges that the
+                               topology ever has: W_ij, 0 where the round has no edge */
 } sl_route;
 
 int sl_route_open(sl_route *route, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error);
 void sl_route_close(sl_route *route);
-/* NULL: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
-const sl_exchange_step *sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number);
+/* false: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
+bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,
+                   sl_exchange_step *out);
 /* What `peer`, an in-neighbour of the step, sends in it. */
 sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 sl_range sl_route_shard(const sl_route *route, uint32_t k);

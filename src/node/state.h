@@ -50,7 +50,7 @@ struct sl_node {
 
     /* the step of the exchange */
     uint32_t number;
-    const sl_exchange_step *step;
+    sl_exchange_step step;
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;

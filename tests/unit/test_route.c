@@ -45,19 +45,29 @@ static bool is_peer(uint32_t rank, uint32_t other) {
     return holds((sl_row){.count = count, .peers = peers}, other);
 }
 
+static bool has_step(uint32_t rank, uint64_t exchange, uint32_t number) {
+    sl_exchange_step step;
+    return sl_route_step(&routes[rank], exchange, number, &step);
+}
+
+static sl_exchange_step step_of(uint32_t rank, uint64_t exchange, uint32_t number) {
+    sl_exchange_step step;
+    ck_assert(sl_route_step(&routes[rank], exchange, number, &step));
+    return step;
+}
+
 /* In every step of an exchange. */
 static void check_both_ends(uint32_t nodes, uint64_t exchange) {
-    for (uint32_t k = 0; sl_route_step(&routes[0], exchange, k) != NULL; k++)
+    for (uint32_t k = 0; has_step(0, exchange, k); k++)
         for (uint32_t i = 0; i < nodes; i++)
             for (uint32_t j = 0; j < nodes; j++) {
-                const sl_exchange_step *from = sl_route_step(&routes[j], exchange, k),
-                                       *to = sl_route_step(&routes[i], exchange, k);
-                ck_assert_int_eq(holds(from->out, i), holds(to->in, j));
-                if (!holds(from->out, i))
+                const sl_exchange_step from = step_of(j, exchange, k), to = step_of(i, exchange, k);
+                ck_assert_int_eq(holds(from.out, i), holds(to.in, j));
+                if (!holds(from.out, i))
                     continue;
-                sl_range expected = sl_route_range(&routes[i], to, j);
-                ck_assert_uint_eq(from->published.from, expected.from);
-                ck_assert_uint_eq(from->published.count, expected.count);
+                sl_range expected = sl_route_range(&routes[i], &to, j);
+                ck_assert_uint_eq(from.published.from, expected.from);
+                ck_assert_uint_eq(from.published.count, expected.count);
                 ck_assert(is_peer(i, j) && is_peer(j, i));
             }
 }
@@ -69,15 +79,15 @@ static void check_sums(uint32_t nodes, size_t dimension) {
     for (uint32_t i = 0; i < nodes; i++)
         for (size_t e = 0; e < dimension; e++)
             held[i][e] = 1ull << 6 * i;
-    for (uint32_t number = 0; sl_route_step(&routes[0], 1, number) != NULL; number++) {
+    for (uint32_t number = 0; has_step(0, 1, number); number++) {
         memcpy(next, held, sizeof held);
         for (uint32_t i = 0; i < nodes; i++) {
-            const sl_exchange_step *step = sl_route_step(&routes[i], 1, number);
-            for (uint32_t k = 0; k < step->in.count; k++) {
-                uint32_t j = step->in.peers[k];
-                sl_range range = sl_route_range(&routes[i], step, j);
+            const sl_exchange_step step = step_of(i, 1, number);
+            for (uint32_t k = 0; k < step.in.count; k++) {
+                uint32_t j = step.in.peers[k];
+                sl_range range = sl_route_range(&routes[i], &step, j);
                 for (size_t e = range.from; e < range.from + range.count; e++)
-                    next[i][e] = step->stage->gather ? held[j][e] : next[i][e] + held[j][e];
+                    next[i][e] = step.stage->gather ? held[j][e] : next[i][e] + held[j][e];
             }
         }
         memcpy(held, next, sizeof held);
@@ -136,13 +146,12 @@ END_TEST
 
 START_TEST(gossip_follows_the_topology) {
     open_routes("d-psgd", 0, 5, 10);
-    const sl_exchange_step *step = sl_route_step(&routes[2], 1, 0);
-    ck_assert_uint_eq(step->in.count, 2);
-    ck_assert(holds(step->out, 1) && holds(step->out, 3));
-    ck_assert_uint_eq(step->published.count, 10);
-    ck_assert_float_eq_tol(step->self_weight, 1.0f / 3, 1e-7f);
-    ck_assert_ptr_null(sl_route_step(&routes[2], 1, 1));
-    ck_assert_ptr_eq(sl_route_step(&routes[2], 8, 0), step);
+    const sl_exchange_step step = step_of(2, 1, 0);
+    ck_assert_uint_eq(step.in.count, 2);
+    ck_assert(holds(step.out, 1) && holds(step.out, 3));
+    ck_assert_uint_eq(step.published.count, 10);
+    ck_assert_float_eq_tol(step.self_weight, 1.0f / 3, 1e-7f);
+    ck_assert(!has_step(2, 1, 1));
     close_routes(5);
 }
 END_TEST
@@ -160,16 +169,16 @@ START_TEST(a_schedule_united) {
     for (uint64_t exchange = 1; exchange <= 7; exchange++) {
         check_both_ends(4, exchange);
         for (uint32_t i = 0; i < 4; i++) {
-            const sl_exchange_step *step = sl_route_step(&routes[i], exchange, 0);
+            const sl_exchange_step step = step_of(i, exchange, 0);
             const sl_row row = sl_topology_in(topology, exchange, i);
-            double sum = step->in.self;
-            ck_assert_uint_eq(step->in.count, 2);
+            double sum = step.in.self;
+            ck_assert_uint_eq(step.in.count, 2);
             ck_assert_uint_eq(sl_route_width(&routes[i]), 2);
             for (uint32_t k = 0; k < 2; k++)
-                sum += step->in.weights[k];
+                sum += step.in.weights[k];
             ck_assert_double_eq_tol(sum, 1, 1e-15);
             for (uint32_t k = 0; k < 2; k++)
-                ck_assert(holds(row, step->in.peers[k]) == (step->in.weights[k] > 0));
+                ck_assert(holds(row, step.in.peers[k]) == (step.in.weights[k] > 0));
         }
     }
     close_routes(4);
