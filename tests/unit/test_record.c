@@ -639,6 +639,7 @@ int main(void) {
                               a_full_disk_is_said_and_leaves_whole_lines};
     TCase *folders = tcase_create("folders");
     tcase_add_checked_fixture(folders, make_base, remove_base);
+    tcase_set_timeout(folders, 60); /* files are synced, which takes its time on a busy disk */
     for (size_t i = 0; i < sizeof in_base / sizeof *in_base; i++)
         tcase_add_test(folders, in_base[i]);
     suite_add_tcase(suite, folders);
