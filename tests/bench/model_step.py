@@ -196,7 +196,8 @@ def main():
     )
     print(f"one core's multiply-adds: {peak:.1f} GFLOP/s\n")
     print(
-        f"{'model':10} {'starling':>10} {'minimum':>9} {'pytorch':>10} {'minimum':>9} {'ratio':>7} {'GFLOP/s':>9} {'of peak':>8}"
+        f"{'model':10} {'starling':>10} {'minimum':>9} {'pytorch':>10} {'minimum':>9} "
+        f"{'ratio':>7} {'GFLOP/s':>9} {'of peak':>8}"
     )
     for name in options.models:
         turns = [(time_starling(program, name), time_pytorch(name)) for _ in range(options.turns)]
@@ -207,7 +208,8 @@ def main():
             2 * (3 * forward - first) * 32 / ours_least / 1e6
         )  # counted as direct sums, whatever the method
         print(
-            f"{name:10} {ours:10.3f} {ours_least:9.3f} {theirs:10.3f} {theirs_least:9.3f} {ours / theirs:7.2f} {rate:9.1f} {rate / peak:8.0%}"
+            f"{name:10} {ours:10.3f} {ours_least:9.3f} {theirs:10.3f} {theirs_least:9.3f} "
+            f"{ours / theirs:7.2f} {rate:9.1f} {rate / peak:8.0%}"
         )
 
 

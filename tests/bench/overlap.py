@@ -31,7 +31,8 @@ def main():
     print(f"{'':22}{'round ms':>10}{'gradient':>10}{'exchange':>10}{'round / longer':>16}")
     for variant, (total, gradient, exchange) in times.items():
         print(
-            f"{variant:22}{total:10.2f}{gradient:10.2f}{exchange:10.2f}{total / max(gradient, exchange):16.3f}"
+            f"{variant:22}{total:10.2f}{gradient:10.2f}{exchange:10.2f}"
+            f"{total / max(gradient, exchange):16.3f}"
         )
     # Side by side the two share cores and memory, and each may take longer than alone.
     alone = max(times[ONE_AFTER_THE_OTHER][1:])

@@ -39,7 +39,8 @@ link() {
         ip -n "${spaces[$i]}" link set lo up
         ip -n "${spaces[$i]}" addr add "10.79.0.$((i + 1))/24" dev veth0
         ip -n "${spaces[$i]}" link set veth0 up
-        tc -n "${spaces[$i]}" qdisc replace dev veth0 root tbf rate "${rate}mbit" burst 64kb latency 50ms
+        tc -n "${spaces[$i]}" qdisc replace dev veth0 root tbf \
+            rate "${rate}mbit" burst 64kb latency 50ms
         echo "10.79.0.$((i + 1)):7411" >>"$folder/roster"
     done
 }
@@ -48,8 +49,9 @@ link() {
 train() {
     agents=()
     for i in 0 1; do
-        OPENBLAS_NUM_THREADS=1 ip netns exec "${spaces[$i]}" taskset -c "$i" "$starling" agent "$here/overlap.json" --rank "$i" \
-            --roster "$folder/roster" --out "$folder/$1-$i" --set "algorithm.variant=$1" --set "data.batch=$batch" \
+        OPENBLAS_NUM_THREADS=1 ip netns exec "${spaces[$i]}" taskset -c "$i" \
+            "$starling" agent "$here/overlap.json" --rank "$i" --roster "$folder/roster" \
+            --out "$folder/$1-$i" --set "algorithm.variant=$1" --set "data.batch=$batch" \
             >"$folder/log-$1-$i" 2>&1 &
         agents+=($!)
     done

@@ -41,9 +41,14 @@ done
 
 # median_of ROUNDS [KEY=VALUE ...]
 median_of() {
-    GOSSIP_NETNS=$prefix "$build/tests/bench/gossip_agents" "$nodes" "$dimension" "$@" 2>/dev/null | sed 's/.*"median_ms": \([0-9.]*\).*/\1/'
+    GOSSIP_NETNS=$prefix "$build/tests/bench/gossip_agents" "$nodes" "$dimension" "$@" 2>/dev/null |
+        sed 's/.*"median_ms": \([0-9.]*\).*/\1/'
 }
-choco=$(median_of 8 algorithm.name=choco-sgd algorithm.compressor.name=top-k algorithm.compressor.fraction=0.01)
+choco=$(median_of 8 algorithm.name=choco-sgd algorithm.compressor.name=top-k \
+    algorithm.compressor.fraction=0.01)
 dense=$(median_of 1)
 awk -v c="$choco" -v d="$dense" -v n="$nodes" -v r="$rate" -v dim="$dimension" \
-    'BEGIN { printf "%d agents on a ring, %d Mbit/s, d = %d: CHOCO top-1 %% %.0f ms a round, D-PSGD %.0f ms, ratio %.4f\n", n, r, dim, c, d, c / d }'
+    'BEGIN {
+    printf "%d agents on a ring, %d Mbit/s, d = %d: CHOCO top-1 %% %.0f ms a round, ", n, r, dim, c
+    printf "D-PSGD %.0f ms, ratio %.4f\n", d, c / d
+}'

@@ -466,12 +466,10 @@ def all_tests(starling):
     for name in LEARNING_DIRECT:
         yield f"learning direct {name}", lambda name=name: check_learning_direct(starling, name)
     for after in (60, 90, 120):
-        yield f"a device that fails after {after} operations", lambda after=after: check_failing(
-            starling, after
-        )
-        yield f"a device that fails after {after} operations, direct", lambda after=after: check_failing(
-            starling, after, directly("d-psgd combine-while-adapt")
-        )
+        name = f"a device that fails after {after} operations"
+        yield name, lambda after=after: check_failing(starling, after)
+        direct = directly("d-psgd combine-while-adapt")
+        yield f"{name}, direct", lambda after=after: check_failing(starling, after, direct)
     yield "a device that fails, and the neighbour", lambda: check_told(starling)
     yield "no plug-in, demanded", lambda: check_refused(
         starling, "cuda:0", absent, 2, "device: cuda:0", "cannot be loaded"

@@ -112,7 +112,9 @@ def naive_floor(simulate):
         for rate in (0.2, 0.02)
     ]
     far, near = (distance(x[max(x)], best) for x in models)
-    yield "D-PSGD's floor falls with the learning rate", near < 0.2 * far, f"{far:.2g} from the optimum, {near:.2g} at a tenth of the rate"
+    yield "D-PSGD's floor falls with the learning rate", near < 0.2 * far, (
+        f"{far:.2g} from the optimum, {near:.2g} at a tenth of the rate"
+    )
 
 
 def choco_gossip(simulate):
@@ -209,7 +211,8 @@ def push_sum(simulate):
     mean = problem[2].mean(axis=0)
     models = simulate(graph, {"name": "sgp"}, STILL, problem, 200, [200])
     seen = distance(models[200], mean)
-    yield "push-sum reaches the true average on a directed graph", seen < 1e-5, f"{seen:.2g} from it"
+    name = "push-sum reaches the true average on a directed graph"
+    yield name, seen < 1e-5, f"{seen:.2g} from it"
 
 
 def one_peer(simulate):
@@ -219,7 +222,8 @@ def one_peer(simulate):
         for name in ("d-psgd", "sgp"):
             models = simulate(exponential(n), {"name": name}, STILL, problem, m, [m])
             seen = distance(models[m], problem[2].mean(axis=0))
-            yield f"one-peer exponential, {n} nodes: {name} averages exactly in {m} rounds", seen < 1e-5, f"{seen:.2g} from the average"
+            what = f"one-peer exponential, {n} nodes: {name} averages exactly in {m} rounds"
+            yield what, seen < 1e-5, f"{seen:.2g} from the average"
 
 
 # ---- data that differs between nodes ----
