@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Losses and gradients of LeNet-5, ResNet-20 and the character models by PyTorch in float64, for
-tests/unit/test_layers.c.
+tests/unit/test_models.c.
 
 Run once: tests/reference/models.py > tests/reference/models.json      (Debian: python3-torch)
 

@@ -1,111 +1,13 @@
-/* test_record.c - the run folder: what is written comes back, bit for bit; what cannot be written
- * is said. */
-#include <errno.h>
-#include <fcntl.h>
+/* test_record.c - the run folder: what is written comes back, bit for bit. */
 #include <math.h>
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
-#include "harness.h"
-#include "starling/folder.h"
-
-#define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
-#define QUADRATIC                                                                                  \
-    "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": "  \
-    "\"quadratic\", \"path\": \"problem-of-mine.json\"}}"
-
-static char base[] = "/tmp/starling-record-XXXXXX";
-
-static void make_base(void) {
-    ck_assert_ptr_nonnull(mkdtemp(base));
-}
-
-static void remove_base(void) {
-    char command[128];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", base, base);
-    ck_assert_int_eq(system(command), 0);
-    memcpy(base + strlen(base) - 6, "XXXXXX", 6);
-}
-
-/* One of a few paths under the test's folder; valid until eight calls later. */
-static const char *at(const char *name) {
-    static char paths[8][256];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", base, name);
-    return path;
-}
-
-static char *contents(const char *path, size_t *bytes) {
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s is missing", path);
-    char *text = calloc(1, 1 << 20);
-    *bytes = fread(text, 1, (1 << 20) - 1, file);
-    fclose(file);
-    return text;
-}
-
-static void put(const char *path, const char *text) {
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-static sl_experiment *experiment_of(const char *json) {
-    sl_experiment *e = NULL;
-    sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&e, json, "test.json", base, NULL, 0, &error) == 0, "%s",
-                  error.text);
-    return e;
-}
-
-static sl_folder *open_folder(const char *path, const sl_experiment *e, bool all_nodes) {
-    sl_folder *folder = NULL;
-    sl_error error = {0};
-    ck_assert_msg(sl_folder_open(&folder, path, e, all_nodes, &error) == 0, "%s", error.text);
-    return folder;
-}
-
-static void close_folder(sl_folder *folder) {
-    sl_error error = {0};
-    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
-    ck_assert_ptr_null(folder);
-}
-
-static void refuse_folder(const char *path, const sl_experiment *e, bool all_nodes,
-                          const char *text) {
-    sl_folder *folder = NULL;
-    sl_error error = {0};
-    int result = sl_folder_open(&folder, path, e, all_nodes, &error);
-    ck_assert_msg(result < 0, "%s was accepted", path);
-    ck_assert_ptr_null(folder);
-    ck_assert_int_eq(error.code, result);
-    ck_assert_msg(strstr(error.text, text) != NULL, "\"%s\" not in: %s", text, error.text);
-}
+#include "record_folder.h"
 
 /* ---- metrics ---- */
-
-static sl_record record_of(uint32_t rank, uint64_t round) {
-    return (sl_record){
-        .rank = rank,
-        .round = {.round = round,
-                  .loss = 0.125 * (double)round,
-                  .learning_rate = 0.1,
-                  .neighbour_distance = 3.5},
-        .evaluation = {.loss = 1.0 / 3, .accuracy = 0.75},
-        .bytes_sent = 5000000000,
-        .bytes_received = 7,
-        .times = {.total = 6, .gradient = 1, .encode = 2, .exchange = 3, .wait = 4, .combine = 5}};
-}
 
 static double real_at(json_t *object, const char *name) {
     json_t *value = json_object_get(object, name);
@@ -204,10 +106,6 @@ START_TEST(what_is_no_number_is_null) {
 END_TEST
 
 /* ---- parameters and models ---- */
-
-static const float awkward[] = {
-    0.1f, -0.0f, 1e-45f, 3.4028235e38f, 16777217.0f, -1.17549435e-38f, 0.333333343f};
-enum { AWKWARD = sizeof awkward / sizeof *awkward };
 
 START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
     sl_experiment *e = experiment_of(SMALLEST);
@@ -483,165 +381,15 @@ START_TEST(agents_that_come_at_once_all_join) {
 }
 END_TEST
 
-/* ---- what cannot be written ---- */
-
-/* A descriptor table that is full after the folder was opened does not stop a run. */
-START_TEST(a_process_at_its_descriptor_limit_still_writes) {
-    sl_experiment *e = experiment_of(SMALLEST);
-    sl_folder *folder = open_folder(at("run"), e, true);
-    const sl_evaluation evaluation = {.loss = 1, .accuracy = 0.5};
-    sl_error error = {0};
-    int full[1024], count = 0;
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
-    while (count < 1024 && (full[count] = open("/dev/null", O_RDONLY)) >= 0)
-        count++;
-    ck_assert_int_eq(errno, EMFILE);
-    sl_record record = record_of(0, 1);
-    for (uint64_t r = 1; r <= 3; r++) {
-        ck_assert_msg(sl_folder_metrics(folder, &record, &error) == 0, "%s", error.text);
-        ck_assert_int_eq(sl_folder_parameters(folder, 4 - r, 0, awkward, AWKWARD, 1, &error), 0);
-        ck_assert_int_eq(sl_folder_best(folder, -1, r, &evaluation, awkward, AWKWARD, &error), 0);
-    }
-    ck_assert_int_eq(sl_folder_remember(folder, 3, &evaluation, awkward, AWKWARD, &error), 0);
-    uint64_t round;
-    ck_assert_msg(sl_folder_rescue(folder, -1, &round, &error) == 0, "%s", error.text);
-    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
-    while (count > 0)
-        close(full[--count]);
-    size_t bytes;
-    char *lines = contents(at("run/parameters.jsonl"), &bytes);
-    ck_assert_int_eq(strncmp(lines, "{\"round\":1,", 11), 0);
-    free(lines);
-    sl_experiment_close(&e);
-}
-END_TEST
-
-START_TEST(a_file_in_the_way_is_named) {
-    sl_experiment *e = experiment_of(SMALLEST);
-    put(at("file"), "");
-    refuse_folder(at("file"), e, true, "Not a directory");
-    refuse_folder(at("file/run"), e, true, "Not a directory");
-    refuse_folder("/proc/starling/run", e, true, "/proc/starling: the folder cannot be made");
-    sl_experiment_close(&e);
-}
-END_TEST
-
-/* In a child without root's rights, if need be. */
-START_TEST(a_folder_without_write_permission_is_named) {
-    sl_experiment *e = experiment_of(SMALLEST);
-    ck_assert_int_eq(mkdir(at("locked"), 0555), 0);
-    ck_assert_int_eq(chmod(base, 0755), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        if (getuid() == 0 && setuid(65534) != 0)
-            _exit(3);
-        sl_folder *folder = NULL;
-        sl_error inside = {0}, itself = {0};
-        bool refused = sl_folder_open(&folder, at("locked/run"), e, true, &inside) == SL_EFILE &&
-                       sl_folder_open(&folder, at("locked"), e, true, &itself) == SL_EFILE;
-        _exit(refused && strstr(inside.text, "locked/run") && strstr(itself.text, "locked") &&
-                      strstr(inside.text, "Permission denied") &&
-                      strstr(itself.text, "Permission denied")
-                  ? 0
-                  : 1);
-    }
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
-    sl_experiment_close(&e);
-}
-END_TEST
-
-static void expect_full(int result, const sl_error *error, const char *file) {
-    ck_assert_int_eq(result, SL_EFILE);
-    ck_assert_msg(strstr(error->text, file) && strstr(error->text, "No space left on device") &&
-                      strstr(error->text, "--out"),
-                  "%s", error->text);
-}
-
-/* A file system of 64 KiB for this process alone, gone when it ends. */
-static bool mount_small_disk(const char *path) {
-    bool root = getuid() == 0;
-    char users[64], groups[64];
-    snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
-    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
-    if (unshare(root ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0)
-        return false;
-    if (!root) {
-        put("/proc/self/setgroups", "deny");
-        put("/proc/self/uid_map", users);
-        put("/proc/self/gid_map", groups);
-    }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", path, "tmpfs", 0, "size=64k") == 0;
-}
-
-START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
-    ck_assert_int_eq(mkdir(at("disk"), 0700), 0);
-    if (!mount_small_disk(at("disk"))) {
-        printf(
-            "skip a_full_disk_is_said_and_leaves_whole_lines: no small disk can be mounted here\n");
-        return;
-    }
-    sl_experiment *e = experiment_of(SMALLEST);
-    sl_folder *folder = open_folder(at("disk/run"), e, true);
-    static float x[4000];
-    sl_error error = {0};
-    ck_assert_int_eq(sl_folder_model(folder, 0, "", x, 4000, &error), 0); /* 16 KB fit */
-    int lines = 0, result;
-    while ((result = sl_folder_parameters(folder, (uint64_t)lines, 0, x, 4000, 1, &error)) == 0)
-        lines++;
-    expect_full(result, &error, "parameters.jsonl");
-    ck_assert_int_gt(lines, 0);
-    expect_full(sl_folder_model(folder, 1, "", x, 4000, &error), &error, "model-1.npy");
-    ck_assert_int_ne(access(at("disk/run/model-1.npy"), F_OK), 0);
-    ck_assert_int_ne(WEXITSTATUS(system("ls /tmp/starling-record-*/disk/run | grep -q new")), 0);
-    close_folder(folder);
-    size_t bytes;
-    char *text = contents(at("disk/run/parameters.jsonl"), &bytes);
-    int whole = 0;
-    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"), whole++) {
-        json_t *object = json_loads(line, 0, NULL);
-        ck_assert_msg(object != NULL, "line %d is not whole", whole + 1);
-        json_decref(object);
-    }
-    ck_assert_int_eq(whole, lines);
-    free(text);
-    FILE *rest = fopen(at("disk/rest"), "wb");
-    while (fwrite(x, 1, 1024, rest) == 1024 && fflush(rest) == 0)
-        ;
-    fclose(rest);
-    refuse_folder(at("disk/second"), e, true, "No space left on device");
-    ck_assert_int_eq(umount(at("disk")), 0);
-    sl_experiment_close(&e);
-}
-END_TEST
-
 int main(void) {
     Suite *suite = suite_create("record");
-    const TTest *in_base[] = {a_line_of_metrics_holds_what_was_given,
-                              consensus_goes_line_by_line,
-                              what_is_no_number_is_null,
-                              parameters_come_back_bit_for_bit_and_in_order,
-                              a_model_is_a_valid_npy_file,
-                              the_last_finite_model_is_rescued,
-                              the_best_model_is_kept,
-                              a_quadratic_folder_stands_alone,
-                              parents_are_made_and_nothing_else_is_left_behind,
-                              a_folder_that_holds_a_run_is_refused,
-                              agents_join_a_folder_of_the_same_configuration_only,
-                              two_writers_of_one_rank_do_not_mix,
-                              agents_that_come_at_once_all_join,
-                              a_process_at_its_descriptor_limit_still_writes,
-                              what_a_run_has_left_is_refused_before_it_starts,
-                              a_file_in_the_way_is_named,
-                              a_folder_without_write_permission_is_named,
-                              a_full_disk_is_said_and_leaves_whole_lines};
-    TCase *folders = tcase_create("folders");
-    tcase_add_checked_fixture(folders, make_base, remove_base);
-    tcase_set_timeout(folders, 60); /* files are synced, which takes its time on a busy disk */
-    for (size_t i = 0; i < sizeof in_base / sizeof *in_base; i++)
-        tcase_add_test(folders, in_base[i]);
-    suite_add_tcase(suite, folders);
+    ADD_TESTS_WITH(
+        suite, "folders", make_base, remove_base, a_line_of_metrics_holds_what_was_given,
+        consensus_goes_line_by_line, what_is_no_number_is_null,
+        parameters_come_back_bit_for_bit_and_in_order, a_model_is_a_valid_npy_file,
+        the_last_finite_model_is_rescued, the_best_model_is_kept, a_quadratic_folder_stands_alone,
+        parents_are_made_and_nothing_else_is_left_behind, a_folder_that_holds_a_run_is_refused,
+        agents_join_a_folder_of_the_same_configuration_only, two_writers_of_one_rank_do_not_mix,
+        agents_that_come_at_once_all_join, what_a_run_has_left_is_refused_before_it_starts);
     return run_suite(suite);
 }

@@ -1,0 +1,103 @@
+/* record_folder.h - run folders of tests, and what is written into them. */
+#ifndef STARLING_TEST_RECORD_FOLDER_H
+#define STARLING_TEST_RECORD_FOLDER_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+#include "starling/folder.h"
+
+#define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
+#define QUADRATIC                                                                                  \
+    "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"model\": {\"name\": "  \
+    "\"quadratic\", \"path\": \"problem-of-mine.json\"}}"
+
+static char base[] = "/tmp/starling-record-XXXXXX";
+
+static inline void make_base(void) {
+    ck_assert_ptr_nonnull(mkdtemp(base));
+}
+
+static inline void remove_base(void) {
+    char command[128];
+    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", base, base);
+    ck_assert_int_eq(system(command), 0);
+    memcpy(base + strlen(base) - 6, "XXXXXX", 6);
+}
+
+/* One of a few paths under the test's folder; valid until eight calls later. */
+static inline const char *at(const char *name) {
+    static char paths[8][256];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", base, name);
+    return path;
+}
+
+static inline char *contents(const char *path, size_t *bytes) {
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s is missing", path);
+    char *text = calloc(1, 1 << 20);
+    *bytes = fread(text, 1, (1 << 20) - 1, file);
+    fclose(file);
+    return text;
+}
+
+static inline void put(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static inline sl_experiment *experiment_of(const char *json) {
+    sl_experiment *e = NULL;
+    sl_error error = {0};
+    ck_assert_msg(sl_experiment_parse(&e, json, "test.json", base, NULL, 0, &error) == 0, "%s",
+                  error.text);
+    return e;
+}
+
+static inline sl_folder *open_folder(const char *path, const sl_experiment *e, bool all_nodes) {
+    sl_folder *folder = NULL;
+    sl_error error = {0};
+    ck_assert_msg(sl_folder_open(&folder, path, e, all_nodes, &error) == 0, "%s", error.text);
+    return folder;
+}
+
+static inline void close_folder(sl_folder *folder) {
+    sl_error error = {0};
+    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
+    ck_assert_ptr_null(folder);
+}
+
+static inline void refuse_folder(const char *path, const sl_experiment *e, bool all_nodes,
+                                 const char *text) {
+    sl_folder *folder = NULL;
+    sl_error error = {0};
+    int result = sl_folder_open(&folder, path, e, all_nodes, &error);
+    ck_assert_msg(result < 0, "%s was accepted", path);
+    ck_assert_ptr_null(folder);
+    ck_assert_int_eq(error.code, result);
+    ck_assert_msg(strstr(error.text, text) != NULL, "\"%s\" not in: %s", text, error.text);
+}
+
+static inline sl_record record_of(uint32_t rank, uint64_t round) {
+    return (sl_record){
+        .rank = rank,
+        .round = {.round = round,
+                  .loss = 0.125 * (double)round,
+                  .learning_rate = 0.1,
+                  .neighbour_distance = 3.5},
+        .evaluation = {.loss = 1.0 / 3, .accuracy = 0.75},
+        .bytes_sent = 5000000000,
+        .bytes_received = 7,
+        .times = {.total = 6, .gradient = 1, .encode = 2, .exchange = 3, .wait = 4, .combine = 5}};
+}
+
+static const float awkward[] = {
+    0.1f, -0.0f, 1e-45f, 3.4028235e38f, 16777217.0f, -1.17549435e-38f, 0.333333343f};
+enum { AWKWARD = sizeof awkward / sizeof *awkward };
+
+#endif

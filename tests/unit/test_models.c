@@ -1,0 +1,325 @@
+/* test_models.c - the models of src/learner against PyTorch, the images that they see, and learners
+ * made of both. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "learner/data/image.h"
+#include "learner/model.h"
+#include "machines.h"
+#include "starling/learner.h"
+
+/* ---- PyTorch in float64: tests/reference/models.py ---- */
+
+/* Number i of its formula. */
+static float uniform_at(uint64_t i, uint64_t salt) {
+    uint32_t h = (uint32_t)(i * 2654435761u + salt * 40503u);
+    h = (h ^ (h >> 15)) * 2246822519u;
+    h = (h ^ (h >> 13)) * 3266489917u;
+    return (float)((h ^ (h >> 16)) / 2147483648.0 - 1);
+}
+
+/* Weights in +-sqrt(6/inputs), scales about 1, the rest about 0. */
+static void reference_parameters(const sl_layers *table, float *x) {
+    size_t salt = 100;
+    for (size_t l = 0; l < table->count; l++)
+        for (size_t t = 0; t < table->items[l].tensor_count; t++, salt++) {
+            const sl_layer *layer = &table->items[l];
+            bool norm = layer->kind == SL_LAYER_BATCH_NORM || layer->kind == SL_LAYER_LAYER_NORM;
+            size_t count = layer->tensors[t], inputs = count / layer->out.channels;
+            double scale = norm ? 0.2 : t == 0 ? sqrt(6.0 / inputs) : 0.1;
+            for (size_t i = 0; i < count; i++)
+                *x++ = (float)((norm && t == 0) + scale * uniform_at(i, salt));
+        }
+}
+
+static double number(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
+/* Largest difference of the gradient's tensors to the reference's, in units of each tensor's norm.
+ */
+static double compare_tensors(const sl_layers *table, const float *g, const json_t *tensors) {
+    double worst = 0;
+    size_t start = 0;
+    ck_assert_uint_eq(json_array_size(tensors), table->tensor_count);
+    for (size_t t = 0; t < table->tensor_count; start = table->tensor_ends[t++]) {
+        const json_t *expected = json_array_get(tensors, t),
+                     *first = json_object_get(expected, "first"),
+                     *last = json_object_get(expected, "last");
+        size_t count = table->tensor_ends[t] - start, shown = json_array_size(first);
+        double squares = 0, product = 0, norm = number(expected, "norm");
+        ck_assert_double_eq((double)count, number(expected, "count"));
+        for (size_t i = 0; i < count; i++) {
+            squares += (double)g[start + i] * g[start + i];
+            product += (double)g[start + i] * uniform_at(i, 1000 + t);
+        }
+        worst = fmax(worst, fabs(sqrt(squares) - norm) / norm);
+        worst = fmax(worst, fabs(product - number(expected, "product")) / norm);
+        for (size_t i = 0; i < shown; i++) {
+            worst = fmax(worst,
+                         fabs(g[start + i] - json_number_value(json_array_get(first, i))) / norm);
+            worst = fmax(worst, fabs(g[start + count - shown + i] -
+                                     json_number_value(json_array_get(last, i))) /
+                                    norm);
+        }
+    }
+    return worst;
+}
+
+/* A sanitized build rounds otherwise, and one of ResNet's activations that is 0 but for rounding
+ * may then fall on the other side of its ReLU, which changes the gradient of what lies below it. */
+#ifdef __SANITIZE_ADDRESS__
+#define RESNET_GRADIENT_ERROR 1e-2
+#else
+#define RESNET_GRADIENT_ERROR 5e-5
+#endif
+
+static const struct {
+    const char *name;
+    sl_model_kind kind;
+    double loss_error, gradient_error;
+} references[] = {
+    {"lenet5", SL_MODEL_LENET5, 2e-6, 2e-6},
+    {"lenet5", SL_MODEL_LENET5, 2e-6, 2e-6},
+    {"resnet20", SL_MODEL_RESNET20, 1e-5, RESNET_GRADIENT_ERROR},
+    {"lstm", SL_MODEL_LSTM, 2e-6, 5e-6},
+    {"transformer", SL_MODEL_TRANSFORMER, 2e-6, 5e-6},
+};
+
+/* The model that the reference describes, its input and labels as there. */
+static sl_network open_reference(const json_t *expected, sl_model_kind kind, machine where) {
+    sl_model_config config = {.kind = kind, .embedding = 8, .heads = 4};
+    bool text = sl_model_takes_text(kind);
+    uint32_t rows = (uint32_t)number(expected, "rows"), side = (uint32_t)number(expected, "side"),
+             classes = text ? (uint32_t)number(expected, "symbols") : 10;
+    sl_shape image = {side, side, (uint32_t)number(expected, "channels")},
+             sequence = {1, (uint32_t)number(expected, "sequence"), 1};
+    sl_layers table;
+    sl_network net;
+    ck_assert_int_eq(
+        sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error), 0);
+    ck_assert_int_eq(open_on(&net, &table, where, rows), 0);
+    for (size_t i = 0; i < rows * sl_shape_size(table.input); i++) {
+        float u = uniform_at(i, 1);
+        net.input[i] = text ? (float)floor((u + 1.0) * classes / 2) : u;
+    }
+    for (uint32_t i = 0; i < rows * net.positions; i++)
+        net.labels[i] = (uint16_t)(i * 7 % classes);
+    return net;
+}
+
+START_TEST(models_agree_with_pytorch) {
+    json_t *all = json_load_file("tests/reference/models.json", 0, NULL),
+           *expected = json_array_get(all, (size_t)_i / MACHINES);
+    ck_assert_ptr_nonnull(expected);
+    ck_assert_str_eq(json_string_value(json_object_get(expected, "model")),
+                     references[_i / MACHINES].name);
+    sl_network net = open_reference(expected, references[_i / MACHINES].kind, _i % MACHINES);
+    size_t dimension = net.table.dimension;
+    float *x = malloc(dimension * sizeof *x), *g = malloc(dimension * sizeof *g);
+    reference_parameters(&net.table, x);
+    ck_assert_double_eq_tol(find_gradient(&net, net.rows_max, x, g), number(expected, "loss"),
+                            references[_i / MACHINES].loss_error);
+    ck_assert_double_lt(compare_tensors(&net.table, g, json_object_get(expected, "tensors")),
+                        references[_i / MACHINES].gradient_error);
+    free(x);
+    free(g);
+    sl_network_close(&net);
+    json_decref(all);
+}
+END_TEST
+
+/* ---- images ---- */
+
+START_TEST(images_are_arranged_cropped_and_mirrored) {
+    const sl_shape shape = {6, 5, 3};
+    float planes[90], x[90];
+    fill(planes, 90, 3, 1);
+    const sl_crop crops[] = {
+        {0, 0, false}, {-4, 2, false}, {3, -1, true}, {0, 0, true}, {4, 4, true}};
+    for (int i = 0; i < 5; i++) {
+        sl_image_arrange(x, planes, shape, crops[i]);
+        for (int row = 0; row < 6; row++)
+            for (int column = 0; column < 5; column++)
+                for (int c = 0; c < 3; c++) {
+                    int from_row = row + crops[i].down,
+                        from = (crops[i].mirrored ? 4 - column : column) + crops[i].right;
+                    bool inside = from_row >= 0 && from_row < 6 && from >= 0 && from < 5;
+                    ck_assert_float_eq(x[(row * 5 + column) * 3 + c],
+                                       inside ? planes[c * 30 + from_row * 5 + from] : 0);
+                }
+    }
+}
+END_TEST
+
+START_TEST(crops_take_every_place_equally_often) {
+    int down[9] = {0}, right[9] = {0}, mirrored = 0, draws = 0;
+    for (uint32_t rank = 0; rank < 3; rank++)
+        for (uint64_t round = 1; round <= 100; round++)
+            for (uint32_t row = 0; row < 30; row++, draws++) {
+                sl_crop crop = sl_crop_draw(5, rank, round, row),
+                        again = sl_crop_draw(5, rank, round, row);
+                ck_assert_int_eq(crop.down, again.down);
+                ck_assert(abs(crop.down) <= SL_CROP_SHIFT && abs(crop.right) <= SL_CROP_SHIFT);
+                down[crop.down + 4]++;
+                right[crop.right + 4]++;
+                mirrored += crop.mirrored;
+            }
+    for (int i = 0; i < 9; i++) { /* 1,000 expected, 30 the standard deviation */
+        ck_assert_int_lt(abs(down[i] - draws / 9), 150);
+        ck_assert_int_lt(abs(right[i] - draws / 9), 150);
+    }
+    ck_assert_int_lt(abs(mirrored - draws / 2), 240);
+}
+END_TEST
+
+/* ---- learners ---- */
+
+#define RECORDS 40
+
+/* CIFAR-10's six files, of noise. */
+static void write_noise(const char *folder, bool remove_them) {
+    static uint8_t records[RECORDS * 3073];
+    sl_rng rng = sl_rng_open(1, 0, 0, SL_PURPOSE_DATA);
+    for (size_t i = 0; i < sizeof records; i++)
+        records[i] = (uint8_t)(i % 3073 == 0 ? sl_rng_below(&rng, 10) : sl_rng_below(&rng, 256));
+    for (int f = 0; f < 6; f++) {
+        char path[SL_PATH_MAX + 32];
+        snprintf(path, sizeof path, f < 5 ? "%s/data_batch_%d.bin" : "%s/test_batch.bin", folder,
+                 f + 1);
+        FILE *file = remove_them ? NULL : fopen(path, "wb");
+        if (remove_them)
+            ck_assert_int_eq(remove(path), 0);
+        else {
+            ck_assert_uint_eq(fwrite(records, 1, sizeof records, file), sizeof records);
+            ck_assert_int_eq(fclose(file), 0);
+        }
+    }
+    if (remove_them)
+        ck_assert_int_eq(remove(folder), 0);
+}
+
+static int open_learner(sl_learner **out, sl_learner_settings *e, sl_model_kind model,
+                        sl_data_kind data) {
+    char folder[] = "/tmp/starling-layers-XXXXXX";
+    e->seed = 1;
+    e->rounds = 10;
+    e->model.kind = model;
+    e->data.kind = data;
+    e->data.batch = e->data.batch > 0 ? e->data.batch : 8;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    write_noise(folder, false);
+    snprintf(e->data.path, sizeof e->data.path, "%s", folder);
+    e->nodes = 2;
+    int code = sl_learner_open(out, e, &error);
+    write_noise(folder, true);
+    return code;
+}
+
+START_TEST(no_call_of_a_residual_network_changes_another) {
+    sl_learner_settings e = {0}, f = {0};
+    sl_learner *a, *b;
+    ck_assert_msg(open_learner(&a, &e, SL_MODEL_RESNET20, SL_DATA_CIFAR10) == 0, "%s", error.text);
+    ck_assert_msg(open_learner(&b, &f, SL_MODEL_RESNET20, SL_DATA_CIFAR10) == 0, "%s", error.text);
+    ck_assert_str_eq(sl_learner_describe(a),
+                     "resnet20 32x32x3-10, 269722 parameters; cifar10, 200 train, 40 test, iid");
+    size_t d = sl_learner_dimension(a);
+    float *x = malloc(d * sizeof *x), *g = malloc(d * sizeof *g), *h = malloc(d * sizeof *h);
+    sl_learner_initial(a, 0, x);
+    sl_evaluation first = sl_learner_evaluate(a, x);
+    double loss = sl_learner_gradient(a, 1, 3, x, g);
+    sl_learner_gradient(b, 0, 2, x, h);
+    ck_assert(sl_learner_gradient(b, 1, 3, x, h) == loss);
+    ck_assert_mem_eq(g, h, d * sizeof *g);
+    sl_evaluation second = sl_learner_evaluate(b, x), third = sl_learner_evaluate(a, x);
+    ck_assert(first.loss == second.loss && first.loss == third.loss &&
+              first.accuracy == third.accuracy);
+    ck_assert(isfinite(first.loss));
+    sl_learner_close(&a);
+    sl_learner_close(&b);
+    free(x);
+    free(g);
+    free(h);
+}
+END_TEST
+
+START_TEST(augmentation_changes_gradients_and_not_evaluations) {
+    sl_learner_settings e = {0}, f = {.data = {.augment = SL_SWITCH_OFF}};
+    sl_learner *a, *b;
+    ck_assert_int_eq(open_learner(&a, &e, SL_MODEL_RESNET20, SL_DATA_CIFAR10), 0);
+    ck_assert_int_eq(open_learner(&b, &f, SL_MODEL_RESNET20, SL_DATA_CIFAR10), 0);
+    size_t d = sl_learner_dimension(a);
+    float *x = malloc(d * sizeof *x), *g = malloc(d * sizeof *g);
+    sl_learner_initial(a, 0, x);
+    ck_assert(sl_learner_gradient(a, 0, 1, x, g) != sl_learner_gradient(b, 0, 1, x, g));
+    ck_assert(sl_learner_evaluate(a, x).loss == sl_learner_evaluate(b, x).loss);
+    sl_learner_close(&a);
+    sl_learner_close(&b);
+    free(x);
+    free(g);
+}
+END_TEST
+
+START_TEST(lenet_learns_the_digits) {
+    sl_learner_settings e = {.data = {.batch = 32, .train_samples = 4000, .test_samples = 1000}};
+    sl_learner *learner;
+    ck_assert_int_eq(open_learner(&learner, &e, SL_MODEL_LENET5, SL_DATA_DIGITS), 0);
+    size_t d = sl_learner_dimension(learner);
+    float *x = malloc(d * sizeof *x), *g = malloc(d * sizeof *g), *m = calloc(d, sizeof *m);
+    sl_learner_initial(learner, 0, x);
+    for (uint32_t step = 0; step < 375; step++) { /* 3 epochs */
+        sl_learner_gradient(learner, step % 2, step / 2 + 1, x, g);
+        for (size_t i = 0; i < d; i++) {
+            m[i] = 0.9f * m[i] + g[i];
+            x[i] -= 0.02f * m[i];
+        }
+    }
+    ck_assert_double_gt(sl_learner_evaluate(learner, x).accuracy, 0.95);
+    sl_learner_close(&learner);
+    free(x);
+    free(g);
+    free(m);
+}
+END_TEST
+
+static const struct {
+    sl_model_kind model;
+    sl_data_kind data;
+    sl_switch augment;
+    const char *said;
+} misfits[] = {
+    {SL_MODEL_RESNET20, SL_DATA_DIGITS, SL_SWITCH_AUTO,
+     "model.name: resnet20 takes images of 32x32x3; the samples of data.name digits are images of "
+     "28x28x1"},
+    {SL_MODEL_SOFTMAX, SL_DATA_CIFAR10, SL_SWITCH_ON,
+     "data.augment: true needs a model that sees images"},
+};
+
+START_TEST(models_that_do_not_fit_the_data_are_refused) {
+    sl_learner_settings e = {.data = {.augment = misfits[_i].augment}};
+    sl_learner *learner = NULL;
+    ck_assert_int_eq(open_learner(&learner, &e, misfits[_i].model, misfits[_i].data), SL_EINVAL);
+    ck_assert_msg(strstr(error.text, misfits[_i].said) != NULL, "\"%s\" should say \"%s\"",
+                  error.text, misfits[_i].said);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("models");
+    TCase *models = tcase_create("models");
+    tcase_set_timeout(models, 120);
+    tcase_add_loop_test(models, models_agree_with_pytorch, 0,
+                        MACHINES * sizeof references / sizeof *references);
+    suite_add_tcase(suite, models);
+    TCase *refusals = tcase_create("refusals");
+    tcase_add_loop_test(refusals, models_that_do_not_fit_the_data_are_refused, 0,
+                        sizeof misfits / sizeof *misfits);
+    suite_add_tcase(suite, refusals);
+    ADD_TESTS(suite, "images", images_are_arranged_cropped_and_mirrored,
+              crops_take_every_place_equally_often);
+    ADD_TESTS(suite, "learners", no_call_of_a_residual_network_changes_another,
+              augmentation_changes_gradients_and_not_evaluations, lenet_learns_the_digits);
+    return run_suite(suite);
+}
