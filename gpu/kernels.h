@@ -17,15 +17,16 @@
 #include "gpu/kernels_sparse.h"
 #include "gpu/kernels_vector.h"
 
+/* By hand: clang-format moves a name to the next line each time that it runs. */
+/* clang-format off */
 #define SL_KERNELS(X)                                                                              \
-    X(combine_four)                                                                                \
-    X(step_four)                                                                                   \
-    X(fill_four) X(lanes_of) X(fold_tiles) X(sum_of_folds) X(find_largest) X(bucket_lanes)         \
-        X(bucket_scale) X(place_scales) X(encode_eight) X(add_eight) X(begin_selection)            \
-            X(mark_top) X(keep_digit) X(settle_ties) X(scan_up) X(scan_down) X(list_word)          \
-                X(gather_entry) X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)     \
-                    X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset)     \
-                        X(mark_kept) X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
+    X(combine_four) X(step_four) X(fill_four) X(lanes_of) X(fold_tiles) X(sum_of_folds)            \
+    X(find_largest) X(bucket_lanes) X(bucket_scale) X(place_scales) X(encode_eight) X(add_eight)   \
+    X(begin_selection) X(mark_top) X(keep_digit) X(settle_ties) X(scan_up) X(scan_down)            \
+    X(list_word) X(gather_entry) X(gather_word) X(place_indices) X(place_bitmap) X(count_parts)    \
+    X(begin_draw) X(draw_word) X(advance_draw) X(finish_draw) X(settle_subset) X(mark_kept)        \
+    X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
+/* clang-format on */
 
 /* A device may have ways of its own to count. */
 #define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits) X(pick_digit)

@@ -11,6 +11,16 @@
 #endif
 
 #ifdef SL_AVX2
+/* The keys of all rounds, each in all lanes. */
+SL_AVX2 static inline __attribute__((always_inline)) void
+spread_keys(uint64_t seed, const int rounds, __m256i *key0, __m256i *key1) {
+    const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int i = 0; i < rounds; i++) {
+        key0[i] = _mm256_set1_epi64x(k0 + (uint32_t)i * PHILOX_BUMP_0);
+        key1[i] = _mm256_set1_epi64x(k1 + (uint32_t)i * PHILOX_BUMP_1);
+    }
+}
+
 /* Sixteen blocks a step: four registers a word, four blocks a register, each in the low half of 64
  * bits, where a multiplication finds it. What it leaves in the high halves does no harm: the next
  * one does not read them, and the end drops them. Only the index differs from block to block, so
@@ -22,11 +32,8 @@ sixteens(const sl_rng_key *key, const int rounds, uint32_t first, size_t count, 
     const __m256i m0 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_0),
                   m1 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_1);
     __m256i key0[PHILOX_ROUNDS], key1[PHILOX_ROUNDS];
-    const uint32_t k0 = (uint32_t)key->seed, k1 = (uint32_t)(key->seed >> 32);
-    for (int i = 0; i < rounds; i++) {
-        key0[i] = _mm256_set1_epi64x(k0 + (uint32_t)i * PHILOX_BUMP_0);
-        key1[i] = _mm256_set1_epi64x(k1 + (uint32_t)i * PHILOX_BUMP_1);
-    }
+    const uint32_t k0 = (uint32_t)key->seed;
+    spread_keys(key->seed, rounds, key0, key1);
     uint32_t c[4];
     philox_counter(key, first, c);
     const uint64_t same1 = (uint64_t)PHILOX_MULTIPLIER_1 * c[2];

@@ -117,39 +117,44 @@ static void complete(sl_structure *s, uint32_t nodes) {
     s->node_connectivity = exactly(s->cut_nodes > 0 ? 1 : s->degree_min);
 }
 
+/* False for a family without a formula. */
+static bool find_formula(sl_structure *s, const sl_topology_spec *spec) {
+    switch ((int)spec->family) {
+    case SL_FAMILY_RING:
+        *s = of_ring(spec->nodes);
+        return true;
+    case SL_FAMILY_PATH:
+        *s = of_path(spec->nodes);
+        return true;
+    case SL_FAMILY_STAR:
+        *s = of_star(spec->nodes);
+        return true;
+    case SL_FAMILY_COMPLETE:
+        *s = of_complete(spec->nodes);
+        return true;
+    case SL_FAMILY_TORUS:
+        *s = of_sides(spec, of_ring);
+        return true;
+    case SL_FAMILY_GRID:
+        *s = of_sides(spec, of_path);
+        return true;
+    case SL_FAMILY_HYPERCUBE:
+        *s = of_hypercube(spec->nodes);
+        return true;
+    case SL_FAMILY_CIRCULANT:
+        *s = of_circulant(spec);
+        return true;
+    }
+    return false;
+}
+
 bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *spec) {
     sl_structure s;
-    switch ((int)spec->family) { /* all others have no formula */
-    case SL_FAMILY_RING:
-        s = of_ring(spec->nodes);
-        break;
-    case SL_FAMILY_PATH:
-        s = of_path(spec->nodes);
-        break;
-    case SL_FAMILY_STAR:
-        s = of_star(spec->nodes);
-        break;
-    case SL_FAMILY_COMPLETE:
-        s = of_complete(spec->nodes);
-        break;
-    case SL_FAMILY_TORUS:
-        s = of_sides(spec, of_ring);
-        break;
-    case SL_FAMILY_GRID:
-        s = of_sides(spec, of_path);
-        break;
-    case SL_FAMILY_HYPERCUBE:
-        s = of_hypercube(spec->nodes);
-        break;
-    case SL_FAMILY_CIRCULANT:
-        s = of_circulant(spec);
-        break;
-    default:
+    if (!find_formula(&s, spec))
         return false;
-    }
     complete(&s, spec->nodes);
-    if (spec->family == SL_FAMILY_CIRCULANT &&
-        s.degree_max > 2) /* Watkins 1970, where all nodes are alike */
+    /* Watkins 1970: all nodes are alike. */
+    if (spec->family == SL_FAMILY_CIRCULANT && s.degree_max > 2)
         s.node_connectivity.low = (2ull * s.degree_max + 4) / 3;
     *out = s;
     return true;

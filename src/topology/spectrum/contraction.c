@@ -28,14 +28,8 @@ static bool keeps_own(const graph *g) {
 }
 
 static bool is_optimized(sl_weighting weighting) {
-    switch (weighting) {
-    case SL_WEIGHTING_BEST_CONSTANT:
-    case SL_WEIGHTING_FMMC:
-    case SL_WEIGHTING_FDLA:
-        return true;
-    default:
-        return false;
-    }
+    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC ||
+           weighting == SL_WEIGHTING_FDLA;
 }
 
 static uint32_t common_divisor(uint32_t a, uint32_t b) {
