@@ -51,6 +51,7 @@ train() {
     for i in 0 1; do
         OPENBLAS_NUM_THREADS=1 ip netns exec "${spaces[$i]}" taskset -c "$i" \
             "$starling" agent "$here/overlap.json" --rank "$i" --roster "$folder/roster" \
+            --set security.trusted_network=true \
             --out "$folder/$1-$i" --set "algorithm.variant=$1" --set "data.batch=$batch" \
             >"$folder/log-$1-$i" 2>&1 &
         agents+=($!)
