@@ -9,126 +9,19 @@
 #include <stdlib.h>
 
 #include "gpu/device.h"
-#include "gpu/memory.h"
+#include "gpu/subset.h"
 
 enum {
     COPY_BYTES = 1 << 20, /* of one background copy, or one part */
     SPLITS_MAX = 1 << 17, /* threads that look for the largest element of one bucket */
-    ELEMENTS_OF_SPLIT = 64,
-    SCAN_LEVELS = 8,  /* FAN^8 > 2^32 */
-    DRAWN_BY_ONE = 64 /* elements that are not worth a launch */
+    ELEMENTS_OF_SPLIT = 64
 };
-
-static size_t ceiling(size_t n, size_t by) {
-    return (n + by - 1) / by;
-}
-
-/* What an encoder or decoder allocates is released by its list. */
-enum { ALLOCATIONS_MAX = 16 };
-typedef struct memory {
-    void *blocks[ALLOCATIONS_MAX];
-    size_t count;
-    bool failed;
-} memory;
-
-static void *take(memory *m, size_t bytes) {
-    void *block = m->failed ? NULL : memory_take(bytes > 0 ? bytes : 1);
-    m->failed = block == NULL;
-    if (block != NULL)
-        m->blocks[m->count++] = block;
-    return block;
-}
-
-static void give_back(memory *m) {
-    while (m->count > 0)
-        memory_give_back(m->blocks[--m->count]);
-}
-
-/* ---- bitmaps and their ranks ---- */
-
-typedef struct bitmap {
-    size_t elements, words;
-    uint64_t *bits;  /* (words) */
-    uint64_t *ranks; /* (words) bits before each word */
-    uint64_t *sums;  /* of the scan's upper levels */
-} bitmap;
-
-static bitmap bitmap_take(memory *m, size_t elements) {
-    bitmap b = {.elements = elements, .words = ceiling(elements, WORD_BITS)};
-    size_t sums = 0;
-    for (size_t n = b.words; n > 1;)
-        sums += n = ceiling(n, FAN);
-    b.bits = take(m, b.words * sizeof *b.bits);
-    b.ranks = take(m, b.words * sizeof *b.ranks);
-    b.sums = take(m, sums * sizeof *b.sums);
-    return b;
-}
-
-/* Each of `ranks` becomes the sum of those before it. */
-static void scan(const bitmap *b) {
-    uint64_t *level[SCAN_LEVELS] = {b->ranks};
-    size_t count[SCAN_LEVELS] = {b->words}, top = 0;
-    uint64_t *next = b->sums;
-    for (; count[top] > FAN; top++) {
-        level[top + 1] = next;
-        count[top + 1] = ceiling(count[top], FAN);
-        next += count[top + 1];
-        launch_scan_up(&(scan_up_args){level[top], level[top + 1], count[top]}, count[top + 1]);
-    }
-    for (size_t l = top + 1; l-- > 0;)
-        launch_scan_down(&(scan_down_args){level[l], l < top ? level[l + 1] : NULL, count[l]},
-                         ceiling(count[l], FAN));
-}
-
-/* ---- random-k: the subset ---- */
-
-typedef struct subset {
-    bitmap map;
-    draw_state *state;
-    uint32_t *indices; /* (k) */
-    sl_rng_key key;    /* whose it is, if `ready` */
-    bool ready;
-} subset;
-
-static subset subset_take(memory *m, const sl_coding *c) {
-    return (subset){.map = bitmap_take(m, c->dimension),
-                    .state = take(m, sizeof(draw_state)),
-                    .indices = take(m, c->k * sizeof(uint32_t))};
-}
-
-static bool is_same_key(const sl_rng_key *a, const sl_rng_key *b) {
-    return a->seed == b->seed && a->round == b->round && a->rank == b->rank &&
-           a->purpose == b->purpose;
-}
-
-static void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
-    if (s->ready && is_same_key(&s->key, key))
-        return;
-    const bool others = c->k > c->dimension / 2;
-    const size_t wanted = others ? c->dimension - c->k : c->k;
-    const draw_word_args draw = {s->state, s->map.bits, *key, (uint32_t)c->dimension};
-    device_clear(s->map.bits, s->map.words * sizeof *s->map.bits);
-    launch_begin_draw(&(begin_draw_args){s->state, (uint32_t)wanted}, 1);
-    /* Less than half of what is drawn is there already, so that about half as many are missing
-     * after each pass. */
-    for (size_t threads = wanted; threads > DRAWN_BY_ONE; threads /= 2) {
-        launch_draw_word(&draw, threads);
-        launch_advance_draw(&(advance_draw_args){s->state, (uint32_t)threads}, 1);
-    }
-    launch_finish_draw(&draw, 1);
-    launch_settle_subset(&(settle_subset_args){s->map.bits, s->map.ranks, c->dimension, others},
-                         s->map.words);
-    scan(&s->map);
-    launch_list_word(&(list_word_args){s->map.bits, s->map.ranks, s->indices}, s->map.words);
-    s->key = *key;
-    s->ready = true;
-}
 
 /* ---- encoders ---- */
 
 typedef struct encoder {
     sl_coding c;
-    memory memory;
+    memory_list memory;
     part_layout layout; /* the parts on the device; plain: where the vector stands */
     float *vector;      /* (dimension) what a source is read into; NULL until one is */
     /* dense */
@@ -155,15 +48,16 @@ typedef struct encoder {
 static void take_dense(encoder *e) {
     const sl_coding *c = &e->c;
     e->buckets = c->scale_floats > 0 ? ceiling(c->dimension, c->bucket) : 0;
-    e->scales = take(&e->memory, e->buckets * c->scale_floats * sizeof *e->scales);
-    e->roundings = take(&e->memory, e->buckets * sizeof *e->roundings);
+    e->scales = memory_list_take(&e->memory, e->buckets * c->scale_floats * sizeof *e->scales);
+    e->roundings = memory_list_take(&e->memory, e->buckets * sizeof *e->roundings);
     if (c->scale == SCALE_MAX)
         return;
     const size_t sums = (c->scale == SCALE_SIDES ? 2 : 1) * e->buckets;
     e->tiles = sum_tiles(c->bucket);
     e->folds = sum_folds(e->tiles);
-    e->tile_lanes = take(&e->memory, sums * e->tiles * SUM_LANES * sizeof *e->tile_lanes);
-    e->bucket_folds = take(&e->memory, sums * e->folds * sizeof *e->bucket_folds);
+    e->tile_lanes =
+        memory_list_take(&e->memory, sums * e->tiles * SUM_LANES * sizeof *e->tile_lanes);
+    e->bucket_folds = memory_list_take(&e->memory, sums * e->folds * sizeof *e->bucket_folds);
 }
 
 static bool counts_vary(const sl_coding *c) {
@@ -178,12 +72,12 @@ static void take_sparse(encoder *e) {
     }
     e->map = bitmap_take(&e->memory, c->dimension);
     if (c->form == CODING_TOP_K) {
-        e->equal = take(&e->memory, e->map.words * sizeof *e->equal);
-        e->classes = take(&e->memory, DIGIT_CLASSES * sizeof *e->classes);
-        e->chosen = take(&e->memory, sizeof *e->chosen);
-        e->indices = c->by_entries ? take(&e->memory, c->k * sizeof *e->indices) : NULL;
+        e->equal = memory_list_take(&e->memory, e->map.words * sizeof *e->equal);
+        e->classes = memory_list_take(&e->memory, DIGIT_CLASSES * sizeof *e->classes);
+        e->chosen = memory_list_take(&e->memory, sizeof *e->chosen);
+        e->indices = c->by_entries ? memory_list_take(&e->memory, c->k * sizeof *e->indices) : NULL;
     }
-    e->counts = take(&e->memory, c->parts * sizeof *e->counts);
+    e->counts = memory_list_take(&e->memory, c->parts * sizeof *e->counts);
 }
 
 static bool take_way_out(encoder *e) {
@@ -206,7 +100,7 @@ static void encoder_close(void *encoder_) {
         device_event_close(e->copied[i]);
     device_event_close(e->reported);
     device_release_host(e->report);
-    give_back(&e->memory);
+    memory_list_give_back(&e->memory);
     free(e->copied);
     free(e);
 }
@@ -223,12 +117,12 @@ static void *encoder_open(const sl_coding *coding) {
                               .dimension = coding->dimension,
                               .part_elements = coding->part_elements};
     if (!plain)
-        e->layout.parts = take(&e->memory, coding->parts * e->layout.stride);
+        e->layout.parts = memory_list_take(&e->memory, coding->parts * e->layout.stride);
     if (coding->form == CODING_DENSE)
         take_dense(e);
     else if (!plain)
         take_sparse(e);
-    e->marks = take(&e->memory, (1 + 2 * e->buckets) * sizeof *e->marks);
+    e->marks = memory_list_take(&e->memory, (1 + 2 * e->buckets) * sizeof *e->marks);
     if (e->memory.failed || !take_way_out(e)) {
         encoder_close(e);
         return NULL;
@@ -283,8 +177,8 @@ static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
                         ceiling(c->dimension, EIGHT));
 }
 
-/* Of three digits, of 11, 10 and 10 bits, the first is looked at in all of v, the others only where
- * it is the one chosen. */
+/* Selects by three digits of a magnitude: 11, 10 and 10 bits. The first pass reads all of v, the
+ * others only the elements that tie with the digits chosen so far. */
 static void mark_largest(encoder *e, const float *v) {
     static const struct { uint32_t shift, width; } digits[] = {{20, 11}, {10, 10}, {0, 10}};
     const int aligned = device_is_aligned(v);
@@ -304,7 +198,7 @@ static void mark_largest(encoder *e, const float *v) {
                                                  e->equal, e->map.ranks},
                               e->map.words);
     }
-    scan(&e->map);
+    bitmap_scan(&e->map);
     launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks},
                        e->map.words);
 }
@@ -351,7 +245,7 @@ static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
     launch_mark_kept(
         &(mark_kept_args){e->map.bits, e->map.ranks, *key, e->c.draws, 0, e->c.dimension},
         e->map.words);
-    scan(&e->map);
+    bitmap_scan(&e->map);
     gather_ranges(e, v);
 }
 
@@ -362,7 +256,7 @@ static const float *vector_of(encoder *e, const sl_source *source) {
         return source->vector;
     }
     if (e->vector == NULL)
-        e->vector = take(&e->memory, e->c.dimension * sizeof *e->vector);
+        e->vector = memory_list_take(&e->memory, e->c.dimension * sizeof *e->vector);
     if (e->vector != NULL)
         source->read(source->context, 0, e->c.dimension, e->vector);
     return e->vector;
@@ -468,7 +362,7 @@ static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *loca
 
 typedef struct decoder {
     sl_coding c;
-    memory memory;
+    memory_list memory;
     bitmap map;    /* of a part */
     subset subset; /* random-k */
 } decoder;
@@ -477,7 +371,7 @@ static void decoder_close(void *decoder_) {
     decoder *d = decoder_;
     if (d == NULL)
         return;
-    give_back(&d->memory);
+    memory_list_give_back(&d->memory);
     free(d);
 }
 
@@ -555,7 +449,7 @@ static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload
         launch_mark_kept(&(mark_kept_args){map.bits, map.ranks, *key, c->draws, from, n},
                          map.words);
     }
-    scan(&map);
+    bitmap_scan(&map);
     const float factor = c->form == CODING_DROPPING ? c->value_factor : 1;
     launch_add_word(
         &(add_word_args){payload.data, map.bits, map.ranks, values, weight * factor, acc + from},

@@ -109,3 +109,16 @@ void memory_describe(sl_vec_memory *out) {
                            .refused = refused};
     pthread_mutex_unlock(&mutex);
 }
+
+void *memory_list_take(memory_list *list, size_t bytes) {
+    void *fresh = list->failed ? NULL : memory_take(bytes > 0 ? bytes : 1);
+    list->failed = fresh == NULL;
+    if (fresh != NULL)
+        list->blocks[list->count++] = fresh;
+    return fresh;
+}
+
+void memory_list_give_back(memory_list *list) {
+    while (list->count > 0)
+        memory_give_back(list->blocks[--list->count]);
+}

@@ -13,4 +13,15 @@ void memory_give_back(void *memory); /* or NULL */
 void *memory_scratch(size_t bytes);
 void memory_describe(sl_vec_memory *out);
 
+/* Blocks that are given back together. Begins as zeros. */
+enum { MEMORY_LIST_MAX = 16 };
+typedef struct memory_list {
+    void *blocks[MEMORY_LIST_MAX];
+    size_t count;
+    bool failed; /* a block was not there; from then on none is */
+} memory_list;
+
+void *memory_list_take(memory_list *list, size_t bytes);
+void memory_list_give_back(memory_list *list);
+
 #endif

@@ -1,0 +1,55 @@
+/* checkvec.h - devices, inputs and comparisons that the parts of checkvec share. */
+#ifndef CHECKVEC_H
+#define CHECKVEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/compressor.h"
+#include "starling/vec.h"
+
+enum { BENCH_PART_BYTES = 114688, DEVICE_PART_BYTES = 16 << 20 };
+
+typedef enum input_kind { RANDOM, EXTREME, EQUAL, ZERO, INPUT_KINDS } input_kind;
+extern const char *const input_names[];
+
+/* Numbers of elements to check, rising; the first is 0. */
+extern const size_t sizes[];
+extern int sizes_checked;
+
+/* The memory; ends the program where there is none. */
+void *need(void *memory);
+float *host_vector(size_t count);
+/* Different streams of one kind differ. */
+float *make_input(input_kind kind, uint32_t stream, size_t count);
+
+/* A device. */
+typedef struct target {
+    const sl_vec_ops *vec;
+    const char *label;
+} target;
+
+float *upload(const target *t, const float *host, size_t count);
+/* True if the device's vector has these bits; else prints the first element that differs. */
+bool agrees(const target *t, const float *v, const float *expected, size_t count, const char *what);
+/* Prints and counts one check. */
+void tell(const target *t, const char *name, bool good);
+extern unsigned passed, failed;
+
+/* compressors.c: each row is one configuration; kinds without a row get their usual one. */
+typedef struct compressor_row {
+    const char *name;
+    sl_compressor_config config;
+} compressor_row;
+extern compressor_row compressors[];
+void name_the_rest(void);
+int count_compressors(void);
+/* Bytes from one part of a message to the next. */
+size_t stride_of(const sl_codec *codec);
+void check_compressors(const target *t);
+
+/* speed.c: prints the speed of operations, compressors and models on vectors of n elements. */
+void bench_target(const target *t, size_t n);
+
+#endif
