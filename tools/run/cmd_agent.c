@@ -348,9 +348,13 @@ static int run(void *request, char *const *operands, size_t count) {
 static const command_option
     option_rank = {"rank", .argument = "I", .needed = true, .help = "which node this is, from 0",
                    .take = take_rank},
-    option_roster = {"roster",           .argument = "FILE",
-                     .needed = true,     .help = "a line for each rank, in order: HOST:PORT",
-                     .take = take_text,  .offset = offsetof(options, roster),
+    option_roster = {"roster",
+                     .argument = "FILE",
+                     .needed = true,
+                     .help = "a line for each rank: HOST:PORT or [IPV6]:PORT, in order; "
+                             "RANK may stand before it",
+                     .take = take_text,
+                     .offset = offsetof(options, roster),
                      .offer = OFFER_FILE},
     option_listen = {"listen", .argument = "HOST:PORT",
                      .help = "where to listen, if not at the roster's own line for this rank",
