@@ -2,9 +2,8 @@
 """Debian packages: tools/package builds them and lintian finds no error; installed into a fresh
 system by debootstrap they run the demo's experiment, simulated and with agents.
 
-The fresh system is kept in .cache/. Where debootstrap cannot be had the packages are unpacked into
-a
-folder, and a skip says so. usage: test_package.py STARLING [TEST ...]
+The fresh system is kept in .cache/. Where debootstrap cannot be had the packages are
+unpacked into a folder, and a skip says so. usage: test_package.py STARLING [TEST ...]
 """
 import glob
 import json
