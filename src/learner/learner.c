@@ -1,10 +1,10 @@
 /* learner.c - models on data; see starling/learner.h.
  *
  * A network trains on batches of the rank's samples. Batch normalisation keeps no running
- * statistics: they would be state beside the model, which gossip does not mix. Each evaluation
- * computes them from training samples (Wu, Johnson 2021, "precise" statistics), so that they are a
- * pure function of x. A quadratic's file holds the whole function: there are no samples, a round is
- * a full gradient, and an epoch is one round.
+ * statistics: gossip would not mix them. Each evaluation computes them from training samples
+ * ("precise" statistics: Wu, Johnson 2021), so they are a pure function of x. A quadratic has no
+ * samples: its file holds the whole function, each round computes a full gradient, and an epoch is
+ * one round.
  */
 #include "starling/learner.h"
 
@@ -97,7 +97,7 @@ static int open_quadratic(sl_learner *learner, sl_error *error) {
     return 0;
 }
 
-/* Held-out samples at a time: not more than keep one pass within EVALUATION_FLOATS. */
+/* Returns how many held-out samples one pass takes: it stays within EVALUATION_FLOATS. */
 static uint32_t evaluation_rows(const sl_layers *table) {
     size_t rows = EVALUATION_FLOATS / sl_network_row_floats(table);
     return rows < 1 ? 1 : rows < EVALUATION_ROWS ? (uint32_t)rows : EVALUATION_ROWS;
@@ -130,7 +130,7 @@ static bool is_on(sl_switch wanted, bool fallback) {
     return wanted == SL_SWITCH_AUTO ? fallback : wanted == SL_SWITCH_ON;
 }
 
-/* Sequences of characters to models that read them, and nothing else. */
+/* Checks that a text meets a model of text. */
 static int check_text(const sl_learner_settings *settings, sl_error *error) {
     bool takes = sl_model_takes_text(settings->model.kind),
          is = settings->data.kind == SL_DATA_TEXT;
@@ -348,14 +348,14 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
     const uint32_t rows = learner->gathered.rows;
     sl_network_begin_gradient(&learner->network, rows, x, g);
     learner->gathered = (node_batch){0};
-    /* Where one node asks round by round, a device need not wait for its next batch. */
+    /* If one node asks round by round, its next batch can be ready before it asks. */
     if (goes_on && !learner->network.vec->on_host)
         gather(learner, rank, round + 1);
     return sl_network_end_gradient(&learner->network, rows);
 }
 
-/* Statistics of x for normalisation, from training samples spread evenly over all of them: the same
- * for every agent. */
+/* Computes normalisation statistics of x from evenly spread training samples, the same ones on
+ * every agent. */
 static void collect_statistics(sl_learner *learner, const float *x) {
     const sl_samples *train = &learner->data.train;
     uint32_t wanted = train->count < STATISTICS_ROWS ? train->count : STATISTICS_ROWS,

@@ -5,16 +5,16 @@
 #include "learner/layers/layer.h"
 #include "starling/learner.h"
 
-/* The table of config's model for inputs of this shape and so many classes. A model that works on
- * images refuses other inputs; `data` names the data set in that error. */
+/* Builds the layers of config's model for inputs of this shape. A model of images refuses other
+ * inputs; `data` names the data set in that error. */
 int sl_model_build(sl_layers *out, const sl_model_config *config, sl_shape input, uint32_t classes,
                    const char *data, sl_error *error);
-/* Does the model see an image in its sample, with rows, columns and channels? */
+/* Does the model take images (rows, columns, channels)? */
 bool sl_model_takes_images(sl_model_kind kind);
-/* Does it see a sequence of codes, and say at each position which comes next? */
+/* Does the model take a sequence of codes, and predict the next code at each position? */
 bool sl_model_takes_text(sl_model_kind kind);
 const char *sl_model_name(sl_model_kind kind);
-/* "mlp 784-256-10", "resnet20 32x32x3-10", "lstm 2x256, 80 of 65 characters". */
+/* Writes "mlp 784-256-10", "resnet20 32x32x3-10" or "lstm 2x256, 80 of 65 characters". */
 void sl_model_describe(char *text, size_t size, const sl_model_config *config,
                        const sl_layers *table);
 

@@ -61,7 +61,7 @@ static int check_keys(const json_t *root, const char *name, sl_error *error) {
     return 0;
 }
 
-/* n, m and d from A's outermost arrays; d and m may not differ later. */
+/* Reads n, m and d from A's outermost arrays. All matrices must have the same m and d. */
 static int read_shape(sl_quadratic *q, const json_t *a, const char *name, uint32_t nodes,
                       sl_error *error) {
     int result = check_array(a, 0, SL_NODES_MAX, name, "A", error);
@@ -82,8 +82,7 @@ static int read_shape(sl_quadratic *q, const json_t *a, const char *name, uint32
     return result;
 }
 
-/* A file's shape is bounded by what it spells out: a ragged A cannot ask for more than its own
- * numbers, row by row. */
+/* Refuses shapes that need more numbers than the file has characters, before allocating. */
 static int allocate(sl_quadratic *q, const sl_bytes *file, sl_error *error) {
     uint64_t vectors = (uint64_t)q->nodes * q->dimension;
     if (vectors > file->size || vectors * q->rows > file->size)

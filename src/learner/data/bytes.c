@@ -19,7 +19,7 @@
 #define SMALL_BYTES ((size_t)64 << 20)
 #define RATIO_MAX ((size_t)100)
 
-/* Data sets shrink to a tenth or so; what unpacks to far more is a mistake or an attack. */
+/* Data sets compress to about a tenth. A much higher ratio is a mistake or an attack. */
 static size_t unpacked_max(size_t file_bytes) {
     size_t bytes = file_bytes < SL_BYTES_MAX / RATIO_MAX ? file_bytes * RATIO_MAX : SL_BYTES_MAX;
     return bytes > SMALL_BYTES ? bytes : SMALL_BYTES;
@@ -65,7 +65,7 @@ static int read_all(sl_bytes *bytes, gzFile file, size_t limit, sl_error *error)
     }
 }
 
-/* A folder opens like a file and a FIFO would block for ever: only regular files are read. */
+/* Only regular files are read: a folder would open like a file, and a FIFO would block for ever. */
 static int open_regular(const char *path, size_t *size, sl_error *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)

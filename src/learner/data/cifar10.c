@@ -1,7 +1,7 @@
 /* cifar10.c - the binary version of CIFAR-10.
  *
- * A file is a row of records of 3,073 bytes: the label, then 1,024 red, 1,024 green and 1,024 blue
- * pixels, row by row.
+ * A file is a sequence of records of 3,073 bytes: the label, then 1,024 red, 1,024 green and 1,024
+ * blue pixels, row by row.
  */
 #include "learner/data/data.h"
 
@@ -33,7 +33,7 @@ static int check_records(const sl_bytes *file, sl_error *error) {
     return 0;
 }
 
-/* The first `samples->count` records of the files, one after the other, into the table. */
+/* Copies the first `samples->count` records of the files into the table. */
 static void copy_records(sl_samples *samples, const sl_bytes *files) {
     size_t offset = 0;
     for (uint32_t i = 0; i < samples->count; i++, offset += RECORD) {

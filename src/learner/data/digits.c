@@ -1,12 +1,11 @@
 /* digits.c - the embedded data set: 28 x 28 digits drawn from strokes.
  *
- * It exists so that a fresh clone trains without a download. Every digit has a few ways of writing
- * it; a sample takes one, moves its control points, slants, turns, scales and shifts it, draws it
- * with a pen of random width and darkness, crosses it with scratches, and adds noise to every
- * pixel. Sample i is a pure function of (seed, i). A linear model cannot follow the movements and
- * stays below 95 %; a perceptron with one hidden layer goes above 97 %.
+ * With it a fresh clone trains without a download. Each digit has a few glyphs. A sample picks one,
+ * jitters its control points, slants, rotates, scales and shifts it, draws it with a pen of random
+ * width and darkness, adds scratches, and adds noise to every pixel. Sample i is a pure function of
+ * (seed, i). A linear model stays below 95 % accuracy; an MLP with one hidden layer exceeds 97 %.
  *
- * Only +, -, *, / and sqrt on doubles are used, which IEEE 754 rounds exactly, so that every
+ * The code uses only +, -, *, / and sqrt on doubles. IEEE 754 defines their rounding, so every
  * machine draws the same bytes.
  */
 #include "learner/data/data.h"
@@ -21,17 +20,16 @@
 #define CLASSES 10u
 #define TRAIN_SAMPLES 12000u /* when the experiment does not say */
 #define TEST_SAMPLES 2000u
-#define TEST_FIRST                                                                                 \
-    0x80000000u /* held-out samples have their own indices, whatever the training set's size */
-#define DIGITS_MEAN 0.17f /* of pixel/255, about */
+#define TEST_FIRST 0x80000000u /* index of the first held-out sample */
+#define DIGITS_MEAN 0.17f      /* of pixel/255, about */
 #define DIGITS_DEVIATION 0.3f
 
 #define POINTS_MAX 14
 #define STROKES_MAX 2
 #define VARIANTS_MAX 4
-#define STEPS 5 /* straight pieces for each span of a curve */
+#define STEPS 5 /* straight pieces per span of a curve */
 
-/* How far things vary. Lengths are in the glyph's box (1 x 1) or in pixels where it says so. */
+/* Ranges of the random changes. Lengths are in the glyph's box (1 x 1), those in _PX in pixels. */
 #define WIDTH_PX 12.5 /* of the box, before scaling */
 #define HEIGHT_PX 18.0
 #define SCALE 0.16     /* each axis: 1 +- SCALE */
@@ -133,7 +131,7 @@ static const glyph glyphs[CLASSES][VARIANTS_MAX] = {
 };
 /* clang-format on */
 
-/* The glyph's box onto pixels: p -> m p + t. */
+/* Maps the glyph's box to pixels: p -> m p + t. */
 typedef struct affine {
     double xx, xy, yx, yy, x, y;
 } affine;
@@ -173,8 +171,8 @@ static double squared_distance(point p, point a, point b) {
     return ex * ex + ey * ey;
 }
 
-/* Darkens the pixels near the piece a-b: full ink within the pen's radius, fading over one pixel
- * beyond. */
+/* Darkens the pixels near the line from a to b: full ink within the pen's radius, then a linear
+ * fade over one pixel. */
 static void draw_piece(double image[PIXELS], point a, point b, ink pen) {
     double reach = pen.radius + 1;
     int left = (int)clamp((a.x < b.x ? a.x : b.x) - reach + 1, 0, SIDE - 1);
@@ -227,7 +225,7 @@ static void draw_stroke(double image[PIXELS], const stroke *path, const affine *
         draw_piece(image, points[i], points[i + 1], pen);
 }
 
-/* Thin marks anywhere that belong to no digit. */
+/* Draws thin lines anywhere. */
 static void draw_scratches(double image[PIXELS], sl_rng *rng) {
     for (uint32_t left = sl_rng_below(rng, SCRATCHES + 1); left > 0; left--) {
         double x = between(rng, 0, SIDE - 1), y = between(rng, 0, SIDE - 1);

@@ -1,9 +1,10 @@
-/* libsvm.c - LIBSVM text: a line per sample, "label index:value index:value ...".
+/* libsvm.c - LIBSVM text: one line per sample, "label index:value index:value ...".
  *
- * Labels are integers; the distinct labels of the training file in rising order become classes 0,
- * 1, ... Indices count from 1 and rise along a line. Two steps: the text becomes rows of nonzeros,
- * whose memory is bounded by the text's own length; then, when features and classes are known, rows
- * become a dense table. Without a test file the last fifth of the samples is held out.
+ * Labels are integers. The distinct labels of the training file, in rising order, become classes 0,
+ * 1, ... Indices count from 1 and rise along a line. The parser first reads rows of nonzeros, whose
+ * memory is bounded by the length of the text. Then it knows the number of features and classes,
+ * and copies the rows into a dense table. Without a test file, the last fifth of the samples is
+ * held out.
  */
 #include "learner/data/data.h"
 
@@ -16,7 +17,7 @@
 #define TOKEN_MAX 64 /* characters of a label or of index:value */
 #define HELD_OUT_PART 5
 
-/* The rows of one file: row i has the nonzeros starts[i] to starts[i + 1]. */
+/* The rows of one file. Row i has the nonzeros starts[i] to starts[i + 1] - 1. */
 typedef struct rows {
     uint32_t count;
     uint32_t features;
@@ -26,7 +27,7 @@ typedef struct rows {
     float *values;
 } rows;
 
-/* Where the parser stands, for errors. */
+/* The position of the parser. */
 typedef struct cursor {
     const char *name, *at, *end;
     uint64_t line;
@@ -40,7 +41,7 @@ static void rows_free(rows *r) {
     *r = (rows){0};
 }
 
-/* Upper bounds from the text alone: a sample takes a line, a nonzero a colon. */
+/* Allocates by upper bounds: one sample per line, one nonzero per colon. */
 static int rows_allocate(rows *r, const sl_bytes *file, sl_error *error) {
     size_t lines = 1, colons = 0;
     for (size_t i = 0; i < file->size; i++) {
@@ -65,7 +66,7 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/* The next word of the line, terminated, into token: 1, or 0 at the line's end, or an error. */
+/* Copies the next word of the line into token. Returns 1, 0 at the end of the line, or an error. */
 static int next_token(cursor *c, char token[TOKEN_MAX], sl_error *error) {
     while (c->at < c->end && is_blank(*c->at))
         c->at++;
@@ -157,7 +158,7 @@ static int compare_labels(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Distinct labels, rising, at the front of *out (count entries, malloc'ed). */
+/* Allocates *out, which begins with the `count` distinct labels in rising order. */
 static int collect_classes(int32_t **out, uint32_t *count, const rows *r, const char *name,
                            sl_error *error) {
     int32_t *sorted = malloc(r->count * sizeof *sorted);
@@ -185,7 +186,7 @@ typedef struct dense_shape {
     const char *train_name;
 } dense_shape;
 
-/* Rows first to first + count as a dense table. */
+/* Copies `count` rows from row `first` on into a dense table. */
 static int densify(sl_samples *out, const rows *r, uint32_t first, uint32_t count,
                    const dense_shape *shape, const char *name, sl_error *error) {
     sl_samples samples;
@@ -213,7 +214,7 @@ static int densify(sl_samples *out, const rows *r, uint32_t first, uint32_t coun
     return 0;
 }
 
-/* Training rows come first; without a test file the held-out rows follow them in the same file. */
+/* Makes both tables. Without a test file, the held-out rows are the last ones of `train`. */
 static int split(sl_data *out, const rows *train, const rows *test, const sl_bytes *train_file,
                  const sl_bytes *test_file, const sl_data_config *config, const dense_shape *shape,
                  sl_error *error) {

@@ -1,9 +1,13 @@
-/* partition.c - samples to nodes; see partition.h.
+/* partition.c - assigns samples to nodes; see partition.h.
  *
- * iid: shuffled, cut into equal parts. Shards (McMahan et al. 2017): sorted by label, cut into
- * nodes * shards_per_node shards, dealt at random. Dirichlet (Hsu et al. 2019): each label's
- * samples are dealt in proportions drawn from Dirichlet(alpha) over the nodes. Speakers: a text's
- * speakers are dealt whole. Each assigns an owner to every sample; the rest is common.
+ *     iid        shuffles the samples and cuts them into equal parts
+ *     shards     sorts them by label, cuts them into nodes * shards_per_node shards, and gives each
+ *                node random shards (McMahan et al. 2017)
+ *     dirichlet  splits each label's samples in proportions drawn from Dirichlet(alpha) over the
+ *                nodes (Hsu et al. 2019)
+ *     speakers   gives all samples of a speaker in a text to one node
+ *
+ * Each scheme assigns one owner to every sample. Everything else is shared.
  */
 #include "learner/data/partition.h"
 
@@ -15,10 +19,10 @@
 
 #include "starling/rng.h"
 
-/* Streams of SL_PURPOSE_PARTITION, told apart by the key's round. */
+/* Random streams of SL_PURPOSE_PARTITION: the `round` of their keys. */
 enum { STREAM_SAMPLES, STREAM_SHARDS, STREAM_GAMMA };
 
-/* Part `i` of `parts` nearly equal ones starts here. */
+/* Returns where part `i` of `parts` nearly equal parts starts. */
 static uint32_t part_start(uint64_t total, uint64_t parts, uint64_t i) {
     return (uint32_t)(total * i / parts);
 }
@@ -30,8 +34,8 @@ static void shuffle_all(uint32_t *items, uint32_t count, uint64_t seed, uint64_t
     sl_rng_shuffle(&rng, items, count);
 }
 
-/* Counting sort of `items` by label, keeping their order within a label; starts (classes + 1) tells
- * where each begins. */
+/* Sorts `items` by label (a stable counting sort). Label c begins at starts[c]; starts (classes +
+ * 1). */
 static void sort_by_label(uint32_t *sorted, uint32_t *starts, const uint32_t *items,
                           const sl_samples *samples) {
     uint32_t classes = sl_samples_class_count(samples);
@@ -42,7 +46,7 @@ static void sort_by_label(uint32_t *sorted, uint32_t *starts, const uint32_t *it
         starts[c + 1] += starts[c];
     for (uint32_t i = 0; i < samples->count; i++)
         sorted[starts[sl_samples_class(samples, items[i])]++] = items[i];
-    for (uint32_t c = classes; c > 0; c--) /* each start has moved to its end */
+    for (uint32_t c = classes; c > 0; c--) /* starts[c] is now the end of c */
         starts[c] = starts[c - 1];
     starts[0] = 0;
 }
@@ -75,9 +79,8 @@ static void deal_shards(dealing *d, uint32_t samples, uint32_t nodes, uint32_t s
     }
 }
 
-/* log of a draw from Gamma(alpha, 1): Marsaglia, Tsang 2000 for alpha + 1, then times U^(1/alpha).
- * The logarithm keeps the tiny draws of a small alpha apart, where the draws themselves would all
- * underflow to 0. */
+/* Returns the logarithm of a draw from Gamma(alpha, 1): a draw for alpha + 1 (Marsaglia, Tsang
+ * 2000) times U^(1/alpha). For a small alpha the draws themselves would underflow to 0. */
 static double log_gamma_draw(sl_rng *rng, double alpha) {
     double d = alpha + 1 - 1.0 / 3, c = 1 / sqrt(9 * d);
     for (;;) {
@@ -90,7 +93,7 @@ static double log_gamma_draw(sl_rng *rng, double alpha) {
     }
 }
 
-/* shares: cumulative, the last one 1. */
+/* Draws cumulative shares; the last is 1. */
 static void draw_dirichlet(double *shares, uint32_t nodes, double alpha, sl_rng *rng) {
     double largest = -DBL_MAX, total = 0;
     for (uint32_t i = 0; i < nodes; i++) {
@@ -105,8 +108,8 @@ static void draw_dirichlet(double *shares, uint32_t nodes, double alpha, sl_rng 
         shares[i] /= total;
 }
 
-/* A node left without samples takes one from a node that has several, met in the shuffled order:
- * linear in all. */
+/* Gives each node without samples one from a node that has several. One pass over the shuffled
+ * samples does it. */
 static int fill_empty_nodes(dealing *d, uint32_t samples, uint32_t nodes) {
     uint32_t *sizes = calloc(nodes, sizeof *sizes);
     if (sizes == NULL)
@@ -144,7 +147,7 @@ static int deal_dirichlet(dealing *d, const sl_samples *samples, uint32_t nodes,
     return fill_empty_nodes(d, samples->count, nodes);
 }
 
-/* Speaker `index` of those sorted by falling number of samples. */
+/* A speaker and the number of its samples. */
 typedef struct speaker {
     uint32_t group, size;
 } speaker;
@@ -156,8 +159,8 @@ static int compare_speakers(const void *a, const void *b) {
     return x->group < y->group ? -1 : 1;
 }
 
-/* Those with most text first, one to each node in turn, then back again from the last node: each
- * node gets about as much, and every speaker is on one node. */
+/* Deals speakers from the longest text to the shortest, one to each node in turn, then back from
+ * the last node to the first. Each node gets about the same amount of text. */
 static int deal_speakers(dealing *d, const sl_samples *samples, uint32_t nodes, sl_error *error) {
     uint32_t usable = 0, groups = samples->group_count;
     speaker *speakers = malloc(groups * sizeof *speakers);
@@ -203,7 +206,7 @@ static int deal(dealing *d, const sl_data_config *config, const sl_samples *samp
                    (int)config->partition);
 }
 
-/* Owners into members and starts: a counting sort by node. */
+/* Turns owners into members and starts (a counting sort by node). */
 static void group(sl_partition *p, const dealing *d, uint32_t samples) {
     for (uint32_t i = 0; i < samples; i++)
         p->starts[d->owners[i] + 1]++;
@@ -302,8 +305,8 @@ uint32_t sl_partition_batch(sl_partition *partition, uint32_t rank, uint64_t rou
     uint32_t first = partition->starts[rank], size = sl_partition_size(partition, rank);
     if (batch > size)
         batch = size;
-    uint32_t batches =
-        size / batch; /* the remainder sits this epoch out; the next order brings others */
+    /* An epoch leaves out the remainder, which the next shuffle changes. */
+    uint32_t batches = size / batch;
     uint64_t epoch = (round - 1) / batches;
     uint32_t *order = partition->order + first;
     if (partition->epochs[rank] != epoch + 1) {

@@ -1,12 +1,12 @@
 /* samples.h - a table of labelled samples in memory: bytes for images and characters, floats for
  * anything else.
  *
- * Images stay uint8 (a quarter of the memory and of the traffic) and become numbers while a batch
- * is gathered: value = (pixel/255 - mean of its channel) * scale, fixed constants of the data set.
+ * Images stay uint8, which takes a quarter of the memory. They become floats when a batch is
+ * gathered: value = (pixel/255 - mean of the channel) * scale, with constants of the data set.
  * Centred inputs let plain SGD take larger steps.
  *
- * A stretch of text has a label for each of its characters: the one that follows. Partitions that
- * go by label go by the sample's group instead.
+ * A sample of text has one label per character: the next character. Partitions by label use the
+ * sample's group instead.
  */
 #ifndef SL_LEARNER_SAMPLES_H
 #define SL_LEARNER_SAMPLES_H
@@ -30,10 +30,9 @@ typedef struct sl_samples {
     uint8_t *codes;     /* (count, features) characters, or NULL */
     uint32_t positions; /* labels of a sample: features of a text, else 1 */
     uint16_t *labels;   /* (count, positions), each < classes */
-    uint32_t
-        *groups; /* text: (count) where in it a sample comes from, each < group_count; else NULL */
+    uint32_t *groups;   /* text: (count) source of each sample, < group_count; else NULL */
     uint32_t group_count;
-    bool speakers;          /* groups are who speaks, not just where */
+    bool speakers;          /* groups are speakers */
     uint32_t channels;      /* pixels: features/channels consecutive pixels each */
     uint32_t height, width; /* of an image, rows of pixels in each channel; 0: no image */
     float mean[SL_CHANNELS_MAX], deviation[SL_CHANNELS_MAX]; /* of the whole data set, by channel */
@@ -52,15 +51,14 @@ int sl_samples_allocate(sl_samples *out, sl_samples_kind kind, uint64_t count, u
 /* Of the samples and their labels. */
 size_t sl_samples_bytes(const sl_samples *samples);
 void sl_samples_close(sl_samples *samples);
-/* Hints that sample `index` will be wanted soon: a batch picks samples all over the table, which no
- * processor foresees. */
+/* Prefetches sample `index` into the cache: a batch reads the table in random order. */
 void sl_samples_prefetch(const sl_samples *samples, uint32_t index);
-/* Sample `index` as numbers into x (features); its labels (positions) are returned, borrowed. */
+/* Writes sample `index` as floats into x (features). Returns its labels (positions), borrowed. */
 const uint16_t *sl_samples_get(const sl_samples *samples, uint32_t index, float *x);
-/* What partitions by label go by, and how many of them there are. */
+/* The label or group that partitions use, and the number of these. */
 uint32_t sl_samples_class(const sl_samples *samples, uint32_t index);
 uint32_t sl_samples_class_count(const sl_samples *samples);
-/* `hash` continued over shape, samples and labels. */
+/* Continues `hash` over shape, samples and labels. */
 uint64_t sl_samples_hash(uint64_t hash, const sl_samples *samples);
 
 #endif

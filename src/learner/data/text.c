@@ -1,14 +1,14 @@
-/* text.c - the characters of any file, each to be predicted from those before it.
+/* text.c - samples for next-character prediction, from any file.
  *
- * A character is a byte, its code the place among the bytes that occur, in rising order. Where at
- * least half of the file's blocks (runs of lines between empty lines) start with a line "NAME:",
- * the text has speakers, as Shakespeare's plays have: all that one says is strung together, without
- * the name's lines, and is one source (Caldas et al. 2018, LEAF). Other texts are cut into up to
- * STRETCHES sources of equal length.
+ * A character is a byte. Its code is its rank among the bytes that occur in the file. A block is a
+ * run of lines between empty lines. If at least half of the blocks start with a line "NAME:", the
+ * text has speakers, as Shakespeare's plays have. Then all blocks of one speaker, without the name
+ * lines, form one source (Caldas et al. 2018, LEAF). Other texts are cut into up to STRETCHES
+ * sources of equal length.
  *
- * A sample is `sequence` characters of one source, its labels the same shifted by one; samples
- * follow each other without overlap. The last tenth of each source's samples is held out, so that
- * training and held-out samples are the same however the former are dealt to nodes.
+ * A sample is `sequence` characters of one source; its labels are the same characters shifted by
+ * one. Samples do not overlap. The last tenth of each source's samples is held out, so both sets
+ * are independent of the partition.
  */
 #include "learner/data/data.h"
 
@@ -17,24 +17,24 @@
 
 #define STRETCHES 64
 #define HELD_OUT_PART 10
-#define NAME_BYTES_MAX 64 /* a longer line is no speaker's name */
+#define NAME_BYTES_MAX 64 /* a longer line is not a name */
 #define ALPHABET_MAX 256
 
-/* A block of a file with speakers; `source` is set once the speakers are known. */
+/* A block of a file with speakers. number_speakers sets `source`. */
 typedef struct block {
     const uint8_t *name;
-    size_t name_size;   /* 0: it has no name, and belongs to the speaker before */
-    size_t first, size; /* its text behind the name's line, with the empty line at its end */
+    size_t name_size;   /* 0: no name; the block belongs to the speaker before */
+    size_t first, size; /* the text after the name line, with the empty lines at its end */
     uint32_t source;
 } block;
 
-/* A piece of the text from which samples are cut. */
+/* A range of `codes` from which samples are cut. */
 typedef struct source {
     size_t first, size;
 } source;
 
 typedef struct text {
-    uint8_t *codes; /* (size) source after source */
+    uint8_t *codes; /* (size) all sources, one after the other */
     size_t size;
     uint32_t classes;
     source *sources;
@@ -54,7 +54,7 @@ static int out_of_memory(const sl_bytes *file, sl_error *error) {
 
 /* ---- speakers ---- */
 
-/* The block from `at` on; the next one starts where it ends. */
+/* Returns the block that starts at `at`. The next one starts where it ends. */
 static block block_at(const sl_bytes *file, size_t at) {
     const uint8_t *start = file->data + at, *end = file->data + file->size, *stop = start;
     while (stop < end && !(*stop == '\n' && stop > start && stop[-1] == '\n'))
@@ -72,7 +72,7 @@ static block block_at(const sl_bytes *file, size_t at) {
     return b;
 }
 
-/* Blocks of the file, counted, and stored where `out` is given; *named: those with a name. */
+/* Counts the file's blocks and, in *named, those with a name. Stores them unless `out` is NULL. */
 static size_t find_blocks(const sl_bytes *file, block *out, size_t *named) {
     size_t count = 0;
     *named = 0;
@@ -101,8 +101,8 @@ static bool same_name(const block *a, const block *b) {
            (a->name_size == 0 || memcmp(a->name, b->name, a->name_size) == 0);
 }
 
-/* Which source each block belongs to; sources are numbered by name. Their number, 0: out of memory.
- */
+/* Sets each block's source; sources are numbered by name. Returns how many there are, or 0 when out
+ * of memory. */
 static uint32_t number_speakers(block *blocks, size_t count) {
     const block **sorted = malloc(count * sizeof(block *));
     uint32_t sources = 0;
@@ -124,7 +124,7 @@ static uint32_t number_speakers(block *blocks, size_t count) {
     return sources;
 }
 
-/* The blocks' text, source after source, still as bytes. */
+/* Copies the blocks' bytes, source after source, into t->codes. */
 static int string_together(text *t, const sl_bytes *file, const block *blocks, size_t count,
                            sl_error *error) {
     t->sources = calloc(t->source_count, sizeof *t->sources);
@@ -161,8 +161,8 @@ static int split_speakers(text *t, const sl_bytes *file, size_t count, sl_error 
 
 /* ---- other texts ---- */
 
-/* As many sources as leave each something to hold out; a sample's last label is the first character
- * of the next. */
+/* Cuts the text into sources that each have samples to hold out. A sample's last label is the first
+ * character of the next sample. */
 static int split_evenly(text *t, const sl_bytes *file, uint32_t sequence, sl_error *error) {
     size_t samples = (file->size - 1) / sequence, most = samples / HELD_OUT_PART;
     t->source_count = most > STRETCHES ? STRETCHES : most < 1 ? 1 : (uint32_t)most;
@@ -181,7 +181,7 @@ static int split_evenly(text *t, const sl_bytes *file, uint32_t sequence, sl_err
 
 /* ---- codes ---- */
 
-/* Bytes into codes: the alphabet is that of the whole file, names included. */
+/* Turns bytes into codes. The alphabet is that of the whole file, names included. */
 static int encode(text *t, const sl_bytes *file, sl_error *error) {
     bool occurs[ALPHABET_MAX] = {false};
     uint8_t codes[ALPHABET_MAX];
@@ -206,7 +206,7 @@ static size_t samples_in(const source *s, uint32_t sequence) {
     return s->size == 0 ? 0 : (s->size - 1) / sequence;
 }
 
-/* The samples of source `s` that are trained on, or held out: from *first, so many. */
+/* Returns how many samples of the source are held out, or else trained on; they begin at *first. */
 static size_t part_of(const source *s, uint32_t sequence, bool held_out, size_t *first) {
     size_t all = samples_in(s, sequence), held = all / HELD_OUT_PART;
     *first = held_out ? all - held : 0;
@@ -221,7 +221,7 @@ static void add_sample(sl_samples *samples, uint32_t row, const uint8_t *codes, 
     samples->groups[row] = group;
 }
 
-/* Where fewer samples are wanted than there are, they are taken evenly from all. */
+/* Cuts one table. If fewer samples are wanted than there are, it takes them at even distances. */
 static int cut(sl_samples *out, const text *t, const char *name, const sl_data_config *config,
                bool held_out, sl_error *error) {
     uint64_t available = 0, seen = 0;

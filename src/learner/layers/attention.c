@@ -1,12 +1,10 @@
-/* attention.c - causal self-attention of several heads (Vaswani et al. 2017, section 3.2): each
- * position takes a mean of the values at itself and before, weighted by how well its query fits
- * their keys.
+/* attention.c - causal multi-head self-attention (Vaswani et al. 2017, section 3.2).
  *
  *     P = softmax over s <= t of (q_t k_s / sqrt(n)),  y_t = sum over s of P[t, s] v_s
  *
- * The input lies (positions, 3, heads, n): queries, keys, values, each position by position; n
- * channels a head. No parameters: dense layers before and after make q, k, v and mix the heads. P
- * of one head of one sample is in memory at a time; the backward pass computes it once more:
+ * The input is (positions, 3, heads, n): queries, keys and values with n channels per head. The
+ * layer has no parameters: dense layers before and after it make q, k, v and mix the heads. Only
+ * one P, of one head of one sample, is in memory at a time. The backward pass computes P again:
  *
  *     dv = P^T dy;  dP = dy v^T;  dS = P (dP - row sums of P dP);  dq = dS k / sqrt(n);  dk = dS^T
  *                   q / sqrt(n)
@@ -58,7 +56,7 @@ static head head_of(const sl_layer_call *c, uint32_t row, uint32_t index) {
     return h;
 }
 
-/* Row t of p: softmax of its first t + 1 numbers, 0 behind them. */
+/* Turns row t of p into the softmax of its first t + 1 numbers, followed by zeros. */
 KERNEL void softmax_row(float *p, uint32_t t, uint32_t positions) {
     float top = p[0], sum = 0;
     for (uint32_t s = 1; s <= t; s++)
@@ -79,7 +77,7 @@ static void softmax(float *p, uint32_t positions) {
         softmax_row(p + (size_t)t * positions, t, positions);
 }
 
-/* dp becomes dS/sqrt(n). */
+/* Turns dp into dS/sqrt(n). */
 static void softmax_gradient(float *dp, const float *p, uint32_t positions, float scale) {
     for (uint32_t t = 0; t < positions; t++, dp += positions, p += positions) {
         float sum = 0;

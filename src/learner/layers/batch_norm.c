@@ -29,7 +29,7 @@ static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
         .saved = 2 * channels, .kept = 1 + 2 * channels, .scratch = 4 * channels};
 }
 
-/* ---- lines: all passes go line by line, eight channels at a time ---- */
+/* ---- lines: all passes run line by line, eight channels at a time ---- */
 
 /* One line of an image in each of the vectors, at the first of the channels looked at. */
 typedef struct line {
@@ -96,8 +96,8 @@ static void find_moments(const sl_layer_call *c, double *sums, double *squares) 
         }
 }
 
-/* Mean and variance of the batch into `saved`; the first pixel is subtracted first, so that a mean
- * far from 0 costs no digits of the variance. */
+/* Writes mean and variance of the batch to `saved`. It subtracts the first pixel, so that a mean
+ * far from 0 does not cancel digits of the variance. */
 static void find_statistics(const sl_layer_call *c) {
     uint32_t channels = c->layer->out.channels;
     double *sums = (double *)(void *)c->scratch, *squares = sums + channels;
@@ -171,8 +171,7 @@ static void forward(const sl_layer_call *c) {
 
 /* ---- backward ---- */
 
-/* d counts, and stays, only where y > 0; it goes into the shortcut; its sums, plain and times x -
- * m, are added up. */
+/* Applies ReLU's derivative to d, passes d to the shortcut, and adds up d and d (x - m). */
 KERNEL void take_line(const line *r, lanes mean, bool rectify, bool add, double *sums,
                       double *products, uint32_t width) {
     lanes sum = broadcast(0), product = broadcast(0);

@@ -1,17 +1,19 @@
-/* conv2d.c - convolution, directly where winograd.h does not fit: y[p, q, k] = b[k] + sum over r,
- * s, c of x[p t + r - a, q t + s - a, c] W[r, s, c, k], stride t, padding a.
+/* conv2d.c - convolution, wherever winograd.h does not fit:
  *
- * With channels fastest, a window's row is one run of window * channels floats, in x as in W. So an
- * output tile (6 pixels, 16 channels: twelve registers of sums) is a small matrix product: per
- * float of the run six broadcasts of x and two vectors of W feed twelve multiply-adds. Nothing is
- * unfolded; an image is copied only to give it its frame of zeros. W is packed once a batch into
- * panels of 16 columns.
+ *     y[p, q, k] = b[k] + sum over r, s, c of x[p t + r - a, q t + s - a, c] W[r, s, c, k]
  *
- * Backward to x is the same kernel: d with zeros around, W turned around and transposed. Under a
- * stride t the pixels of x in every t-th row and column meet the same weights of each t-th; these t
- * * t phases are taken one after the other. Backward to W keeps a tile of 6 x 16 numbers of g in
- * registers over a block of pixels, that block being small enough for L1. Images are taken one
- * after the other: sums have one order.
+ * with stride t and padding a. Channels are the fastest index, so one row of a window is a run of
+ * window * channels contiguous floats, in x and in W. An output tile (6 pixels, 16 channels) is
+ * therefore a small matrix product whose sums fill twelve registers: for each float of the run, six
+ * broadcasts of x and two vectors of W feed twelve multiply-adds. Nothing is unfolded (no im2col).
+ * An image is copied only to pad it with zeros. W is packed once per batch, into panels of 16
+ * columns.
+ *
+ * The gradient of x uses the same kernel on padded d, with W rotated by 180 degrees and transposed.
+ * With a stride t, pixels of x whose row and column agree modulo t use the same subset of W; each
+ * of these t * t phases is one pass. The gradient of W keeps a tile of 6 x 16 sums in registers
+ * while it runs over a block of pixels that fits in L1. Images are processed in order, so the order
+ * of all sums is fixed.
  */
 #include "learner/layers/layer_cpu.h"
 
@@ -20,15 +22,15 @@
 #include "learner/layers/tiles.h"
 #include "learner/layers/winograd.h"
 
-#define BLOCK_FLOATS 4096 /* of x and d that a tile of g passes over at a time */
+#define BLOCK_FLOATS 4096 /* floats of x and d in one block of the gradient of W */
 
-/* A convolution as its kernels see it: input framed, weights packed. */
+/* What the kernels need of a convolution with padded input and packed weights. */
 typedef struct geometry {
     uint32_t window_height, window_width, stride, channels, outputs; /* outputs: channels of y */
     uint32_t height, width;               /* pixels of y that are computed */
-    uint32_t framed_height, framed_width; /* of the framed input */
-    size_t y_step,
-        y_line; /* floats of y from one of those pixels to the next, and from one row to the next */
+    uint32_t framed_height, framed_width; /* of the padded input */
+    size_t y_step;                        /* floats of y from one computed pixel to the next */
+    size_t y_line;                        /* floats of y from one computed row to the next */
 } geometry;
 
 static uint32_t panels_of(uint32_t outputs) {
@@ -61,9 +63,9 @@ static geometry forward_geometry(const sl_layer *l) {
                       .y_line = (size_t)l->out.width * l->out.channels};
 }
 
-/* One direction of a gradient's phase: positions p = phase, phase + t, ... of x get theirs from the
- * weights r = first + t m with r = p + a (mod t), and from outputs that begin `start` after p/t in
- * d framed by window - 1 zeros. */
+/* One phase in one direction. Positions p = phase, phase + t, ... of x get their gradient from the
+ * weights r = first, first + t, ..., where r = p + a (mod t), and from outputs that begin `start`
+ * after p/t in d, which is padded by window - 1 zeros. */
 typedef struct phase {
     uint32_t first, taps, start, count;
 } phase;
@@ -97,7 +99,7 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-/* Floats of d of one image with its channels padded to whole panels. */
+/* Floats of one image's d after padding its channels to whole panels. */
 static size_t widened_size(const sl_layer *l) {
     return (size_t)l->out.height * l->out.width * panels_of(l->out.channels) * PANEL;
 }
@@ -115,8 +117,7 @@ static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
 
 /* ---- frames and panels ---- */
 
-/* x (height, width, channels) into `framed`, `before` zeros around it, which must be there already.
- */
+/* Copies x (height, width, channels) into `framed`, whose border of `before` zeros is there. */
 static void frame(float *framed, const float *x, sl_shape shape, uint32_t before) {
     size_t run = (size_t)shape.width * shape.channels,
            line = run + 2 * (size_t)before * shape.channels;
@@ -125,7 +126,7 @@ static void frame(float *framed, const float *x, sl_shape shape, uint32_t before
                x + row * run, run * sizeof *x);
 }
 
-/* Panel after panel: the biases' row, then depth rows of 16 columns. */
+/* Writes panel after panel: a row of biases, then `depth` rows of 16 columns. */
 static void pack(float *panels, const float *w, const float *b, size_t depth, uint32_t outputs) {
     for (uint32_t column = 0; column < outputs; column += PANEL) {
         uint32_t width = outputs - column < PANEL ? outputs - column : PANEL;
@@ -138,8 +139,8 @@ static void pack(float *panels, const float *w, const float *b, size_t depth, ui
     }
 }
 
-/* The same for W turned around and transposed: a phase's weights from the last to the first, rows
- * (r, s, k), columns c. */
+/* The same for a phase's weights, rotated and transposed: last to first, rows (r, s, k), columns
+ * c. */
 static void pack_turned(float *panels, const float *w, const sl_layer *l, phase down, phase right) {
     uint32_t in = l->in.channels, out = l->out.channels;
     for (uint32_t column = 0; column < in; column += PANEL) {
@@ -163,21 +164,21 @@ typedef struct finish {
     bool relu, add; /* y = max(0, sums); y += sums */
 } finish;
 
-/* `width` lanes of sums; where it may `spill`, whole vectors: what is written beyond is written
- * again later. */
+/* Stores `width` lanes of sums. With `spill` it stores the whole vector: the caller overwrites the
+ * other lanes later. */
 KERNEL void finish_lanes(float *y, lanes sums, uint32_t width, bool spill, finish f) {
     if (f.add)
         sums += load_part(y, width);
     store_part(y, f.relu ? relu(sums) : sums, spill ? LANES : width);
 }
 
-/* Where the windows of a tile's pixels begin in the framed input, and where the pixels lie in y. */
+/* Offsets of a tile's pixels: of their windows in the padded input, and of themselves in y. */
 typedef struct places {
     size_t x[NARROW_TILE], y[NARROW_TILE];
 } places;
 
-/* The first `pixels` of a tile of `height` (constant); `vectors` (constant) of their channels, the
- * last `width` lanes wide. */
+/* Computes the first `pixels` pixels of a tile of `height`, for `vectors` vectors of channels, the
+ * last of them `width` lanes wide. `height` and `vectors` are constants. */
 KERNEL void convolve_tile(float *y, const float *x, const places *at, const float *panel,
                           const geometry *g, uint32_t pixels, uint32_t height, uint32_t vectors,
                           uint32_t width, finish f) {
@@ -190,8 +191,8 @@ KERNEL void convolve_tile(float *y, const float *x, const places *at, const floa
     for (uint32_t r = 0; r < g->window_height;
          r++, x += (size_t)g->framed_width * g->channels, panel += run * PANEL)
         tile_product(sums, x, at->x, panel, run, height, vectors);
-    bool spills = g->outputs < PANEL && g->y_step == g->outputs &&
-                  !f.add; /* into the next pixel, and this is the only panel */
+    /* The lanes beyond the only panel belong to the next pixel, which is stored next. */
+    bool spills = g->outputs < PANEL && g->y_step == g->outputs && !f.add;
 #pragma GCC unroll 12
     for (uint32_t p = 0; p < height; p++)
 #pragma GCC unroll 2
@@ -201,12 +202,12 @@ KERNEL void convolve_tile(float *y, const float *x, const places *at, const floa
                              v + 1 < vectors ? LANES : width, spills && p + 1 < pixels, f);
 }
 
-/* A pixel of y; they are counted row by row. */
+/* A pixel of y. Pixels are visited row by row. */
 typedef struct cursor {
     uint32_t row, column;
 } cursor;
 
-/* The next `count` pixels; past the image's end, the first one. */
+/* Finds the next `count` pixels. Beyond the end of the image it repeats the first one. */
 KERNEL void find_places(places *out, cursor *next, const geometry *g, uint32_t count) {
     for (uint32_t p = 0; p < count; p++) {
         size_t row = next->row < g->height ? next->row : 0,
@@ -221,7 +222,7 @@ KERNEL void find_places(places *out, cursor *next, const geometry *g, uint32_t c
     }
 }
 
-/* One panel of channels of one image, in tiles of `height`. */
+/* Computes one panel of channels of one image, in tiles of `height` pixels. */
 KERNEL void convolve_panel(float *y, const float *x, const float *panel, const geometry *g,
                            uint32_t height, uint32_t vectors, uint32_t width, finish f) {
     uint32_t count = g->height * g->width;
@@ -267,8 +268,8 @@ static void forward(const sl_layer_call *c) {
 
 /* ---- backward ---- */
 
-/* `height` (constant) numbers of a window's row, from x on, times `vectors` of d's channels, over a
- * block of rows. */
+/* Adds a tile of the gradient over a block of rows: `height` floats of a window's row, from x on,
+ * by `vectors` vectors of d's channels. `height` is a constant. */
 KERNEL void gradient_tile(float *to, const float *x, const float *d, const geometry *g,
                           uint32_t rows, size_t d_width, uint32_t height, uint32_t vectors,
                           uint32_t width) {
@@ -286,7 +287,7 @@ KERNEL void gradient_tile(float *to, const float *x, const float *d, const geome
                          v + 1 < vectors ? LANES : width, false, (finish){.add = true});
 }
 
-/* All tiles of one panel of channels for a block of rows. */
+/* Adds all tiles of one panel of channels over a block of rows. */
 KERNEL void gradient_panel(float *to, const float *x, const float *d, const geometry *g,
                            uint32_t rows, size_t d_width, uint32_t vectors, uint32_t width) {
     uint32_t run = g->window_width * g->channels;
@@ -315,15 +316,14 @@ KERNEL void gradient_panel(float *to, const float *x, const float *d, const geom
         }
 }
 
-/* Rows of y in a block. */
+/* Rows of y in one block. */
 static uint32_t block_rows(const geometry *g) {
     size_t floats = (size_t)g->width * (g->outputs + (size_t)g->stride * g->stride * g->channels);
     size_t rows = BLOCK_FLOATS / floats;
     return rows < 1 ? 1 : rows < g->height ? (uint32_t)rows : g->height;
 }
 
-/* Adds one image's part to the weights' gradient. d (height, width, d_width), readable to whole
- * vectors. */
+/* Adds one image's gradient of W. d (height, width, d_width) is readable in whole vectors. */
 static void gradient_image(float *to, const float *x, const float *d, const geometry *g,
                            size_t d_width) {
     uint32_t block = block_rows(g);
@@ -344,8 +344,7 @@ static void gradient_image(float *to, const float *x, const float *d, const geom
     }
 }
 
-/* d (pixels, outputs) with its rows stretched to whole panels; what lies behind is left as it is,
- * and finite. */
+/* Copies d (pixels, outputs) to rows of `width` floats. The padding keeps its finite values. */
 static void widen(float *wide, const float *d, size_t pixels, uint32_t outputs, size_t width) {
     for (size_t p = 0; p < pixels; p++)
         memcpy(wide + p * width, d + p * outputs, outputs * sizeof *d);
@@ -371,7 +370,7 @@ static void backward_weights(const sl_layer_call *c) {
     }
 }
 
-/* The pixels of x in every t-th row and column, `from` floats after the first. */
+/* Computes the gradient of one phase, whose first pixel of x lies at float `from`. */
 static void backward_phase(const sl_layer_call *c, phase down, phase right, size_t from) {
     const sl_layer *l = c->layer;
     geometry g = backward_geometry(l, down, right);
@@ -394,7 +393,7 @@ static void backward_input(const sl_layer_call *c) {
                            ((size_t)i * l->in.width + j) * l->in.channels);
 }
 
-/* d counts only where y > 0 if there is a relu; db = sums over pixels. */
+/* Applies ReLU's derivative to d, and sums d over pixels into db. */
 static void backward_outputs(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
     size_t pixels = (size_t)c->rows * l->out.height * l->out.width, channels = l->out.channels;

@@ -43,8 +43,7 @@ KERNEL float mean_of(const float *x, uint32_t n) {
     return sum_of(sum) / (float)n;
 }
 
-/* Lanes beyond the last channel would count the mean's square: what is missing is taken as the
- * mean. */
+/* Lanes beyond the last channel take the mean, so that they add nothing to the variance. */
 KERNEL float variance_of(const float *x, uint32_t n, float mean) {
     lanes sum = broadcast(0);
     uint32_t whole = n / LANES * LANES;

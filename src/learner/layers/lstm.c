@@ -13,9 +13,9 @@
  *     da = (dc_t g i (1 - i),  dc_t c_{t-1} f (1 - f),  dc_t i (1 - g^2),  dh_t m o (1 - o)),  from
  *                              above into t - 1: da U^T
  *
- * What belongs to W is one product over all positions of the batch. Only the products with U go
- * step by step, a batch's rows at a time: U, or U^T, is packed once a batch into panels of 16
- * columns, which many steps share, and tiles of sums stay in registers (tiles.h).
+ * The products with W are one product over all positions of the batch. Only the products with U
+ * run step by step, on all rows of the batch. U, or U^T, is packed once per batch into panels of 16
+ * columns, which all steps share. Tiles of sums stay in registers (tiles.h).
  */
 #include "learner/layers/layer_cpu.h"
 

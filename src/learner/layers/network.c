@@ -31,8 +31,8 @@ static void take_buffer(delta_plan *plan, uint32_t activation, size_t size) {
     plan->buffers[activation] = b;
 }
 
-/* Backwards: a layer's inputs get buffers while its output's is still in use; then that one is
- * free. */
+/* Walks backwards. A layer's inputs get buffers while its output's buffer is in use; then that one
+ * is free. */
 static void plan_deltas(delta_plan *plan, const sl_network *net) {
     *plan = (delta_plan){0};
     for (size_t i = 0; i <= net->table.count; i++)
@@ -43,13 +43,12 @@ static void plan_deltas(delta_plan *plan, const sl_network *net) {
         take_buffer(
             plan, layer->shortcut,
             ALIGNED(net->rows_max * sl_shape_size(sl_layers_shape(&net->table, layer->shortcut))));
-        if (plan->buffers[l] !=
-            NO_BUFFER) /* the last activation has none: it becomes its own gradient */
+        if (plan->buffers[l] != NO_BUFFER) /* the last activation becomes its own gradient */
             plan->taken[plan->buffers[l]] = false;
     }
 }
 
-/* The next `floats` of `work`; NULL while they are only counted. */
+/* Takes the next `floats` of `work`; NULL while they are only counted. */
 static float *take(float *work, size_t *used, size_t floats) {
     float *at = work == NULL ? NULL : work + *used;
     *used += ALIGNED(floats);
@@ -65,7 +64,7 @@ static sl_layer_memory memory_of(const sl_network *net, size_t l) {
                                                                  net->rows_max);
 }
 
-/* Where everything lies, and how many floats that is; work NULL: counted only. */
+/* Places everything in `work` and returns how many floats it takes. With NULL it only counts. */
 static size_t lay_out(sl_network *net, const delta_plan *plan, float *work) {
     float *deltas[SL_LAYERS_MAX + 1];
     size_t used = 0, scratch = net->backend->loss_scratch(net->rows_max * net->positions);
@@ -93,7 +92,7 @@ static size_t lay_out(sl_network *net, const delta_plan *plan, float *work) {
     return used;
 }
 
-/* Where the caller fills a batch in: at its place, or where a device can fetch it from. */
+/* Allocates the caller's input: in place, or in host memory that a device can read. */
 static bool open_input(sl_network *net) {
     if (net->vec->on_host) {
         net->input = net->activations[0];

@@ -1,9 +1,9 @@
 /* pool.c - the largest, or the mean, of each window, channel by channel.
  *
- * The gradient of a largest number goes to the first of those equal to it, row by row. Eight
- * channels are taken at a time; where fewer are left, the vectors reach into the next pixel, which
- * is written later (y) or gets zeros added (d_in). The last pixel of a batch has none after it and
- * is taken number by number.
+ * The gradient of a maximum goes to the first position that has it, in row order. Vectors hold
+ * eight channels. Where fewer are left, a vector reaches into the next pixel, which is written
+ * later (y) or gets zeros added (d_in). The last pixel of a batch has no next one, and takes one
+ * float at a time.
  */
 #include "learner/layers/layer_cpu.h"
 

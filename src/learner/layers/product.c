@@ -1,14 +1,14 @@
 /* product.c - a layer's two large matrix products; see product.h.
  *
- * Forward: w is read where it lies, BLOCK of its rows at a time. A panel of 16 columns of such a
- * block is 28 cache lines, which stay in L1 (rows lie a power of two apart and share few sets,
- * hence not more) while all rows of x pass over it, four at a time; eight registers hold the 4 x 16
- * sums.
+ * Forward: the kernel reads w in place, FORWARD_BLOCK rows at a time. A panel of 16 columns of a
+ * block is 28 cache lines and stays in L1. It is not larger because rows are often a power of two
+ * apart, so that their lines share few sets. All rows of x pass over the panel, four at a time;
+ * eight registers hold the 4 x 16 sums.
  *
- * Gradient: a tile of 6 x 16 sums stays in twelve registers while the kernel runs over the rows:
- * per row two loads of d and six broadcasts of x feed twelve multiply-adds. d is first packed into
- * panels of 16 columns, and six columns of x at a time into a strip, so that both are read in
- * sequence; panels are padded with zeros and only whole columns are written.
+ * Gradient: a tile of 6 x 16 sums stays in twelve registers while the kernel runs over the rows.
+ * For each row, two loads of d and six broadcasts of x feed twelve multiply-adds. d is first packed
+ * into panels of 16 columns, and x into strips of six columns, so that both are read in sequence.
+ * Panels are padded with zeros; only columns that exist are written.
  */
 #include "learner/layers/product.h"
 
@@ -93,8 +93,8 @@ __attribute__((target("avx2,fma"))) static void forward_block(forward_place plac
     }
 }
 
-/* Between the first and the last block the sums lie in `panel`, 16 columns after 16 columns: in y
- * they would crowd the very sets of L1 that w's lines need. */
+/* Between the first and the last block, `panel` holds the sums, 16 columns at a time. In y they
+ * would evict the lines of w from L1. */
 static void forward_panels(float *y, const float *x, const float *w, uint32_t rows, uint32_t in,
                            uint32_t out, float *panel) {
     for (uint32_t k = 0; k < in; k += FORWARD_BLOCK) {

@@ -1,10 +1,9 @@
 /* simd.h - eight floats at a time in plain C, for the layers' kernels.
  *
- * GNU C's vectors: the compiler turns them into what the processor has. Files that include this are
- * built with contraction, and for more than one level of processor (meson.build, layer_cpu.h); a
- * product and a sum become one instruction where there is one. Sums run in a fixed order, whatever
- * the rows of a batch or the place of a vector: processors with fused multiply-add give the same
- * bits, those without others.
+ * These are GNU C vectors, which the compiler maps to the processor's instructions. Files that
+ * include this header are compiled once per level of processor (meson.build, layer_cpu.h), with
+ * contraction: a product and a sum may become one fused multiply-add. The order of sums is fixed.
+ * All processors with fused multiply-add give the same bits; those without give others.
  */
 #ifndef SL_LEARNER_SIMD_H
 #define SL_LEARNER_SIMD_H
@@ -28,7 +27,7 @@ KERNEL void store(float *p, lanes v) {
     memcpy(p, &v, sizeof v);
 }
 
-/* The first `width` only; the others 0. */
+/* Loads the first `width` lanes; the others are 0. */
 KERNEL lanes load_part(const float *p, uint32_t width) {
     if (width == LANES)
         return load(p);

@@ -1,8 +1,9 @@
 /* tiles.h - the two inner loops of convolutions and LSTMs: small matrix products whose sums stay in
  * registers.
  *
- * Per number of depth, six broadcasts of x and two vectors feed twelve multiply-adds, as many as
- * hide their latency. Inlined, so that heights and widths are constants.
+ * For each element of the inner dimension, six broadcasts of x and two vectors feed twelve
+ * independent multiply-adds: enough to hide their latency. The functions are inlined, so that
+ * heights and widths are constants.
  */
 #ifndef SL_LEARNER_TILES_H
 #define SL_LEARNER_TILES_H
