@@ -103,7 +103,8 @@ typedef struct sl_message {
 
 typedef struct sl_codec sl_codec;
 
-/* Copies what it needs. Parts are at most part_bytes long (part_bytes >= 4096). SL_EINVAL as
+enum { SL_PART_BYTES_MIN = 4096 };
+/* Copies what it needs. Parts are at most part_bytes long, at least SL_PART_BYTES_MIN. SL_EINVAL as
  * sl_compressor_check. */
 SL_API int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension,
                          size_t part_bytes, sl_error *error);

@@ -43,7 +43,8 @@ typedef struct sl_node_settings {
     const size_t *
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
-    size_t part_bytes;    /* longest payload of one part */
+    size_t part_bytes;    /* longest payload of one part; but for identity at least
+                             SL_PART_BYTES_MIN */
     uint32_t inbox_parts; /* how many unconsumed parts one neighbour may have here: the credit; 0:
                              any number */
     uint64_t seed;        /* of random compressors */

@@ -469,6 +469,7 @@ def test_wrong_variants_are_refused(scene):
         ([{"name": ".x"}], "variants[0]"),
         ([{"name": "x", "set": 3}], '"set" must be an object'),
         ([{"name": "x", "sets": {}}], 'unknown key "sets"'),
+        ([{"name": "x", "set": {"a." * 30000 + "b": 1}}], "more than 16 parts"),
         ([GOSSIP, GOSSIP], "there is another one"),
         ([{"name": "x", "set": {"algorithm.compresor": 1}}], 'variant "x"'),
         ([{"name": "x", "set": {"algorithm": "choco"}}], "choco-sgd"),

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FILE_BYTES_MAX = 64 << 20, VALUE_TEXT_MAX = 60, KEY_TEXT_MAX = 256 };
+enum { FILE_BYTES_MAX = 64 << 20, VALUE_TEXT_MAX = 60, KEY_TEXT_MAX = 256, KEY_PARTS_MAX = 16 };
 
 /* ---- one variant more ---- */
 
@@ -118,6 +118,20 @@ static void replace_topology(json_t *experiment, json_t *changes) {
 
 /* ---- files with variants ---- */
 
+/* Has no key more than `parts` parts, however it is written? Changes are laid over recursively. */
+static bool is_shallow(json_t *changes, size_t parts) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(changes, key, value) {
+        size_t used = 1;
+        for (const char *dot = key; (dot = strchr(dot, '.')) != NULL; dot++)
+            used++;
+        if (used > parts || !is_shallow(value, parts - used))
+            return false;
+    }
+    return true;
+}
+
 /* A folder is named after it. */
 static bool is_good_name(const char *name) {
     return name != NULL && name[0] != '\0' && name[0] != '.' && strlen(name) < SL_NAME_MAX &&
@@ -138,6 +152,10 @@ static int check_entry(const variants *v, const char *path, size_t index, json_t
                        "%s: variant \"%s\": \"set\" must be an object, such as {\"algorithm\": "
                        "{\"name\": \"choco-sgd\"}}",
                        path, name);
+    if (!is_shallow(set, KEY_PARTS_MAX))
+        return sl_fail(error, SL_EINVAL,
+                       "%s: variant \"%s\": \"set\" has a key of more than %d parts", path, name,
+                       KEY_PARTS_MAX);
     json_object_foreach(entry, key, value) {
         if (strcmp(key, "name") != 0 && strcmp(key, "set") != 0 && strcmp(key, "comment") != 0)
             return sl_fail(

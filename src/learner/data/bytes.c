@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define FIRST_BYTES ((size_t)1 << 20)
+#define FIRST_BYTES ((size_t)1 << 16)
 #define PIECE_BYTES ((size_t)1 << 22) /* of one gzread */
 #define SMALL_BYTES ((size_t)64 << 20)
 #define RATIO_MAX ((size_t)100)
@@ -89,7 +89,7 @@ int sl_bytes_read(sl_bytes *out, const char *path, sl_error *error) {
         close(fd);
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     }
-    gzbuffer(file, 1u << 18);
+    gzbuffer(file, FIRST_BYTES);
     sl_bytes bytes = {0};
     snprintf(bytes.name, sizeof bytes.name, "%s", path);
     int result = read_all(&bytes, file, unpacked_max(size), error);

@@ -5,14 +5,12 @@
  */
 #include "learner/data/data.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SIDE 32u
 #define PIXELS (3 * SIDE * SIDE)
 #define RECORD (PIXELS + 1)
 #define CLASSES 10u
-#define BATCHES 5
 
 static const float channel_means[SL_CHANNELS_MAX] = {0.4914f, 0.4822f,
                                                      0.4465f}; /* of the 50,000 training images */
@@ -66,29 +64,37 @@ static int join(sl_samples *out, const sl_bytes *files, size_t file_count, uint3
     return 0;
 }
 
-int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error) {
-    sl_bytes files[BATCHES + 1] = {0};
+int sl_cifar10_parse(sl_data *out, const sl_bytes files[SL_CIFAR10_FILES],
+                     const sl_data_config *config, sl_error *error) {
+    const sl_bytes *test = &files[SL_CIFAR10_FILES - 1];
     sl_data data = {0};
     int result = 0;
-    for (int i = 0; i <= BATCHES && result == 0; i++) {
-        char name[32] = "test_batch.bin";
-        if (i < BATCHES)
-            snprintf(name, sizeof name, "data_batch_%d.bin", i + 1);
-        result = sl_bytes_find(&files[i], config->path, name, error);
-        if (result == 0)
-            result = check_records(&files[i], error);
-    }
+    for (int i = 0; i < SL_CIFAR10_FILES && result == 0; i++)
+        result = check_records(&files[i], error);
     if (result == 0)
-        result = join(&data.train, files, BATCHES, config->train_samples, "train_samples",
-                      config->path, error);
+        result = join(&data.train, files, SL_CIFAR10_FILES - 1, config->train_samples,
+                      "train_samples", config->path, error);
     if (result == 0)
-        result = join(&data.test, &files[BATCHES], 1, config->test_samples, "test_samples",
-                      config->path, error);
-    for (int i = 0; i <= BATCHES; i++)
-        sl_bytes_close(&files[i]);
+        result =
+            join(&data.test, test, 1, config->test_samples, "test_samples", config->path, error);
     if (result != 0)
         sl_data_close(&data);
     else
         *out = data;
+    return result;
+}
+
+int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error) {
+    static const char *const names[SL_CIFAR10_FILES] = {"data_batch_1.bin", "data_batch_2.bin",
+                                                        "data_batch_3.bin", "data_batch_4.bin",
+                                                        "data_batch_5.bin", "test_batch.bin"};
+    sl_bytes files[SL_CIFAR10_FILES] = {0};
+    int result = 0;
+    for (int i = 0; i < SL_CIFAR10_FILES && result == 0; i++)
+        result = sl_bytes_find(&files[i], config->path, names[i], error);
+    if (result == 0)
+        result = sl_cifar10_parse(out, files, config, error);
+    for (int i = 0; i < SL_CIFAR10_FILES; i++)
+        sl_bytes_close(&files[i]);
     return result;
 }

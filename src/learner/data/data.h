@@ -30,7 +30,10 @@ int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels
                  const char *key, sl_error *error);
 int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
-/* cifar10.c: the binary version. */
+/* cifar10.c: the binary version: five files to train on, then the held-out one. */
+enum { SL_CIFAR10_FILES = 6 };
+int sl_cifar10_parse(sl_data *out, const sl_bytes files[SL_CIFAR10_FILES],
+                     const sl_data_config *config, sl_error *error);
 int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
 /* libsvm.c: text. */
