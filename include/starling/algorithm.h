@@ -82,6 +82,7 @@ typedef struct sl_state {
     float *scratch;           /* (block) */
     size_t block;             /* elements that go through scratch at a time */
     sl_sgd sgd;               /* this round's */
+    sl_sgd last_sgd;          /* the last round's */
     float step_size;          /* consensus_step or eta in use */
     sl_row in;                /* in-neighbours of the step under way, or the last, and their W_ij */
     float self_weight;        /* W_ii there */
@@ -173,6 +174,7 @@ typedef struct sl_algorithm {
     bool keeps_gradient;      /* needs g after its message has been encoded */
     bool publishes_old_model; /* the message does not need this round's gradient: exchange and
                                  gradient overlap */
+    bool (*waits)(const sl_state *s); /* but in these rounds it does need it; NULL: in none */
     size_t extra_vectors;
     const sl_stage *stages;
     size_t stage_count;

@@ -110,6 +110,7 @@ typedef struct sl_outbound {
     double scalar;
     uint32_t parts;
     sl_row to;
+    bool overlaps; /* it does not need this round's gradient */
 } sl_outbound;
 
 typedef struct sl_update {

@@ -7,7 +7,7 @@
  *
  *   - A node computes for compute_ms / speed in each round.
  *   - A message may leave when the step before it is done. The first message of an exchange may
- *     leave when the round's computing is done; if the algorithm publishes the old model, when the
+ *     leave when the round's computing is done; if it does not need this round's gradient, when the
  *     round begins.
  *   - Parts leave one after the other, each once for every receiver, beginning with the next higher
  *     rank. A copy occupies the sender's link out for bytes / bandwidth. Its first bit arrives
@@ -33,14 +33,14 @@ extern "C" {
 
 typedef struct sl_timeline sl_timeline;
 
-/* overlaps: the algorithm publishes the old model. */
-SL_API int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error);
+SL_API int sl_timeline_open(sl_timeline **out, uint32_t nodes, sl_error *error);
 SL_API void sl_timeline_close(sl_timeline **timeline);
 
 /* Events, in an order in which they can happen. If memory runs out, sl_timeline_seconds says so. */
-/* A message of `rank` begins; its parts follow. Nothing is kept of one that goes to nobody. */
+/* A message of `rank` begins; its parts follow. overlaps: it does not need this round's gradient.
+ * Nothing is kept of one that goes to nobody. */
 SL_API void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t step,
-                             const uint32_t *peers, uint32_t count);
+                             bool overlaps, const uint32_t *peers, uint32_t count);
 SL_API void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its frame's header */
 /* rank is done with its round, in which it has combined `frames` parts. */
 SL_API void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t frames);

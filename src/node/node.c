@@ -19,6 +19,12 @@
 
 static const double divergence_factor = 1e6;
 
+/* Does this round's exchange begin with the round, beside its gradient? */
+static bool overlaps(const sl_node *n) {
+    const sl_algorithm *a = n->algorithm;
+    return a->publishes_old_model && (a->waits == NULL || !a->waits(&n->state));
+}
+
 /* ---- steps ---- */
 
 static bool is_due(const sl_node *n) {
@@ -59,6 +65,7 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
     if (n->outgoing == NULL)
         return 0;
     int result = sl_outgoing_begin(n, error);
+    n->message.overlaps = overlaps(n);
     update->publish = true;
     update->message = n->message;
     return result;
@@ -87,13 +94,13 @@ static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
     n->gradient_ready = n->exchanged = false;
     n->distance_squared = NAN;
     n->state.round++;
+    n->state.last_sgd = n->state.sgd;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->state.round, n->settings.rounds);
     n->statistics =
         (sl_round){.round = n->state.round, .learning_rate = n->state.sgd.learning_rate};
     update->compute = true;
     update->round = n->state.round;
-    return has_exchange(n) && n->algorithm->publishes_old_model ? begin_exchange(n, update, error)
-                                                                : 0;
+    return has_exchange(n) && overlaps(n) ? begin_exchange(n, update, error) : 0;
 }
 
 static void end_updates(sl_node *n) {
@@ -166,8 +173,7 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
         return sl_node_diverged(n, what, error);
     n->gradient_ready = true;
     n->statistics.loss = loss;
-    bool due = has_exchange(n) && !n->algorithm->publishes_old_model;
-    return due ? begin_exchange(n, update, error) : 0;
+    return has_exchange(n) && !overlaps(n) ? begin_exchange(n, update, error) : 0;
 }
 
 static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {

@@ -84,14 +84,14 @@ static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
     p->record.times.combine += sl_clock_seconds() - before;
     for (size_t i = 0; i < update.released_count; i++)
         let_go(s, update.released[i]);
-    if (update.compute)
+    if (update.compute) {
         p->pending.compute = true;
+        p->pending.round = update.round;
+    }
     if (update.publish) {
         p->pending.publish = true;
         p->pending.message = update.message;
     }
-    if (update.compute || update.publish)
-        p->pending.round = update.round;
     if (update.round_done) {
         p->pending.finished_round = update.finished_round;
         if (s->timeline != NULL)
@@ -143,7 +143,8 @@ static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
     p->pending.publish = false;
     s->published++;
     if (s->timeline != NULL)
-        sl_timeline_send(s->timeline, rank, sent.exchange, sent.step, sent.to.peers, sent.to.count);
+        sl_timeline_send(s->timeline, rank, sent.exchange, sent.step, sent.overlaps, sent.to.peers,
+                         sent.to.count);
     int result = 0;
     for (uint32_t part = 0; part < sent.parts && result == 0; part++)
         result = publish_part(s, rank, &sent, part, error);
@@ -170,26 +171,29 @@ static bool has_ended(const simulator *s, uint64_t round) {
     return true;
 }
 
-static int publish_all(simulator *s, sl_error *error) {
+/* Step after step, until every node waits for a gradient or has ended. */
+static int publish_steps(simulator *s, sl_error *error) {
     int result = 0;
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = publish_if_asked(s, i, error);
+    uint64_t before;
+    do {
+        before = s->published;
+        for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+            result = publish_if_asked(s, i, error);
+    } while (result == 0 && s->published != before);
     return result;
 }
 
-/* Old models first: an algorithm that publishes them does so before its gradient. Then step after
- * step, until everybody has ended the round. */
+/* An exchange that does not need the round's gradient is over before the first one is computed:
+ * then each node is done with its gradient at once. */
 static int run_round(simulator *s, uint64_t round, sl_error *error) {
-    int result = publish_all(s, error);
+    int result = publish_steps(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = compute(s, i, error);
-    while (result == 0 && !has_ended(s, round)) {
-        uint64_t before = s->published;
-        result = publish_all(s, error);
-        if (result == 0 && s->published == before)
-            result = sl_fail(error, SL_EPROTO, "round %llu: every node waits for another",
-                             (unsigned long long)round);
-    }
+    if (result == 0)
+        result = publish_steps(s, error);
+    if (result == 0 && !has_ended(s, round))
+        result = sl_fail(error, SL_EPROTO, "round %llu: every node waits for another",
+                         (unsigned long long)round);
     return result;
 }
 
@@ -334,7 +338,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0)
         result = open_copies(&s, error);
     if (result == 0 && timeline != NULL)
-        result = sl_timeline_open(&s.timeline, s.nodes, algorithm->publishes_old_model, error);
+        result = sl_timeline_open(&s.timeline, s.nodes, error);
     if (result == 0)
         result = sl_algorithm_plan(&s.plan, &experiment->algorithm, experiment->topology,
                                    task->dimension, error);

@@ -21,16 +21,17 @@ enum {
     LOOK_BACK = 256       /* distinct rounds that a new one is compared with */
 };
 
-/* send: SEND, rank, exchange, step, parts, bytes (2), peers, then those; done: DONE, rank, frames
- */
+/* send: SEND, rank, exchange, step, parts, bytes (2), overlaps, peers, then those; done: DONE,
+ * rank, frames */
 typedef enum word { SEND, DONE } word;
 enum {
-    SEND_WORDS = 8,
+    SEND_WORDS = 9,
     DONE_WORDS = 3,
     SEND_EXCHANGE = 2,
     SEND_PARTS = 4,
     SEND_BYTES = 5,
-    SEND_PEERS = 7
+    SEND_OVERLAPS = 7,
+    SEND_PEERS = 8
 };
 
 /* A distinct round. */
@@ -42,7 +43,7 @@ typedef struct pattern {
 
 struct sl_timeline {
     uint32_t nodes;
-    bool overlaps, out_of_memory;
+    bool out_of_memory;
     pattern *patterns;
     size_t pattern_count, pattern_room, words_kept;
     uint32_t *rounds; /* (round_count) pattern of each */
@@ -54,11 +55,11 @@ struct sl_timeline {
     uint64_t copies;
 };
 
-int sl_timeline_open(sl_timeline **out, uint32_t nodes, bool overlaps, sl_error *error) {
+int sl_timeline_open(sl_timeline **out, uint32_t nodes, sl_error *error) {
     sl_timeline *t = calloc(1, sizeof *t);
     if (t == NULL)
         return sl_fail(error, SL_ENOMEM, "timeline: out of memory");
-    *t = (sl_timeline){.nodes = nodes, .overlaps = overlaps, .message = SIZE_MAX};
+    *t = (sl_timeline){.nodes = nodes, .message = SIZE_MAX};
     *out = t;
     return 0;
 }
@@ -110,14 +111,14 @@ static uint32_t *add_words(sl_timeline *t, size_t count) {
 }
 
 void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t step,
-                      const uint32_t *peers, uint32_t count) {
+                      bool overlaps, const uint32_t *peers, uint32_t count) {
     t->message = SIZE_MAX;
     t->exchanges = exchange > t->exchanges ? exchange : t->exchanges;
     uint32_t *w = count > 0 ? add_words(t, SEND_WORDS + count) : NULL;
     if (w == NULL)
         return;
     const uint32_t head[SEND_WORDS] = {
-        SEND, rank, (uint32_t)(exchange - t->exchanges_before), step, 0, 0, 0, count};
+        SEND, rank, (uint32_t)(exchange - t->exchanges_before), step, 0, 0, 0, overlaps, count};
     memcpy(w, head, sizeof head);
     memcpy(w + SEND_WORDS, peers, count * sizeof *peers);
     t->message = (size_t)(w - t->words);
@@ -271,7 +272,7 @@ static const uint32_t *send(forecast *f, const uint32_t *w) {
     a.lasts = parts > 0 ? (double)bytes / parts * f->second_per_byte : 0;
     take_before(c, a.exchange, a.step);
     c->out_free =
-        larger(larger(c->out_free, c->in_free), f->timeline->overlaps ? c->began : c->computed);
+        larger(larger(c->out_free, c->in_free), w[SEND_OVERLAPS] ? c->began : c->computed);
     while (first < count && peers[first] < rank)
         first++;
     for (uint64_t i = 0; i < (uint64_t)parts * count; i++) {

@@ -317,6 +317,10 @@ def all_cases():
             "local_learning_rate": 0.1,
         }
         yield from cases(f"cd-sgd W={warmup} k={k}", settings, None, FIXED, plain, [SAME])
+        sharded = {**settings, "server": "sharded"}
+        del sharded["local_learning_rate"]
+        late = {"sgd": PLAIN, "cosine": COSINE}
+        yield from cases(f"cd-sgd sharded W={warmup} k={k}", sharded, None, FIXED, late, [SAME])
 
 
 def difference(found, expected):

@@ -127,6 +127,7 @@ BETWEEN_AGENTS = [
     "choco-sgd top-k",
     "choco-sgd mix-then-compress",
     "all-reduce",
+    "cd-sgd",
 ]
 
 

@@ -363,31 +363,42 @@ class DoubleSqueeze(GradientAlgorithm):
 
 
 class CdSgd(GradientAlgorithm):
-    """CD-SGD: compression, gradients one round late, an uncompressed correction every k-th round. x
-    holds the global weights G."""
+    """CD-SGD: compression, gradients one round late, an uncompressed correction every k-th round.
+
+    The paper's round takes the gradient g_t at L_t, sends it, and has
+        G_t = G_{t-1} - rate_t mean(sent of g_t),  L_{t+1} = G_{t-1} - local_rate g_t.
+    L_{t+1} needs G_{t-1}, but not G_t. So what is sent of g_t may be under way until g_{t+1} is
+    there: the exchange of g_t belongs to round t + 1, with the rate of round t, and the model
+    after round t is G_{t-1}. What is sent of the last gradient never arrives.
+
+    Warm-up rounds t <= W are C-SGD: g_t is taken at G_{t-1} and arrives in round t itself. So round
+    W + 1 has nothing to receive, and the model after it is G_W, as after round W.
+
+    x holds G, without what is under way."""
 
     def start(self):
         self.local_x = self.x.copy()
         self.residual = np.zeros_like(self.x)
+        self.step = np.zeros_like(self.x)  # rate * mean of what is under way
 
     @staticmethod
     def own_compressor(settings):
         return {"name": "threshold", "tau": settings["threshold"]}
-
-    def warm(self):
-        return self.exchanges <= self.get("warmup_rounds")  # of the round under way
 
     def at(self):
         # asked for before the round is counted
         return self.x if self.exchanges < self.get("warmup_rounds") else self.local_x
 
     def exchange(self, w, g, rate):
-        self.local_x = self.x - self.get("local_learning_rate") * g
-        sent = g if self.warm() else self.compressed(g)
-        self.x = self.x - rate * mean_rows(sent)
-
-    def compressed(self, g):
         count = self.exchanges - self.get("warmup_rounds") - 1
+        self.x = self.x - self.step
+        self.local_x = self.x - self.get("local_learning_rate", rate) * g
+        if count < 0:
+            self.x = self.x - rate * mean_rows(g)
+        else:
+            self.step = rate * mean_rows(self.sent(g, count))
+
+    def sent(self, g, count):
         if count % self.get("correction_period") == 0:
             return g
         total = self.residual + g
@@ -615,7 +626,8 @@ def self_check():
 
 
 def cd_sgd_alone(a, b, x0):
-    """One node, k = 1 and the same rate: L' = G_old - rate g(L) = G_new, so that it is SGD."""
+    """One node, k = 1 and the same rate: L_{t+1} = G_{t-1} - rate g_t = G_t, so that it is SGD; and
+    after a round the model is SGD's of the round before."""
     problem, rate = Quadratic(a[:1], b[:1]), {"learning_rate": 0.1}
     settings = {
         "name": "cd-sgd",
@@ -625,10 +637,9 @@ def cd_sgd_alone(a, b, x0):
         "local_learning_rate": 0.1,
     }
     one = [np.eye(1)]
-    return close(
-        history(30, one, settings, rate, problem, x0[:1])[0],
-        history(30, one, {"name": "all-reduce"}, rate, problem, x0[:1])[0],
-    )
+    late = history(30, one, settings, rate, problem, x0[:1])[0]
+    sgd = history(30, one, {"name": "all-reduce"}, rate, problem, x0[:1])[0]
+    return close(late, [sgd[0], *sgd[:-1]])
 
 
 def local_steps_by_hand(w, problem, x0):

@@ -20,12 +20,12 @@ static sl_error error;
 static _Alignas(64) float vectors[16][16]; /* payloads stay readable until released */
 static int next_vector;
 
-static void open_node(sl_variant variant, double learning_rate, uint64_t rounds) {
+static void open_algorithm(const sl_algorithm_config *config, double learning_rate,
+                           uint64_t rounds) {
     optimizer = (sl_optimizer_config){.learning_rate = learning_rate};
     ck_assert_int_eq(
         sl_topology_parse(&topology, "{\"nodes\": 3, \"family\": \"path\"}", "path", &error), 0);
-    sl_algorithm_config config = {.name = "d-psgd", .variant = variant};
-    ck_assert_int_eq(sl_algorithm_plan(&plan, &config, topology, D, &error), 0);
+    ck_assert_int_eq(sl_algorithm_plan(&plan, config, topology, D, &error), 0);
     sl_node_settings settings = {
         .rank = 1,
         .rounds = rounds,
@@ -42,6 +42,11 @@ static void open_node(sl_variant variant, double learning_rate, uint64_t rounds)
     for (int i = 0; i < D; i++)
         sl_node_model(node)[i] = 3;
     next_vector = 0;
+}
+
+static void open_node(sl_variant variant, double learning_rate, uint64_t rounds) {
+    open_algorithm(&(sl_algorithm_config){.name = "d-psgd", .variant = variant}, learning_rate,
+                   rounds);
 }
 
 static void close_node(void) {
@@ -382,12 +387,78 @@ START_TEST(settings_that_make_no_sense_are_refused) {
 }
 END_TEST
 
+/* Node 1 sends both parts of `value` to the server. Its gradient buffer changes in between. */
+static void send_whole(float value, float meanwhile) {
+    for (uint32_t part = 0; part < 2; part++) {
+        sl_payload payload;
+        ck_assert_int_eq(sl_node_payload(node, part, &payload, &error), 0);
+        ck_assert_uint_eq(payload.bytes, PART * sizeof(float));
+        ck_assert_float_eq(((const float *)payload.data)[0], value);
+        for (int i = 0; i < D; i++)
+            sl_node_gradient_buffer(node)[i] = meanwhile;
+    }
+    sent(0);
+    sent(1);
+}
+
+static void receive_sum(uint64_t exchange, float value) {
+    for (uint32_t part = 0; part < 2; part++) {
+        float *v = vectors[next_vector++ % 16];
+        for (int i = 0; i < PART; i++)
+            v[i] = value;
+        ck_assert_int_eq(step((sl_event){.type = SL_EVENT_RECEIVED,
+                                         .peer = 0,
+                                         .exchange = exchange,
+                                         .step = 2, /* 0 would be compressed, 1 is whole */
+                                         .part = part,
+                                         .token = v,
+                                         .payload = {v, PART * sizeof(float)}}),
+                         0);
+    }
+}
+
+/* A round of warm-up exchanges after its gradient; the next one has nothing to send; then the last
+ * gradient leaves while the next is computed, and its exchange ends with that one's round. */
+START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
+    open_algorithm(
+        &(sl_algorithm_config){
+            .name = "cd-sgd", .correction_period = 1, .warmup_rounds = 1, .threshold = 1},
+        0.5, 3);
+    start();
+    ck_assert(!update.publish);
+    gradient(4);
+    ck_assert(update.publish && !update.message.overlaps && update.message.step == 1);
+    send_whole(4, 4);
+    receive_sum(1, 6);
+    expect_model(2, 2); /* G_1 = 3 - 0.5 * 6 / 3 */
+    ck_assert(update.round_done && update.compute && update.round == 2 && !update.publish);
+    ck_assert_float_eq(sl_node_point(node)[0], 1); /* L_2 = G_0 - 0.5 * 4 */
+
+    gradient(1);
+    ck_assert(update.round_done && update.finished_round.frames_sent == 0);
+    expect_model(2, 2);
+    ck_assert_float_eq(sl_node_point(node)[0], 1.5f); /* L_3 = G_1 - 0.5 * 1 */
+    ck_assert(update.compute && update.round == 3);
+    ck_assert(update.publish && update.message.overlaps && update.message.exchange == 3);
+    send_whole(1, 100);
+    receive_sum(3, 9);
+    ck_assert(!update.round_done);
+    expect_model(2, 2);
+    gradient(100);
+    ck_assert(update.round_done && update.finished);
+    expect_model(0.5f, 0.5f); /* G_2 = 2 - 0.5 * 9 / 3 */
+    ck_assert_uint_eq(update.finished_round.payload_bytes_sent, D * sizeof(float));
+    close_node();
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("node trace");
     ADD_TESTS(suite, "rounds", a_round_in_order, parts_too_short_for_a_compressor_are_refused,
               the_order_of_arrival_does_not_change_a_bit,
               combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
-              an_early_part_waits_for_its_round, parts_may_come_before_start);
+              an_early_part_waits_for_its_round, parts_may_come_before_start,
+              cd_sgd_sends_the_last_gradient_beside_the_next);
     ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
               more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
               a_payload_of_the_wrong_size_is_never_mixed,

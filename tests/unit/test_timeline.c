@@ -20,15 +20,24 @@ static const sl_platform links = {
 
 /* ---- told by hand ---- */
 
-static sl_timeline *open_timeline(uint32_t nodes, bool overlaps) {
+static sl_timeline *open_timeline(uint32_t nodes) {
     sl_timeline *t = NULL;
-    ck_assert_int_eq(sl_timeline_open(&t, nodes, overlaps, NULL), 0);
+    ck_assert_int_eq(sl_timeline_open(&t, nodes, NULL), 0);
     return t;
 }
 
-static void send(sl_timeline *t, uint32_t from, uint64_t exchange, uint32_t to, size_t bytes) {
-    sl_timeline_send(t, from, exchange, 0, &to, 1);
+static void send_either(sl_timeline *t, uint32_t from, uint64_t exchange, bool overlaps,
+                        uint32_t to, size_t bytes) {
+    sl_timeline_send(t, from, exchange, 0, overlaps, &to, 1);
     sl_timeline_part(t, bytes);
+}
+
+static void send(sl_timeline *t, uint32_t from, uint64_t exchange, uint32_t to, size_t bytes) {
+    send_either(t, from, exchange, false, to, bytes);
+}
+
+static void send_old(sl_timeline *t, uint32_t from, uint64_t exchange, uint32_t to, size_t bytes) {
+    send_either(t, from, exchange, true, to, bytes);
 }
 
 static double seconds_of(const sl_timeline *t, const sl_platform *platform) {
@@ -43,7 +52,7 @@ static void check_seconds(sl_timeline *t, const sl_platform *platform, double ex
 }
 
 START_TEST(computing_alone_takes_its_time) {
-    sl_timeline *t = open_timeline(2, false);
+    sl_timeline *t = open_timeline(2);
     for (uint64_t r = 1; r <= 5; r++) {
         sl_timeline_end_node_round(t, 0, 0);
         sl_timeline_end_node_round(t, 1, 0);
@@ -60,7 +69,7 @@ END_TEST
 
 /* Two to one: the second copy of what arrives at the same time waits for the link in. */
 START_TEST(a_link_in_takes_one_message_after_the_other) {
-    sl_timeline *t = open_timeline(3, false);
+    sl_timeline *t = open_timeline(3);
     send(t, 0, 1, 2, 1000);
     send(t, 1, 1, 2, 500);
     sl_timeline_end_node_round(t, 0, 0);
@@ -73,7 +82,7 @@ END_TEST
 
 /* In order of arrival, not of rank: the slow one's message does not hold the other one up. */
 START_TEST(a_link_in_takes_what_comes_first) {
-    sl_timeline *t = open_timeline(3, false);
+    sl_timeline *t = open_timeline(3);
     send(t, 0, 1, 2, 1000);
     send(t, 1, 1, 2, 1000);
     sl_timeline_end_node_round(t, 0, 0);
@@ -87,8 +96,8 @@ START_TEST(a_link_in_takes_what_comes_first) {
 END_TEST
 
 START_TEST(copies_leave_one_after_the_other) {
-    sl_timeline *t = open_timeline(4, false);
-    sl_timeline_send(t, 1, 1, 0, (const uint32_t[]){0, 2, 3}, 3);
+    sl_timeline *t = open_timeline(4);
+    sl_timeline_send(t, 1, 1, 0, false, (const uint32_t[]){0, 2, 3}, 3);
     sl_timeline_part(t, 600);
     sl_timeline_part(t, 400);
     sl_timeline_end_node_round(t, 0, 2);
@@ -101,10 +110,10 @@ END_TEST
 
 START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
     for (int overlaps = 0; overlaps < 2; overlaps++) {
-        sl_timeline *t = open_timeline(2, overlaps);
+        sl_timeline *t = open_timeline(2);
         for (uint64_t r = 1; r <= 3; r++) {
-            send(t, 0, r, 1, 2000);
-            send(t, 1, r, 0, 2000);
+            send_either(t, 0, r, overlaps, 1, 2000);
+            send_either(t, 1, r, overlaps, 0, 2000);
             sl_timeline_end_node_round(t, 0, 1);
             sl_timeline_end_node_round(t, 1, 1);
             sl_timeline_end_round(t);
@@ -114,14 +123,27 @@ START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
 }
 END_TEST
 
+/* A round whose message waits for its gradient, and one whose message does not. */
+START_TEST(rounds_of_one_run_may_differ) {
+    sl_timeline *t = open_timeline(2);
+    for (uint64_t r = 1; r <= 2; r++) {
+        send_either(t, 0, r, r > 1, 1, 20000);
+        sl_timeline_end_node_round(t, 0, 0);
+        sl_timeline_end_node_round(t, 1, 1);
+        sl_timeline_end_round(t);
+    }
+    check_seconds(t, &links, COMPUTE + LATENCY + 2 * 20000 * BYTE);
+}
+END_TEST
+
 /* Both links of one round: the neighbour that is ahead has sent its next message before this
  * round's last one is there. */
 START_TEST(a_neighbour_that_is_ahead_waits_for_its_turn) {
-    sl_timeline *t = open_timeline(3, true);
-    send(t, 0, 1, 2, 1000);
+    sl_timeline *t = open_timeline(3);
+    send_old(t, 0, 1, 2, 1000);
     sl_timeline_end_node_round(t, 0, 0);
-    send(t, 0, 2, 2, 1000);
-    send(t, 1, 1, 2, 1000);
+    send_old(t, 0, 2, 2, 1000);
+    send_old(t, 1, 1, 2, 1000);
     sl_timeline_end_node_round(t, 1, 0);
     sl_timeline_end_node_round(t, 2, 2);
     sl_timeline_end_round(t);
@@ -130,7 +152,7 @@ START_TEST(a_neighbour_that_is_ahead_waits_for_its_turn) {
     double first;
     ck_assert_int_eq(sl_timeline_seconds(&first, t, &instant, 1, NULL), 0);
     ck_assert_double_eq_tol(first, LATENCY + 2000 * BYTE, TOLERANCE);
-    send(t, 1, 2, 2, 1000);
+    send_old(t, 1, 2, 2, 1000);
     sl_timeline_end_node_round(t, 0, 0);
     sl_timeline_end_node_round(t, 1, 0);
     sl_timeline_end_node_round(t, 2, 2);
@@ -145,9 +167,9 @@ START_TEST(a_run_of_any_length_is_kept) {
     uint32_t *peers = malloc(PEERS * sizeof *peers);
     for (uint32_t i = 0; i < PEERS; i++)
         peers[i] = 1;
-    sl_timeline *t = open_timeline(2, false);
+    sl_timeline *t = open_timeline(2);
     for (uint64_t r = 1; r <= ROUNDS; r++) {
-        sl_timeline_send(t, 0, r, 0, peers, PEERS);
+        sl_timeline_send(t, 0, r, 0, false, peers, PEERS);
         sl_timeline_part(t, (size_t)(1 + r % 77)); /* no two of 77 are alike */
         sl_timeline_end_node_round(t, 0, 0);
         sl_timeline_end_node_round(t, 1, PEERS);
@@ -261,6 +283,61 @@ START_TEST(sharded_servers_share_the_load) {
 }
 END_TEST
 
+/* cd-sgd that sends every gradient whole moves parameter-server's bytes, but beside the gradients:
+ * `rounds` - 1 exchanges after the first gradient. Its warm-up is parameter-server's rounds. */
+START_TEST(cd_sgd_takes_the_longer_of_gradient_and_exchange) {
+    static const char *const form = "{\"name\": \"cd-sgd\", \"server\": \"sharded\", "
+                                    "\"correction_period\": 1, \"warmup_rounds\": %d}";
+    enum { ROUNDS = 9 };
+    const double shard = 4.0 * DIMENSION / 5 + HEADER,
+                 exchange = 4 * (LATENCY + shard * BYTE) + LATENCY + 4 * shard * BYTE;
+    sl_timeline *server =
+        simulate(RING(5), "{\"name\": \"parameter-server\", \"server\": \"sharded\"}", ROUNDS);
+    for (int warm_up = 0; warm_up < ROUNDS; warm_up += 4) {
+        char algorithm[128];
+        snprintf(algorithm, sizeof algorithm, form, warm_up);
+        sl_timeline *late = simulate(RING(5), algorithm, ROUNDS);
+        for (double share = 0.1; share < 11; share *= 10) {
+            sl_platform platform = links;
+            platform.compute_ms = 1e3 * share * exchange;
+            const double gradient = share * exchange, serial = gradient + exchange,
+                         beside = fmax(gradient, exchange);
+            ck_assert_double_eq_tol(seconds_of(server, &platform), ROUNDS * serial, TOLERANCE);
+            ck_assert_double_eq_tol(seconds_of(late, &platform),
+                                    warm_up * serial + gradient + (ROUNDS - warm_up - 1) * beside,
+                                    TOLERANCE);
+        }
+        sl_timeline_close(&late);
+    }
+    sl_timeline_close(&server);
+}
+END_TEST
+
+/* One server: in the long run max(gradient, its link in and out) a round, and the other form
+ * both. */
+START_TEST(cd_sgd_hides_the_gradient_behind_one_server) {
+    enum { ROUNDS = 101 };
+    const double exchange = 2 * LATENCY + 10 * DENSE_BYTES * BYTE; /* 46.64 ms: in, then out */
+    sl_timeline *server =
+        simulate(RING(6), "{\"name\": \"parameter-server\", \"server\": 2}", ROUNDS);
+    sl_timeline *late = simulate(RING(6),
+                                 "{\"name\": \"cd-sgd\", \"server\": 2, \"correction_period\": 1, "
+                                 "\"warmup_rounds\": 0}",
+                                 ROUNDS);
+    for (double compute = 1; compute <= 1000; compute *= 10) {
+        sl_platform platform = links;
+        platform.compute_ms = compute;
+        const double gradient = 1e-3 * compute, found = seconds_of(late, &platform),
+                     longer = fmax(gradient, exchange);
+        ck_assert_double_le(found, gradient + (ROUNDS - 1) * longer + TOLERANCE);
+        ck_assert_double_ge(found, ROUNDS * gradient - TOLERANCE);
+        ck_assert_double_le(found, seconds_of(server, &platform));
+    }
+    sl_timeline_close(&server);
+    sl_timeline_close(&late);
+}
+END_TEST
+
 START_TEST(local_rounds_send_nothing) {
     double shard = 4.0 * DIMENSION / 5 + HEADER;
     double expected = 12 * COMPUTE + 3 * 8 * (LATENCY + shard * BYTE);
@@ -336,11 +413,13 @@ int main(void) {
     ADD_TESTS(suite, "told by hand", computing_alone_takes_its_time,
               a_link_in_takes_one_message_after_the_other, a_link_in_takes_what_comes_first,
               copies_leave_one_after_the_other, an_old_model_leaves_before_the_gradient_is_there,
-              a_neighbour_that_is_ahead_waits_for_its_turn, a_run_of_any_length_is_kept);
+              rounds_of_one_run_may_differ, a_neighbour_that_is_ahead_waits_for_its_turn,
+              a_run_of_any_length_is_kept);
     ADD_TESTS(suite, "told by the simulator", d_psgd_on_a_ring, d_psgd_on_a_complete_graph,
               the_overlapped_form_takes_the_longer_of_both, all_reduce_takes_its_steps,
               one_server_takes_all_messages, sharded_servers_share_the_load,
-              local_rounds_send_nothing, compressed_messages_take_less, a_slow_node_holds_all_up,
-              every_route_and_form_ends);
+              cd_sgd_takes_the_longer_of_gradient_and_exchange,
+              cd_sgd_hides_the_gradient_behind_one_server, local_rounds_send_nothing,
+              compressed_messages_take_less, a_slow_node_holds_all_up, every_route_and_form_ends);
     return run_suite(suite);
 }
