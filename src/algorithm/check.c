@@ -19,8 +19,9 @@ static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *erro
                    a->name, w.row ? "columns" : "rows", w.row ? w.column_residual : w.row_residual);
 }
 
-/* rho of W, or of a schedule's period. An algorithm that keeps a part of each model when it mixes
- * makes alternating values agree. */
+/* Refuses a W, or a schedule's period, with rho >= 1. Alternating values (lambda_n = -1) agree if
+ * the algorithm keeps a part of each model when it mixes; with a step, check_step of plan.c
+ * decides. */
 static int check_contraction(const sl_algorithm *a, const sl_topology *topology, sl_error *error) {
     const bool keeps = a->keeps_self || a->step_rule != SL_STEP_NONE;
     if (a->route != SL_ROUTE_TOPOLOGY || (keeps && sl_topology_alternates(topology)))
@@ -83,10 +84,9 @@ static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_to
 static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uint32_t nodes,
                         sl_error *error) {
     if (is_servers(a) && c->server >= (int64_t)nodes)
-        return sl_fail(
-            error, SL_EINVAL,
-            "algorithm.server: %lld is no rank of 0..%u; name one of them, or \"sharded\"",
-            (long long)c->server, nodes - 1);
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.server: %lld is not a rank; allowed are 0..%u, or \"sharded\"",
+                       (long long)c->server, nodes - 1);
     return 0;
 }
 

@@ -133,7 +133,9 @@ int sl_plan_theory(double *step, const sl_plan *plan, const sl_topology *topolog
     return result;
 }
 
-/* With a step of 1, an algorithm mixes with W itself; see check_contraction. */
+/* An algorithm with a step gamma mixes with I + gamma (W - I), whose smallest eigenvalue is 1 -
+ * gamma (1 - lambda_n). It contracts while gamma (1 - lambda_n) < 2: with lambda_n = -1, while
+ * gamma < 1. */
 static int check_step(const sl_algorithm *a, const sl_plan *plan, const sl_topology *topology,
                       sl_error *error) {
     if (a->step_rule == SL_STEP_NONE || plan->step_size < 1 || !sl_topology_alternates(topology))

@@ -30,7 +30,7 @@ static bool is_group(const char *path) {
     return false;
 }
 
-/* The first `parts` parts of a dotted path. */
+/* Copies the first `parts` parts of a dotted path. */
 static void cut(char out[DOTTED_MAX], const char *path, size_t parts) {
     size_t length = 0;
     for (size_t i = 0; i < parts && path[length] != '\0'; i++)
@@ -38,7 +38,8 @@ static void cut(char out[DOTTED_MAX], const char *path, size_t parts) {
     snprintf(out, DOTTED_MAX, "%.*s", (int)length, path);
 }
 
-/* The key of this name in another group; else the most similar key or group as deep in the file. */
+/* Returns the key of this name in another group, or else the most similar key or group at the same
+ * depth. */
 static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX]) {
     const char *known[KEYS_MAX], *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
     size_t parts = 1, count = 0;
@@ -56,7 +57,7 @@ static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX
     return sl_suggest(path, known, count);
 }
 
-/* A value where a group stands. `named`: the group has a name, which text may stand for. */
+/* Refuses a value in place of a group. `named`: the text of the group's name would be allowed. */
 static int refuse_group(const char *group, json_t *value, bool named, sl_error *error) {
     char keys[DOTTED_MAX] = "", *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
     size_t length = strlen(group), used = 0;
@@ -92,7 +93,7 @@ static int expand_name(json_t *parent, const char *name, const char *path, json_
     return 0;
 }
 
-/* Every key must be known; "comment" is, anywhere. */
+/* Refuses unknown keys. "comment" is allowed everywhere. */
 static int check_keys(json_t *object, const char *prefix, int depth, sl_error *error) {
     const char *name;
     json_t *value;
@@ -120,8 +121,7 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
 
 /* ---- overrides ---- */
 
-/* A path on the command line is relative to where the command runs, not to the experiment's folder.
- */
+/* Paths on the command line are relative to the current folder, not to the experiment's. */
 static json_t *from_here(json_t *value) {
     char here[PATH_MAX], whole[2 * PATH_MAX];
     const char *path = json_string_value(value);
@@ -132,7 +132,7 @@ static json_t *from_here(json_t *value) {
     return json_string(whole);
 }
 
-/* JSON, or else text; always text where the key is one, so that data.path=2024 is a folder. */
+/* Reads JSON, or else text. Keys of text take text only, so that data.path=2024 is a folder. */
 static json_t *override_value(const sl_key *k, const char *text) {
     json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
     bool is_text = k != NULL && (k->type == SL_KEY_TEXT || k->type == SL_KEY_PATH);

@@ -1,4 +1,4 @@
-/* keys.c - the table of keys, and how one value goes in and out; see keys.h. */
+/* keys.c - the table of keys; reads and writes the value of one key. See keys.h. */
 #include "config/keys.h"
 
 #include <float.h>
@@ -53,7 +53,7 @@ static const char *const partitions[] = {
 #define COUNTED(field, count) AT(field), .count_offset = offsetof(sl_experiment, count)
 #define BETWEEN(low, high) .min = (low), .max = (high)
 #define USED_BY(key, values) .user = key, .users = values
-/* Those whose descriptors say that they read the key. */
+/* Used by those whose descriptors list the key. */
 #define USED_BY_ALGORITHMS .user = "algorithm.name"
 #define USED_BY_COMPRESSORS .user = "algorithm.compressor.name"
 #define BELOW_1 0.99999999

@@ -1,4 +1,4 @@
-/* memory.c - how much memory a run will need, and what there is; see starling/experiment.h. */
+/* memory.c - how much memory a run needs, and how much is available; see starling/experiment.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +26,9 @@ uint32_t sl_receive_window(const sl_experiment *e, uint32_t rank) {
     return taken < 2 ? 2 : (uint32_t)taken;
 }
 
-/* ---- what there is ---- */
+/* ---- available memory ---- */
 
-/* The number behind `name` in a file, or its first number where name is empty; 0: there is none. */
+/* Returns the number after `name` in a file, or the file's first number if name is empty, or 0. */
 static double number_in(const char *path, const char *name) {
     char line[128];
     double number = 0;
@@ -41,7 +41,7 @@ static double number_in(const char *path, const char *name) {
     return number;
 }
 
-/* Free memory, or the control group's bound where that is lower; 0: unknown. */
+/* Returns the free memory or the control group's limit, whichever is lower; 0: unknown. */
 static size_t available_bytes(void) {
     static const char *const bounds[] = {"/sys/fs/cgroup/memory.max",
                                          "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
@@ -54,9 +54,9 @@ static size_t available_bytes(void) {
     return (size_t)bytes;
 }
 
-/* ---- what a run needs ---- */
+/* ---- needed memory ---- */
 
-/* The encoded message that leaves, and buffers for what comes. */
+/* Returns the bytes of one encoded message and of the receive buffers. */
 static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension,
                            uint32_t rank) {
     const sl_compressor_config *c = &plan->config.compressor;

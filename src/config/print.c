@@ -8,7 +8,7 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-/* rounds or epochs, and paths: what is not given is left out, as the reader wants it. */
+/* Leaves out rounds, epochs and paths that were not given, as the reader demands. */
 static bool is_absent(const sl_key *k, json_t *value) {
     bool length = strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
     return (length && json_number_value(value) == 0) ||

@@ -7,7 +7,7 @@
 
 enum { PART_MAX = 64 };
 
-/* The first part of a path into `part`; the rest, or NULL when it was the last. */
+/* Copies the first part of a path. Returns the rest, or NULL if there is none. */
 static const char *split(const char *path, char part[PART_MAX]) {
     size_t length = strcspn(path, ".");
     size_t kept = length < PART_MAX - 1 ? length : PART_MAX - 1;

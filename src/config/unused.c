@@ -1,4 +1,4 @@
-/* unused.c - warnings of keys that were given and have no effect in this experiment. */
+/* unused.c - warns of keys that have no effect in this experiment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_listed(const char *names, const char *name) {
     return false;
 }
 
-/* A line of warning where `user` does not have one of the values `users`. */
+/* Adds a warning unless the value of `user` is one of `users`. */
 static bool warn(FILE *out, const sl_experiment *e, const char *path, const char *user,
                  const char *users) {
     json_t *value = sl_key_write(sl_key_find(user), e);
@@ -40,7 +40,7 @@ static void append(char *list, size_t size, const char *name) {
     snprintf(list + used, size - used, "%s%s", used > 0 ? " " : "", name);
 }
 
-/* Names of the algorithms, or the compressors, that read the key. */
+/* Lists the algorithms, or the compressors, that read the key. */
 static void list_readers(const sl_key *k, char *list, size_t size) {
     static const char algorithm[] = "algorithm.", compressor[] = "algorithm.compressor.";
     const char *name;
@@ -57,7 +57,7 @@ static void list_readers(const sl_key *k, char *list, size_t size) {
             append(list, size, name);
 }
 
-/* Paths, rounds and epochs may be missing from a resolved experiment. */
+/* A resolved experiment may lack paths, rounds and epochs. */
 static bool is_resolved(json_t *root) {
     for (size_t i = 0; i < sl_key_count; i++)
         if (sl_keys[i].type != SL_KEY_PATH && sl_tree_get(root, sl_keys[i].path) == NULL &&

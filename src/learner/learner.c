@@ -141,10 +141,11 @@ static int check_text(const sl_learner_settings *settings, sl_error *error) {
     if (is)
         return sl_fail(
             error, SL_EINVAL,
-            "model.name: %s takes no text, and data.name is text; use lstm or transformer", model);
+            "model.name: %s does not take text, but data.name is text; use lstm or transformer",
+            model);
     return sl_fail(error, SL_EINVAL,
-                   "model.name: %s takes text; the samples of data.name %s are none, use data.name "
-                   "text or another model",
+                   "model.name: %s needs text, but data.name is %s; use data.name text, or another "
+                   "model",
                    model, data);
 }
 

@@ -527,13 +527,12 @@ START_TEST(text_and_models_that_take_none_are_refused) {
     sl_learner *learner = NULL;
     sl_learner_settings e = text_settings(SL_MODEL_MLP, path);
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "model.name: mlp takes no text"));
+    ck_assert_ptr_nonnull(strstr(error.text, "model.name: mlp does not take text"));
     e.model.kind = SL_MODEL_TRANSFORMER;
     e.data.kind = SL_DATA_DIGITS;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);
     ck_assert_ptr_nonnull(
-        strstr(error.text,
-               "model.name: transformer takes text; the samples of data.name digits are none"));
+        strstr(error.text, "model.name: transformer needs text, but data.name is digits"));
     e.data.kind = SL_DATA_TEXT;
     e.model.heads = 5;
     ck_assert_int_eq(sl_learner_open(&learner, &e, &error), SL_EINVAL);

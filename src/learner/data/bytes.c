@@ -111,7 +111,8 @@ int sl_bytes_find(sl_bytes *out, const char *folder, const char *name, sl_error 
     }
     snprintf(path, sizeof path, "%s/%s.xz", folder, name);
     if (access(path, F_OK) == 0)
-        return sl_fail(error, SL_EFILE, "%s: xz is not read; decompress it first: xz -dk %s", path,
+        return sl_fail(error, SL_EFILE,
+                       "%s: xz files are not supported; decompress it first: xz -dk %s", path,
                        path);
     return sl_fail(error, SL_EFILE,
                    "%s/%s: no such file, with or without .gz; data.path must be its folder", folder,

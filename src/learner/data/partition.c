@@ -179,11 +179,12 @@ static int deal_speakers(dealing *d, const sl_samples *samples, uint32_t nodes, 
     free(speakers);
     if (usable >= nodes)
         return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "data.partition.name: speakers gives every node a speaker of its own, but the "
-                   "text has %u speakers with a whole sample and "
-                   "the topology %u nodes; use fewer nodes, or a smaller data.sequence",
-                   usable, nodes);
+    return sl_fail(
+        error, SL_EINVAL,
+        "data.partition.name: speakers needs at least one speaker per node, but the text has %u "
+        "speakers with a whole sample and the topology %u nodes; use fewer nodes, or a "
+        "smaller data.sequence",
+        usable, nodes);
 }
 
 static int deal(dealing *d, const sl_data_config *config, const sl_samples *samples, uint32_t nodes,
@@ -223,10 +224,12 @@ static int check(const sl_data_config *config, const sl_samples *table, uint32_t
                  sl_error *error) {
     uint32_t samples = table->count;
     if (config->partition == SL_PARTITION_SPEAKERS && !table->speakers)
-        return sl_fail(error, SL_EINVAL,
-                       "data.partition.name: speakers needs a text (data.name text) of which most "
-                       "blocks, separated by an empty line, start with a "
-                       "line NAME:; this data has none, use iid, shards or dirichlet");
+        return sl_fail(
+            error, SL_EINVAL,
+            "data.partition.name: speakers needs a text (data.name text) whose blocks, separated "
+            "by "
+            "empty lines, mostly start with a line NAME:; this data has no speakers; use iid, "
+            "shards or dirichlet");
     if (samples < nodes)
         return sl_fail(error, SL_EINVAL,
                        "data: %u training samples for %u nodes; every node needs at least one",
@@ -235,7 +238,7 @@ static int check(const sl_data_config *config, const sl_samples *table, uint32_t
         (config->shards_per_node < 1 || (uint64_t)config->shards_per_node * nodes > samples))
         return sl_fail(error, SL_EINVAL,
                        "data.partition.shards_per_node is %u; allowed are 1 to %u: %u training "
-                       "samples for %u nodes, one a shard at least",
+                       "samples for %u nodes, at least one per shard",
                        config->shards_per_node, samples / nodes, samples, nodes);
     if (config->partition == SL_PARTITION_DIRICHLET &&
         !(config->alpha > 0 && isfinite(config->alpha)))

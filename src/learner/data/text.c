@@ -191,10 +191,9 @@ static int encode(text *t, const sl_bytes *file, sl_error *error) {
         if (occurs[byte])
             codes[byte] = (uint8_t)t->classes++;
     if (t->classes < 2)
-        return sl_fail(
-            error, SL_EFILE,
-            "%s: has only one character, 0x%02x, over and over; there is nothing to learn",
-            file->name, file->data[0]);
+        return sl_fail(error, SL_EFILE,
+                       "%s: has only one character, 0x%02x; there is nothing to learn", file->name,
+                       file->data[0]);
     for (size_t i = 0; i < t->size; i++)
         t->codes[i] = codes[t->codes[i]];
     return 0;
@@ -255,11 +254,12 @@ static int check_length(const text *t, const sl_bytes *file, uint32_t sequence, 
     }
     if (longest >= HELD_OUT_PART)
         return 0;
-    return sl_fail(error, SL_EFILE,
-                   "%s: %s %zu samples of data.sequence %u characters; at least %d are needed, of "
-                   "which one is held out: a longer text, or a smaller data.sequence",
-                   file->name, t->speakers ? "no speaker has more than" : "has only", longest,
-                   sequence, HELD_OUT_PART);
+    return sl_fail(
+        error, SL_EFILE,
+        "%s: %s %zu samples of data.sequence %u characters; at least %d are needed, to hold "
+        "one out; use a longer text, or a smaller data.sequence",
+        file->name, t->speakers ? "no speaker has more than" : "has only", longest, sequence,
+        HELD_OUT_PART);
 }
 
 int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config,
