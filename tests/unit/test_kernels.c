@@ -1,7 +1,9 @@
-/* test_kernels.c - every instruction set that this processor has, and plain C, give the same bytes:
- * random numbers, checksums, vector operations, matrices, samples, and each compressor's messages
- * and what they decode to. */
+/* test_kernels.c - every instruction set that this processor has, and plain C, give the same bytes,
+ * which are those of every other processor: random numbers, checksums, vector operations, matrices,
+ * samples, and each compressor's messages and what they decode to. */
 #include "dense_wire.h"
+
+#include <inttypes.h>
 
 #include "base/kernels.h"
 #include "learner/data/samples.h"
@@ -29,15 +31,19 @@ static void note(transcript *t, const void *bytes, size_t count) {
 
 typedef void work_function(transcript *t);
 
-static void on_each_level(work_function *work, const char *name) {
+/* `sum`: the bytes' checksum on every processor. */
+static void on_each_level(work_function *work, const char *name, uint64_t sum) {
     const sl_kernel_level best = sl_kernels_level;
     transcript plain = {0};
     for (int level = SL_KERNELS_PLAIN; level <= (int)best; level++) {
         transcript t = {0};
         sl_kernels_level = (sl_kernel_level)level;
         work(level == SL_KERNELS_PLAIN ? &plain : &t);
-        if (level == SL_KERNELS_PLAIN)
+        if (level == SL_KERNELS_PLAIN) {
+            uint64_t found = sl_checksum(plain.bytes, plain.used);
+            ENSURE(found == sum, "%s: checksum %#" PRIx64 ", not %#" PRIx64, name, found, sum);
             continue;
+        }
         ENSURE(t.used == plain.used && t.used > 0, "%s: other lengths", name);
         for (size_t i = 0; i < t.used; i++)
             ENSURE(t.bytes[i] == plain.bytes[i], "%s, %s: byte %zu of %zu is not plain C's", name,
@@ -153,6 +159,18 @@ static const sl_compressor_config others[] = {
 };
 enum { OTHERS = sizeof others / sizeof *others };
 
+/* Checksums of their transcripts. */
+static const uint64_t kind_sums[KINDS] = {
+    0x58b36f1bb69be424, 0x5121d419daf0eedb, 0x24f4866447eafb4b, 0x072addbc6540e059,
+    0x2485ed614e0bbf42, 0xa4218a50916ed219, 0xc418283583edeb7d, 0x70cbf1909ab113b3,
+    0x7378ef4ca572248b, 0x858d7d6cd984af22, 0x456b198c09538c93, 0x8fd20fc89d6c821c,
+    0x60ba29a38e67ecd6, 0x9bfe6d3f524d85d2, 0x456b198c09538c93, 0x737035101eceaf2d,
+    0x212497d796685db6, 0xd9b955c8e1806247, 0x4057006bf4affef0, 0xcacf9c5a94c1d390,
+    0x45fbb168f0983580, 0xb4bb070afcf3cff0, 0x59a2deae0a79a73f, 0x57582cd8fd2236c5};
+static const uint64_t other_sums[OTHERS] = {
+    0x80f8c3ee480b4f62, 0xeb7135eff5da1616, 0x833354edb4bcf593, 0x4fe7775356557987,
+    0x082046b1145c87cc, 0x016d9b71dd909646, 0x1422c173925d5af4};
+
 static const sl_compressor_config *compressor; /* that send_and_receive takes */
 
 static void send_and_receive(transcript *t) {
@@ -172,7 +190,8 @@ static void send_and_receive(transcript *t) {
 
 START_TEST(compressors_are_plain_c) {
     compressor = _i < KINDS ? &kinds[_i] : &others[_i - KINDS];
-    on_each_level(send_and_receive, describe(compressor));
+    on_each_level(send_and_receive, describe(compressor),
+                  _i < KINDS ? kind_sums[_i] : other_sums[_i - KINDS]);
 }
 END_TEST
 
@@ -180,12 +199,13 @@ START_TEST(kernels_are_plain_c) {
     static const struct {
         work_function *work;
         const char *name;
-    } all[] = {{draw, "random numbers"},
-               {sum_bytes, "checksums"},
-               {operate, "vectors"},
-               {solve, "matrices"},
-               {read_pixels, "samples"}};
-    on_each_level(all[_i].work, all[_i].name);
+        uint64_t sum;
+    } all[] = {{draw, "random numbers", 0x020437e8e4e77657},
+               {sum_bytes, "checksums", 0xf431decce8c1bd1b},
+               {operate, "vectors", 0x43a6dd7d95d22087},
+               {solve, "matrices", 0x4b98d7a172812ce4},
+               {read_pixels, "samples", 0xa10ccae8cb7dcd92}};
+    on_each_level(all[_i].work, all[_i].name, all[_i].sum);
 }
 END_TEST
 
