@@ -1,0 +1,690 @@
+/* fuzz_agent.c - an agent and whoever connects to it, over a network that is the input: HELLO, the
+ * neighbour's protocol, visitors, DIRECT frames, and what they do to the run. The fabric, the event
+ * loop, the worker and the clock are replaced by those below; all else is the agent's own code.
+ *
+ * Agent 1 of a path 0 - 1 - 2: it dials 0, and 2 dials it. Each byte is something that happens:
+ * somebody asks to connect, a frame comes - true, altered or raw -, a send ends, a connection goes
+ * down, the gradient is there, time passes. The agent ends well or with an error; a payload does
+ * not change before it has left, and a buffer is released once. */
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/fabric.h"
+#include "agent/loop.h"
+#include "agent/neighbour.h"
+#include "agent/sockets.h"
+#include "agent/worker.h"
+#include "wire/checksum.h"
+
+enum { NODES = 3, RANK = 1, DIMENSION = 1100, ROUNDS = 3, PORT = 7000, SENDS_MAX = 64 };
+enum { CONNECTIONS_MAX = 8, BUFFERS_MAX = 64, MESSAGE_MAX = 8192, WORKER_FD = -10 };
+
+typedef struct input {
+    const uint8_t *at;
+    size_t left;
+} input;
+
+static input in;
+static bool running; /* an input is */
+static bool direct;
+static double now_s;
+
+static uint8_t next(void) {
+    return in.left > 0 ? (in.left--, *in.at++) : 0;
+}
+
+/* ---- clock and sockets: the linker sends calls here ---- */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
+    if (!running)
+        return __real_clock_gettime(clock, out);
+    if (in.left == 0) /* whatever has a deadline comes to it */
+        now_s += 0.05;
+    *out = (struct timespec){.tv_sec = (time_t)now_s,
+                             .tv_nsec = (long)((now_s - (double)(time_t)now_s) * 1e9)};
+    return 0;
+}
+
+int __wrap_usleep(unsigned microseconds) {
+    now_s += 1e-6 * microseconds;
+    return 0;
+}
+
+void __wrap_sl_doorway_open(sl_doorway *d, uint16_t port) {
+    *d = (sl_doorway){.port = port, .listener = -1, .spare = -1};
+}
+
+size_t __wrap_sl_doorway_tick(sl_doorway *d, double at_s,
+                              bool (*greeted)(void *, const struct sockaddr_storage *),
+                              void *context) {
+    const struct sockaddr_storage somebody = {.ss_family = AF_INET};
+    (void)d;
+    (void)at_s;
+    greeted(context, &somebody);
+    return 0;
+}
+
+/* As if the device were one whose memory the fabric takes. */
+int __wrap_sl_agent_find_path(const sl_experiment *e, bool *out, char note[SL_PATH_NOTE_MAX],
+                              sl_error *error) {
+    (void)e;
+    (void)error;
+    note[0] = '\0';
+    *out = direct;
+    return 0;
+}
+
+/* ---- the worker ---- */
+
+struct sl_worker {
+    sl_job job;
+    bool busy, done;
+};
+static struct sl_worker the_worker;
+
+int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
+                   const sl_observer *observer, uint32_t rank, sl_error *error) {
+    (void)vec;
+    (void)task;
+    (void)observer;
+    (void)rank;
+    (void)error;
+    the_worker = (struct sl_worker){0};
+    *out = &the_worker;
+    return 0;
+}
+
+int sl_worker_descriptor(const sl_worker *worker) {
+    (void)worker;
+    return WORKER_FD;
+}
+
+void sl_worker_give(sl_worker *w, const sl_job *job) {
+    assert(!w->busy);
+    w->job = *job;
+    w->busy = true;
+}
+
+bool sl_worker_busy(const sl_worker *w) {
+    return w->busy;
+}
+
+bool sl_worker_take(sl_worker *w, sl_job_result *out) {
+    if (!w->done)
+        return false;
+    *out = (sl_job_result){.computed = w->job.compute, .loss = 1};
+    if (w->job.compute)
+        for (int i = 0; i < DIMENSION; i++)
+            w->job.g[i] = w->job.point[i] / 8;
+    w->busy = w->done = false;
+    return true;
+}
+
+bool sl_worker_close(sl_worker **worker, double patience_s) {
+    (void)patience_s;
+    *worker = NULL;
+    return true;
+}
+
+/* ---- the event loop ---- */
+
+struct sl_loop {
+    sl_loop_handler stop, worker, tick;
+    void *context;
+};
+static struct sl_loop the_loop;
+
+int sl_loop_open(sl_loop **out, sl_error *error) {
+    (void)error;
+    the_loop = (struct sl_loop){0};
+    *out = &the_loop;
+    return 0;
+}
+
+void sl_loop_close(sl_loop **loop) {
+    *loop = NULL;
+}
+
+/* The agent watches the worker first, then what asks it to stop. */
+int sl_loop_watch(sl_loop *loop, int fd, sl_loop_handler handler, void *context, sl_error *error) {
+    (void)error;
+    if (fd == WORKER_FD)
+        loop->worker = handler;
+    else if (handler != NULL && loop->stop == NULL)
+        loop->stop = handler;
+    loop->context = context;
+    return 0;
+}
+
+int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *context,
+                 sl_error *error) {
+    (void)interval_ms;
+    (void)context;
+    (void)error;
+    loop->tick = handler;
+    return 0;
+}
+
+int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
+    (void)block;
+    (void)limit_ms;
+    (void)error;
+    if (in.left == 0)
+        loop->stop(loop->context);
+    return 0;
+}
+
+/* ---- the fabric ---- */
+
+typedef struct buffer {
+    sl_buffer base; /* first: the agent hands its address back */
+    bool held;
+} buffer;
+
+typedef struct sending {
+    const void *payload;
+    size_t bytes;
+    uint64_t sum;
+    bool data;
+    uint32_t cookie;
+} sending;
+
+struct sl_connection {
+    const sl_connection_handlers *handlers;
+    void *owner;
+    uint32_t peer; /* rank at its other end */
+    bool known, established, down, closed, first_used;
+    uint32_t held, buffer_count, send_count, sending;
+    size_t buffer_bytes, rest_bytes;
+    buffer first, buffers[BUFFERS_MAX];
+    sending sends[SENDS_MAX];
+    uint64_t exchange; /* of the next true frame */
+    uint32_t part;
+};
+
+struct sl_fabric {
+    sl_fabric_settings settings;
+    sl_connection *list[CONNECTIONS_MAX]; /* those that are open or held; NULL: free */
+};
+static sl_fabric the_fabric;
+
+bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
+    (void)provider;
+    (void)reason;
+    (void)bytes;
+    return true;
+}
+
+int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error) {
+    (void)error;
+    the_fabric = (sl_fabric){.settings = *settings};
+    *out = &the_fabric;
+    return 0;
+}
+
+static void free_connection(sl_connection *c) {
+    free(c->first.base.data);
+    for (uint32_t i = 0; i < c->buffer_count; i++)
+        free(c->buffers[i].base.data);
+    free(c);
+}
+
+static void free_closed(bool all) {
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        sl_connection *c = the_fabric.list[i];
+        if (c != NULL && c->closed && (all || c->held == 0)) {
+            free_connection(c);
+            the_fabric.list[i] = NULL;
+        }
+    }
+}
+
+void sl_fabric_close(sl_fabric **fabric) {
+    if (*fabric == NULL)
+        return;
+    free_closed(true);
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        assert(the_fabric.list[i] == NULL);
+    *fabric = NULL;
+}
+
+uint16_t sl_fabric_port(const sl_fabric *fabric) {
+    (void)fabric;
+    return PORT + RANK;
+}
+
+void sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
+    (void)fabric;
+    descriptors[0] = descriptors[1] = -1;
+}
+
+int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
+                       sl_error *error) {
+    (void)fabric;
+    (void)cuda_index;
+    (void)error;
+    assert(base != NULL && bytes > 0);
+    return 0;
+}
+
+bool sl_fabric_may_block(sl_fabric *fabric) {
+    (void)fabric;
+    return true;
+}
+
+int sl_connection_open(sl_connection **out, sl_fabric *fabric,
+                       const sl_connection_handlers *handlers, void *owner, uint32_t send_count,
+                       sl_error *error) {
+    (void)fabric;
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (the_fabric.list[i] == NULL) {
+            sl_connection *c = the_fabric.list[i] = calloc(1, sizeof *c);
+            assert(c != NULL && send_count <= SENDS_MAX);
+            c->handlers = handlers;
+            c->owner = owner;
+            c->send_count = send_count;
+            c->first.base = (sl_buffer){c, malloc(SL_FIRST_MESSAGE_MAX), NULL};
+            *out = c;
+            return 0;
+        }
+    return sl_fail(error, SL_ENOMEM, "fabric: no connection is left");
+}
+
+void sl_connection_close(sl_connection **connection) {
+    if (*connection == NULL)
+        return;
+    assert(!(*connection)->closed);
+    (*connection)->closed = (*connection)->down = true;
+    *connection = NULL;
+}
+
+void sl_connection_adopt(sl_connection *c, const sl_connection_handlers *handlers, void *owner) {
+    c->handlers = handlers;
+    c->owner = owner;
+}
+
+void *sl_connection_owner(const sl_connection *c) {
+    return c->owner;
+}
+
+int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
+                       const uint8_t greeting[SL_GREETING_BYTES], sl_error *error) {
+    uint32_t from, to;
+    (void)error;
+    assert(sl_neighbour_read_greeting(greeting, &from, &to) && from == RANK);
+    c->peer = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port) - PORT;
+    c->known = true;
+    assert(c->peer == to);
+    return 0;
+}
+
+int sl_connection_grant(sl_connection *c, const sl_buffers *b, sl_error *error) {
+    (void)error;
+    assert(c->buffer_count == 0 && b->count <= BUFFERS_MAX && !c->closed);
+    c->buffer_count = b->count;
+    c->buffer_bytes = b->bytes;
+    c->rest_bytes = b->rest != NULL ? b->rest_bytes : 0;
+    for (uint32_t i = 0; i < b->count; i++) {
+        c->buffers[i].base =
+            (sl_buffer){c, malloc(b->bytes), b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
+        assert(c->buffers[i].base.data != NULL);
+    }
+    return 0;
+}
+
+int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_bytes,
+                       const void *payload, size_t payload_bytes, bool data, uint32_t cookie) {
+    assert(!c->closed && header_bytes <= SL_FIRST_MESSAGE_MAX);
+    sl_frame frame;
+    if (!data)
+        assert(sl_frame_decode(&frame, header, header_bytes, 0, direct) == NULL);
+    if (c->down || !c->established)
+        return SL_ENET;
+    if (c->sending == c->send_count)
+        return 1;
+    c->sends[c->sending++] =
+        (sending){payload, payload_bytes, sl_checksum(payload, payload_bytes), data, cookie};
+    return 0;
+}
+
+uint32_t sl_connection_held(const sl_connection *c) {
+    return c->held;
+}
+
+uint32_t sl_connection_sending(const sl_connection *c) {
+    return c->sending;
+}
+
+bool sl_connection_addresses(const sl_connection *c, struct sockaddr_storage *own,
+                             struct sockaddr_storage *other) {
+    *own = *other = (struct sockaddr_storage){.ss_family = AF_INET};
+    return c->established;
+}
+
+void sl_buffer_release(sl_buffer *released) {
+    buffer *b = (buffer *)released;
+    assert(b->held);
+    b->held = false;
+    released->connection->held--;
+}
+
+/* ---- what the others do ---- */
+
+static sl_experiment *experiment;
+static sl_roster *roster;
+static sl_hello true_hello;
+
+static void take_down(sl_connection *c) {
+    if (c->down)
+        return;
+    c->down = true;
+    c->handlers->down(the_fabric.settings.context, c->owner, c->established, "it was the input");
+}
+
+static buffer *free_buffer(sl_connection *c) {
+    if (!c->first_used)
+        return &c->first;
+    for (uint32_t i = 0; i < c->buffer_count; i++)
+        if (!c->buffers[i].held)
+            return &c->buffers[i];
+    return NULL;
+}
+
+static void deliver(sl_connection *c, const uint8_t *message, size_t bytes) {
+    buffer *b = free_buffer(c);
+    if (c->down || b == NULL)
+        return;
+    const size_t room = b == &c->first ? (size_t)SL_FIRST_MESSAGE_MAX : c->buffer_bytes,
+                 rest = b == &c->first ? 0 : c->rest_bytes, head = bytes < room ? bytes : room;
+    if (bytes > room + rest) {
+        take_down(c);
+        return;
+    }
+    memcpy(b->base.data, message, head);
+    if (bytes > head)
+        memcpy(b->base.rest, message + head, bytes - head);
+    c->first_used = b->held = true;
+    c->held++;
+    c->handlers->received(the_fabric.settings.context, c->owner, &b->base, bytes);
+}
+
+/* A frame with right checksums. Where the payload goes to a device, its place is further back. */
+static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload, size_t bytes) {
+    static _Alignas(64) uint8_t message[MESSAGE_MAX];
+    const size_t at = frame.type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+    frame.payload_bytes = (uint32_t)bytes;
+    frame.payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0;
+    memset(message, 0, at);
+    sl_frame_encode(&frame, message);
+    if (bytes > 0)
+        memcpy(message + at, payload, bytes);
+    deliver(c, message, at + bytes);
+}
+
+static void say_hello(sl_connection *c, bool altered) {
+    uint8_t bytes[SL_HELLO_BYTES];
+    sl_hello_encode(&true_hello, bytes);
+    if (altered)
+        bytes[next() % SL_HELLO_BYTES] ^= next();
+    const uint64_t credit = altered ? next() : 16;
+    deliver_frame(c, (sl_frame){.type = SL_FRAME_HELLO, .sender = c->peer, .credit = credit}, bytes,
+                  sizeof bytes);
+}
+
+static void send_part(sl_connection *c, bool altered) {
+    static float payload[DIMENSION];
+    enum { PER_PART = 1024, PARTS = (DIMENSION - 1) / PER_PART + 1 };
+    size_t count = c->part + 1 < PARTS ? PER_PART : DIMENSION - PER_PART * (PARTS - 1);
+    sl_frame frame = {.type = direct ? SL_FRAME_DIRECT : SL_FRAME_DATA, .sender = c->peer};
+    frame.exchange = 1 + c->exchange;
+    frame.part = c->part++;
+    frame.credit = 1000;
+    if (c->part == PARTS) {
+        c->part = 0;
+        c->exchange++;
+    }
+    if (altered) {
+        frame.exchange += (uint64_t)(int64_t)(int8_t)next();
+        frame.part ^= next();
+        frame.step = next();
+        frame.scalar = next();
+        frame.credit = (uint64_t)next() << next() % 64;
+        count = count * next() / 255;
+        payload[next()] = (int8_t)next() / 4.0f;
+    }
+    deliver_frame(c, frame, payload, count * sizeof(float));
+}
+
+static void send_control(sl_connection *c) {
+    static const sl_frame_type types[] = {SL_FRAME_CREDIT, SL_FRAME_HEARTBEAT, SL_FRAME_BYE,
+                                          SL_FRAME_ABORT};
+    uint8_t text[256];
+    sl_frame frame = {.type = types[next() % 4], .sender = c->peer, .credit = next()};
+    const size_t bytes = frame.type == SL_FRAME_ABORT ? next() : 0;
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = next();
+    deliver_frame(c, frame, text, bytes);
+}
+
+static void send_raw(sl_connection *c) {
+    uint8_t message[SL_FIRST_MESSAGE_MAX + 64];
+    const size_t bytes = (next() | (size_t)next() << 8) % sizeof message;
+    for (size_t i = 0; i < bytes; i++)
+        message[i] = next();
+    deliver(c, message, bytes);
+}
+
+static void complete_send(sl_connection *c) {
+    if (c->sending == 0)
+        return;
+    const sending oldest = c->sends[0];
+    memmove(c->sends, c->sends + 1, --c->sending * sizeof oldest);
+    if (c->down || !oldest.data)
+        return;
+    assert(sl_checksum(oldest.payload, oldest.bytes) == oldest.sum);
+    c->handlers->sent(the_fabric.settings.context, c->owner, oldest.cookie);
+}
+
+static void establish(sl_connection *c) {
+    if (c->down || c->established)
+        return;
+    c->established = true;
+    c->handlers->connected(the_fabric.settings.context, c->owner);
+}
+
+static void request(uint8_t how) {
+    const sl_side other = {.rank = how % 4}; /* 2, the neighbour, or another */
+    uint8_t greeting[SL_GREETING_BYTES];
+    sl_neighbour_greeting(&other, how < 240 ? RANK : how % 4, greeting);
+    if (how == 255)
+        greeting[0] = 0;
+    sl_connection *c =
+        the_fabric.settings.requested(the_fabric.settings.context, greeting, "somewhere");
+    if (c != NULL) {
+        c->peer = how % 4;
+        c->known = true;
+    }
+}
+
+static void finish_job(void) {
+    if (!the_worker.busy)
+        return;
+    the_worker.done = true;
+    the_loop.worker(the_loop.context);
+}
+
+/* Everybody does what an honest one would. */
+static void go_on(void) {
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        sl_connection *c = the_fabric.list[i];
+        if (c == NULL || c->down)
+            continue;
+        if (!c->established)
+            establish(c);
+        else if (!c->first_used)
+            say_hello(c, false);
+        else if (c->buffer_count > 0)
+            send_part(c, false);
+        while (c->sending > 0)
+            complete_send(c);
+    }
+    finish_job();
+}
+
+static void act_on(sl_connection *c, uint8_t what) {
+    switch (what % 10) {
+    case 0:
+        establish(c);
+        break;
+    case 1:
+        say_hello(c, false);
+        break;
+    case 2:
+        say_hello(c, true);
+        break;
+    case 3:
+        send_part(c, false);
+        break;
+    case 4:
+        send_part(c, true);
+        break;
+    case 5:
+        send_control(c);
+        break;
+    case 6:
+        send_raw(c);
+        break;
+    case 7:
+        take_down(c);
+        break;
+    case 8:
+        complete_send(c);
+        break;
+    case 9:
+        c->peer = next() % NODES;
+        break;
+    }
+}
+
+static void act(void) {
+    const uint8_t what = next(), how = next();
+    sl_connection *c = the_fabric.list[how % CONNECTIONS_MAX];
+    if (what < 120) {
+        if (c != NULL && c->known && !c->closed)
+            act_on(c, what);
+    } else if (what < 150) {
+        request(how);
+    } else if (what < 180) {
+        now_s += how / 32.0;
+        the_loop.tick(the_loop.context);
+    } else if (what < 200) {
+        finish_job();
+    } else {
+        go_on();
+    }
+}
+
+int sl_fabric_poll(sl_fabric *fabric) {
+    (void)fabric;
+    free_closed(false);
+    if (in.left > 0) {
+        act();
+        return 1;
+    }
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (the_fabric.list[i] != NULL)
+            take_down(the_fabric.list[i]);
+    return 0;
+}
+
+/* ---- the run ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context;
+    for (int i = 0; i < DIMENSION; i++)
+        x[i] = (float)rank;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context;
+    (void)rank;
+    (void)round;
+    (void)x;
+    (void)g;
+    return 0;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context;
+    (void)x;
+    return (sl_evaluation){0};
+}
+
+static void notice(void *context, const char *text) {
+    (void)context;
+    assert(text[0] != '\0' && strlen(text) < SL_ERROR_TEXT_MAX + 512);
+}
+
+static sl_agent_settings settings = {
+    .task = {.dimension = DIMENSION,
+             .rounds = ROUNDS,
+             .initial = initial,
+             .gradient = gradient,
+             .evaluate = evaluate},
+    .rank = RANK,
+    .host = "127.0.0.1",
+    .observer = {.notice = notice},
+};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    static const char text[] =
+        "{\"rounds\": 3, \"topology\": {\"nodes\": 3, \"family\": \"path\"},"
+        " \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 5, \"connect_timeout_s\": 5}}";
+    sl_error error;
+    (void)argc;
+    (void)argv;
+    if (sl_experiment_parse(&experiment, text, "input", "/nowhere", NULL, 0, &error) != 0 ||
+        sl_roster_parse(&roster, "127.0.0.1:7000\n127.0.0.1:7001\n127.0.0.1:7002\n", "roster",
+                        &error) != 0) {
+        fprintf(stderr, "%s\n", error.text);
+        abort();
+    }
+    settings.experiment = experiment;
+    true_hello = (sl_hello){.topology_hash = sl_topology_hash(experiment->topology),
+                            .dimension = DIMENSION,
+                            .rounds = ROUNDS,
+                            .seed = experiment->seed,
+                            .chunk_bytes = experiment->transport.chunk_bytes,
+                            .nodes = NODES,
+                            .section_count = SL_SECTION_COUNT};
+    for (int i = 0; i < SL_SECTION_COUNT; i++)
+        true_hello.sections[i] = sl_experiment_section_hash(experiment, (sl_section)i);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1)
+        return 0;
+    direct = data[0] & 1;
+    true_hello.direct = direct;
+    in = (input){data + 1, size - 1};
+    now_s = 1000;
+    running = true;
+    sl_agent *agent;
+    sl_error error;
+    if (sl_agent_open(&agent, &settings, &error) != 0) {
+        fprintf(stderr, "%s\n", error.text);
+        abort();
+    }
+    if (sl_agent_run(agent, roster, &error) != 0)
+        assert(error.text[0] != '\0' && memchr(error.text, '\0', sizeof error.text) != NULL);
+    in.left = 0;
+    sl_agent_close(&agent);
+    running = false;
+    return 0;
+}
