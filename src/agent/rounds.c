@@ -52,7 +52,8 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
         a->receivers[i]->next_part = 0;
     }
     sl_outbox_begin(&a->outbox, message);
-    a->publish_s = sl_clock_seconds();
+    if (a->exchange_began_s == 0)
+        a->exchange_began_s = sl_clock_seconds();
 }
 
 static bool may_send(const sl_agent *a) {
@@ -102,7 +103,9 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     sl_times *t = &a->record.times;
     double waited = now_s - a->gradient_ended_s - a->busy_since_gradient_s;
     t->wait += waited > 0 ? waited : 0;
-    t->exchange += a->exchange_ended_s - a->publish_s;
+    if (a->exchange_began_s != 0 && a->exchange_ended_s > a->exchange_began_s)
+        t->exchange += a->exchange_ended_s - a->exchange_began_s;
+    a->exchange_began_s = 0;
     t->total = now_s - a->began_s;
     sl_record_take_round(&a->record, round, a->side.header_bytes);
 }

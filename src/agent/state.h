@@ -45,7 +45,8 @@ struct sl_agent {
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */
     uint32_t receiver_count;
 
-    double began_s, publish_s, exchange_ended_s, gradient_ended_s;
+    double began_s, gradient_ended_s;
+    double exchange_began_s, exchange_ended_s; /* of this round; began 0: it has none yet */
     double busy_since_gradient_s; /* encode and combine since this round's gradient was there */
     double progress_s;            /* when the node last made a step */
     double deadline_s;            /* end of the phase, where it has one */
