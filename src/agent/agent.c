@@ -96,9 +96,14 @@ static void tell_wait(sl_agent *a) {
 
 /* ---- phases ---- */
 
+/* Have both said HELLO? */
+static bool is_ready(const sl_neighbour *n) {
+    return n->agreed && n->hello_sent;
+}
+
 static void begin_training(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].agreed || !a->neighbours[i].hello_sent)
+        if (!is_ready(&a->neighbours[i]))
             return;
     a->phase = PHASE_TRAINING;
     a->began_s = a->progress_s = sl_clock_seconds();
@@ -122,7 +127,7 @@ static void say_goodbye(sl_agent *a) {
 static void fail_connecting(sl_agent *a) {
     const sl_neighbour *n = NULL;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].agreed && (n == NULL || n->refusal[0] == '\0'))
+        if (!is_ready(&a->neighbours[i]) && (n == NULL || n->refusal[0] == '\0'))
             n = &a->neighbours[i];
     sl_error error;
     sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, 0,

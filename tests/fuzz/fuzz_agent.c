@@ -18,6 +18,7 @@
 #include "agent/neighbour.h"
 #include "agent/sockets.h"
 #include "agent/worker.h"
+#include "starling/device.h"
 #include "wire/checksum.h"
 
 enum { NODES = 3, RANK = 1, DIMENSION = 1100, ROUNDS = 3, PORT = 7000, SENDS_MAX = 64 };
@@ -69,13 +70,18 @@ size_t __wrap_sl_doorway_tick(sl_doorway *d, double at_s,
     return 0;
 }
 
-/* As if the device were one whose memory the fabric takes. */
-int __wrap_sl_agent_find_path(const sl_experiment *e, bool *out, char note[SL_PATH_NOTE_MAX],
-                              sl_error *error) {
-    (void)e;
+/* A device whose memory the fabric takes, and which is the host's. */
+bool __wrap_sl_device_describe(const char *name, sl_device_info *out) {
+    (void)name;
+    *out = (sl_device_info){.emulated = true};
+    return true;
+}
+
+int __wrap_sl_device_open(const sl_vec_ops **out, const char *name, size_t bytes, sl_error *error) {
+    (void)name;
+    (void)bytes;
     (void)error;
-    note[0] = '\0';
-    *out = direct;
+    *out = sl_vec_cpu();
     return 0;
 }
 
@@ -375,9 +381,9 @@ void sl_buffer_release(sl_buffer *released) {
 
 /* ---- what the others do ---- */
 
-static sl_experiment *experiment;
+static sl_experiment *experiments[2]; /* payloads through the host; in DIRECT frames */
 static sl_roster *roster;
-static sl_hello true_hello;
+static sl_hello true_hellos[2];
 
 static void take_down(sl_connection *c) {
     if (c->down)
@@ -428,7 +434,7 @@ static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload,
 
 static void say_hello(sl_connection *c, bool altered) {
     uint8_t bytes[SL_HELLO_BYTES];
-    sl_hello_encode(&true_hello, bytes);
+    sl_hello_encode(&true_hellos[direct], bytes);
     if (altered)
         bytes[next() % SL_HELLO_BYTES] ^= next();
     const uint64_t credit = altered ? next() : 16;
@@ -528,8 +534,10 @@ static void go_on(void) {
             establish(c);
         else if (!c->first_used)
             say_hello(c, false);
-        else if (c->buffer_count > 0)
+        else if (c->exchange < ROUNDS)
             send_part(c, false);
+        else
+            deliver_frame(c, (sl_frame){.type = SL_FRAME_BYE, .sender = c->peer}, NULL, 0);
         while (c->sending > 0)
             complete_send(c);
     }
@@ -641,29 +649,38 @@ static sl_agent_settings settings = {
     .observer = {.notice = notice},
 };
 
-int LLVMFuzzerInitialize(int *argc, char ***argv) {
+static void prepare(bool to_device) {
+    const char *set[] = {"device=cuda:0", "transport.gpu_direct=on"};
     static const char text[] =
         "{\"rounds\": 3, \"topology\": {\"nodes\": 3, \"family\": \"path\"},"
         " \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 5, \"connect_timeout_s\": 5}}";
+    sl_experiment **e = &experiments[to_device];
     sl_error error;
-    (void)argc;
-    (void)argv;
-    if (sl_experiment_parse(&experiment, text, "input", "/nowhere", NULL, 0, &error) != 0 ||
-        sl_roster_parse(&roster, "127.0.0.1:7000\n127.0.0.1:7001\n127.0.0.1:7002\n", "roster",
-                        &error) != 0) {
+    if (sl_experiment_parse(e, text, "input", "/nowhere", set, to_device ? 2 : 0, &error) != 0) {
         fprintf(stderr, "%s\n", error.text);
         abort();
     }
-    settings.experiment = experiment;
-    true_hello = (sl_hello){.topology_hash = sl_topology_hash(experiment->topology),
-                            .dimension = DIMENSION,
-                            .rounds = ROUNDS,
-                            .seed = experiment->seed,
-                            .chunk_bytes = experiment->transport.chunk_bytes,
-                            .nodes = NODES,
-                            .section_count = SL_SECTION_COUNT};
+    sl_hello *hello = &true_hellos[to_device];
+    *hello = (sl_hello){.topology_hash = sl_topology_hash((*e)->topology),
+                        .dimension = DIMENSION,
+                        .rounds = ROUNDS,
+                        .seed = (*e)->seed,
+                        .chunk_bytes = (*e)->transport.chunk_bytes,
+                        .nodes = NODES,
+                        .section_count = SL_SECTION_COUNT,
+                        .direct = to_device};
     for (int i = 0; i < SL_SECTION_COUNT; i++)
-        true_hello.sections[i] = sl_experiment_section_hash(experiment, (sl_section)i);
+        hello->sections[i] = sl_experiment_section_hash(*e, (sl_section)i);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    sl_error error;
+    prepare(false);
+    prepare(true);
+    const char *text = "127.0.0.1:7000\n127.0.0.1:7001\n127.0.0.1:7002\n";
+    assert(sl_roster_parse(&roster, text, "roster", &error) == 0);
     return 0;
 }
 
@@ -671,7 +688,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1)
         return 0;
     direct = data[0] & 1;
-    true_hello.direct = direct;
+    settings.experiment = experiments[direct];
     in = (input){data + 1, size - 1};
     now_s = 1000;
     running = true;
