@@ -116,10 +116,6 @@ static int check_settings(const sl_node_settings *s, sl_error *error) {
                        "node: dimension %zu, part_bytes %zu and rounds %" PRIu64
                        " must all be positive",
                        s->dimension, s->part_bytes, s->rounds);
-    const sl_compressor_kind kind = sl_algorithm_compressor(&s->plan->config);
-    if (kind != SL_COMPRESSOR_IDENTITY && s->part_bytes < SL_PART_BYTES_MIN)
-        return sl_fail(error, SL_EINVAL, "node: part_bytes is %zu; compressor %s needs at least %d",
-                       s->part_bytes, sl_compressor_name(kind), SL_PART_BYTES_MIN);
     if (s->dimension / (s->part_bytes / sizeof(float)) >= UINT32_MAX)
         return sl_fail(error, SL_EINVAL,
                        "node: %zu elements in parts of %zu bytes are too many parts", s->dimension,

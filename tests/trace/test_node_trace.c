@@ -110,26 +110,6 @@ static void expect_model(float first, float second) {
 
 /* ---- transcripts ---- */
 
-START_TEST(parts_too_short_for_a_compressor_are_refused) {
-    open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
-    sl_node *other = NULL;
-    sl_algorithm_config config = {.name = "choco-sgd",
-                                  .compressor = {.kind = SL_COMPRESSOR_TOP_K, .k = 1}};
-    sl_plan compressed;
-    ck_assert_int_eq(sl_algorithm_plan(&compressed, &config, topology, D, &error), 0);
-    sl_node_settings settings = {.rounds = 1,
-                                 .dimension = D,
-                                 .part_bytes = sizeof(float),
-                                 .topology = topology,
-                                 .plan = &compressed,
-                                 .vec = sl_vec_cpu(),
-                                 .optimizer = &optimizer};
-    ck_assert_int_eq(sl_node_open(&other, &settings, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "part_bytes"));
-    close_node();
-}
-END_TEST
-
 START_TEST(a_round_in_order) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
     start();
@@ -454,8 +434,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("node trace");
-    ADD_TESTS(suite, "rounds", a_round_in_order, parts_too_short_for_a_compressor_are_refused,
-              the_order_of_arrival_does_not_change_a_bit,
+    ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
               combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
               an_early_part_waits_for_its_round, parts_may_come_before_start,
               cd_sgd_sends_the_last_gradient_beside_the_next);
