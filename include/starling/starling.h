@@ -16,6 +16,7 @@
 #include "starling/kernels.h"
 #include "starling/learner.h"
 #include "starling/links.h"
+#include "starling/model.h"
 #include "starling/node.h"
 #include "starling/observer.h"
 #include "starling/optimal.h"

@@ -3,7 +3,7 @@
 #define SL_LEARNER_MODEL_H
 
 #include "learner/layers/layer.h"
-#include "starling/learner.h"
+#include "starling/model.h"
 
 /* Builds the layers of config's model for inputs of this shape. A model of images refuses other
  * inputs; `data` names the data set in that error. */

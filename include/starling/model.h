@@ -1,0 +1,45 @@
+/* model.h - the built-in models: which there are, and what an experiment says of one. */
+#ifndef STARLING_MODEL_H
+#define STARLING_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SL_HIDDEN_MAX 16
+#define SL_MODEL_LAYERS_MAX 12 /* lstm, transformer */
+
+/* Rows: enum suffix, name in an experiment. */
+#define SL_MODELS(X)                                                                               \
+    X(SOFTMAX, "softmax")                                                                          \
+    X(MLP, "mlp")                                                                                  \
+    X(QUADRATIC, "quadratic")                                                                      \
+    X(LENET5, "lenet5")                                                                            \
+    X(RESNET20, "resnet20")                                                                        \
+    X(LSTM, "lstm")                                                                                \
+    X(TRANSFORMER, "transformer")
+typedef enum sl_model_kind {
+#define SL_MODEL_ENUM(kind, name) SL_MODEL_##kind,
+    SL_MODELS(SL_MODEL_ENUM)
+#undef SL_MODEL_ENUM
+} sl_model_kind;
+
+typedef struct sl_model_config {
+    sl_model_kind kind;
+    uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
+    size_t hidden_count;
+    uint32_t layers, units; /* lstm, transformer; 0: the model's own */
+    uint32_t embedding;     /* lstm */
+    uint32_t heads;         /* transformer */
+    char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
+} sl_model_config;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
