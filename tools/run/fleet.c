@@ -172,6 +172,7 @@ static int take_report(fleet *f, uint32_t rank) {
     const report *r = &m->report;
     const fleet_handlers *h = f->handlers;
     m->got = 0;
+    m->report.error.text[sizeof m->report.error.text - 1] = '\0';
     switch ((report_type)r->type) {
     case REPORT_LISTENING:
         m->port = r->port;
