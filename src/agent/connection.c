@@ -272,7 +272,8 @@ void sl_connection_complete_with_error(operation *o, int why) {
         o->busy = false;
         o->connection->sending--;
     }
-    sl_connection_take_down(o->connection, why == FI_ETRUNC
-                                               ? "a message is longer than a frame can be"
-                                               : fi_strerror(why));
+    const char *text = why == FI_ETRUNC      ? "a message is longer than a frame can be"
+                       : why == FI_ECANCELED ? "the connection was closed"
+                                             : fi_strerror(why);
+    sl_connection_take_down(o->connection, text);
 }

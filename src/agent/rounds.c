@@ -12,11 +12,24 @@
 #include "agent/state.h"
 #include "base/clock.h"
 
+/* A neighbour may give up first: what this agent knows of why they did not meet is said too. */
+static void add_refusals(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        const size_t used = strlen(a->error.text);
+        if (!n->agreed && n->refusal[0] != '\0' && strstr(a->error.text, n->refusal) == NULL)
+            snprintf(a->error.text + used, sizeof a->error.text - used, "; to agent %u: %s",
+                     n->rank, n->refusal);
+    }
+}
+
 void sl_agent_fail(sl_agent *a, const sl_error *error, const char *cause) {
     if (a->phase == PHASE_OVER)
         return;
-    a->phase = PHASE_OVER;
     a->error = *error;
+    if (a->phase == PHASE_CONNECTING)
+        add_refusals(a);
+    a->phase = PHASE_OVER;
     snprintf(a->cause, sizeof a->cause, "%.*s", (int)sizeof a->cause - 1, cause);
 }
 

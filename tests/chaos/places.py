@@ -88,7 +88,7 @@ def a_wrong_roster_is_said(scene):
     second = agent(scene, 1, wrong, "out1", experiment=experiment).wait(60)
     third.wait(60)
     check(second.code == 1, f"exit code {second.code}: {second.err!r}")
-    check("roster" in second.err, f"the cause is not named: {second.err!r}")
+    check("rosters differ" in second.err, f"the cause is not named: {second.err!r}")
 
 
 def what_a_run_has_left_is_refused(scene):
