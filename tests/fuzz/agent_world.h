@@ -1,0 +1,380 @@
+/* agent_world.h - what the agent's fuzz target puts in place of clock, devices, worker, loop and
+ * fabric: the bytes of an input decide what they do. Included once, by fuzz_agent.c.
+ */
+#ifndef AGENT_WORLD_H
+#define AGENT_WORLD_H
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/fabric.h"
+#include "agent/loop.h"
+#include "agent/neighbour.h"
+#include "agent/sockets.h"
+#include "agent/worker.h"
+#include "starling/device.h"
+#include "wire/checksum.h"
+
+enum { NODES = 3, RANK = 1, DIMENSION = 1100, ROUNDS = 3, PORT = 7000, SENDS_MAX = 64 };
+enum { CONNECTIONS_MAX = 8, BUFFERS_MAX = 64, MESSAGE_MAX = 8192, WORKER_FD = -10 };
+
+typedef struct input {
+    const uint8_t *at;
+    size_t left;
+} input;
+
+static input in;
+static bool running; /* an input is */
+static bool direct;
+static double now_s;
+
+static uint8_t next(void) {
+    return in.left > 0 ? (in.left--, *in.at++) : 0;
+}
+
+/* ---- clock and sockets: the linker sends calls here ---- */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
+    if (!running)
+        return __real_clock_gettime(clock, out);
+    if (in.left == 0) /* whatever has a deadline comes to it */
+        now_s += 0.05;
+    *out = (struct timespec){.tv_sec = (time_t)now_s,
+                             .tv_nsec = (long)((now_s - (double)(time_t)now_s) * 1e9)};
+    return 0;
+}
+
+int __wrap_usleep(unsigned microseconds) {
+    now_s += 1e-6 * microseconds;
+    return 0;
+}
+
+void __wrap_sl_doorway_open(sl_doorway *d, uint16_t port) {
+    *d = (sl_doorway){.port = port, .listener = -1, .spare = -1};
+}
+
+size_t __wrap_sl_doorway_tick(sl_doorway *d, double at_s,
+                              bool (*greeted)(void *, const struct sockaddr_storage *),
+                              void *context) {
+    const struct sockaddr_storage somebody = {.ss_family = AF_INET};
+    (void)d;
+    (void)at_s;
+    greeted(context, &somebody);
+    return 0;
+}
+
+/* A device whose memory the fabric takes, and which is the host's. */
+bool __wrap_sl_device_describe(const char *name, sl_device_info *out) {
+    (void)name;
+    *out = (sl_device_info){.emulated = true};
+    return true;
+}
+
+int __wrap_sl_device_open(const sl_vec_ops **out, const char *name, size_t bytes, sl_error *error) {
+    (void)name;
+    (void)bytes;
+    (void)error;
+    *out = sl_vec_cpu();
+    return 0;
+}
+
+/* ---- the worker ---- */
+
+struct sl_worker {
+    sl_job job;
+    bool busy, done;
+};
+static struct sl_worker the_worker;
+
+int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
+                   const sl_observer *observer, uint32_t rank, sl_error *error) {
+    (void)vec;
+    (void)task;
+    (void)observer;
+    (void)rank;
+    (void)error;
+    the_worker = (struct sl_worker){0};
+    *out = &the_worker;
+    return 0;
+}
+
+int sl_worker_descriptor(const sl_worker *worker) {
+    (void)worker;
+    return WORKER_FD;
+}
+
+void sl_worker_give(sl_worker *w, const sl_job *job) {
+    assert(!w->busy);
+    w->job = *job;
+    w->busy = true;
+}
+
+bool sl_worker_busy(const sl_worker *w) {
+    return w->busy;
+}
+
+bool sl_worker_take(sl_worker *w, sl_job_result *out) {
+    if (!w->done)
+        return false;
+    *out = (sl_job_result){.computed = w->job.compute, .loss = 1};
+    if (w->job.compute)
+        for (int i = 0; i < DIMENSION; i++)
+            w->job.g[i] = w->job.point[i] / 8;
+    w->busy = w->done = false;
+    return true;
+}
+
+bool sl_worker_close(sl_worker **worker, double patience_s) {
+    (void)patience_s;
+    *worker = NULL;
+    return true;
+}
+
+/* ---- the event loop ---- */
+
+struct sl_loop {
+    sl_loop_handler stop, worker, tick;
+    void *context;
+};
+static struct sl_loop the_loop;
+
+int sl_loop_open(sl_loop **out, sl_error *error) {
+    (void)error;
+    the_loop = (struct sl_loop){0};
+    *out = &the_loop;
+    return 0;
+}
+
+void sl_loop_close(sl_loop **loop) {
+    *loop = NULL;
+}
+
+/* The agent watches the worker first, then what asks it to stop. */
+int sl_loop_watch(sl_loop *loop, int fd, sl_loop_handler handler, void *context, sl_error *error) {
+    (void)error;
+    if (fd == WORKER_FD)
+        loop->worker = handler;
+    else if (handler != NULL && loop->stop == NULL)
+        loop->stop = handler;
+    loop->context = context;
+    return 0;
+}
+
+int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *context,
+                 sl_error *error) {
+    (void)interval_ms;
+    (void)context;
+    (void)error;
+    loop->tick = handler;
+    return 0;
+}
+
+int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
+    (void)block;
+    (void)limit_ms;
+    (void)error;
+    if (in.left == 0)
+        loop->stop(loop->context);
+    return 0;
+}
+
+/* ---- the fabric ---- */
+
+typedef struct buffer {
+    sl_buffer base; /* first: the agent hands its address back */
+    bool held;
+} buffer;
+
+typedef struct sending {
+    const void *payload;
+    size_t bytes;
+    uint64_t sum;
+    bool data;
+    uint32_t cookie;
+} sending;
+
+struct sl_connection {
+    const sl_connection_handlers *handlers;
+    void *owner;
+    uint32_t peer; /* rank at its other end */
+    bool known, established, down, closed, first_used;
+    uint32_t held, buffer_count, send_count, sending;
+    size_t buffer_bytes, rest_bytes;
+    buffer first, buffers[BUFFERS_MAX];
+    sending sends[SENDS_MAX];
+    uint64_t exchange; /* of the next true frame */
+    uint32_t part;
+};
+
+struct sl_fabric {
+    sl_fabric_settings settings;
+    sl_connection *list[CONNECTIONS_MAX]; /* those that are open or held; NULL: free */
+};
+static sl_fabric the_fabric;
+
+bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
+    (void)provider;
+    (void)reason;
+    (void)bytes;
+    return true;
+}
+
+int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error) {
+    (void)error;
+    the_fabric = (sl_fabric){.settings = *settings};
+    *out = &the_fabric;
+    return 0;
+}
+
+static void free_connection(sl_connection *c) {
+    free(c->first.base.data);
+    for (uint32_t i = 0; i < c->buffer_count; i++)
+        free(c->buffers[i].base.data);
+    free(c);
+}
+
+static void free_closed(bool all) {
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        sl_connection *c = the_fabric.list[i];
+        if (c != NULL && c->closed && (all || c->held == 0)) {
+            free_connection(c);
+            the_fabric.list[i] = NULL;
+        }
+    }
+}
+
+void sl_fabric_close(sl_fabric **fabric) {
+    if (*fabric == NULL)
+        return;
+    free_closed(true);
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        assert(the_fabric.list[i] == NULL);
+    *fabric = NULL;
+}
+
+uint16_t sl_fabric_port(const sl_fabric *fabric) {
+    (void)fabric;
+    return PORT + RANK;
+}
+
+void sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
+    (void)fabric;
+    descriptors[0] = descriptors[1] = -1;
+}
+
+int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
+                       sl_error *error) {
+    (void)fabric;
+    (void)cuda_index;
+    (void)error;
+    assert(base != NULL && bytes > 0);
+    return 0;
+}
+
+bool sl_fabric_may_block(sl_fabric *fabric) {
+    (void)fabric;
+    return true;
+}
+
+int sl_connection_open(sl_connection **out, sl_fabric *fabric,
+                       const sl_connection_handlers *handlers, void *owner, uint32_t send_count,
+                       sl_error *error) {
+    (void)fabric;
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (the_fabric.list[i] == NULL) {
+            sl_connection *c = the_fabric.list[i] = calloc(1, sizeof *c);
+            assert(c != NULL && send_count <= SENDS_MAX);
+            c->handlers = handlers;
+            c->owner = owner;
+            c->send_count = send_count;
+            c->first.base = (sl_buffer){c, malloc(SL_FIRST_MESSAGE_MAX), NULL};
+            *out = c;
+            return 0;
+        }
+    return sl_fail(error, SL_ENOMEM, "fabric: no connection is left");
+}
+
+void sl_connection_close(sl_connection **connection) {
+    if (*connection == NULL)
+        return;
+    assert(!(*connection)->closed);
+    (*connection)->closed = (*connection)->down = true;
+    *connection = NULL;
+}
+
+void sl_connection_adopt(sl_connection *c, const sl_connection_handlers *handlers, void *owner) {
+    c->handlers = handlers;
+    c->owner = owner;
+}
+
+void *sl_connection_owner(const sl_connection *c) {
+    return c->owner;
+}
+
+int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
+                       const uint8_t greeting[SL_GREETING_BYTES], sl_error *error) {
+    uint32_t from, to;
+    (void)error;
+    assert(sl_neighbour_read_greeting(greeting, &from, &to) && from == RANK);
+    c->peer = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port) - PORT;
+    c->known = true;
+    assert(c->peer == to);
+    return 0;
+}
+
+int sl_connection_grant(sl_connection *c, const sl_buffers *b, sl_error *error) {
+    (void)error;
+    assert(c->buffer_count == 0 && b->count <= BUFFERS_MAX && !c->closed);
+    c->buffer_count = b->count;
+    c->buffer_bytes = b->bytes;
+    c->rest_bytes = b->rest != NULL ? b->rest_bytes : 0;
+    for (uint32_t i = 0; i < b->count; i++) {
+        c->buffers[i].base =
+            (sl_buffer){c, malloc(b->bytes), b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
+        assert(c->buffers[i].base.data != NULL);
+    }
+    return 0;
+}
+
+int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_bytes,
+                       const void *payload, size_t payload_bytes, bool data, uint32_t cookie) {
+    assert(!c->closed && header_bytes <= SL_FIRST_MESSAGE_MAX);
+    sl_frame frame;
+    if (!data)
+        assert(sl_frame_decode(&frame, header, header_bytes, 0, direct) == NULL);
+    if (c->down || !c->established)
+        return SL_ENET;
+    if (c->sending == c->send_count)
+        return 1;
+    c->sends[c->sending++] =
+        (sending){payload, payload_bytes, sl_checksum(payload, payload_bytes), data, cookie};
+    return 0;
+}
+
+uint32_t sl_connection_held(const sl_connection *c) {
+    return c->held;
+}
+
+uint32_t sl_connection_sending(const sl_connection *c) {
+    return c->sending;
+}
+
+bool sl_connection_addresses(const sl_connection *c, struct sockaddr_storage *own,
+                             struct sockaddr_storage *other) {
+    *own = *other = (struct sockaddr_storage){.ss_family = AF_INET};
+    return c->established;
+}
+
+void sl_buffer_release(sl_buffer *released) {
+    buffer *b = (buffer *)released;
+    assert(b->held);
+    b->held = false;
+    released->connection->held--;
+}
+
+#endif
