@@ -60,7 +60,9 @@ def draw(starling, file, folder):
         timeout=120,
         check=False,
     )
-    if ended.returncode != 0 or ended.stderr or ended.stdout:
+    # On a slow machine it says every five seconds that it is still at work.
+    said = [line for line in ended.stderr.splitlines() if not line.startswith("starling: still ")]
+    if ended.returncode != 0 or said or ended.stdout:
         raise AssertionError(f"ended with {ended.returncode}: {ended.stderr.strip()}")
     with open(out, "rb") as picture:
         return picture.read()
