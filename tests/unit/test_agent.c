@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include "wire/checksum.h"
 #include "wire/frame.h"
 
-enum { D = 8, ROUNDS = 3 };
+enum { D = 8, ROUNDS = 3, WINDOW = 2 };
 
 static sl_error error;
 static sl_experiment *experiment;
@@ -29,6 +30,7 @@ static int agent_result;
 static char agent_text[SL_ERROR_TEXT_MAX];
 static sl_error agent_error; /* only if agent_result is not 0 */
 static float last_model[D];
+static atomic_bool gradient_waits;
 
 /* ---- the agent, on a thread of its own ---- */
 
@@ -44,6 +46,8 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
     (void)rank;
     (void)round;
     (void)g;
+    while (atomic_load(&gradient_waits))
+        usleep(1000);
     memcpy(last_model, x, sizeof last_model);
     return 0;
 }
@@ -226,8 +230,9 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     char on[32];
     snprintf(on, sizeof on, "device=%s", device);
     const char *overrides[] = {"transport.timeout_s=2", "transport.connect_timeout_s=3", on,
+                               "transport.window_chunks=2",
                                direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 4, &error) == 0,
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 5, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.task = (sl_task){.dimension = D,
@@ -323,23 +328,24 @@ START_TEST(a_payload_longer_than_the_layout_allows_is_refused) {
 }
 END_TEST
 
+/* The agent keeps what comes before it can be mixed, and drops the rest: only what it keeps uses
+ * the credit up. Its gradient takes until the last frame has come. */
 static void send_beyond_credit(peer *p) {
+    uint8_t frame[1024];
+    float values[D] = {0};
+    atomic_store(&gradient_waits, true);
     greet_properly(p);
     peer_agree(p);
-    uint8_t frame[2048];
-    float values[D] = {0};
-    size_t bytes = make_frame(frame, SL_FRAME_DATA, 9, 0, values, sizeof values);
-    for (int i = 0; i < 200 && !p->down; i++) {
-        while (!p->down && sl_connection_send(p->link, frame, bytes, NULL, 0, false, 0) == 1)
-            sl_fabric_poll(p->fabric);
-        sl_fabric_poll(p->fabric);
-    }
+    for (uint64_t exchange = 1; exchange <= WINDOW + 1; exchange++)
+        peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, exchange, 0, values, sizeof values));
+    poll_until(p, &p->down, 0);
+    atomic_store(&gradient_waits, false);
 }
 
 START_TEST(more_data_than_allowed_is_refused) {
     meet(send_beyond_credit);
-    ck_assert_int_eq(agent_result, SL_EPROTO);
     ck_assert_msg(strstr(agent_text, "data frames, more than the") != NULL, "%s", agent_text);
+    ck_assert_int_eq(agent_result, SL_EPROTO);
 }
 END_TEST
 
