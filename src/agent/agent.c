@@ -12,9 +12,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/roster.h"
 #include "agent/state.h"
 #include "base/clock.h"
+#include "launch/roster.h"
 
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */

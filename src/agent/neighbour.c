@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/roster.h"
 #include "agent/sockets.h"
+#include "launch/roster.h"
 #include "wire/checksum.h"
 
 static const double retry_connect_s = 0.1;

@@ -8,10 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/resolver.h"
 #include "agent/state.h"
 #include "base/round_up.h"
 #include "config/buffers.h"
+#include "launch/resolver.h"
 #include "starling/device.h"
 
 enum { REGIONS_MAX = 16 };

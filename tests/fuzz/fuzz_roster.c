@@ -1,7 +1,7 @@
 /* fuzz_roster.c - rosters: host:port of each rank. */
 #include <assert.h>
 
-#include "starling/agent.h"
+#include "starling/roster.h"
 #include "text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

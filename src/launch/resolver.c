@@ -3,7 +3,7 @@
  * getaddrinfo cannot be cancelled: a thread whose answer nobody waits for any more is left behind,
  * and frees what it used when it ends.
  */
-#include "agent/resolver.h"
+#include "launch/resolver.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

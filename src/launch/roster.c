@@ -1,5 +1,5 @@
-/* roster.c - host and port of every rank; see starling/agent.h. */
-#include "agent/roster.h"
+/* roster.c - host and port of every rank; see starling/roster.h. */
+#include "launch/roster.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/resolver.h"
 #include "base/file.h"
+#include "launch/resolver.h"
 
 enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512 };
 
