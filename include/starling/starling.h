@@ -25,6 +25,7 @@
 #include "starling/rank.h"
 #include "starling/rng.h"
 #include "starling/roster.h"
+#include "starling/session.h"
 #include "starling/sim.h"
 #include "starling/spectrum.h"
 #include "starling/suggest.h"

@@ -1,0 +1,221 @@
+/* session.h - gossip inside a training loop of your own.
+ *
+ *   sl_session_join(&s, "experiment.json", d, &options, &error);
+ *   sl_session_start(s, x, &error);          x (d): the parameters, float32, yours for all time
+ *   for (...) {
+ *       my_step(x);
+ *       sl_session_mix(s, x, &error);        one round of the experiment's algorithm
+ *   }
+ *   sl_session_average(s, average, &distance, &error);
+ *   sl_session_leave(&s, &error);
+ *
+ * mix runs one round with the displacement as gradient, g := x_before - x at rate 1, where x_before
+ * is what the call before left in x. So every algorithm works with any optimizer. d-psgd leaves W x
+ * in x, its variant combine-while-adapt W x_before + (x - x_before).
+ *
+ * Overlap (d-psgd, with options.overlap): parameters do not change between two steps. begin
+ * publishes x, which is read from your memory while you compute the next gradient; end leaves W x
+ * in x; then you take the step with that gradient. This is D-PSGD's original form.
+ *
+ *   for (...) {
+ *       sl_session_begin(s, x, &error);      x is read-only until end
+ *       my_gradient(x, g);
+ *       sl_session_end(s, x, &error);
+ *       my_update(x, g);
+ *   }
+ *
+ * All peers make the same calls in the same order, but for leave.
+ *
+ * Threads: a session belongs to the thread that joined. That thread makes all calls; another one
+ * gets SL_EINVAL. Only sl_session_status, sl_session_edges, sl_session_fd, sl_session_ready and
+ * sl_session_stop may come from any thread, until leave or abort begins. Callbacks come from the
+ * threads that their comments name.
+ *
+ * Processes: a session stays with the process that joined. In a forked child every call returns
+ * SL_EINVAL, and leave and abort set the child's pointer to NULL.
+ *
+ * Errors: a call that is not allowed, such as end without begin, returns SL_EINVAL and leaves the
+ * session as it was. Any other error ends the session: the neighbours are told why, and all later
+ * calls return the same error. Then sl_session_abort frees it.
+ */
+#ifndef STARLING_SESSION_H
+#define STARLING_SESSION_H
+
+#include <stdint.h>
+
+#include "starling/api.h"
+#include "starling/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sl_session sl_session;
+typedef struct sl_simulation sl_simulation;
+
+#define SL_SESSION_TENSOR_AXES_MAX 16
+#define SL_SESSION_TEXT_MAX 256
+
+/* A range of x. The tensors stand one behind the other in x, in this order. */
+typedef struct sl_session_tensor {
+    const char *name;      /* "conv1.weight"; "": none */
+    const uint64_t *shape; /* (axes) each at least 1; NULL where axes is 0: one number */
+    uint64_t axes;         /* at most SL_SESSION_TENSOR_AXES_MAX */
+} sl_session_tensor;
+
+/* Fill it with sl_session_defaults, then change what you like. Nothing is kept but what `context`
+ * and the callbacks point to. */
+typedef struct sl_session_options {
+    uint64_t size; /* of this struct, so that it can grow */
+
+    /* ---- which peer this is, as in starling/launch.h ---- */
+    int64_t rank;  /* -1: from the environment of the launcher */
+    int64_t nodes; /* peers in all; -1: as many as the topology has */
+    const char
+        *roster; /* a file, a list with commas, or a pattern with {rank}; NULL: environment */
+    const char *master; /* HOST:PORT where rank 0 tells the roster; NULL: environment */
+    const char *listen; /* HOST:PORT where this peer listens; NULL: from roster or environment */
+    uint64_t run_id;    /* equal on all peers of a run; 0: from the environment, or none */
+
+    /* ---- how ---- */
+    uint64_t overlap; /* 1: begin and end will be called (d-psgd). A topology that names no weights
+                         then gets their lazy form, (I + W)/2. Equal on all peers */
+    uint64_t same_start; /* 1: start gives all peers the x of rank 0. Equal on all peers */
+    uint64_t check;      /* 1: finds an x that is changed between begin and end, at the price of
+                            reading it twice. The environment's STARLING_CHECK=1 does the same */
+    double deadline_s; /* longest that one call may wait; a call that waits longer ends the session;
+                          0: as long as the experiment's transport.* allows */
+    const char *const *overrides; /* (override_count) "optimizer.momentum=0", as with --set */
+    uint64_t override_count;
+
+    /* ---- what x is ---- */
+    const sl_session_tensor *tensors; /* (tensor_count) whose sizes add up to the dimension; NULL:
+                                         x is one tensor. Peers whose tensors differ refuse each
+                                         other, and name the first one that differs */
+    uint64_t tensor_count;
+
+    /* ---- callbacks, all may be NULL ---- */
+    void *context; /* their first argument */
+    /* A line for people: whom the session waits for, or, beginning with "warning: ", what has no
+     * effect or whom it has refused. From the calling thread in join, else from the session's own
+     * thread. */
+    void (*log)(void *context, const char *text);
+    /* While a call waits, about ten times a second, from the calling thread. Not 0: the call
+     * returns SL_ESTOPPED, and the session ends. For interpreters that look for Ctrl-C here. */
+    int (*waiting)(void *context);
+
+    /* Inside sl_simulate: what it gave; else NULL. */
+    sl_simulation *simulation;
+} sl_session_options;
+
+/* size: sizeof(sl_session_options). */
+SL_API void sl_session_defaults(sl_session_options *options, uint64_t size);
+
+/* Reads the experiment: a path, or JSON text that begins with {. Opens what the session needs, and
+ * listens. Keys of model, data and rounds have no effect; momentum and weight decay are refused.
+ * options NULL: the defaults. Waits for nobody. */
+SL_API int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension,
+                           const sl_session_options *options, sl_error *error);
+
+/* Connects to the neighbours, with x (d) as the first model. With same_start, x then is rank 0's.
+ * SL_EPEER: one did not come within transport.connect_timeout_s. */
+SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
+
+/* One round. In: the model after your step; out: the model after the exchange. SL_EDIVERGED: x
+ * holds a number that is not finite; the other peers' next call names this rank and the round.
+ * SL_EPEER: a neighbour did not call in time (transport.round_timeout_s), or is gone. */
+SL_API int sl_session_mix(sl_session *session, float *x, sl_error *error);
+
+/* mix in two halves, for those who wait elsewhere: offer returns at once, then x is the session's
+ * until sl_session_end. */
+SL_API int sl_session_offer(sl_session *session, const float *x, sl_error *error);
+
+/* Publishes x, which is read-only until end. Copies nothing, and returns at once. */
+SL_API int sl_session_begin(sl_session *session, const float *x, sl_error *error);
+/* Waits for the round that begin, or offer, has begun, and leaves its result in x: the same memory.
+ */
+SL_API int sl_session_end(sl_session *session, float *x, sl_error *error);
+
+/* Would sl_session_end return without waiting? 1 or 0. From any thread. */
+SL_API int sl_session_ready(sl_session *session);
+/* A descriptor that is readable while sl_session_ready is 1, for poll loops; do not read from it.
+ * Closed by leave. -1 in sl_simulate, or in a forked child. From any thread. */
+SL_API int sl_session_fd(sl_session *session);
+
+/* The exact mean of all peers' models after the last round (push-sum: de-biased), the same bits for
+ * all; x stays as it is. Waits until all peers call it after the same round, or have left.
+ * average (d); distance: how far the models are apart, sqrt((1/n) sum_i ||x_i - average||^2). Both
+ * may be NULL. Not between begin and end. */
+SL_API int sl_session_average(sl_session *session, float *average, double *distance,
+                              sl_error *error);
+
+/* Ends this peer's part. Its model still takes part in rounds, with displacement 0, until all peers
+ * have left; then leave returns. The session is freed and *session set to NULL, on an error too. A
+ * NULL *session is left. */
+SL_API int sl_session_leave(sl_session **session, sl_error *error);
+
+/* Ends the session at once, and tells the neighbours why (text of up to SL_SESSION_TEXT_MAX bytes;
+ * NULL: nothing to say): their next call fails with that text. Frees the session and sets *session
+ * to NULL. After an error it only frees. */
+SL_API void sl_session_abort(sl_session **session, const char *why);
+
+/* Ends the call that is under way, and the session, with SL_ESTOPPED. From any thread; safe in a
+ * signal handler. */
+SL_API void sl_session_stop(sl_session *session);
+
+/* ---- status ---- */
+
+typedef enum sl_session_state {
+    SL_SESSION_JOINED,  /* start comes next */
+    SL_SESSION_STARTED, /* between rounds */
+    SL_SESSION_ROUND,   /* between offer, or begin, and end */
+    SL_SESSION_LEFT,    /* answers for the others */
+    SL_SESSION_FAILED
+} sl_session_state;
+
+typedef struct sl_session_report {
+    uint64_t size;  /* in: of this struct, so that it can grow */
+    uint64_t state; /* sl_session_state */
+    uint64_t rank, nodes;
+    uint64_t round;            /* that have ended */
+    double neighbour_distance; /* sqrt(sum_j W_ij ||x_j - x_i||^2) when last measured; NaN:
+                                  never. Measured every record.every rounds, else 10 */
+    double push_sum_weight;    /* 1 unless push-sum */
+    uint64_t bytes_sent;       /* data frames with their headers, since start */
+    uint64_t bytes_received;   /* likewise */
+    double exchange_s;         /* exchanges, since start */
+    double wait_s;             /* this peer's calls waited, since start */
+    char waits_for[SL_SESSION_TEXT_MAX]; /* whom and what, in words; "": for nobody */
+} sl_session_report;
+
+/* Fills *out. From any thread. */
+SL_API int sl_session_status(sl_session *session, sl_session_report *out, sl_error *error);
+
+typedef struct sl_session_edge {
+    uint64_t rank;      /* the neighbour */
+    uint64_t connected; /* 1: both have agreed on the run */
+    uint64_t awaited;   /* 1: the round under way waits for it */
+} sl_session_edge;
+
+/* Fills up to `max` edges, by rank, and returns how many neighbours there are. From any thread. */
+SL_API uint64_t sl_session_edges(sl_session *session, sl_session_edge *out, uint64_t max);
+
+/* ---- many peers in one process ---- */
+
+/* Calls `peer` for each of n ranks, each on a thread of its own, of which only one runs at a time,
+ * in the same order in each run. Each joins with the options that it is given (which it may copy
+ * and change, but for rank, nodes and simulation) and makes the calls that it would make as a
+ * process: the numbers are the same bits as those of n processes. join's experiment is not read
+ * there; it may be NULL.
+ *
+ * experiment: as in join. options: for all ranks; NULL: the defaults. `peer` returns 0, or what
+ * ends the simulation, and then fills *error. Returns the first such error by rank. */
+SL_API int sl_simulate(const char *experiment, uint64_t n,
+                       int (*peer)(void *context, const sl_session_options *options,
+                                   sl_error *error),
+                       void *context, const sl_session_options *options, sl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
