@@ -23,6 +23,8 @@ typedef struct sl_agent_settings {
     uint16_t port;        /* 0: any free one */
     uint64_t run_id;      /* equal on all agents of a run; 0 if there is none */
     sl_observer observer; /* called on the agent's worker thread */
+    bool meets; /* the task comes together with those of the other agents (a session's). Its
+                   `initial` is called on the worker thread, when all neighbours are connected */
 } sl_agent_settings;
 
 typedef struct sl_agent sl_agent;

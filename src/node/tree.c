@@ -1,0 +1,110 @@
+/* tree.c - see tree.h. */
+#include "node/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/route.h"
+
+enum { BLOCK = 1024 };
+
+/* Puts the peers of a rank that the tree does not have yet at the end of its order. */
+static uint32_t add_children(sl_tree *t, const sl_route *route, uint32_t count, bool *found) {
+    const uint32_t *peers, peer_count = sl_route_peers(route, &peers);
+    for (uint32_t i = 0; i < peer_count; i++)
+        if (!found[peers[i]]) {
+            found[peers[i]] = true;
+            t->parents[peers[i]] = route->rank;
+            t->order[count++] = peers[i];
+        }
+    return count;
+}
+
+static int search(sl_tree *t, const sl_algorithm *algorithm, const sl_algorithm_config *config,
+                  const sl_topology *topology, bool *found, sl_error *error) {
+    uint32_t count = 1;
+    found[0] = true;
+    for (uint32_t i = 0; i < count; i++) {
+        sl_route route;
+        int result = sl_route_open(&route, algorithm, config, topology, t->order[i], 1, error);
+        if (result == 0)
+            count = add_children(t, &route, count, found);
+        sl_route_close(&route);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+int sl_tree_open(sl_tree *out, const sl_algorithm *algorithm, const sl_algorithm_config *config,
+                 const sl_topology *topology, sl_error *error) {
+    sl_tree t = {.nodes = sl_topology_nodes(topology)};
+    bool *found = calloc(t.nodes, sizeof *found);
+    t.order = calloc(t.nodes, sizeof *t.order);
+    t.parents = calloc(t.nodes, sizeof *t.parents);
+    int result = found != NULL && t.order != NULL && t.parents != NULL
+                     ? search(&t, algorithm, config, topology, found, error)
+                     : sl_fail(error, SL_ENOMEM, "out of memory for a tree of %u nodes", t.nodes);
+    free(found);
+    if (result != 0)
+        sl_tree_close(&t);
+    else
+        *out = t;
+    return result;
+}
+
+void sl_tree_close(sl_tree *t) {
+    free(t->order);
+    free(t->parents);
+    memset(t, 0, sizeof *t);
+}
+
+/* ---- sums in one process ---- */
+
+/* partials: (nodes, BLOCK) the nodes' own; row 0 becomes the sum. A node's row is whole before its
+ * parent adds it, and a parent adds its children in rising order: they stand so in `order`. */
+static void add_up(const sl_tree *t, double *partials, size_t count) {
+    for (uint32_t last = t->nodes; last > 1;) {
+        uint32_t first = last - 1; /* the children of one parent stand side by side */
+        const uint32_t parent = t->parents[t->order[first]];
+        while (first > 1 && t->parents[t->order[first - 1]] == parent)
+            first--;
+        for (uint32_t i = first; i < last; i++)
+            for (size_t e = 0; e < count; e++)
+                partials[(size_t)parent * BLOCK + e] += partials[(size_t)t->order[i] * BLOCK + e];
+        last = first;
+    }
+}
+
+static void sum_vectors(const sl_tree *t, const sl_share *shares, double *partials, size_t from,
+                        size_t count) {
+    for (uint32_t i = 0; i < t->nodes; i++)
+        for (size_t e = 0; e < count; e++)
+            partials[(size_t)i * BLOCK + e] = shares[i].x[from + e];
+    add_up(t, partials, count);
+    for (uint32_t i = 0; i < t->nodes; i++)
+        for (size_t e = 0; e < count; e++)
+            shares[i].x[from + e] = (float)(partials[e] / shares->divisor);
+}
+
+static void sum_numbers(const sl_tree *t, const sl_share *shares, double *partials) {
+    const size_t count = shares->number_count;
+    for (uint32_t i = 0; i < t->nodes && count > 0; i++)
+        memcpy(partials + (size_t)i * BLOCK, shares[i].numbers, count * sizeof *partials);
+    add_up(t, partials, count);
+    for (uint32_t i = 0; i < t->nodes && count > 0; i++)
+        memcpy(shares[i].numbers, partials, count * sizeof *partials);
+}
+
+int sl_tree_sum(const sl_tree *t, const sl_share *shares, sl_error *error) {
+    double *partials = malloc((size_t)t->nodes * BLOCK * sizeof *partials);
+    if (partials == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for a sum over %u nodes", t->nodes);
+    for (size_t from = 0; from < shares->count; from += BLOCK) {
+        const size_t rest = shares->count - from;
+        sum_vectors(t, shares, partials, from, rest < BLOCK ? rest : BLOCK);
+    }
+    sum_numbers(t, shares, partials);
+    free(partials);
+    return 0;
+}
