@@ -119,10 +119,12 @@ typedef struct sl_run_memory {
     size_t agent;     /* largest agent */
     size_t agents;    /* all agents, on one host */
     size_t simulator; /* all nodes in one process */
-    size_t available; /* on this host; 0: unknown */
+    size_t available; /* on this host, for all its processes; 0: unknown */
+    size_t limit;     /* for this process or an agent (RLIMIT_AS, RLIMIT_DATA); 0: none */
     bool on_device;   /* a GPU keeps the vectors; the host keeps a copy of each model */
 } sl_run_memory;
-/* task_bytes: sl_learner_memory, or what a task of your own takes in each process. */
+/* task_bytes: sl_learner_memory, or what a task of your own takes in each process; this process has
+ * them already. */
 SL_API void sl_experiment_memory(sl_run_memory *out, const sl_experiment *experiment,
                                  const sl_plan *plan, size_t dimension, size_t task_bytes);
 

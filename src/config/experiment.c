@@ -38,8 +38,19 @@ static void cut(char out[DOTTED_MAX], const char *path, size_t parts) {
     snprintf(out, DOTTED_MAX, "%.*s", (int)length, path);
 }
 
-/* Returns the key of this name in another group, or else the most similar key or group at the same
- * depth. */
+/* Writes the group of this name that is part of the key, such as "algorithm.compressor". */
+static bool find_group(char out[DOTTED_MAX], const char *key, const char *name) {
+    const size_t length = strlen(name);
+    for (const char *dot = strchr(key, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+        if (strncmp(dot + 1, name, length) == 0 && dot[1 + length] == '.') {
+            snprintf(out, DOTTED_MAX, "%.*s", (int)(dot + 1 + length - key), key);
+            return true;
+        }
+    return false;
+}
+
+/* Returns the key or group of this name in another group, or else the most similar key or group at
+ * the same depth. */
 static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX]) {
     const char *known[KEYS_MAX], *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
     size_t parts = 1, count = 0;
@@ -49,6 +60,8 @@ static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX
         const char *other = strrchr(sl_keys[i].path, '.');
         if (other != NULL && strcmp(other + 1, leaf) == 0 && strcmp(leaf, "name") != 0)
             return sl_keys[i].path;
+        if (find_group(names[count], sl_keys[i].path, leaf))
+            return names[count];
         cut(names[count], sl_keys[i].path, parts);
         known[count] = names[count];
         count++;
@@ -320,10 +333,14 @@ static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
 }
 
 static int check_fit(const sl_experiment *e, sl_error *error) {
-    if ((e->rounds > 0) == (e->epochs > 0))
-        return sl_fail(
-            error, SL_EINVAL,
-            "rounds, epochs: exactly one of them says how long to train, and must be above 0");
+    if (e->rounds > 0 && e->epochs > 0)
+        return sl_fail(error, SL_EINVAL,
+                       "rounds is %llu and epochs is %g; give one of them, and leave the other out "
+                       "or 0",
+                       (unsigned long long)e->rounds, (double)e->epochs);
+    if (e->rounds == 0 && e->epochs <= 0)
+        return sl_fail(error, SL_EINVAL,
+                       "rounds, epochs: both are 0; one of them must say how long to train");
     if (e->model.kind == SL_MODEL_QUADRATIC && e->rounds == 0)
         return sl_fail(error, SL_EINVAL,
                        "epochs: a quadratic has no samples to pass over; give rounds");

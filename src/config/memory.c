@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "config/buffers.h"
 #include "starling/device.h"
@@ -54,6 +55,23 @@ static size_t available_bytes(void) {
     return (size_t)bytes;
 }
 
+/* Returns what may still be taken under a limit of which /proc/self/status says how much is used.
+ * 0: no limit; a limit that is used up leaves 1. */
+static size_t left_under(int resource, const char *used_name) {
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 0;
+    const double used = 1024 * number_in("/proc/self/status", used_name);
+    return (double)limit.rlim_cur > used + 1 ? limit.rlim_cur - (size_t)used : 1;
+}
+
+/* Returns what one process may still take, beside what this one has; 0: no limit. */
+static size_t process_limit(void) {
+    const size_t space = left_under(RLIMIT_AS, "VmSize:"),
+                 data = left_under(RLIMIT_DATA, "VmData:");
+    return space == 0 || (data > 0 && data < space) ? data : space;
+}
+
 /* ---- needed memory ---- */
 
 /* Returns the bytes of one encoded message and of the receive buffers. */
@@ -91,5 +109,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     if (algorithm != NULL && !algorithm->keeps_gradient)
         kept -= (nodes - 1) * model;
     m.simulator = (on_device ? nodes * model : kept) + task_bytes;
+    m.limit = process_limit();
+    m.limit += m.limit > 0 ? task_bytes : 0;
     *out = m;
 }

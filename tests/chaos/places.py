@@ -126,11 +126,11 @@ def a_name_server_that_never_answers(scene):
 def little_address_space_ends_with_a_reason(scene):
     """OpenBLAS would try for ever."""
     for megabytes in (100, 150, 200):
-        for command in ("sim", "run"):
-            limit = ["prlimit", f"--as={megabytes << 20}"]
+        for command, kind, option in (("sim", "as", "-v"), ("run", "data", "-d")):
+            limit = ["prlimit", f"--{kind}={megabytes << 20}"]
             path = scene.experiment(rounds=3)
             running = scene.start(command, path, "--out", scene.path("run"), wrapper=limit)
-            refused(scene, running, "run", "ulimit -v", f"{megabytes} MB")
+            refused(scene, running, "run", f"ulimit {option}", f"{megabytes} MB")
 
 
 if __name__ == "__main__":

@@ -37,10 +37,32 @@ def more_memory_than_there_is(scene):
         "model": {"name": "mlp", "hidden": [50000, 20000]},
         "data": "digits",
     }
-    for command, who in (("sim", "60 simulated nodes"), ("run", "60 agents")):
-        path = scene.write("huge.json", json.dumps({"rounds": 2, **huge}))
-        ended = scene.call(command, path, "--out", scene.path("out"))
+    variants = [{"name": "as-it-is", "set": {}}]
+    calls = (
+        (["sim"], {}, "60 simulated nodes"),
+        (["run"], {}, "60 agents"),
+        (["compare"], {"variants": variants}, "60 simulated nodes"),
+        (["compare", "--agents"], {"variants": variants}, "60 agents"),
+    )
+    for command, more, who in calls:
+        path = scene.write("huge.json", json.dumps({"rounds": 2, **huge, **more}))
+        ended = scene.call(*command, path, "--out", scene.path("out"))
         ended.check_refused("huge.json", who, "GB", "topology.nodes")
+        check(not os.path.exists(scene.path("out")), "a run folder was left behind")
+
+
+def more_memory_than_a_process_may_take(scene):
+    """60 models of 12.7 MB are 763 MB, beside what the program itself takes."""
+    large = {
+        "topology": {"nodes": 60, "family": "path"},
+        "model": {"name": "mlp", "hidden": [4000]},
+        "data": {"name": "digits", "train_samples": 120, "test_samples": 10},
+    }
+    path = scene.write("large.json", json.dumps({"rounds": 2, **large}))
+    for kind in ("as", "data"):
+        limit = ["prlimit", f"--{kind}={800 << 20}"]
+        ended = scene.call("sim", path, "--out", scene.path("out"), wrapper=limit)
+        ended.check_refused("large.json", "ulimit", "topology.nodes")
         check(not os.path.exists(scene.path("out")), "a run folder was left behind")
 
 
@@ -505,6 +527,7 @@ if __name__ == "__main__":
             too_many_nodes_for_processes,
             text_for_a_group_without_a_name,
             more_memory_than_there_is,
+            more_memory_than_a_process_may_take,
             keys_without_effect,
             output_folder_in_the_way,
             output_folder_not_writable,

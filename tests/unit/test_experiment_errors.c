@@ -38,6 +38,13 @@ START_TEST(a_key_outside_of_its_group_gets_its_full_name) {
 }
 END_TEST
 
+START_TEST(a_group_outside_of_its_group_gets_its_full_name) {
+    refuse(WITH("\"compressor\": \"top-k\""), NULL, "\"compressor\"",
+           "did you mean \"algorithm.compressor\"");
+    refuse(SMALLEST, "partition=iid", "\"partition\"", "did you mean \"data.partition\"");
+}
+END_TEST
+
 START_TEST(a_dotted_key_in_the_file_is_not_passed_over) {
     refuse(WITH("\"optimizer.momentum\": 0.5"), NULL, "\"optimizer.momentum\"", "dot");
     refuse(WITH("\"data\": {\"partition.alpha\": 0.5}"), NULL, "\"partition.alpha\"", "dot");
@@ -234,9 +241,9 @@ END_TEST
 
 START_TEST(what_must_fit_together_is_checked) {
     refuse("{\"rounds\": 3}", NULL, "topology: missing", "\"family\": \"ring\"");
-    refuse("{" TOPOLOGY "}", NULL, "rounds, epochs", "exactly one");
-    refuse("{\"rounds\": 3, \"epochs\": 1, " TOPOLOGY "}", NULL, "rounds, epochs", "exactly one");
-    refuse("{\"rounds\": 0, " TOPOLOGY "}", NULL, "rounds, epochs", "above 0");
+    refuse("{" TOPOLOGY "}", NULL, "rounds, epochs", "both are 0");
+    refuse("{\"rounds\": 3, \"epochs\": 1.5, " TOPOLOGY "}", NULL, "rounds is 3", "epochs is 1.5");
+    refuse("{\"rounds\": 0, " TOPOLOGY "}", NULL, "rounds, epochs", "both are 0");
     refuse(WITH("\"data\": \"mnist\""), NULL, "data.path: missing", NULL);
     refuse(WITH("\"model\": \"quadratic\""), NULL, "model.path: missing", NULL);
     refuse(WITH("\"model\": {\"name\": \"mlp\", \"hidden\": []}"), NULL, "model.hidden: is empty",
@@ -310,6 +317,7 @@ int main(void) {
     ADD_TESTS_WITH(
         suite, "files", make_folder, remove_folder, an_unknown_key_gets_the_nearest_known_one,
         a_misspelt_group_gets_the_group, a_key_outside_of_its_group_gets_its_full_name,
+        a_group_outside_of_its_group_gets_its_full_name,
         a_dotted_key_in_the_file_is_not_passed_over, a_wrong_type_is_refused_with_what_is_allowed,
         a_number_out_of_range_is_refused_with_the_range, numbers_that_are_none_are_refused,
         a_choice_that_is_none_gets_the_nearest, text_for_a_group_without_a_name_is_refused,

@@ -79,6 +79,8 @@ static void print_memory(const trial *t) {
         1e-6 * (double)m.simulator);
     if (m.available > 0)
         printf("  this host has       %.1f MB\n", 1e-6 * (double)m.available);
+    if (m.limit > 0)
+        printf("  limit on a process  %.1f MB\n", 1e-6 * (double)m.limit);
 }
 
 static void print_trial(const trial *t) {

@@ -28,16 +28,26 @@ static void restore_signals(void) {
     }
 }
 
-/* ---- limited address space (ulimit -v) ----
+/* ---- limited address space (ulimit -v, ulimit -d) ----
  *
- * Each thread of OpenBLAS takes 128 MiB of address space. One that cannot have them tries for ever,
- * and the library's exit handler waits for it. */
+ * Each thread of OpenBLAS maps 128 MiB, which count as data, too. A thread that cannot have them
+ * tries for ever, and the library's exit handler waits for it. */
 
-static size_t address_space_limit(void) {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
-               ? (size_t)limit.rlim_cur
-               : 0;
+/* Returns the lower of both limits, and the option of ulimit that sets it; 0: none. */
+static size_t address_space_limit(const char **option) {
+    static const struct {
+        int resource;
+        const char *option;
+    } limits[] = {{RLIMIT_AS, "ulimit -v"}, {RLIMIT_DATA, "ulimit -d"}};
+    rlim_t lowest = RLIM_INFINITY;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct rlimit limit;
+        if (getrlimit(limits[i].resource, &limit) == 0 && limit.rlim_cur < lowest) {
+            lowest = limit.rlim_cur;
+            *option = limits[i].option;
+        }
+    }
+    return lowest == RLIM_INFINITY ? 0 : (size_t)lowest;
 }
 
 /* For the program, and for each thread that OpenBLAS has started before main. */
@@ -56,7 +66,8 @@ static size_t address_space_needed(void) {
 /* Ends without exit handlers where these may wait for ever. */
 static int leave(int code) {
     code = finish(code);
-    if (address_space_limit() > 0)
+    const char *option;
+    if (address_space_limit(&option) > 0)
         _exit(code);
     return code;
 }
@@ -67,11 +78,12 @@ int main(int argc, char **argv) {
         printf("starling %s (protocol %u)\n", sl_version(), SL_PROTOCOL_VERSION);
         return leave(TOOL_OK);
     }
-    size_t limit = address_space_limit(), needed = address_space_needed();
+    const char *option = "";
+    size_t limit = address_space_limit(&option), needed = address_space_needed();
     if (argc > 2 && limit > 0 && limit < needed) {
-        complain("the limit on address space (ulimit -v) is %zu MB; at least %zu MB are needed, of "
+        complain("the limit on address space (%s) is %zu MB; at least %zu MB are needed, of "
                  "which OpenBLAS takes 136 MB for each of its threads (OPENBLAS_NUM_THREADS)",
-                 limit >> 20, needed >> 20);
+                 option, limit >> 20, needed >> 20);
         return leave(TOOL_USAGE);
     }
     sl_error error;

@@ -112,15 +112,24 @@ void trial_memory(const trial *t, sl_run_memory *out) {
                          sl_learner_memory(t->learner));
 }
 
-int trial_check_memory(const options *o, const char *who, size_t needed, size_t available,
-                       sl_error *error) {
-    if (available == 0 || needed <= available)
-        return 0;
-    return sl_fail(error, SL_ENOMEM,
-                   "%s: %s need %.2f GB of memory, and this host has %.2f GB; use fewer "
-                   "topology.nodes, a smaller model, or several hosts (starling check says what "
-                   "takes how much)",
-                   o->file, who, 1e-9 * (double)needed, 1e-9 * (double)available);
+int trial_check_memory(const trial *t, const char *where, bool agents, sl_error *error) {
+    sl_run_memory m;
+    trial_memory(t, &m);
+    const size_t all = agents ? m.agents : m.simulator, process = agents ? m.agent : m.simulator;
+    if (m.available > 0 && all > m.available)
+        return sl_fail(error, SL_ENOMEM,
+                       "%s: %u %s need %.2f GB of memory, and this host has %.2f GB; use fewer "
+                       "topology.nodes, a smaller model, or several hosts (starling check says "
+                       "what takes how much)",
+                       where, t->nodes, agents ? "agents" : "simulated nodes", 1e-9 * (double)all,
+                       1e-9 * (double)m.available);
+    if (m.limit > 0 && process > m.limit)
+        return sl_fail(error, SL_ENOMEM,
+                       "%s: %s needs %.2f GB of memory, and the limits on a process (ulimit -v, "
+                       "ulimit -d) leave %.2f GB; raise them, or use a smaller model%s",
+                       where, agents ? "an agent" : "the simulator", 1e-9 * (double)process,
+                       1e-9 * (double)m.limit, agents ? "" : " or fewer topology.nodes");
+    return 0;
 }
 
 int trial_find_path(const trial *t, const options *o, sl_error *error) {

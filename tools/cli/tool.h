@@ -78,9 +78,9 @@ void trial_close(trial *t);
 int trial_find_path(const trial *t, const options *o, sl_error *error);
 /* What a run needs, and has. */
 void trial_memory(const trial *t, sl_run_memory *out);
-/* Refuses what `who` (such as "8 agents") cannot do because it needs more than this host has. */
-int trial_check_memory(const options *o, const char *who, size_t needed, size_t available,
-                       sl_error *error);
+/* Refuses a run, with agents or simulated, that needs more than this host has or a process may
+ * take. `where` begins the error. */
+int trial_check_memory(const trial *t, const char *where, bool agents, sl_error *error);
 /* A warning of each key that was given and has no effect, to standard error. */
 void warn_of_keys(const sl_experiment *experiment);
 /* warn_of_keys, and what sl_algorithm_plan warns of, to standard error. */

@@ -52,6 +52,15 @@ static int take_learner(bench *b, const sl_experiment *e, sl_error *error) {
     return 0;
 }
 
+/* The run of a contender with the open learner. */
+static trial trial_of(const bench *b, const contender *r) {
+    return (trial){.experiment = r->variant->experiment,
+                   .learner = b->learner,
+                   .task = b->task,
+                   .plan = r->plan,
+                   .nodes = sl_topology_nodes(r->variant->experiment->topology)};
+}
+
 /* ---- one run ---- */
 
 static void note_failure(attempt *a, const char *name, collector *here, const sl_error *error) {
@@ -117,12 +126,10 @@ static void run_attempt(bench *b, contender *r, attempt *a) {
     live_view view;
     sl_error error = {0};
     sl_experiment *e = r->variant->experiment;
-    trial t = {.experiment = e, .plan = r->plan, .nodes = sl_topology_nodes(e->topology)};
     e->seed = a->seed;
     run_path(b, r->variant->name, a->seed, path, sizeof path);
     int code = take_learner(b, e, &error);
-    t.learner = b->learner;
-    t.task = b->task;
+    const trial t = trial_of(b, r);
     live_view_open(&view, r->rounds, b->o->wide);
     view.quiet = true;
     if (code == 0)
@@ -181,8 +188,8 @@ static int choose_seeds(const bench *b, sl_error *error) {
     return 0;
 }
 
-/* What only model and data tell: rounds, and how algorithm, compressor and topology suit each
- * other. */
+/* What only model and data tell: rounds, how algorithm, compressor and topology suit each other,
+ * and the memory that a run needs. */
 static int plan_all(bench *b, sl_error *error) {
     int result = 0;
     for (size_t i = 0; i < b->comparison.count && result == 0; i++) {
@@ -194,8 +201,12 @@ static int plan_all(bench *b, sl_error *error) {
         if (result == 0)
             result =
                 sl_algorithm_plan(&r->plan, &e->algorithm, e->topology, b->task.dimension, error);
-        if (result != 0)
+        if (result != 0) {
             sl_fail_prefix(error, result, "%s", r->variant->where);
+        } else {
+            const trial t = trial_of(b, r);
+            result = trial_check_memory(&t, r->variant->where, b->o->agents, error);
+        }
     }
     return result;
 }

@@ -28,20 +28,12 @@ static int check_agents(const trial *t, const options *o, sl_error *error) {
                        "%s: the topology has %u nodes; `starling run` starts at most %u processes "
                        "(the simulator takes more: starling sim %s)",
                        o->file, t->nodes, FLEET_MAX, o->file);
-    char who[64];
-    sl_run_memory memory;
-    trial_memory(t, &memory);
-    snprintf(who, sizeof who, "%u agents", t->nodes);
-    int result = trial_check_memory(o, who, memory.agents, memory.available, error);
+    int result = trial_check_memory(t, o->file, true, error);
     return result != 0 ? result : trial_find_path(t, o, error);
 }
 
 static int check_simulation(const trial *t, const options *o, sl_error *error) {
-    char who[64];
-    sl_run_memory memory;
-    trial_memory(t, &memory);
-    snprintf(who, sizeof who, "%u simulated nodes", t->nodes);
-    return trial_check_memory(o, who, memory.simulator, memory.available, error);
+    return trial_check_memory(t, o->file, false, error);
 }
 
 static int run_agents(collector *c, const char *path, sl_summary *summary, sl_error *error) {
