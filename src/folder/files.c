@@ -95,16 +95,21 @@ static int open_lines(sl_files *files, sl_lines *lines, const char *path) {
     return fd;
 }
 
+size_t sl_lines_padding(const sl_lines *lines, size_t bytes) {
+    const size_t left = SL_LINES_PAGE - ((size_t)lines->size + bytes) % SL_LINES_PAGE;
+    return left < SL_LINE_BYTES ? left : 0;
+}
+
 int sl_lines_append(sl_files *files, sl_lines *lines, const char *path, const char *text,
                     size_t bytes, sl_error *error) {
     int fd = lines->fd > 0 ? lines->fd - 1 : open_lines(files, lines, path);
     if (fd < 0)
         return sl_files_fail(path, error);
-    off_t before = lseek(fd, 0, SEEK_END);
-    bool good = before >= 0 && write_all(fd, text, bytes);
+    bool good = write_all(fd, text, bytes);
     int reason = errno;
-    if (!good && (before < 0 || ftruncate(fd, before) == 0))
+    if (!good && ftruncate(fd, lines->size) == 0)
         errno = reason;
+    lines->size += good ? (off_t)bytes : 0;
     lines->begun = lines->begun || good;
     int result = good ? 0 : sl_files_fail(path, error);
     if (files->open > OPEN_MAX_FILES)

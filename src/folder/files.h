@@ -25,11 +25,17 @@ void sl_files_close(sl_files *files);
 typedef struct sl_lines {
     int fd;     /* plus 1; 0: not open */
     bool begun; /* the file is there, and this run's */
+    off_t size;
 } sl_lines;
 
-/* Appends a line with one write(2), which a killed process leaves whole but for a line that crosses
- * a page; what a full disk took of it is given back. The first call makes the file: it must not be
- * there. */
+/* A process that is killed may leave a part of a line, but only where the line crosses a page. */
+enum { SL_LINES_PAGE = 4096, SL_LINE_BYTES = 1024 };
+
+/* How many spaces at the end of a line of so many bytes keep the next one, of up to SL_LINE_BYTES,
+ * within its page. Fewer than SL_LINE_BYTES. */
+size_t sl_lines_padding(const sl_lines *lines, size_t bytes);
+/* Appends a line with one write(2). What a full disk took of it is given back. The first call makes
+ * the file: it must not be there. */
 int sl_lines_append(sl_files *files, sl_lines *lines, const char *path, const char *text,
                     size_t bytes, sl_error *error);
 void sl_lines_close(sl_files *files, sl_lines *lines);

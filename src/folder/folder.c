@@ -1,7 +1,8 @@
 /* folder.c - writes the run folder; see starling/folder.h.
  *
- * Metrics and parameters are appended line by line, so that whatever ends a run leaves whole lines
- * behind. Everything else is there whole or not at all, and on the disk when its call returns; a
+ * Metrics are appended line by line. No line crosses a page, so that whatever ends a run leaves
+ * whole lines behind. Lines of parameters may be longer than a page: the last may lack its end.
+ * Everything else is there whole or not at all, and on the disk when its call returns; a
  * run's final models and its lines are when its summary is.
  */
 #include <errno.h>
@@ -248,10 +249,16 @@ static int append_object(sl_folder *f, const char *name, sl_lines *lines, json_t
     json_decref(object);
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
-    size_t bytes = strlen(text);
-    text[bytes] = '\n'; /* in the terminator's place: only `bytes + 1` are written */
-    int result = sl_lines_append(&f->files, lines, path, text, bytes + 1, error);
-    free(text);
+    const size_t bytes = strlen(text), padding = sl_lines_padding(lines, bytes + 1);
+    char *whole = realloc(text, bytes + padding + 1);
+    if (whole == NULL) {
+        free(text);
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    }
+    memset(whole + bytes, ' ', padding);
+    whole[bytes + padding] = '\n';
+    int result = sl_lines_append(&f->files, lines, path, whole, bytes + padding + 1, error);
+    free(whole);
     return result;
 }
 

@@ -3,9 +3,12 @@
 
 usage: chaos.py STARLING [TEST ...]
 """
+import json
 import os
+import random
 import re
 import signal
+import subprocess
 import time
 
 from _scene import EXPERIMENT, check, run_tests
@@ -196,6 +199,34 @@ def parent_killed(scene):
     scene.wait_gone(3)
 
 
+def killed_anywhere_metrics_are_whole_lines(scene):
+    """The process that writes is killed at a random moment. Readers take what is there."""
+    plot = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "plot")
+    moments = random.Random(5)
+    for number in range(4):
+        path = scene.experiment(record={"every": 1}, topology__nodes=4)
+        out = scene.path(f"run{number}")
+        running = scene.start(("run", "sim")[number % 2], path, "--out", out)
+        running.wait_for("round 20/")
+        time.sleep(moments.uniform(0, 0.3))
+        running.process.kill()
+        running.process.wait()
+        scene.wait_gone(3)
+        names = [f"metrics-{rank}.jsonl" for rank in range(4)] + ["consensus.jsonl"]
+        for name in names:
+            with open(os.path.join(out, name)) as file:
+                text = file.read()
+            check(text.endswith("\n"), f"{name} ends in {text[-50:]!r}")
+            check(len([json.loads(line) for line in text.splitlines()]) >= 15, f"{name}: {text!r}")
+    # A line that another file system tore.
+    with open(os.path.join(out, "metrics-2.jsonl"), "a") as file:
+        file.write('{"round":99')
+    drawn = subprocess.run(
+        [plot, out, "-o", scene.path("plot.svg")], capture_output=True, text=True
+    )
+    check(drawn.returncode == 0 or "matplotlib is missing" in drawn.stderr, drawn.stderr)
+
+
 def parent_killed_with_a_stopped_agent(scene):
     running, agents = start_run(scene)
     os.kill(agents[1], signal.SIGSTOP)
@@ -227,6 +258,7 @@ if __name__ == "__main__":
             interrupted_at_the_start,
             interrupted_while_processes_become_agents,
             parent_killed,
+            killed_anywhere_metrics_are_whole_lines,
             parent_killed_with_a_stopped_agent,
             simulation_interrupted,
         ]

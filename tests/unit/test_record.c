@@ -52,6 +52,36 @@ START_TEST(a_line_of_metrics_holds_what_was_given) {
 }
 END_TEST
 
+/* What a killed process leaves of a write(2) is whole pages. */
+START_TEST(no_line_of_metrics_crosses_a_page) {
+    enum { LINES = 60, PAGE = 4096 };
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_folder *folder = open_folder(at("run"), e, true);
+    for (uint64_t round = 1; round <= LINES; round++) {
+        sl_record record = record_of(0, round * round * round);
+        record.bytes_sent = 1000000007 * round * round;
+        ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
+    }
+    close_folder(folder);
+    size_t bytes, count = 0;
+    char *text = contents(at("run/metrics-0.jsonl"), &bytes), *end;
+    ck_assert_uint_gt(bytes, 4 * PAGE);
+    for (char *line = text; line < text + bytes; line = end + 1, count++) {
+        end = strchr(line, '\n');
+        ck_assert_ptr_nonnull(end);
+        ck_assert_msg((line - text) / PAGE == (end - text) / PAGE, "line %zu crosses a page",
+                      count);
+        *end = '\0';
+        json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        ck_assert_ptr_nonnull(object);
+        json_decref(object);
+    }
+    ck_assert_uint_eq(count, LINES);
+    free(text);
+    sl_experiment_close(&e);
+}
+END_TEST
+
 START_TEST(consensus_goes_line_by_line) {
     sl_experiment *e = experiment_of(SMALLEST);
     sl_folder *folder = open_folder(at("run"), e, true);
@@ -385,7 +415,7 @@ int main(void) {
     Suite *suite = suite_create("record");
     ADD_TESTS_WITH(
         suite, "folders", make_base, remove_base, a_line_of_metrics_holds_what_was_given,
-        consensus_goes_line_by_line, what_is_no_number_is_null,
+        no_line_of_metrics_crosses_a_page, consensus_goes_line_by_line, what_is_no_number_is_null,
         parameters_come_back_bit_for_bit_and_in_order, a_model_is_a_valid_npy_file,
         the_last_finite_model_is_rescued, the_best_model_is_kept, a_quadratic_folder_stands_alone,
         parents_are_made_and_nothing_else_is_left_behind, a_folder_that_holds_a_run_is_refused,
