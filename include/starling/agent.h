@@ -45,6 +45,9 @@ SL_API uint16_t sl_agent_port(const sl_agent *agent);
 SL_API int sl_agent_run(sl_agent *agent, sl_roster *roster, sl_error *error);
 /* Asks sl_agent_run to end with SL_ESTOPPED; safe in a signal handler and from any thread. */
 SL_API void sl_agent_stop(sl_agent *agent);
+/* Asks sl_agent_run to end with this error, which all neighbours are told; from any thread. The
+ * first call counts. */
+SL_API void sl_agent_end(sl_agent *agent, const sl_error *why);
 SL_API void sl_agent_close(sl_agent **agent);
 
 /* Control frames, dropped frames, memory. */
@@ -54,6 +57,23 @@ typedef struct sl_agent_counters {
     size_t receive_buffer_bytes /* of all neighbours, for control frames too */, vector_bytes;
 } sl_agent_counters;
 SL_API sl_agent_counters sl_agent_counters_read(const sl_agent *agent);
+
+/* What the loop saw when it last looked, which it does several times a second. From any thread
+ * until sl_agent_close. */
+#define SL_AGENT_WAIT_MAX 256
+typedef struct sl_agent_progress {
+    sl_record record;                  /* of the last round, with sums since the first */
+    char waits_for[SL_AGENT_WAIT_MAX]; /* in words; empty: for nobody */
+} sl_agent_progress;
+SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
+
+typedef struct sl_agent_edge {
+    uint32_t rank;
+    bool agreed;  /* connected, with the same experiment */
+    bool awaited; /* the step under way waits for its message */
+} sl_agent_edge;
+/* Fills up to `max` edges, by rank, and returns how many neighbours there are. */
+SL_API uint32_t sl_agent_edges(sl_agent *agent, sl_agent_edge *out, uint32_t max);
 
 #ifdef __cplusplus
 }

@@ -72,9 +72,11 @@ typedef struct sl_state {
     const sl_vec_ops *vec;
     const sl_algorithm_config *config;
     uint32_t nodes;
-    float *x;                               /* model */
-    float *g;                               /* gradient of this round */
-    float *m;                               /* momentum buffer, NULL when momentum is 0 */
+    float *x;          /* model */
+    const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
+    bool lends;        /* rounds may have such a vector, which is known after the gradient */
+    float *g;          /* gradient of this round */
+    float *m;          /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
     float **replicas; /* (replica_count) of in-neighbours: their sum, or one for each in the order
                          of `in` */

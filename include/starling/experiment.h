@@ -100,6 +100,18 @@ SL_API int sl_experiment_load(sl_experiment **out, const char *path, const char 
 SL_API int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
                                const char *folder, const char *const *overrides,
                                size_t override_count, sl_error *error);
+/* Of a training loop of one's own, a session (starling/session.h). */
+typedef struct sl_session_reading {
+    const char *const *overrides;
+    size_t override_count;
+    bool overlap;   /* the topology's own weights are lazy, as sl_topology_parse_lazy says */
+    uint32_t nodes; /* of a topology that does not say it; 0: it says it */
+} sl_session_reading;
+/* source: a path, or JSON text that begins with {. Keys of model, data, rounds and optimizer are
+ * not needed and not used: `warnings` has a line for each that is given. SL_EINVAL: momentum or
+ * weight decay, or vectors on a GPU. */
+SL_API int sl_experiment_load_session(sl_experiment **out, const char *source,
+                                      const sl_session_reading *how, sl_error *error);
 /* device_memory_gb in bytes. */
 SL_API size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 SL_API void sl_experiment_close(sl_experiment **experiment);

@@ -59,6 +59,8 @@ typedef struct sl_node_settings {
                       the device that vectors are on; else the host */
     float *gradient; /* (dimension) shared with other nodes, where driver and algorithm allow it;
                         NULL: the node's own */
+    bool lends;      /* sl_node_lend will be called; d-psgd only, and on the host: it takes its form
+                        combine-while-adapt */
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in
                                the last; 0 = never */
@@ -137,6 +139,9 @@ SL_API float *sl_node_model(sl_node *node);
 /* Where the gradient is taken: x, unless the algorithm says otherwise. */
 SL_API const float *sl_node_point(const sl_node *node);
 SL_API float *sl_node_gradient_buffer(sl_node *node);
+/* Before GRADIENT: publishes and mixes `vector` (dimension), the driver's own, in place of the
+ * model, without a gradient step. It must not change until the round is done. NULL: the model. */
+SL_API void sl_node_lend(sl_node *node, const float *vector);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
 SL_API double sl_node_push_sum_weight(const sl_node *node);
 /* Every peer that it ever exchanges anything with, sorted; borrowed. */
@@ -152,6 +157,8 @@ SL_API bool sl_node_ready(const sl_node *node);
 SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
 /* What an exchange waits for: SL_EPEER, whose text names edge or node, round and part. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
+/* Does the step under way wait for a part of this peer's message? */
+SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
 /* Frames that were dropped: late, duplicate, beyond the window. */
 SL_API uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */

@@ -23,7 +23,8 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, and `tensor_ends` with tensor_count 0, may be NULL; the other hooks may not. */
+/* `attach`, `ready`, `lend`, and `tensor_ends` with tensor_count 0, may be NULL; the other hooks
+ * may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
     size_t dimension; /* parameters, d; at least 1 */
@@ -45,6 +46,15 @@ typedef struct sl_task {
      * once or several times, before its first gradient. NULL: the task works on the host, and
      * vectors of a device are copied for it. */
     int (*attach)(void *context, const sl_vec_ops *vec, sl_error *error);
+    /* Before the gradient: x (d) of rank's `round` is there, and stays until the gradient returns.
+     * The simulator calls it for all ranks before the round's first gradient. NULL: not asked. */
+    void (*ready)(void *context, uint32_t rank, uint64_t round, const float *x,
+                  double push_sum_weight);
+    /* After the gradient: the vector (d) that rank publishes and mixes in this round in place of
+     * its model; there is no gradient step then. On the host; must not change until the round is
+     * over. NULL returned: the model, as usual. For d-psgd only, which then does not publish before
+     * its gradient. NULL: nothing is ever lent. */
+    const float *(*lend)(void *context, uint32_t rank);
 } sl_task;
 
 /* Is the task complete? SL_EINVAL names the field. Agent and simulator check before they start. */

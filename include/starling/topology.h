@@ -31,6 +31,11 @@ SL_API int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_
 SL_API int sl_topology_parse(sl_topology **out, const char *json, const char *where,
                              sl_error *error);
 SL_API int sl_topology_load(sl_topology **out, const char *path, sl_error *error);
+/* The same, but where neither a scheme nor weights are named, and a node keeps less than half of
+ * its own value, with the lazy form of the weights that the topology has by itself. */
+SL_API int sl_topology_parse_lazy(sl_topology **out, const char *json, const char *where,
+                                  sl_error *error);
+SL_API int sl_topology_load_lazy(sl_topology **out, const char *path, sl_error *error);
 /* The same of a graph that may be in parts. */
 SL_API int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
 SL_API void sl_topology_close(sl_topology **topology);

@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "agent/state.h"
@@ -23,13 +22,8 @@ enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
 
 static void on_stop(void *context) {
     sl_agent *a = context;
-    sl_error error;
-    sl_fail_node(&error, SL_ESTOPPED, a->side.rank, a->side.round, "stopped on request");
+    sl_error error = sl_agent_end_asked(a);
     sl_agent_fail(a, &error, error.text);
-}
-
-void sl_agent_stop(sl_agent *agent) {
-    eventfd_write(agent->stop_descriptor, 1);
 }
 
 /* A device that has failed signals nothing. */
@@ -164,6 +158,7 @@ static void tick(sl_agent *a) {
     check_deadlines(a);
     check_device(a);
     tell_wait(a);
+    sl_agent_look(a);
 }
 
 /* ---- the loop ---- */

@@ -149,6 +149,7 @@ void sl_fabric_close(sl_fabric **fabric) {
     sl_connection_free_closed(f, true);
     for (size_t i = 0; i < f->region_count; i++)
         CLOSE(f->regions[i].mr);
+    CLOSE(f->lent.mr);
     CLOSE(f->listener);
     CLOSE(f->cq);
     CLOSE(f->domain);

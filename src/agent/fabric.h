@@ -63,6 +63,9 @@ void sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]);
  * fabric is closed. cuda_index: the CUDA device that it is on; -1: the host. */
 int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
                        sl_error *error);
+/* The same for one more range, which may be another one with each call: then the one before is no
+ * longer registered. */
+int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, sl_error *error);
 /* Handles everything that has happened; returns the number of completions and events. */
 int sl_fabric_poll(sl_fabric *fabric);
 /* May the caller block on the descriptors? */

@@ -65,6 +65,7 @@ struct sl_fabric {
     uint64_t next_key; /* of registered memory, for providers that do not choose keys themselves */
     region regions[REGIONS_MAX];
     size_t region_count;
+    region lent;           /* one more, which may change */
     sl_connection *closed; /* their completions may still come, their buffers may be held */
 };
 

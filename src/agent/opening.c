@@ -92,6 +92,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.inbox_parts = a->side.window;
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
+    settings.lends = task->lend != NULL;
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
@@ -109,12 +110,15 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     const uint32_t count = sl_node_peers(a->node, &peers);
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
-    if (a->neighbours == NULL || a->receivers == NULL)
+    a->edges = calloc(count + 1u, sizeof *a->edges);
+    if (a->neighbours == NULL || a->receivers == NULL || a->edges == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours",
                        a->settings.rank, count);
     a->neighbour_count = count;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
         a->neighbours[i] = (sl_neighbour){.side = &a->side, .index = i, .rank = peers[i]};
+        a->edges[i].rank = peers[i];
+    }
     a->visitors = (sl_visitors){.side = &a->side,
                                 .handlers = &sl_contacts_visitors,
                                 .notice = a->settings.observer.notice,
@@ -229,6 +233,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     if (a == NULL)
         return sl_fail(error, SL_ENOMEM, "agent: out of memory");
     a->settings = *settings;
+    pthread_mutex_init(&a->mutex, NULL);
     a->stop_descriptor = a->notify_fd = -1;
     a->doorway.spare = -1;
     a->record.rank = a->side.rank = settings->rank;
@@ -271,6 +276,8 @@ void sl_agent_close(sl_agent **agent) {
         close(a->notify_fd);
     free(a->neighbours);
     free(a->receivers);
+    free(a->edges);
+    pthread_mutex_destroy(&a->mutex);
     sl_outbox_close(&a->outbox);
     free(a);
 }

@@ -42,10 +42,24 @@ int sl_fabric_register(sl_fabric *f, void *base, size_t bytes, int cuda_index, s
     return result;
 }
 
+int sl_fabric_lend(sl_fabric *f, void *base, size_t bytes, sl_error *error) {
+    if (f->lent.base == base && f->lent.bytes == bytes)
+        return 0;
+    CLOSE(f->lent.mr);
+    f->lent = (region){base, bytes, NULL};
+    return sl_fabric_register_range(f, base, bytes, -1, FI_SEND, &f->lent.mr, error);
+}
+
+static bool holds(const region *r, const void *memory) {
+    return (const char *)memory >= r->base && (const char *)memory < r->base + r->bytes;
+}
+
 void *sl_fabric_descriptor(const sl_fabric *f, const void *memory) {
+    if (f->registers && holds(&f->lent, memory))
+        return fi_mr_desc(f->lent.mr);
     for (size_t i = 0; f->registers && i < f->region_count; i++) {
         const region *r = &f->regions[i];
-        if ((const char *)memory >= r->base && (const char *)memory < r->base + r->bytes)
+        if (holds(r, memory))
             return fi_mr_desc(r->mr);
     }
     return NULL;

@@ -189,6 +189,17 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
 
 /* ---- worker and device ---- */
 
+/* Providers that want memory registered hear of a vector when it is lent first. */
+static void lend(sl_agent *a) {
+    const sl_task *task = &a->settings.task;
+    const float *vector = task->lend(task->context, a->side.rank);
+    sl_error error;
+    if (vector != NULL && sl_fabric_lend(a->side.fabric, (void *)vector,
+                                         task->dimension * sizeof *vector, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
+    sl_node_lend(a->node, vector);
+}
+
 void sl_agent_on_worker(void *context) {
     sl_agent *a = context;
     sl_job_result result;
@@ -203,6 +214,8 @@ void sl_agent_on_worker(void *context) {
         a->record.times.gradient += result.gradient_seconds;
         a->gradient_ended_s = sl_clock_seconds();
         a->busy_since_gradient_s = 0;
+        if (a->settings.task.lend != NULL)
+            lend(a);
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = result.loss});
     }
 }

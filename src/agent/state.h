@@ -1,10 +1,13 @@
 /* state.h - the agent, for its own files. All of it runs on the loop's thread.
  *
- * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. contacts.c: what
- * connections report. rounds.c: drives the node. Each calls only those behind it.
+ * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
+ * threads see. contacts.c: what connections report. rounds.c: drives the node. Each calls only
+ * those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
+
+#include <pthread.h>
 
 #include "agent/loop.h"
 #include "agent/neighbour.h"
@@ -31,6 +34,11 @@ struct sl_agent {
     sl_node *node;
     const sl_vec_ops *vec; /* where its vectors are */
     int stop_descriptor;
+    pthread_mutex_t mutex; /* of what other threads ask for, and see: */
+    sl_error end;          /* why the run is to end; code 0: it is not */
+    sl_agent_progress progress;
+    sl_agent_edge *edges; /* (neighbour_count) */
+
     int notify_fd; /* signalled when a device has done what the node waits for */
     bool tick_due;
     sl_plan plan;
@@ -77,6 +85,12 @@ sl_connection *sl_contacts_requested(void *agent, const uint8_t greeting[SL_GREE
 void sl_contacts_tick(sl_agent *agent);
 /* Is this neighbour still to be connected? */
 bool sl_contacts_awaits(const sl_agent *agent, const sl_neighbour *n);
+
+/* progress.c */
+/* Shows other threads what there is now. */
+void sl_agent_look(sl_agent *agent);
+/* Of a request to stop: why. */
+sl_error sl_agent_end_asked(sl_agent *agent);
 
 /* agent.c */
 /* The loop, which wakes for the fabric, the worker, a request to stop, the device, and time. */

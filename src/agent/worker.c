@@ -78,6 +78,9 @@ static sl_job_result perform(sl_worker *w, sl_job *job) {
     if (job->compute && result.code == 0) {
         if (w->observer.round != NULL)
             w->observer.round(w->observer.context, w->rank, job->compute_round);
+        if (w->task.ready != NULL)
+            w->task.ready(w->task.context, w->rank, job->compute_round, job->point,
+                          job->push_sum_weight);
         double before = sl_clock_seconds();
         result.loss =
             sl_host_task_gradient(&w->host, w->rank, job->compute_round, job->point, job->g);

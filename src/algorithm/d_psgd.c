@@ -12,6 +12,9 @@
  * Wire: 32 d bits to each out-neighbour. Memory beside x, g, momentum: none for the first (u and
  * the sum live in x); for the second one accumulator, because the gradient still reads the old x
  * while the sum is formed. combine-while-adapt is stable only if gamma L < 1 + lambda_min(W).
+ *
+ * A driver whose user takes the steps lends a vector v of its own (sl_node_lend): x_i <- sum_j W_ij
+ * v_j, and no gradient. v is what both forms would send: an adapted u, or an old x.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
@@ -22,18 +25,29 @@ static void combine_in_place(sl_state *s, const sl_mix *mix, size_t from, size_t
     sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
 }
 
+static bool lends(const sl_state *s) {
+    return s->lends;
+}
+
+static const float *old_model(const sl_state *s) {
+    return s->lent != NULL ? s->lent : s->x;
+}
+
 static void combine_aside(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->extra[ACCUMULATOR] + from, s->x + from, mix, mix->self_weight, 1, 0, count);
+    sl_mix_into(s, s->extra[ACCUMULATOR] + from, old_model(s) + from, mix, mix->self_weight, 1, 0,
+                count);
 }
 
 static void adapt_sum(sl_state *s, size_t from, size_t count) {
-    sl_descend(s, s->extra[ACCUMULATOR] + from, s->x + from, from, count);
+    if (s->lent == NULL)
+        sl_descend(s, s->extra[ACCUMULATOR] + from, s->x + from, from, count);
 }
 
 static void take_sum(sl_state *s) {
     float *sum = s->extra[ACCUMULATOR];
     s->extra[ACCUMULATOR] = s->x;
     s->x = sum;
+    s->lent = NULL;
 }
 
 static const sl_stage adapted[] = {{.in_place = true,
@@ -52,7 +66,7 @@ const sl_algorithm sl_d_psgd_adapt_then_combine = {
     .local = sl_local_step,
 };
 
-static const sl_stage old_model[] = {{.vector = sl_publish_model, .combine = combine_aside}};
+static const sl_stage as_it_was[] = {{.vector = old_model, .combine = combine_aside}};
 
 const sl_algorithm sl_d_psgd_combine_while_adapt = {
     .name = "d-psgd",
@@ -61,8 +75,9 @@ const sl_algorithm sl_d_psgd_combine_while_adapt = {
     .takes_momentum = true,
     .takes_local_steps = true,
     .publishes_old_model = true,
+    .waits = lends,
     .extra_vectors = 1,
-    .stages = old_model,
+    .stages = as_it_was,
     .stage_count = 1,
     .local = sl_local_step,
     .settle = adapt_sum,

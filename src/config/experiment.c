@@ -261,7 +261,8 @@ static int refuse_experiment(const char *path, sl_error *error) {
                    path);
 }
 
-static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl_error *error) {
+static int read_topology(sl_experiment *e, json_t *value, const char *folder, bool lazy,
+                         sl_error *error) {
     if (value == NULL)
         return sl_fail(error, SL_EINVAL,
                        "topology: missing; it is the path of a topology file, or an object such as "
@@ -277,12 +278,15 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder, sl
             return refuse_path(path, folder, error);
         if (result == 0)
             result = refuse_experiment(path, error);
-        return result != 0 ? result : sl_topology_load(&e->topology, path, error);
+        if (result != 0)
+            return result;
+        return (lazy ? sl_topology_load_lazy : sl_topology_load)(&e->topology, path, error);
     }
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "topology: out of memory");
-    int result = sl_topology_parse(&e->topology, text, "topology", error);
+    int result =
+        (lazy ? sl_topology_parse_lazy : sl_topology_parse)(&e->topology, text, "topology", error);
     free(text);
     return result;
 }
@@ -367,45 +371,54 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
 
 /* ---- opening ---- */
 
-static int read_root(sl_experiment *e, json_t *root, const char *folder,
-                     const char *const *overrides, size_t override_count, sl_error *error) {
+/* How an experiment is read, but for its text. */
+typedef struct reading {
+    const char *where, *folder;
+    const char *const *overrides;
+    size_t override_count;
+    const sl_session_reading *session; /* NULL: it trains the model that it names */
+} reading;
+
+static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error *error) {
     if (!json_is_object(root))
         return sl_fail(error, SL_EINVAL, "must be a JSON object");
     if (json_object_get(root, "variants") != NULL)
         return sl_fail(error, SL_EINVAL,
                        "holds several experiments (variants); starling compare runs them");
     int result = check_keys(root, "", 0, error);
-    for (size_t i = 0; i < override_count && result == 0; i++) {
-        result = apply_override(root, overrides[i], error);
+    for (size_t i = 0; i < r->override_count && result == 0; i++) {
+        result = apply_override(root, r->overrides[i], error);
         if (result == 0)
             result = check_keys(root, "", 0, error);
     }
+    char *dropped = NULL;
+    if (result == 0 && r->session != NULL)
+        result = sl_session_keys_drop(root, r->session->nodes, &dropped, error);
     if (result == 0)
         result = read_keys(e, root, error);
     if (result == 0)
-        result = resolve_paths(e, folder, error);
+        result = resolve_paths(e, r->folder, error);
+    const bool lazy = r->session != NULL && r->session->overlap;
     if (result == 0)
-        result = read_topology(e, json_object_get(root, "topology"), folder, error);
+        result = read_topology(e, json_object_get(root, "topology"), r->folder, lazy, error);
     if (result == 0)
         result = check_fit(e, error);
-    if (result == 0 && (e->warnings = sl_keys_unused(e, root)) == NULL)
-        result = sl_fail(error, SL_ENOMEM, "out of memory");
+    if (result == 0)
+        result = sl_keys_warn(e, root, dropped, error);
+    free(dropped);
     return result;
 }
 
-int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
-                        const char *folder, const char *const *overrides, size_t override_count,
-                        sl_error *error) {
+static int parse(sl_experiment **out, const char *json, const reading *r, sl_error *error) {
     json_t *root;
-    int result = sl_json_parse(&root, json, strlen(json), 0, where, SL_EINVAL, error);
+    int result = sl_json_parse(&root, json, strlen(json), 0, r->where, SL_EINVAL, error);
     if (result != 0)
         return result;
     sl_experiment *e = calloc(1, sizeof *e);
-    result = e == NULL ? sl_fail(error, SL_ENOMEM, "out of memory")
-                       : read_root(e, root, folder, overrides, override_count, error);
+    result = e == NULL ? sl_fail(error, SL_ENOMEM, "out of memory") : read_root(e, root, r, error);
     json_decref(root);
     if (result != 0) {
-        sl_fail_prefix(error, result, "%s", where);
+        sl_fail_prefix(error, result, "%s", r->where);
         sl_experiment_close(&e);
         return result;
     }
@@ -413,8 +426,7 @@ int sl_experiment_parse(sl_experiment **out, const char *json, const char *where
     return 0;
 }
 
-int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
-                       size_t override_count, sl_error *error) {
+static int load(sl_experiment **out, const char *path, reading *r, sl_error *error) {
     char *text, folder[PATH_MAX];
     int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
@@ -424,9 +436,36 @@ int sl_experiment_load(sl_experiment **out, const char *path, const char *const 
         snprintf(folder, sizeof folder, ".");
     else
         snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    result = sl_experiment_parse(out, text, path, folder, overrides, override_count, error);
+    r->where = path;
+    r->folder = folder;
+    result = parse(out, text, r, error);
     free(text);
     return result;
+}
+
+int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,
+                        const char *folder, const char *const *overrides, size_t override_count,
+                        sl_error *error) {
+    const reading r = {
+        .where = where, .folder = folder, .overrides = overrides, .override_count = override_count};
+    return parse(out, json, &r, error);
+}
+
+int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
+                       size_t override_count, sl_error *error) {
+    reading r = {.overrides = overrides, .override_count = override_count};
+    return load(out, path, &r, error);
+}
+
+int sl_experiment_load_session(sl_experiment **out, const char *source,
+                               const sl_session_reading *how, sl_error *error) {
+    reading r = {.where = "experiment",
+                 .folder = ".",
+                 .overrides = how->overrides,
+                 .override_count = how->override_count,
+                 .session = how};
+    const char *first = source + strspn(source, " \t\r\n");
+    return *first == '{' ? parse(out, source, &r, error) : load(out, source, &r, error);
 }
 
 size_t sl_experiment_device_bytes(const sl_experiment *experiment) {

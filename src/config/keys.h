@@ -10,9 +10,15 @@
 const sl_key *sl_key_find(const char *path);
 extern const sl_key sl_keys[];
 extern const size_t sl_key_count;
-/* Returns one line for each key of `root` that has no effect (malloc'ed; "" if there is none), or
- * NULL when out of memory. A root with every key is a resolved experiment and gets no lines. */
-char *sl_keys_unused(const sl_experiment *experiment, json_t *root);
+/* Sets experiment->warnings: `before` (may be NULL), then one line for each key of `root` that has
+ * no effect. A root with every key is a resolved experiment and gets no lines. */
+int sl_keys_warn(sl_experiment *experiment, json_t *root, const char *before, sl_error *error);
+/* Has the root every key? It may lack paths, rounds and epochs. */
+bool sl_keys_are_all(json_t *root);
+/* Takes from the root what a session has no use for, and puts in its place what an experiment has
+ * to have. nodes: of the topology, where it does not say it; 0: unknown. *warnings: a line for each
+ * key (malloc'ed). */
+int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error *error);
 /* Reads `value` into the experiment. The error names the key, the value and what is allowed. */
 int sl_key_read(const sl_key *key, sl_experiment *experiment, json_t *value, sl_error *error);
 /* Returns the experiment's value of this key, or NULL when out of memory. */

@@ -57,8 +57,7 @@ static void list_readers(const sl_key *k, char *list, size_t size) {
             append(list, size, name);
 }
 
-/* A resolved experiment may lack paths, rounds and epochs. */
-static bool is_resolved(json_t *root) {
+bool sl_keys_are_all(json_t *root) {
     for (size_t i = 0; i < sl_key_count; i++)
         if (sl_keys[i].type != SL_KEY_PATH && sl_tree_get(root, sl_keys[i].path) == NULL &&
             strcmp(sl_keys[i].path, "rounds") != 0 && strcmp(sl_keys[i].path, "epochs") != 0)
@@ -66,14 +65,8 @@ static bool is_resolved(json_t *root) {
     return true;
 }
 
-char *sl_keys_unused(const sl_experiment *e, json_t *root) {
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    if (out == NULL)
-        return NULL;
-    const bool resolved = is_resolved(root);
-    for (size_t i = 0; i < sl_key_count && !resolved; i++) {
+static void warn_of_unused(FILE *out, const sl_experiment *e, json_t *root) {
+    for (size_t i = 0; i < sl_key_count; i++) {
         const sl_key *k = &sl_keys[i];
         if (sl_tree_get(root, k->path) == NULL)
             continue;
@@ -85,6 +78,15 @@ char *sl_keys_unused(const sl_experiment *e, json_t *root) {
             list_readers(k, readers, sizeof readers);
         warn(out, e, k->path, k->user, k->users != NULL ? k->users : readers);
     }
-    fclose(out);
-    return text;
+}
+
+int sl_keys_warn(sl_experiment *e, json_t *root, const char *before, sl_error *error) {
+    size_t bytes;
+    FILE *out = open_memstream(&e->warnings, &bytes);
+    if (out == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    fputs(before != NULL ? before : "", out);
+    if (!sl_keys_are_all(root))
+        warn_of_unused(out, e, root);
+    return fclose(out) == 0 ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }

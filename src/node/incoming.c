@@ -246,3 +246,13 @@ int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
                                     g->combined, g->parts);
     return 0;
 }
+
+bool sl_node_awaits(const sl_node *n, uint32_t peer) {
+    for (uint32_t k = 0; n->exchanging && k < n->group_count; k++) {
+        const sl_group *g = &n->groups[k];
+        for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++)
+            if (n->incoming[i].peer == peer && sl_queue_first(n->incoming[i].queue) == NULL)
+                return true;
+    }
+    return false;
+}

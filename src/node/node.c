@@ -246,6 +246,11 @@ float *sl_node_gradient_buffer(sl_node *n) {
     return n->state.g;
 }
 
+void sl_node_lend(sl_node *n, const float *vector) {
+    assert(n->settings.lends || vector == NULL);
+    n->state.lent = vector;
+}
+
 uint64_t sl_node_round(const sl_node *n) {
     return n->state.round;
 }

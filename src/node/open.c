@@ -145,7 +145,8 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     if (result != 0)
         return result;
     const sl_algorithm_config *config = &settings->plan->config;
-    const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, error);
+    const sl_algorithm *algorithm = sl_algorithm_find(
+        config->name, settings->lends ? SL_VARIANT_COMBINE_WHILE_ADAPT : config->variant, error);
     sl_node *n = algorithm != NULL ? calloc(1, sizeof *n) : NULL;
     if (n == NULL)
         return algorithm == NULL
@@ -155,6 +156,7 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     n->algorithm = algorithm;
     n->state = (sl_state){.vec = settings->vec,
                           .config = config,
+                          .lends = settings->lends,
                           .nodes = sl_topology_nodes(settings->topology),
                           .step_size = (float)settings->plan->step_size,
                           .is_finite = true,

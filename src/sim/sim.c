@@ -160,6 +160,8 @@ static int compute(simulator *s, uint32_t rank, sl_error *error) {
     double loss = sl_host_task_gradient(&s->host, rank, p->pending.round, sl_node_point(p->node),
                                         sl_node_gradient_buffer(p->node));
     p->record.times.gradient += sl_clock_seconds() - before;
+    if (s->task->lend != NULL)
+        sl_node_lend(p->node, s->task->lend(s->task->context, rank));
     int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
 }
@@ -187,6 +189,9 @@ static int publish_steps(simulator *s, sl_error *error) {
  * then each node is done with its gradient at once. */
 static int run_round(simulator *s, uint64_t round, sl_error *error) {
     int result = publish_steps(s, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0 && s->task->ready != NULL; i++)
+        s->task->ready(s->task->context, i, round, sl_node_point(s->peers[i].node),
+                       sl_node_push_sum_weight(s->peers[i].node));
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = compute(s, i, error);
     if (result == 0)
@@ -235,7 +240,7 @@ static int report_round(simulator *s, uint64_t round) {
 /* A node that is done with its gradient when it has published need not keep it while the others
  * compute theirs. */
 static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
-    if (algorithm->keeps_gradient)
+    if (algorithm->keeps_gradient || s->task->lend != NULL)
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
     return s->gradient != NULL
@@ -261,6 +266,7 @@ static int open_nodes(simulator *s, sl_error *error) {
         sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
     settings.vec = s->vec;
     settings.gradient = s->gradient;
+    settings.lends = s->task->lend != NULL;
     settings.tensor_ends = s->task->tensor_ends;
     settings.tensor_count = s->task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, s->task->rounds);

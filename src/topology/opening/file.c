@@ -29,7 +29,8 @@ typedef struct reading {
     sl_slot_spec *slots;
     sl_edge **edges; /* (slot_count) */
     sl_links *links;
-    bool weighted, unweighted;  /* edges with and without a weight were seen */
+    bool weighted, unweighted; /* edges with and without a weight were seen */
+    bool weights_named;
     char *provenance;           /* as text */
     char hash[HASH_DIGITS + 1]; /* that it must have; empty: any */
 } reading;
@@ -183,6 +184,7 @@ static int read_scheme(reading *r, json_t *value, sl_error *error) {
 }
 
 static int read_weights(reading *r, json_t *value, sl_error *error) {
+    r->weights_named = value != NULL || r->weighted;
     int result = read_scheme(r, value, error);
     if (result != 0 || !r->weighted)
         return result;
@@ -335,13 +337,35 @@ static int open_read(sl_topology **out, reading *r, sl_error *error) {
     return 0;
 }
 
-static int parse(sl_topology **out, const char *json, const char *where, bool in_parts,
+typedef enum opening { OPEN_USUAL, OPEN_LAZY, OPEN_IN_PARTS } opening;
+
+/* Does a node keep less than half of its own value in some round? */
+static bool keeps_little(const sl_topology *t) {
+    for (uint32_t round = 1; round <= sl_topology_period(t); round++)
+        for (uint32_t i = 0; i < sl_topology_nodes(t); i++)
+            if (sl_topology_in(t, round, i).self < 0.5)
+                return true;
+    return false;
+}
+
+static int reopen_lazy(sl_topology **t, reading *r, sl_error *error) {
+    r->provenance = (*t)->provenance;
+    (*t)->provenance = NULL;
+    sl_topology_close(t);
+    r->spec.lazy = true;
+    r->hash[0] = '\0'; /* it was the hash of the other weights */
+    return open_read(t, r, error);
+}
+
+static int parse(sl_topology **out, const char *json, const char *where, opening how,
                  sl_error *error) {
     reading r;
     int result = read_text(&r, json, where, SL_NODES_MAX, error);
     if (result == 0) {
-        r.spec.in_parts = in_parts;
+        r.spec.in_parts = how == OPEN_IN_PARTS;
         result = open_read(out, &r, error);
+        if (result == 0 && how == OPEN_LAZY && !r.weights_named && keeps_little(*out))
+            result = reopen_lazy(out, &r, error);
         if (result != 0)
             sl_fail_prefix(error, result, "%s", where);
     }
@@ -349,24 +373,33 @@ static int parse(sl_topology **out, const char *json, const char *where, bool in
     return result;
 }
 
-static int load(sl_topology **out, const char *path, bool in_parts, sl_error *error) {
+static int load(sl_topology **out, const char *path, opening how, sl_error *error) {
     char *text;
     int result = sl_file_read(&text, path, FILE_BYTES_MAX, error);
     if (result != 0)
         return result;
-    result = parse(out, text, path, in_parts, error);
+    result = parse(out, text, path, how, error);
     free(text);
     return result;
 }
 
 int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
-    return parse(out, json, where, false, error);
+    return parse(out, json, where, OPEN_USUAL, error);
 }
 
 int sl_topology_load(sl_topology **out, const char *path, sl_error *error) {
-    return load(out, path, false, error);
+    return load(out, path, OPEN_USUAL, error);
+}
+
+int sl_topology_parse_lazy(sl_topology **out, const char *json, const char *where,
+                           sl_error *error) {
+    return parse(out, json, where, OPEN_LAZY, error);
+}
+
+int sl_topology_load_lazy(sl_topology **out, const char *path, sl_error *error) {
+    return load(out, path, OPEN_LAZY, error);
 }
 
 int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error) {
-    return load(out, path, true, error);
+    return load(out, path, OPEN_IN_PARTS, error);
 }

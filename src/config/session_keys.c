@@ -1,0 +1,81 @@
+/* session_keys.c - what an experiment says that a session has no use for; see keys.h.
+ *
+ * A session's loop has its model, its data and its optimizer. The experiment says the rest:
+ * algorithm, compressor, topology, transport.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/keys.h"
+#include "config/tree.h"
+
+static const char *const unused[] = {
+    "model.",          "data.",  "network.", "loss_limit",           "optimizer.",
+    "record.evaluate", "rounds", "epochs",   "record.parameters_at", "device_memory_gb"};
+enum { UNUSED = sizeof unused / sizeof *unused };
+
+static bool is_unused(const char *path) {
+    for (size_t i = 0; i < UNUSED; i++)
+        if (strncmp(path, unused[i], strlen(unused[i])) == 0)
+            return true;
+    return false;
+}
+
+/* rounds is no limit, and may be there for other uses of the file. */
+static bool is_silent(const char *path) {
+    return strcmp(path, "rounds") == 0 || strcmp(path, "epochs") == 0;
+}
+
+/* The user's optimizer has these: the node would add its own. */
+static int refuse_optimizer(json_t *root, sl_error *error) {
+    static const char *const refused[] = {"optimizer.momentum", "optimizer.weight_decay"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (json_number_value(sl_tree_get(root, refused[i])) != 0)
+            return sl_fail(error, SL_EINVAL,
+                           "%s: %g is not allowed in a session, whose own loop has the optimizer; "
+                           "leave it out, or set it to 0",
+                           refused[i], json_number_value(sl_tree_get(root, refused[i])));
+    const char *device = json_string_value(sl_tree_get(root, "device"));
+    if (device == NULL || strcmp(device, "cpu") == 0)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "device: \"%.60s\" is not allowed in a session, whose parameters are in host "
+                   "memory; it must be \"cpu\"",
+                   device);
+}
+
+static int warn_of_dropped(json_t *root, char **warnings, sl_error *error) {
+    size_t bytes;
+    FILE *out = open_memstream(warnings, &bytes);
+    if (out == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    const bool quiet = sl_keys_are_all(root);
+    for (size_t i = 0; i < sl_key_count && !quiet; i++) {
+        const char *path = sl_keys[i].path;
+        if (is_unused(path) && !is_silent(path) && sl_tree_get(root, path) != NULL)
+            fprintf(out, "warning: %s has no effect in a session\n", path);
+    }
+    return fclose(out) == 0 ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
+}
+
+int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error *error) {
+    int result = refuse_optimizer(root, error);
+    if (result == 0)
+        result = warn_of_dropped(root, warnings, error);
+    if (result != 0)
+        return result;
+    static const char *const groups[] = {"model",      "data",   "network", "optimizer",
+                                         "loss_limit", "rounds", "epochs",  "device_memory_gb"};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        json_object_del(root, groups[i]);
+    json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
+    json_object_del(record, "evaluate");
+    json_object_del(record, "parameters_at");
+    if (nodes > 0 && json_is_object(topology) && json_object_get(topology, "nodes") == NULL)
+        json_object_set_new(topology, "nodes", json_integer(nodes));
+    if (sl_tree_set(root, "rounds", json_integer(1)) != 0 ||
+        sl_tree_set(root, "optimizer.learning_rate", json_integer(1)) != 0)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    return 0;
+}
