@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/observer.h"
@@ -18,6 +19,7 @@ extern "C" {
 typedef struct sl_agent_settings {
     const sl_experiment *experiment; /* borrowed for the agent's life, like all below */
     sl_task task;                    /* sl_learner_task(learner), or a training loop of your own */
+    const sl_plan *plan;             /* of experiment and task; NULL: the agent computes it */
     uint32_t rank;
     const char *host;     /* to listen on; beyond loopback only if security.trusted_network */
     uint16_t port;        /* 0: any free one */

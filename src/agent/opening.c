@@ -77,7 +77,11 @@ static int fill_hello(sl_agent *a, sl_error *error) {
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
-    int result = sl_algorithm_plan(&a->plan, &e->algorithm, e->topology, task->dimension, error);
+    int result = 0;
+    if (a->settings.plan != NULL)
+        a->plan = *a->settings.plan;
+    else
+        result = sl_algorithm_plan(&a->plan, &e->algorithm, e->topology, task->dimension, error);
     if (result != 0)
         return result;
     sl_node_settings settings = sl_experiment_node(e, &a->plan, task->dimension, task->rounds);

@@ -46,6 +46,17 @@ static int start(patience *p) {
     return result;
 }
 
+void patience_change(patience *p, const char *format, ...) {
+    if (p == NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&p->mutex);
+    vsnprintf(p->text, sizeof p->text, format, arguments);
+    pthread_mutex_unlock(&p->mutex);
+    va_end(arguments);
+}
+
 patience *patience_begin(const char *format, ...) {
     patience *p = calloc(1, sizeof *p);
     if (p == NULL)

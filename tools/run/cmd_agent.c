@@ -160,6 +160,7 @@ static int open_agent(peer *p, sl_error *error) {
     sl_agent_settings settings = {
         .experiment = p->trial.experiment,
         .task = p->trial.task,
+        .plan = &p->trial.plan,
         .rank = o->rank,
         .host = "127.0.0.1",
         .run_id = p->run_id,

@@ -155,16 +155,37 @@ static int open_links(sl_links **out, const request *r, sl_error *error) {
                             (sl_link){r->link.bandwidth_mbit, r->link.latency_ms}, error);
 }
 
+/* What takes so long, and how much of it is done. */
+typedef struct progress {
+    patience *patience;
+    uint32_t nodes;
+} progress;
+
+static void on_progress(void *context, uint32_t done, uint32_t total) {
+    const progress *p = context;
+    patience_change(p->patience, "ranking topologies of %u nodes, %u of %u", p->nodes, done + 1,
+                    total);
+}
+
+/* sl_ranking_open, with a line every five seconds. */
+static int open_ranking(sl_ranking **out, const sl_rank_settings *from, sl_error *error) {
+    progress p = {patience_begin("ranking topologies of %u nodes", from->nodes), from->nodes};
+    sl_rank_settings settings = *from;
+    settings.progress = on_progress;
+    settings.progress_context = &p;
+    int result = sl_ranking_open(out, &settings, error);
+    patience_end(p.patience);
+    return result;
+}
+
 static int rank(request *r) {
     sl_links *links = NULL;
     sl_ranking *ranking = NULL;
     sl_error error = {0};
     int result = open_links(&links, r, &error), code = TOOL_OK;
     r->settings.links = links;
-    patience *p = patience_begin("ranking topologies of %u nodes", r->settings.nodes);
     if (result == 0)
-        result = sl_ranking_open(&ranking, &r->settings, &error);
-    patience_end(p);
+        result = open_ranking(&ranking, &r->settings, &error);
     if (result != 0) {
         complain("%s", error.text);
         code = TOOL_USAGE;
