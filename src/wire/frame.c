@@ -2,11 +2,11 @@
 #include "wire/frame.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <math.h>
 #include <string.h>
 
 #include "starling/version.h"
+#include "wire/bytes.h"
 #include "wire/checksum.h"
 
 static const uint32_t magic = 0x474C5453; /* "STLG" */
@@ -15,42 +15,6 @@ enum { HEADER_SUM_AT = 60 };
 
 static uint32_t header_sum(const uint8_t *header) {
     return (uint32_t)sl_checksum(header, HEADER_SUM_AT);
-}
-
-static uint8_t *put16(uint8_t *p, uint16_t v) {
-    v = htole16(v);
-    memcpy(p, &v, sizeof v);
-    return p + sizeof v;
-}
-
-static uint8_t *put32(uint8_t *p, uint32_t v) {
-    v = htole32(v);
-    memcpy(p, &v, sizeof v);
-    return p + sizeof v;
-}
-
-static uint8_t *put64(uint8_t *p, uint64_t v) {
-    v = htole64(v);
-    memcpy(p, &v, sizeof v);
-    return p + sizeof v;
-}
-
-static uint16_t get16(const uint8_t *p) {
-    uint16_t v;
-    memcpy(&v, p, sizeof v);
-    return le16toh(v);
-}
-
-static uint32_t get32(const uint8_t *p) {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return le32toh(v);
-}
-
-static uint64_t get64(const uint8_t *p) {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return le64toh(v);
 }
 
 static uint64_t bits_of(double v) {
