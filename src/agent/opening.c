@@ -1,7 +1,5 @@
 /* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads
  * come to, the worker, the loop; see starling/agent.h. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,32 +128,17 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     return sl_outbox_open(&a->outbox, a->node, a->side.direct, error);
 }
 
-/* Whoever reaches the port can read the model and change it: beyond this host only on request. */
-static int check_trust(const sl_agent *a, const struct sockaddr_storage *address, sl_error *error) {
-    const sl_security_config *s = &a->settings.experiment->security;
-    if (sl_address_is_loopback(address) || s->trusted_network)
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "agent %u would listen on %s, beyond loopback, and connections are neither "
-                   "encrypted nor authenticated: if everybody on that network is trusted, say "
-                   "\"security\": {\"mode\": \"none\", \"trusted_network\": true} (security.mode, "
-                   "security.trusted_network)",
-                   a->settings.rank, a->settings.host);
-}
-
 static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_error *error) {
     sl_lookup own = {0};
     snprintf(own.host, sizeof own.host, "%s", a->settings.host);
     int result = sl_lookup_all(&own, 1, a->side.connect_timeout_s, -1, NULL, error);
     if (result == 0)
-        result = check_trust(a, &own.address, error);
+        result = sl_address_check_trust(&own.address, own.host, a->settings.rank,
+                                        a->settings.experiment->security.trusted_network, error);
     if (result != 0)
         return result;
     *out = own.address;
-    if (out->ss_family == AF_INET)
-        ((struct sockaddr_in *)out)->sin_port = htons(a->settings.port);
-    else
-        ((struct sockaddr_in6 *)out)->sin6_port = htons(a->settings.port);
+    sl_address_set_port(out, a->settings.port);
     return 0;
 }
 
