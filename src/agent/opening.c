@@ -99,7 +99,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
-    if (result == 0)
+    if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_node_model(a->node));
     if (result == 0)
         result = a->vec->fence(error); /* it may run on another thread */
@@ -182,6 +182,21 @@ static int open_payload_memory(sl_agent *a, sl_error *error) {
                                             memory_of_payloads(a), error);
 }
 
+static int open_calls(sl_agent *a, sl_error *error) {
+    const sl_experiment *e = a->settings.experiment;
+    const sl_algorithm *algorithm =
+        sl_algorithm_find(a->plan.config.name, a->plan.config.variant, error);
+    sl_tree tree;
+    int result = algorithm == NULL
+                     ? SL_EINVAL
+                     : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, error);
+    if (result != 0)
+        return result;
+    result = sl_calls_open(&a->calls, &tree, &a->side, a->neighbours, a->neighbour_count, error);
+    sl_tree_close(&tree);
+    return result;
+}
+
 static int open_all(sl_agent *a, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
     int result = sl_agent_find_path(a->settings.experiment, &a->side.direct, note, error);
@@ -204,6 +219,8 @@ static int open_all(sl_agent *a, sl_error *error) {
         result = open_fabric(a, error);
     if (result == 0)
         result = open_payload_memory(a, error);
+    if (result == 0 && a->settings.meets)
+        result = open_calls(a, error);
     if (result == 0)
         result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer,
                                 a->settings.rank, error);
@@ -225,6 +242,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->doorway.spare = -1;
     a->record.rank = a->side.rank = settings->rank;
     a->side.handlers = &sl_contacts_neighbours;
+    a->side.meets = settings->meets;
     a->side.timeout_s = settings->experiment->transport.timeout_s;
     a->side.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
@@ -253,6 +271,7 @@ void sl_agent_close(sl_agent **agent) {
     if (a->side.fabric != NULL)
         sl_fabric_poll(a->side.fabric);
     sl_fabric_close(&a->side.fabric);
+    sl_calls_close(&a->calls);
     if (a->side.payload_memory != NULL)
         a->vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);

@@ -45,7 +45,13 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
     put32(header + HEADER_SUM_AT, header_sum(header));
 }
 
-static size_t payload_limit(uint16_t type, size_t data_max) {
+size_t sl_frame_sum_bytes_max(size_t payload_max, bool direct) {
+    return direct || payload_max < SL_FRAME_TEXT_MAX
+               ? SL_FRAME_TEXT_MAX
+               : payload_max / sizeof(double) * sizeof(double);
+}
+
+static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     switch ((sl_frame_type)type) {
     case SL_FRAME_HELLO:
         return SL_HELLO_BYTES;
@@ -54,6 +60,10 @@ static size_t payload_limit(uint16_t type, size_t data_max) {
         return data_max;
     case SL_FRAME_ABORT:
         return SL_FRAME_TEXT_MAX;
+    case SL_FRAME_SUM:
+        return sl_frame_sum_bytes_max(data_max, direct);
+    case SL_FRAME_MEET:
+    case SL_FRAME_WANT:
     case SL_FRAME_CREDIT:
     case SL_FRAME_HEARTBEAT:
     case SL_FRAME_BYE:
@@ -83,7 +93,7 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
                       : "data between GPUs, where it goes through the host's memory";
     uint32_t payload_bytes = get32(data + 32);
     const size_t payload_at = type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
-    if (payload_bytes > payload_limit(type, payload_max))
+    if (payload_bytes > payload_limit(type, payload_max, direct))
         return "payload longer than its type allows";
     if (payload_at + payload_bytes != bytes)
         return "payload length is not what came";
