@@ -110,8 +110,7 @@ static int load_pair(sl_samples *out, const char *folder, const char *stem, uint
     return result;
 }
 
-static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
-    (void)seed;
+int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     sl_data data = {0};
     int result = load_pair(&data.train, config->path, "train", config->train_samples,
                            "train_samples", error);
@@ -129,5 +128,3 @@ static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_er
         *out = data;
     return result;
 }
-
-const sl_data_reader sl_mnist_reader = {.load = load};

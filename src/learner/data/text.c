@@ -290,8 +290,7 @@ int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *conf
     return result;
 }
 
-static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
-    (void)seed;
+int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     sl_bytes file = {0};
     int result = sl_bytes_read(&file, config->path, error);
     if (result == 0)
@@ -299,5 +298,3 @@ static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_er
     sl_bytes_close(&file);
     return result;
 }
-
-const sl_data_reader sl_text_reader = {.load = load, .raw = "characters"};
