@@ -74,8 +74,8 @@ typedef struct sl_agent_edge {
     bool agreed;  /* connected, with the same experiment */
     bool awaited; /* the step under way waits for its message */
 } sl_agent_edge;
-/* Fills up to `max` edges, by rank, and returns how many neighbours there are. */
-SL_API uint32_t sl_agent_edges(sl_agent *agent, sl_agent_edge *out, uint32_t max);
+/* Of neighbour `index`, by rank; false: there are no more. */
+SL_API bool sl_agent_edge_read(sl_agent *agent, uint32_t index, sl_agent_edge *out);
 
 #ifdef __cplusplus
 }

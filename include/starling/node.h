@@ -143,6 +143,8 @@ SL_API float *sl_node_gradient_buffer(sl_node *node);
  * model, without a gradient step. It must not change until the round is done. NULL: the model. */
 SL_API void sl_node_lend(sl_node *node, const float *vector);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
+/* The latest exchange that it has begun, from 1; 0: none. */
+SL_API uint64_t sl_node_exchange(const sl_node *node);
 SL_API double sl_node_push_sum_weight(const sl_node *node);
 /* Every peer that it ever exchanges anything with, sorted; borrowed. */
 SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);

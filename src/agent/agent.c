@@ -60,6 +60,20 @@ static bool has_not_said_bye(const sl_neighbour *n) {
     return n->connection != NULL && !n->bye_received;
 }
 
+/* The task waits for the others in a call. Rounds that it answers meanwhile are progress too. */
+static double call_idle_s(const sl_agent *a) {
+    const double moved_s = a->calls.moved_s > a->progress_s ? a->calls.moved_s : a->progress_s;
+    return a->calls.current.kind == SL_CALL_NONE ? 0 : a->side.now_s - moved_s;
+}
+
+static void tell_wait_in_call(sl_agent *a, double since_s) {
+    char what[512];
+    uint32_t peer;
+    if (sl_calls_name_wait(&a->calls, what, sizeof what, &peer))
+        sl_agent_notice(a, "waiting for %s; %.0f s left (transport.round_timeout_s)", what,
+                        a->settings.experiment->transport.round_timeout_s - since_s);
+}
+
 static void tell_wait_in_round(sl_agent *a, double since_s) {
     double limit_s = a->settings.experiment->transport.round_timeout_s;
     sl_error error;
@@ -78,6 +92,8 @@ static void tell_wait(sl_agent *a) {
     if (a->phase == PHASE_TRAINING) {
         if (idle_s >= tell_every_s && !sl_worker_busy(a->worker))
             tell_wait_in_round(a, idle_s);
+        if (call_idle_s(a) >= tell_every_s)
+            tell_wait_in_call(a, call_idle_s(a));
         return;
     }
     bool connecting = a->phase == PHASE_CONNECTING;
@@ -101,14 +117,17 @@ static void begin_training(sl_agent *a) {
             return;
     a->phase = PHASE_TRAINING;
     a->began_s = a->progress_s = sl_clock_seconds();
-    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
+    if (a->settings.meets)
+        sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
+    else
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
 }
 
 static void say_goodbye(sl_agent *a) {
     bool all = !sl_worker_busy(a->worker);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        if (!n->bye_sent && n->connection != NULL)
+        if (!n->bye_sent && n->connection != NULL && sl_calls_are_told(&a->calls, n))
             n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
         bool through = n->connection == NULL || (n->bye_sent && n->bye_received &&
                                                  sl_connection_sending(n->connection) == 0);
@@ -134,6 +153,18 @@ static void fail_connecting(sl_agent *a) {
     sl_agent_fail(a, &error, error.text);
 }
 
+static void fail_call(sl_agent *a) {
+    char what[512];
+    uint32_t peer;
+    sl_error error;
+    sl_calls_name_wait(&a->calls, what, sizeof what, &peer);
+    sl_fail_node(&error, SL_EPEER, a->side.rank, a->side.round,
+                 "waited %g s (transport.round_timeout_s) for %s",
+                 a->settings.experiment->transport.round_timeout_s, what);
+    error.peer = peer;
+    sl_agent_fail(a, &error, error.text);
+}
+
 static void check_deadlines(sl_agent *a) {
     double now_s = a->side.now_s;
     double patience_s = a->settings.experiment->transport.round_timeout_s;
@@ -142,6 +173,8 @@ static void check_deadlines(sl_agent *a) {
     else if (a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
              now_s - a->progress_s > patience_s)
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
+    else if (a->phase == PHASE_TRAINING && call_idle_s(a) > patience_s)
+        fail_call(a);
     else if (a->phase == PHASE_GOODBYE && now_s > a->deadline_s)
         a->phase = PHASE_OVER; /* its own part is done: who never says goodbye is not an error */
 }
@@ -163,6 +196,12 @@ static void tick(sl_agent *a) {
 
 /* ---- the loop ---- */
 
+static void advance_calls(sl_agent *a) {
+    sl_error error;
+    if (sl_calls_advance(&a->calls, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
+}
+
 /* True when something moved. */
 static bool move(sl_agent *a) {
     a->side.retry_soon = false;
@@ -174,6 +213,8 @@ static bool move(sl_agent *a) {
         begin_training(a);
     if (a->phase == PHASE_GOODBYE)
         say_goodbye(a);
+    if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
+        advance_calls(a);
     return sl_agent_send_parts(a) || happened > 0;
 }
 
@@ -219,6 +260,8 @@ int sl_agent_open_loop(sl_agent *a, sl_error *error) {
         result = sl_loop_watch(a->loop, a->stop_descriptor, on_stop, a, error);
     if (result == 0)
         result = sl_loop_watch(a->loop, a->notify_fd, sl_agent_on_notified, a, error);
+    if (result == 0 && a->settings.meets)
+        result = sl_loop_watch(a->loop, a->calls.descriptor, sl_agent_on_call, a, error);
     if (result == 0)
         result = sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
     return result;

@@ -28,18 +28,24 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     sl_agent *a = context;
     sl_neighbour *n = owner;
     sl_event event;
+    sl_frame frame;
     sl_error error;
-    int result = sl_neighbour_take(n, buffer, bytes, &event, &error);
-    if (result > 0)
+    int result = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
+    if (result == SL_ARRIVED_DATA) {
         sl_agent_deliver(a, &event);
-    else if (result < 0)
+    } else if (result == SL_ARRIVED_CALL) {
+        result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
+        sl_buffer_release(buffer);
+    }
+    if (result < 0)
         fail(a, n, &error);
 }
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
     sl_agent *a = context;
-    (void)owner;
-    if (sl_outbox_part_left(&a->outbox, cookie))
+    if (cookie == SL_REDUCE_COOKIE)
+        sl_reduce_part_left(&a->calls.reduce, owner);
+    else if (sl_outbox_part_left(&a->outbox, cookie))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = cookie});
 }
 

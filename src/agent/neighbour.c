@@ -52,22 +52,47 @@ static bool note_sent(sl_neighbour *n, const sl_frame *frame, int result) {
     return true;
 }
 
-bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
-                               size_t bytes) {
+/* A control payload is small: it is copied behind its header, so that the caller's may go. */
+static bool send_small(sl_neighbour *n, sl_frame frame, const void *payload) {
     if (n->connection == NULL || !n->connected)
         return false;
-    /* A control payload is small: it is copied behind its header, so that the caller's may go. */
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
-    sl_frame frame = {.type = type, .payload_bytes = (uint32_t)bytes};
-    if (bytes > 0) {
-        memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
-        frame.payload_sum = sl_checksum(payload, bytes);
+    if (frame.payload_bytes > 0) {
+        memcpy(whole + SL_FRAME_HEADER_BYTES, payload, frame.payload_bytes);
+        frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
     }
     complete_header(n, &frame, whole);
-    int result =
-        sl_connection_send(n->connection, whole, SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false, 0);
+    int result = sl_connection_send(n->connection, whole,
+                                    SL_FRAME_HEADER_BYTES + frame.payload_bytes, NULL, 0, false, 0);
     n->side->counters.control_frames_sent += result == 0;
     return note_sent(n, &frame, result);
+}
+
+bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
+                               size_t bytes) {
+    sl_frame frame = {
+        .type = type, .exchange = n->side->exchange, .payload_bytes = (uint32_t)bytes};
+    if (!send_small(n, frame, payload))
+        return false;
+    n->exchange_told = frame.exchange;
+    return true;
+}
+
+bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame) {
+    return send_small(n, *frame, NULL);
+}
+
+bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload,
+                               uint32_t cookie) {
+    if (n->connection == NULL)
+        return false;
+    uint8_t header[SL_FRAME_HEADER_BYTES];
+    sl_frame whole = *frame;
+    whole.payload_sum = sl_checksum(payload, frame->payload_bytes);
+    complete_header(n, &whole, header);
+    int result = sl_connection_send(n->connection, header, sizeof header, payload,
+                                    frame->payload_bytes, true, cookie);
+    return note_sent(n, &whole, result);
 }
 
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
@@ -92,6 +117,7 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
                                     outbox->payloads[part].data, frame.payload_bytes, true, part);
     if (!note_sent(n, &frame, result))
         return 0;
+    n->exchange_told = frame.exchange;
     n->next_part++;
     n->data_sent++;
     return 1;
@@ -138,6 +164,7 @@ static void reset(sl_neighbour *n) {
     n->connected = n->hello_sent = n->agreed = n->dialed = false;
     n->bye_sent = n->bye_received = n->told = false;
     n->data_sent = n->credit = n->data_received = n->data_consumed = n->credit_told = 0;
+    n->exchange = n->exchange_told = 0;
     n->next_part = 0;
     n->bytes_heard = 0;
     n->heard_s = n->sent_s = n->side->now_s;
@@ -363,7 +390,7 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
                     frame->payload_bytes},
         .token = buffer,
     };
-    return 1;
+    return SL_ARRIVED_DATA;
 }
 
 static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
@@ -379,6 +406,10 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_BYE:
         n->bye_received = true;
         break;
+    case SL_FRAME_MEET:
+    case SL_FRAME_WANT:
+    case SL_FRAME_SUM:
+        return SL_ARRIVED_CALL;
     case SL_FRAME_CREDIT:
     case SL_FRAME_HEARTBEAT:
     case SL_FRAME_DATA:
@@ -386,7 +417,12 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_TYPE_END:
         break;
     }
-    return 0;
+    return SL_ARRIVED_NOTHING;
+}
+
+static bool tells_exchange(const sl_frame *frame) {
+    return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT ||
+           frame->type == SL_FRAME_CREDIT || frame->type == SL_FRAME_HEARTBEAT;
 }
 
 static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
@@ -395,6 +431,8 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
     n->bytes_heard = 0;
     if (frame->credit > n->credit)
         n->credit = frame->credit;
+    if (tells_exchange(frame) && frame->exchange > n->exchange)
+        n->exchange = frame->exchange;
     if (frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT)
         return take_data(n, frame, buffer, event, error);
     return take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
@@ -412,21 +450,20 @@ static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
 }
 
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
-                      sl_error *error) {
-    sl_frame frame;
+                      sl_frame *frame, sl_error *error) {
     const char *wrong =
-        sl_frame_decode(&frame, buffer->data, bytes, n->side->part_bytes_max, n->side->direct);
-    if (wrong == NULL && n->agreed && frame.sender != n->rank)
+        sl_frame_decode(frame, buffer->data, bytes, n->side->part_bytes_max, n->side->direct);
+    if (wrong == NULL && n->agreed && frame->sender != n->rank)
         wrong = "it names another sender";
-    if (wrong == NULL && frame.credit > n->data_sent + CREDIT_AHEAD_MAX)
+    if (wrong == NULL && frame->credit > n->data_sent + CREDIT_AHEAD_MAX)
         wrong = "its credit is out of range";
     int result = 0;
     if (wrong != NULL)
         result = refuse_frame(n, wrong, error);
     else if (n->agreed)
-        result = take_agreed(n, &frame, buffer, event, error);
+        result = take_agreed(n, frame, buffer, event, error);
     else
-        result = take_first(n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
+        result = take_first(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
     if (result <= 0)
         sl_buffer_release(buffer);
     return result;
@@ -466,7 +503,9 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
                             "transport.timeout_s (%g)",
                             n->rank, side->now_s - n->heard_s, limit_s, 100 * silence_share,
                             side->timeout_s);
-    if (!n->bye_sent && side->now_s - n->sent_s > side->timeout_s / 5)
+    const bool due = side->now_s - n->sent_s > side->timeout_s / 5 ||
+                     (side->meets && n->exchange_told < side->exchange);
+    if (!n->bye_sent && due)
         sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, NULL, 0);
     return 0;
 }

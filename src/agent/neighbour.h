@@ -22,8 +22,10 @@ typedef struct sl_side {
     const sl_connection_handlers *handlers; /* of connections to neighbours */
     sl_hello hello;
     uint32_t rank;
-    double now_s;   /* when the loop last looked */
-    uint64_t round; /* under way, for errors */
+    double now_s;      /* when the loop last looked */
+    uint64_t round;    /* under way, for errors */
+    uint64_t exchange; /* the latest that the node has begun */
+    bool meets;        /* neighbours want to know it at once */
     double timeout_s, connect_timeout_s;
     uint32_t window;          /* receive buffers for data, per neighbour */
     uint32_t receive_buffers; /* for control frames too */
@@ -58,6 +60,8 @@ typedef struct sl_neighbour {
     uint64_t data_consumed;        /* of these, how many buffers are released */
     uint32_t held_before;          /* buffers of earlier connections that are not released yet */
     uint64_t credit_told;          /* what it knows of our credit */
+    uint64_t exchange;             /* the latest that it is known to have begun */
+    uint64_t exchange_told;        /* the same, of this agent's */
     char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
     char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said */
 } sl_neighbour;
@@ -79,18 +83,28 @@ void sl_neighbour_dial_if_due(sl_neighbour *n);
 int sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
                        const sl_frame *hello, sl_error *error);
 void sl_neighbour_connected(sl_neighbour *n);
-/* Looks at a message. 1: *event is for the node, and the buffer its token; 0: all is done;
- * negative: the run ends. */
+/* What came. */
+typedef enum sl_arrived {
+    SL_ARRIVED_NOTHING, /* that is not done already */
+    SL_ARRIVED_DATA,    /* *event is for the node, and the buffer its token */
+    SL_ARRIVED_CALL     /* *frame is MEET, WANT or SUM; the caller releases the buffer */
+} sl_arrived;
+/* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
-                      sl_error *error);
+                      sl_frame *frame, sl_error *error);
 /* A data frame's buffer is free again. */
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
 /* Sends the outbox's next part. 1: sent; 0: nothing to send, no credit, or no room; negative: it
  * could not be encoded. */
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
-/* True when the frame is on its way. */
+/* True when the frame is on its way. The payload may go then. */
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes);
+/* The same for a MEET or WANT frame. */
+bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame);
+/* The same for a SUM frame: `sent` of the connection's handlers says when the payload may go. */
+bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload,
+                               uint32_t cookie);
 /* Forgets the connection. `why` is kept until it has agreed. */
 void sl_neighbour_drop(sl_neighbour *n, const char *why);
 /* Sends heartbeats, notices silence: negative when it has lasted too long. */

@@ -1,7 +1,5 @@
 /* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads
  * come to, the worker, the loop; see starling/agent.h. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +99,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
-    if (result == 0)
+    if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_node_model(a->node));
     if (result == 0)
         result = a->vec->fence(error); /* it may run on another thread */
@@ -130,32 +128,17 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     return sl_outbox_open(&a->outbox, a->node, a->side.direct, error);
 }
 
-/* Whoever reaches the port can read the model and change it: beyond this host only on request. */
-static int check_trust(const sl_agent *a, const struct sockaddr_storage *address, sl_error *error) {
-    const sl_security_config *s = &a->settings.experiment->security;
-    if (sl_address_is_loopback(address) || s->trusted_network)
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "agent %u would listen on %s, beyond loopback, and connections are neither "
-                   "encrypted nor authenticated: if everybody on that network is trusted, say "
-                   "\"security\": {\"mode\": \"none\", \"trusted_network\": true} (security.mode, "
-                   "security.trusted_network)",
-                   a->settings.rank, a->settings.host);
-}
-
 static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_error *error) {
     sl_lookup own = {0};
     snprintf(own.host, sizeof own.host, "%s", a->settings.host);
     int result = sl_lookup_all(&own, 1, a->side.connect_timeout_s, -1, NULL, error);
     if (result == 0)
-        result = check_trust(a, &own.address, error);
+        result = sl_address_check_trust(&own.address, own.host, a->settings.rank,
+                                        a->settings.experiment->security.trusted_network, error);
     if (result != 0)
         return result;
     *out = own.address;
-    if (out->ss_family == AF_INET)
-        ((struct sockaddr_in *)out)->sin_port = htons(a->settings.port);
-    else
-        ((struct sockaddr_in6 *)out)->sin6_port = htons(a->settings.port);
+    sl_address_set_port(out, a->settings.port);
     return 0;
 }
 
@@ -199,6 +182,21 @@ static int open_payload_memory(sl_agent *a, sl_error *error) {
                                             memory_of_payloads(a), error);
 }
 
+static int open_calls(sl_agent *a, sl_error *error) {
+    const sl_experiment *e = a->settings.experiment;
+    const sl_algorithm *algorithm =
+        sl_algorithm_find(a->plan.config.name, a->plan.config.variant, error);
+    sl_tree tree;
+    int result = algorithm == NULL
+                     ? SL_EINVAL
+                     : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, error);
+    if (result != 0)
+        return result;
+    result = sl_calls_open(&a->calls, &tree, &a->side, a->neighbours, a->neighbour_count, error);
+    sl_tree_close(&tree);
+    return result;
+}
+
 static int open_all(sl_agent *a, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
     int result = sl_agent_find_path(a->settings.experiment, &a->side.direct, note, error);
@@ -221,6 +219,8 @@ static int open_all(sl_agent *a, sl_error *error) {
         result = open_fabric(a, error);
     if (result == 0)
         result = open_payload_memory(a, error);
+    if (result == 0 && a->settings.meets)
+        result = open_calls(a, error);
     if (result == 0)
         result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer,
                                 a->settings.rank, error);
@@ -242,6 +242,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->doorway.spare = -1;
     a->record.rank = a->side.rank = settings->rank;
     a->side.handlers = &sl_contacts_neighbours;
+    a->side.meets = settings->meets;
     a->side.timeout_s = settings->experiment->transport.timeout_s;
     a->side.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
@@ -270,6 +271,7 @@ void sl_agent_close(sl_agent **agent) {
     if (a->side.fabric != NULL)
         sl_fabric_poll(a->side.fabric);
     sl_fabric_close(&a->side.fabric);
+    sl_calls_close(&a->calls);
     if (a->side.payload_memory != NULL)
         a->vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);

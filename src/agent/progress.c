@@ -48,10 +48,11 @@ sl_agent_progress sl_agent_progress_read(sl_agent *a) {
     return progress;
 }
 
-uint32_t sl_agent_edges(sl_agent *a, sl_agent_edge *out, uint32_t max) {
+bool sl_agent_edge_read(sl_agent *a, uint32_t index, sl_agent_edge *out) {
+    if (index >= a->neighbour_count)
+        return false;
     pthread_mutex_lock(&a->mutex);
-    for (uint32_t i = 0; i < a->neighbour_count && i < max; i++)
-        out[i] = a->edges[i];
+    *out = a->edges[index];
     pthread_mutex_unlock(&a->mutex);
-    return a->neighbour_count;
+    return true;
 }

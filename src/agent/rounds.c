@@ -30,6 +30,7 @@ void sl_agent_fail(sl_agent *a, const sl_error *error, const char *cause) {
     if (a->phase == PHASE_CONNECTING)
         add_refusals(a);
     a->phase = PHASE_OVER;
+    sl_calls_fail(&a->calls, &a->error);
     snprintf(a->cause, sizeof a->cause, "%.*s", (int)sizeof a->cause - 1, cause);
 }
 
@@ -171,6 +172,7 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
         a->exchange_ended_s = a->progress_s;
     release_buffers(&update);
     a->side.round = sl_node_round(a->node);
+    a->side.exchange = sl_node_exchange(a->node);
     if (result != 0) {
         sl_agent_fail(a, &error, error.text);
         return;
@@ -200,6 +202,15 @@ static void lend(sl_agent *a) {
     sl_node_lend(a->node, vector);
 }
 
+static void take_gradient(sl_agent *a, const sl_job_result *result) {
+    a->record.times.gradient += result->gradient_seconds;
+    a->gradient_ended_s = sl_clock_seconds();
+    a->busy_since_gradient_s = 0;
+    if (a->settings.task.lend != NULL)
+        lend(a);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = result->loss});
+}
+
 void sl_agent_on_worker(void *context) {
     sl_agent *a = context;
     sl_job_result result;
@@ -210,14 +221,20 @@ void sl_agent_on_worker(void *context) {
         sl_fail_node(&error, result.code, a->side.rank, a->side.round,
                      "the round could not be reported: %s", sl_error_meaning(result.code));
         sl_agent_fail(a, &error, error.text);
+    } else if (a->calls.ending) {
+        begin_goodbye(a);
+    } else if (result.initialized) {
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
     } else if (result.computed) {
-        a->record.times.gradient += result.gradient_seconds;
-        a->gradient_ended_s = sl_clock_seconds();
-        a->busy_since_gradient_s = 0;
-        if (a->settings.task.lend != NULL)
-            lend(a);
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = result.loss});
+        take_gradient(a, &result);
     }
+}
+
+void sl_agent_on_call(void *context) {
+    sl_agent *a = context;
+    sl_error error;
+    if (sl_calls_receive(&a->calls, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
 }
 
 void sl_agent_on_notified(void *context) {

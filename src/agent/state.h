@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "agent/calls.h"
 #include "agent/loop.h"
 #include "agent/neighbour.h"
 #include "agent/outbox.h"
@@ -46,6 +47,7 @@ struct sl_agent {
     sl_side side;
     sl_neighbour *neighbours; /* (neighbour_count) sorted by rank */
     uint32_t neighbour_count;
+    sl_calls calls; /* not open unless settings.meets */
     sl_visitors visitors;
     sl_doorway doorway;
 
@@ -70,6 +72,8 @@ void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 bool sl_agent_send_parts(sl_agent *agent);
 /* The worker has a result. */
 void sl_agent_on_worker(void *agent);
+/* The task has called something of together.h. */
+void sl_agent_on_call(void *agent);
 /* The device has done what the node waits for. */
 void sl_agent_on_notified(void *agent);
 sl_neighbour *sl_agent_neighbour(sl_agent *agent, uint32_t rank);

@@ -74,7 +74,9 @@ static int report(sl_worker *w, sl_job *job) {
 }
 
 static sl_job_result perform(sl_worker *w, sl_job *job) {
-    sl_job_result result = {.code = report(w, job)};
+    sl_job_result result = {.code = report(w, job), .initialized = job->initial != NULL};
+    if (result.initialized)
+        sl_host_task_initial(&w->host, w->rank, job->initial);
     if (job->compute && result.code == 0) {
         if (w->observer.round != NULL)
             w->observer.round(w->observer.context, w->rank, job->compute_round);

@@ -18,6 +18,7 @@ typedef struct sl_worker sl_worker;
 
 /* What to do, in this order. */
 typedef struct sl_job {
+    float *initial;     /* x0 out; NULL: it is there */
     const float *x;     /* the model; not written while the job runs */
     const float *point; /* where the gradient is taken; likewise */
     float *g;           /* gradient out */
@@ -32,7 +33,7 @@ typedef struct sl_job {
 
 typedef struct sl_job_result {
     int code; /* 0 or what the observer returned */
-    bool computed;
+    bool initialized, computed;
     double loss, gradient_seconds;
 } sl_job_result;
 

@@ -55,6 +55,38 @@ bool sl_address_is_loopback(const struct sockaddr_storage *address) {
            (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127);
 }
 
+void sl_address_set_port(struct sockaddr_storage *a, uint16_t port) {
+    if (a->ss_family == AF_INET)
+        ((struct sockaddr_in *)a)->sin_port = htons(port);
+    else
+        ((struct sockaddr_in6 *)a)->sin6_port = htons(port);
+}
+
+socklen_t sl_address_bytes(const struct sockaddr_storage *a) {
+    return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+void sl_address_text(const struct sockaddr_storage *a, char text[SL_IP_TEXT_MAX]) {
+    const struct sockaddr_in *v4 = (const void *)a;
+    const struct sockaddr_in6 *v6 = (const void *)a;
+    if (a->ss_family == AF_INET)
+        inet_ntop(AF_INET, &v4->sin_addr, text, SL_IP_TEXT_MAX);
+    else
+        inet_ntop(AF_INET6, &v6->sin6_addr, text, SL_IP_TEXT_MAX);
+}
+
+int sl_address_check_trust(const struct sockaddr_storage *address, const char *host, uint32_t rank,
+                           bool trusted_network, sl_error *error) {
+    if (trusted_network || sl_address_is_loopback(address))
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "agent %u would listen on %s, beyond loopback, and connections are neither "
+                   "encrypted nor authenticated: if everybody on that network is trusted, say "
+                   "\"security\": {\"mode\": \"none\", \"trusted_network\": true} (security.mode, "
+                   "security.trusted_network)",
+                   rank, host);
+}
+
 static bool look_up(sl_lookup *l, int *failure) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     *failure = getaddrinfo(l->host, NULL, &hints, &found);
@@ -97,16 +129,18 @@ static bool proceed(job *j, size_t i) {
 static void *work(void *argument) {
     job *j = argument;
     int failure = 0;
-    for (size_t i = 0; proceed(j, i) && (failure == 0 || failure == EAI_AGAIN);) {
+    bool asks_again = false;
+    for (size_t i = 0; proceed(j, i) && (failure == 0 || asks_again);) {
         sl_lookup l = j->lookups[i];
         l.found = l.found || look_up(&l, &failure);
         pthread_mutex_lock(&j->mutex);
         j->lookups[i] = l;
         j->failure = l.found ? 0 : failure;
         pthread_mutex_unlock(&j->mutex);
+        asks_again = failure == EAI_AGAIN || (failure == EAI_NONAME && l.may_come);
         if (l.found)
             i++, failure = 0;
-        else if (failure == EAI_AGAIN)
+        else if (asks_again)
             sleep(1);
     }
     eventfd_write(j->done_fd, 1);

@@ -4,15 +4,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "starling/error.h"
 
-enum { SL_HOST_MAX = 256 };
+enum { SL_HOST_MAX = 256, SL_IP_TEXT_MAX = 46 };
 
 typedef struct sl_lookup {
     char host[SL_HOST_MAX]; /* a name, or an IPv4 or IPv6 address */
     bool found;
+    bool may_come; /* unknown today, it may be known in a second: it is asked for again */
     struct sockaddr_storage address; /* out: port 0 */
 } sl_lookup;
 
@@ -26,5 +28,13 @@ int sl_lookup_all(sl_lookup *lookups, size_t count, double timeout_s, int stop_f
                   const volatile int *stop, sl_error *error);
 /* Is it an address of this host alone? */
 bool sl_address_is_loopback(const struct sockaddr_storage *address);
+void sl_address_set_port(struct sockaddr_storage *address, uint16_t port);
+socklen_t sl_address_bytes(const struct sockaddr_storage *address);
+/* As numbers, without the port. */
+void sl_address_text(const struct sockaddr_storage *address, char text[SL_IP_TEXT_MAX]);
+/* Whoever reaches an agent can read the model and change it: beyond this host an agent listens only
+ * on request. host: as the user wrote it. */
+int sl_address_check_trust(const struct sockaddr_storage *address, const char *host, uint32_t rank,
+                           bool trusted_network, sl_error *error);
 
 #endif

@@ -1,18 +1,16 @@
 /* roster.c - host and port of every rank; see starling/roster.h. */
 #include "launch/roster.h"
 
-#include <arpa/inet.h>
-#include <ctype.h>
-#include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
-#include "launch/resolver.h"
+#include "launch/environment.h"
 
 enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512 };
+static const char rank_hole[] = "{rank}";
 
 struct sl_roster {
     sl_lookup *hosts; /* (count) */
@@ -24,9 +22,8 @@ struct sl_roster {
 
 /* ---- parsing ---- */
 
-/* "HOST:PORT" or "[IPV6]:PORT". */
-static int parse_address(char *host, uint16_t *port, const char *text, const char *where, int line,
-                         sl_error *error) {
+int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, unsigned port_min,
+                   const char *where, sl_error *error) {
     const char *colon = strrchr(text, ':');
     const char *begin = text, *end = colon;
     bool bracketed = text[0] == '[';
@@ -36,19 +33,15 @@ static int parse_address(char *host, uint16_t *port, const char *text, const cha
         colon = end != NULL && end[1] == ':' ? end + 1 : NULL;
     }
     if (colon == NULL || end <= begin || end - begin >= SL_HOST_MAX)
-        return sl_fail(error, SL_EFILE, "%s:%d: '%s' is not HOST:PORT or [IPV6]:PORT", where, line,
-                       text);
+        return sl_fail(error, SL_EFILE, "%s: '%s' is not HOST:PORT or [IPV6]:PORT", where, text);
     if (!bracketed && memchr(begin, ':', (size_t)(end - begin)) != NULL)
-        return sl_fail(
-            error, SL_EFILE,
-            "%s:%d: '%s' has more than one colon; write an IPv6 address as [ADDRESS]:PORT", where,
-            line, text);
-    char *rest;
-    errno = 0;
-    unsigned long number = strtoul(colon + 1, &rest, 10);
-    if (!isdigit((unsigned char)colon[1]) || *rest != '\0' || number < 1 || number > 65535)
-        return sl_fail(error, SL_EFILE, "%s:%d: port '%s' is not a number from 1 to 65535", where,
-                       line, colon + 1);
+        return sl_fail(error, SL_EFILE,
+                       "%s: '%s' has more than one colon; write an IPv6 address as [ADDRESS]:PORT",
+                       where, text);
+    uint64_t number;
+    if (!sl_whole(colon + 1, 65535, &number) || number < port_min)
+        return sl_fail(error, SL_EFILE, "%s: port '%s' is not a number from %u to 65535", where,
+                       colon + 1, port_min);
     memcpy(host, begin, (size_t)(end - begin));
     host[end - begin] = '\0';
     *port = (uint16_t)number;
@@ -56,15 +49,15 @@ static int parse_address(char *host, uint16_t *port, const char *text, const cha
 }
 
 static int check_rank(const sl_roster *r, const char *text, int line, sl_error *error) {
-    char *end;
-    unsigned long rank = strtoul(text, &end, 10);
-    if (isdigit((unsigned char)text[0]) && *end == '\0' && rank == r->count)
+    uint64_t rank;
+    const bool is_rank = sl_whole(text, UINT32_MAX, &rank);
+    if (is_rank && rank == r->count)
         return 0;
-    bool again = isdigit((unsigned char)text[0]) && *end == '\0' && rank < r->count;
     return sl_fail(error, SL_EFILE,
                    "%s:%d: rank '%s' %s; expected %u (lines are 'HOST:PORT' or 'RANK HOST:PORT', "
                    "ranks rising from 0)",
-                   r->where, line, text, again ? "is named twice" : "is out of order", r->count);
+                   r->where, line, text,
+                   is_rank && rank < r->count ? "is named twice" : "is out of order", r->count);
 }
 
 static int make_room(sl_roster *r, sl_error *error) {
@@ -97,8 +90,10 @@ static int add_line(sl_roster *r, char *text, int line, sl_error *error) {
         return result;
     sl_lookup *host = &r->hosts[r->count];
     memset(host, 0, sizeof *host);
-    result = parse_address(host->host, &r->ports[r->count], second ? second : first, r->where, line,
-                           error);
+    char where[SL_HOST_MAX + 16];
+    snprintf(where, sizeof where, "%s:%d", r->where, line);
+    result =
+        sl_place_parse(host->host, &r->ports[r->count], second ? second : first, 1, where, error);
     if (result != 0)
         return result;
     sl_lookup_numeric(host);
@@ -139,6 +134,24 @@ static int check_distinct(sl_roster *r, sl_error *error) {
     }
     free(order);
     return result;
+}
+
+/* Where some are on several hosts, an address of one host alone is each of them itself. */
+static int check_reach(const sl_roster *r, sl_error *error) {
+    uint32_t here = r->count, beyond = r->count;
+    for (uint32_t i = r->count; i-- > 0;)
+        *(sl_address_is_loopback(&r->hosts[i].address) ? &here : &beyond) = i;
+    if (here == r->count || beyond == r->count)
+        return 0;
+    char address[SL_IP_TEXT_MAX];
+    sl_address_text(&r->hosts[here].address, address);
+    return sl_fail(error, SL_EFILE,
+                   "%s:%d: rank %u at %s:%u%s%s is reached from its own host only, but rank %u is "
+                   "at %s:%u: give its address on the network",
+                   r->where, r->lines[here], here, r->hosts[here].host, r->ports[here],
+                   strcmp(address, r->hosts[here].host) == 0 ? "" : ", here ",
+                   strcmp(address, r->hosts[here].host) == 0 ? "" : address, beyond,
+                   r->hosts[beyond].host, r->ports[beyond]);
 }
 
 static int parse_lines(sl_roster *r, const char *text, sl_error *error) {
@@ -186,12 +199,94 @@ int sl_roster_load(sl_roster **out, const char *path, sl_error *error) {
     return result;
 }
 
+/* "a:1,b:2" as lines. */
+static int parse_list(sl_roster **out, const char *list, sl_error *error) {
+    char *text = strdup(list);
+    if (text == NULL)
+        return sl_fail(error, SL_ENOMEM, "roster: out of memory");
+    for (char *at = text; (at = strchr(at, ',')) != NULL;)
+        *at = '\n';
+    int result = sl_roster_parse(out, text, "roster", error);
+    free(text);
+    return result;
+}
+
+/* The pattern's line of one rank. */
+static char *append_line(char *end, const char *pattern, uint32_t rank) {
+    const char *hole;
+    for (; (hole = strstr(pattern, rank_hole)) != NULL; pattern = hole + strlen(rank_hole)) {
+        end = mempcpy(end, pattern, (size_t)(hole - pattern));
+        end += sprintf(end, "%u", rank);
+    }
+    return stpcpy(stpcpy(end, pattern), "\n");
+}
+
+static int parse_pattern(sl_roster **out, const char *pattern, uint32_t count, sl_error *error) {
+    if (strlen(pattern) >= LINE_MAX_BYTES)
+        return sl_fail(error, SL_EINVAL, "roster: a pattern has at most %d bytes",
+                       LINE_MAX_BYTES - 1);
+    if (strstr(pattern, rank_hole) == NULL || strchr(pattern, ',') != NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "roster '%s': a pattern is one HOST:PORT with {rank} in it, such as "
+                       "host-{rank}.svc:7000",
+                       pattern);
+    /* A rank has at most 6 digits, {rank} as many characters. */
+    char *text = malloc((size_t)count * (strlen(pattern) + 1) + 1), *end = text;
+    if (text == NULL)
+        return sl_fail(error, SL_ENOMEM, "roster: out of memory");
+    *end = '\0';
+    for (uint32_t rank = 0; rank < count; rank++)
+        end = append_line(end, pattern, rank);
+    int result = sl_roster_parse(out, text, "roster", error);
+    free(text);
+    for (uint32_t i = 0; result == 0 && i < count; i++)
+        (*out)->hosts[i].may_come = true;
+    return result;
+}
+
+static int check_count(const sl_roster *r, const char *what, uint32_t count, sl_error *error) {
+    if (r->count == count)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "%s: the roster has %u ranks, the topology %u nodes (topology.nodes); both must "
+                   "be equal",
+                   what, r->count, count);
+}
+
+int sl_roster_find(sl_roster **out, const char *what, uint32_t count, sl_error *error) {
+    sl_roster *r = NULL;
+    sl_error ignored;
+    char host[SL_HOST_MAX];
+    uint16_t port;
+    int result;
+    if (strchr(what, '{') != NULL)
+        result = parse_pattern(&r, what, count, error);
+    else if (strchr(what, ',') != NULL && strchr(what, '/') == NULL)
+        result = parse_list(&r, what, error);
+    else if (access(what, F_OK) != 0 && sl_place_parse(host, &port, what, 1, "", &ignored) == 0)
+        result = count == 1 ? parse_list(&r, what, error)
+                            : sl_fail(error, SL_EINVAL,
+                                      "roster '%s': one address cannot be that of %u ranks: write "
+                                      "{rank} where they differ, or a list with commas",
+                                      what, count);
+    else
+        result = sl_roster_load(&r, what, error);
+    if (result == 0)
+        result = check_count(r, what, count, error);
+    if (result != 0)
+        sl_roster_close(&r);
+    else
+        *out = r;
+    return result;
+}
+
 int sl_roster_find_addresses(sl_roster *r, double timeout_s, int stop_fd, const volatile int *stop,
                              sl_error *error) {
     int result = sl_lookup_all(r->hosts, r->count, timeout_s, stop_fd, stop, error);
     if (result != 0)
         return sl_fail_prefix(error, result, "%s", r->where);
-    return check_distinct(r, error);
+    result = check_distinct(r, error);
+    return result != 0 ? result : check_reach(r, error);
 }
 
 int sl_roster_resolve(sl_roster *roster, double timeout_s, const volatile int *stop,
@@ -201,10 +296,7 @@ int sl_roster_resolve(sl_roster *roster, double timeout_s, const volatile int *s
 
 struct sockaddr_storage sl_roster_address(const sl_roster *r, uint32_t rank) {
     struct sockaddr_storage address = r->hosts[rank].address;
-    if (address.ss_family == AF_INET)
-        ((struct sockaddr_in *)&address)->sin_port = htons(r->ports[rank]);
-    else
-        ((struct sockaddr_in6 *)&address)->sin6_port = htons(r->ports[rank]);
+    sl_address_set_port(&address, r->ports[rank]);
     return address;
 }
 

@@ -1,8 +1,8 @@
-/* roster.h - what the agent alone may ask a roster; see starling/roster.h. */
+/* roster.h - what only the library may ask a roster; see starling/roster.h. */
 #ifndef SL_ROSTER_H
 #define SL_ROSTER_H
 
-#include <sys/socket.h>
+#include "launch/resolver.h"
 
 #include "starling/roster.h"
 
@@ -11,5 +11,11 @@ int sl_roster_find_addresses(sl_roster *roster, double timeout_s, int stop_fd,
                              const volatile int *stop, sl_error *error);
 /* Of a rank, with its port; after it was looked up. */
 struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank);
+
+/* A file, a list with commas, or a pattern with {rank}, whose names may not be known yet. */
+int sl_roster_find(sl_roster **out, const char *what, uint32_t count, sl_error *error);
+/* "HOST:PORT" or "[IPV6]:PORT"; where: for errors. */
+int sl_place_parse(char host[SL_HOST_MAX], uint16_t *port, const char *text, unsigned port_min,
+                   const char *where, sl_error *error);
 
 #endif

@@ -255,6 +255,10 @@ uint64_t sl_node_round(const sl_node *n) {
     return n->state.round;
 }
 
+uint64_t sl_node_exchange(const sl_node *n) {
+    return n->state.exchange;
+}
+
 double sl_node_push_sum_weight(const sl_node *n) {
     return n->state.push_sum_weight;
 }

@@ -33,6 +33,9 @@ typedef enum sl_frame_type {
     SL_FRAME_ABORT,     /* payload: why the sender ends, text */
     SL_FRAME_BYE,       /* none: the sender sends no more data */
     SL_FRAME_DIRECT,    /* DATA from GPU memory: no checksum, at SL_FRAME_DIRECT_AT, zeros before */
+    SL_FRAME_MEET,      /* none: agent `part` has come in round `exchange`, for purpose `step` */
+    SL_FRAME_WANT,      /* none: the first `part` parts of sum `exchange` may be sent */
+    SL_FRAME_SUM,       /* payload: part `part` of sum `exchange` */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -40,13 +43,17 @@ typedef struct sl_frame {
     sl_frame_type type;
     uint32_t sender;
     uint32_t part;
-    uint64_t exchange;
+    uint64_t exchange; /* CREDIT, HEARTBEAT: the latest that the sender has begun */
     uint32_t step;
     double scalar;   /* push-sum: the sender's weight */
     uint64_t credit; /* how many data frames the receiver may have sent, counted since the start */
     uint32_t payload_bytes;
     uint64_t payload_sum;
 } sl_frame;
+
+/* The longest payload of a SUM frame: whole doubles, and room for some where data is short or
+ * elsewhere. */
+size_t sl_frame_sum_bytes_max(size_t payload_max, bool direct);
 
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]);
 

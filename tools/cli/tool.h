@@ -32,7 +32,7 @@ typedef struct options {
     const char *out;
     bool has_rank;
     uint32_t rank;
-    const char *roster, *listen;
+    const char *roster, *master, *listen;
     int report_fd; /* -1: none */
     uint64_t run_id;
     bool agents;

@@ -1,8 +1,8 @@
 /* cmd_agent.c - `starling agent`: one peer.
  *
- * By hand it has a roster and keeps a run folder of its own; started by `starling run` it reports
- * to that process instead (agent_report.h), which is told its port, hands out the roster and writes
- * the one run folder.
+ * By hand or by a launcher it finds its peers itself (starling/launch.h) and keeps a run folder of
+ * its own; started by `starling run` it reports to that process instead (agent_report.h), which is
+ * told its port, hands out the roster and writes the one run folder.
  */
 #include <math.h>
 #include <pthread.h>
@@ -20,10 +20,12 @@
 typedef struct peer {
     const options *o;
     trial trial;
+    uint32_t rank;
     uint64_t run_id;
+    sl_launch *launch; /* by hand */
+    bool meets;        /* it has begun to look for the others */
     sl_agent *agent;
     sl_roster *roster;
-    sl_roster *place;        /* --listen, as a roster of one */
     sl_folder *folder;       /* by hand */
     run_info info;           /* by hand */
     double opened_s;         /* by hand: when the run folder was */
@@ -135,49 +137,43 @@ static int on_parameters(void *context, uint64_t round, uint32_t rank, const flo
     return tell_parent(p, &r, x);
 }
 
-static int check_place(peer *p, sl_error *error) {
+/* Which node this is, and from what; nothing is asked of the network yet. */
+static int find_rank(peer *p, sl_error *error) {
     const options *o = p->o;
-    if (o->rank >= p->trial.nodes)
-        return sl_fail(error, SL_EINVAL,
-                       "--rank %u: the topology has %u nodes, ranks 0 to %u are allowed", o->rank,
-                       p->trial.nodes, p->trial.nodes - 1);
+    const sl_experiment *e = p->trial.experiment;
+    const sl_launch_settings settings = {.has_rank = o->has_rank,
+                                         .rank = o->rank,
+                                         .roster = o->roster,
+                                         .master = o->master,
+                                         .listen = o->listen,
+                                         .run_id = o->run_id,
+                                         .trusted_network = e->security.trusted_network,
+                                         .timeout_s = e->transport.connect_timeout_s,
+                                         .stop = &stop_requested,
+                                         .notice = on_notice,
+                                         .context = p};
     if (reports(p))
-        return 0;
-    int result = sl_roster_load(&p->roster, o->roster, error);
-    if (result == 0)
-        result = sl_roster_resolve(p->roster, p->trial.experiment->transport.connect_timeout_s,
-                                   &stop_requested, error);
-    if (result == 0 && sl_roster_count(p->roster) != p->trial.nodes)
-        result =
-            sl_fail(error, SL_EINVAL,
-                    "%s: the roster has %u ranks, the topology of %s %u nodes; both must be equal",
-                    o->roster, sl_roster_count(p->roster), o->file, p->trial.nodes);
-    return result;
+        return report_wait_run_id(o->report_fd, &p->run_id, error);
+    int result = sl_launch_find(&p->launch, &settings, p->trial.nodes, error);
+    if (result != 0)
+        return result;
+    p->rank = sl_launch_rank(p->launch);
+    p->run_id = sl_launch_run_id(p->launch);
+    return 0;
 }
 
 static int open_agent(peer *p, sl_error *error) {
-    const options *o = p->o;
     sl_agent_settings settings = {
         .experiment = p->trial.experiment,
         .task = p->trial.task,
-        .plan = &p->trial.plan,
-        .rank = o->rank,
+        .rank = p->rank,
         .host = "127.0.0.1",
         .run_id = p->run_id,
         .observer = {p, on_record, on_parameters, on_round, on_notice},
     };
     int result = 0;
-    if (o->listen != NULL)
-        result = sl_roster_parse(&p->place, o->listen, "--listen", error);
-    if (result == 0 && (p->place != NULL || p->roster != NULL)) {
-        const sl_roster *from = p->place != NULL ? p->place : p->roster;
-        uint32_t line = p->place != NULL ? 0 : o->rank;
-        settings.host = sl_roster_host(from, line);
-        settings.port = sl_roster_port(from, line);
-    }
-    if (result == 0 && p->place != NULL)
-        result = sl_roster_resolve(p->place, p->trial.experiment->transport.connect_timeout_s,
-                                   &stop_requested, error);
+    if (!reports(p))
+        result = sl_launch_listen(p->launch, &settings.host, &settings.port, error);
     /* libfabric need not load any other provider; one of them catches signals. */
     setenv("FI_PROVIDER", p->trial.experiment->transport.provider, 0);
     if (result == 0)
@@ -186,25 +182,30 @@ static int open_agent(peer *p, sl_error *error) {
     return result;
 }
 
+static int find_others(peer *p, sl_error *error) {
+    p->meets = true;
+    return sl_launch_meet(p->launch, sl_agent_port(p->agent), &p->roster, error);
+}
+
 /* Refuses a folder that a run has left, before anybody connects. */
 static int choose_own_folder(peer *p, sl_error *error) {
     char suffix[32];
-    snprintf(suffix, sizeof suffix, "-rank%u", p->o->rank);
+    snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
-    return sl_folder_check(p->path, p->trial.experiment, p->o->rank, error);
+    return sl_folder_check(p->path, p->trial.experiment, p->rank, error);
 }
 
 static int open_folder(peer *p, sl_error *error) {
     int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
     if (result != 0)
         return result;
-    result = run_info_begin(&p->info, p->path, "agent", p->o->rank, error);
+    result = run_info_begin(&p->info, p->path, "agent", p->rank, error);
     if (result != 0)
         return result;
     p->opened_s = now_seconds();
     live_view_open(&p->view, p->trial.task.rounds, p->o->wide);
     printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
-           p->trial.experiment->name, p->o->rank, p->trial.nodes,
+           p->trial.experiment->name, p->rank, p->trial.nodes,
            sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
            sl_agent_port(p->agent), p->path);
     fflush(stdout);
@@ -255,7 +256,7 @@ static void close_peer(peer *p) {
     run_info_end(&p->info, stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
-    sl_roster_close(&p->place);
+    sl_launch_close(&p->launch);
     trial_close(&p->trial);
 }
 
@@ -267,12 +268,13 @@ static int prepare(peer *p, sl_error *error) {
     if (result == 0 && !reports(p))
         trial_warn(&p->trial);
     if (result == 0)
-        result = check_place(p, error);
-    if (result == 0)
-        result = reports(p) ? report_wait_run_id(p->o->report_fd, &p->run_id, error)
-                            : choose_own_folder(p, error);
+        result = find_rank(p, error);
+    if (result == 0 && !reports(p))
+        result = choose_own_folder(p, error);
     if (result == 0)
         result = open_agent(p, error);
+    if (result == 0 && !reports(p))
+        result = find_others(p, error);
     if (result == 0 && !reports(p))
         result = open_folder(p, error);
     if (result == 0) {
@@ -292,14 +294,14 @@ static int exit_code(int result, bool started) {
 }
 
 static int be_peer(const options *o) {
-    peer p = {.o = o, .run_id = o->run_id, .telling = PTHREAD_MUTEX_INITIALIZER};
+    peer p = {.o = o, .rank = o->rank, .telling = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     catch_signals(stop_agent);
     if (reports(&p))
         signal(SIGINT,
                SIG_IGN); /* Ctrl-C reaches the whole group; our parent decides and sends SIGTERM */
     int result = prepare(&p, &error);
-    bool started = result == 0;
+    bool started = result == 0 || (p.meets && result != SL_EINVAL);
     if (result == 0 && reports(&p))
         result = join_parent(&p, &error);
     if (result == 0)
@@ -310,7 +312,7 @@ static int be_peer(const options *o) {
         report_send(o->report_fd, &r, NULL, 0);
     } else if (result != 0) {
         if (p.folder != NULL)
-            complain_of_run(error.text, p.folder, o->rank, p.path);
+            complain_of_run(error.text, p.folder, p.rank, p.path);
         else
             complain("%s", error.text);
     }
@@ -339,26 +341,28 @@ static int take_report_fd(void *request, const command_option *row, const char *
 static int run(void *request, char *const *operands, size_t count) {
     options *o = request;
     options_take_files(o, operands, count);
-    if (o->has_rank && (o->roster != NULL || o->report_fd >= 0))
-        return be_peer(o);
-    complain("agent needs %s (starling agent --help)",
-             o->has_rank ? "--roster FILE, with a line HOST:PORT for each rank" : "--rank I");
-    return TOOL_USAGE;
+    return be_peer(o);
 }
 
 static const command_option
-    option_rank = {"rank", .argument = "I", .needed = true, .help = "which node this is, from 0",
+    option_rank = {"rank", .argument = "I",
+                   .help = "which node this is, from 0; otherwise as the launcher says",
                    .take = take_rank},
     option_roster = {"roster",
-                     .argument = "FILE",
-                     .needed = true,
-                     .help = "a line for each rank: HOST:PORT or [IPV6]:PORT, in order; "
-                             "RANK may stand before it",
+                     .argument = "PEERS",
+                     .help = "where the peers are: a file with a line HOST:PORT or [IPV6]:PORT for "
+                             "each rank, a list of them with commas, or a pattern such as "
+                             "host-{rank}.svc:7000",
                      .take = take_text,
                      .offset = offsetof(options, roster),
                      .offer = OFFER_FILE},
+    option_master = {"master", .argument = "HOST:PORT",
+                     .help = "instead of a roster: rank 0's host, and a port where it tells the "
+                             "others the roster, or one of the next 8 ports",
+                     .take = take_text, .offset = offsetof(options, master)},
     option_listen = {"listen", .argument = "HOST:PORT",
-                     .help = "where to listen, if not at the roster's own line for this rank",
+                     .help = "where to listen, if not at the roster's place for this rank; port 0 "
+                             "is any free one",
                      .take = take_text, .offset = offsetof(options, listen)},
     option_run_id = {"run-id",           .argument = "N",
                      .otherwise = "0",   .help = "tells this run from others; equal on all peers",
@@ -374,8 +378,8 @@ static const command_option
                       .offer = OFFER_FOLDER};
 
 static const command_option *const option_rows[] = {
-    &option_rank, &option_roster,  &option_listen,    &option_run_id, &option_set,
-    &option_wide, &option_own_out, &option_report_fd, NULL,
+    &option_rank, &option_roster, &option_master,  &option_listen,    &option_run_id,
+    &option_set,  &option_wide,   &option_own_out, &option_report_fd, NULL,
 };
 
 const command agent_command = {
@@ -386,7 +390,10 @@ const command agent_command = {
     .operands_max = 1,
     .offer = OFFER_FILE,
     .text = "One peer of a run that spans several shells or hosts: start one for each rank, with "
-            "the same experiment and the same roster. Peers compare both before they train.",
+            "the same experiment. Rank and peers are found from what has started it (torchrun, "
+            "srun, mpirun, an indexed job of Kubernetes), from STARLING_RANK, STARLING_ROSTER or "
+            "STARLING_MASTER, or from options, which win. Peers compare their experiments before "
+            "they train.",
     .options = option_rows,
     .request_bytes = sizeof(options),
     .set_defaults = options_set_defaults,

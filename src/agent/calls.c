@@ -1,0 +1,191 @@
+/* calls.c - see calls.h and together.h. */
+#include "agent/calls.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+
+/* ---- the worker's thread ---- */
+
+static int call(sl_calls *c, const sl_call *what, sl_error *error) {
+    pthread_mutex_lock(&c->mutex);
+    c->call = *what;
+    c->given = true;
+    c->answered = c->error.code != 0;
+    eventfd_write(c->descriptor, 1);
+    while (!c->answered)
+        pthread_cond_wait(&c->changed, &c->mutex);
+    const int answer = c->error.code != 0 ? c->error.code : c->answer;
+    if (answer < 0 && error != NULL)
+        *error = c->error;
+    pthread_mutex_unlock(&c->mutex);
+    return answer;
+}
+
+int sl_agent_meet(sl_agent *a, uint64_t round, sl_meet purpose, sl_error *error) {
+    return call(&a->calls, &(sl_call){SL_CALL_MEET, .round = round, .purpose = purpose}, error);
+}
+
+int sl_agent_sum(sl_agent *a, const sl_share *share, sl_error *error) {
+    return call(&a->calls, &(sl_call){SL_CALL_SUM, .share = *share}, error);
+}
+
+/* ---- the loop's thread ---- */
+
+int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, sl_neighbour *neighbours,
+                  uint32_t count, sl_error *error) {
+    pthread_mutex_init(&c->mutex, NULL);
+    pthread_cond_init(&c->changed, NULL);
+    c->open = true;
+    c->side = side;
+    c->neighbours = neighbours;
+    c->neighbour_count = count;
+    c->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (c->descriptor < 0)
+        return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", side->rank);
+    int result = sl_place_open(&c->place, tree, side->rank, neighbours, count, error);
+    if (result == 0)
+        result = sl_meeting_open(&c->meeting, &c->place, side->rank, tree->nodes, error);
+    return result != 0 ? result : sl_reduce_open(&c->reduce, &c->place, side, error);
+}
+
+void sl_calls_close(sl_calls *c) {
+    if (!c->open)
+        return;
+    sl_reduce_close(&c->reduce);
+    sl_meeting_close(&c->meeting);
+    sl_place_close(&c->place);
+    if (c->descriptor >= 0)
+        close(c->descriptor);
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->mutex);
+    c->open = false;
+}
+
+static void answer(sl_calls *c, int with) {
+    c->current.kind = SL_CALL_NONE;
+    pthread_mutex_lock(&c->mutex);
+    c->answer = with;
+    c->answered = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+void sl_calls_fail(sl_calls *c, const sl_error *error) {
+    if (!c->open)
+        return;
+    pthread_mutex_lock(&c->mutex);
+    c->error = *error;
+    c->answered = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static bool receive(sl_calls *c) {
+    eventfd_t ignored;
+    eventfd_read(c->descriptor, &ignored);
+    pthread_mutex_lock(&c->mutex);
+    const bool given = c->given;
+    if (given)
+        c->current = c->call;
+    c->given = false;
+    pthread_mutex_unlock(&c->mutex);
+    return given;
+}
+
+int sl_calls_receive(sl_calls *c, sl_error *error) {
+    if (!receive(c))
+        return 0;
+    c->moved_s = c->side->now_s;
+    if (c->ending)
+        return sl_fail_node(error, SL_EINVAL, c->side->rank, c->side->round,
+                            "a call after the meeting that ends the run");
+    if (c->current.kind == SL_CALL_SUM)
+        return sl_reduce_begin(&c->reduce, &c->current.share, error);
+    if (c->coming)
+        return 0;
+    c->coming = true;
+    return sl_meeting_come(&c->meeting, c->current.round, c->current.purpose, error);
+}
+
+int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const uint8_t *payload,
+                  sl_error *error) {
+    if (!c->open)
+        return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->round,
+                            "agent %u runs in a session, and this agent does not", from->rank);
+    c->moved_s = from->side->now_s;
+    return frame->type == SL_FRAME_MEET ? sl_meeting_take(&c->meeting, from, frame, error)
+                                        : sl_reduce_take(&c->reduce, from, frame, payload, error);
+}
+
+/* All have come. This agent may still have rounds to do. */
+static int go_to_meeting(sl_calls *c, sl_error *error) {
+    const uint64_t round = sl_meeting_round(&c->meeting, c->met);
+    if (c->current.round > round)
+        return sl_fail_node(error, SL_EPROTO, c->side->rank, c->current.round,
+                            "all agents meet in round %" PRIu64 ", which is over", round);
+    const bool there = c->current.round == round;
+    c->met += there;
+    c->coming = !there;
+    c->ending = there && c->current.purpose == SL_MEET_END;
+    answer(c, there);
+    return 0;
+}
+
+/* Another agent still trains, and needs this one's part of the round. It has begun an exchange that
+ * comes after this round's gradient, or has heard of one, so nobody is asked in vain. */
+static const sl_neighbour *who_goes_on(const sl_calls *c) {
+    for (uint32_t i = 0; i < c->neighbour_count; i++)
+        if (c->neighbours[i].exchange > c->side->exchange)
+            return &c->neighbours[i];
+    return NULL;
+}
+
+static int advance_meeting(sl_calls *c, sl_error *error) {
+    if (sl_meeting_held(&c->meeting) > c->met)
+        return go_to_meeting(c, error);
+    const sl_neighbour *other = who_goes_on(c);
+    if (other != NULL && c->current.round == 0)
+        return sl_fail_edge(error, SL_EPEER, other->rank, c->side->rank, 0,
+                            "agent %u has begun to train, and agent %u waits for it to meet first",
+                            other->rank, c->side->rank);
+    if (other != NULL)
+        answer(c, 0);
+    return 0;
+}
+
+int sl_calls_advance(sl_calls *c, sl_error *error) {
+    if (!c->open)
+        return 0;
+    sl_meeting_pass_on(&c->meeting);
+    if (sl_reduce_advance(&c->reduce))
+        answer(c, 0);
+    return c->current.kind == SL_CALL_MEET ? advance_meeting(c, error) : 0;
+}
+
+bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
+    return !c->open || sl_meeting_is_told(&c->meeting, neighbour);
+}
+
+bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {
+    char who[256];
+    *peer = 0;
+    switch (c->current.kind) {
+    case SL_CALL_NONE:
+        return false;
+    case SL_CALL_MEET:
+        sl_meeting_name_missing(&c->meeting, who, sizeof who, peer);
+        snprintf(out, bytes, "agents that have not come to %s: %s",
+                 c->current.purpose == SL_MEET_SUM ? "average" : "leave", who);
+        return true;
+    case SL_CALL_SUM:
+        sl_reduce_name_wait(&c->reduce, who, sizeof who, peer);
+        snprintf(out, bytes, "the sum of all agents: %s", who);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,66 @@
+/* calls.h - what the task calls on the worker's thread (together.h) and the loop answers.
+ *
+ * One call at a time: the worker's thread hands it over and sleeps; the loop answers when meeting,
+ * sum or failure decide it.
+ */
+#ifndef SL_CALLS_H
+#define SL_CALLS_H
+
+#include <pthread.h>
+
+#include "agent/meeting.h"
+#include "agent/reduce.h"
+
+typedef enum sl_call_kind { SL_CALL_NONE, SL_CALL_MEET, SL_CALL_SUM } sl_call_kind;
+
+typedef struct sl_call {
+    sl_call_kind kind;
+    uint64_t round;  /* MEET */
+    sl_meet purpose; /* MEET */
+    sl_share share;  /* SUM */
+} sl_call;
+
+typedef struct sl_calls {
+    bool open;
+    sl_place place;
+    sl_meeting meeting;
+    sl_reduce reduce;
+    int descriptor; /* readable when a call was handed over; -1: none */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool given, answered; /* under mutex, like the next three */
+    sl_call call;
+    int answer;
+    sl_error error; /* once code is not 0, it answers every call */
+
+    /* the loop's */
+    sl_side *side;            /* borrowed, like neighbours */
+    sl_neighbour *neighbours; /* (neighbour_count) */
+    uint32_t neighbour_count;
+    sl_call current; /* the call under way */
+    uint64_t met;    /* meetings that are behind this agent */
+    bool coming;     /* it has come to the next one */
+    bool ending;     /* all have met to end */
+    double moved_s;  /* when something last brought the current call further */
+} sl_calls;
+
+/* All these are for the loop's thread. Errors end the run. */
+int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, sl_neighbour *neighbours,
+                  uint32_t count, sl_error *error);
+void sl_calls_close(sl_calls *calls);
+/* The descriptor is readable. */
+int sl_calls_receive(sl_calls *calls, sl_error *error);
+/* A MEET, WANT or SUM frame. */
+int sl_calls_take(sl_calls *calls, sl_neighbour *from, const sl_frame *frame,
+                  const uint8_t *payload, sl_error *error);
+/* Goes on as far as it can. */
+int sl_calls_advance(sl_calls *calls, sl_error *error);
+/* Answers the current call and all later ones. */
+void sl_calls_fail(sl_calls *calls, const sl_error *error);
+/* Has the neighbour been told of everybody who has come? */
+bool sl_calls_are_told(const sl_calls *calls, const sl_neighbour *neighbour);
+/* Whom or what the current call waits for; false: there is none. *peer: the first of them. */
+bool sl_calls_name_wait(const sl_calls *calls, char *out, size_t bytes, uint32_t *peer);
+
+#endif

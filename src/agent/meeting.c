@@ -1,0 +1,114 @@
+/* meeting.c - see meeting.h. */
+#include "agent/meeting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_MAX = 8 };
+
+static const char *const deeds[] = {[SL_MEET_SUM] = "averages", [SL_MEET_END] = "leaves"};
+
+int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t nodes,
+                    sl_error *error) {
+    sl_meeting m = {.place = place, .rank = rank, .nodes = nodes};
+    m.comers = calloc(2 * (size_t)nodes, sizeof *m.comers);
+    m.told = calloc(place->link_count + 1u, sizeof *m.told);
+    if (m.comers == NULL || m.told == NULL) {
+        sl_meeting_close(&m);
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u agents", rank, nodes);
+    }
+    *out = m;
+    return 0;
+}
+
+void sl_meeting_close(sl_meeting *m) {
+    free(m->comers);
+    free(m->told);
+    memset(m, 0, sizeof *m);
+}
+
+static sl_comer *comer(const sl_meeting *m, uint64_t number) {
+    return &m->comers[number % (2 * (uint64_t)m->nodes)];
+}
+
+uint64_t sl_meeting_held(const sl_meeting *m) {
+    return m->count / m->nodes;
+}
+
+static bool has_come(const sl_meeting *m, uint32_t rank) {
+    for (uint64_t i = sl_meeting_held(m) * m->nodes; i < m->count; i++)
+        if (comer(m, i)->rank == rank)
+            return true;
+    return false;
+}
+
+static int add(sl_meeting *m, const sl_comer *new, sl_error *error) {
+    const sl_comer *first = comer(m, sl_meeting_held(m) * m->nodes);
+    if (m->count % m->nodes != 0 && first->purpose != new->purpose)
+        return sl_fail_node(error, SL_EPEER, m->rank, new->round,
+                            "agent %u %s, and agent %u %s: all agents make the same calls in the "
+                            "same order",
+                            new->rank, deeds[new->purpose], first->rank, deeds[first->purpose]);
+    *comer(m, m->count++) = *new;
+    return 0;
+}
+
+int sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose, sl_error *error) {
+    return add(m, &(sl_comer){m->rank, m->place->link_count, round, purpose}, error);
+}
+
+int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
+                    sl_error *error) {
+    const uint32_t link = sl_place_link(m->place, from);
+    if (link == m->place->link_count || frame->part >= m->nodes || frame->part == m->rank ||
+        frame->step > SL_MEET_END || has_come(m, frame->part))
+        return sl_fail_edge(error, SL_EPROTO, from->rank, m->rank, from->side->round,
+                            "agent %u said that agent %u has come to a meeting, which cannot be",
+                            from->rank, frame->part);
+    const sl_comer new = {frame->part, link, frame->exchange, (sl_meet)frame->step};
+    return add(m, &new, error);
+}
+
+void sl_meeting_pass_on(sl_meeting *m) {
+    for (uint32_t i = 0; i < m->place->link_count; i++)
+        while (m->told[i] < m->count) {
+            const sl_comer *c = comer(m, m->told[i]);
+            const sl_frame frame = {.type = SL_FRAME_MEET,
+                                    .exchange = c->round,
+                                    .part = c->rank,
+                                    .step = (uint32_t)c->purpose};
+            if (c->link != i && !sl_neighbour_send_frame(m->place->links[i], &frame))
+                break;
+            m->told[i]++;
+        }
+}
+
+bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour) {
+    const uint32_t link = sl_place_link(m->place, neighbour);
+    return link == m->place->link_count || m->told[link] == m->count;
+}
+
+uint64_t sl_meeting_round(const sl_meeting *m, uint64_t meeting) {
+    uint64_t round = 0;
+    for (uint64_t i = meeting * m->nodes; i < (meeting + 1) * m->nodes; i++)
+        if (comer(m, i)->round > round)
+            round = comer(m, i)->round;
+    return round;
+}
+
+void sl_meeting_name_missing(const sl_meeting *m, char *out, size_t bytes, uint32_t *first) {
+    uint32_t missing = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t rank = 0; rank < m->nodes; rank++) {
+        if (has_come(m, rank))
+            continue;
+        if (missing == 0)
+            *first = rank;
+        if (missing++ < NAMED_MAX && used < bytes)
+            used += (size_t)snprintf(out + used, bytes - used, "%s%u", used > 0 ? ", " : "", rank);
+    }
+    if (missing > NAMED_MAX && used < bytes)
+        snprintf(out + used, bytes - used, " and %u more", missing - NAMED_MAX);
+}

@@ -1,0 +1,49 @@
+/* meeting.h - who has come to the meeting that is next: every agent tells it all others, along the
+ * tree.
+ *
+ * A connection keeps order, and a tree has one path from agent to agent. So all that came to one
+ * meeting are known here before anybody comes to the next one: meetings need no numbers.
+ */
+#ifndef SL_MEETING_H
+#define SL_MEETING_H
+
+#include "agent/place.h"
+#include "agent/together.h"
+
+typedef struct sl_comer {
+    uint32_t rank;
+    uint32_t link; /* of the place, over which it was told; link_count: this agent itself */
+    uint64_t round;
+    sl_meet purpose;
+} sl_comer;
+
+typedef struct sl_meeting {
+    sl_place *place; /* borrowed */
+    uint32_t rank, nodes;
+    /* (2 nodes) used in turn: comer c of meeting m is number m * nodes + c. A link that has not
+     * been told of all comers of a meeting keeps its agent from coming to the next one. */
+    sl_comer *comers;
+    uint64_t count; /* of comers ever */
+    uint64_t *told; /* (link_count) to the link, or by it */
+} sl_meeting;
+
+int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t nodes,
+                    sl_error *error);
+void sl_meeting_close(sl_meeting *m);
+/* This agent comes. SL_EPEER: others came for another purpose. */
+int sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose, sl_error *error);
+/* A MEET frame. SL_EPROTO: it makes no sense. */
+int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
+                    sl_error *error);
+/* Passes on what is not passed on yet, as far as there is room. */
+void sl_meeting_pass_on(sl_meeting *m);
+/* Has the neighbour been told of all comers? */
+bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour);
+/* How many meetings are complete: all agents have come. */
+uint64_t sl_meeting_held(const sl_meeting *m);
+/* The latest round in which somebody came to a complete one, of the last two. */
+uint64_t sl_meeting_round(const sl_meeting *m, uint64_t meeting);
+/* "1, 4, 5 and 12 more": who has not come to the next one, and the first of them. */
+void sl_meeting_name_missing(const sl_meeting *m, char *out, size_t bytes, uint32_t *first);
+
+#endif

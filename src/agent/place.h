@@ -1,0 +1,25 @@
+/* place.h - this agent's place in the tree over all agents (node/tree.h). */
+#ifndef SL_PLACE_H
+#define SL_PLACE_H
+
+#include "agent/neighbour.h"
+#include "node/tree.h"
+
+/* Its neighbours in the tree: the children in rising order, then the parent. */
+typedef struct sl_place {
+    sl_neighbour **links; /* (link_count) */
+    uint32_t link_count, child_count;
+} sl_place;
+
+/* `neighbours` (count) are sorted by rank, borrowed, and hold all of the rank's in the tree. */
+int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbour *neighbours,
+                  uint32_t count, sl_error *error);
+void sl_place_close(sl_place *place);
+/* link_count: not one of them. */
+uint32_t sl_place_link(const sl_place *place, const sl_neighbour *neighbour);
+
+static inline bool sl_place_is_root(const sl_place *place) {
+    return place->link_count == place->child_count;
+}
+
+#endif

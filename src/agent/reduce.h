@@ -1,0 +1,59 @@
+/* reduce.h - a sum over all agents, up the tree and down again, part by part.
+ *
+ * A part goes up in double: each agent adds its children's to its own share, child after child. The
+ * root divides, rounds once, and sends the result down. Whoever is to receive asks for parts first,
+ * with WANT frames, and only for what it can take at once: a child's part only after the child
+ * before it has sent that part. So a sum needs no receive buffers of its own, arrives in the order
+ * in which it is added, and rounds that run beside it cannot block it.
+ */
+#ifndef SL_REDUCE_H
+#define SL_REDUCE_H
+
+#include "agent/place.h"
+
+/* What passed over one link in the sum under way; in parts. */
+typedef struct sl_reduce_link {
+    uint32_t received; /* of a child: added */
+    uint32_t asked;    /* it may send this many */
+    uint32_t wanted;   /* it asked for this many, in sum number wanted_in */
+    uint64_t wanted_in;
+    uint32_t sent, left; /* handed to the connection; out of this agent's memory */
+} sl_reduce_link;
+
+typedef struct sl_reduce {
+    sl_fabric *fabric;
+    sl_place *place;       /* borrowed */
+    sl_reduce_link *links; /* (link_count) */
+    size_t part_numbers;   /* most numbers in a part */
+    double *rising;  /* (SL_REDUCE_WINDOW, part_numbers) parts on their way up, used in turn */
+    double *falling; /* the same on their way down; of a vector floats */
+    sl_share share;
+    bool active;
+    uint64_t number;       /* of sums begun */
+    uint32_t vector_parts; /* of share.x */
+    uint32_t parts;        /* and one more for share.numbers, if there are any */
+    uint32_t begun;        /* parts whose own share is in `rising` */
+    uint32_t settled;      /* parts whose result is known here */
+} sl_reduce;
+
+enum { SL_REDUCE_WINDOW = 4 };
+
+/* Cookies of sends; below are those of the outbox. */
+#define SL_REDUCE_COOKIE 0x80000000u
+
+int sl_reduce_open(sl_reduce *out, sl_place *place, const sl_side *side, sl_error *error);
+void sl_reduce_close(sl_reduce *sum);
+/* SL_EINVAL: too many numbers. */
+int sl_reduce_begin(sl_reduce *sum, const sl_share *share, sl_error *error);
+/* A WANT or SUM frame, with its payload. SL_EPROTO: it makes no sense, or the agents' shares have
+ * different sizes. */
+int sl_reduce_take(sl_reduce *sum, sl_neighbour *from, const sl_frame *frame,
+                   const uint8_t *payload, sl_error *error);
+/* A part that was sent to this neighbour is out of this agent's memory. */
+void sl_reduce_part_left(sl_reduce *sum, const sl_neighbour *to);
+/* Adds, asks and sends what there is. True: the sum is done here. */
+bool sl_reduce_advance(sl_reduce *sum);
+/* "agent 3's part 5 of 12": what the sum waits for, and of whom. */
+void sl_reduce_name_wait(const sl_reduce *sum, char *out, size_t bytes, uint32_t *peer);
+
+#endif

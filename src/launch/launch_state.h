@@ -1,0 +1,25 @@
+/* launch_state.h - what a launch knows, for launch.c and arrival.c. */
+#ifndef SL_LAUNCH_STATE_H
+#define SL_LAUNCH_STATE_H
+
+#include "launch/launcher.h"
+#include "launch/meeting.h"
+#include "starling/launch.h"
+
+enum { SL_LAUNCH_TEXT_MAX = 2048 };
+
+struct sl_launch {
+    sl_launch_settings settings; /* its texts are for sl_launch_find only */
+    sl_environment environment;  /* for sl_launch_find */
+    sl_launcher launcher;        /* with the master that the caller names */
+    sl_roster *roster;           /* NULL: by rendezvous */
+    sl_meeting meeting;          /* by rendezvous */
+    sl_master *master;           /* rank 0's, once it listens */
+    uint32_t rank, size;
+    char host[SL_HOST_MAX]; /* where the agent listens; "": not known yet */
+    uint16_t port;
+    bool is_everywhere; /* `host` is no address where others reach it */
+    char text[SL_LAUNCH_TEXT_MAX];
+};
+
+#endif

@@ -1,0 +1,257 @@
+/* launcher.c - see launcher.h. */
+#include "launch/launcher.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "starling/types.h"
+
+enum {
+    MASTER_PORT_USUAL = 29500, /* torch's own */
+    DERIVED_PORT_FROM = 16384, /* below those that kernels hand out */
+    DERIVED_PORTS = 16000,
+    MORE_PORTS = 8, /* tried after the first */
+    PORT_MAX = 65535,
+};
+
+typedef struct row {
+    const char *name, *proof /* must be set; NULL: `rank` is enough */, *rank, *sizes[2];
+    bool outer; /* another launcher may run inside it, and then it counts the launchers */
+} row;
+
+/* The innermost first. */
+static const row rows[] = {
+    {"torchrun", "TORCHELASTIC_RUN_ID", "RANK", {"WORLD_SIZE"}, false},
+    {"Open MPI", NULL, "OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"}, false},
+    {"Slurm", "SLURM_STEP_ID", "SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, true},
+    {"PMIx", NULL, "PMIX_RANK", {NULL}, false},
+    {"Kubernetes", NULL, "JOB_COMPLETION_INDEX", {NULL}, true},
+    {"the environment", NULL, "RANK", {"WORLD_SIZE"}, false},
+};
+enum { TORCHRUN, OPEN_MPI, SLURM, PMIX, KUBERNETES, ENVIRONMENT, ROWS };
+_Static_assert(sizeof rows / sizeof *rows == ROWS, "a row each");
+
+/* ---- rank and size ---- */
+
+static const char *size_name(const row *r, sl_environment environment) {
+    for (size_t i = 0; i < 2 && r->sizes[i] != NULL; i++)
+        if (sl_environment_text(environment, r->sizes[i]) != NULL)
+            return r->sizes[i];
+    return NULL;
+}
+
+static bool is_there(const row *r, sl_environment environment) {
+    return sl_environment_text(environment, r->rank) != NULL &&
+           (r->proof == NULL || sl_environment_text(environment, r->proof) != NULL);
+}
+
+static int read_row(sl_launcher *out, const row *r, sl_environment environment, sl_error *error) {
+    uint64_t rank = 0, size = 0;
+    int result = 0;
+    *out = (sl_launcher){.name = r->name, .size_name = size_name(r, environment)};
+    if (r->sizes[0] != NULL && out->size_name == NULL)
+        return sl_fail(error, SL_EINVAL, "%s=%s (%s), but %s is missing", r->rank,
+                       sl_environment_text(environment, r->rank), r->name, r->sizes[0]);
+    sl_environment_whole(environment, r->rank, SL_NODES_MAX - 1, &rank, &result, error);
+    if (out->size_name != NULL)
+        sl_environment_whole(environment, out->size_name, SL_NODES_MAX, &size, &result, error);
+    if (result != 0)
+        return result;
+    out->rank = (uint32_t)rank;
+    out->size = (uint32_t)size;
+    int length = snprintf(out->seen, sizeof out->seen, "%s=%u", r->rank, out->rank);
+    if (out->size_name != NULL)
+        snprintf(out->seen + length, sizeof out->seen - (size_t)length, ", %s=%u", out->size_name,
+                 out->size);
+    if (out->size_name != NULL && rank >= size)
+        return sl_fail(error, SL_EINVAL, "%s (%s): a rank must be below the number of processes",
+                       out->seen, r->name);
+    return 0;
+}
+
+/* Launchers that cannot lie outside the chosen one must say the same. */
+static int check_agreement(sl_launcher *chosen, size_t after, sl_environment environment,
+                           sl_error *error) {
+    for (size_t i = after + 1; i < ROWS; i++) {
+        sl_launcher other;
+        if (after == TORCHRUN || (rows[i].outer && after != KUBERNETES) ||
+            !is_there(&rows[i], environment))
+            continue;
+        int result = read_row(&other, &rows[i], environment, error);
+        if (result != 0)
+            return result;
+        if (other.rank != chosen->rank ||
+            (other.size_name != NULL && chosen->size_name != NULL && other.size != chosen->size))
+            return sl_fail(error, SL_EINVAL,
+                           "%s (%s), but %s (%s): they disagree: unset what is not meant",
+                           chosen->seen, chosen->name, other.seen, other.name);
+        if (chosen->size_name == NULL && other.size_name != NULL) {
+            chosen->size = other.size;
+            chosen->size_name = other.size_name;
+        }
+    }
+    return 0;
+}
+
+/* ---- where rank 0 is ---- */
+
+static void add_host(sl_launcher *l, const char *text, size_t length) {
+    if (l->host_count < SL_MASTER_HOSTS_MAX && length > 0 && length < SL_HOST_MAX) {
+        memcpy(l->hosts[l->host_count], text, length);
+        l->hosts[l->host_count++][length] = '\0';
+    }
+}
+
+/* Of the uri "ID;tcp://HOST,HOST:PORT;tcp6://[HOST,HOST]:PORT". */
+static void add_uri_hosts(sl_launcher *l, const char *uri) {
+    const char *begin = strstr(uri, "tcp://");
+    const char *ends = ":;";
+    if (begin != NULL) {
+        begin += strlen("tcp://");
+    } else if ((begin = strstr(uri, "tcp6://[")) != NULL) {
+        begin += strlen("tcp6://[");
+        ends = "];";
+    }
+    while (begin != NULL && *begin != '\0' && strchr(ends, *begin) == NULL) {
+        size_t length = strcspn(begin, ends[0] == ':' ? ",:;" : ",];");
+        add_host(l, begin, length);
+        begin += length + (begin[length] == ',');
+    }
+}
+
+/* The first host of a list such as "rack[1-2]n[07,09-12],login": of each bracket the first number.
+ */
+static void add_first_host(sl_launcher *l, const char *list) {
+    char host[SL_HOST_MAX];
+    size_t length = 0;
+    bool in_brackets = false, skips = false;
+    for (; *list != '\0' && length < sizeof host && (in_brackets || *list != ','); list++) {
+        if (*list == '[')
+            in_brackets = true;
+        else if (*list == ']')
+            in_brackets = skips = false;
+        else if (in_brackets && (*list == '-' || *list == ','))
+            skips = true;
+        else if (!skips)
+            host[length++] = *list;
+    }
+    add_host(l, host, length);
+}
+
+void sl_launcher_ports(sl_launcher *l, uint32_t port) {
+    l->ports_from = port + MORE_PORTS <= PORT_MAX ? port : PORT_MAX - MORE_PORTS;
+    l->ports_to = l->ports_from + MORE_PORTS;
+}
+
+static void derive_ports(sl_launcher *l) {
+    uint64_t hash = sl_hash(SL_HASH_START, l->job, strlen(l->job));
+    sl_launcher_ports(l, DERIVED_PORT_FROM + (uint32_t)(hash % DERIVED_PORTS));
+}
+
+static bool is_whole(sl_environment environment, const char *name, uint64_t wanted) {
+    const char *text = sl_environment_text(environment, name);
+    uint64_t value;
+    return text != NULL && sl_whole(text, UINT64_MAX, &value) && value == wanted;
+}
+
+static const char *text_or(sl_environment environment, const char *name, const char *otherwise) {
+    const char *text = sl_environment_text(environment, name);
+    return text != NULL ? text : otherwise;
+}
+
+static void look_at_slurm(sl_launcher *l, sl_environment environment) {
+    const char *nodes = sl_environment_text(environment, "SLURM_STEP_NUM_NODES") != NULL
+                            ? "SLURM_STEP_NUM_NODES"
+                            : "SLURM_NNODES";
+    l->one_host = is_whole(environment, nodes, 1);
+    l->several_hosts = !l->one_host && sl_environment_text(environment, nodes) != NULL;
+    snprintf(l->job, sizeof l->job, "slurm %.64s %.32s.%.32s",
+             text_or(environment, "SLURM_CLUSTER_NAME", ""),
+             text_or(environment, "SLURM_JOB_ID", ""), text_or(environment, "SLURM_STEP_ID", ""));
+    add_first_host(
+        l, text_or(environment, "SLURM_STEP_NODELIST", text_or(environment, "SLURM_NODELIST", "")));
+    /* Where srun was called, which in a batch script is the first node: for names of nodes that
+     * nobody can look up. */
+    const char *called = text_or(environment, "SLURM_LAUNCH_NODE_IPADDR", "");
+    add_host(l, called, strlen(called));
+}
+
+static void look_at_open_mpi(sl_launcher *l, sl_environment environment) {
+    const char *local = "OMPI_COMM_WORLD_LOCAL_SIZE";
+    l->one_host = is_whole(environment, local, l->size);
+    l->several_hosts = !l->one_host && sl_environment_text(environment, local) != NULL;
+    snprintf(l->job, sizeof l->job, "openmpi %.256s",
+             text_or(environment, "PMIX_NAMESPACE",
+                     text_or(environment, "OMPI_MCA_ess_base_jobid", "")));
+    add_uri_hosts(l, text_or(environment, "OMPI_MCA_orte_hnp_uri", ""));
+    l->own_host = true;
+}
+
+static void look_at_torchrun(sl_launcher *l, sl_environment environment) {
+    const char *local = "LOCAL_WORLD_SIZE";
+    l->one_host = is_whole(environment, local, l->size);
+    l->several_hosts = !l->one_host && sl_environment_text(environment, local) != NULL;
+    snprintf(l->job, sizeof l->job, "torchrun %.128s %.16s %.64s %.16s",
+             text_or(environment, "TORCHELASTIC_RUN_ID", ""),
+             text_or(environment, "TORCHELASTIC_RESTART_COUNT", ""),
+             text_or(environment, "MASTER_ADDR", ""), text_or(environment, "MASTER_PORT", ""));
+}
+
+int sl_launcher_find_master(sl_launcher *l, sl_environment environment, sl_error *error) {
+    const char *host = sl_environment_text(environment, "MASTER_ADDR");
+    uint64_t port = MASTER_PORT_USUAL;
+    int result = 0;
+    if (host == NULL)
+        return 0;
+    if (strlen(host) >= SL_HOST_MAX)
+        return sl_fail(error, SL_EINVAL, "MASTER_ADDR: a host has at most %d characters",
+                       SL_HOST_MAX - 1);
+    sl_environment_whole(environment, "MASTER_PORT", PORT_MAX, &port, &result, error);
+    if (result == 0 && port == 0)
+        result = sl_fail(error, SL_EINVAL, "MASTER_PORT=0: a port from 1 to 65535 is needed");
+    l->host_count = 0;
+    l->own_host = false;
+    add_host(l, host, strlen(host));
+    sl_launcher_ports(l, (uint32_t)port);
+    /* Under torchrun this port is, or will be, that of torch's own store. */
+    if (sl_environment_text(environment, rows[TORCHRUN].proof) != NULL && l->ports_from == port)
+        l->ports_from++;
+    return result;
+}
+
+int sl_launcher_find(sl_launcher *out, sl_environment environment, sl_error *error) {
+    size_t i = 0;
+    *out = (sl_launcher){0};
+    while (i < ROWS && !is_there(&rows[i], environment))
+        i++;
+    int result = i < ROWS ? read_row(out, &rows[i], environment, error) : 0;
+    if (result == 0 && i < ROWS)
+        result = check_agreement(out, i, environment, error);
+    if (result != 0)
+        return result;
+    if (i == TORCHRUN)
+        look_at_torchrun(out, environment);
+    else if (i == OPEN_MPI)
+        look_at_open_mpi(out, environment);
+    else if (i == SLURM)
+        look_at_slurm(out, environment);
+    else if (i == PMIX)
+        snprintf(out->job, sizeof out->job, "pmix %.256s",
+                 text_or(environment, "PMIX_NAMESPACE", ""));
+    derive_ports(out);
+    return sl_launcher_find_master(out, environment, error);
+}
+
+const char *sl_launcher_hint(sl_environment environment) {
+    if (sl_environment_text(environment, "SLURM_JOB_ID") != NULL &&
+        sl_environment_text(environment, "SLURM_STEP_ID") == NULL)
+        return "; SLURM_JOB_ID is set, but this is no step: start it with srun";
+    if (sl_environment_text(environment, "WORLD_SIZE") != NULL)
+        return "; WORLD_SIZE is set, but RANK is missing";
+    if (sl_environment_text(environment, "KUBERNETES_SERVICE_HOST") != NULL)
+        return "; in Kubernetes a job with completionMode: Indexed sets JOB_COMPLETION_INDEX";
+    if (sl_environment_text(environment, "MASTER_ADDR") != NULL)
+        return "; MASTER_ADDR is set, but RANK and WORLD_SIZE are missing";
+    return "";
+}

@@ -1,0 +1,375 @@
+/* master.c - rank 0's side of a rendezvous; see meeting.h.
+ *
+ * A connection is a stranger until its greeting names this run; strangers are few, have little
+ * time, and are answered with nothing. A member keeps its seat as long as its connection is open.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "launch/meeting.h"
+#include "starling/version.h"
+
+enum { STRANGERS_MAX = 64, MISSING_NAMED = 8, MISSING_BYTES = 160, LINE_BYTES = SL_HOST_MAX + 16 };
+static const double stranger_s = 3; /* for a greeting */
+
+typedef struct guest {
+    int fd;
+    bool seated;
+    double since_s;
+    sl_greeting greeting;               /* if seated */
+    struct sockaddr_storage own, other; /* the ends of the connection */
+    uint8_t bytes[SL_GREETING_BYTES_MAX];
+    size_t count; /* of `bytes` */
+    size_t told;  /* bytes of the roster */
+} guest;
+
+struct sl_master {
+    const sl_meeting *meeting;
+    int listener;
+    guest *guests;          /* (room) */
+    struct pollfd *watched; /* (room + 1) the listener, then the guests */
+    size_t count, room, seated;
+};
+
+/* ---- opening ---- */
+
+/* Of this host alone, or all of its addresses. */
+static struct sockaddr_storage own_place(int family, bool loopback) {
+    struct sockaddr_storage place = {.ss_family = (sa_family_t)family};
+    if (family == AF_INET)
+        ((struct sockaddr_in *)&place)->sin_addr.s_addr =
+            htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
+    else
+        ((struct sockaddr_in6 *)&place)->sin6_addr = loopback ? in6addr_loopback : in6addr_any;
+    return place;
+}
+
+static int listen_at(sl_master *m, bool loopback, uint16_t port) {
+    const int family = m->meeting->addresses[0].ss_family, on = 1;
+    struct sockaddr_storage place = own_place(family, loopback);
+    sl_address_set_port(&place, port);
+    m->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (m->listener < 0)
+        return errno;
+    setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (family == AF_INET6)
+        setsockopt(m->listener, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(m->listener, (struct sockaddr *)&place, sl_address_bytes(&place)) == 0 &&
+        listen(m->listener, SOMAXCONN) == 0)
+        return 0;
+    const int failure = errno;
+    close(m->listener);
+    m->listener = -1;
+    return failure;
+}
+
+int sl_master_open(sl_master **out, const sl_meeting *meeting, bool loopback, sl_error *error) {
+    sl_master *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return sl_fail(error, SL_ENOMEM, "rendezvous: out of memory");
+    m->meeting = meeting;
+    m->listener = -1;
+    m->room = meeting->size - 1 + STRANGERS_MAX;
+    m->guests = calloc(m->room, sizeof *m->guests);
+    m->watched = calloc(m->room + 1, sizeof *m->watched);
+    int failure = m->guests == NULL || m->watched == NULL ? ENOMEM : EADDRINUSE;
+    for (uint32_t port = meeting->ports_from; failure == EADDRINUSE && port <= meeting->ports_to;
+         port++)
+        failure = listen_at(m, loopback, (uint16_t)port);
+    if (failure == 0) {
+        *out = m;
+        return 0;
+    }
+    sl_master_close(&m);
+    return sl_fail(error, failure == ENOMEM ? SL_ENOMEM : SL_ENET,
+                   "rank 0 cannot listen for the others at ports %u to %u: %s", meeting->ports_from,
+                   meeting->ports_to, strerror(failure));
+}
+
+void sl_master_close(sl_master **master) {
+    sl_master *m = *master;
+    if (m == NULL)
+        return;
+    for (size_t i = 0; i < m->count; i++)
+        close(m->guests[i].fd);
+    if (m->listener >= 0)
+        close(m->listener);
+    free(m->guests);
+    free(m->watched);
+    free(m);
+    *master = NULL;
+}
+
+/* ---- guests ---- */
+
+static void dismiss(sl_master *m, guest *g) {
+    m->seated -= g->seated;
+    close(g->fd);
+    *g = m->guests[--m->count];
+}
+
+/* A few bytes, for which a new connection has room. */
+static bool answer(const guest *g, sl_answer_type type, const char *text) {
+    uint8_t bytes[SL_ANSWER_HEADER_BYTES + SL_ERROR_TEXT_MAX + SL_SUM_BYTES];
+    const sl_answer a = {type, (const uint8_t *)text, (uint32_t)strlen(text)};
+    const size_t count = sl_answer_encode(&a, bytes);
+    return send(g->fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)count;
+}
+
+__attribute__((format(printf, 3, 4))) static void refuse(sl_master *m, guest *g, const char *format,
+                                                         ...) {
+    char text[SL_ERROR_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    answer(g, SL_ANSWER_REFUSED, text);
+    dismiss(m, g);
+}
+
+static const guest *find_seat(const sl_master *m, uint32_t rank) {
+    for (size_t i = 0; i < m->count; i++)
+        if (m->guests[i].seated && m->guests[i].greeting.rank == rank)
+            return &m->guests[i];
+    return NULL;
+}
+
+/* False: it is dismissed. */
+static bool seat(sl_master *m, guest *g) {
+    const sl_greeting *greeting = &g->greeting;
+    const uint32_t size = m->meeting->size;
+    const guest *other = find_seat(m, greeting->rank);
+    char address[SL_IP_TEXT_MAX];
+    if (greeting->run != m->meeting->run ||
+        (other != NULL && other->greeting.nonce == greeting->nonce))
+        dismiss(m, g);
+    else if (greeting->protocol != SL_PROTOCOL_VERSION)
+        refuse(m, g, "rank %u speaks protocol %u, rank 0 protocol %u: install the same release",
+               greeting->rank, greeting->protocol, SL_PROTOCOL_VERSION);
+    else if (greeting->size != size)
+        refuse(m, g, "rank %u was started as one of %u, rank 0 as one of %u: they must be equal",
+               greeting->rank, greeting->size, size);
+    else if (greeting->rank == 0 || greeting->rank >= size)
+        refuse(m, g, "rank %u cannot come to rank 0, which expects ranks 1 to %u", greeting->rank,
+               size - 1);
+    else if (other != NULL) {
+        sl_address_text(&other->other, address);
+        refuse(m, g, "rank %u was started twice: the other one is at %s", greeting->rank, address);
+    } else if (!answer(g, SL_ANSWER_WELCOME, ""))
+        dismiss(m, g);
+    else {
+        g->seated = true;
+        m->seated++;
+        return true;
+    }
+    return false;
+}
+
+/* False: it is dismissed. Who has greeted has no more to say. */
+static bool hear(sl_master *m, guest *g) {
+    const size_t room = g->seated ? 1 : sizeof g->bytes - g->count;
+    ssize_t got = recv(g->fd, g->bytes + (g->seated ? 0 : g->count), room, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    if (got <= 0 || g->seated) {
+        dismiss(m, g);
+        return false;
+    }
+    g->count += (size_t)got;
+    const size_t bytes = sl_greeting_decode(&g->greeting, g->bytes, g->count);
+    if (bytes == 0 || g->count > bytes) {
+        dismiss(m, g);
+        return false;
+    }
+    return g->count < bytes || seat(m, g);
+}
+
+static void drop_oldest_stranger(sl_master *m) {
+    guest *oldest = NULL;
+    for (size_t i = 0; i < m->count; i++)
+        if (!m->guests[i].seated && (oldest == NULL || m->guests[i].since_s < oldest->since_s))
+            oldest = &m->guests[i];
+    if (oldest != NULL)
+        dismiss(m, oldest);
+}
+
+static void accept_all(sl_master *m, double now_s) {
+    for (;;) {
+        if (m->count - m->seated == STRANGERS_MAX)
+            drop_oldest_stranger(m);
+        guest *g = &m->guests[m->count];
+        *g = (guest){.since_s = now_s};
+        socklen_t own = sizeof g->own, other = sizeof g->other;
+        g->fd = accept4(m->listener, (struct sockaddr *)&g->other, &other,
+                        SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (g->fd < 0)
+            return;
+        if (getsockname(g->fd, (struct sockaddr *)&g->own, &own) == 0)
+            m->count++;
+        else
+            close(g->fd);
+    }
+}
+
+static void look(sl_master *m) {
+    const double now_s = sl_clock_seconds();
+    m->watched[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
+    for (size_t i = 0; i < m->count; i++)
+        m->watched[i + 1] = (struct pollfd){.fd = m->guests[i].fd, .events = POLLIN};
+    if (poll(m->watched, m->count + 1, SL_MEETING_LOOK_MS) <= 0)
+        return;
+    for (size_t i = m->count; i-- > 0;) /* a dismissed one's place is taken by a later one */
+        if (m->watched[i + 1].revents != 0)
+            hear(m, &m->guests[i]);
+    if (m->watched[0].revents != 0)
+        accept_all(m, now_s);
+}
+
+static void drop_silent_strangers(sl_master *m) {
+    const double now_s = sl_clock_seconds();
+    for (size_t i = m->count; i-- > 0;)
+        if (!m->guests[i].seated && now_s - m->guests[i].since_s > stranger_s)
+            dismiss(m, &m->guests[i]);
+}
+
+/* ---- the meeting ---- */
+
+/* "ranks 2, 5 and 3 more" */
+static void name_missing(const sl_master *m, char *text, size_t bytes) {
+    const size_t missing = m->meeting->size - 1 - m->seated;
+    size_t named = 0, length = (size_t)snprintf(text, bytes, missing == 1 ? "rank" : "ranks");
+    for (uint32_t rank = 1; named < missing && named < MISSING_NAMED; rank++)
+        if (find_seat(m, rank) == NULL)
+            length += (size_t)snprintf(text + length, bytes - length, "%s %u",
+                                       named++ == 0 ? "" : ",", rank);
+    if (missing > named)
+        snprintf(text + length, bytes - length, " and %zu more", missing - named);
+}
+
+static int give_up(sl_master *m, sl_error *error) {
+    char missing[MISSING_BYTES];
+    name_missing(m, missing, sizeof missing);
+    int result = sl_fail(error, SL_ENET,
+                         "%s of %u did not come to rank 0 within %g s "
+                         "(transport.connect_timeout_s), which waited at %s",
+                         missing, m->meeting->size, m->meeting->timeout_s, m->meeting->where);
+    for (size_t i = 0; i < m->count; i++)
+        if (m->guests[i].seated)
+            answer(&m->guests[i], SL_ANSWER_REFUSED, error->text);
+    return result;
+}
+
+static void tell_missing(const sl_master *m, double left_s) {
+    char missing[MISSING_BYTES], text[SL_ERROR_TEXT_MAX];
+    name_missing(m, missing, sizeof missing);
+    snprintf(text, sizeof text,
+             "waiting for %s to come to %s; %.0f s left (transport.connect_timeout_s)", missing,
+             m->meeting->where, left_s);
+    m->meeting->notice(m->meeting->context, text);
+}
+
+static int collect(sl_master *m, sl_error *error) {
+    double notice_s = 0;
+    const double until_s = sl_clock_seconds() + m->meeting->timeout_s;
+    while (m->seated + 1 < m->meeting->size) {
+        if (sl_meeting_is_stopped(m->meeting))
+            return sl_fail(error, SL_ESTOPPED, "stopped while rank 0 waited for the others");
+        const double left_s = until_s - sl_clock_seconds();
+        if (left_s < 0)
+            return give_up(m, error);
+        look(m);
+        drop_silent_strangers(m);
+        if (sl_meeting_notice_is_due(m->meeting, &notice_s))
+            tell_missing(m, left_s);
+    }
+    return 0;
+}
+
+/* Where the others reach this host: an address that serves beyond it, if somebody came to one. */
+static struct sockaddr_storage own_address(const sl_master *m) {
+    struct sockaddr_storage own = own_place(m->meeting->addresses[0].ss_family, true);
+    for (size_t i = 0; i < m->count; i++)
+        if (m->guests[i].seated && !sl_address_is_loopback(&m->guests[i].own))
+            own = m->guests[i].own;
+    return own;
+}
+
+static int print_line(char *line, const char *host, uint16_t port) {
+    const bool is_v6 = strchr(host, ':') != NULL;
+    return snprintf(line, LINE_BYTES, is_v6 ? "[%s]:%u\n" : "%s:%u\n", host, port);
+}
+
+/* A member that came over loopback is on this host, and is reached as this host is. */
+static char *compose(const sl_master *m, const char *host, uint16_t port) {
+    const struct sockaddr_storage here = own_address(m);
+    char own[SL_IP_TEXT_MAX], address[SL_IP_TEXT_MAX];
+    char *text = malloc((size_t)m->meeting->size * LINE_BYTES + 1);
+    if (text == NULL)
+        return NULL;
+    sl_address_text(&here, own);
+    int length = print_line(text, host[0] != '\0' ? host : own, port);
+    for (uint32_t rank = 1; rank < m->meeting->size; rank++) {
+        const guest *g = find_seat(m, rank);
+        sl_address_text(sl_address_is_loopback(&g->other) ? &here : &g->other, address);
+        length +=
+            print_line(text + length, g->greeting.host[0] != '\0' ? g->greeting.host : address,
+                       g->greeting.port);
+    }
+    return text;
+}
+
+/* Sends on what still has to go to one; true: nothing more, or it is gone. */
+static bool tell(guest *g, const uint8_t *bytes, size_t count) {
+    while (g->told < count) {
+        ssize_t sent = send(g->fd, bytes + g->told, count - g->told, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0)
+            return errno != EAGAIN && errno != EINTR;
+        g->told += (size_t)sent;
+    }
+    return true;
+}
+
+/* Who is lost now is missed by its neighbours. */
+static void tell_all(sl_master *m, const uint8_t *bytes, size_t count) {
+    const double until_s = sl_clock_seconds() + m->meeting->timeout_s;
+    for (bool done = false;
+         !done && !sl_meeting_is_stopped(m->meeting) && sl_clock_seconds() < until_s;) {
+        done = true;
+        for (size_t i = 0; i < m->count; i++) {
+            guest *g = &m->guests[i];
+            bool has_more = g->seated && !tell(g, bytes, count);
+            m->watched[i] = (struct pollfd){.fd = has_more ? g->fd : -1, .events = POLLOUT};
+            done = done && !has_more;
+        }
+        if (!done)
+            poll(m->watched, m->count, SL_MEETING_LOOK_MS);
+    }
+}
+
+int sl_master_meet(sl_master *m, const char *host, uint16_t port, char **roster, sl_error *error) {
+    int result = collect(m, error);
+    if (result != 0)
+        return result;
+    char *text = compose(m, host, port);
+    const size_t length = text != NULL ? strlen(text) : 0;
+    uint8_t *bytes = malloc(SL_ANSWER_HEADER_BYTES + length + SL_SUM_BYTES);
+    if (text == NULL || bytes == NULL) {
+        free(text);
+        free(bytes);
+        return sl_fail(error, SL_ENOMEM, "rendezvous: out of memory for the roster");
+    }
+    const sl_answer a = {SL_ANSWER_ROSTER, (const uint8_t *)text, (uint32_t)length};
+    tell_all(m, bytes, sl_answer_encode(&a, bytes));
+    free(bytes);
+    *roster = text;
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* meeting.h - a rendezvous: rank 0 hears from all where they listen, and tells all. */
+#ifndef SL_MEETING_H
+#define SL_MEETING_H
+
+#include "launch/greeting.h"
+#include "starling/error.h"
+
+enum { SL_MEETING_LOOK_MS = 50, SL_MASTER_ADDRESSES_MAX = 4, SL_MEETING_PORTS_MAX = 9 };
+
+typedef struct sl_meeting {
+    uint32_t size;
+    uint64_t run;
+    struct sockaddr_storage
+        addresses[SL_MASTER_ADDRESSES_MAX]; /* (address_count) where rank 0 may be */
+    uint32_t address_count;
+    uint16_t ports_from, ports_to; /* one of which it takes */
+    char where[SL_HOST_MAX + 64];  /* the same for messages */
+    double timeout_s;
+    const volatile int *stop;
+    void (*notice)(void *context, const char *text);
+    void *context;
+} sl_meeting;
+
+/* The longest text of a roster. */
+size_t sl_meeting_text_max(const sl_meeting *meeting);
+bool sl_meeting_is_stopped(const sl_meeting *meeting);
+/* Is somebody told every few seconds, and is it time? */
+bool sl_meeting_notice_is_due(const sl_meeting *meeting, double *last_s);
+
+/* Rank 0's side. */
+typedef struct sl_master sl_master;
+/* Listens at the first port that is free, on this host alone or everywhere. */
+int sl_master_open(sl_master **out, const sl_meeting *meeting, bool loopback, sl_error *error);
+/* Hears from all others, in at most timeout_s, and tells them the roster: a line HOST:PORT for each
+ * rank, malloc'ed. host, port: where rank 0's own agent listens; "": at the address that the others
+ * have reached. */
+int sl_master_meet(sl_master *master, const char *host, uint16_t port, char **roster,
+                   sl_error *error);
+void sl_master_close(sl_master **master);
+
+/* The others' side: looks for rank 0 at all addresses and ports at once, again and again; the
+ * first that says welcome is it. */
+int sl_member_meet(const sl_meeting *meeting, const sl_greeting *greeting, char **roster,
+                   sl_error *error);
+
+#endif

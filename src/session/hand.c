@@ -1,0 +1,137 @@
+/* hand.c - the model goes to the caller, a wish comes back; see state.h. */
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "session/state.h"
+
+enum { LOOK_NS = 100000000 }; /* how often a waiting caller looks at stop and deadline */
+
+/* `fd` is readable while there is nothing to wait for. */
+static void show(sl_session *s) {
+    eventfd_t ignored;
+    if (s->fd < 0)
+        return;
+    if (s->handed || s->ended)
+        eventfd_write(s->fd, 1);
+    else
+        eventfd_read(s->fd, &ignored);
+}
+
+/* ---- the driver's thread ---- */
+
+void sl_session_hand(sl_session *s, const float *model) {
+    pthread_mutex_lock(&s->mutex);
+    s->model = model;
+    s->wish = WISH_NONE;
+    s->handed = !s->ending;
+    show(s);
+    pthread_cond_broadcast(&s->changed);
+    while (s->wish == WISH_NONE && !s->ending)
+        pthread_cond_wait(&s->changed, &s->mutex);
+    s->handed = false;
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void sl_session_fail(sl_session *s, const sl_error *error) {
+    pthread_mutex_lock(&s->mutex);
+    if (s->error.code == 0)
+        s->error = *error;
+    __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+    if (s->agent != NULL)
+        sl_agent_end(s->agent, &s->error);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void sl_session_let_go(sl_session *s) {
+    pthread_mutex_lock(&s->mutex);
+    s->ending = true;
+    s->agent = NULL;
+    s->handed = false;
+    show(s);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void sl_session_end_driver(sl_session *s, const sl_error *error) {
+    pthread_mutex_lock(&s->mutex);
+    if (s->error.code == 0 && error != NULL)
+        s->error = *error;
+    s->ending = s->ended = true;
+    s->handed = false;
+    show(s);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* ---- the caller's thread ---- */
+
+void sl_session_wish(sl_session *s, sl_wish wish) {
+    pthread_mutex_lock(&s->mutex);
+    s->wish = wish;
+    s->handed = false;
+    show(s);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+static void wait_a_moment(sl_session *s) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&s->changed, &s->mutex, &until);
+}
+
+/* Is there a reason not to wait any longer? The mutex is free. */
+static void look_around(sl_session *s, uint64_t round, double began_s) {
+    const double deadline_s = s->options.deadline_s;
+    sl_error error = {.code = 0};
+    if (s->options.waiting != NULL && s->options.waiting(s->options.context) != 0)
+        sl_fail_node(&error, SL_ESTOPPED, s->rank, round, "interrupted while a call waited");
+    else if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED))
+        sl_fail_node(&error, SL_ESTOPPED, s->rank, round, "stopped on request");
+    else if (deadline_s > 0 && sl_clock_seconds() - began_s > deadline_s)
+        sl_fail_node(&error, SL_EPEER, s->rank, round,
+                     "a call waited longer than options.deadline_s, %g s", deadline_s);
+    if (error.code != 0)
+        sl_session_fail(s, &error);
+}
+
+/* False: the session has ended. In a simulation only one peer runs, and the others look nowhere. */
+static bool wait_for_turn(sl_session *s, bool turn) {
+    const double began_s = sl_clock_seconds();
+    pthread_mutex_lock(&s->mutex);
+    while (!s->ended && !(turn && s->handed)) {
+        if (s->simulation != NULL) {
+            pthread_cond_wait(&s->changed, &s->mutex);
+            continue;
+        }
+        wait_a_moment(s);
+        const uint64_t round = s->round;
+        if (s->ended || (turn && s->handed) || s->error.code != 0)
+            continue;
+        pthread_mutex_unlock(&s->mutex);
+        look_around(s, round, began_s);
+        pthread_mutex_lock(&s->mutex);
+    }
+    s->waited_s += sl_clock_seconds() - began_s;
+    const bool ended = s->ended;
+    pthread_mutex_unlock(&s->mutex);
+    return !ended;
+}
+
+int sl_session_wait(sl_session *s, sl_error *error) {
+    if (wait_for_turn(s, true))
+        return 0;
+    if (error != NULL)
+        *error = s->error;
+    return s->error.code;
+}
+
+void sl_session_wait_end(sl_session *s) {
+    wait_for_turn(s, false);
+}

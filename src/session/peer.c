@@ -1,0 +1,176 @@
+/* peer.c - the agent behind a session; see state.h.
+ *
+ * A thread of its own finds the peers, runs the agent and closes it. The task's hooks run on the
+ * agent's worker.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/together.h"
+#include "session/state.h"
+
+/* ---- the task, on the agent's worker ---- */
+
+static int add_up(void *context, const sl_share *share, sl_error *error) {
+    const sl_session *s = context;
+    return sl_agent_sum(s->meets, share, error);
+}
+
+/* Rank 0's x is the sum: the others add zeros. */
+static void initial(void *context, uint32_t rank, float *x) {
+    sl_session *s = context;
+    const size_t d = s->layout.dimension;
+    sl_error error;
+    memcpy(x, s->start, d * sizeof *x);
+    if (!s->options.same_start)
+        return;
+    if (rank != 0)
+        memset(x, 0, d * sizeof *x);
+    const sl_share share = {.x = x, .count = d, .divisor = 1};
+    if (sl_agent_meet(s->meets, 0, SL_MEET_SUM, &error) > 0)
+        sl_agent_sum(s->meets, &share, &error);
+}
+
+static void ready(void *context, uint32_t rank, uint64_t round, const float *x, double weight) {
+    (void)rank;
+    sl_session_take(context, round, x, weight);
+}
+
+/* Comes to the others for what the caller wishes. False: they train on, or the run has failed. */
+static bool meet(sl_session *s, uint64_t round) {
+    sl_error error;
+    sl_share share;
+    if (s->wish == WISH_AVERAGE)
+        return sl_agent_meet(s->meets, round, SL_MEET_SUM, &error) > 0 &&
+               sl_session_sum(&s, 1, add_up, s, &share, &error) == 0;
+    if (s->wish == WISH_LEAVE)
+        sl_agent_meet(s->meets, round, SL_MEET_END, &error);
+    return false;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    sl_session *s = context;
+    (void)rank;
+    while (meet(s, round))
+        sl_session_hand(s, x);
+    sl_session_answer(s, x, g);
+    return 0;
+}
+
+static const float *lend(void *context, uint32_t rank) {
+    const sl_session *s = context;
+    (void)rank;
+    return s->lent;
+}
+
+static int record(void *context, const sl_record *record, const float *x) {
+    sl_session *s = context;
+    (void)x;
+    pthread_mutex_lock(&s->mutex);
+    s->measured = record->round.neighbour_distance;
+    pthread_mutex_unlock(&s->mutex);
+    return 0;
+}
+
+static void notice(void *context, const char *text) {
+    const sl_session *s = context;
+    if (s->options.log != NULL)
+        s->options.log(s->options.context, text);
+}
+
+/* ---- the agent's thread ---- */
+
+static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
+    sl_agent_settings settings = {
+        .experiment = s->experiment,
+        .task = sl_session_task(s),
+        .rank = s->rank,
+        .run_id = sl_launch_run_id(s->launch),
+        .observer = {.context = s, .record = record, .notice = notice},
+        .meets = true,
+    };
+    settings.task.context = s;
+    settings.task.initial = initial;
+    settings.task.ready = ready;
+    settings.task.gradient = gradient;
+    settings.task.lend = s->options.overlap ? lend : NULL;
+    int result = sl_launch_listen(s->launch, &settings.host, &settings.port, error);
+    return result != 0 ? result : sl_agent_open(agent, &settings, error);
+}
+
+/* From here on other threads see the agent, and may end it. */
+static void show_agent(sl_session *s, sl_agent *agent) {
+    pthread_mutex_lock(&s->mutex);
+    s->agent = s->meets = agent;
+    if (s->error.code != 0)
+        sl_agent_end(agent, &s->error);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+static int run_agent(sl_session *s, sl_agent **agent, sl_roster **roster, sl_error *error) {
+    int result = open_agent(s, agent, error);
+    if (result == 0)
+        result = sl_launch_meet(s->launch, sl_agent_port(*agent), roster, error);
+    if (result != 0)
+        return result;
+    show_agent(s, *agent);
+    return sl_agent_run(*agent, *roster, error);
+}
+
+static void *run(void *context) {
+    sl_session *s = context;
+    sl_agent *agent = NULL;
+    sl_roster *roster = NULL;
+    sl_error error = {.code = 0};
+    error.code = run_agent(s, &agent, &roster, &error);
+    sl_session_let_go(s);
+    sl_agent_close(&agent);
+    sl_roster_close(&roster);
+    sl_session_end_driver(s, &error);
+    return NULL;
+}
+
+/* ---- the caller's thread ---- */
+
+int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
+    const sl_transport_config *t = &s->experiment->transport;
+    const sl_launch_settings settings = {
+        .has_rank = o->rank >= 0,
+        .rank = o->rank >= 0 ? (uint32_t)o->rank : 0,
+        .roster = o->roster,
+        .master = o->master,
+        .listen = o->listen,
+        .run_id = o->run_id,
+        .trusted_network = s->experiment->security.trusted_network,
+        .timeout_s = t->connect_timeout_s,
+        .stop = &s->stop,
+        .notice = o->log,
+        .context = o->context,
+    };
+    int result = sl_launch_find(&s->launch, &settings, s->nodes, error);
+    if (result == 0)
+        s->rank = sl_launch_rank(s->launch);
+    return result;
+}
+
+/* Signals are for the caller's threads. */
+int sl_peer_start(sl_session *s, sl_error *error) {
+    sigset_t all, before;
+    setenv("RDMAV_FORK_SAFE", "1", 0); /* before libfabric opens: DataLoader's workers fork */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->runs = pthread_create(&s->runner, NULL, run, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (s->runs)
+        return 0;
+    sl_fail(error, SL_ENOMEM, "start: no thread could be started");
+    sl_session_end_driver(s, error);
+    return SL_ENOMEM;
+}
+
+void sl_peer_close(sl_session *s) {
+    if (s->runs)
+        pthread_join(s->runner, NULL);
+    sl_launch_close(&s->launch);
+}

@@ -1,0 +1,343 @@
+/* simulate.c - all peers of an experiment in one process; see sl_simulate in starling/session.h.
+ *
+ * Each peer's function has a thread, and the simulator one: the caller's of sl_simulate. One of
+ * them runs; the others wait. A peer's thread runs from its turn (sl_session_hand) to its next
+ * wish. Between a round's turns and the next ones the simulator computes the round, with the nodes
+ * and in the order of src/sim.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/state.h"
+#include "starling/sim.h"
+#include "task/layout_text.h"
+
+typedef struct place {
+    sl_simulation *simulation;
+    uint32_t rank;
+    sl_session_options options;
+    sl_session *session; /* NULL: has not joined */
+    pthread_t thread;
+    bool parked, done; /* under the simulation's mutex: in start; returned */
+    int result;
+    sl_error error;
+} place;
+
+struct sl_simulation {
+    sl_experiment *experiment;
+    int (*peer)(void *context, const sl_session_options *options, sl_error *error);
+    void *context;
+    uint32_t nodes;
+    place *places;         /* (nodes) */
+    sl_session **sessions; /* (nodes) once all have started */
+    sl_share *shares;      /* (nodes) */
+    sl_tree tree;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int stop;          /* no more rounds */
+    bool left;         /* because all have left */
+    uint64_t answered; /* the last round whose meetings are over */
+    sl_error error;
+};
+
+static void fail(sl_simulation *m, const sl_error *error) {
+    if (m->error.code == 0)
+        m->error = *error;
+    m->stop = 1;
+}
+
+/* ---- the peers' threads ---- */
+
+static void *run_peer(void *argument) {
+    place *p = argument;
+    p->result = p->simulation->peer(p->simulation->context, &p->options, &p->error);
+    pthread_mutex_lock(&p->simulation->mutex);
+    p->done = true;
+    pthread_cond_broadcast(&p->simulation->changed);
+    pthread_mutex_unlock(&p->simulation->mutex);
+    if (p->session != NULL)
+        sl_session_wish(p->session, WISH_GONE);
+    return NULL;
+}
+
+int sl_simulation_join(sl_session *s, const sl_session_options *o, sl_error *error) {
+    sl_simulation *m = o->simulation;
+    if (o->rank < 0 || o->rank >= m->nodes || m->places[o->rank].session != NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "options.rank: %lld is not this peer's rank in the simulation, or it has "
+                       "joined before",
+                       (long long)o->rank);
+    place *p = &m->places[o->rank];
+    if (o->overlap != p->options.overlap)
+        return sl_fail(error, SL_EINVAL,
+                       "options.overlap: differs from that of sl_simulate; give it there");
+    s->experiment = m->experiment;
+    s->nodes = m->nodes;
+    s->rank = p->rank;
+    p->session = s;
+    return 0;
+}
+
+void sl_simulation_park(sl_session *s) {
+    sl_simulation *m = s->simulation;
+    pthread_mutex_lock(&m->mutex);
+    m->places[s->rank].parked = true;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->mutex);
+}
+
+/* ---- until all have started ---- */
+
+static int start_peer(place *p, sl_error *error) {
+    sl_simulation *m = p->simulation;
+    if (pthread_create(&p->thread, NULL, run_peer, p) != 0)
+        return sl_fail(error, SL_ENOMEM, "simulate: no thread could be started");
+    pthread_mutex_lock(&m->mutex);
+    while (!p->parked && !p->done)
+        pthread_cond_wait(&m->changed, &m->mutex);
+    const bool started = p->parked;
+    pthread_mutex_unlock(&m->mutex);
+    if (started)
+        return 0;
+    pthread_join(p->thread, NULL);
+    if (p->result == 0)
+        return sl_fail(error, SL_EINVAL, "simulate: the peer of rank %u returned without start",
+                       p->rank);
+    *error = p->error;
+    return p->result;
+}
+
+static int check_layouts(const sl_simulation *m, sl_error *error) {
+    const sl_layout *first = &m->sessions[0]->layout;
+    for (uint32_t i = 1; i < m->nodes; i++) {
+        const sl_layout *l = &m->sessions[i]->layout;
+        char text[SL_ERROR_TEXT_MAX / 2];
+        if (sl_layout_text_differs(first->text, l->text, text, sizeof text))
+            return sl_fail(error, SL_EINVAL,
+                           "simulate: the tensors of rank 0 (there) and rank %u (here) differ: %s",
+                           i, text);
+        if (l->dimension != first->dimension)
+            return sl_fail(error, SL_EINVAL,
+                           "simulate: the dimension of ranks 0 and %u differs: %zu and %zu", i,
+                           first->dimension, l->dimension);
+        if (m->sessions[i]->options.same_start != m->sessions[0]->options.same_start)
+            return sl_fail(error, SL_EINVAL, "options.same_start: differs between ranks 0 and %u",
+                           i);
+    }
+    return 0;
+}
+
+/* ---- meetings: what all peers do at the same point ---- */
+
+static int add_up(void *context, const sl_share *shares, sl_error *error) {
+    const sl_simulation *m = context;
+    return sl_tree_sum(&m->tree, shares, error);
+}
+
+/* What all peers wish, if it is the same; WISH_ROUND: some still train. */
+static sl_wish common_wish(const sl_simulation *m) {
+    sl_wish common = m->sessions[0]->wish;
+    for (uint32_t i = 0; i < m->nodes; i++) {
+        if (m->sessions[i]->wish == WISH_ROUND)
+            return WISH_ROUND;
+        if (m->sessions[i]->wish != common)
+            common = WISH_NONE;
+    }
+    return common;
+}
+
+static void fail_at_once(sl_simulation *m, uint32_t rank, const char *what) {
+    sl_error error;
+    sl_fail_node(&error, SL_EINVAL, rank, m->sessions[rank]->round, "%s", what);
+    fail(m, &error);
+}
+
+/* The functions that ended too early, and calls that failed. */
+static void notice_failures(sl_simulation *m) {
+    for (uint32_t i = 0; i < m->nodes; i++) {
+        if (m->sessions[i]->error.code != 0)
+            fail(m, &m->sessions[i]->error);
+        else if (m->places[i].done && m->places[i].result != 0)
+            fail(m, &m->places[i].error);
+        else if (m->sessions[i]->wish == WISH_GONE)
+            fail_at_once(m, i, "the peer's function returned without leave");
+    }
+}
+
+static void average(sl_simulation *m) {
+    sl_error error;
+    int result = sl_session_sum(m->sessions, m->nodes, add_up, m, m->shares, &error);
+    if (result != 0)
+        fail(m, &error);
+    for (uint32_t i = 0; i < m->nodes && result == 0; i++)
+        sl_session_hand(m->sessions[i], m->sessions[i]->model);
+}
+
+/* All peers have a wish. Fulfils those that they have in common. */
+static void meet(sl_simulation *m) {
+    notice_failures(m);
+    sl_wish wish = common_wish(m);
+    while (m->stop == 0 && wish == WISH_AVERAGE) {
+        average(m);
+        notice_failures(m);
+        wish = common_wish(m);
+    }
+    if (m->stop == 0 && wish == WISH_NONE)
+        fail_at_once(m, 0, "some peers ask for an average while others leave");
+    if (wish == WISH_LEAVE) {
+        m->left = true;
+        m->stop = 1;
+    }
+}
+
+/* ---- the task of the simulator ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    const sl_simulation *m = context;
+    const sl_session *s = m->sessions[rank];
+    const float *start = s->options.same_start ? m->sessions[0]->start : s->start;
+    memcpy(x, start, s->layout.dimension * sizeof *x);
+}
+
+static void ready(void *context, uint32_t rank, uint64_t round, const float *x, double weight) {
+    sl_simulation *m = context;
+    if (m->stop == 0)
+        sl_session_take(m->sessions[rank], round, x, weight);
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    sl_simulation *m = context;
+    if (m->answered < round) {
+        m->answered = round;
+        meet(m);
+    }
+    sl_session_answer(m->sessions[rank], x, g);
+    return 0;
+}
+
+static const float *lend(void *context, uint32_t rank) {
+    const sl_simulation *m = context;
+    return m->sessions[rank]->lent;
+}
+
+static int record(void *context, const sl_record *record, const float *x) {
+    const sl_simulation *m = context;
+    (void)x;
+    m->sessions[record->rank]->record = *record;
+    m->sessions[record->rank]->measured = record->round.neighbour_distance;
+    return 0;
+}
+
+static int run(sl_simulation *m, sl_error *error) {
+    sl_task task = sl_session_task(m->sessions[0]);
+    task.context = m;
+    task.initial = initial;
+    task.ready = ready;
+    task.gradient = gradient;
+    task.lend = m->sessions[0]->options.overlap ? lend : NULL;
+    const sl_observer observer = {.context = m, .record = record};
+    int result = sl_sim_run(m->experiment, &task, &observer, NULL, &m->stop, error);
+    if (m->error.code != 0) {
+        *error = m->error;
+        return m->error.code;
+    }
+    return m->left ? 0 : result;
+}
+
+/* ---- from beginning to end ---- */
+
+/* One after the other, each peer's call returns the error, or leave its 0. */
+static void end_peers(sl_simulation *m, uint32_t started, const sl_error *error) {
+    for (uint32_t i = 0; i < started; i++) {
+        place *p = &m->places[i];
+        sl_session_end_driver(p->session, error);
+        pthread_join(p->thread, NULL);
+        if (error->code == 0 && p->result != 0)
+            fail(m, &p->error);
+    }
+    for (uint32_t i = 0; i < m->nodes; i++)
+        if (m->places[i].session != NULL)
+            sl_session_free(m->places[i].session);
+}
+
+static int start_all(sl_simulation *m, uint32_t *started, sl_error *error) {
+    int result = 0;
+    for (*started = 0; *started < m->nodes && result == 0; *started += result == 0)
+        result = start_peer(&m->places[*started], error);
+    for (uint32_t i = 0; i < *started; i++)
+        m->sessions[i] = m->places[i].session;
+    return result != 0 ? result : check_layouts(m, error);
+}
+
+static int run_all(sl_simulation *m, sl_error *error) {
+    uint32_t started;
+    sl_error why = {.code = 0};
+    int result = start_all(m, &started, &why);
+    if (result == 0)
+        result = run(m, &why);
+    why.code = result;
+    end_peers(m, started, &why);
+    if (result == 0 && m->error.code != 0) {
+        why = m->error;
+        result = why.code;
+    }
+    if (result != 0 && error != NULL)
+        *error = why;
+    return result;
+}
+
+static int open_simulation(sl_simulation *m, const char *experiment, uint64_t n,
+                           const sl_session_options *o, sl_error *error) {
+    sl_session_options all = *o;
+    all.nodes = (int64_t)n;
+    int result = sl_session_read(&m->experiment, experiment, &all, error);
+    if (result != 0)
+        return result;
+    m->nodes = sl_topology_nodes(m->experiment->topology);
+    const sl_algorithm_config *c = &m->experiment->algorithm;
+    const sl_algorithm *algorithm = sl_algorithm_find(c->name, c->variant, error);
+    result = sl_tree_open(&m->tree, algorithm, c, m->experiment->topology, error);
+    if (result != 0)
+        return result;
+    m->places = calloc(n, sizeof *m->places);
+    m->sessions = calloc(n, sizeof *m->sessions);
+    m->shares = calloc(n, sizeof *m->shares);
+    if (m->places == NULL || m->sessions == NULL || m->shares == NULL)
+        return sl_fail(error, SL_ENOMEM, "simulate: out of memory for %u peers", m->nodes);
+    for (uint32_t i = 0; i < m->nodes; i++) {
+        m->places[i] = (place){.simulation = m, .rank = i, .options = *o};
+        m->places[i].options.rank = i;
+        m->places[i].options.nodes = (int64_t)n;
+        m->places[i].options.simulation = m;
+    }
+    return 0;
+}
+
+int sl_simulate(const char *experiment, uint64_t n,
+                int (*peer)(void *context, const sl_session_options *options, sl_error *error),
+                void *context, const sl_session_options *options, sl_error *error) {
+    sl_session_options o;
+    sl_session_defaults(&o, sizeof o);
+    if (options != NULL)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    o.size = sizeof o;
+    if (n == 0 || n > SL_NODES_MAX || experiment == NULL || peer == NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "simulate: n is %llu, from 1 to %u; experiment and peer may not be NULL",
+                       (unsigned long long)n, SL_NODES_MAX);
+    sl_simulation m = {.peer = peer, .context = context};
+    pthread_mutex_init(&m.mutex, NULL);
+    pthread_cond_init(&m.changed, NULL);
+    int result = open_simulation(&m, experiment, n, &o, error);
+    if (result == 0)
+        result = run_all(&m, error);
+    sl_tree_close(&m.tree);
+    free(m.places);
+    free(m.sessions);
+    free(m.shares);
+    sl_experiment_close(&m.experiment);
+    pthread_cond_destroy(&m.changed);
+    pthread_mutex_destroy(&m.mutex);
+    return result;
+}

@@ -1,0 +1,143 @@
+/* state.h - a session, for its own files.
+ *
+ * Two threads hand one model to and fro: the caller's, which trains, and the driver's, which calls
+ * the task's hooks (an agent's worker, or the thread of sl_simulate).
+ *
+ *   driver: hand(model) ......... waits for a wish           round under way ....... hand(model)
+ *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
+ *
+ * hand.c is that exchange. calls.c: what the caller calls. wishes.c: what the driver does with a
+ * wish. peer.c: the agent behind a session. simulate.c: all peers in one process.
+ */
+#ifndef SL_SESSION_STATE_H
+#define SL_SESSION_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "node/tree.h"
+#include "session/layout.h"
+#include "starling/agent.h"
+#include "starling/launch.h"
+#include "starling/session.h"
+
+/* No run has as many. */
+#define SL_SESSION_ROUNDS (UINT64_MAX / 2)
+
+typedef enum sl_wish {
+    WISH_NONE,    /* the caller trains */
+    WISH_ROUND,   /* `given` is the model after the step */
+    WISH_AVERAGE, /* fill `average` */
+    WISH_LEAVE,   /* no more steps; end with the others */
+    WISH_GONE     /* simulated: the peer's function has returned, or has aborted */
+} sl_wish;
+
+struct sl_session {
+    /* What join read. */
+    sl_experiment *experiment; /* owned, but in a simulation */
+    sl_layout layout;
+    sl_session_options options; /* without what they borrow */
+    uint32_t rank, nodes;
+    pid_t process;
+    pthread_t thread;  /* the caller's */
+    bool mixes_by_sum; /* d-psgd with overlap, but not combine-while-adapt: mix leaves W x */
+    sl_task task;
+
+    /* The caller's. */
+    bool started, in_round, begun; /* begun: with begin, not with offer */
+    const float *offered;          /* in_round: the caller's x */
+    uint64_t sum;                  /* checksum of x at begin */
+    float *start;                  /* x of start */
+    double waited_s;
+
+    /* Both threads', under the mutex. */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int fd;      /* eventfd: readable while handed or ended */
+    bool handed; /* it is the caller's turn */
+    sl_wish wish;
+    bool ending;    /* the driver is to let go of the session: no more waiting for wishes */
+    bool ended;     /* it has; `error` says why, code 0: all have left */
+    sl_error error; /* the first one counts */
+    volatile int stop;
+    const float *model; /* (d) the driver's, that was handed */
+    uint64_t round;     /* of the gradient that comes next */
+    double push_sum_weight;
+    const float *given; /* (d) of WISH_ROUND */
+    bool lends;         /* WISH_ROUND: `given` itself is published */
+    float *average;     /* (d) of WISH_AVERAGE */
+    double distance;    /* out of WISH_AVERAGE */
+
+    /* The driver's. */
+    const float *lent;
+    float *base; /* (d) the model that the caller knows, where rounds went by without it; else NULL
+                  */
+    sl_record record; /* simulated: of the last recorded round */
+    double measured;  /* neighbour_distance when last measured */
+
+    /* A process of its own. */
+    sl_launch *launch;
+    sl_agent *agent; /* under the mutex; NULL: none runs */
+    sl_agent *meets; /* the same, for its worker, which ends before the agent is closed */
+    pthread_t runner;
+    bool runs;
+
+    sl_simulation *simulation; /* or one of many; then this owns the session */
+};
+
+/* ---- hand.c, the driver's thread ---- */
+
+/* Gives the model to the caller and waits for its next wish. */
+void sl_session_hand(sl_session *s, const float *model);
+/* From either thread: the run is to end with this error. The first one counts. */
+void sl_session_fail(sl_session *s, const sl_error *error);
+/* The run is over: nobody waits for wishes any longer. The caller still waits. */
+void sl_session_let_go(sl_session *s);
+/* The driver is done with the session; error NULL, or of code 0: all have left. */
+void sl_session_end_driver(sl_session *s, const sl_error *error);
+
+/* ---- hand.c, the caller's thread ---- */
+
+void sl_session_wish(sl_session *s, sl_wish wish);
+/* Waits for the next turn; negative: the session has ended with this error. */
+int sl_session_wait(sl_session *s, sl_error *error);
+/* Waits until the driver is done. */
+void sl_session_wait_end(sl_session *s);
+
+/* ---- calls.c ---- */
+
+/* The experiment of a session; logs its warnings. */
+int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *options,
+                    sl_error *error);
+void sl_session_free(sl_session *s);
+
+/* ---- wishes.c, the driver's thread ---- */
+
+/* The model of `round` is there: hands it over, unless a wish goes on. */
+void sl_session_take(sl_session *s, uint64_t round, const float *x, double push_sum_weight);
+/* The round's gradient at x into g, or into s->lent. */
+void sl_session_answer(sl_session *s, const float *x, float *g);
+/* Fills `average` and `distance` of all sessions, which a driver has `count` of. The adder adds
+ * their shares (count) up with those of all peers. */
+typedef int sl_session_adder(void *context, const sl_share *shares, sl_error *error);
+int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
+                   sl_share *shares, sl_error *error);
+/* What both drivers' tasks have in common, without context and hooks of the round. */
+sl_task sl_session_task(const sl_session *s);
+
+/* ---- peer.c ---- */
+
+/* Opens the peer of a session in a process of its own; connects it, on a thread of its own. */
+int sl_peer_open(sl_session *s, const sl_session_options *options, sl_error *error);
+int sl_peer_start(sl_session *s, sl_error *error);
+void sl_peer_close(sl_session *s);
+
+/* ---- simulate.c ---- */
+
+/* Puts the session in its place; *experiment is the simulation's. */
+int sl_simulation_join(sl_session *s, const sl_session_options *options, sl_error *error);
+/* The session's start has come: lets the others go on. */
+void sl_simulation_park(sl_session *s);
+
+#endif

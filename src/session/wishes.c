@@ -1,0 +1,138 @@
+/* wishes.c - what the driver does with a wish: displacements, means; see state.h.
+ *
+ * A round takes the displacement as gradient, g := x_before - x at rate 1. Where rounds went by
+ * while the caller waited for an average, x_before is the model that it knew then.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/state.h"
+#include "vec/finite.h"
+
+/* ---- the round ---- */
+
+static size_t first_not_finite(const float *x, size_t count) {
+    size_t i = 0;
+    while (i < count && isfinite(x[i]))
+        i++;
+    return i;
+}
+
+/* False: the session fails. */
+static bool check_given(sl_session *s) {
+    const size_t d = s->layout.dimension;
+    if (sl_vec_is_finite(s->given, d))
+        return true;
+    char where[SL_SESSION_TEXT_MAX];
+    size_t at = first_not_finite(s->given, d);
+    sl_layout_name_element(&s->layout, at, where, sizeof where);
+    sl_error error;
+    sl_fail_node(&error, SL_EDIVERGED, s->rank, s->round, "x is %g at %s",
+                 at < d ? (double)s->given[at] : NAN, where);
+    sl_session_fail(s, &error);
+    return false;
+}
+
+static void stand_still(sl_session *s, float *g) {
+    memset(g, 0, s->layout.dimension * sizeof *g);
+}
+
+static void displace(sl_session *s, const float *x, float *g) {
+    const float *before = s->base != NULL ? s->base : x;
+    if (!check_given(s)) {
+        stand_still(s, g);
+    } else if (s->lends && s->base == NULL) {
+        s->lent = s->given;
+    } else {
+        sl_vec_cpu()->combine(g, (const float *const[]){before, s->given}, (const float[]){1, -1},
+                              2, s->layout.dimension);
+        free(s->base);
+        s->base = NULL;
+    }
+}
+
+/* The caller goes on from the model that it knows, while rounds change the node's. */
+static void keep_base(sl_session *s) {
+    const size_t bytes = s->layout.dimension * sizeof(float);
+    if (s->base != NULL)
+        return;
+    s->base = malloc(bytes);
+    if (s->base != NULL) {
+        memcpy(s->base, s->model, bytes);
+        return;
+    }
+    sl_error error;
+    sl_fail_node(&error, SL_ENOMEM, s->rank, s->round, "out of memory for %zu parameters",
+                 s->layout.dimension);
+    sl_session_fail(s, &error);
+}
+
+void sl_session_answer(sl_session *s, const float *x, float *g) {
+    s->lent = NULL;
+    if (s->wish == WISH_ROUND) {
+        displace(s, x, g);
+        return;
+    }
+    if (s->wish == WISH_AVERAGE)
+        keep_base(s);
+    stand_still(s, g);
+}
+
+/* ---- the average ---- */
+
+/* The sum of w_i z_i, where w_i add up to n: the mean of what push-sum keeps. */
+static sl_share share_model(sl_session *s) {
+    const size_t d = s->layout.dimension;
+    sl_vec_cpu()->combine(s->average, (const float *const[]){s->model},
+                          (const float[]){(float)s->push_sum_weight}, 1, d);
+    return (sl_share){.x = s->average, .count = d, .divisor = s->nodes};
+}
+
+static sl_share share_distance(sl_session *s) {
+    s->distance = sl_vec_cpu()->distance_squared(s->model, s->average, s->layout.dimension);
+    return (sl_share){.numbers = &s->distance, .number_count = 1, .divisor = 1};
+}
+
+int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
+                   sl_share *shares, sl_error *error) {
+    for (uint32_t i = 0; i < count; i++)
+        shares[i] = share_model(all[i]);
+    int result = adder(context, shares, error);
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        shares[i] = share_distance(all[i]);
+    if (result == 0)
+        result = adder(context, shares, error);
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        all[i]->distance = sqrt(all[i]->distance / all[i]->nodes);
+    return result;
+}
+
+/* ---- the task ---- */
+
+void sl_session_take(sl_session *s, uint64_t round, const float *x, double weight) {
+    pthread_mutex_lock(&s->mutex);
+    s->round = round;
+    s->push_sum_weight = weight;
+    const bool waits = s->wish == WISH_AVERAGE || s->wish == WISH_LEAVE || s->wish == WISH_GONE;
+    if (waits)
+        s->model = x;
+    pthread_mutex_unlock(&s->mutex);
+    if (!waits)
+        sl_session_hand(s, x);
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context;
+    (void)x;
+    return (sl_evaluation){NAN, NAN};
+}
+
+sl_task sl_session_task(const sl_session *s) {
+    return (sl_task){.dimension = s->layout.dimension,
+                     .rounds = SL_SESSION_ROUNDS,
+                     .tensor_ends = s->layout.ends,
+                     .tensor_count = s->layout.count,
+                     .layout_hash = sl_layout_hash(&s->layout),
+                     .evaluate = evaluate};
+}

@@ -1,0 +1,13 @@
+/* layout_text.h - what a task's vector is made of, in words: a line for each tensor, such as
+ * "conv1.weight [64, 3, 3, 3]". */
+#ifndef SL_LAYOUT_TEXT_H
+#define SL_LAYOUT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The first line that differs, of both, such as "tensor 3 is w [2, 3] there and w [3, 2] here".
+ * False: the texts are equal. */
+bool sl_layout_text_differs(const char *theirs, const char *ours, char *out, size_t bytes);
+
+#endif
