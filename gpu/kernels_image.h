@@ -394,4 +394,12 @@ SL_SHARED void give_normalised(const give_normalised_args *a, size_t i) {
     write_span(to, v, a->span);
 }
 
+/* By hand: clang-format moves a name to the next line each time that it runs. */
+/* clang-format off */
+#define SL_IMAGE_KERNELS(X)                                                                        \
+    X(unfold) X(fold) X(pool_largest) X(pool_mean) X(give_to_largest) X(give_to_all)               \
+    X(add_moments) X(settle_moments) X(recall_moments) X(normalise) X(take_normalised)             \
+    X(settle_factors) X(give_normalised)
+/* clang-format on */
+
 #endif

@@ -288,4 +288,13 @@ SL_SHARED void gelu_slope(const gelu_slope_args *a, size_t i) {
     a->y[i] = a->add ? a->y[i] + v : v;
 }
 
+/* By hand: clang-format moves a name to the next line each time that it runs. */
+/* clang-format off */
+#define SL_TEXT_KERNELS(X)                                                                         \
+    X(embed) X(gather_codes) X(gather_positions) X(lstm_advance) X(lstm_retreat)                   \
+    X(position_lanes) X(position_moments) X(normalise_positions) X(position_products)              \
+    X(position_means) X(give_positions) X(take_positions) X(softmax_rows) X(softmax_gradient)      \
+    X(gelu_value) X(gelu_slope)
+/* clang-format on */
+
 #endif

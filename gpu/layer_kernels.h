@@ -15,16 +15,7 @@
 #include "gpu/kernels_image.h"
 #include "gpu/kernels_text.h"
 
-/* By hand: clang-format moves a name to the next line each time that it runs. */
-/* clang-format off */
-#define SL_LAYER_KERNELS(X)                                                                        \
-    X(add_rows) X(finish_rows) X(take_rows) X(find_loss) X(unfold) X(fold) X(pool_largest)         \
-    X(pool_mean) X(give_to_largest) X(give_to_all) X(add_moments) X(settle_moments)                \
-    X(recall_moments) X(normalise) X(take_normalised) X(settle_factors) X(give_normalised)         \
-    X(embed) X(gather_codes) X(gather_positions) X(lstm_advance) X(lstm_retreat)                   \
-    X(position_lanes) X(position_moments) X(normalise_positions) X(position_products)              \
-    X(position_means) X(give_positions) X(take_positions) X(softmax_rows) X(softmax_gradient)      \
-    X(gelu_value) X(gelu_slope)
-/* clang-format on */
+/* Each header lists its kernels at its end. */
+#define SL_LAYER_KERNELS(X) SL_DENSE_KERNELS(X) SL_IMAGE_KERNELS(X) SL_TEXT_KERNELS(X)
 
 #endif

@@ -9,7 +9,8 @@ badly without a "not ok" counts as one failed test.
 Each core has one job at a time, a build or a test, the long ones first; tests that wait more than
 they work (chaos) run beside them, one by one.
 
-groups: headers tidy unit plain cores parity chaos install sanitized threads fuzz; default all
+groups: headers tidy unit plain cores parity python chaos install sanitized threads fuzz
+default: all
 """
 
 import dataclasses
@@ -29,7 +30,7 @@ WORK = os.path.join(ROOT, "build-test")
 SANITIZED = os.path.join(ROOT, "build-sanitized")
 THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
-SUITES = ("headers", "tidy", "unit", "plain", "cores", "parity", "chaos", "install")
+SUITES = ("headers", "tidy", "unit", "plain", "cores", "parity", "python", "chaos", "install")
 WAITING = ("chaos",)
 CORES = os.cpu_count()
 BUILD_SECONDS = 1000  # more than any test: what waits for a build begins late enough

@@ -10,13 +10,13 @@
 extern "C" {
 #endif
 
-/* Rows: enum suffix, name in an experiment. */
+/* Rows: enum suffix, name in an experiment and of the reader. */
 #define SL_DATA_SETS(X)                                                                            \
-    X(DIGITS, "digits")                                                                            \
-    X(MNIST, "mnist")                                                                              \
-    X(CIFAR10, "cifar10")                                                                          \
-    X(LIBSVM, "libsvm")                                                                            \
-    X(TEXT, "text")
+    X(DIGITS, digits)                                                                              \
+    X(MNIST, mnist)                                                                                \
+    X(CIFAR10, cifar10)                                                                            \
+    X(LIBSVM, libsvm)                                                                              \
+    X(TEXT, text)
 typedef enum sl_data_kind {
 #define SL_DATA_ENUM(kind, name) SL_DATA_##kind,
     SL_DATA_SETS(SL_DATA_ENUM)

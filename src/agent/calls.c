@@ -109,7 +109,8 @@ int sl_calls_receive(sl_calls *c, sl_error *error) {
     if (c->coming)
         return 0;
     c->coming = true;
-    return sl_meeting_come(&c->meeting, c->current.round, c->current.purpose, error);
+    sl_meeting_come(&c->meeting, c->current.round, c->current.purpose);
+    return 0;
 }
 
 int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const uint8_t *payload,
@@ -128,11 +129,14 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
     if (c->current.round > round)
         return sl_fail_node(error, SL_EPROTO, c->side->rank, c->current.round,
                             "all agents meet in round %" PRIu64 ", which is over", round);
-    const bool there = c->current.round == round;
-    c->met += there;
-    c->coming = !there;
-    c->ending = there && c->current.purpose == SL_MEET_END;
-    answer(c, there);
+    if (c->current.round < round) {
+        answer(c, 0);
+        return 0;
+    }
+    const sl_meet purpose = sl_meeting_purpose(&c->meeting, c->met++);
+    c->coming = false;
+    c->ending = purpose == SL_MEET_END;
+    answer(c, purpose);
     return 0;
 }
 

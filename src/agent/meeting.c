@@ -7,8 +7,6 @@
 
 enum { NAMED_MAX = 8 };
 
-static const char *const deeds[] = {[SL_MEET_SUM] = "averages", [SL_MEET_END] = "leaves"};
-
 int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t nodes,
                     sl_error *error) {
     sl_meeting m = {.place = place, .rank = rank, .nodes = nodes};
@@ -43,31 +41,21 @@ static bool has_come(const sl_meeting *m, uint32_t rank) {
     return false;
 }
 
-static int add(sl_meeting *m, const sl_comer *new, sl_error *error) {
-    const sl_comer *first = comer(m, sl_meeting_held(m) * m->nodes);
-    if (m->count % m->nodes != 0 && first->purpose != new->purpose)
-        return sl_fail_node(error, SL_EPEER, m->rank, new->round,
-                            "agent %u %s, and agent %u %s: all agents make the same calls in the "
-                            "same order",
-                            new->rank, deeds[new->purpose], first->rank, deeds[first->purpose]);
-    *comer(m, m->count++) = *new;
-    return 0;
-}
-
-int sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose, sl_error *error) {
-    return add(m, &(sl_comer){m->rank, m->place->link_count, round, purpose}, error);
+void sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose) {
+    *comer(m, m->count++) = (sl_comer){m->rank, m->place->link_count, round, purpose};
 }
 
 int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
                     sl_error *error) {
     const uint32_t link = sl_place_link(m->place, from);
     if (link == m->place->link_count || frame->part >= m->nodes || frame->part == m->rank ||
-        frame->step > SL_MEET_END || has_come(m, frame->part))
+
+        frame->step < SL_MEET_SUM || frame->step > SL_MEET_END || has_come(m, frame->part))
         return sl_fail_edge(error, SL_EPROTO, from->rank, m->rank, from->side->round,
                             "agent %u said that agent %u has come to a meeting, which cannot be",
                             from->rank, frame->part);
-    const sl_comer new = {frame->part, link, frame->exchange, (sl_meet)frame->step};
-    return add(m, &new, error);
+    *comer(m, m->count++) = (sl_comer){frame->part, link, frame->exchange, (sl_meet)frame->step};
+    return 0;
 }
 
 void sl_meeting_pass_on(sl_meeting *m) {
@@ -95,6 +83,14 @@ uint64_t sl_meeting_round(const sl_meeting *m, uint64_t meeting) {
         if (comer(m, i)->round > round)
             round = comer(m, i)->round;
     return round;
+}
+
+sl_meet sl_meeting_purpose(const sl_meeting *m, uint64_t meeting) {
+    sl_meet purpose = SL_MEET_END;
+    for (uint64_t i = meeting * m->nodes; i < (meeting + 1) * m->nodes; i++)
+        if (comer(m, i)->purpose == SL_MEET_SUM)
+            purpose = SL_MEET_SUM;
+    return purpose;
 }
 
 void sl_meeting_name_missing(const sl_meeting *m, char *out, size_t bytes, uint32_t *first) {

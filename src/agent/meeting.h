@@ -30,8 +30,8 @@ typedef struct sl_meeting {
 int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t nodes,
                     sl_error *error);
 void sl_meeting_close(sl_meeting *m);
-/* This agent comes. SL_EPEER: others came for another purpose. */
-int sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose, sl_error *error);
+/* This agent comes. */
+void sl_meeting_come(sl_meeting *m, uint64_t round, sl_meet purpose);
 /* A MEET frame. SL_EPROTO: it makes no sense. */
 int sl_meeting_take(sl_meeting *m, const sl_neighbour *from, const sl_frame *frame,
                     sl_error *error);
@@ -41,8 +41,9 @@ void sl_meeting_pass_on(sl_meeting *m);
 bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour);
 /* How many meetings are complete: all agents have come. */
 uint64_t sl_meeting_held(const sl_meeting *m);
-/* The latest round in which somebody came to a complete one, of the last two. */
+/* Of a complete one, of the last two: the latest round in which somebody came, and what for. */
 uint64_t sl_meeting_round(const sl_meeting *m, uint64_t meeting);
+sl_meet sl_meeting_purpose(const sl_meeting *m, uint64_t meeting);
 /* "1, 4, 5 and 12 more": who has not come to the next one, and the first of them. */
 void sl_meeting_name_missing(const sl_meeting *m, char *out, size_t bytes, uint32_t *first);
 

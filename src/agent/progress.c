@@ -28,12 +28,17 @@ sl_error sl_agent_end_asked(sl_agent *a) {
 
 void sl_agent_look(sl_agent *a) {
     sl_error wait;
+    char call[SL_AGENT_WAIT_MAX];
+    uint32_t peer;
     const bool waits = a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
                        sl_node_name_wait(a->node, &wait) != 0;
+    const bool calls = sl_calls_name_wait(&a->calls, call, sizeof call, &peer);
     pthread_mutex_lock(&a->mutex);
     a->progress.record = a->record;
     snprintf(a->progress.waits_for, sizeof a->progress.waits_for, "%.*s", SL_AGENT_WAIT_MAX - 1,
-             waits ? wait.text : "");
+             calls   ? call
+             : waits ? wait.text
+                     : "");
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         a->edges[i].agreed = a->neighbours[i].agreed;
         a->edges[i].awaited = waits && sl_node_awaits(a->node, a->neighbours[i].rank);

@@ -2,8 +2,7 @@
  * end.
  *
  * For tasks of agents that were opened with sl_agent_settings.meets: their `initial` and `gradient`
- * call this, on the agent's worker thread. Each agent's calls are the same, in the same order, but
- * not in the same rounds:
+ * call this, on the agent's worker thread. Agents need not come in the same round:
  *
  *   double gradient(context, rank, round, x, g):
  *       wait until the user wants a round, an average, or to leave
@@ -11,12 +10,15 @@
  *       result = sl_agent_meet(agent, round, SL_MEET_SUM, &error);
  *       if (result == 0)                  others still train, and need this round of us
  *           fill g with zeros, return; the next call of gradient calls sl_agent_meet again
- *       if (result > 0)                   all are here, in this round, between two exchanges
- *           sl_agent_sum(agent, &share, &error), as often as wanted, then the next wish
+ *       if (result == SL_MEET_SUM)        all are here, in this round, between two exchanges
+ *           sl_agent_sum(agent, &share, &error), as often as all others, then the next wish
  *
  * An agent that has come answers the others' rounds with displacement 0, as long as they go on
  * training; all meet in the latest round in which any of them came. So an agent with fewer batches
  * waits for the others without stopping them, and the result depends on nobody's speed.
+ *
+ * Who came to leave takes part in the sums of those who came for sums, and then comes to leave
+ * again.
  */
 #ifndef SL_TOGETHER_H
 #define SL_TOGETHER_H
@@ -25,16 +27,16 @@
 #include "starling/agent.h"
 
 typedef enum sl_meet {
-    SL_MEET_SUM, /* sums follow */
-    SL_MEET_END  /* the run ends well when the gradient that met has returned, on all agents */
+    SL_MEET_SUM = 1, /* sums follow */
+    SL_MEET_END      /* the run ends well when the gradient that met has returned, on all agents */
 } sl_meet;
 
 /* Comes to the next meeting, or stays in it. `round`: the gradient's; 0 in `initial`.
- *   1: all have come. Go on.
+ *   SL_MEET_SUM: all have come, at least one of them for sums.
+ *   SL_MEET_END: all have come to end.
  *   0: return a gradient of zeros, and call again from the next one. Never in `initial`.
- *   negative: the run has failed, or an agent has come for something else. The text names who waits
- *     for whom: SL_EPEER if somebody did not come and nothing moved for
- *     transport.round_timeout_s. Return; sl_agent_run returns the same error.
+ *   negative: the run has failed. SL_EPEER if an agent did not come and nothing moved for
+ *     transport.round_timeout_s; the text names it. Return; sl_agent_run returns the same error.
  * Blocks until it knows. */
 int sl_agent_meet(sl_agent *agent, uint64_t round, sl_meet purpose, sl_error *error);
 

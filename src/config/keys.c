@@ -35,7 +35,7 @@ static const char *const models[] = {
 #undef MODEL_NAME
         NULL};
 static const char *const data_sets[] = {
-#define DATA_NAME(kind, text) text,
+#define DATA_NAME(kind, name) #name,
     SL_DATA_SETS(DATA_NAME)
 #undef DATA_NAME
         NULL};

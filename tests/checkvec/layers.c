@@ -114,6 +114,22 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
+/* Kinds that no case has. */
+static void name_missing(const sl_layer_backend *backend,
+                         void (*tell)(void *context, const char *name, bool good), void *context) {
+    static const char *const names[] = {
+#define NAME(kind, function, text) #function " has no case in tests/checkvec/layers.c",
+        SL_LAYER_TABLE(NAME)
+#undef NAME
+    };
+    bool had[SL_LAYER_KINDS] = {false};
+    for (int c = 0; c < CASES; c++)
+        had[cases[c].layer.kind] = true;
+    for (int kind = 0; kind < SL_LAYER_KINDS; kind++)
+        if (backend->kinds[kind] != NULL && !had[kind])
+            tell(context, names[kind], false);
+}
+
 /* ---- numbers ---- */
 
 typedef enum { RANDOM, EXTREME, DRAWS } draw;
@@ -372,6 +388,7 @@ void check_layers(const sl_vec_ops *vec, const char *label,
     for (int c = 0; c < CASES; c++)
         tell(context, cases[c].name, check_case(vec, label, c));
     tell(context, "loss", check_loss(vec, label));
+    name_missing(vec->layers, tell, context);
 }
 
 /* ---- speed ---- */

@@ -4,6 +4,20 @@ import subprocess
 import tempfile
 
 
+def names_in(text):
+    """The names behind "must be one of" in an error."""
+    found = re.search(r"must be one of (.*)", text)
+    if found is None:
+        raise ValueError(f"no list in {text!r}")
+    return found.group(1).split(", ")
+
+
+def families(starling):
+    """Names of all families of topologies."""
+    command = [starling, "topology", "make", "?", "--nodes", "8"]
+    return names_in(subprocess.run(command, capture_output=True, text=True).stderr)
+
+
 def algorithms(starling):
     """Names of all algorithms, from what the program says of a wrong one."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -12,10 +26,7 @@ def algorithms(starling):
         )
         file.flush()
         ended = subprocess.run([starling, "check", file.name], capture_output=True, text=True)
-    found = re.search(r"must be one of (.*)", ended.stderr)
-    if found is None:
-        raise ValueError(f"no list of algorithms in {ended.stderr!r}")
-    return found.group(1).split(", ")
+    return names_in(ended.stderr)
 
 
 def unnamed(starling, cases):

@@ -384,6 +384,21 @@ START_TEST(gradients_agree_with_finite_differences_in_float64) {
 }
 END_TEST
 
+START_TEST(every_kind_has_a_table) {
+    static const char *const names[] = {
+#define NAME(kind, function, text) text,
+        SL_LAYER_TABLE(NAME)
+#undef NAME
+    };
+    bool had[SL_LAYER_KINDS] = {false};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        for (size_t l = 0; tables[i].layers[l].window != 99; l++)
+            had[tables[i].layers[l].kind] = true;
+    for (int kind = 0; kind < SL_LAYER_KINDS; kind++)
+        ck_assert_msg(had[kind], "%s: no table has it", names[kind]);
+}
+END_TEST
+
 START_TEST(unfitting_layers_are_refused) {
     sl_layers table = {.input = {4, 4, 2}};
     sl_layer layer = CONV(3, 5, 1, 0, false, false);
@@ -400,6 +415,6 @@ int main(void) {
     tcase_add_loop_test(gradients, gradients_agree_with_finite_differences_in_float64, 0,
                         MACHINES * sizeof tables / sizeof *tables);
     suite_add_tcase(suite, gradients);
-    ADD_TESTS(suite, "tables", unfitting_layers_are_refused);
+    ADD_TESTS(suite, "tables", every_kind_has_a_table, unfitting_layers_are_refused);
     return run_suite(suite);
 }

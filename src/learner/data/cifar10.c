@@ -84,7 +84,8 @@ int sl_cifar10_parse(sl_data *out, const sl_bytes files[SL_CIFAR10_FILES],
     return result;
 }
 
-int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error) {
+static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
+    (void)seed;
     static const char *const names[SL_CIFAR10_FILES] = {"data_batch_1.bin", "data_batch_2.bin",
                                                         "data_batch_3.bin", "data_batch_4.bin",
                                                         "data_batch_5.bin", "test_batch.bin"};
@@ -98,3 +99,5 @@ int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error)
         sl_bytes_close(&files[i]);
     return result;
 }
+
+const sl_data_reader sl_cifar10_reader = {.load = load};

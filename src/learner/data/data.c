@@ -3,7 +3,7 @@
 
 const char *sl_data_name(sl_data_kind kind) {
     static const char *const names[] = {
-#define DATA_NAME(kind, name) name,
+#define DATA_NAME(kind, name) #name,
         SL_DATA_SETS(DATA_NAME)
 #undef DATA_NAME
     };

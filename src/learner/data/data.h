@@ -14,6 +14,15 @@ typedef struct sl_data {
     sl_samples train, test;
 } sl_data;
 
+/* One data set, at the end of its file. */
+typedef struct sl_data_reader {
+    int (*load)(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
+    const char *raw; /* what it holds in place of pixels, for an error; NULL: it holds pixels */
+} sl_data_reader;
+#define SL_DATA_READER(kind, name) extern const sl_data_reader sl_##name##_reader;
+SL_DATA_SETS(SL_DATA_READER)
+#undef SL_DATA_READER
+
 int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
 void sl_data_close(sl_data *data);
 
@@ -28,25 +37,18 @@ int sl_data_count(uint32_t *out, uint32_t wanted, uint64_t available, const char
  * become the table. */
 int sl_idx_parse(sl_samples *out, const sl_bytes *images, const sl_bytes *labels, uint32_t wanted,
                  const char *key, sl_error *error);
-int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
 /* cifar10.c: the binary version: five files to train on, then the held-out one. */
 enum { SL_CIFAR10_FILES = 6 };
 int sl_cifar10_parse(sl_data *out, const sl_bytes files[SL_CIFAR10_FILES],
                      const sl_data_config *config, sl_error *error);
-int sl_cifar10_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
 /* libsvm.c: text. */
 int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
                     const sl_data_config *config, sl_error *error);
-int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error);
 
 /* text.c: characters of any file. */
 int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *config,
                   sl_error *error);
-int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error);
-
-/* digits.c: the embedded set, drawn from the seed. */
-int sl_digits_draw(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
 
 #endif

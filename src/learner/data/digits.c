@@ -285,7 +285,7 @@ static int draw_table(sl_samples *out, uint64_t seed, uint32_t first, uint32_t c
     return 0;
 }
 
-int sl_digits_draw(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
+static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
     uint32_t train = config->train_samples != 0 ? config->train_samples : TRAIN_SAMPLES;
     uint32_t test = config->test_samples != 0 ? config->test_samples : TEST_SAMPLES;
     sl_data data = {0};
@@ -298,3 +298,5 @@ int sl_digits_draw(sl_data *out, const sl_data_config *config, uint64_t seed, sl
         *out = data;
     return result;
 }
+
+const sl_data_reader sl_digits_reader = {.load = load};

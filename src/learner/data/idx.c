@@ -110,7 +110,8 @@ static int load_pair(sl_samples *out, const char *folder, const char *stem, uint
     return result;
 }
 
-int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error) {
+static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
+    (void)seed;
     sl_data data = {0};
     int result = load_pair(&data.train, config->path, "train", config->train_samples,
                            "train_samples", error);
@@ -128,3 +129,5 @@ int sl_idx_load(sl_data *out, const sl_data_config *config, sl_error *error) {
         *out = data;
     return result;
 }
+
+const sl_data_reader sl_mnist_reader = {.load = load};

@@ -268,7 +268,8 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
     return result;
 }
 
-int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error) {
+static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
+    (void)seed;
     sl_bytes train = {0}, test = {0};
     bool has_test = config->test_path[0] != '\0';
     int result = sl_bytes_read(&train, config->path, error);
@@ -280,3 +281,5 @@ int sl_libsvm_load(sl_data *out, const sl_data_config *config, sl_error *error) 
     sl_bytes_close(&test);
     return result;
 }
+
+const sl_data_reader sl_libsvm_reader = {.load = load, .raw = "libsvm's numbers"};

@@ -290,7 +290,8 @@ int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *conf
     return result;
 }
 
-int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error) {
+static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {
+    (void)seed;
     sl_bytes file = {0};
     int result = sl_bytes_read(&file, config->path, error);
     if (result == 0)
@@ -298,3 +299,5 @@ int sl_text_load(sl_data *out, const sl_data_config *config, sl_error *error) {
     sl_bytes_close(&file);
     return result;
 }
+
+const sl_data_reader sl_text_reader = {.load = load, .raw = "characters"};

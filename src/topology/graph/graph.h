@@ -69,6 +69,9 @@ struct sl_topology {
     char *provenance; /* JSON text: where a list of edges came from, if its file says so */
 };
 
+/* Does a solver find the weights? Then their last digits may differ between machines. */
+bool sl_weighting_is_solved(sl_weighting weighting);
+
 /* Sorts the edges into rows; refuses duplicates. Self-loops go to `self`. */
 int sl_slot_build(slot *out, const edge_list *list, uint32_t nodes, sl_error *error);
 void sl_slot_close(slot *p);

@@ -51,6 +51,11 @@ uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uin
     return (uint32_t)(topology->peers_start[rank + 1] - topology->peers_start[rank]);
 }
 
+bool sl_weighting_is_solved(sl_weighting weighting) {
+    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC ||
+           weighting == SL_WEIGHTING_FDLA;
+}
+
 sl_stochasticity sl_topology_stochasticity(const sl_topology *topology) {
     return topology->graph.stochastic;
 }

@@ -115,13 +115,6 @@ static char *dump_with_slots(json_t *root, const sl_topology *t, bool weighted) 
     return text;
 }
 
-/* Weights that a solver found may differ in their last digits from one machine to the next; so they
- * are written out. */
-static bool are_solved(sl_weighting weighting) {
-    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC ||
-           weighting == SL_WEIGHTING_FDLA;
-}
-
 static json_t *new_root(const sl_topology_spec *spec) {
     return json_pack("{sI}", "nodes", (json_int_t)spec->nodes);
 }
@@ -175,8 +168,8 @@ static char *edges_text(const sl_topology *t, bool weighted) {
 
 char *sl_topology_json(const sl_topology *t) {
     bool listed = t->spec.family == SL_FAMILY_EDGES;
-    if (listed || are_solved(t->spec.weighting))
-        return edges_text(t, are_solved(t->spec.weighting) ||
+    if (listed || sl_weighting_is_solved(t->spec.weighting))
+        return edges_text(t, sl_weighting_is_solved(t->spec.weighting) ||
                                  t->spec.weighting == SL_WEIGHTING_EXPLICIT);
     json_t *root = new_root(&t->spec);
     set_family(&root, &t->spec);

@@ -27,11 +27,6 @@ static bool keeps_own(const graph *g) {
     return true;
 }
 
-static bool is_optimized(sl_weighting weighting) {
-    return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC ||
-           weighting == SL_WEIGHTING_FDLA;
-}
-
 static uint32_t common_divisor(uint32_t a, uint32_t b) {
     while (b != 0) {
         uint32_t rest = a % b;
@@ -94,8 +89,8 @@ int sl_topology_contraction(const sl_topology *topology, double *rho, sl_error *
         return sl_fail(error, SL_EINVAL,
                        "weights: rows sum to 1 in some slots and columns in others, so that no "
                        "average is kept; weigh all slots alike");
-    if (g->nodes == 1 ||
-        (connected && (is_optimized(topology->spec.weighting) || (signless && keeps_own(g)))))
+    if (g->nodes == 1 || (connected && (sl_weighting_is_solved(topology->spec.weighting) ||
+                                        (signless && keeps_own(g)))))
         return 0;
     if (!connected && signless) {
         *rho = 1;

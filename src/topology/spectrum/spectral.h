@@ -21,7 +21,7 @@ void sl_spectrum_round(sl_spectrum *s, double rounding);
 bool sl_spectrum_circulant_extremes(const uint32_t *offsets, uint32_t count, uint32_t nodes,
                                     double *lambda_2, uint32_t *multiplicity, double *lack);
 
-/* spectrum.c: of a period's rows, by what sl_spectrum_compute takes where there is no formula;
+/* numeric.c: of a period's rows, by what sl_spectrum_compute takes where there is no formula;
  * settings may be NULL. */
 int sl_graph_spectrum(sl_spectrum *out, const graph *g, const sl_spectrum_settings *settings,
                       sl_error *error);

@@ -1,0 +1,102 @@
+"""A process group of torch.distributed as one peer: its first process gossips and broadcasts."""
+
+import ctypes
+
+import torch
+import torch.distributed as dist
+
+from starling._library import Error
+from starling._session import Report, Session
+
+
+class GroupSession:
+    """As Session. All processes of the group make the same calls; the first one makes them of a
+    session, and tells the others what came of it, an error too."""
+
+    def __init__(self, experiment, dimension, options, group):
+        if dist.get_backend(group) != "gloo":
+            raise Error(
+                f"group= has the backend {dist.get_backend(group)}; it takes gloo, as what is "
+                "broadcast is in the CPU's memory"
+            )
+        self._group, self._dimension = group, dimension
+        self._source = dist.get_global_rank(group, 0)
+        self._session, self._begun, self._report = None, None, None
+        options.group = dist.get_world_size(group)
+        self._tell(lambda: self._open(experiment, options))
+
+    def _open(self, experiment, options):
+        self._session = Session(experiment, self._dimension, options, lambda: False)
+
+    def _leads(self):
+        return dist.get_rank(self._group) == 0
+
+    def _tell(self, work):
+        """work() on the first process; its result, or its Error, on all."""
+        told = [None, None, None]
+        if self._leads():
+            try:
+                told[0] = work()
+            except Error as error:
+                told[1] = (str(error), error.code, error.rank, error.edge, error.round)
+            if self._session is not None:
+                told[2] = bytes(self._session.report())
+        dist.broadcast_object_list(told, self._source, group=self._group)
+        if told[1] is not None:
+            raise Error(*told[1])
+        self._report = told[2] or self._report
+        return told[0]
+
+    def _send(self, x):
+        """The first process's vector to all."""
+        address = ctypes.addressof(x.contents)
+        floats = (ctypes.c_float * self._dimension).from_address(address)
+        tensor = torch.frombuffer(floats, dtype=torch.float32)
+        dist.broadcast(tensor, self._source, group=self._group)
+
+    def start(self, x):
+        self._tell(lambda: self._session.start(x))
+        self._send(x)
+
+    def mix(self, x):
+        self._tell(lambda: self._session.mix(x))
+        self._send(x)
+
+    def begin(self, x):
+        self._begun = None
+        if self._leads():
+            try:
+                self._session.begin(x)
+            except Error as error:  # told at the end, where all processes meet
+                self._begun = error
+
+    def _end(self, x):
+        if self._begun is not None:
+            raise self._begun
+        self._session.end(x)
+
+    def end(self, x):
+        self._tell(lambda: self._end(x))
+        self._send(x)
+
+    def average(self, average):
+        distance = self._tell(lambda: self._session.average(average))
+        self._send(ctypes.cast(average, ctypes.POINTER(ctypes.c_float)))
+        return distance
+
+    def report(self):
+        if self._session is not None:
+            return self._session.report()
+        return Report.from_buffer_copy(self._report)
+
+    def leave(self):
+        self._report = bytes(self.report())
+        self._tell(self._leave)
+
+    def _leave(self):
+        session, self._session = self._session, None
+        session.leave()
+
+    def abort(self, why):
+        if self._session is not None:
+            self._session.abort(why)

@@ -1,0 +1,151 @@
+"""join() and simulate(): from an experiment to peers."""
+
+import json
+import os
+import threading
+
+from starling import _session
+from starling._library import Error, call
+from starling._peer import Peer, why
+from starling._vectors import vector_of
+
+OVERLAPPING = ("default", "combine-while-adapt")  # variants of d-psgd
+STOPPED = -8  # SL_ESTOPPED
+_here = threading.local()  # .simulation of the rank that runs on this thread
+
+
+def _read(experiment):
+    """(what sl_session_join takes, its content as far as it can be read here)"""
+    if isinstance(experiment, dict):
+        return json.dumps(experiment).encode(), experiment
+    text = os.fsdecode(experiment)
+    try:
+        if text.lstrip().startswith("{"):
+            content = json.loads(text)
+        else:
+            with open(text) as file:
+                content = json.load(file)
+    except (OSError, ValueError):
+        content = None  # the library says what is wrong with it
+    return os.fsencode(text), content if isinstance(content, dict) else {}
+
+
+def _can_overlap(content):
+    """Can it send from the user's memory while a gradient is computed?"""
+    algorithm = content.get("algorithm", "d-psgd")
+    if not isinstance(algorithm, dict):
+        algorithm = {"name": algorithm}
+    name, variant = algorithm.get("name", "d-psgd"), algorithm.get("variant", "default")
+    return name == "d-psgd" and variant in OVERLAPPING
+
+
+def _roster_text(roster):
+    if roster is None:
+        return None
+    return ",".join(roster).encode() if isinstance(roster, (list, tuple)) else os.fsencode(roster)
+
+
+def join(
+    experiment, x, rank=None, size=None, roster=None, same_start=None, overlap=None, group=None
+):
+    """Joins the experiment's peers with the numbers of x, and waits until the neighbours are there.
+
+    experiment: a file, JSON, or a dict. x: a torch module, a list of tensors, or one array.
+    rank, size, roster: which peer this is, of how many, and their addresses (a file, a list, or a
+    pattern "host-{rank}:7000"); default: what the launcher says in the environment.
+    same_start: all begin with the numbers of rank 0; default: for modules.
+    overlap: exchange() will be called, not mix(); d-psgd only; default: for modules, where it can.
+    group: a process group of torch.distributed whose processes together are one peer.
+    """
+    simulation = getattr(_here, "simulation", None)
+    vector = vector_of(x)
+    experiment, content = _read(simulation.experiment if simulation else experiment)
+    if same_start is None:
+        same_start = vector.is_module
+    if overlap is None:
+        overlap = vector.is_module and _can_overlap(content)
+    vector.overlap = overlap
+    if simulation is None:
+        options = _session.default_options()
+        options.rank = -1 if rank is None else rank
+        options.nodes = -1 if size is None else size
+        options.roster = _roster_text(roster)
+        stopped = _never
+    else:
+        options = _session.copy_of(_here.options)
+        stopped = simulation.is_stopped
+    options.same_start, options.overlap = same_start, overlap
+    tensors = _session.Tensors(vector.tensors)
+    options.tensors, options.tensor_count = tensors.array, len(tensors.array)
+    if group is None:
+        session = _session.Session(experiment, vector.count, options, stopped)
+    else:
+        from starling._group import GroupSession
+
+        session = GroupSession(experiment, vector.count, options, group)
+    return Peer(session, vector, x, overlap)
+
+
+def _never():
+    return False
+
+
+class _Simulation:
+    """n ranks in one process, each on a thread of its own, of which one runs at a time."""
+
+    def __init__(self, n, train, experiment):
+        self._train, self.experiment = train, experiment
+        self.results, self._raised, self._error = [None] * n, {}, None
+        self._stopped = False
+        self._peer = _session.PEER(self._run_rank)
+
+    def is_stopped(self):
+        return self._stopped
+
+    def _run_rank(self, context, options, error):
+        rank = options.contents.rank
+        _here.simulation, _here.options = self, options.contents
+        try:
+            self.results[rank] = self._train(rank)
+            return 0
+        except BaseException as raised:
+            self._raised[rank] = raised
+            error.contents.fill(f"rank {rank}: {why(raised)}", STOPPED)
+            return STOPPED
+
+    def _simulate(self):
+        experiment = _read(self.experiment)[0]
+        try:
+            call(_session.simulate, experiment, len(self.results), self._peer, None, None)
+        except Error as error:
+            self._error = error
+
+    def run(self):
+        """Waits beside the simulation, so that this thread answers signals."""
+        thread = threading.Thread(target=self._simulate)
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            self._stopped = True
+            thread.join()
+            raise
+        # Who failed first has a reason of its own; the others were told of it.
+        own = [raised for _, raised in sorted(self._raised.items()) if not _was_told(raised)]
+        for raised in (*own, *self._raised.values(), self._error):
+            if raised is not None:
+                raise raised
+
+
+def _was_told(raised):
+    return isinstance(raised, Error) and raised.code in ("SL_EPEER", "SL_ESTOPPED")
+
+
+def simulate(n, train, experiment):
+    """Calls train(rank) for n ranks in this process, one running at a time, with the bits that n
+    processes have. starling.join() in it finds its peer. Returns what train() returned, by rank."""
+    if getattr(_here, "simulation", None):
+        raise Error("simulate() inside of simulate()")
+    simulation = _Simulation(n, train, experiment)
+    simulation.run()
+    return simulation.results

@@ -1,0 +1,120 @@
+"""libstarling by ctypes: where it is, what it exports, and how its errors become exceptions."""
+
+import ctypes
+import os
+import pathlib
+
+NAMES = ("libstarling-core.so", "libstarling.so.0")
+CODES = {
+    -1: "SL_EINVAL",
+    -2: "SL_EFILE",
+    -3: "SL_ENOMEM",
+    -4: "SL_ENET",
+    -5: "SL_EPEER",
+    -6: "SL_EPROTO",
+    -7: "SL_EDIVERGED",
+    -8: "SL_ESTOPPED",
+    -9: "SL_EDEVICE",
+}
+FABRIC = "libfabric.so.1"
+NO_FABRIC = (
+    "libfabric is not installed (libfabric.so.1), and peers send through it: install the package "
+    "libfabric1 (Debian, Ubuntu) or libfabric (Fedora, conda)"
+)
+NOWHERE, TEXT_MAX = -1, 1024
+
+
+class Error(Exception):
+    """What Starling refuses, or what failed.
+
+    code: the name in starling/error.h, "SL_EPEER"; edge: (sender, receiver) or None; rank and
+    round: where it happened, or None.
+    """
+
+    def __init__(self, text, code="SL_EINVAL", rank=None, edge=None, round=None):
+        super().__init__(text)
+        self.code, self.rank, self.edge, self.round = code, rank, edge, round
+
+
+class CError(ctypes.Structure):
+    """sl_error"""
+
+    _fields_ = [
+        ("code", ctypes.c_int),
+        ("rank", ctypes.c_int64),
+        ("peer", ctypes.c_int64),
+        ("round", ctypes.c_int64),
+        ("text", ctypes.c_char * TEXT_MAX),
+    ]
+
+    def fill(self, text, code):
+        self.rank = self.peer = self.round = NOWHERE
+        self.code, self.text = code, text.encode()[: TEXT_MAX - 1]
+
+    def exception(self):
+        rank, peer, round = (
+            None if value == NOWHERE else value for value in (self.rank, self.peer, self.round)
+        )
+        edge = None if rank is None or peer is None else (peer, rank)
+        text = self.text.decode(errors="replace")
+        return Error(text, CODES.get(self.code, str(self.code)), rank, edge, round)
+
+
+def _open(path):
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as problem:
+        if "libfabric" in str(problem):
+            raise ImportError(NO_FABRIC) from None
+        raise
+
+
+def _find():
+    """The package's own library, then STARLING_LIBRARY, then the system's."""
+    folder = pathlib.Path(__file__).parent
+    for name in NAMES:
+        if (folder / name).exists():
+            return _open(folder / name)
+    chosen = os.environ.get("STARLING_LIBRARY")
+    try:
+        return _open(chosen or NAMES[-1])
+    except OSError as problem:
+        where = f"STARLING_LIBRARY={chosen}" if chosen else f"{NAMES[-1]} on this system"
+        raise ImportError(
+            f"libstarling does not open ({where}: {problem}); install libstarling0, or let "
+            "STARLING_LIBRARY name the file"
+        ) from None
+
+
+# libfabric's verbs read this when they are opened: workers of a DataLoader are forks.
+os.environ.setdefault("RDMAV_FORK_SAFE", "1")
+library = _find()
+IS_CORE = not hasattr(
+    library, "sl_spectrum_eigenvalues"
+)  # no LAPACK; opens libfabric when it joins
+
+
+def check_fabric():
+    """Refuses to join where the core would find no libfabric."""
+    try:
+        ctypes.CDLL(FABRIC)
+    except OSError:
+        raise Error(NO_FABRIC, "SL_ENET") from None
+
+
+def declare(name, result, *arguments):
+    """Gives a function its types; one that this library lacks is None."""
+    function = getattr(library, name, None)
+    if function is not None:
+        function.restype, function.argtypes = result, arguments
+    return function
+
+
+def call(function, *arguments):
+    """Calls what returns 0 or a code and takes an sl_error last; raises Error."""
+    error = CError()
+    if function(*arguments, ctypes.byref(error)) < 0:
+        raise error.exception()
+
+
+version = declare("sl_version", ctypes.c_char_p)

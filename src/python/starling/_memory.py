@@ -1,0 +1,125 @@
+"""Where numbers lie: numpy arrays, torch tensors, the buffer protocol, DLPack on the CPU.
+
+Each becomes a Memory: address, shape and dtype of contiguous numbers in the host's memory, and
+what keeps them there.
+"""
+
+import ctypes
+import sys
+
+from starling._library import Error
+
+FORMATS = {"f": "float32", "<f": "float32", "d": "float64", "e": "float16"}
+CPU = 1  # kDLCPU
+FLOAT, BFLOAT = 2, 4  # kDLFloat, kDLBfloat
+
+
+class Memory:
+    def __init__(self, address, shape, dtype, owner):
+        self.address, self.shape, self.dtype, self.owner = address, tuple(shape), dtype, owner
+        self.count = 1
+        for side in self.shape:
+            self.count *= side
+
+    def floats(self):
+        return ctypes.cast(self.address, ctypes.POINTER(ctypes.c_float))
+
+
+class _Tensor(ctypes.Structure):
+    """The head of DLManagedTensor, dlpack.h"""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def is_torch(x):
+    """Is it a tensor of torch, which is not imported for the question?"""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _scattered(name):
+    return Error(f"{name} is not contiguous: give x.contiguous(), numpy.ascontiguousarray(x)")
+
+
+def _elsewhere(name, device):
+    return Error(f"{name} is on {device}; Starling's Python package reads the CPU's memory only")
+
+
+def _of_torch(x, name):
+    if type(x).__name__ == "DTensor":
+        raise Error(f"{name} is a DTensor, of which each process holds a shard: not supported")
+    if x.device.type != "cpu":
+        raise _elsewhere(name, x.device)
+    if x.layout is not sys.modules["torch"].strided or not x.is_contiguous():
+        raise _scattered(name)
+    return Memory(x.data_ptr(), x.shape, str(x.dtype).replace("torch.", ""), x)
+
+
+def _of_buffer(view, name):
+    if view.readonly:
+        raise Error(f"{name} is read-only: the mixed numbers are written into it")
+    if not view.c_contiguous:
+        raise _scattered(name)
+    kind = FORMATS.get(view.format, view.format)
+    if view.nbytes == 0:
+        return Memory(0, view.shape, kind, view)
+    held = (ctypes.c_char * view.nbytes).from_buffer(view)
+    return Memory(ctypes.addressof(held), view.shape, kind, held)
+
+
+def _of_dlpack(x, name):
+    device = tuple(x.__dlpack_device__())
+    if device[0] != CPU:
+        raise _elsewhere(name, f"DLPack's device {device[0]}")
+    capsule = x.__dlpack__()
+    tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
+    shape = tuple(tensor.shape[: tensor.ndim])
+    if tensor.strides:
+        step = 1
+        for side, stride in zip(reversed(shape), reversed(tensor.strides[: tensor.ndim])):
+            if side != 1 and stride != step:
+                raise _scattered(name)
+            step *= side
+    kind = {FLOAT: "float", BFLOAT: "bfloat"}.get(tensor.code, f"code{tensor.code}_")
+    address = (tensor.data or 0) + tensor.byte_offset
+    return Memory(address, shape, f"{kind}{tensor.bits}", (capsule, x))
+
+
+def _buffer_of(x):
+    try:
+        return memoryview(x)
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def memory_of(x, name="x", dtypes=("float32",)):
+    """x's Memory; refuses what is not contiguous, of another dtype, or not on the CPU."""
+    if is_torch(x):
+        found = _of_torch(x, name)
+    elif (view := _buffer_of(x)) is not None:
+        found = _of_buffer(view, name)
+    elif hasattr(x, "__dlpack__"):
+        found = _of_dlpack(x, name)
+    else:
+        raise Error(
+            f"{name} is a {type(x).__name__}: give a numpy array, a torch tensor, or what has the "
+            "buffer protocol or DLPack"
+        )
+    if found.dtype not in dtypes:
+        raise Error(f"{name} has dtype {found.dtype}; Starling takes {', '.join(dtypes)}")
+    return found

@@ -1,0 +1,180 @@
+"""A torch module as one vector of float32.
+
+float32 parameters are moved into the vector: they become views of it, so that a session reads and
+mixes them where they are. bfloat16 and float16 ones keep their memory, and a float32 master beside
+it: the vector gets their rounding y_i, and what comes back moves the master by
+sum_j W_ij (y_j - y_i). Mixed terms smaller than a rounding step add up there, and are not lost.
+
+Frozen parameters and buffers are not mixed. average() takes the mean of buffers, for evaluation.
+"""
+
+import ctypes
+
+import torch
+
+from starling._library import Error
+from starling._memory import memory_of
+
+DTYPES = ("float32", "bfloat16", "float16")
+SHARDED = ("FullyShardedDataParallel", "FSDPModule")
+
+
+def unwrapped(module):
+    """The module inside of DistributedDataParallel; refuses what shards parameters."""
+    for part in module.modules():
+        for kind in type(part).__mro__:
+            if kind.__name__ in SHARDED and kind.__module__.startswith("torch."):
+                raise Error(
+                    f"the model has {kind.__name__}, under which no process holds whole "
+                    "parameters: not supported; use DistributedDataParallel and group="
+                )
+    if isinstance(module, torch.nn.parallel.DistributedDataParallel):
+        return module.module
+    return module
+
+
+class _Parameter:
+    """One parameter and its place in the vector."""
+
+    def __init__(self, name, parameter, place):
+        self.name, self.parameter, self.place = name, parameter, place
+        self.is_rounded = parameter.dtype != torch.float32
+        if self.is_rounded:
+            self.master = parameter.detach().float()
+            place.copy_(self.master)
+        else:
+            place.copy_(parameter.detach())
+            parameter.data = place
+        self.address = parameter.data_ptr()
+
+    def rounded(self):
+        """What the master gave to the parameter."""
+        return self.master.to(self.parameter.dtype).float()
+
+    def take_step(self):
+        """Moves the master as the user's step has moved the parameter."""
+        self.master += self.parameter.detach().float() - self.rounded()
+        self.parameter.detach().copy_(self.master)
+
+
+class Module:
+    """See _vectors.py. overlap: a session that mixes by begin and end."""
+
+    is_module = True
+    overlap = False
+
+    def __init__(self, module):
+        self.module = unwrapped(module)
+        named = [(n, p) for n, p in self.module.named_parameters() if p.numel() > 0]
+        self.frozen = [(n, p) for n, p in named if not p.requires_grad]
+        named = [(n, p) for n, p in named if p.requires_grad]
+        self._check(named)
+        self.tensors = [(name, tuple(p.shape)) for name, p in named]
+        self.count = sum(p.numel() for _, p in named)
+        self._vector = torch.empty(self.count)
+        self._parameters, at = [], 0
+        with torch.no_grad():
+            for name, p in named:
+                place = self._vector[at : at + p.numel()].view(p.shape)
+                self._parameters.append(_Parameter(name, p, place))
+                at += p.numel()
+        self._rounded = [p for p in self._parameters if p.is_rounded]
+        self._versions = None
+
+    @staticmethod
+    def _check(named):
+        if not named:
+            raise Error("the model has no parameter that requires a gradient")
+        ranges = []
+        for name, p in named:
+            if torch.nn.parameter.is_lazy(p):
+                raise Error(f"{name} has no shape yet: let the model see one batch before join()")
+            memory = memory_of(p, name, DTYPES)
+            ranges.append((memory.address, memory.address + p.numel() * p.element_size(), name))
+        ranges.sort()
+        for (_, end, name), (begin, _, other) in zip(ranges, ranges[1:]):
+            if begin < end:
+                raise Error(
+                    f"{other} and {name} share memory, but are two parameters: tie them by giving "
+                    "both modules the same one"
+                )
+
+    def floats(self):
+        return ctypes.cast(self._vector.data_ptr(), ctypes.POINTER(ctypes.c_float))
+
+    @property
+    def vector(self):
+        """The vector as a tensor, for broadcasts."""
+        return self._vector
+
+    def publish(self):
+        self._check_places()
+        with torch.no_grad():
+            for p in self._rounded:
+                p.take_step()
+                p.place.copy_(p.parameter if self.overlap else p.master)
+        self._versions = [p.parameter._version for p in self._parameters]
+
+    def absorb(self):
+        self._check_unchanged()
+        self._versions = None
+        with torch.no_grad():
+            for p in self._rounded:
+                if self.overlap:
+                    p.master += p.place - p.parameter.float()
+                else:
+                    p.master.copy_(p.place)
+                p.parameter.copy_(p.master)
+
+    def _check_places(self):
+        for p in self._parameters:
+            if p.parameter.data_ptr() != p.address:
+                raise Error(
+                    f"{p.name} has moved to other memory since join(), as by model.to() or "
+                    "p.data = ...: join again"
+                )
+        for name, p in self.frozen:
+            if p.requires_grad:
+                raise Error(f"{name} was frozen at join() and no longer is: join again")
+
+    def _check_unchanged(self):
+        for p, version in zip(self._parameters, self._versions or ()):
+            if p.parameter._version != version:
+                raise Error(
+                    f"{p.name} was changed while an exchange read it; before you change "
+                    "parameters by other means than the optimizer, call peer.end()"
+                )
+
+    def check_optimizer(self, optimizer):
+        known = {id(p.parameter) for p in self._parameters}
+        known |= {id(p) for _, p in self.frozen}
+        for g, group in enumerate(optimizer.param_groups):
+            for i, p in enumerate(group["params"]):
+                if id(p) not in known:
+                    raise Error(
+                        f"parameter {i} of the optimizer's group {g}, of shape {tuple(p.shape)}, "
+                        "is not one of the model that join() got"
+                    )
+
+    def buffers(self):
+        """The buffers of numbers, which are averaged for evaluation."""
+        named = self.module.named_buffers()
+        return [(name, b) for name, b in named if b.dtype.is_floating_point and b.numel() > 0]
+
+    def result(self, values, buffers=()):
+        """A state_dict; buffers: the mean of each that buffers() lists."""
+        mean = torch.frombuffer(values, dtype=torch.float32)
+        means = {id(b): value for (_, b), value in zip(self.buffers(), buffers)}
+        at = 0
+        for p in self._parameters:
+            part = mean[at : at + p.place.numel()]
+            means[id(p.parameter)] = part.reshape(p.place.shape)
+            at += p.place.numel()
+        found = {}
+        for name, tensor in self.module.state_dict(keep_vars=True).items():
+            if not isinstance(tensor, torch.Tensor):
+                found[name] = tensor
+                continue
+            value = means.get(id(tensor), tensor.detach())
+            found[name] = value.to(tensor.dtype, copy=True)
+        return found

@@ -1,0 +1,189 @@
+"""One peer: a session with the user's numbers."""
+
+import atexit
+import contextlib
+import ctypes
+import math
+import sys
+import weakref
+
+from starling._library import Error
+from starling._vectors import vector_of
+
+_alive = weakref.WeakSet()
+
+
+def why(exception):
+    text = str(exception)
+    return type(exception).__name__ + (f": {text}" if text else "")
+
+
+@atexit.register
+def _end_all():
+    """A script that ends, however it ends, does not let its neighbours wait for a deadline."""
+    uncaught = getattr(sys, "last_value", None)
+    for peer in list(_alive):
+        peer._abort(why(uncaught) if uncaught else "the script ended without peer.leave()")
+
+
+class Peer:
+    """What join() returns. Its calls are made by the thread that joined."""
+
+    def __init__(self, session, vector, given, overlap):
+        self._session, self._vector, self._given, self._overlap = session, vector, given, overlap
+        self._exchanged = None  # the vector of the exchange that is under way
+        self._gossip = None  # the optimizer's
+        self._report_at_the_end = None
+        self.distance = math.nan
+        _alive.add(self)
+        vector.publish()
+        session.start(vector.floats())
+        vector.absorb()
+
+    # ---- rounds ----
+
+    def mix(self, x=None):
+        """One round of the experiment's algorithm. x, by default what was given to join(): in, the
+        numbers after your step; out, those after the exchange."""
+        vector = self._free_vector("mix()", x)
+        vector.publish()
+        self._session.mix(vector.floats())
+        vector.absorb()
+
+    def begin(self, x=None):
+        """Publishes x, which is read-only until end()."""
+        vector = self._free_vector("begin()", x)
+        vector.publish()
+        self._session.begin(vector.floats())
+        self._exchanged = vector
+
+    def end(self):
+        """Ends the exchange that is under way, if there is one: x becomes W x."""
+        vector, self._exchanged = self._exchanged, None
+        if vector is not None:
+            self._session.end(vector.floats())
+            vector.absorb()
+
+    @contextlib.contextmanager
+    def exchange(self, x=None):
+        """begin(x), your gradient, end()."""
+        self.begin(x)
+        yield
+        self.end()
+
+    def attach(self, optimizer, scaler=None):
+        """From here on optimizer.step() gossips. Returns the optimizer."""
+        from starling._attach import attach
+
+        if not self._vector.is_module:
+            raise Error("attach() is for a peer that joined with a torch module")
+        if self._gossip is not None:
+            raise Error("this peer has an optimizer: attach() is called once")
+        self._vector.check_optimizer(optimizer)
+        self._gossip = attach(self, self._vector, self._overlap, optimizer, scaler)
+        return optimizer
+
+    def average(self):
+        """The exact mean of all peers' numbers, in the form of what join() got: for a module a
+        state_dict. peer.distance says how far apart they were."""
+        self._check_active("average()")
+        self.end()
+        values = (ctypes.c_float * self._vector.count)()
+        self.distance = self._session.average(values)
+        return self._vector.result(values)
+
+    # ---- the end ----
+
+    def leave(self):
+        """Answers the others' rounds with displacement 0 until they have left too, then ends."""
+        if self.active:
+            self.end()
+            self._close(self._session.leave)
+
+    def abort(self, why):
+        """Ends this peer at once; the neighbours' next call fails with the text."""
+        if self.active:
+            self._close(lambda: self._session.abort(why))
+
+    def _close(self, end):
+        self._report_at_the_end = self._session.report()
+        try:
+            end()
+        finally:
+            self._session = None
+            _alive.discard(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, exception, trace):
+        if exception is None:
+            self.leave()
+        else:
+            self.abort(why(exception))
+
+    # ---- what is known ----
+
+    @property
+    def active(self):
+        """Has it neither left nor been ended?"""
+        return self._session is not None
+
+    @property
+    def exchanging(self):
+        """Is an exchange under way?"""
+        return self._exchanged is not None
+
+    @property
+    def rank(self):
+        return self._report().rank
+
+    @property
+    def size(self):
+        return self._report().nodes
+
+    @property
+    def round(self):
+        """Rounds that have ended."""
+        return self._report().round
+
+    @property
+    def neighbour_distance(self):
+        """sqrt(sum_j W_ij ||x_j - x_i||^2) when last measured, or NaN."""
+        return self._report().neighbour_distance
+
+    @property
+    def waiting_for(self):
+        """Whom and what a call waits for, in words; "" for nobody. From any thread."""
+        return self._report().waits_for.decode(errors="replace")
+
+    def metrics(self):
+        """The report as a dict: rounds, bytes, seconds."""
+        report, hidden = self._report(), ("size", "state", "waits_for")
+        found = {name: getattr(report, name) for name, _ in report._fields_ if name not in hidden}
+        return {**found, "waiting_for": self.waiting_for}
+
+    # ---- inside ----
+
+    def _report(self):
+        return self._session.report() if self.active else self._report_at_the_end
+
+    def _check_active(self, call):
+        if not self.active:
+            raise Error(f"{call}: this peer has left")
+
+    def _free_vector(self, call, x):
+        """The vector of x, between exchanges."""
+        self._check_active(call)
+        if self.exchanging:
+            raise Error(f"{call}: an exchange is under way; end() comes first")
+        if x is None or x is self._given:
+            return self._vector
+        if self._vector.is_module:
+            raise Error(f"{call}: this peer mixes the module that join() got: give no x")
+        vector = vector_of(x)
+        if vector.count != self._vector.count:
+            raise Error(
+                f"{call}: x has {vector.count} numbers, where join() got {self._vector.count}"
+            )
+        return vector

@@ -1,0 +1,198 @@
+"""starling/session.h by ctypes."""
+
+import ctypes
+import logging
+import os
+
+from starling._library import IS_CORE, CError, Error, call, check_fabric, declare, library
+
+log = logging.getLogger("starling")
+_text, _u64, _double = ctypes.c_char_p, ctypes.c_uint64, ctypes.c_double
+TEXT_MAX = 256  # SL_SESSION_TEXT_MAX
+_floats = ctypes.POINTER(ctypes.c_float)
+_LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, _text)
+_WAITING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+class _Tensor(ctypes.Structure):
+    """sl_session_tensor"""
+
+    _fields_ = [("name", _text), ("shape", ctypes.POINTER(_u64)), ("axes", _u64)]
+
+
+class Options(ctypes.Structure):
+    """sl_session_options"""
+
+    _fields_ = [
+        ("size", _u64),
+        ("rank", ctypes.c_int64),
+        ("nodes", ctypes.c_int64),
+        ("roster", _text),
+        ("run_id", _u64),
+        ("group", _u64),
+        ("overlap", _u64),
+        ("same_start", _u64),
+        ("check", _u64),
+        ("deadline_s", _double),
+        ("overrides", ctypes.POINTER(_text)),
+        ("override_count", _u64),
+        ("tensors", ctypes.POINTER(_Tensor)),
+        ("tensor_count", _u64),
+        ("context", ctypes.c_void_p),
+        ("log", _LOG),
+        ("waiting", _WAITING),
+        ("simulation", ctypes.c_void_p),
+    ]
+
+
+class Report(ctypes.Structure):
+    """sl_session_report"""
+
+    _fields_ = [
+        ("size", _u64),
+        ("state", _u64),
+        ("rank", _u64),
+        ("nodes", _u64),
+        ("round", _u64),
+        ("neighbour_distance", _double),
+        ("push_sum_weight", _double),
+        ("bytes_sent", _u64),
+        ("bytes_received", _u64),
+        ("exchange_s", _double),
+        ("wait_s", _double),
+        ("waits_for", ctypes.c_char * TEXT_MAX),
+    ]
+
+
+_session, _error = ctypes.c_void_p, ctypes.POINTER(CError)
+_int = ctypes.c_int
+PEER = ctypes.CFUNCTYPE(_int, ctypes.c_void_p, ctypes.POINTER(Options), _error)
+_defaults = declare("sl_session_defaults", None, ctypes.POINTER(Options), _u64)
+simulate = declare(
+    "sl_simulate", _int, _text, _u64, PEER, ctypes.c_void_p, ctypes.POINTER(Options), _error
+)
+_join = declare(
+    "sl_session_join", _int, ctypes.POINTER(_session), _text, _u64, ctypes.POINTER(Options), _error
+)
+_start = declare("sl_session_start", _int, _session, _floats, _error)
+_mix = declare("sl_session_mix", _int, _session, _floats, _error)
+_begin = declare("sl_session_begin", _int, _session, _floats, _error)
+_end = declare("sl_session_end", _int, _session, _floats, _error)
+_average = declare("sl_session_average", _int, _session, _floats, ctypes.POINTER(_double), _error)
+_leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
+_abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
+_status = declare("sl_session_status", _int, _session, ctypes.POINTER(Report), _error)
+
+
+def _write(context, text):
+    text = text.decode(errors="replace")
+    warning = text.startswith("warning: ")
+    log.log(logging.WARNING if warning else logging.INFO, text.removeprefix("warning: "))
+
+
+write_log = _LOG(_write)
+
+
+class Signals:
+    """Answers Ctrl-C while a C function waits: `waiting` is its callback, about ten times a second,
+    and `raised` what a signal's handler raised in it. stopped(): shall calls end?"""
+
+    def __init__(self, stopped):
+        self.raised, self._stopped = None, stopped
+        watch = self._watch()
+        next(watch)
+        self.waiting = _WAITING(watch.send)
+
+    def _watch(self):
+        # Python runs handlers where a function begins or resumes. A function that begins is not yet
+        # in its `try`; a generator resumes inside of it.
+        while True:
+            try:
+                while True:
+                    yield int(self.raised is not None or self._stopped())
+            except BaseException as raised:
+                self.raised = raised
+
+    def call(self, function, *arguments):
+        """As _library.call; what a handler raised comes before the error that it caused."""
+        try:
+            call(function, *arguments)
+        finally:
+            raised, self.raised = self.raised, None
+            if raised is not None:
+                raise raised
+
+
+class Tensors:
+    """The sl_session_tensor of [(name, shape)]."""
+
+    def __init__(self, named):
+        self.array = (_Tensor * len(named))()
+        self._shapes = [(_u64 * max(1, len(shape)))(*shape) for _, shape in named]
+        for tensor, (name, shape), sides in zip(self.array, named, self._shapes):
+            tensor.name, tensor.shape, tensor.axes = name.encode(), sides, len(shape)
+
+
+class Session:
+    """One sl_session. x: a pointer to the floats."""
+
+    def __init__(self, experiment, dimension, options, stopped):
+        if IS_CORE and not options.simulation:
+            check_fabric()
+        self._signals, self._stopped = Signals(stopped), stopped
+        options.waiting, options.log = self._signals.waiting, write_log
+        self._handle, self._process = _session(), os.getpid()
+        handle = ctypes.byref(self._handle)
+        self._signals.call(_join, handle, experiment, dimension, ctypes.byref(options))
+
+    def start(self, x):
+        self._signals.call(_start, self._open(), x)
+
+    def mix(self, x):
+        self._signals.call(_mix, self._open(), x)
+
+    def begin(self, x):
+        call(_begin, self._open(), x)
+
+    def end(self, x):
+        self._signals.call(_end, self._open(), x)
+
+    def average(self, average):
+        """Fills average (d); returns the distance."""
+        distance = _double()
+        self._signals.call(_average, self._open(), average, ctypes.byref(distance))
+        return distance.value
+
+    def report(self):
+        report = Report(size=ctypes.sizeof(Report))
+        call(_status, self._open(), ctypes.byref(report))
+        return report
+
+    def leave(self):
+        self._open()
+        self._signals.call(_leave, ctypes.byref(self._handle))
+
+    def abort(self, why):
+        _abort(ctypes.byref(self._handle), why.encode()[: TEXT_MAX - 1])
+
+    def _open(self):
+        if os.getpid() != self._process:
+            raise Error(
+                "this process was forked from the peer, and is none itself: let workers load data, "
+                "and call Starling where join() was called"
+            )
+        if self._stopped():
+            raise Error("the simulation was stopped", "SL_ESTOPPED")
+        return self._handle
+
+
+def default_options():
+    if _defaults is None:
+        raise Error(f"{library._name} has no sessions: it is older than this package")
+    options = Options()
+    _defaults(ctypes.byref(options), ctypes.sizeof(Options))
+    return options
+
+
+def copy_of(options):
+    return Options.from_buffer_copy(options)

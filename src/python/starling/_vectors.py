@@ -1,0 +1,99 @@
+"""What a peer's numbers are to the user: one array, a list of arrays, or (in _module.py) a torch
+module. A session sees each as one vector of float32.
+
+    tensors     [(name, shape)] in the order of the vector
+    count       numbers
+    floats()    a pointer to the vector
+    publish()   before a call: brings the user's numbers into the vector
+    absorb()    after it: brings the vector to the user
+    result(v)   v (count), a ctypes array of float32, in the form of what was joined
+"""
+
+import ctypes
+
+from starling._library import Error
+from starling._memory import is_torch, memory_of
+
+
+def _like(x, shape, floats):
+    """A copy of floats, a ctypes array, as what x is."""
+    if is_torch(x):
+        import torch
+
+        return torch.frombuffer(floats, dtype=torch.float32).clone().reshape(shape)
+    try:
+        import numpy
+    except ImportError:
+        return memoryview(bytearray(floats)).cast("f", shape)
+    return numpy.frombuffer(floats, "f4").copy().reshape(shape)
+
+
+class Array:
+    """One array: its own memory is the vector."""
+
+    is_module = False
+
+    def __init__(self, x):
+        self._x, self._memory = x, memory_of(x)
+        self.count, self.tensors = self._memory.count, [("", self._memory.shape)]
+
+    def floats(self):
+        return self._memory.floats()
+
+    def publish(self):
+        pass
+
+    def absorb(self):
+        pass
+
+    def result(self, values):
+        return _like(self._x, self._memory.shape, values)
+
+
+class Arrays:
+    """A list of arrays: the vector is a copy of them."""
+
+    is_module = False
+
+    def __init__(self, xs):
+        self._xs = list(xs)
+        self._memories = [memory_of(x, f"tensor {i}") for i, x in enumerate(self._xs)]
+        self.tensors = [("", memory.shape) for memory in self._memories]
+        self.count = sum(memory.count for memory in self._memories)
+        self._vector = (ctypes.c_float * self.count)()
+
+    def floats(self):
+        return ctypes.cast(self._vector, ctypes.POINTER(ctypes.c_float))
+
+    def _places(self):
+        address = ctypes.addressof(self._vector)
+        for memory in self._memories:
+            yield memory, address
+            address += 4 * memory.count
+
+    def publish(self):
+        for memory, address in self._places():
+            ctypes.memmove(address, memory.address, 4 * memory.count)
+
+    def absorb(self):
+        for memory, address in self._places():
+            ctypes.memmove(memory.address, address, 4 * memory.count)
+
+    def result(self, values):
+        found, at = [], 0
+        for x, memory in zip(self._xs, self._memories):
+            part = (ctypes.c_float * memory.count)(*values[at : at + memory.count])
+            found.append(_like(x, memory.shape, part))
+            at += memory.count
+        return found
+
+
+def vector_of(x):
+    if hasattr(x, "named_parameters") and hasattr(x, "state_dict"):
+        from starling._module import Module
+
+        return Module(x)
+    vector = Arrays(x) if isinstance(x, (list, tuple)) else Array(x)
+    if vector.count == 0:
+        raise Error("x is empty: there is nothing to mix")
+    return vector

@@ -1,0 +1,26 @@
+"""The package of this checkout with the library of the build under test, for tests to import."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
+PACKAGE = os.path.join(ROOT, "src", "python")
+os.environ.setdefault("STARLING_LIBRARY", os.path.join(BUILD, "src", "libstarling.so.0"))
+os.environ["PYTHONPATH"] = PACKAGE
+sys.path[:0] = [PACKAGE, os.path.join(os.path.dirname(HERE), "chaos")]
+
+
+def refused(call, *words):
+    """The Error that call() raises, whose text has all of words."""
+    from _scene import check
+    from starling import Error
+
+    try:
+        call()
+    except Error as error:
+        for word in words:
+            check(word in str(error), f"{word!r} is missing in {str(error)!r}")
+        return error
+    check(False, f"not refused; expected {words}")

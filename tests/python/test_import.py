@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""The Python package without a network: finding the library, topologies, spectra, model files, and
+what memory it takes.
+
+usage: test_package.py STARLING [TEST ...]
+"""
+import array
+import base64
+import ctypes
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import zipfile
+
+import _package
+import numpy
+
+import starling
+from _scene import check, run_tests
+from _package import refused
+from starling import _memory, _topology
+
+RING = {"nodes": 8, "family": "ring", "weights": "metropolis"}
+
+
+def python(code, scene, **environment):
+    """Standard error's last line of another interpreter that runs `code`, or its output."""
+    environment = {**os.environ, **environment}
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", code],
+        env={key: value for key, value in environment.items() if value is not None},
+        cwd=scene.folder,
+        capture_output=True,
+        text=True,
+    )
+    return (done.stdout + (done.stderr.strip().splitlines() or [""])[-1]).strip()
+
+
+def test_version(scene):
+    said = subprocess.run([scene.starling, "--version"], capture_output=True, text=True).stdout
+    check(said.split()[1] == starling.__version__, f"{starling.__version__}, {said}")
+
+
+def test_library_is_looked_for_in_order(scene):
+    show = "import starling; print(starling._library.library._name)"
+    mine = os.environ["STARLING_LIBRARY"]
+    check(python(show, scene) == mine, python(show, scene))
+    copy = scene.path("packages")
+    shutil.copytree(os.path.join(_package.PACKAGE, "starling"), copy + "/starling")
+    shutil.copy(mine, copy + "/starling/libstarling-core.so")
+    said = python(show, scene, PYTHONPATH=copy, STARLING_LIBRARY="/nowhere.so")
+    check(said == copy + "/starling/libstarling-core.so", said)
+    folder = os.path.dirname(mine)
+    said = python(show, scene, STARLING_LIBRARY=None, LD_LIBRARY_PATH=folder)
+    check(said == "libstarling.so.0", said)
+
+
+def test_absent_library_gets_one_sentence(scene):
+    said = python("import starling", scene, STARLING_LIBRARY="/nowhere.so")
+    for word in ("ImportError", "STARLING_LIBRARY=/nowhere.so", "install libstarling0"):
+        check(word in said, said)
+
+
+def test_absent_libfabric_gets_one_sentence(scene):
+    gone, fake = scene.path("libfabric-gone.so"), scene.path("fake.so")
+    source = scene.write("empty.c", "int empty;")
+    for command in (["-o", gone], ["-o", fake, "-Wl,--no-as-needed", gone]):
+        subprocess.run(["cc", "-shared", "-fPIC", source, *command], check=True)
+    os.remove(gone)
+    said = python("import starling", scene, STARLING_LIBRARY=fake)
+    check("ImportError: libfabric is not installed" in said and "libfabric1" in said, said)
+
+
+def wheel(scene):
+    """A folder with what a wheel of this build installs."""
+    subprocess.run(
+        [_package.ROOT + "/tools/wheel", _package.BUILD, scene.folder],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    (path,) = glob.glob(scene.path("*.whl"))
+    check(os.path.getsize(path) < 5e6, f"{os.path.getsize(path)} bytes")
+    check(re.search(r"-py3-none-manylinux_2_\d\d_\w+[.]whl$", path), path)
+    folder = scene.path("site")
+    with zipfile.ZipFile(path) as file:
+        file.extractall(folder)
+        rows = [row.split(",") for row in file.read(record_of(file)).decode().splitlines()]
+        for name, digest, size in rows[:-1]:
+            content = file.read(name)
+            found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+            check(digest == "sha256=" + found.rstrip("=") and size == str(len(content)), name)
+        check({row[0] for row in rows} == set(file.namelist()), "RECORD lists other files")
+    return folder
+
+
+def record_of(file):
+    return next(name for name in file.namelist() if name.endswith("/RECORD"))
+
+
+def test_wheel_has_all_but_libfabric(scene):
+    folder = wheel(scene)
+    code = """
+import starling, ctypes
+print(starling._library.library._name.split("/")[-1], starling._library.IS_CORE)
+ring = {"nodes": 8, "family": "ring", "weights": "metropolis"}
+print(round(starling.spectrum(ring).rho, 6))
+print(round(starling.spectrum({"nodes": 9, "family": "star"}).rho, 3))
+print("libfabric" in open("/proc/self/maps").read())
+starling._library.FABRIC = "libfabric.so.gone"
+try:
+    starling.join({"topology": ring}, (ctypes.c_float * 4)(), rank=0, roster=["127.0.0.1:1"] * 8)
+except starling.Error as error:
+    print(error)
+"""
+    lines = python(code, scene, PYTHONPATH=folder, STARLING_LIBRARY=None).splitlines()
+    check(lines[0] == "libstarling-core.so True", lines)
+    check(lines[1:4] == ["0.804738", "0.889", "False"], lines)
+    check("libfabric is not installed" in lines[4] and "libfabric1" in lines[4], lines)
+
+
+def test_topology_from_dict_text_and_file(scene):
+    expected = numpy.zeros((8, 8))
+    for i in range(8):
+        for j in (i - 1, i, i + 1):
+            expected[i, j % 8] = 1 / 3
+    path = scene.write("ring.json", json.dumps(RING))
+    for spec in (RING, json.dumps(RING), path):
+        matrix = starling.topology(spec).matrix
+        check(numpy.abs(matrix - expected).max() < 1e-7, f"{spec}: {matrix}")
+
+
+def test_schedules_have_matrices(scene):
+    schedule = starling.topology({"nodes": 8, "family": "one-peer-exponential"})
+    check(schedule.period == 3 and len(schedule.matrices) == 3, schedule.period)
+    product = numpy.linalg.multi_dot(schedule.matrices[::-1])
+    check(numpy.abs(product - 1 / 8).max() < 1e-12, product)
+    refused(lambda: schedule.matrix, "3 matrices", ".matrices")
+
+
+def test_spectrum(scene):
+    expected = 1 / 3 + 2 / 3 * numpy.cos(2 * numpy.pi / 8)
+    found = starling.spectrum(RING)
+    check(abs(found.rho - expected) < 1e-7 and abs(found.gap + found.rho - 1) < 1e-12, found)
+    for spec in (
+        RING,
+        {"nodes": 8, "family": "one-peer-exponential"},
+        {"nodes": 8, "family": "de-bruijn"},
+        {"nodes": 9, "family": "star"},
+    ):
+        computed, by_numpy = starling.spectrum(spec), _topology._by_numpy(starling.topology(spec))
+        check(abs(computed.rho - by_numpy.rho) < 1e-4, f"{spec}: {computed} {by_numpy}")
+
+
+def test_wrong_topology_is_an_error(scene):
+    error = refused(lambda: starling.topology({"nodes": 8, "family": "rung"}), "rung", "ring")
+    check(error.code == "SL_EINVAL" and error.edge is None and error.round is None, vars(error))
+    refused(lambda: starling.topology(scene.path("none.json")), "none.json")
+
+
+def safetensors(tensors, change=lambda header: None):
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, values in tensors.items():
+        header[name] = {
+            "dtype": "F32",
+            "shape": values.shape,
+            "data_offsets": [len(data), len(data) + values.nbytes],
+        }
+        data += values.tobytes()
+    change(header)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def test_load_reads_model_files(scene):
+    tensors = {
+        "a.weight": numpy.arange(6, dtype="f4").reshape(2, 3),
+        "b": numpy.array(7, dtype="f4"),
+    }
+    path = scene.write("model.safetensors", safetensors(tensors))
+    for place in (path, scene.folder):
+        found = starling.load(place)
+        check(list(found) == list(tensors), list(found))
+        for name, values in tensors.items():
+            check(found[name].shape == values.shape and (found[name] == values).all(), found)
+    os.remove(path)
+    numpy.save(scene.path("model.npy"), tensors["b"])
+    check(starling.load(scene.folder)["model"] == 7, "model.npy")
+    os.remove(scene.path("model.npy"))
+    refused(lambda: starling.load(scene.folder), "holds no model")
+    refused(lambda: starling.load(path), "no such file")
+
+
+def test_load_refuses_broken_files(scene):
+    tensors = {"w": numpy.zeros((2, 3), dtype="f4")}
+    whole = safetensors(tensors)
+    for content in (
+        b"",
+        whole[:7],
+        whole[:-1],
+        struct.pack("<Q", 1 << 60) + whole[8:],
+        whole[:8] + b"{" * (len(whole) - 8),
+        safetensors(tensors, lambda header: header["w"].update(shape=[3, 3])),
+        safetensors(tensors, lambda header: header["w"].update(dtype="F99")),
+        safetensors(tensors, lambda header: header["w"].update(data_offsets=[-24, 0])),
+        safetensors(tensors, lambda header: header.update(w=[])),
+    ):
+        path = scene.write("broken.safetensors", content)
+        error = refused(lambda: starling.load(path), "broken.safetensors")
+        check(error.code == "SL_EFILE", error.code)
+
+
+class OnlyDlpack:
+    """Hands out an array by DLPack and by nothing else."""
+
+    def __init__(self, values, device=(1, 0)):
+        self.values, self.device = values, device
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, stream=None):
+        return self.values.__dlpack__()
+
+
+def test_memory_of_arrays(scene):
+    values = numpy.arange(6, dtype="f4").reshape(2, 3)
+    buffer = array.array("f", range(6))
+    for x in (values, buffer, (ctypes.c_float * 6)(*range(6)), OnlyDlpack(values)):
+        memory = _memory.memory_of(x)
+        check(memory.count == 6 and memory.dtype == "float32", vars(memory))
+        check(list(memory.floats()[:6]) == list(range(6)), type(x))
+    memory = _memory.memory_of(OnlyDlpack(values[1:]))
+    memory.floats()[0] = 30
+    check(values[1, 0] == 30 and memory.shape == (1, 3), values)
+
+
+def test_memory_that_is_refused(scene):
+    values = numpy.zeros((4, 6), dtype="f4")
+    read_only = values.copy()
+    read_only.flags.writeable = False
+    for x, words in (
+        (values[:, ::2], ["w is not contiguous"]),
+        (values.T, ["w is not contiguous"]),
+        (OnlyDlpack(values.T), ["w is not contiguous"]),
+        (OnlyDlpack(values, (2, 0)), ["w is on", "CPU"]),
+        (values.astype("f8"), ["dtype float64", "float32"]),
+        (OnlyDlpack(values.astype("f8")), ["dtype float64", "float32"]),
+        (values.astype("i4"), ["dtype i", "float32"]),
+        (read_only, ["w is read-only"]),
+        ([1.0, 2.0], ["w is a list"]),
+    ):
+        refused(lambda: _memory.memory_of(x, "w"), *words)
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
