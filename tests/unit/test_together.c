@@ -13,7 +13,7 @@
 enum { AGENTS_MAX = 9, DIMENSION_MAX = 5000 };
 
 /* What the task of one rank does. */
-typedef enum behaviour { AVERAGES, TRAINS_ON, PAUSES, GIVES_ANOTHER_SIZE } behaviour;
+typedef enum behaviour { AVERAGES, TRAINS_ON, PAUSES, GIVES_ANOTHER_SIZE, IS_ALONE } behaviour;
 
 typedef struct peer {
     pthread_t thread;
@@ -57,7 +57,8 @@ static void start_alike(peer *p, float *x) {
 static void initial(void *context, uint32_t rank, float *x) {
     peer *p = context;
     usleep(3000 * (rank % 3));
-    start_alike(p, x);
+    if (p->behaviour != IS_ALONE)
+        start_alike(p, x);
     for (size_t i = 0; i < dimension; i++)
         x[i] = own_x0(rank, i);
 }
@@ -83,7 +84,7 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
     peer *p = context;
     usleep(500 * (rank % 4));
     own_gradient(rank, round, p->rounds, x, g);
-    if (round <= p->rounds || p->behaviour == TRAINS_ON)
+    if (round <= p->rounds || p->behaviour == TRAINS_ON || p->behaviour == IS_ALONE)
         return 1;
     if (p->behaviour == PAUSES)
         sleep(2);
@@ -136,7 +137,7 @@ static void open_agents(void) {
         sl_agent_settings settings = {.experiment = experiment,
                                       .rank = i,
                                       .host = "127.0.0.1",
-                                      .meets = true,
+                                      .meets = p->behaviour != IS_ALONE,
                                       .task = {.context = p,
                                                .dimension = dimension,
                                                .rounds = UINT64_MAX,
@@ -341,6 +342,11 @@ START_TEST(shares_of_different_sizes_are_refused) {
 }
 END_TEST
 
+START_TEST(an_agent_without_a_session_says_so) {
+    fail_with(IS_ALONE, 0, SL_EPROTO, "runs in a session, and this agent does not");
+}
+END_TEST
+
 START_TEST(who_does_not_come_is_named) {
     patience_s = 0.5;
     fail_with(PAUSES, 1, SL_EPEER,
@@ -378,7 +384,8 @@ int main(void) {
               agents_with_unequal_rounds_meet_and_average_with_the_bits_of_one_process,
               every_kind_of_exchange_lets_them_meet, who_is_needed_hears_of_it_on_one_way_edges_too,
               one_agent_is_enough);
-    ADD_TESTS(suite, "failures", shares_of_different_sizes_are_refused, who_does_not_come_is_named,
+    ADD_TESTS(suite, "failures", shares_of_different_sizes_are_refused,
+              an_agent_without_a_session_says_so, who_does_not_come_is_named,
               who_is_stopped_while_others_wait_ends_their_wait);
     return run_suite(suite);
 }

@@ -95,6 +95,32 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
 }
 END_TEST
 
+START_TEST(what_tasks_do_together_has_frames_of_its_own) {
+    static const sl_frame_type empty[] = {SL_FRAME_MEET, SL_FRAME_WANT};
+    uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
+    sl_frame frame;
+    for (int i = 0; i < 2; i++) {
+        size_t size = make_frame(bytes, empty[i], 0);
+        ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD, false));
+        ck_assert_int_eq(frame.type, empty[i]);
+        ck_assert_uint_eq(frame.exchange, 1ull << 40);
+        ck_assert_uint_eq(frame.part, 5);
+        ck_assert_uint_eq(frame.step, 9);
+        size = make_frame(bytes, empty[i], 1);
+        ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, size, PAYLOAD, false));
+    }
+    ck_assert_uint_eq(sl_frame_sum_bytes_max(PAYLOAD, false), SL_FRAME_TEXT_MAX);
+    ck_assert_uint_eq(sl_frame_sum_bytes_max(1 << 20, true), SL_FRAME_TEXT_MAX);
+    ck_assert_uint_eq(sl_frame_sum_bytes_max(1003, false), 1000);
+    size_t size = make_frame(bytes, SL_FRAME_SUM, 1000);
+    ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, 1003, false));
+    ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, size, 1003, true));
+    ck_assert_ptr_nonnull(sl_frame_decode(&frame, bytes, size, 999, false));
+    bytes[SL_FRAME_HEADER_BYTES + 999] ^= 1;
+    ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 1003, false), "payload checksum differs");
+}
+END_TEST
+
 START_TEST(a_direct_payload_is_neither_read_nor_taken_for_another) {
     uint8_t bytes[SL_FRAME_DIRECT_AT]; /* its payload is elsewhere */
     sl_frame frame = {.type = SL_FRAME_DIRECT,
@@ -165,6 +191,7 @@ int main(void) {
               a_frame_comes_back_as_it_was, every_flipped_bit_is_noticed,
               every_truncation_is_noticed,
               a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
+              what_tasks_do_together_has_frames_of_its_own,
               a_direct_payload_is_neither_read_nor_taken_for_another, a_hello_comes_back_as_it_was);
     return run_suite(suite);
 }
