@@ -1,9 +1,6 @@
 /* calls.c - what the caller of a session calls; see starling/session.h. */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "session/state.h"
@@ -65,136 +62,6 @@ static int check_vector(const char *call, const float *x, sl_error *error) {
     if (x == NULL || (uintptr_t)x % sizeof *x != 0)
         return sl_fail(error, SL_EINVAL, "%s: x is %s", call,
                        x == NULL ? "NULL" : "not aligned to 4 bytes");
-    return 0;
-}
-
-/* ---- joining ---- */
-
-static bool is_checking(const sl_session_options *o) {
-    const char *said = getenv("STARLING_CHECK");
-    return o->check != 0 || (said != NULL && said[0] != '\0' && strcmp(said, "0") != 0);
-}
-
-/* What stays of the options: nothing that the caller may free. */
-static void keep_options(sl_session *s, const sl_session_options *o) {
-    s->options = *o;
-    s->options.check = is_checking(o);
-    s->options.roster = s->options.master = s->options.listen = NULL;
-    s->options.overrides = NULL;
-    s->options.tensors = NULL;
-}
-
-static void log_lines(const sl_session_options *o, const char *lines) {
-    char line[SL_ERROR_TEXT_MAX];
-    while (o->log != NULL && *lines != '\0') {
-        const size_t length = strcspn(lines, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)length, lines);
-        o->log(o->context, line);
-        lines += length + (lines[length] == '\n');
-    }
-}
-
-static int check_overlap(const sl_algorithm_config *c, const sl_session_options *o,
-                         sl_error *error) {
-    if (!o->overlap || strcmp(c->name, "d-psgd") == 0)
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "options.overlap: algorithm '%s' sends vectors of its own, and cannot send from "
-                   "x; only d-psgd can: leave it 0, and call mix",
-                   c->name);
-}
-
-static int check_nodes(const sl_experiment *e, int64_t nodes, sl_error *error) {
-    if (nodes <= 0 || nodes == sl_topology_nodes(e->topology))
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "%lld peers, but the topology has %u nodes; they must be equal",
-                   (long long)nodes, sl_topology_nodes(e->topology));
-}
-
-static const uint64_t measure_every = 10; /* rounds */
-
-int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *o,
-                    sl_error *error) {
-    if (experiment == NULL)
-        return sl_fail(error, SL_EINVAL, "experiment: is NULL; it must be a path, or JSON");
-    const sl_session_reading how = {.overrides = o->overrides,
-                                    .override_count = o->override_count,
-                                    .overlap = o->overlap,
-                                    .nodes = o->nodes > 0 ? (uint32_t)o->nodes : 0};
-    int result = sl_experiment_load_session(out, experiment, &how, error);
-    if (result != 0)
-        return result;
-    if ((*out)->record.every == 0)
-        (*out)->record.every = measure_every;
-    result = check_nodes(*out, o->nodes, error);
-    if (result == 0)
-        result = check_overlap(&(*out)->algorithm, o, error);
-    if (result == 0)
-        log_lines(o, (*out)->warnings);
-    else
-        sl_experiment_close(out);
-    return result;
-}
-
-void sl_session_free(sl_session *s) {
-    if (s->simulation == NULL)
-        sl_experiment_close(&s->experiment);
-    sl_layout_close(&s->layout);
-    free(s->base);
-    if (s->fd >= 0)
-        close(s->fd);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->mutex);
-    free(s);
-}
-
-static int open_session(sl_session *s, const char *experiment, const sl_session_options *o,
-                        sl_error *error) {
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_mutex_init(&s->mutex, NULL);
-    pthread_cond_init(&s->changed, &clock);
-    pthread_condattr_destroy(&clock);
-    s->process = getpid();
-    s->thread = pthread_self();
-    s->fd = -1;
-    s->measured = NAN;
-    s->simulation = o->simulation;
-    keep_options(s, o);
-    if (s->simulation != NULL)
-        return sl_simulation_join(s, o, error);
-    int result = sl_session_read(&s->experiment, experiment, o, error);
-    if (result == 0)
-        s->nodes = sl_topology_nodes(s->experiment->topology);
-    if (result == 0 && (s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-        result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
-    return result != 0 ? result : sl_peer_open(s, o, error);
-}
-
-int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension,
-                    const sl_session_options *options, sl_error *error) {
-    sl_session_options o;
-    sl_session_defaults(&o, sizeof o);
-    if (options != NULL) /* of this release, or of an older one that has fewer */
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    sl_session *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return sl_fail(error, SL_ENOMEM, "join: out of memory");
-    int result = sl_layout_open(&s->layout, &o, dimension, error);
-    if (result != 0) {
-        free(s);
-        return result;
-    }
-    result = open_session(s, experiment, &o, error);
-    if (result != 0) {
-        sl_session_free(s);
-        return result;
-    }
-    const sl_variant variant = s->experiment->algorithm.variant;
-    s->mixes_by_sum = s->options.overlap && variant != SL_VARIANT_COMBINE_WHILE_ADAPT;
-    *out = s;
     return 0;
 }
 
@@ -341,6 +208,13 @@ static void close_session(sl_session *s) {
     sl_session_free(s);
 }
 
+static void fail_leave(sl_session *s) {
+    sl_error error;
+    sl_fail_node(&error, SL_ENOMEM, s->rank, round_of(s), "leave: out of memory for %zu parameters",
+                 s->layout.dimension);
+    sl_session_fail(s, &error);
+}
+
 int sl_session_leave(sl_session **session, sl_error *error) {
     sl_session *s = *session;
     if (s == NULL)
@@ -359,6 +233,9 @@ int sl_session_leave(sl_session **session, sl_error *error) {
         return check_round(s, "leave", false, error);
     *session = NULL;
     if (s->started) {
+        s->average = s->spare = malloc(bytes_of(s)); /* others may still ask for averages */
+        if (s->spare == NULL)
+            fail_leave(s);
         sl_session_wish(s, WISH_LEAVE);
         sl_session_wait_end(s);
         result = s->error.code;

@@ -28,7 +28,7 @@ static void initial(void *context, uint32_t rank, float *x) {
     if (rank != 0)
         memset(x, 0, d * sizeof *x);
     const sl_share share = {.x = x, .count = d, .divisor = 1};
-    if (sl_agent_meet(s->meets, 0, SL_MEET_SUM, &error) > 0)
+    if (sl_agent_meet(s->meets, 0, SL_MEET_SUM, &error) == SL_MEET_SUM)
         sl_agent_sum(s->meets, &share, &error);
 }
 
@@ -37,23 +37,24 @@ static void ready(void *context, uint32_t rank, uint64_t round, const float *x, 
     sl_session_take(context, round, x, weight);
 }
 
-/* Comes to the others for what the caller wishes. False: they train on, or the run has failed. */
+/* Comes to the others for what the caller wishes. False: they train on, all have come to leave, or
+ * the run has failed. */
 static bool meet(sl_session *s, uint64_t round) {
     sl_error error;
     sl_share share;
-    if (s->wish == WISH_AVERAGE)
-        return sl_agent_meet(s->meets, round, SL_MEET_SUM, &error) > 0 &&
-               sl_session_sum(&s, 1, add_up, s, &share, &error) == 0;
-    if (s->wish == WISH_LEAVE)
-        sl_agent_meet(s->meets, round, SL_MEET_END, &error);
-    return false;
+    if (s->wish != WISH_AVERAGE && s->wish != WISH_LEAVE)
+        return false;
+    const sl_meet purpose = s->wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
+    return sl_agent_meet(s->meets, round, purpose, &error) == SL_MEET_SUM &&
+           sl_session_sum(&s, 1, add_up, s, &share, &error) == 0;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     sl_session *s = context;
     (void)rank;
     while (meet(s, round))
-        sl_session_hand(s, x);
+        if (s->wish == WISH_AVERAGE)
+            sl_session_hand(s, x);
     sl_session_answer(s, x, g);
     return 0;
 }

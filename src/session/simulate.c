@@ -135,14 +135,15 @@ static int add_up(void *context, const sl_share *shares, sl_error *error) {
     return sl_tree_sum(&m->tree, shares, error);
 }
 
-/* What all peers wish, if it is the same; WISH_ROUND: some still train. */
+/* WISH_ROUND: some still train. WISH_AVERAGE: none does, and some ask for it. WISH_LEAVE: all do.
+ */
 static sl_wish common_wish(const sl_simulation *m) {
-    sl_wish common = m->sessions[0]->wish;
+    sl_wish common = WISH_LEAVE;
     for (uint32_t i = 0; i < m->nodes; i++) {
         if (m->sessions[i]->wish == WISH_ROUND)
             return WISH_ROUND;
-        if (m->sessions[i]->wish != common)
-            common = WISH_NONE;
+        if (m->sessions[i]->wish == WISH_AVERAGE)
+            common = WISH_AVERAGE;
     }
     return common;
 }
@@ -171,7 +172,8 @@ static void average(sl_simulation *m) {
     if (result != 0)
         fail(m, &error);
     for (uint32_t i = 0; i < m->nodes && result == 0; i++)
-        sl_session_hand(m->sessions[i], m->sessions[i]->model);
+        if (m->sessions[i]->wish == WISH_AVERAGE)
+            sl_session_hand(m->sessions[i], m->sessions[i]->model);
 }
 
 /* All peers have a wish. Fulfils those that they have in common. */
@@ -183,9 +185,7 @@ static void meet(sl_simulation *m) {
         notice_failures(m);
         wish = common_wish(m);
     }
-    if (m->stop == 0 && wish == WISH_NONE)
-        fail_at_once(m, 0, "some peers ask for an average while others leave");
-    if (wish == WISH_LEAVE) {
+    if (m->stop == 0 && wish == WISH_LEAVE) {
         m->left = true;
         m->stop = 1;
     }

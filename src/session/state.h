@@ -6,8 +6,8 @@
  *   driver: hand(model) ......... waits for a wish           round under way ....... hand(model)
  *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
  *
- * hand.c is that exchange. calls.c: what the caller calls. wishes.c: what the driver does with a
- * wish. peer.c: the agent behind a session. simulate.c: all peers in one process.
+ * hand.c is that exchange. join.c and calls.c: what the caller calls. wishes.c: what the driver
+ * does with a wish. peer.c: the agent behind a session. simulate.c: all peers in one process.
  */
 #ifndef SL_SESSION_STATE_H
 #define SL_SESSION_STATE_H
@@ -66,7 +66,8 @@ struct sl_session {
     double push_sum_weight;
     const float *given; /* (d) of WISH_ROUND */
     bool lends;         /* WISH_ROUND: `given` itself is published */
-    float *average;     /* (d) of WISH_AVERAGE */
+    float *average;     /* (d) of WISH_AVERAGE, and of those that come while it leaves */
+    float *spare;       /* (d) for the latter */
     double distance;    /* out of WISH_AVERAGE */
 
     /* The driver's. */
@@ -105,7 +106,7 @@ int sl_session_wait(sl_session *s, sl_error *error);
 /* Waits until the driver is done. */
 void sl_session_wait_end(sl_session *s);
 
-/* ---- calls.c ---- */
+/* ---- reading.c ---- */
 
 /* The experiment of a session; logs its warnings. */
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *options,

@@ -1,0 +1,71 @@
+/* join.c - puts a session together; see starling/session.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "session/state.h"
+
+static bool is_checking(const sl_session_options *o) {
+    const char *said = getenv("STARLING_CHECK");
+    return o->check != 0 || (said != NULL && said[0] != '\0' && strcmp(said, "0") != 0);
+}
+
+/* What stays of the options: nothing that the caller may free. */
+static void keep_options(sl_session *s, const sl_session_options *o) {
+    s->options = *o;
+    s->options.check = is_checking(o);
+    s->options.roster = s->options.master = s->options.listen = NULL;
+    s->options.overrides = NULL;
+    s->options.tensors = NULL;
+}
+
+static int open_session(sl_session *s, const char *experiment, const sl_session_options *o,
+                        sl_error *error) {
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_cond_init(&s->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    s->process = getpid();
+    s->thread = pthread_self();
+    s->fd = -1;
+    s->measured = NAN;
+    s->simulation = o->simulation;
+    keep_options(s, o);
+    if (s->simulation != NULL)
+        return sl_simulation_join(s, o, error);
+    int result = sl_session_read(&s->experiment, experiment, o, error);
+    if (result == 0)
+        s->nodes = sl_topology_nodes(s->experiment->topology);
+    if (result == 0 && (s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
+    return result != 0 ? result : sl_peer_open(s, o, error);
+}
+
+int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension,
+                    const sl_session_options *options, sl_error *error) {
+    sl_session_options o;
+    sl_session_defaults(&o, sizeof o);
+    if (options != NULL) /* of this release, or of an older one that has fewer */
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    sl_session *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return sl_fail(error, SL_ENOMEM, "join: out of memory");
+    int result = sl_layout_open(&s->layout, &o, dimension, error);
+    if (result != 0) {
+        free(s);
+        return result;
+    }
+    result = open_session(s, experiment, &o, error);
+    if (result != 0) {
+        sl_session_free(s);
+        return result;
+    }
+    const sl_variant variant = s->experiment->algorithm.variant;
+    s->mixes_by_sum = s->options.overlap && variant != SL_VARIANT_COMBINE_WHILE_ADAPT;
+    *out = s;
+    return 0;
+}
