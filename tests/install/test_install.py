@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""An installed tree, with DESTDIR: the library, its headers and a program that uses them, the
-command,
-man pages, completion in real shells, examples.
+"""An installed tree, with DESTDIR: the library, its headers and programs that use them, the
+command, man pages, completion in real shells, examples.
 
 usage: test_install.py STARLING [TEST ...]
 """
@@ -86,19 +85,39 @@ def test_library_exports_what_is_public(scene):
     check("soname: [libstarling.so.0]" in dynamic, dynamic)
 
 
-def test_program_by_pkg_config(scene):
+def pkg_config(*options):
     environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(one("starling.pc"))}
-    flags = call("pkg-config", "--cflags", "--libs", "starling", env=environment).stdout.split()
+    return call("pkg-config", *options, "starling", env=environment).stdout.split()
+
+
+def check_program(scene, flags):
+    """The program compiles with the flags and runs."""
     sanitize = build_options()["b_sanitize"]
     if sanitize != "none":
-        flags.append("-fsanitize=" + sanitize)
+        flags = [*flags, "-fsanitize=" + sanitize]
     source, program = scene.write("program.c", PROGRAM), scene.path("program")
     call("cc", "-Wall", "-Werror", source, "-o", program, *flags)
     folder = os.path.dirname(one("libstarling.so"))
     said = call(program, env={**os.environ, "LD_LIBRARY_PATH": folder}).stdout
     check(said == f"{build_version()} 8\n", said)
-    version = call("pkg-config", "--modversion", "starling", env=environment).stdout.strip()
-    check(version == build_version(), version)
+    return program
+
+
+def test_program_by_pkg_config(scene):
+    check_program(scene, pkg_config("--cflags", "--libs"))
+    version = pkg_config("--modversion")
+    check(version == [build_version()], version)
+
+
+def test_program_with_the_archive(scene):
+    """The archive in place of libstarling.so; all else is linked as --static says."""
+    flags = pkg_config("--cflags", "--static", "--libs")
+    check(flags.count("-lstarling") == 1, flags)
+    archive = os.path.join(BUILD, "src", "libstarling.a")
+    flags[flags.index("-lstarling")] = archive
+    program = check_program(scene, ["-Wl,--undefined=sl_agent_open", *flags])
+    needed = call("readelf", "-d", program).stdout
+    check("libfabric.so" in needed and "libstarling" not in needed, needed)
 
 
 def build_version():
