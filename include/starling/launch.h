@@ -69,7 +69,8 @@ SL_API const char *sl_launch_describe(const sl_launch *launch);
  * without trusted_network, or a roster that mixes addresses of this host alone with others. */
 SL_API int sl_launch_listen(sl_launch *launch, const char **host, uint16_t *port, sl_error *error);
 /* The roster, with addresses, to be closed; port: where the agent listens. By rendezvous all
- * processes come here; takes at most timeout_s. SL_ENET: whom it waited for in vain. */
+ * processes come here; takes at most timeout_s until rank 0 is found, and as long again until all
+ * have come to it. SL_ENET: whom it waited for in vain. */
 SL_API int sl_launch_meet(sl_launch *launch, uint16_t port, sl_roster **roster, sl_error *error);
 SL_API void sl_launch_close(sl_launch **launch);
 

@@ -66,7 +66,7 @@ static void choose_host(sl_launch *l, bool loopback) {
     const bool is_v6 = m->addresses[0].ss_family == AF_INET6;
     struct sockaddr_storage own;
     if (l->host[0] != '\0') { /* as the caller says */
-        l->is_everywhere = strcmp(l->host, "0.0.0.0") == 0 || strcmp(l->host, "::") == 0;
+        l->is_everywhere = sl_host_is_any(l->host);
         return;
     }
     if (loopback) {

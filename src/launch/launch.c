@@ -111,6 +111,9 @@ static int check_master(const sl_launch *l, sl_error *error) {
         return sl_fail(error, SL_EINVAL, "%s, but nothing says where the others are: %s", l->text,
                        roster_needed);
     snprintf(lookup.host, sizeof lookup.host, "%s", from->hosts[0]);
+    if (sl_host_is_any(lookup.host))
+        return sl_fail(error, SL_EINVAL, "rank 0 cannot be reached at %s: name its host",
+                       lookup.host);
     const bool is_here = strcmp(lookup.host, "localhost") == 0 ||
                          (sl_lookup_numeric(&lookup) && sl_address_is_loopback(&lookup.address));
     if (is_here && from->several_hosts && from->host_count == 1)

@@ -38,6 +38,7 @@ struct sl_master {
     guest *guests;          /* (room) */
     struct pollfd *watched; /* (room + 1) the listener, then the guests */
     size_t count, room, seated;
+    bool is_short; /* no descriptor was left for who came last */
 };
 
 /* ---- opening ---- */
@@ -202,8 +203,8 @@ static void drop_oldest_stranger(sl_master *m) {
         dismiss(m, oldest);
 }
 
-static void accept_all(sl_master *m, double now_s) {
-    for (;;) {
+static void accept_some(sl_master *m, double now_s) {
+    for (int i = 0; i < STRANGERS_MAX; i++) {
         if (m->count - m->seated == STRANGERS_MAX)
             drop_oldest_stranger(m);
         guest *g = &m->guests[m->count];
@@ -211,8 +212,13 @@ static void accept_all(sl_master *m, double now_s) {
         socklen_t own = sizeof g->own, other = sizeof g->other;
         g->fd = accept4(m->listener, (struct sockaddr *)&g->other, &other,
                         SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (g->fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+            m->is_short = true;
+            poll(NULL, 0, SL_MEETING_LOOK_MS); /* one may become free */
+        }
         if (g->fd < 0)
             return;
+        m->is_short = false;
         if (getsockname(g->fd, (struct sockaddr *)&g->own, &own) == 0)
             m->count++;
         else
@@ -231,7 +237,7 @@ static void look(sl_master *m) {
         if (m->watched[i + 1].revents != 0)
             hear(m, &m->guests[i]);
     if (m->watched[0].revents != 0)
-        accept_all(m, now_s);
+        accept_some(m, now_s);
 }
 
 static void drop_silent_strangers(sl_master *m) {
@@ -260,8 +266,9 @@ static int give_up(sl_master *m, sl_error *error) {
     name_missing(m, missing, sizeof missing);
     int result = sl_fail(error, SL_ENET,
                          "%s of %u did not come to rank 0 within %g s "
-                         "(transport.connect_timeout_s), which waited at %s",
-                         missing, m->meeting->size, m->meeting->timeout_s, m->meeting->where);
+                         "(transport.connect_timeout_s), which waited at %s%s",
+                         missing, m->meeting->size, m->meeting->timeout_s, m->meeting->where,
+                         m->is_short ? "; it has no descriptor left (ulimit -n)" : "");
     for (size_t i = 0; i < m->count; i++)
         if (m->guests[i].seated)
             answer(&m->guests[i], SL_ANSWER_REFUSED, error->text);

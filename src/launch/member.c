@@ -14,7 +14,7 @@
 #include "launch/meeting.h"
 
 enum { PLACES_MAX = SL_MASTER_ADDRESSES_MAX * SL_MEETING_PORTS_MAX };
-static const double again_s = 0.1, connect_s = 3;
+static const double again_s = 0.1, connect_s = 3, grace_s = 1;
 
 typedef struct place {
     struct sockaddr_storage address;
@@ -32,6 +32,7 @@ typedef struct member {
     place places[PLACES_MAX];
     size_t count;
     place *master; /* who has said welcome; NULL: nobody */
+    double until_s;
     bool was_welcome, met_others;
     char *roster; /* once it is here */
 } member;
@@ -100,6 +101,8 @@ static int obey(member *m, place *p, const sl_answer *answer, sl_error *error) {
                 leave(m, &m->places[i]);
         m->master = p;
         m->was_welcome = true;
+        /* Rank 0 gives up first, and says for whom it has waited. */
+        m->until_s = sl_clock_seconds() + m->meeting->timeout_s + grace_s;
         await_answer(p);
         return 0;
     }
@@ -194,9 +197,9 @@ static void tell_waiting(const member *m, double left_s) {
 static int meet(member *m, sl_error *error) {
     int result = 0;
     double notice_s = 0;
-    const double until_s = sl_clock_seconds() + m->meeting->timeout_s;
+    m->until_s = sl_clock_seconds() + m->meeting->timeout_s;
     while (result == 0 && m->roster == NULL) {
-        const double left_s = until_s - sl_clock_seconds();
+        const double left_s = m->until_s - sl_clock_seconds();
         if (sl_meeting_is_stopped(m->meeting))
             return sl_fail(error, SL_ESTOPPED, "stopped while it looked for rank 0 at %s",
                            m->meeting->where);

@@ -55,6 +55,10 @@ bool sl_address_is_loopback(const struct sockaddr_storage *address) {
            (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127);
 }
 
+bool sl_host_is_any(const char *host) {
+    return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
 void sl_address_set_port(struct sockaddr_storage *a, uint16_t port) {
     if (a->ss_family == AF_INET)
         ((struct sockaddr_in *)a)->sin_port = htons(port);

@@ -28,6 +28,8 @@ int sl_lookup_all(sl_lookup *lookups, size_t count, double timeout_s, int stop_f
                   const volatile int *stop, sl_error *error);
 /* Is it an address of this host alone? */
 bool sl_address_is_loopback(const struct sockaddr_storage *address);
+/* All addresses of a host, to listen on: "0.0.0.0" or "::". */
+bool sl_host_is_any(const char *host);
 void sl_address_set_port(struct sockaddr_storage *address, uint16_t port);
 socklen_t sl_address_bytes(const struct sockaddr_storage *address);
 /* As numbers, without the port. */

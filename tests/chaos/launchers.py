@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""Agents that launchers start: rank and peers from the environment, and the rendezvous at rank 0.
+
+Open MPI and Slurm are used where they are; torchrun and Kubernetes are made up by their variables.
+
+usage: launchers.py STARLING [TEST ...]
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from _scene import check, run_tests
+from by_hand import free_ports
+
+SHORT = {
+    "rounds": 20,
+    "topology": {"nodes": 4, "family": "ring"},
+    "record": {"every": 20},
+}
+PAIR = {**SHORT, "topology": {"nodes": 2, "family": "ring"}}
+TRUSTED = {"security": {"mode": "none", "trusted_network": True}}
+PORTS = 9  # that a rendezvous tries
+
+
+def start(scene, path, environment, *extra, out="out", wrapper=()):
+    """An agent with variables of a launcher, and no others of its kind."""
+    scene.environment = environment
+    try:
+        return scene.start("agent", path, "--out", scene.path(out), *extra, wrapper=wrapper)
+    finally:
+        scene.environment = {}
+
+
+def free_range():
+    """The first of PORTS ports that nobody uses."""
+    while True:
+        first = free_ports(1)[0]
+        try:
+            for port in range(first, first + PORTS):
+                socket.create_server(("127.0.0.1", port)).close()
+            return first
+        except (OSError, OverflowError):
+            continue
+
+
+def torchrun(rank, port, size=4, host="127.0.0.1", hosts=1):
+    """What torchrun sets; its store is at MASTER_PORT."""
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "LOCAL_WORLD_SIZE": str(size // hosts),
+        "MASTER_ADDR": host,
+        "MASTER_PORT": str(port),
+        "TORCHELASTIC_RUN_ID": "none",
+    }
+
+
+def by_hand(rank, port, size=2, host="127.0.0.1"):
+    """MASTER_ADDR and MASTER_PORT as a script sets them."""
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "MASTER_ADDR": host,
+        "MASTER_PORT": str(port),
+    }
+
+
+def wait_all(agents):
+    for running in agents:
+        running.wait(60)
+    for running in agents:
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+
+
+def same_models(scene, path, nodes=4, out="out"):
+    """All ranks have trained, and together: a simulation ends with the same bits."""
+    simulated = scene.call("sim", path, "--out", scene.path("sim"))
+    check(simulated.code == 0, f"sim: exit code {simulated.code}: {simulated.err!r}")
+    for rank in range(nodes):
+        with open(scene.path(f"{out}/model-{rank}.npy"), "rb") as real:
+            with open(scene.path(f"sim/model-{rank}.npy"), "rb") as sim:
+                check(real.read() == sim.read(), f"rank {rank}'s model differs from sim's")
+
+
+def no_folder(scene, out="out"):
+    check(not os.path.exists(scene.path(out)), "it has left a run folder")
+
+
+def open_mpi(scene):
+    mpirun = shutil.which("mpirun")
+    if mpirun is None or "Open MPI" not in subprocess.getoutput("mpirun --version"):
+        return "no Open MPI here"
+    command = [mpirun, "--oversubscribe", "--allow-run-as-root", "-n", "4"]
+    path = scene.experiment(**SHORT)
+    wait_all([start(scene, path, {}, wrapper=command)])
+    same_models(scene, path)
+
+
+def slurm(scene):
+    try:
+        subprocess.run(["sinfo"], timeout=5, check=True, capture_output=True)
+    except (OSError, subprocess.SubprocessError):
+        return "no Slurm runs here"
+    path = scene.experiment(**SHORT, **TRUSTED)
+    wait_all([start(scene, path, {}, wrapper=["srun", "-n4", "-D", scene.folder])])
+    same_models(scene, path)
+
+
+def kubernetes(scene):
+    """An indexed job: a rank, and names that follow from it."""
+    first = 10 * ((free_range() + 9) // 10)
+    path = scene.experiment(**PAIR)
+    peers = {"STARLING_ROSTER": f"127.0.0.1:{first // 10}{{rank}}"}
+    wait_all([start(scene, path, {"JOB_COMPLETION_INDEX": str(i), **peers}) for i in range(2)])
+    same_models(scene, path, nodes=2)
+
+
+class Stranger:
+    """A program at one of the ports: says `words` to whoever comes, and keeps the connection."""
+
+    def __init__(self, port, words=b""):
+        self.listener = socket.create_server(("127.0.0.1", port))
+        self.words, self.guests = words, []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                guest, _ = self.listener.accept()
+                guest.sendall(self.words)
+            except OSError:
+                return
+            self.guests.append(guest)
+
+    def close(self):
+        self.listener.close()
+        for guest in self.guests:
+            guest.close()
+
+
+def ports_are_taken_and_strangers_come(scene):
+    """Rank 0 takes the first free port; others are passed over, and have no say there."""
+    first = free_range()
+    path = scene.experiment(**SHORT)
+    strangers = [Stranger(first), Stranger(first + 1, b"SSH-2.0-x\r\n"), Stranger(first + 2)]
+    guests = []
+    try:
+        agents = [start(scene, path, torchrun(rank, first)) for rank in (0, 2, 1)]
+        for words in (b"", b"GET / HTTP/1.0\r\n\r\n", b"STLGmeet" + b"\xff" * 200, b"STLGmeet"):
+            until = time.monotonic() + 20
+            while True:
+                try:
+                    guests.append(socket.create_connection(("127.0.0.1", first + 3)))
+                    break
+                except ConnectionRefusedError:
+                    check(time.monotonic() < until, "rank 0 does not listen")
+                    time.sleep(0.05)
+            guests[-1].sendall(words)
+        time.sleep(0.5)
+        agents.append(start(scene, path, torchrun(3, first)))
+        wait_all(agents)
+        for guest in guests:
+            try:
+                check(guest.recv(100) == b"", "a stranger was answered")
+            except ConnectionResetError:
+                pass
+    finally:
+        for one in strangers + guests:
+            one.close()
+    same_models(scene, path)
+
+
+def who_does_not_come_is_named(scene):
+    """Others, and rank 0 where another program is at its port."""
+    port, taken = free_range(), free_range()
+    path = scene.experiment(**SHORT, transport__connect_timeout_s=2)
+    stranger = Stranger(taken)
+    try:
+        agents = [start(scene, path, by_hand(rank, port, size=4)) for rank in (0, 1)]
+        lost = start(scene, path, by_hand(1, taken, size=4)).wait(20)
+    finally:
+        stranger.close()
+    lost.check_refused("rank 0", f"127.0.0.1 ports {taken}", "2 s", "connect_timeout_s", code=1)
+    for running in agents:
+        running.wait(20).check_refused("ranks 2, 3 of 4", "2 s", "connect_timeout_s", code=1)
+    no_folder(scene)
+
+
+def a_rank_twice_and_another_size(scene):
+    """Who is wrong is refused; the others go on."""
+    port = free_range()
+    path = scene.experiment(**SHORT)
+    agents = [start(scene, path, by_hand(rank, port, size=4)) for rank in (0, 1)]
+    time.sleep(1)
+    again = start(scene, path, by_hand(1, port, size=4), out="again").wait(20)
+    again.check_refused("rank 1", "twice", "127.0.0.1")
+    pair = scene.experiment("pair.json", **PAIR)
+    start(scene, pair, by_hand(1, port), out="again").wait(20).check_refused("one of 2", "one of 4")
+    no_folder(scene, "again")
+    agents += [start(scene, path, by_hand(rank, port, size=4)) for rank in (2, 3)]
+    wait_all(agents)
+
+
+def another_job_is_passed_over(scene):
+    """Two jobs at neighbouring ports: each finds its own."""
+    port = free_range()
+    jobs = [scene.experiment(f"{i}.json", **PAIR) for i in range(2)]
+    wait_all(
+        [
+            start(scene, job, by_hand(rank, port), "--run-id", str(i), out=f"out{i}")
+            for rank in (0, 1)
+            for i, job in enumerate(jobs, 1)
+        ]
+    )
+
+
+def interrupted_while_it_waits(scene):
+    port = free_range()
+    path = scene.experiment(**PAIR)
+    agents = [start(scene, path, by_hand(0, port)), start(scene, path, by_hand(1, port + PORTS))]
+    time.sleep(1)
+    for running in agents:
+        running.process.send_signal(signal.SIGINT)
+        running.wait(5)
+        check(running.code == 130, f"exit code {running.code}: {running.err!r}")
+        no_folder(scene)
+
+
+def wrong_input(scene):
+    path = scene.experiment(**PAIR)
+    port = str(free_range())
+    started = []
+    for environment, arguments, words in (
+        ({}, (), ("no rank is given", "STARLING_RANK")),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, (), ("RANK=1, WORLD_SIZE=2", "MASTER_ADDR")),
+        ({"RANK": "1"}, (), ("RANK=1", "WORLD_SIZE is missing")),
+        (by_hand(0, port, size=4), (), ("WORLD_SIZE=4", "topology.nodes")),
+        (by_hand(2, port), (), ("RANK=2", "below")),
+        (
+            {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", **by_hand(1, port)},
+            (),
+            ("OMPI_COMM_WORLD_RANK=0", "RANK=1", "disagree"),
+        ),
+        ({"JOB_COMPLETION_INDEX": "1"}, ("--roster", "host.svc:7000"), ("host.svc", "{rank}")),
+        (
+            {"JOB_COMPLETION_INDEX": "1"},
+            ("--roster", "192.0.2.1:7000,127.0.0.1:7000"),
+            ("127.0.0.1:7000", "192.0.2.1:7000", "own host only"),
+        ),
+        (torchrun(0, port, size=2, hosts=2), (), ("127.0.0.1", "several hosts")),
+        (by_hand(0, port, host="192.0.2.1"), (), ("192.0.2.1", "security.trusted_network")),
+        ({}, ("--rank", "0", "--master", "127.0.0.1"), ("master", "HOST:PORT")),
+    ):
+        started.append((start(scene, path, environment, *arguments), words))
+    for running, words in started:
+        running.wait(30).check_refused(*words)
+    no_folder(scene)
+
+
+# A host of its own: `ip netns exec` with /etc/hosts of its own.
+AT_HOME = 'mount --bind "$0" /etc/hosts && exec "$@"'
+
+
+def two_hosts(scene):
+    """Each host's own name is loopback on itself, as Debian writes in /etc/hosts."""
+    if os.getuid() != 0:
+        return "needs root's rights"
+    names = [f"starling-{os.getpid()}-{i}" for i in range(2)]
+    link = [f"sl{os.getpid() % 100000}{i}" for i in "ab"]
+    try:
+        for name in names:
+            if os.system(f"ip netns add {name} 2>/dev/null") != 0:
+                return "no name spaces here"
+        if os.system(f"ip link add {link[0]} type veth peer name {link[1]} 2>/dev/null") != 0:
+            return "no virtual network cards here"
+        for i, name in enumerate(names):
+            for command in (
+                f"ip link set {link[i]} netns {name}",
+                f"ip -n {name} address add 10.79.8.{i + 1}/24 dev {link[i]}",
+                f"ip -n {name} link set lo up",
+                f"ip -n {name} link set {link[i]} up",
+            ):
+                check(os.system(command) == 0, command)
+        path = scene.experiment(**SHORT, **TRUSTED)
+        agents = []
+        for rank in range(4):
+            host = rank % 2
+            hosts = [
+                f"{'127.0.1.1' if i == host else f'10.79.8.{i + 1}'} node-{i}\n" for i in (0, 1)
+            ]
+            file = scene.write(f"hosts{host}", "".join(["127.0.0.1 localhost\n", *hosts]))
+            wrapper = ["ip", "netns", "exec", names[host], "sh", "-c", AT_HOME, file]
+            variables = torchrun(rank, 29500, host="node-0", hosts=2)
+            agents.append(start(scene, path, variables, wrapper=wrapper))
+        wait_all(agents)
+        same_models(scene, path)
+        alone = scene.experiment("alone.json", **SHORT)
+        variables = torchrun(1, 29500, host="node-0", hosts=2)
+        running = start(scene, alone, variables, out="alone", wrapper=wrapper).wait(20)
+        running.check_refused("beyond loopback", "trusted_network")
+    finally:
+        for name in names:
+            os.system(f"ip netns delete {name} 2>/dev/null")
+
+
+if __name__ == "__main__":
+    for variable in list(os.environ):
+        if variable.startswith(("STARLING_R", "STARLING_M", "OMPI_", "PMIX_", "SLURM_")):
+            if variable != "SLURM_CONF":
+                del os.environ[variable]
+    run_tests(
+        [
+            open_mpi,
+            slurm,
+            kubernetes,
+            ports_are_taken_and_strangers_come,
+            who_does_not_come_is_named,
+            a_rank_twice_and_another_size,
+            another_job_is_passed_over,
+            interrupted_while_it_waits,
+            wrong_input,
+            two_hosts,
+        ]
+    )

@@ -1,0 +1,66 @@
+/* fuzz_launch.c - what comes from outside before a run. The first byte says what the rest is: a
+ * greeting, an answer with a roster, or the environment of a process, a line for each variable. */
+#include <assert.h>
+
+#include "launch/greeting.h"
+#include "launch/launcher.h"
+#include "starling/launch.h"
+#include "text.h"
+
+enum { VARIABLES_MAX = 32, TEXT_MAX = 4096, NODES = 4 };
+
+static void greet(const uint8_t *data, size_t size) {
+    sl_greeting greeting;
+    uint8_t again[SL_GREETING_BYTES_MAX];
+    const size_t bytes = sl_greeting_decode(&greeting, data, size);
+    if (bytes == 0 || bytes > size)
+        return;
+    assert(sl_greeting_encode(&greeting, again) == bytes && memcmp(again, data, bytes) == 0);
+    assert(strpbrk(greeting.host, " \n") == NULL);
+}
+
+static void answer(const uint8_t *data, size_t size) {
+    sl_answer a;
+    sl_error error;
+    sl_roster *roster = NULL;
+    const size_t bytes = sl_answer_decode(&a, data, size, TEXT_MAX);
+    assert(bytes <= SL_ANSWER_HEADER_BYTES + TEXT_MAX + SL_SUM_BYTES);
+    if (bytes == 0 || bytes > size)
+        return;
+    char *text = text_of(a.text, a.bytes);
+    if (text != NULL && sl_roster_parse(&roster, text, "roster", &error) == 0)
+        assert(sl_roster_count(roster) > 0);
+    sl_roster_close(&roster);
+    free(text);
+}
+
+static void find(const uint8_t *data, size_t size) {
+    char *text = text_of(data, size), *save = NULL, *variables[VARIABLES_MAX + 1] = {NULL};
+    sl_launch *launch = NULL;
+    sl_error error;
+    if (text != NULL && strchr(text, '/') == NULL) { /* a roster may be any file */
+        size_t count = 0;
+        for (char *v = strtok_r(text, "\n", &save); v != NULL && count < VARIABLES_MAX;
+             v = strtok_r(NULL, "\n", &save))
+            variables[count++] = v;
+        const sl_launch_settings settings = {.environment = variables};
+        if (sl_launch_find(&launch, &settings, NODES, &error) == 0)
+            assert(sl_launch_rank(launch) < NODES && sl_launch_describe(launch)[0] != '\0');
+        else
+            assert(error.code != 0 && error.text[0] != '\0');
+    }
+    sl_launch_close(&launch);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0)
+        return 0;
+    if (data[0] == 'g')
+        greet(data + 1, size - 1);
+    else if (data[0] == 'a')
+        answer(data + 1, size - 1);
+    else
+        find(data + 1, size - 1);
+    return 0;
+}

@@ -1,0 +1,265 @@
+/* test_launch.c - rank, size and peers from made-up environments, and the messages of a
+ * rendezvous. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+#include "launch/greeting.h"
+#include "launch/launcher.h"
+#include "launch/roster.h"
+#include "starling/starling.h"
+
+static sl_error error;
+static sl_launch *launch;
+
+enum { VARIABLES_MAX = 16 };
+typedef char *variables[VARIABLES_MAX];
+
+static int find(const variables v, uint32_t nodes, sl_launch_settings settings) {
+    settings.environment = v;
+    settings.timeout_s = 1;
+    return sl_launch_find(&launch, &settings, nodes, &error);
+}
+
+/* ---- what launchers say ---- */
+
+#define TORCHRUN                                                                                   \
+    "RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=node-a", "MASTER_PORT=29500",                           \
+        "TORCHELASTIC_RUN_ID=none", "LOCAL_WORLD_SIZE=2"
+#define SLURM                                                                                      \
+    "SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_STEP_ID=0", "SLURM_JOB_ID=17", "SLURM_NNODES=2",    \
+        "SLURM_STEP_NODELIST=rack[1-2]n[07,09-12],login", "SLURM_LAUNCH_NODE_IPADDR=10.0.0.9"
+#define OPEN_MPI                                                                                   \
+    "OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4", "PMIX_RANK=2", "PMIX_NAMESPACE=1105657857"
+#define ON_ONE_HOST "OMPI_COMM_WORLD_LOCAL_SIZE=4"
+#define ON_TWO_HOSTS                                                                               \
+    "OMPI_COMM_WORLD_LOCAL_SIZE=2",                                                                \
+        "OMPI_MCA_orte_hnp_uri=1105657856.0;tcp://192.0.2.2,10.0.0.1:47001;tcp6://[fd00::2]:50303"
+#define KUBERNETES "JOB_COMPLETION_INDEX=2", "KUBERNETES_SERVICE_HOST=10.0.0.1"
+
+static const struct {
+    variables variables;
+    const char *words[3];
+} good[] = {
+    {{TORCHRUN}, {"RANK=2, WORLD_SIZE=4 (torchrun)", "node-a ports 29501 to 29508"}},
+    {{TORCHRUN, SLURM}, {"(torchrun)", "node-a"}},
+    {{TORCHRUN, "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"}, {"(torchrun)"}},
+    {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=node-a"}, {"node-a ports 29500 to 29508"}},
+    {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=65535"}, {"a ports 65527 to 65535"}},
+    {{SLURM}, {"SLURM_PROCID=2, SLURM_NTASKS=4 (Slurm)", "at rack1n07 or 10.0.0.9 ports "}},
+    {{SLURM, "MASTER_ADDR=node-b", "MASTER_PORT=7000"}, {"(Slurm)", "node-b ports 7000 to 7008"}},
+    {{SLURM, "PMIX_RANK=2", "RANK=2", "WORLD_SIZE=4"}, {"(Slurm)"}},
+    {{"SLURM_PROCID=2", "SLURM_NTASKS=9", "SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_ID=0",
+      "SLURM_STEP_NUM_NODES=1", "SLURM_NNODES=3"},
+     {"SLURM_STEP_NUM_TASKS=4", "at 127.0.0.1 ports "}},
+    {{OPEN_MPI, ON_ONE_HOST}, {"OMPI_COMM_WORLD_RANK=2, ", "at 127.0.0.1 ports "}},
+    {{OPEN_MPI, ON_TWO_HOSTS}, {"(Open MPI)", "at 192.0.2.2 or 10.0.0.1 ports "}},
+    {{OPEN_MPI, ON_TWO_HOSTS, "MASTER_ADDR=node-a"}, {"at node-a ports 29500"}},
+    {{OPEN_MPI, ON_ONE_HOST, "SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_STEP_ID=1"},
+     {"(Open MPI)"}},
+    {{"PMIX_RANK=2", "PMIX_NAMESPACE=a", "MASTER_ADDR=node-a"}, {"rank 2 of 4 from PMIX_RANK=2 "}},
+    {{KUBERNETES, "STARLING_ROSTER=host-{rank}.svc:7000"}, {"(Kubernetes), with a roster"}},
+    {{KUBERNETES, "STARLING_MASTER=job-0.job:7000"}, {"(Kubernetes)", "job-0.job ports 7000"}},
+    {{KUBERNETES, "RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=job-0.job"}, {"(Kubernetes)"}},
+    {{KUBERNETES, OPEN_MPI, ON_ONE_HOST}, {"(Open MPI)"}},
+    {{"STARLING_RANK=2", "STARLING_ROSTER=a:1,b:1,c:1,[::1]:1"}, {"from STARLING_RANK=2, with"}},
+    {{"STARLING_RANK=2", "STARLING_MASTER=[fd00::2]:7000"}, {"at fd00::2 ports 7000 to 7008"}},
+    {{"STARLING_RANK=2", "STARLING_SIZE=4", "MASTER_ADDR=node-a", "OMPI_COMM_WORLD_RANK=0",
+      "OMPI_COMM_WORLD_SIZE=9", "SLURM_JOB_ID=3"},
+     {"STARLING_RANK=2", "node-a"}},
+    {{OPEN_MPI, "STARLING_ROSTER=a:1,b:1,c:1,d:1"}, {"(Open MPI), with a roster"}},
+};
+
+START_TEST(launchers_say_rank_size_and_where) {
+    ck_assert_msg(find(good[_i].variables, 4, (sl_launch_settings){0}) == 0, "%s", error.text);
+    ck_assert_uint_eq(sl_launch_rank(launch), 2);
+    ck_assert_uint_eq(sl_launch_size(launch), 4);
+    const char *text = sl_launch_describe(launch);
+    for (size_t i = 0; i < 3 && good[_i].words[i] != NULL; i++)
+        ck_assert_msg(strstr(text, good[_i].words[i]) != NULL, "%s in %s", good[_i].words[i], text);
+    ck_assert_int_eq(sl_launch_run_id(launch) == 0, strstr(text, "with a roster") != NULL);
+    sl_launch_close(&launch);
+    ck_assert_ptr_null(launch);
+}
+END_TEST
+
+static const struct {
+    variables variables;
+    const char *words[4];
+} bad[] = {
+    {{NULL}, {"no rank is given", "STARLING_RANK", "JOB_COMPLETION_INDEX"}},
+    {{"RANK="}, {"no rank is given"}},
+    {{"SLURM_PROCID=0", "SLURM_NTASKS=4", "SLURM_JOB_ID=3"}, {"SLURM_JOB_ID", "srun"}},
+    {{"WORLD_SIZE=4", "MASTER_ADDR=a"}, {"WORLD_SIZE is set, but RANK is missing"}},
+    {{"MASTER_ADDR=a"}, {"MASTER_ADDR is set, but RANK and WORLD_SIZE are missing"}},
+    {{"KUBERNETES_SERVICE_HOST=10.0.0.1"}, {"completionMode: Indexed"}},
+    {{"RANK=2", "MASTER_ADDR=a"}, {"RANK=2", "WORLD_SIZE is missing"}},
+    {{"RANK=two", "WORLD_SIZE=4"}, {"RANK=two", "a whole number"}},
+    {{"RANK=-1", "WORLD_SIZE=4"}, {"RANK=-1", "a whole number"}},
+    {{"RANK=2", "WORLD_SIZE=99999999999"}, {"WORLD_SIZE=99999999999"}},
+    {{"RANK=4", "WORLD_SIZE=4", "MASTER_ADDR=a"}, {"RANK=4, WORLD_SIZE=4", "must be below"}},
+    {{"RANK=2", "WORLD_SIZE=5", "MASTER_ADDR=a"}, {"WORLD_SIZE=5", "4 nodes (topology.nodes)"}},
+    {{"JOB_COMPLETION_INDEX=4", "STARLING_ROSTER=h{rank}:1"},
+     {"JOB_COMPLETION_INDEX=4", "ranks 0 to 3"}},
+    {{"STARLING_RANK=4", "STARLING_MASTER=a:1"}, {"STARLING_RANK=4", "ranks 0 to 3"}},
+    {{"STARLING_RANK=2", "STARLING_SIZE=3", "STARLING_MASTER=a:1"}, {"STARLING_SIZE=3", "4 nodes"}},
+    {{"STARLING_RANK=2"}, {"STARLING_RANK=2", "where the others are", "STARLING_ROSTER"}},
+    {{KUBERNETES}, {"JOB_COMPLETION_INDEX=2 (Kubernetes)", "where the others are", "{rank}"}},
+    {{"RANK=2", "WORLD_SIZE=4"}, {"RANK=2, WORLD_SIZE=4", "MASTER_ADDR"}},
+    {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=http"}, {"MASTER_PORT=http"}},
+    {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=0"}, {"MASTER_PORT=0"}},
+    {{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=0.0.0.0"}, {"0.0.0.0", "name its host"}},
+    {{OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE=2"}, {"(Open MPI)", "where the others are"}},
+    {{OPEN_MPI, ON_TWO_HOSTS, "MASTER_ADDR=127.0.0.1"}, {"127.0.0.1", "several hosts"}},
+    {{OPEN_MPI, ON_TWO_HOSTS, "MASTER_ADDR=localhost"}, {"localhost", "several hosts"}},
+    {{OPEN_MPI, "RANK=0", "WORLD_SIZE=1"},
+     {"OMPI_COMM_WORLD_RANK=2, OMPI_COMM_WORLD_SIZE=4 (Open MPI)", "RANK=0, WORLD_SIZE=1",
+      "disagree"}},
+    {{SLURM, "PMIX_RANK=1"}, {"SLURM_PROCID=2", "PMIX_RANK=1", "disagree"}},
+    {{SLURM, "RANK=2", "WORLD_SIZE=8"}, {"SLURM_NTASKS=4", "WORLD_SIZE=8", "disagree"}},
+    {{KUBERNETES, "RANK=1", "WORLD_SIZE=4"}, {"JOB_COMPLETION_INDEX=2", "RANK=1", "disagree"}},
+    {{KUBERNETES, "STARLING_ROSTER=host-{i}.svc:7000"}, {"host-{i}.svc:7000", "{rank}"}},
+    {{KUBERNETES, "STARLING_ROSTER=host.svc:7000"}, {"host.svc:7000", "4 ranks", "{rank}"}},
+    {{KUBERNETES, "STARLING_ROSTER=host-{rank}.svc"}, {"host-0.svc", "HOST:PORT"}},
+    {{KUBERNETES, "STARLING_ROSTER=h-{rank}:1,b:2"}, {"h-{rank}:1,b:2", "one HOST:PORT"}},
+    {{KUBERNETES, "STARLING_ROSTER=a:1,b:1,c:1"}, {"3 ranks", "4 nodes"}},
+    {{KUBERNETES, "STARLING_ROSTER=a:1,b:1,a:1,d:1"}, {"a:1", "ranks 0 and 2"}},
+    {{KUBERNETES, "STARLING_ROSTER=no/such/file"}, {"no/such/file", "No such file"}},
+    {{KUBERNETES, "STARLING_ROSTER=h{rank}:1", "STARLING_MASTER=a:1"}, {"h{rank}:1", "both"}},
+    {{KUBERNETES, "STARLING_MASTER=a"}, {"STARLING_MASTER", "HOST:PORT"}},
+    {{KUBERNETES, "STARLING_MASTER=a:1", "STARLING_LISTEN=b"}, {"STARLING_LISTEN", "HOST:PORT"}},
+    {{KUBERNETES, "STARLING_MASTER=a:1", "STARLING_RUN_ID=x"}, {"STARLING_RUN_ID=x"}},
+};
+
+START_TEST(what_is_wrong_is_named_in_one_line) {
+    ck_assert_int_ne(find(bad[_i].variables, 4, (sl_launch_settings){0}), 0);
+    for (size_t i = 0; i < 4 && bad[_i].words[i] != NULL; i++)
+        ck_assert_msg(strstr(error.text, bad[_i].words[i]) != NULL, "%s in %s", bad[_i].words[i],
+                      error.text);
+    ck_assert_ptr_null(strchr(error.text, '\n'));
+    ck_assert_ptr_null(launch);
+}
+END_TEST
+
+START_TEST(what_the_caller_says_wins) {
+    const variables v = {TORCHRUN, "STARLING_RANK=1", "STARLING_ROSTER=/nowhere",
+                         "STARLING_RUN_ID=8"};
+    sl_launch_settings s = {.has_rank = true, .rank = 3, .master = "node-c:7000", .run_id = 0};
+    ck_assert_msg(find(v, 4, s) == 0, "%s", error.text);
+    ck_assert_uint_eq(sl_launch_rank(launch), 3);
+    ck_assert_ptr_nonnull(strstr(sl_launch_describe(launch), "node-c ports 7000"));
+    ck_assert_uint_eq(sl_launch_run_id(launch), 8);
+    sl_launch_close(&launch);
+    s.roster = "a:1";
+    ck_assert_int_eq(find(v, 4, s), SL_EINVAL);
+    s = (sl_launch_settings){.has_rank = true, .roster = "a:1,b:2,c:3,d:4", .run_id = 9};
+    ck_assert_msg(find(v, 4, s) == 0, "%s", error.text);
+    ck_assert_uint_eq(sl_launch_rank(launch), 0);
+    ck_assert_uint_eq(sl_launch_run_id(launch), 9);
+    sl_launch_close(&launch);
+}
+END_TEST
+
+/* All processes of a job derive the same run id and ports, and other jobs others. */
+START_TEST(jobs_are_told_apart) {
+    const variables jobs[] = {
+        {OPEN_MPI, ON_ONE_HOST},
+        {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "PMIX_NAMESPACE=1105657857",
+         ON_ONE_HOST},
+        {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "PMIX_NAMESPACE=1105657858",
+         ON_ONE_HOST},
+    };
+    uint64_t ids[3];
+    for (int i = 0; i < 3; i++) {
+        ck_assert_msg(find(jobs[i], 4, (sl_launch_settings){0}) == 0, "%s", error.text);
+        ids[i] = sl_launch_run_id(launch);
+        sl_launch_close(&launch);
+    }
+    ck_assert_uint_eq(ids[0], ids[1]);
+    ck_assert_uint_ne(ids[0], ids[2]);
+}
+END_TEST
+
+START_TEST(a_pattern_names_each_rank) {
+    sl_roster *roster = NULL;
+    ck_assert_int_eq(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, &error), 0);
+    ck_assert_uint_eq(sl_roster_count(roster), 12);
+    ck_assert_str_eq(sl_roster_host(roster, 11), "h11-11.svc");
+    ck_assert_uint_eq(sl_roster_port(roster, 11), 7011);
+    ck_assert_uint_eq(sl_roster_port(roster, 2), 702);
+    sl_roster_close(&roster);
+}
+END_TEST
+
+START_TEST(loopback_beside_other_hosts_is_refused) {
+    sl_roster *roster = NULL;
+    ck_assert_int_eq(sl_roster_parse(&roster, "192.0.2.1:1\n127.0.0.1:1\n", "roster", &error), 0);
+    ck_assert_int_eq(sl_roster_resolve(roster, 1, NULL, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "roster:2: rank 1 at 127.0.0.1:1 is reached from its own host "
+                                     "only, but rank 0 is at 192.0.2.1:1") != NULL,
+                  "%s", error.text);
+    sl_roster_close(&roster);
+    ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n[fd00::1]:1\n", "roster", &error), 0);
+    ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "localhost:1, here ") != NULL, "%s", error.text);
+    sl_roster_close(&roster);
+}
+END_TEST
+
+/* ---- messages ---- */
+
+/* Decoding tells of each beginning how long the whole is; a changed byte is not believed. */
+START_TEST(a_greeting_comes_as_it_went) {
+    const sl_greeting g = {.protocol = 4,
+                           .rank = 7,
+                           .size = 9,
+                           .run = 1234567890123,
+                           .nonce = 5,
+                           .port = 65535,
+                           .host = "fe80::1%eth0"};
+    uint8_t bytes[SL_GREETING_BYTES_MAX];
+    sl_greeting got;
+    const size_t count = sl_greeting_encode(&g, bytes);
+    ck_assert_uint_eq(count, SL_GREETING_HEADER_BYTES + 12 + SL_SUM_BYTES);
+    for (size_t n = 0; n < count; n++)
+        ck_assert_uint_gt(sl_greeting_decode(&got, bytes, n), n);
+    ck_assert_uint_eq(sl_greeting_decode(&got, bytes, count), count);
+    ck_assert(got.protocol == 4 && got.rank == 7 && got.size == 9 && got.run == g.run &&
+              got.nonce == 5 && got.port == 65535 && strcmp(got.host, g.host) == 0);
+    for (size_t n = 0; n < count; n++) {
+        bytes[n] ^= 0x10;
+        ck_assert_uint_ne(sl_greeting_decode(&got, bytes, count), count);
+        bytes[n] ^= 0x10;
+    }
+}
+END_TEST
+
+START_TEST(an_answer_comes_as_it_went) {
+    uint8_t bytes[64];
+    sl_answer got;
+    const sl_answer a = {SL_ANSWER_ROSTER, (const uint8_t *)"a:1\nb:2\n", 8};
+    const size_t count = sl_answer_encode(&a, bytes);
+    for (size_t n = 0; n < count; n++)
+        ck_assert_uint_gt(sl_answer_decode(&got, bytes, n, 8), n);
+    ck_assert_uint_eq(sl_answer_decode(&got, bytes, count, 8), count);
+    ck_assert(got.type == SL_ANSWER_ROSTER && got.bytes == 8 && memcmp(got.text, a.text, 8) == 0);
+    ck_assert_uint_eq(sl_answer_decode(&got, bytes, count, 7), 0);
+    for (size_t n = 0; n < count; n++) {
+        bytes[n] ^= 0x10;
+        ck_assert_uint_ne(sl_answer_decode(&got, bytes, count, 8), count);
+        bytes[n] ^= 0x10;
+    }
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("launch");
+    TCase *finding = tcase_create("finding");
+    tcase_add_loop_test(finding, launchers_say_rank_size_and_where, 0, sizeof good / sizeof *good);
+    tcase_add_loop_test(finding, what_is_wrong_is_named_in_one_line, 0, sizeof bad / sizeof *bad);
+    suite_add_tcase(suite, finding);
+    ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
+              a_pattern_names_each_rank, loopback_beside_other_hosts_is_refused,
+              a_greeting_comes_as_it_went, an_answer_comes_as_it_went);
+    return run_suite(suite);
+}
