@@ -52,23 +52,19 @@ static void mix_replicas(sl_state *s, size_t from, size_t count) {
     sl_terms_end(&sum);
 }
 
+#define BOTH_FORMS                                                                                 \
+    .name = "choco-sgd", .matrix = SL_MATRIX_SYMMETRIC, .fixed_matrix = true,                      \
+    .keeps_replicas = true, .compressor = SL_TAKES_CONTRACTIVE, .step_rule = SL_STEP_CONSENSUS,    \
+    .takes_momentum = true, .takes_local_steps = true, .extra_vectors = 1, .stage_count = 1,       \
+    .local = sl_local_step
+
 static const sl_stage compress_then_mix[] = {
     {.prepare = sl_local_step, .read = read_difference, .own = take_own, .combine = take_theirs}};
 
 const sl_algorithm sl_choco_compress_then_mix = {
-    .name = "choco-sgd",
+    BOTH_FORMS,
     .variant = SL_VARIANT_COMPRESS_THEN_MIX,
-    .matrix = SL_MATRIX_SYMMETRIC,
-    .fixed_matrix = true,
-    .keeps_replicas = true,
-    .compressor = SL_TAKES_CONTRACTIVE,
-    .step_rule = SL_STEP_CONSENSUS,
-    .takes_momentum = true,
-    .takes_local_steps = true,
-    .extra_vectors = 1,
     .stages = compress_then_mix,
-    .stage_count = 1,
-    .local = sl_local_step,
     .settle = mix_replicas,
 };
 
@@ -87,19 +83,9 @@ static const sl_stage mix_then_compress[] = {{.wanted = has_model_to_send,
                                               .combine = take_theirs}};
 
 const sl_algorithm sl_choco_mix_then_compress = {
-    .name = "choco-sgd",
+    BOTH_FORMS,
     .variant = SL_VARIANT_MIX_THEN_COMPRESS,
-    .matrix = SL_MATRIX_SYMMETRIC,
-    .fixed_matrix = true,
-    .keeps_replicas = true,
-    .compressor = SL_TAKES_CONTRACTIVE,
-    .step_rule = SL_STEP_CONSENSUS,
-    .takes_momentum = true,
-    .takes_local_steps = true,
     .publishes_old_model = true,
-    .extra_vectors = 1,
     .stages = mix_then_compress,
-    .stage_count = 1,
-    .local = sl_local_step,
     .settle = adapt_and_mix,
 };

@@ -12,147 +12,104 @@ from _refusals import SHORT, refuse, refuse_everywhere
 from _scene import check, run_tests
 
 
-def algorithm(scene, *words, command=None, topology=None, momentum=0, **parameters):
-    changes = {
-        "algorithm": parameters,
-        "topology": topology or {"nodes": 4, "family": "ring"},
-        "optimizer__momentum": momentum,
-    }
-    for one in [command] if command else ("check", "sim", "run"):
-        refuse(scene, *words, command=one, **changes)
+ONE_WAY = {"nodes": 3, "directed": True, "edges": [[0, 1, 0.5], [1, 2, 0.5], [2, 0, 0.5]]}
+MATCHINGS = {
+    "nodes": 4,
+    "schedule": [{"edges": [[0, 1], [2, 3]]}, {"edges": [[1, 2], [3, 0]]}],
+    "weights": "metropolis",
+}
+ROWS_ONLY = {"nodes": 3, "edges": [[0, 1], [1, 2]], "weights": "uniform"}
 
 
-def unknown_algorithm(scene):
-    algorithm(scene, "algorithm.name", "chocosgd", '"choco-sgd"', name="chocosgd")
+def of(name, **parameters):
+    """The key `algorithm` of an experiment."""
+    return {"algorithm": {"name": name, **parameters}}
 
 
-def unknown_compressor(scene):
-    algorithm(
-        scene, "algorithm.compressor.name", "topk", '"top-k"', name="choco-sgd", compressor="topk"
-    )
+def packed(name, compressor, **parameters):
+    return of(name, compressor={"name": compressor, **parameters})
 
 
-def unknown_parameter_of_a_compressor(scene):
-    algorithm(
-        scene,
-        "algorithm.compressor.fractoin",
-        "fraction",
-        name="choco-sgd",
-        compressor={"name": "top-k", "fractoin": 0.1},
-    )
+# What is refused: test -> words of the error, changes of an experiment with four nodes on a ring.
+WRONG_ALGORITHMS = {
+    "unknown_algorithm": (["algorithm.name", "chocosgd", '"choco-sgd"'], of("chocosgd")),
+    "unknown_compressor": (
+        ["algorithm.compressor.name", "topk", '"top-k"'],
+        of("choco-sgd", compressor="topk"),
+    ),
+    "unknown_parameter_of_a_compressor": (
+        ["algorithm.compressor.fractoin", "fraction"],
+        packed("choco-sgd", "top-k", fractoin=0.1),
+    ),
+    "variant_of_another_algorithm": (
+        ["algorithm.variant", "mix-then-compress", "combine-while-adapt"],
+        of("d-psgd", variant="mix-then-compress"),
+    ),
+    "k_beyond_the_vector": (
+        ["algorithm.compressor.k", "1000000000"],
+        packed("choco-sgd", "top-k", k=1000000000),
+    ),
+    "fraction_above_one": (
+        ["algorithm.compressor.fraction", "1.5"],
+        packed("choco-sgd", "random-k", fraction=1.5),
+    ),
+    "no_levels": (["algorithm.compressor.levels", "0"], packed("dcd-psgd", "qsgd", levels=0)),
+    "compressor_where_none_is_taken": (
+        ["algorithm.compressor", "top-k", "d-psgd", "choco-sgd"],
+        of("d-psgd", compressor="top-k"),
+    ),
+    "compressor_that_does_not_contract": (
+        ["algorithm.compressor", "not contractive", "scaled=false"],
+        packed("choco-sgd", "random-k", scaled=True),
+    ),
+    "directed_graph_where_symmetry_is_needed": (
+        ["choco-sgd", "symmetric", "sgp"],
+        {**of("choco-sgd"), "topology": ONE_WAY},
+    ),
+    "schedule_where_a_sum_of_replicas_is_kept": (
+        ["dcd-psgd", "schedule", "deep-squeeze", "algorithm.replicas"],
+        {**of("dcd-psgd"), "topology": MATCHINGS},
+    ),
+    "schedule_where_a_sum_is_kept": (
+        ["ecd-psgd", "schedule", "deep-squeeze"],
+        {**of("ecd-psgd"), "topology": MATCHINGS},
+    ),
+    "replicas_where_none_are_kept": (
+        ["algorithm.replicas", "d-psgd"],
+        of("d-psgd", replicas="per-neighbour"),
+    ),
+    "replicas_of_an_unknown_kind": (
+        ["algorithm.replicas", "each", "per-neighbour"],
+        of("choco-sgd", replicas="each"),
+    ),
+    "rows_only_under_push_sum": (
+        ["sgp", "column", "push-sum"],
+        {**of("sgp"), "topology": ROWS_ONLY},
+    ),
+    "server_that_does_not_exist": (
+        ["algorithm.server", "4", "0..3", "sharded"],
+        of("parameter-server", server=4),
+    ),
+    "local_steps_where_messages_follow_the_model": (
+        ["algorithm.local_steps", "dcd-psgd"],
+        of("dcd-psgd", local_steps=3),
+    ),
+    "momentum_where_there_is_none": (
+        ["optimizer.momentum", "gradient-tracking"],
+        {**of("gradient-tracking"), "optimizer__momentum": 0.9},
+    ),
+}
 
 
-def variant_of_another_algorithm(scene):
-    algorithm(
-        scene,
-        "algorithm.variant",
-        "mix-then-compress",
-        "combine-while-adapt",
-        name="d-psgd",
-        variant="mix-then-compress",
-    )
+def refusal(name, words, changes):
+    """A test of WRONG_ALGORITHMS."""
 
+    def test(scene):
+        ring = {"nodes": 4, "family": "ring"}
+        refuse_everywhere(scene, *words, **{"topology": ring, **changes})
 
-def k_beyond_the_vector(scene):
-    algorithm(
-        scene,
-        "algorithm.compressor.k",
-        "1000000000",
-        name="choco-sgd",
-        compressor={"name": "top-k", "k": 1000000000},
-    )
-
-
-def fraction_above_one(scene):
-    algorithm(
-        scene,
-        "algorithm.compressor.fraction",
-        "1.5",
-        name="choco-sgd",
-        compressor={"name": "random-k", "fraction": 1.5},
-    )
-
-
-def no_levels(scene):
-    algorithm(
-        scene,
-        "algorithm.compressor.levels",
-        "0",
-        name="dcd-psgd",
-        compressor={"name": "qsgd", "levels": 0},
-    )
-
-
-def compressor_where_none_is_taken(scene):
-    algorithm(
-        scene,
-        "algorithm.compressor",
-        "top-k",
-        "d-psgd",
-        "choco-sgd",
-        name="d-psgd",
-        compressor="top-k",
-    )
-
-
-def compressor_that_does_not_contract(scene):
-    algorithm(
-        scene,
-        "algorithm.compressor",
-        "not contractive",
-        "scaled=false",
-        name="choco-sgd",
-        compressor={"name": "random-k", "scaled": True},
-    )
-
-
-def directed_graph_where_symmetry_is_needed(scene):
-    one_way = {"nodes": 3, "directed": True, "edges": [[0, 1, 0.5], [1, 2, 0.5], [2, 0, 0.5]]}
-    algorithm(scene, "choco-sgd", "symmetric", "sgp", name="choco-sgd", topology=one_way)
-
-
-def schedule_where_sums_are_kept(scene):
-    matchings = {
-        "nodes": 4,
-        "schedule": [{"edges": [[0, 1], [2, 3]]}, {"edges": [[1, 2], [3, 0]]}],
-        "weights": "metropolis",
-    }
-    algorithm(
-        scene,
-        "dcd-psgd",
-        "schedule",
-        "deep-squeeze",
-        "algorithm.replicas",
-        name="dcd-psgd",
-        topology=matchings,
-    )
-    algorithm(scene, "ecd-psgd", "schedule", "deep-squeeze", name="ecd-psgd", topology=matchings)
-
-
-def replicas_where_none_are_kept(scene):
-    algorithm(scene, "algorithm.replicas", "d-psgd", name="d-psgd", replicas="per-neighbour")
-    algorithm(
-        scene, "algorithm.replicas", "each", "per-neighbour", name="choco-sgd", replicas="each"
-    )
-
-
-def rows_only_under_push_sum(scene):
-    rows = {"nodes": 3, "edges": [[0, 1], [1, 2]], "weights": "uniform"}
-    algorithm(scene, "sgp", "column", "push-sum", name="sgp", topology=rows)
-
-
-def server_that_does_not_exist(scene):
-    algorithm(scene, "algorithm.server", "4", "0..3", "sharded", name="parameter-server", server=4)
-
-
-def local_steps_where_messages_follow_the_model(scene):
-    algorithm(scene, "algorithm.local_steps", "dcd-psgd", name="dcd-psgd", local_steps=3)
-
-
-def momentum_where_there_is_none(scene):
-    algorithm(
-        scene, "optimizer.momentum", "gradient-tracking", name="gradient-tracking", momentum=0.9
-    )
+    test.__name__ = name
+    return test
 
 
 def divergence_ends_the_run_on_all_nodes(scene):
@@ -291,22 +248,7 @@ def augmentation_of_what_is_no_image(scene):
 if __name__ == "__main__":
     run_tests(
         [
-            unknown_algorithm,
-            unknown_compressor,
-            unknown_parameter_of_a_compressor,
-            variant_of_another_algorithm,
-            k_beyond_the_vector,
-            fraction_above_one,
-            no_levels,
-            compressor_where_none_is_taken,
-            compressor_that_does_not_contract,
-            directed_graph_where_symmetry_is_needed,
-            schedule_where_sums_are_kept,
-            replicas_where_none_are_kept,
-            rows_only_under_push_sum,
-            server_that_does_not_exist,
-            local_steps_where_messages_follow_the_model,
-            momentum_where_there_is_none,
+            *(refusal(name, *case) for name, case in WRONG_ALGORITHMS.items()),
             divergence_ends_the_run_on_all_nodes,
             divergence_before_all_have_met,
             mnist_that_is_right_is_taken,

@@ -162,10 +162,7 @@ static const command_option *const option_rows[] = {&option_set, NULL};
 const command check_command = {
     .name = "check",
     .summary = "validate an experiment or a topology and print what it means",
-    .operands = "FILE",
-    .operands_min = 1,
-    .operands_max = 1,
-    .offer = OFFER_FILE,
+    OPERAND_FILE("FILE"),
     .text =
         "Validates an experiment or a topology.\n\n"
         "Of an experiment it prints the configuration with all defaults, the model and its data, "
@@ -176,7 +173,6 @@ const command check_command = {
         "lambda_n, rho = max(|lambda_2|, |lambda_n|) and the spectral gap 1 - rho.",
     .options = option_rows,
     .sections = {{"keys of an experiment", sl_experiment_keys_help}},
-    .request_bytes = sizeof(options),
-    .set_defaults = options_set_defaults,
+    REQUEST_OPTIONS,
     .run = run,
 };

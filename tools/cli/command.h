@@ -64,6 +64,10 @@ typedef struct command {
     int (*run)(void *request, char *const *operands, size_t count);
 } command;
 
+/* A command that takes one file. */
+#define OPERAND_FILE(name)                                                                         \
+    .operands = name, .operands_min = 1, .operands_max = 1, .offer = OFFER_FILE
+
 /* Runs what the arguments ask for: an exit code. argv[0] is the command's own name. */
 int command_main(const command *c, int argc, char **argv);
 

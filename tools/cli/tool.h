@@ -45,6 +45,7 @@ typedef struct options {
 } options;
 
 void options_set_defaults(void *request);
+#define REQUEST_OPTIONS .request_bytes = sizeof(options), .set_defaults = options_set_defaults
 /* The operands are files. */
 void options_take_files(options *o, char *const *files, size_t count);
 int options_take_out(void *request, const command_option *row, const char *path);

@@ -417,7 +417,6 @@ const command compare_command = {
         "One file may hold several: with \"variants\": "
         "[{\"name\": \"choco\", \"set\": {\"algorithm\": \"choco-sgd\"}}].",
     .options = option_rows,
-    .request_bytes = sizeof(options),
-    .set_defaults = options_set_defaults,
+    REQUEST_OPTIONS,
     .run = run,
 };

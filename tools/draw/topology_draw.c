@@ -223,10 +223,7 @@ static const command_option *const option_rows[] = {&option_picture, NULL};
 const command topology_draw_command = {
     .name = "topology draw",
     .summary = "draw the graph, its spectrum, and how fast it agrees",
-    .operands = "FILE",
-    .operands_min = 1,
-    .operands_max = 1,
-    .offer = OFFER_FILE,
+    OPERAND_FILE("FILE"),
     .text = "Draws a topology, or that of an experiment: the graph, the eigenvalues with the "
             "spectral gap, and how fast nodes that average numbers agree. Lines are as wide as "
             "their weights; arrows show directed edges; a schedule is drawn round by round. Above "

@@ -385,17 +385,13 @@ static const command_option *const option_rows[] = {
 const command agent_command = {
     .name = "agent",
     .summary = "be one peer of a run that spans several shells or hosts",
-    .operands = "EXPERIMENT",
-    .operands_min = 1,
-    .operands_max = 1,
-    .offer = OFFER_FILE,
+    OPERAND_FILE("EXPERIMENT"),
     .text = "One peer of a run that spans several shells or hosts: start one for each rank, with "
             "the same experiment. Rank and peers are found from what has started it (torchrun, "
             "srun, mpirun, an indexed job of Kubernetes), from STARLING_RANK, STARLING_ROSTER or "
             "STARLING_MASTER, or from options, which win. Peers compare their experiments before "
             "they train.",
     .options = option_rows,
-    .request_bytes = sizeof(options),
-    .set_defaults = options_set_defaults,
+    REQUEST_OPTIONS,
     .run = run,
 };

@@ -116,30 +116,22 @@ static const command_option *const option_rows[] = {&option_set, &option_wide, &
 const command run_command = {
     .name = "run",
     .summary = "train with one agent process per node on this machine",
-    .operands = "EXPERIMENT",
-    .operands_min = 1,
-    .operands_max = 1,
-    .offer = OFFER_FILE,
+    OPERAND_FILE("EXPERIMENT"),
     .text = "Trains with one agent process for each node of the topology, on this machine. "
             "Ctrl-C ends all agents; what was recorded so far is kept.",
     .options = option_rows,
-    .request_bytes = sizeof(options),
-    .set_defaults = options_set_defaults,
+    REQUEST_OPTIONS,
     .run = run,
 };
 
 const command sim_command = {
     .name = "sim",
     .summary = "simulate the same run in one process, with the same numbers",
-    .operands = "EXPERIMENT",
-    .operands_min = 1,
-    .operands_max = 1,
-    .offer = OFFER_FILE,
+    OPERAND_FILE("EXPERIMENT"),
     .text = "Runs the experiment in one process without a network. Models, losses and files are "
             "those of `starling run`, bit for bit; times are the simulator's own. With network.* "
             "in the experiment it says how long the run would take on such nodes and links.",
     .options = option_rows,
-    .request_bytes = sizeof(options),
-    .set_defaults = options_set_defaults,
+    REQUEST_OPTIONS,
     .run = sim,
 };

@@ -209,10 +209,7 @@ static const command_option *const option_rows[] = {
 const command topology_analyse_command = {
     .name = "topology analyse",
     .summary = "say what it is, how fast it agrees and what a round costs",
-    .operands = "FILE",
-    .operands_min = 1,
-    .operands_max = 1,
-    .offer = OFFER_FILE,
+    OPERAND_FILE("FILE"),
     .text = "Says of a topology, or that of an experiment, what kind of matrix W is, how the graph "
             "hangs together, how fast averaging with it agrees, and what a round costs. Families "
             "for which formulas are known may have up to 1000000000 nodes.",

@@ -287,6 +287,12 @@ KERNEL void gradient_tile(float *to, const float *x, const float *d, const geome
                          v + 1 < vectors ? LANES : width, false, (finish){.add = true});
 }
 
+/* The height is a constant, so that a tile's sums stay in registers. */
+#define GRADIENT_TILE(height)                                                                      \
+    case height:                                                                                   \
+        gradient_tile(to, x + i, d, g, rows, d_width, height, vectors, width);                     \
+        break
+
 /* Adds all tiles of one panel of channels over a block of rows. */
 KERNEL void gradient_panel(float *to, const float *x, const float *d, const geometry *g,
                            uint32_t rows, size_t d_width, uint32_t vectors, uint32_t width) {
@@ -295,23 +301,12 @@ KERNEL void gradient_panel(float *to, const float *x, const float *d, const geom
         for (uint32_t i = 0, height; i < run; i += height, to += (size_t)height * g->outputs) {
             height = run - i < TILE ? run - i : TILE;
             switch (height) {
-            case 6:
-                gradient_tile(to, x + i, d, g, rows, d_width, 6, vectors, width);
-                break;
-            case 5:
-                gradient_tile(to, x + i, d, g, rows, d_width, 5, vectors, width);
-                break;
-            case 4:
-                gradient_tile(to, x + i, d, g, rows, d_width, 4, vectors, width);
-                break;
-            case 3:
-                gradient_tile(to, x + i, d, g, rows, d_width, 3, vectors, width);
-                break;
-            case 2:
-                gradient_tile(to, x + i, d, g, rows, d_width, 2, vectors, width);
-                break;
-            default:
-                gradient_tile(to, x + i, d, g, rows, d_width, 1, vectors, width);
+                GRADIENT_TILE(6);
+                GRADIENT_TILE(5);
+                GRADIENT_TILE(4);
+                GRADIENT_TILE(3);
+                GRADIENT_TILE(2);
+                GRADIENT_TILE(1);
             }
         }
 }

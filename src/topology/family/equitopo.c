@@ -44,15 +44,6 @@ static int settle_directed(sl_topology_spec *spec, sl_error *error) {
                    spec->nodes, spec->nodes - 1);
 }
 
-static int settle_undirected(sl_topology_spec *spec, sl_error *error) {
-    uint32_t most = (spec->nodes - 1) / 2 * 2;
-    if (spec->degree % 2 == 0 && spec->degree <= most)
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u",
-                   spec->degree, spec->nodes, most);
-}
-
 static int generate_directed(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                              sl_error *error) {
     uint32_t n = spec->nodes, m = spec->degree;
@@ -110,7 +101,7 @@ const family sl_u_equistatic_family = {
     .needs = TAKES(DEGREE),
     .nodes_min = 3,
     .raise = "degree",
-    .settle = settle_undirected,
+    .settle = sl_family_settle_even_degree,
     .generate = generate_undirected,
     .info.examples = EXAMPLES("{\"nodes\": 10, \"degree\": 4}"),
     .ranked = RANKED_DEGREES,

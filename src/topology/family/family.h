@@ -100,6 +100,8 @@ int sl_family_check_edges(const family *f, const sl_topology_spec *spec, uint64_
 int sl_family_settle_sides(sl_topology_spec *spec, sl_error *error);
 /* period: the length of a random schedule. */
 int sl_family_settle_period(sl_topology_spec *spec, sl_error *error);
+/* degree: even, and less than the nodes. */
+int sl_family_settle_even_degree(sl_topology_spec *spec, sl_error *error);
 int sl_family_check_power_of_two(const family *f, const sl_topology_spec *spec, sl_error *error);
 
 /* Everyone takes the mean over the nodes first + i stride (i < size) that differ from it in one

@@ -236,15 +236,6 @@ static void rewire(lattice *l, uint32_t i, uint32_t k, sl_rng *rng) {
     }
 }
 
-static int settle_watts_strogatz(sl_topology_spec *spec, sl_error *error) {
-    uint32_t most = (spec->nodes - 1) / 2 * 2;
-    if (spec->degree % 2 == 0 && spec->degree <= most)
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u",
-                   spec->degree, spec->nodes, most);
-}
-
 /* Lap after lap round the ring, as Watts and Strogatz do. */
 static int generate_watts_strogatz(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                                    sl_error *error) {
@@ -278,7 +269,7 @@ const family sl_watts_strogatz_family = {
     .needs = TAKES(DEGREE) | TAKES(PROBABILITY),
     .nodes_min = 3,
     .raise = "degree",
-    .settle = settle_watts_strogatz,
+    .settle = sl_family_settle_even_degree,
     .generate = generate_watts_strogatz,
     .info.examples = EXAMPLES("{\"nodes\": 20, \"degree\": 4, \"probability\": 0.2}"),
 };

@@ -13,6 +13,15 @@ int sl_family_check_edges(const family *f, const sl_topology_spec *spec, uint64_
         f->info.name, spec->nodes, (unsigned long long)edges, (unsigned long long)edges_max);
 }
 
+int sl_family_settle_even_degree(sl_topology_spec *spec, sl_error *error) {
+    uint32_t most = (spec->nodes - 1) / 2 * 2;
+    if (spec->degree % 2 == 0 && spec->degree <= most)
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "degree: %u is not allowed for %u nodes; it must be even and from 2 to %u",
+                   spec->degree, spec->nodes, most);
+}
+
 int sl_family_settle_period(sl_topology_spec *spec, sl_error *error) {
     enum { PERIOD = 32, PERIOD_MAX = 4096 };
     if (spec->period == 0)

@@ -292,10 +292,6 @@ const family sl_lollipop_family = {
 
 /* ---- circulants ---- */
 
-static uint32_t common_divisor(uint32_t a, uint32_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
 static int settle_circulant(sl_topology_spec *spec, sl_error *error) {
     if (spec->offset_count > SL_OFFSETS_MAX)
         return sl_fail(error, SL_EINVAL, "offsets: %u are too many; at most %d", spec->offset_count,
@@ -311,7 +307,7 @@ static int settle_circulant(sl_topology_spec *spec, sl_error *error) {
         for (uint32_t j = 0; j < k; j++)
             if (spec->offsets[j] == offset)
                 return sl_fail(error, SL_EINVAL, "offsets[%u]: %u stands twice", k, offset);
-        divisor = common_divisor(divisor, offset);
+        divisor = sl_common_divisor(divisor, offset);
     }
     if (divisor > 1)
         return sl_fail(error, SL_EINVAL,

@@ -69,6 +69,9 @@ struct sl_topology {
     char *provenance; /* JSON text: where a list of edges came from, if its file says so */
 };
 
+/* The greatest; of a and 0 it is a. */
+uint32_t sl_common_divisor(uint32_t a, uint32_t b);
+
 /* Does a solver find the weights? Then their last digits may differ between machines. */
 bool sl_weighting_is_solved(sl_weighting weighting);
 

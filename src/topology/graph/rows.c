@@ -51,6 +51,10 @@ uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank, const uin
     return (uint32_t)(topology->peers_start[rank + 1] - topology->peers_start[rank]);
 }
 
+uint32_t sl_common_divisor(uint32_t a, uint32_t b) {
+    return b == 0 ? a : sl_common_divisor(b, a % b);
+}
+
 bool sl_weighting_is_solved(sl_weighting weighting) {
     return weighting == SL_WEIGHTING_BEST_CONSTANT || weighting == SL_WEIGHTING_FMMC ||
            weighting == SL_WEIGHTING_FDLA;

@@ -27,15 +27,6 @@ static bool keeps_own(const graph *g) {
     return true;
 }
 
-static uint32_t common_divisor(uint32_t a, uint32_t b) {
-    while (b != 0) {
-        uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Of the lengths of all cycles of a strongly connected slot: the divisor common to all
  * level(i) + 1 - level(j), for levels of a search from node 0. 0 without memory. */
 static uint32_t cycle_divisor(const slot *s, uint32_t nodes) {
@@ -55,8 +46,8 @@ static uint32_t cycle_divisor(const slot *s, uint32_t nodes) {
                 queue[count++] = j;
             }
             uint32_t reached = level[i] + 1;
-            divisor = common_divisor(divisor,
-                                     reached > level[j] ? reached - level[j] : level[j] - reached);
+            divisor = sl_common_divisor(divisor, reached > level[j] ? reached - level[j]
+                                                                    : level[j] - reached);
         }
     }
     free(level);
