@@ -1,0 +1,66 @@
+/* peers.h - runs a peer's function for n ranks: simulated, or each with an agent, on a thread of
+ * its own. */
+#ifndef STARLING_TEST_PEERS_H
+#define STARLING_TEST_PEERS_H
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "starling/session.h"
+
+enum { PEERS_MAX = 8 };
+typedef int (*peer_function)(void *context, const sl_session_options *options, sl_error *error);
+
+typedef struct peer_thread {
+    pthread_t thread;
+    peer_function function;
+    void *context;
+    sl_session_options options;
+    int result;
+    sl_error error;
+} peer_thread;
+
+static inline void *peer_thread_run(void *argument) {
+    peer_thread *p = argument;
+    p->result = p->function(p->context, &p->options, &p->error);
+    return NULL;
+}
+
+/* "127.0.0.1:P,127.0.0.1:Q": ports that are free now. */
+static inline void free_roster(char *out, size_t bytes, int n) {
+    int sockets[PEERS_MAX];
+    size_t used = 0;
+    for (int i = 0; i < n; i++) {
+        struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        socklen_t size = sizeof own;
+        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
+        ck_assert(bind(sockets[i], (struct sockaddr *)&own, sizeof own) == 0);
+        ck_assert(getsockname(sockets[i], (struct sockaddr *)&own, &size) == 0);
+        used += (size_t)snprintf(out + used, bytes - used, "%s127.0.0.1:%u", i > 0 ? "," : "",
+                                 ntohs(own.sin_port));
+    }
+    for (int i = 0; i < n; i++)
+        close(sockets[i]);
+}
+
+/* Of each peer its result and error go to threads (n). */
+static inline void run_agents(peer_thread *threads, int n, peer_function function, void *context,
+                              const sl_session_options *options) {
+    static char roster[PEERS_MAX * 32];
+    free_roster(roster, sizeof roster, n);
+    for (int i = 0; i < n; i++) {
+        threads[i] = (peer_thread){.function = function, .context = context, .options = *options};
+        threads[i].options.rank = i;
+        threads[i].options.roster = roster;
+        ck_assert(pthread_create(&threads[i].thread, NULL, peer_thread_run, &threads[i]) == 0);
+    }
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i].thread, NULL);
+}
+
+#endif

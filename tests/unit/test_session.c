@@ -1,0 +1,633 @@
+/* test_session.c - sessions: what rounds leave in x, averages, who may call what, and how they end;
+ * simulated, and with agents. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "harness.h"
+#include "peers.h"
+
+enum { D = 3000, N = 4 };
+static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, "
+                           "\"transport\": {\"chunk_bytes\": 4096}}";
+static sl_error error;
+static sl_session_options options;
+
+/* What the peers' functions work with. */
+typedef struct scene {
+    const char *experiment, *form;
+    int rounds;
+    float x[N][D], average[N][D];
+    double distance[N];
+    bool more_rounds; /* for higher ranks */
+} scene;
+static scene *world, *other;
+
+static void setup(void) {
+    sl_session_defaults(&options, sizeof options);
+    world = calloc(1, sizeof *world);
+    other = calloc(1, sizeof *other);
+    *world = (scene){.experiment = ring, .form = "mix", .rounds = 3};
+    error = (sl_error){0};
+}
+
+static void teardown(void) {
+    free(world);
+    free(other);
+}
+
+static void fill(float *x, int64_t rank) {
+    for (int i = 0; i < D; i++)
+        x[i] = sinf((float)(i + 100 * rank));
+}
+
+/* Everybody's own optimum is its rank. */
+static void descend(float *x, const float *at, int64_t rank) {
+    for (int i = 0; i < D; i++)
+        x[i] -= 0.1f * (at[i] - (float)rank);
+}
+
+static int one_round(sl_session *s, scene *w, float *x, int64_t rank, sl_error *e) {
+    static _Thread_local float at[D];
+    if (strcmp(w->form, "begin") == 0) {
+        int result = sl_session_begin(s, x, e);
+        memcpy(at, x, sizeof at);
+        if (result == 0)
+            result = sl_session_end(s, x, e);
+        descend(x, at, rank);
+        return result;
+    }
+    descend(x, x, rank);
+    return sl_session_mix(s, x, e);
+}
+
+static int train(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    float *x = w->x[o->rank];
+    sl_session *s;
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result != 0)
+        return result;
+    fill(x, o->rank);
+    result = sl_session_start(s, x, e);
+    for (int k = 0; k < w->rounds + (w->more_rounds ? o->rank : 0) && result == 0; k++)
+        result = one_round(s, w, x, o->rank, e);
+    if (result == 0)
+        result = sl_session_average(s, w->average[o->rank], &w->distance[o->rank], e);
+    if (result == 0)
+        return sl_session_leave(&s, e);
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+static void simulate(scene *w) {
+    int result = sl_simulate(w->experiment, N, train, w, &options, &error);
+    ck_assert_msg(result == 0, "%s", error.text);
+}
+
+static void run_as_agents(scene *w) {
+    peer_thread threads[N];
+    run_agents(threads, N, train, w, &options);
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
+}
+
+/* ---- what rounds leave ---- */
+
+/* W of the ring, with the weight that a node keeps. */
+static double mixed(const scene *w, int rank, int i, double self) {
+    const double before = w->x[(rank + N - 1) % N][i], after = w->x[(rank + 1) % N][i];
+    return self * w->x[rank][i] + 0.5 * (1 - self) * (before + after);
+}
+
+START_TEST(mix_leaves_w_x) {
+    world->rounds = 0;
+    simulate(world); /* x0 */
+    for (int r = 0; r < N; r++)
+        descend(world->x[r], world->x[r], r);
+    *other = *world;
+    other->rounds = 1;
+    simulate(other);
+    for (int r = 0; r < N; r++)
+        for (int i = 0; i < D; i++)
+            ck_assert_double_eq_tol(other->x[r][i], mixed(world, r, i, 1 / 3.0), 1e-6);
+}
+END_TEST
+
+START_TEST(overlap_leaves_lazy_w_x_and_then_the_step) {
+    world->rounds = 0;
+    simulate(world);
+    *other = *world;
+    other->rounds = 1;
+    other->form = "begin";
+    options.overlap = 1;
+    simulate(other);
+    for (int r = 0; r < N; r++)
+        for (int i = 0; i < D; i++)
+            ck_assert_double_eq_tol(other->x[r][i],
+                                    mixed(world, r, i, 2 / 3.0) - 0.1 * (world->x[r][i] - r), 1e-6);
+}
+END_TEST
+
+START_TEST(while_adapting_mix_is_the_overlap) {
+    options.overlap = 1;
+    world->form = "begin";
+    simulate(world);
+    *other = (scene){.experiment = ring, .form = "mix", .rounds = 3};
+    const char *set[] = {"algorithm.variant=combine-while-adapt"};
+    options.overrides = set;
+    options.override_count = 1;
+    simulate(other);
+    for (int r = 0; r < N; r++)
+        for (int i = 0; i < D; i++)
+            ck_assert_double_eq_tol(world->x[r][i], other->x[r][i], 1e-5);
+}
+END_TEST
+
+START_TEST(weights_that_are_named_stay) {
+    static const char named[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\", \"weights\": "
+                                "\"metropolis\"}}";
+    world->experiment = other->experiment = named;
+    world->rounds = 0;
+    simulate(world);
+    other->rounds = 1;
+    other->form = "begin";
+    options.overlap = 1;
+    simulate(other);
+    ck_assert_double_eq_tol(other->x[1][7],
+                            mixed(world, 1, 7, 1 / 3.0) - 0.1 * (world->x[1][7] - 1), 1e-6);
+}
+END_TEST
+
+START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
+    world->form = "mix";
+    simulate(world);
+    double square = 0;
+    for (int r = 0; r < N; r++)
+        ck_assert_mem_eq(world->average[r], world->average[0], sizeof world->average[0]);
+    for (int i = 0; i < D; i++) {
+        double mean = 0;
+        for (int r = 0; r < N; r++)
+            mean += world->x[r][i] / N;
+        ck_assert_double_eq_tol(world->average[0][i], mean, 1e-6);
+        for (int r = 0; r < N; r++)
+            square += pow(world->x[r][i] - mean, 2);
+    }
+    ck_assert_double_eq_tol(world->distance[2], sqrt(square / N), 1e-4);
+}
+END_TEST
+
+static void check_same_bits(void) {
+    simulate(world);
+    *other = *world;
+    memset(other->x, 0, sizeof other->x);
+    memset(other->average, 0, sizeof other->average);
+    run_as_agents(other);
+    ck_assert_mem_eq(other->x, world->x, sizeof world->x);
+    ck_assert_mem_eq(other->average, world->average, sizeof world->average);
+    ck_assert_mem_eq(other->distance, world->distance, sizeof world->distance);
+}
+
+START_TEST(agents_have_the_bits_of_the_simulation) {
+    check_same_bits();
+}
+END_TEST
+
+START_TEST(agents_that_overlap_have_them_too) {
+    world->form = "begin";
+    options.overlap = 1;
+    options.check = 1;
+    check_same_bits();
+}
+END_TEST
+
+START_TEST(and_with_unequal_numbers_of_rounds) {
+    world->more_rounds = true;
+    check_same_bits();
+}
+END_TEST
+
+START_TEST(push_sum_averages_numerators) {
+    static const char directed[] = "{\"algorithm\": \"sgp\", \"topology\": {\"nodes\": 4, "
+                                   "\"edges\": [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], "
+                                   "\"directed\": true, \"weights\": \"push-sum\"}}";
+    world->experiment = directed;
+    world->rounds = 40;
+    check_same_bits();
+}
+END_TEST
+
+/* ---- same_start ---- */
+
+static int start_only(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    sl_session *s;
+    int result = sl_session_join(&s, ring, D, o, e);
+    if (result != 0)
+        return result;
+    fill(w->x[o->rank], o->rank);
+    result = sl_session_start(s, w->x[o->rank], e);
+    return result != 0 ? result : sl_session_leave(&s, e);
+}
+
+START_TEST(same_start_gives_all_the_x_of_rank_0) {
+    float first[D];
+    peer_thread threads[N];
+    fill(first, 0);
+    options.same_start = 1;
+    ck_assert_msg(sl_simulate(ring, N, start_only, world, &options, &error) == 0, "%s", error.text);
+    for (int r = 0; r < N; r++)
+        ck_assert_mem_eq(world->x[r], first, sizeof first);
+    run_agents(threads, N, start_only, other, &options);
+    for (int r = 0; r < N; r++)
+        ck_assert_mem_eq(other->x[r], first, sizeof first);
+}
+END_TEST
+
+/* ---- join ---- */
+
+static char heard[4096];
+static void hear(void *context, const char *text) {
+    (void)context;
+    strncat(heard, text, sizeof heard - strlen(heard) - 2);
+    strcat(heard, "\n");
+}
+
+static void refuse(const char *experiment, const char *expected) {
+    sl_session *s = NULL;
+    options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
+    options.rank = 0;
+    int result = sl_session_join(&s, experiment, D, &options, &error);
+    ck_assert_int_eq(result, SL_EINVAL);
+    ck_assert_msg(strstr(error.text, expected) != NULL, "%s", error.text);
+    ck_assert_ptr_null(s);
+}
+
+#define WITH(keys) "{" keys ", \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
+
+START_TEST(join_refuses) {
+    refuse(WITH("\"optimizer\": {\"momentum\": 0.9}"), "optimizer.momentum: 0.9");
+    refuse(WITH("\"optimizer\": {\"weight_decay\": 0.1}"), "optimizer.weight_decay: 0.1");
+    refuse(WITH("\"device\": \"cuda:0\""), "device: \"cuda:0\"");
+    refuse(WITH("\"algorithm\": \"no-sgd\""), "no-sgd");
+    refuse("{\"topology\": {\"nodes\": 1", "experiment");
+    options.overlap = 1;
+    refuse(WITH("\"algorithm\": \"choco-sgd\""), "options.overlap");
+    options.overlap = 0;
+    options.nodes = 5;
+    refuse(ring, "5 peers");
+    options.nodes = -1;
+    sl_session_tensor tensors[] = {{"a", (const uint64_t[]){2, 3}, 2}, {"b", NULL, 0}};
+    options.tensors = tensors;
+    options.tensor_count = 2;
+    refuse(ring, "hold 7 numbers");
+    tensors[0].shape = (const uint64_t[]){2, 0};
+    refuse(ring, "axis of length 0");
+    tensors[0].axes = 17;
+    refuse(ring, "axes: 17");
+}
+END_TEST
+
+START_TEST(join_warns_of_what_has_no_effect) {
+    sl_session *s;
+    options.log = hear;
+    options.rank = 0;
+    options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
+    int result = sl_session_join(
+        &s,
+        WITH("\"model\": \"softmax\", \"data\": {\"name\": \"mnist\", \"batch\": 9}, "
+             "\"optimizer\": {\"learning_rate\": 3}, \"rounds\": 7"),
+        D, &options, &error);
+    ck_assert_msg(result == 0, "%s", error.text);
+    ck_assert_str_eq(heard, "warning: optimizer.learning_rate has no effect in a session\n"
+                            "warning: model.name has no effect in a session\n"
+                            "warning: data.name has no effect in a session\n"
+                            "warning: data.batch has no effect in a session\n");
+    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
+    ck_assert_ptr_null(s);
+    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
+}
+END_TEST
+
+/* ---- calls ---- */
+
+static void expect(int result, const char *text, const sl_error *e) {
+    ck_assert_int_eq(result, SL_EINVAL);
+    ck_assert_msg(strstr(e->text, text) != NULL, "%s: %s", text, e->text);
+}
+
+static void *mix_elsewhere(void *session) {
+    static float x[D];
+    static sl_error e;
+    expect(sl_session_mix(session, x, &e), "another thread", &e);
+    return NULL;
+}
+
+static void check_child(sl_session *s, float *x) {
+    sl_error e = {0};
+    pid_t child = fork();
+    if (child == 0) {
+        expect(sl_session_mix(s, x, &e), "forked", &e);
+        expect(sl_session_begin(s, x, &e), "forked", &e);
+        expect(sl_session_average(s, x, NULL, &e), "forked", &e);
+        expect(sl_session_status(s, &(sl_session_report){.size = 8}, &e), "forked", &e);
+        ck_assert_int_eq(sl_session_ready(s), 0);
+        ck_assert_int_eq(sl_session_fd(s), -1);
+        expect(sl_session_leave(&s, &e), "forked", &e);
+        _exit(s == NULL ? 0 : 1);
+    }
+    int status;
+    ck_assert(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static int misuse(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    float *x = w->x[o->rank];
+    sl_session *s;
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result != 0)
+        return result;
+    expect(sl_session_mix(s, x, e), "mix: start comes first", e);
+    expect(sl_session_start(s, NULL, e), "start: x is NULL", e);
+    fill(x, o->rank);
+    ck_assert_int_eq(sl_session_start(s, x, e), 0);
+    expect(sl_session_start(s, x, e), "has started", e);
+    expect(sl_session_end(s, x, e), "end: no round is under way", e);
+    expect(sl_session_mix(s, (float *)((char *)x + 1), e), "aligned", e);
+    ck_assert_int_eq(sl_session_begin(s, x, e), 0);
+    expect(sl_session_begin(s, x, e), "begin: a round is under way since begin", e);
+    expect(sl_session_mix(s, x, e), "mix: a round is under way since begin", e);
+    expect(sl_session_average(s, x, NULL, e), "average: a round is under way", e);
+    expect(sl_session_leave(&s, e), "leave: a round is under way", e);
+    expect(sl_session_end(s, w->x[(o->rank + 1) % N], e), "end: x is other memory", e);
+    pthread_t thread;
+    pthread_create(&thread, NULL, mix_elsewhere, s);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(sl_session_end(s, x, e), 0);
+    if (o->simulation == NULL && o->rank == 0)
+        check_child(s, x);
+    return sl_session_leave(&s, e);
+}
+
+START_TEST(calls_that_are_not_allowed_change_nothing) {
+    peer_thread threads[N];
+    options.overlap = 1;
+    ck_assert_msg(sl_simulate(ring, N, misuse, world, &options, &error) == 0, "%s", error.text);
+    run_agents(threads, N, misuse, world, &options);
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+}
+END_TEST
+
+static int begin_untold(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    sl_session *s;
+    ck_assert_int_eq(sl_session_join(&s, NULL, D, o, e), 0);
+    ck_assert_int_eq(sl_session_start(s, w->x[o->rank], e), 0);
+    expect(sl_session_begin(s, w->x[o->rank], e), "set options.overlap", e);
+    return sl_session_leave(&s, e);
+}
+
+START_TEST(begin_wants_overlap) {
+    ck_assert_int_eq(sl_simulate(ring, N, begin_untold, world, &options, &error), 0);
+}
+END_TEST
+
+/* ---- how sessions fail ---- */
+
+typedef struct failing {
+    int (*fault)(sl_session *s, float *x, sl_error *e); /* of rank 2, in round 3 */
+} failing;
+
+static int run_to_fault(void *context, const sl_session_options *o, sl_error *e) {
+    const failing *f = context;
+    float *x = malloc(D * sizeof *x);
+    sl_session *s;
+    fill(x, o->rank);
+    int result = sl_session_join(&s, ring, D, o, e);
+    if (result == 0)
+        result = sl_session_start(s, x, e);
+    for (int round = 1; round <= 1000000 && result == 0; round++)
+        result = o->rank == 2 && round == 3 ? f->fault(s, x, e) : sl_session_mix(s, x, e);
+    if (s != NULL && result != 0)
+        ck_assert_int_eq(sl_session_mix(s, x, NULL), result);
+    sl_session_abort(&s, NULL);
+    free(x);
+    return result;
+}
+
+static void fail_with(failing f, int code, const char *own, const char *others) {
+    peer_thread threads[N];
+    run_agents(threads, N, run_to_fault, &f, &options);
+    for (int i = 0; i < N; i++) {
+        const char *text = i == 2 ? own : others;
+        if (text == NULL)
+            continue;
+        ck_assert_msg(strstr(threads[i].error.text, text) != NULL, "%d: %s", i,
+                      threads[i].error.text);
+        ck_assert_int_eq(threads[i].result, i == 2 ? code : SL_EPEER);
+    }
+}
+
+static int give_nan(sl_session *s, float *x, sl_error *e) {
+    x[1500] = NAN;
+    return sl_session_mix(s, x, e);
+}
+
+START_TEST(nan_is_the_callers_error_and_all_hear_of_rank_and_round) {
+    const uint64_t shape[] = {1000};
+    const sl_session_tensor tensors[] = {{"a", shape, 1}, {"b", shape, 1}, {"c", shape, 1}};
+    options.tensors = tensors;
+    options.tensor_count = 3;
+    fail_with((failing){.fault = give_nan}, SL_EDIVERGED,
+              "node 2, round 3: x is nan at element 500 of b [1000]", "node 2, round 3: x is nan");
+}
+END_TEST
+
+static int change_x(sl_session *s, float *x, sl_error *e) {
+    int result = sl_session_begin(s, x, e);
+    x[7]++;
+    return result != 0 ? result : sl_session_end(s, x, e);
+}
+
+START_TEST(a_check_finds_an_x_that_changes) {
+    options.overlap = options.check = 1;
+    fail_with((failing){.fault = change_x}, SL_EINVAL, "x was changed between begin and end", NULL);
+}
+END_TEST
+
+static int give_up(sl_session *s, float *x, sl_error *e) {
+    (void)x;
+    sl_session_stop(s);
+    return sl_session_average(s, NULL, NULL, e);
+}
+
+START_TEST(stop_ends_a_call) {
+    fail_with((failing){.fault = give_up}, SL_ESTOPPED, "stopped on request", "stopped on request");
+}
+END_TEST
+
+static _Thread_local int interrupted;
+static int interrupt(void *context) {
+    (void)context;
+    return interrupted;
+}
+
+static int wait_long(sl_session *s, float *x, sl_error *e) {
+    (void)x;
+    interrupted = 1;
+    return sl_session_average(s, NULL, NULL, e);
+}
+
+START_TEST(who_waits_may_interrupt) {
+    options.waiting = interrupt;
+    fail_with((failing){.fault = wait_long}, SL_ESTOPPED, "interrupted", "interrupted");
+}
+END_TEST
+
+static int never_call(sl_session *s, float *x, sl_error *e) {
+    (void)x;
+    (void)e;
+    while (true) {
+        sl_session_report report = {.size = sizeof report};
+        ck_assert_int_eq(sl_session_status(s, &report, NULL), 0);
+        if (report.state == SL_SESSION_FAILED)
+            return sl_session_mix(s, x, e);
+        usleep(50000);
+    }
+}
+
+START_TEST(a_peer_that_never_calls_is_named) {
+    static const char *set[] = {"transport.round_timeout_s=1"};
+    options.overrides = set;
+    options.override_count = 1;
+    fail_with((failing){.fault = never_call}, SL_EPEER, "edge 2->", "edge 2->");
+}
+END_TEST
+
+START_TEST(a_call_has_its_deadline) {
+    options.deadline_s = 0.5;
+    fail_with((failing){.fault = never_call}, SL_EPEER, "options.deadline_s", "options.deadline_s");
+}
+END_TEST
+
+/* ---- status ---- */
+
+static int look(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    float *x = w->x[o->rank];
+    sl_session *s;
+    sl_session_report r = {.size = sizeof r};
+    ck_assert_int_eq(sl_session_join(&s, ring, D, o, e), 0);
+    ck_assert_int_eq(sl_session_status(s, &r, e), 0);
+    ck_assert_uint_eq(r.state, SL_SESSION_JOINED);
+    ck_assert_uint_eq(r.rank, (uint64_t)o->rank);
+    ck_assert_uint_eq(r.nodes, N);
+    fill(x, o->rank);
+    int result = sl_session_start(s, x, e);
+    for (int i = 0; i < 20 && result == 0; i++) {
+        result = sl_session_offer(s, x, e);
+        while (o->simulation == NULL && sl_session_ready(s) == 0)
+            usleep(1000);
+        if (result == 0)
+            result = sl_session_end(s, x, e);
+    }
+    usleep(200000);
+    ck_assert_int_eq(sl_session_status(s, &r, e), 0);
+    ck_assert_uint_eq(r.state, SL_SESSION_STARTED);
+    ck_assert_uint_eq(r.round, 20);
+    ck_assert(r.neighbour_distance > 0);
+    sl_session_edge edges[3] = {{0}};
+    ck_assert_uint_eq(sl_session_edges(s, edges, 3), 2);
+    ck_assert(edges[0].rank < edges[1].rank && edges[0].connected && edges[1].connected);
+    ck_assert(o->simulation != NULL || r.bytes_sent > 20 * 2 * D * sizeof(float));
+    return result != 0 ? result : sl_session_leave(&s, e);
+}
+
+START_TEST(status_tells_round_edges_and_bytes) {
+    peer_thread threads[N];
+    run_agents(threads, N, look, world, &options);
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    ck_assert_int_eq(sl_simulate(ring, N, look, world, &options, &error), 0);
+}
+END_TEST
+
+/* ---- simulations that end early ---- */
+
+static int mix_for_ever(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    sl_session *s = NULL;
+    int result = sl_session_join(&s, NULL, D, o, e);
+    if (result == 0)
+        result = sl_session_start(s, w->x[o->rank], e);
+    for (int round = 1; result == 0; round++) {
+        if (o->rank == 2 && round == 3)
+            w->x[2][5] = NAN;
+        result = sl_session_mix(s, w->x[o->rank], e);
+    }
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+static int run_away(void *context, const sl_session_options *o, sl_error *e) {
+    sl_session *s;
+    if (o->rank != 1)
+        return mix_for_ever(context, o, e);
+    ck_assert_int_eq(sl_session_join(&s, NULL, D, o, e), 0);
+    return sl_session_start(s, ((scene *)context)->x[1], e);
+}
+
+static int never_start(void *context, const sl_session_options *o, sl_error *e) {
+    return o->rank == 2 ? 0 : mix_for_ever(context, o, e);
+}
+
+static int other_shape(void *context, const sl_session_options *o, sl_error *e) {
+    const uint64_t shape[] = {D}, folded[] = {D / 2, 2};
+    const sl_session_tensor one = {"w", shape, 1}, two = {"w", folded, 2};
+    sl_session_options mine = *o;
+    mine.tensors = o->rank == 3 ? &two : &one;
+    mine.tensor_count = 1;
+    return mix_for_ever(context, &mine, e);
+}
+
+START_TEST(a_simulation_ends_with_the_first_error) {
+    const struct {
+        peer_function function;
+        int code;
+        const char *text;
+    } rows[] = {
+        {never_start, SL_EINVAL, "rank 2 returned without start"},
+        {run_away, SL_EINVAL, "node 1, round 1: the peer's function returned without leave"},
+        {other_shape, SL_EINVAL, "tensor 0 is w [3000] there and w [1500, 2] here"},
+        {mix_for_ever, SL_EDIVERGED, "node 2, round 3: x is nan at element 5"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int result = sl_simulate(ring, N, rows[i].function, world, &options, &error);
+        ck_assert_int_eq(result, rows[i].code);
+        ck_assert_msg(strstr(error.text, rows[i].text) != NULL, "%s", error.text);
+    }
+    ck_assert_int_eq(sl_simulate(ring, 3, run_away, world, &options, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_simulate(ring, 0, run_away, world, &options, &error), SL_EINVAL);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("session");
+    ADD_TESTS_WITH(suite, "rounds", setup, teardown, mix_leaves_w_x,
+                   overlap_leaves_lazy_w_x_and_then_the_step, while_adapting_mix_is_the_overlap,
+                   weights_that_are_named_stay, an_average_is_the_mean_of_all_with_the_same_bits,
+                   agents_have_the_bits_of_the_simulation, agents_that_overlap_have_them_too,
+                   and_with_unequal_numbers_of_rounds, push_sum_averages_numerators,
+                   same_start_gives_all_the_x_of_rank_0);
+    ADD_TESTS_WITH(suite, "calls", setup, teardown, join_refuses, join_warns_of_what_has_no_effect,
+                   calls_that_are_not_allowed_change_nothing, begin_wants_overlap,
+                   status_tells_round_edges_and_bytes);
+    ADD_TESTS_WITH(suite, "faults", setup, teardown,
+                   nan_is_the_callers_error_and_all_hear_of_rank_and_round,
+                   a_check_finds_an_x_that_changes, stop_ends_a_call, who_waits_may_interrupt,
+                   a_peer_that_never_calls_is_named, a_call_has_its_deadline,
+                   a_simulation_ends_with_the_first_error);
+    return run_suite(suite);
+}
