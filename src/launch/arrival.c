@@ -13,7 +13,7 @@
 /* Of all hosts where rank 0 may be, those that are found; one alone is waited for. */
 static int find_master(sl_launch *l, sl_error *error) {
     const sl_launcher *from = &l->launcher;
-    sl_meeting *m = &l->meeting;
+    sl_rendezvous *m = &l->rendezvous;
     int result = 0;
     for (uint32_t i = 0; i < from->host_count; i++) {
         sl_lookup lookup = {.may_come = from->host_count == 1};
@@ -30,7 +30,7 @@ static int find_master(sl_launch *l, sl_error *error) {
     return m->address_count > 0 && result != SL_ESTOPPED ? 0 : result;
 }
 
-static const struct sockaddr_storage *address_beyond(const sl_meeting *m) {
+static const struct sockaddr_storage *address_beyond(const sl_rendezvous *m) {
     for (uint32_t i = 0; i < m->address_count; i++)
         if (!sl_address_is_loopback(&m->addresses[i]))
             return &m->addresses[i];
@@ -61,7 +61,7 @@ static bool find_way(const struct sockaddr_storage *to, struct sockaddr_storage 
 
 /* The one address that surely serves, or all of them. */
 static void choose_host(sl_launch *l, bool loopback) {
-    const sl_meeting *m = &l->meeting;
+    const sl_rendezvous *m = &l->rendezvous;
     const struct sockaddr_storage *beyond = address_beyond(m);
     const bool is_v6 = m->addresses[0].ss_family == AF_INET6;
     struct sockaddr_storage own;
@@ -82,8 +82,8 @@ static void choose_host(sl_launch *l, bool loopback) {
 }
 
 static int check_own_host(const sl_launch *l, sl_error *error) {
-    for (uint32_t i = 0; i < l->meeting.address_count; i++)
-        if (!l->launcher.own_host || is_own(&l->meeting.addresses[i]))
+    for (uint32_t i = 0; i < l->rendezvous.address_count; i++)
+        if (!l->launcher.own_host || is_own(&l->rendezvous.addresses[i]))
             return 0;
     return sl_fail(
         error, SL_EINVAL,
@@ -94,11 +94,11 @@ static int check_own_host(const sl_launch *l, sl_error *error) {
 
 /* Beyond loopback only where the network is trusted; a host whose name is loopback on itself, as
  * Debian writes in /etc/hosts, is then reached at its other addresses. */
-static int listen_for_meeting(sl_launch *l, sl_error *error) {
+static int listen_for_rendezvous(sl_launch *l, sl_error *error) {
     int result = find_master(l, error);
     if (result != 0)
         return result;
-    const struct sockaddr_storage *beyond = address_beyond(&l->meeting);
+    const struct sockaddr_storage *beyond = address_beyond(&l->rendezvous);
     const bool loopback = l->launcher.one_host || (beyond == NULL && !l->settings.trusted_network);
     choose_host(l, loopback);
     if (l->rank > 0)
@@ -108,7 +108,7 @@ static int listen_for_meeting(sl_launch *l, sl_error *error) {
     if (result == 0 && beyond != NULL)
         result = sl_address_check_trust(beyond, l->launcher.hosts[0], 0,
                                         l->settings.trusted_network, error);
-    return result != 0 ? result : sl_master_open(&l->master, &l->meeting, loopback, error);
+    return result != 0 ? result : sl_master_open(&l->master, &l->rendezvous, loopback, error);
 }
 
 int sl_launch_listen(sl_launch *l, const char **host, uint16_t *port, sl_error *error) {
@@ -116,7 +116,7 @@ int sl_launch_listen(sl_launch *l, const char **host, uint16_t *port, sl_error *
     if (l->roster != NULL)
         result = sl_roster_resolve(l->roster, l->settings.timeout_s, l->settings.stop, error);
     else
-        result = listen_for_meeting(l, error);
+        result = listen_for_rendezvous(l, error);
     if (result != 0)
         return result;
     if (l->host[0] == '\0') {
@@ -128,20 +128,20 @@ int sl_launch_listen(sl_launch *l, const char **host, uint16_t *port, sl_error *
     return 0;
 }
 
-/* ---- meeting ---- */
+/* ---- the rendezvous ---- */
 
 static int hear_roster(sl_launch *l, uint16_t port, char **text, sl_error *error) {
     const char *host = l->is_everywhere ? "" : l->host;
     sl_greeting greeting = {.protocol = SL_PROTOCOL_VERSION,
                             .rank = l->rank,
                             .size = l->size,
-                            .run = l->meeting.run,
+                            .run = l->rendezvous.run,
                             .port = port};
     strcpy(greeting.host, host);
     if (getrandom(&greeting.nonce, sizeof greeting.nonce, 0) != sizeof greeting.nonce)
         return sl_fail(error, SL_ENET, "rendezvous: no random number");
     if (l->rank > 0)
-        return sl_member_meet(&l->meeting, &greeting, text, error);
+        return sl_member_meet(&l->rendezvous, &greeting, text, error);
     int result = sl_master_meet(l->master, host, port, text, error);
     sl_master_close(&l->master);
     return result;

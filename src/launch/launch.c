@@ -126,9 +126,9 @@ static int check_master(const sl_launch *l, sl_error *error) {
 }
 
 /* Equal in all processes of one job, and in no other. */
-static void name_meeting(sl_launch *l) {
+static void name_rendezvous(sl_launch *l) {
     sl_launcher *from = &l->launcher;
-    sl_meeting *m = &l->meeting;
+    sl_rendezvous *m = &l->rendezvous;
     if (l->size == 1 || from->one_host) {
         from->host_count = 1;
         strcpy(from->hosts[0], "127.0.0.1");
@@ -163,7 +163,7 @@ static void describe(sl_launch *l) {
                  from);
     else
         snprintf(l->text, sizeof l->text, "rank %u of %u from %s; rank 0 tells the roster at %s",
-                 l->rank, l->size, from, l->meeting.where);
+                 l->rank, l->size, from, l->rendezvous.where);
 }
 
 static int take_listen(sl_launch *l, sl_error *error) {
@@ -195,7 +195,7 @@ static int find(sl_launch *l, sl_error *error) {
     if (result == 0 && l->roster == NULL)
         result = check_master(l, error);
     if (result == 0 && l->roster == NULL)
-        name_meeting(l);
+        name_rendezvous(l);
     if (result == 0)
         describe(l);
     return result;

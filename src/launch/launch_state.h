@@ -3,7 +3,7 @@
 #define SL_LAUNCH_STATE_H
 
 #include "launch/launcher.h"
-#include "launch/meeting.h"
+#include "launch/rendezvous.h"
 #include "starling/launch.h"
 
 enum { SL_LAUNCH_TEXT_MAX = 2048 };
@@ -13,7 +13,7 @@ struct sl_launch {
     sl_environment environment;  /* for sl_launch_find */
     sl_launcher launcher;        /* with the master that the caller names */
     sl_roster *roster;           /* NULL: by rendezvous */
-    sl_meeting meeting;          /* by rendezvous */
+    sl_rendezvous rendezvous;    /* by rendezvous */
     sl_master *master;           /* rank 0's, once it listens */
     uint32_t rank, size;
     char host[SL_HOST_MAX]; /* where the agent listens; "": not known yet */

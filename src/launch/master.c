@@ -1,4 +1,4 @@
-/* master.c - rank 0's side of a rendezvous; see meeting.h.
+/* master.c - rank 0's side of a rendezvous; see rendezvous.h.
  *
  * A connection is a stranger until its greeting names this run; strangers are few, have little
  * time, and are answered with nothing. A member keeps its seat as long as its connection is open.
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "launch/meeting.h"
+#include "launch/rendezvous.h"
 #include "starling/version.h"
 
 enum { STRANGERS_MAX = 64, MISSING_NAMED = 8, MISSING_BYTES = 160, LINE_BYTES = SL_HOST_MAX + 16 };
@@ -33,7 +33,7 @@ typedef struct guest {
 } guest;
 
 struct sl_master {
-    const sl_meeting *meeting;
+    const sl_rendezvous *rendezvous;
     int listener;
     guest *guests;          /* (room) */
     struct pollfd *watched; /* (room + 1) the listener, then the guests */
@@ -55,7 +55,7 @@ static struct sockaddr_storage own_place(int family, bool loopback) {
 }
 
 static int listen_at(sl_master *m, bool loopback, uint16_t port) {
-    const int family = m->meeting->addresses[0].ss_family, on = 1;
+    const int family = m->rendezvous->addresses[0].ss_family, on = 1;
     struct sockaddr_storage place = own_place(family, loopback);
     sl_address_set_port(&place, port);
     m->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -73,18 +73,19 @@ static int listen_at(sl_master *m, bool loopback, uint16_t port) {
     return failure;
 }
 
-int sl_master_open(sl_master **out, const sl_meeting *meeting, bool loopback, sl_error *error) {
+int sl_master_open(sl_master **out, const sl_rendezvous *rendezvous, bool loopback,
+                   sl_error *error) {
     sl_master *m = calloc(1, sizeof *m);
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "rendezvous: out of memory");
-    m->meeting = meeting;
+    m->rendezvous = rendezvous;
     m->listener = -1;
-    m->room = meeting->size - 1 + STRANGERS_MAX;
+    m->room = rendezvous->size - 1 + STRANGERS_MAX;
     m->guests = calloc(m->room, sizeof *m->guests);
     m->watched = calloc(m->room + 1, sizeof *m->watched);
     int failure = m->guests == NULL || m->watched == NULL ? ENOMEM : EADDRINUSE;
-    for (uint32_t port = meeting->ports_from; failure == EADDRINUSE && port <= meeting->ports_to;
-         port++)
+    for (uint32_t port = rendezvous->ports_from;
+         failure == EADDRINUSE && port <= rendezvous->ports_to; port++)
         failure = listen_at(m, loopback, (uint16_t)port);
     if (failure == 0) {
         *out = m;
@@ -92,8 +93,8 @@ int sl_master_open(sl_master **out, const sl_meeting *meeting, bool loopback, sl
     }
     sl_master_close(&m);
     return sl_fail(error, failure == ENOMEM ? SL_ENOMEM : SL_ENET,
-                   "rank 0 cannot listen for the others at ports %u to %u: %s", meeting->ports_from,
-                   meeting->ports_to, strerror(failure));
+                   "rank 0 cannot listen for the others at ports %u to %u: %s",
+                   rendezvous->ports_from, rendezvous->ports_to, strerror(failure));
 }
 
 void sl_master_close(sl_master **master) {
@@ -147,10 +148,10 @@ static const guest *find_seat(const sl_master *m, uint32_t rank) {
 /* False: it is dismissed. */
 static bool seat(sl_master *m, guest *g) {
     const sl_greeting *greeting = &g->greeting;
-    const uint32_t size = m->meeting->size;
+    const uint32_t size = m->rendezvous->size;
     const guest *other = find_seat(m, greeting->rank);
     char address[SL_IP_TEXT_MAX];
-    if (greeting->run != m->meeting->run ||
+    if (greeting->run != m->rendezvous->run ||
         (other != NULL && other->greeting.nonce == greeting->nonce))
         dismiss(m, g);
     else if (greeting->protocol != SL_PROTOCOL_VERSION)
@@ -214,7 +215,7 @@ static void accept_some(sl_master *m, double now_s) {
                         SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (g->fd < 0 && (errno == EMFILE || errno == ENFILE)) {
             m->is_short = true;
-            poll(NULL, 0, SL_MEETING_LOOK_MS); /* one may become free */
+            poll(NULL, 0, SL_RENDEZVOUS_LOOK_MS); /* one may become free */
         }
         if (g->fd < 0)
             return;
@@ -231,7 +232,7 @@ static void look(sl_master *m) {
     m->watched[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
     for (size_t i = 0; i < m->count; i++)
         m->watched[i + 1] = (struct pollfd){.fd = m->guests[i].fd, .events = POLLIN};
-    if (poll(m->watched, m->count + 1, SL_MEETING_LOOK_MS) <= 0)
+    if (poll(m->watched, m->count + 1, SL_RENDEZVOUS_LOOK_MS) <= 0)
         return;
     for (size_t i = m->count; i-- > 0;) /* a dismissed one's place is taken by a later one */
         if (m->watched[i + 1].revents != 0)
@@ -247,11 +248,11 @@ static void drop_silent_strangers(sl_master *m) {
             dismiss(m, &m->guests[i]);
 }
 
-/* ---- the meeting ---- */
+/* ---- the rendezvous ---- */
 
 /* "ranks 2, 5 and 3 more" */
 static void name_missing(const sl_master *m, char *text, size_t bytes) {
-    const size_t missing = m->meeting->size - 1 - m->seated;
+    const size_t missing = m->rendezvous->size - 1 - m->seated;
     size_t named = 0, length = (size_t)snprintf(text, bytes, missing == 1 ? "rank" : "ranks");
     for (uint32_t rank = 1; named < missing && named < MISSING_NAMED; rank++)
         if (find_seat(m, rank) == NULL)
@@ -264,11 +265,12 @@ static void name_missing(const sl_master *m, char *text, size_t bytes) {
 static int give_up(sl_master *m, sl_error *error) {
     char missing[MISSING_BYTES];
     name_missing(m, missing, sizeof missing);
-    int result = sl_fail(error, SL_ENET,
-                         "%s of %u did not come to rank 0 within %g s "
-                         "(transport.connect_timeout_s), which waited at %s%s",
-                         missing, m->meeting->size, m->meeting->timeout_s, m->meeting->where,
-                         m->is_short ? "; it has no descriptor left (ulimit -n)" : "");
+    int result =
+        sl_fail(error, SL_ENET,
+                "%s of %u did not come to rank 0 within %g s "
+                "(transport.connect_timeout_s), which waited at %s%s",
+                missing, m->rendezvous->size, m->rendezvous->timeout_s, m->rendezvous->where,
+                m->is_short ? "; it has no descriptor left (ulimit -n)" : "");
     for (size_t i = 0; i < m->count; i++)
         if (m->guests[i].seated)
             answer(&m->guests[i], SL_ANSWER_REFUSED, error->text);
@@ -280,22 +282,22 @@ static void tell_missing(const sl_master *m, double left_s) {
     name_missing(m, missing, sizeof missing);
     snprintf(text, sizeof text,
              "waiting for %s to come to %s; %.0f s left (transport.connect_timeout_s)", missing,
-             m->meeting->where, left_s);
-    m->meeting->notice(m->meeting->context, text);
+             m->rendezvous->where, left_s);
+    m->rendezvous->notice(m->rendezvous->context, text);
 }
 
 static int collect(sl_master *m, sl_error *error) {
     double notice_s = 0;
-    const double until_s = sl_clock_seconds() + m->meeting->timeout_s;
-    while (m->seated + 1 < m->meeting->size) {
-        if (sl_meeting_is_stopped(m->meeting))
+    const double until_s = sl_clock_seconds() + m->rendezvous->timeout_s;
+    while (m->seated + 1 < m->rendezvous->size) {
+        if (sl_rendezvous_is_stopped(m->rendezvous))
             return sl_fail(error, SL_ESTOPPED, "stopped while rank 0 waited for the others");
         const double left_s = until_s - sl_clock_seconds();
         if (left_s < 0)
             return give_up(m, error);
         look(m);
         drop_silent_strangers(m);
-        if (sl_meeting_notice_is_due(m->meeting, &notice_s))
+        if (sl_rendezvous_notice_is_due(m->rendezvous, &notice_s))
             tell_missing(m, left_s);
     }
     return 0;
@@ -303,7 +305,7 @@ static int collect(sl_master *m, sl_error *error) {
 
 /* Where the others reach this host: an address that serves beyond it, if somebody came to one. */
 static struct sockaddr_storage own_address(const sl_master *m) {
-    struct sockaddr_storage own = own_place(m->meeting->addresses[0].ss_family, true);
+    struct sockaddr_storage own = own_place(m->rendezvous->addresses[0].ss_family, true);
     for (size_t i = 0; i < m->count; i++)
         if (m->guests[i].seated && !sl_address_is_loopback(&m->guests[i].own))
             own = m->guests[i].own;
@@ -319,12 +321,12 @@ static int print_line(char *line, const char *host, uint16_t port) {
 static char *compose(const sl_master *m, const char *host, uint16_t port) {
     const struct sockaddr_storage here = own_address(m);
     char own[SL_IP_TEXT_MAX], address[SL_IP_TEXT_MAX];
-    char *text = malloc((size_t)m->meeting->size * LINE_BYTES + 1);
+    char *text = malloc((size_t)m->rendezvous->size * LINE_BYTES + 1);
     if (text == NULL)
         return NULL;
     sl_address_text(&here, own);
     int length = print_line(text, host[0] != '\0' ? host : own, port);
-    for (uint32_t rank = 1; rank < m->meeting->size; rank++) {
+    for (uint32_t rank = 1; rank < m->rendezvous->size; rank++) {
         const guest *g = find_seat(m, rank);
         sl_address_text(sl_address_is_loopback(&g->other) ? &here : &g->other, address);
         length +=
@@ -347,9 +349,9 @@ static bool tell(guest *g, const uint8_t *bytes, size_t count) {
 
 /* Who is lost now is missed by its neighbours. */
 static void tell_all(sl_master *m, const uint8_t *bytes, size_t count) {
-    const double until_s = sl_clock_seconds() + m->meeting->timeout_s;
+    const double until_s = sl_clock_seconds() + m->rendezvous->timeout_s;
     for (bool done = false;
-         !done && !sl_meeting_is_stopped(m->meeting) && sl_clock_seconds() < until_s;) {
+         !done && !sl_rendezvous_is_stopped(m->rendezvous) && sl_clock_seconds() < until_s;) {
         done = true;
         for (size_t i = 0; i < m->count; i++) {
             guest *g = &m->guests[i];
@@ -358,7 +360,7 @@ static void tell_all(sl_master *m, const uint8_t *bytes, size_t count) {
             done = done && !has_more;
         }
         if (!done)
-            poll(m->watched, m->count, SL_MEETING_LOOK_MS);
+            poll(m->watched, m->count, SL_RENDEZVOUS_LOOK_MS);
     }
 }
 

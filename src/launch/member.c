@@ -1,4 +1,4 @@
-/* member.c - how all ranks but 0 meet; see meeting.h.
+/* member.c - how all ranks but 0 meet; see rendezvous.h.
  *
  * Where rank 0 listens is known but for the port, which may be another program's. So a member
  * greets whatever answers at any of the places, and tries again where nothing does; the first that
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "launch/meeting.h"
+#include "launch/rendezvous.h"
 
-enum { PLACES_MAX = SL_MASTER_ADDRESSES_MAX * SL_MEETING_PORTS_MAX };
+enum { PLACES_MAX = SL_MASTER_ADDRESSES_MAX * SL_RENDEZVOUS_PORTS_MAX };
 static const double again_s = 0.1, connect_s = 3, grace_s = 1;
 
 typedef struct place {
@@ -26,7 +26,7 @@ typedef struct place {
 } place;
 
 typedef struct member {
-    const sl_meeting *meeting;
+    const sl_rendezvous *rendezvous;
     uint8_t greeting[SL_GREETING_BYTES_MAX];
     size_t greeting_bytes;
     place places[PLACES_MAX];
@@ -102,7 +102,7 @@ static int obey(member *m, place *p, const sl_answer *answer, sl_error *error) {
         m->master = p;
         m->was_welcome = true;
         /* Rank 0 gives up first, and says for whom it has waited. */
-        m->until_s = sl_clock_seconds() + m->meeting->timeout_s + grace_s;
+        m->until_s = sl_clock_seconds() + m->rendezvous->timeout_s + grace_s;
         await_answer(p);
         return 0;
     }
@@ -135,7 +135,7 @@ static int hear(member *m, place *p, sl_error *error) {
     }
     p->bytes += (size_t)got;
     const size_t text_max =
-        m->master == p ? sl_meeting_text_max(m->meeting) : SL_ERROR_TEXT_MAX - 1;
+        m->master == p ? sl_rendezvous_text_max(m->rendezvous) : SL_ERROR_TEXT_MAX - 1;
     p->wanted = sl_answer_decode(&answer, p->answer, p->bytes, text_max);
     if (p->wanted > p->bytes)
         return 0;
@@ -146,7 +146,7 @@ static int hear(member *m, place *p, sl_error *error) {
     return 0;
 }
 
-/* ---- the meeting ---- */
+/* ---- the rendezvous ---- */
 
 static int look(member *m, sl_error *error) {
     struct pollfd watched[PLACES_MAX];
@@ -158,7 +158,7 @@ static int look(member *m, sl_error *error) {
         watched[i] = (struct pollfd){.fd = m->places[i].fd,
                                      .events = m->places[i].connected ? POLLIN : POLLOUT};
     }
-    if (poll(watched, m->count, SL_MEETING_LOOK_MS) <= 0)
+    if (poll(watched, m->count, SL_RENDEZVOUS_LOOK_MS) <= 0)
         return 0;
     for (size_t i = 0; i < m->count && result == 0 && m->roster == NULL; i++) {
         place *p = &m->places[i];
@@ -173,56 +173,56 @@ static int look(member *m, sl_error *error) {
 }
 
 static int give_up(const member *m, sl_error *error) {
-    const sl_meeting *meeting = m->meeting;
+    const sl_rendezvous *rendezvous = m->rendezvous;
     if (m->was_welcome)
         return sl_fail(error, SL_ENET,
                        "rank 0 at %s was found, but did not tell the roster within %g s "
                        "(transport.connect_timeout_s)%s",
-                       meeting->where, meeting->timeout_s,
+                       rendezvous->where, rendezvous->timeout_s,
                        m->master == NULL ? "; it has closed the connection" : "");
     return sl_fail(error, SL_ENET,
                    "rank 0 was not found at %s within %g s (transport.connect_timeout_s)%s",
-                   meeting->where, meeting->timeout_s,
+                   rendezvous->where, rendezvous->timeout_s,
                    m->met_others ? "; what answers there is not rank 0 of this job" : "");
 }
 
 static void tell_waiting(const member *m, double left_s) {
     sl_error text;
     sl_fail(&text, 0, "waiting for rank 0 %s %s; %.0f s left (transport.connect_timeout_s)",
-            m->master != NULL ? "to tell the roster, at" : "to come up at", m->meeting->where,
+            m->master != NULL ? "to tell the roster, at" : "to come up at", m->rendezvous->where,
             left_s);
-    m->meeting->notice(m->meeting->context, text.text);
+    m->rendezvous->notice(m->rendezvous->context, text.text);
 }
 
 static int meet(member *m, sl_error *error) {
     int result = 0;
     double notice_s = 0;
-    m->until_s = sl_clock_seconds() + m->meeting->timeout_s;
+    m->until_s = sl_clock_seconds() + m->rendezvous->timeout_s;
     while (result == 0 && m->roster == NULL) {
         const double left_s = m->until_s - sl_clock_seconds();
-        if (sl_meeting_is_stopped(m->meeting))
+        if (sl_rendezvous_is_stopped(m->rendezvous))
             return sl_fail(error, SL_ESTOPPED, "stopped while it looked for rank 0 at %s",
-                           m->meeting->where);
+                           m->rendezvous->where);
         if (left_s < 0)
             return give_up(m, error);
         result = look(m, error);
-        if (sl_meeting_notice_is_due(m->meeting, &notice_s))
+        if (sl_rendezvous_notice_is_due(m->rendezvous, &notice_s))
             tell_waiting(m, left_s);
     }
     return result;
 }
 
-int sl_member_meet(const sl_meeting *meeting, const sl_greeting *greeting, char **roster,
+int sl_member_meet(const sl_rendezvous *rendezvous, const sl_greeting *greeting, char **roster,
                    sl_error *error) {
     member *m = calloc(1, sizeof *m);
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "rendezvous: out of memory");
-    m->meeting = meeting;
+    m->rendezvous = rendezvous;
     m->greeting_bytes = sl_greeting_encode(greeting, m->greeting);
-    for (uint32_t i = 0; i < meeting->address_count; i++)
-        for (uint32_t port = meeting->ports_from; port <= meeting->ports_to; port++) {
+    for (uint32_t i = 0; i < rendezvous->address_count; i++)
+        for (uint32_t port = rendezvous->ports_from; port <= rendezvous->ports_to; port++) {
             place *p = &m->places[m->count++];
-            *p = (place){.address = meeting->addresses[i], .fd = -1};
+            *p = (place){.address = rendezvous->addresses[i], .fd = -1};
             sl_address_set_port(&p->address, (uint16_t)port);
         }
     int result = meet(m, error);

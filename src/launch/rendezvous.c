@@ -1,21 +1,21 @@
-/* meeting.c - what both sides of a rendezvous use; see meeting.h. */
-#include "launch/meeting.h"
+/* rendezvous.c - what both sides of a rendezvous use; see rendezvous.h. */
+#include "launch/rendezvous.h"
 
 #include "base/clock.h"
 
 enum { TEXT_BYTES_MAX = 16 << 20, LINE_BYTES = SL_HOST_MAX + 16 };
 static const double notice_every_s = 5;
 
-size_t sl_meeting_text_max(const sl_meeting *m) {
+size_t sl_rendezvous_text_max(const sl_rendezvous *m) {
     const size_t bytes = (size_t)m->size * LINE_BYTES + SL_ERROR_TEXT_MAX;
     return bytes < TEXT_BYTES_MAX ? bytes : TEXT_BYTES_MAX;
 }
 
-bool sl_meeting_is_stopped(const sl_meeting *m) {
+bool sl_rendezvous_is_stopped(const sl_rendezvous *m) {
     return m->stop != NULL && *m->stop != 0;
 }
 
-bool sl_meeting_notice_is_due(const sl_meeting *m, double *last_s) {
+bool sl_rendezvous_notice_is_due(const sl_rendezvous *m, double *last_s) {
     const double now_s = sl_clock_seconds();
     if (*last_s == 0)
         *last_s = now_s;
