@@ -81,15 +81,23 @@ static void choose_host(sl_launch *l, bool loopback) {
     }
 }
 
-static int check_own_host(const sl_launch *l, sl_error *error) {
+/* The launcher's guess is refused where it is wrong. What the user says may be an address that
+ * leads here without being this host's own. */
+static int check_own_host(sl_launch *l, sl_error *error) {
+    char *where = l->rendezvous.where;
     for (uint32_t i = 0; i < l->rendezvous.address_count; i++)
-        if (!l->launcher.own_host || is_own(&l->rendezvous.addresses[i]))
+        if (is_own(&l->rendezvous.addresses[i]))
             return 0;
-    return sl_fail(
-        error, SL_EINVAL,
-        "rank 0 is not on mpirun's host (%s), so the others do not know where it is: set "
-        "MASTER_ADDR to rank 0's host (mpirun -x MASTER_ADDR=HOST), or STARLING_ROSTER",
-        l->launcher.hosts[0]);
+    if (l->launcher.own_host)
+        return sl_fail(
+            error, SL_EINVAL,
+            "rank 0 is not on mpirun's host (%s), so the others do not know where it is: "
+            "set MASTER_ADDR to rank 0's host (mpirun -x MASTER_ADDR=HOST), or "
+            "STARLING_ROSTER",
+            l->launcher.hosts[0]);
+    strncat(where, " (no address of rank 0's host)",
+            sizeof l->rendezvous.where - strlen(where) - 1);
+    return 0;
 }
 
 /* Beyond loopback only where the network is trusted; a host whose name is loopback on itself, as

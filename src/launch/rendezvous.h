@@ -14,7 +14,7 @@ typedef struct sl_rendezvous {
         addresses[SL_MASTER_ADDRESSES_MAX]; /* (address_count) where rank 0 may be */
     uint32_t address_count;
     uint16_t ports_from, ports_to; /* one of which it takes */
-    char where[SL_HOST_MAX + 64];  /* the same for messages */
+    char where[SL_HOST_MAX + 128]; /* the same for messages */
     double timeout_s;
     const volatile int *stop;
     void (*notice)(void *context, const char *text);

@@ -20,6 +20,7 @@
 #include "starling/analysis.h"
 #include "starling/compressor.h"
 #include "starling/folder.h"
+#include "starling/launch.h"
 #include "starling/learner.h"
 #include "starling/rank.h"
 #include "starling/sim.h"
@@ -194,11 +195,24 @@ static int open_agent(sl_error *error) {
     return result;
 }
 
-static int open_roster(sl_error *error) {
+static int find_peers(sl_error *error) {
+    sl_launch *launch = NULL;
     sl_roster *roster = NULL;
-    int result =
-        sl_roster_parse(&roster, "127.0.0.1:7401\n127.0.0.1:7402\n127.0.0.1:7403\n", "test", error);
+    const char *host;
+    uint16_t port;
+    const sl_launch_settings given = {.has_rank = true, .roster = "127.0.0.1:740{rank}"};
+    const sl_launch_settings alone = {
+        .has_rank = true, .master = "127.0.0.1:20740", .timeout_s = 5};
+    int result = sl_launch_find(&launch, &given, 3, error);
+    sl_launch_close(&launch);
+    if (result == 0)
+        result = sl_launch_find(&launch, &alone, 1, error);
+    if (result == 0)
+        result = sl_launch_listen(launch, &host, &port, error);
+    if (result == 0)
+        result = sl_launch_meet(launch, 7400, &roster, error);
     sl_roster_close(&roster);
+    sl_launch_close(&launch);
     return result;
 }
 
@@ -259,7 +273,7 @@ START_TEST(opening_what_runs_it) {
         const char *name;
         work_function *work;
     } all[] = {{"a learner", open_learner}, {"a node", open_node},      {"an agent", open_agent},
-               {"a roster", open_roster},   {"a simulation", simulate}, {"a run folder", record}};
+               {"peers", find_peers},       {"a simulation", simulate}, {"a run folder", record}};
     open_all(_i % EXPERIMENTS);
     if (all[_i / EXPERIMENTS].work != record) /* which reads back what it writes */
         json_set_alloc_funcs(__wrap_malloc, free);

@@ -191,6 +191,17 @@ START_TEST(a_pattern_names_each_rank) {
 }
 END_TEST
 
+/* Its names may belong to processes that are not there yet. */
+START_TEST(unknown_names_of_a_pattern_are_waited_for) {
+    sl_roster *roster = NULL;
+    ck_assert_int_eq(sl_roster_find(&roster, "no-such-host-{rank}.invalid:1", 2, &error), 0);
+    ck_assert_int_eq(sl_roster_resolve(roster, 0.2, NULL, &error), SL_ENET);
+    ck_assert_msg(strstr(error.text, "no-such-host-0.invalid") != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, "within 0.2 s") != NULL, "%s", error.text);
+    sl_roster_close(&roster);
+}
+END_TEST
+
 START_TEST(loopback_beside_other_hosts_is_refused) {
     sl_roster *roster = NULL;
     ck_assert_int_eq(sl_roster_parse(&roster, "192.0.2.1:1\n127.0.0.1:1\n", "roster", &error), 0);
@@ -259,7 +270,8 @@ int main(void) {
     tcase_add_loop_test(finding, what_is_wrong_is_named_in_one_line, 0, sizeof bad / sizeof *bad);
     suite_add_tcase(suite, finding);
     ADD_TESTS(suite, "launching", what_the_caller_says_wins, jobs_are_told_apart,
-              a_pattern_names_each_rank, loopback_beside_other_hosts_is_refused,
-              a_greeting_comes_as_it_went, an_answer_comes_as_it_went);
+              a_pattern_names_each_rank, unknown_names_of_a_pattern_are_waited_for,
+              loopback_beside_other_hosts_is_refused, a_greeting_comes_as_it_went,
+              an_answer_comes_as_it_went);
     return run_suite(suite);
 }

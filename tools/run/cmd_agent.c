@@ -204,6 +204,8 @@ static int open_folder(peer *p, sl_error *error) {
         return result;
     p->opened_s = now_seconds();
     live_view_open(&p->view, p->trial.task.rounds, p->o->wide);
+    if (!p->o->has_rank)
+        printf("%s\n", sl_launch_describe(p->launch));
     printf("%s, rank %u of %u, %s\n%llu rounds; listening on port %u; run folder %s\n",
            p->trial.experiment->name, p->rank, p->trial.nodes,
            sl_learner_describe(p->trial.learner), (unsigned long long)p->trial.task.rounds,
