@@ -93,6 +93,8 @@ typedef struct sl_session_options {
                                          x is one tensor. Peers whose tensors differ refuse each
                                          other, and name the first one that differs */
     uint64_t tensor_count;
+    uint64_t beside; /* numbers beside x that no round touches, such as running statistics: average
+                        takes their mean too. Equal on all peers */
 
     /* ---- callbacks, all may be NULL ---- */
     void *context; /* their first argument */
@@ -144,10 +146,15 @@ SL_API int sl_session_fd(sl_session *session);
 
 /* The exact mean of all peers' models after the last round (push-sum: de-biased), the same bits for
  * all; x stays as it is. Waits until all peers call it after the same round, or have left.
- * average (d); distance: how far the models are apart, sqrt((1/n) sum_i ||x_i - average||^2). Both
- * may be NULL. Not between begin and end. */
+ * average (d + options.beside); distance: how far the models are apart, sqrt((1/n) sum_i ||x_i -
+ * average||^2). Both may be NULL. Not between begin and end. */
 SL_API int sl_session_average(sl_session *session, float *average, double *distance,
                               sl_error *error);
+
+/* What this peer adds to the averages to come beside x: values (options.beside), copied; NULL, as
+ * before the first call: nothing. average then holds, behind the mean of x, that of the peers that
+ * add something; zeros if none does. */
+SL_API int sl_session_beside(sl_session *session, const float *values, sl_error *error);
 
 /* Ends this peer's part. Its model still takes part in rounds, with displacement 0, until all peers
  * have left; then leave returns. The session is freed and *session set to NULL, on an error too. A

@@ -173,11 +173,30 @@ int sl_session_mix(sl_session *s, float *x, sl_error *error) {
     return end_round(s, x, error);
 }
 
+static size_t average_bytes(const sl_session *s) {
+    return bytes_of(s) + s->options.beside * sizeof(float);
+}
+
+int sl_session_beside(sl_session *s, const float *values, sl_error *error) {
+    int result = check_round(s, "beside", false, error);
+    if (result != 0)
+        return result;
+    const size_t bytes = s->options.beside * sizeof *values;
+    float *copy = values != NULL && bytes > 0 ? malloc(bytes) : NULL;
+    if (values != NULL && bytes > 0 && copy == NULL)
+        return sl_fail(error, SL_ENOMEM, "beside: out of memory for %zu bytes", bytes);
+    if (copy != NULL)
+        memcpy(copy, values, bytes);
+    free(s->beside);
+    s->beside = copy;
+    return 0;
+}
+
 int sl_session_average(sl_session *s, float *average, double *distance, sl_error *error) {
     int result = check_round(s, "average", false, error);
     if (result != 0)
         return result;
-    float *vector = average != NULL ? average : malloc(bytes_of(s));
+    float *vector = average != NULL ? average : malloc(average_bytes(s));
     if (vector == NULL)
         return sl_fail(error, SL_ENOMEM, "average: out of memory for %zu parameters",
                        s->layout.dimension);
@@ -233,7 +252,7 @@ int sl_session_leave(sl_session **session, sl_error *error) {
         return check_round(s, "leave", false, error);
     *session = NULL;
     if (s->started) {
-        s->average = s->spare = malloc(bytes_of(s)); /* others may still ask for averages */
+        s->average = s->spare = malloc(average_bytes(s)); /* others may still ask for averages */
         if (s->spare == NULL)
             fail_leave(s);
         sl_session_wish(s, WISH_LEAVE);

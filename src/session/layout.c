@@ -67,6 +67,8 @@ static int describe(sl_layout *l, const sl_session_options *o, sl_error *error) 
     FILE *out = open_memstream(&l->text, &bytes);
     for (uint64_t i = 0; out != NULL && i < l->count; i++)
         print_tensor(out, &o->tensors[i]);
+    if (out != NULL && o->beside > 0)
+        fprintf(out, "beside x [%" PRIu64 "]\n", o->beside);
     if (out == NULL || fclose(out) != 0)
         return sl_fail(error, SL_ENOMEM, "session: out of memory");
     return 0;

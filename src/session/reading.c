@@ -64,6 +64,7 @@ void sl_session_free(sl_session *s) {
         sl_experiment_close(&s->experiment);
     sl_layout_close(&s->layout);
     free(s->base);
+    free(s->beside);
     free(s->spare);
     if (s->fd >= 0)
         close(s->fd);

@@ -213,6 +213,8 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
         meet(m);
     }
     sl_session_answer(m->sessions[rank], x, g);
+    if (m->sessions[rank]->error.code != 0)
+        fail(m, &m->sessions[rank]->error);
     return 0;
 }
 

@@ -49,6 +49,7 @@ struct sl_session {
     const float *offered;          /* in_round: the caller's x */
     uint64_t sum;                  /* checksum of x at begin */
     float *start;                  /* x of start */
+    float *beside;                 /* (options.beside) NULL: nothing to add */
     double waited_s;
 
     /* Both threads', under the mutex. */
@@ -66,7 +67,8 @@ struct sl_session {
     double push_sum_weight;
     const float *given; /* (d) of WISH_ROUND */
     bool lends;         /* WISH_ROUND: `given` itself is published */
-    float *average;     /* (d) of WISH_AVERAGE, and of those that come while it leaves */
+    float *average;     /* (d + beside) of WISH_AVERAGE, and of those that come while it leaves */
+    double givers;      /* of what is beside x: this peer adds 1 or 0 */
     float *spare;       /* (d) for the latter */
     double distance;    /* out of WISH_AVERAGE */
 

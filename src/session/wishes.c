@@ -94,6 +94,26 @@ static sl_share share_distance(sl_session *s) {
     return (sl_share){.numbers = &s->distance, .number_count = 1, .divisor = 1};
 }
 
+static sl_share share_beside(sl_session *s) {
+    float *out = s->average + s->layout.dimension;
+    s->givers = s->beside != NULL;
+    if (s->beside != NULL)
+        memcpy(out, s->beside, s->options.beside * sizeof *out);
+    else
+        memset(out, 0, s->options.beside * sizeof *out);
+    return (sl_share){.x = out,
+                      .count = s->options.beside,
+                      .numbers = &s->givers,
+                      .number_count = 1,
+                      .divisor = 1};
+}
+
+static void divide_beside(sl_session *s) {
+    float *out = s->average + s->layout.dimension;
+    for (uint64_t i = 0; i < s->options.beside && s->givers > 1; i++)
+        out[i] = (float)(out[i] / s->givers);
+}
+
 int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *adder, void *context,
                    sl_share *shares, sl_error *error) {
     for (uint32_t i = 0; i < count; i++)
@@ -105,6 +125,13 @@ int sl_session_sum(sl_session *const *all, uint32_t count, sl_session_adder *add
         result = adder(context, shares, error);
     for (uint32_t i = 0; i < count && result == 0; i++)
         all[i]->distance = sqrt(all[i]->distance / all[i]->nodes);
+    if (result != 0 || all[0]->options.beside == 0)
+        return result;
+    for (uint32_t i = 0; i < count; i++)
+        shares[i] = share_beside(all[i]);
+    result = adder(context, shares, error);
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        divide_beside(all[i]);
     return result;
 }
 
