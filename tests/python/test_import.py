@@ -2,7 +2,7 @@
 """The Python package without a network: finding the library, topologies, spectra, model files, and
 what memory it takes.
 
-usage: test_package.py STARLING [TEST ...]
+usage: test_import.py STARLING [TEST ...]
 """
 import array
 import base64

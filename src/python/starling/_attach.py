@@ -13,8 +13,8 @@ from starling._library import Error
 class Gossip:
     """What an optimizer's steps do for a peer."""
 
-    def __init__(self, peer, vector, overlap):
-        self._peer, self._vector, self._overlap = peer, vector, overlap
+    def __init__(self, peer, vector):
+        self._peer, self._vector, self._overlap = peer, vector, vector.overlap
         self.stepped = False
 
     def before(self, optimizer):
@@ -42,8 +42,8 @@ class Gossip:
         self.after()
 
 
-def attach(peer, vector, overlap, optimizer, scaler):
-    gossip = Gossip(peer, vector, overlap)
+def attach(peer, vector, optimizer, scaler):
+    gossip = Gossip(peer, vector)
     if hasattr(optimizer, "register_step_pre_hook"):  # torch 2.0 and later
         optimizer.register_step_pre_hook(lambda *_: gossip.before(optimizer))
         optimizer.register_step_post_hook(lambda *_: gossip.after())

@@ -47,20 +47,19 @@ class GroupSession:
         self._report = told[2] or self._report
         return told[0]
 
-    def _send(self, x):
-        """The first process's vector to all."""
-        address = ctypes.addressof(x.contents)
-        floats = (ctypes.c_float * self._dimension).from_address(address)
+    def _send(self, x, count):
+        """The first process's numbers to all."""
+        floats = (ctypes.c_float * count).from_address(ctypes.addressof(x.contents))
         tensor = torch.frombuffer(floats, dtype=torch.float32)
         dist.broadcast(tensor, self._source, group=self._group)
 
     def start(self, x):
         self._tell(lambda: self._session.start(x))
-        self._send(x)
+        self._send(x, self._dimension)
 
     def mix(self, x):
         self._tell(lambda: self._session.mix(x))
-        self._send(x)
+        self._send(x, self._dimension)
 
     def begin(self, x):
         self._begun = None
@@ -77,11 +76,11 @@ class GroupSession:
 
     def end(self, x):
         self._tell(lambda: self._end(x))
-        self._send(x)
+        self._send(x, self._dimension)
 
-    def average(self, average):
-        distance = self._tell(lambda: self._session.average(average))
-        self._send(ctypes.cast(average, ctypes.POINTER(ctypes.c_float)))
+    def average(self, average, beside=None):
+        distance = self._tell(lambda: self._session.average(average, beside))
+        self._send(ctypes.cast(average, ctypes.POINTER(ctypes.c_float)), len(average))
         return distance
 
     def report(self):

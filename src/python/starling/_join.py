@@ -1,5 +1,6 @@
 """join() and simulate(): from an experiment to peers."""
 
+import ctypes
 import json
 import os
 import threading
@@ -31,7 +32,8 @@ def _read(experiment):
 
 
 def _can_overlap(content):
-    """Can it send from the user's memory while a gradient is computed?"""
+    """Does it send from the user's memory while a gradient is computed? d-psgd does, unless it is
+    to adapt first. A topology that names no weights is lazy then."""
     algorithm = content.get("algorithm", "d-psgd")
     if not isinstance(algorithm, dict):
         algorithm = {"name": algorithm}
@@ -45,16 +47,29 @@ def _roster_text(roster):
     return ",".join(roster).encode() if isinstance(roster, (list, tuple)) else os.fsencode(roster)
 
 
+def _text(value):
+    return None if value is None else value.encode()
+
+
 def join(
-    experiment, x, rank=None, size=None, roster=None, same_start=None, overlap=None, group=None
+    experiment,
+    x,
+    *,
+    rank=None,
+    size=None,
+    roster=None,
+    master=None,
+    listen=None,
+    same_start=None,
+    group=None,
 ):
     """Joins the experiment's peers with the numbers of x, and waits until the neighbours are there.
 
     experiment: a file, JSON, or a dict. x: a torch module, a list of tensors, or one array.
     rank, size, roster: which peer this is, of how many, and their addresses (a file, a list, or a
-    pattern "host-{rank}:7000"); default: what the launcher says in the environment.
+    pattern "host-{rank}:7000"); or master: "HOST:PORT" where rank 0 tells the roster. Default: what
+    the launcher says in the environment. listen: "HOST:PORT" of this peer.
     same_start: all begin with the numbers of rank 0; default: for modules.
-    overlap: exchange() will be called, not mix(); d-psgd only; default: for modules, where it can.
     group: a process group of torch.distributed whose processes together are one peer.
     """
     simulation = getattr(_here, "simulation", None)
@@ -62,19 +77,19 @@ def join(
     experiment, content = _read(simulation.experiment if simulation else experiment)
     if same_start is None:
         same_start = vector.is_module
-    if overlap is None:
-        overlap = vector.is_module and _can_overlap(content)
-    vector.overlap = overlap
+    vector.overlap = _can_overlap(content)
     if simulation is None:
         options = _session.default_options()
         options.rank = -1 if rank is None else rank
         options.nodes = -1 if size is None else size
         options.roster = _roster_text(roster)
+        options.master, options.listen = _text(master), _text(listen)
         stopped = _never
     else:
         options = _session.copy_of(_here.options)
         stopped = simulation.is_stopped
-    options.same_start, options.overlap = same_start, overlap
+    options.same_start, options.overlap = same_start, vector.overlap
+    options.beside = vector.beside
     tensors = _session.Tensors(vector.tensors)
     options.tensors, options.tensor_count = tensors.array, len(tensors.array)
     if group is None:
@@ -83,7 +98,7 @@ def join(
         from starling._group import GroupSession
 
         session = GroupSession(experiment, vector.count, options, group)
-    return Peer(session, vector, x, overlap)
+    return Peer(session, vector, x, same_start)
 
 
 def _never():
@@ -114,9 +129,12 @@ class _Simulation:
             return STOPPED
 
     def _simulate(self):
-        experiment = _read(self.experiment)[0]
+        experiment, content = _read(self.experiment)
+        options = _session.default_options()
+        options.overlap = _can_overlap(content)
+        count = len(self.results)
         try:
-            call(_session.simulate, experiment, len(self.results), self._peer, None, None)
+            call(_session.simulate, experiment, count, self._peer, None, ctypes.byref(options))
         except Error as error:
             self._error = error
 

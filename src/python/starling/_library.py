@@ -86,8 +86,10 @@ def _find():
         ) from None
 
 
-# libfabric's verbs read this when they are opened: workers of a DataLoader are forks.
-os.environ.setdefault("RDMAV_FORK_SAFE", "1")
+# What libfabric brings reads these when it is opened: verbs learn that workers of a DataLoader are
+# forks, PSM that Ctrl-C is Python's.
+for _name in ("RDMAV_FORK_SAFE", "IPATH_NO_BACKTRACE"):
+    os.environ.setdefault(_name, "1")
 library = _find()
 IS_CORE = not hasattr(
     library, "sl_spectrum_eigenvalues"

@@ -5,7 +5,8 @@ mixes them where they are. bfloat16 and float16 ones keep their memory, and a fl
 it: the vector gets their rounding y_i, and what comes back moves the master by
 sum_j W_ij (y_j - y_i). Mixed terms smaller than a rounding step add up there, and are not lost.
 
-Frozen parameters and buffers are not mixed. average() takes the mean of buffers, for evaluation.
+Frozen parameters and buffers are not mixed, but stand beside the vector: average() takes their
+mean, for evaluation, and same_start gives rank 0's to all.
 """
 
 import ctypes
@@ -65,10 +66,12 @@ class Module:
 
     def __init__(self, module):
         self.module = unwrapped(module)
-        named = [(n, p) for n, p in self.module.named_parameters() if p.numel() > 0]
-        self.frozen = [(n, p) for n, p in named if not p.requires_grad]
-        named = [(n, p) for n, p in named if p.requires_grad]
-        self._check(named)
+        everything = list(self.module.named_parameters())
+        self.frozen = [(n, p) for n, p in everything if not p.requires_grad]
+        named = self._check([(n, p) for n, p in everything if p.requires_grad])
+        beside = [p.detach() for _, p in self.frozen] + list(self.module.buffers())
+        self._beside = [t for t in beside if t.dtype.is_floating_point and t.numel() > 0]
+        self.beside = sum(tensor.numel() for tensor in self._beside)
         self.tensors = [(name, tuple(p.shape)) for name, p in named]
         self.count = sum(p.numel() for _, p in named)
         self._vector = torch.empty(self.count)
@@ -89,6 +92,8 @@ class Module:
         for name, p in named:
             if torch.nn.parameter.is_lazy(p):
                 raise Error(f"{name} has no shape yet: let the model see one batch before join()")
+        named = [(name, p) for name, p in named if p.numel() > 0]
+        for name, p in named:
             memory = memory_of(p, name, DTYPES)
             ranges.append((memory.address, memory.address + p.numel() * p.element_size(), name))
         ranges.sort()
@@ -98,6 +103,7 @@ class Module:
                     f"{other} and {name} share memory, but are two parameters: tie them by giving "
                     "both modules the same one"
                 )
+        return named
 
     def floats(self):
         return ctypes.cast(self._vector.data_ptr(), ctypes.POINTER(ctypes.c_float))
@@ -156,25 +162,36 @@ class Module:
                         "is not one of the model that join() got"
                     )
 
-    def buffers(self):
-        """The buffers of numbers, which are averaged for evaluation."""
-        named = self.module.named_buffers()
-        return [(name, b) for name, b in named if b.dtype.is_floating_point and b.numel() > 0]
+    def beside_floats(self):
+        """A pointer to a copy of what stands beside the vector; it is kept until the next one."""
+        parts = [tensor.detach().float().reshape(-1) for tensor in self._beside]
+        self._copy = torch.cat(parts)
+        return ctypes.cast(self._copy.data_ptr(), ctypes.POINTER(ctypes.c_float))
 
-    def result(self, values, buffers=()):
-        """A state_dict; buffers: the mean of each that buffers() lists."""
+    def _means(self, values):
+        """(tensor, its part of values) of what stands beside the vector."""
+        means = torch.frombuffer(values, dtype=torch.float32)[self.count :]
+        parts = means.split([tensor.numel() for tensor in self._beside])
+        return [(t, part.reshape(t.shape)) for t, part in zip(self._beside, parts)]
+
+    def set_beside(self, values):
+        with torch.no_grad():
+            for tensor, mean in self._means(values):
+                tensor.copy_(mean)
+
+    def result(self, values):
+        """A state_dict."""
         mean = torch.frombuffer(values, dtype=torch.float32)
-        means = {id(b): value for (_, b), value in zip(self.buffers(), buffers)}
-        at = 0
+        means, at = {}, 0
         for p in self._parameters:
             part = mean[at : at + p.place.numel()]
-            means[id(p.parameter)] = part.reshape(p.place.shape)
+            means[p.parameter.data_ptr()] = part.reshape(p.place.shape)
             at += p.place.numel()
+        if self.beside:
+            means.update((tensor.data_ptr(), part) for tensor, part in self._means(values))
         found = {}
-        for name, tensor in self.module.state_dict(keep_vars=True).items():
-            if not isinstance(tensor, torch.Tensor):
-                found[name] = tensor
-                continue
-            value = means.get(id(tensor), tensor.detach())
-            found[name] = value.to(tensor.dtype, copy=True)
+        for name, value in self.module.state_dict().items():
+            if isinstance(value, torch.Tensor):
+                value = means.get(value.data_ptr(), value).to(value.dtype, copy=True)
+            found[name] = value
         return found

@@ -23,14 +23,14 @@ def _end_all():
     """A script that ends, however it ends, does not let its neighbours wait for a deadline."""
     uncaught = getattr(sys, "last_value", None)
     for peer in list(_alive):
-        peer._abort(why(uncaught) if uncaught else "the script ended without peer.leave()")
+        peer.abort(why(uncaught) if uncaught else "the script ended without peer.leave()")
 
 
 class Peer:
     """What join() returns. Its calls are made by the thread that joined."""
 
-    def __init__(self, session, vector, given, overlap):
-        self._session, self._vector, self._given, self._overlap = session, vector, given, overlap
+    def __init__(self, session, vector, given, same_start):
+        self._session, self._vector, self._given = session, vector, given
         self._exchanged = None  # the vector of the exchange that is under way
         self._gossip = None  # the optimizer's
         self._report_at_the_end = None
@@ -39,6 +39,9 @@ class Peer:
         vector.publish()
         session.start(vector.floats())
         vector.absorb()
+        if same_start and vector.beside:
+            first = vector.beside_floats() if self.rank == 0 else None
+            vector.set_beside(self._averages(first))
 
     # ---- rounds ----
 
@@ -80,7 +83,7 @@ class Peer:
         if self._gossip is not None:
             raise Error("this peer has an optimizer: attach() is called once")
         self._vector.check_optimizer(optimizer)
-        self._gossip = attach(self, self._vector, self._overlap, optimizer, scaler)
+        self._gossip = attach(self, self._vector, optimizer, scaler)
         return optimizer
 
     def average(self):
@@ -88,9 +91,8 @@ class Peer:
         state_dict. peer.distance says how far apart they were."""
         self._check_active("average()")
         self.end()
-        values = (ctypes.c_float * self._vector.count)()
-        self.distance = self._session.average(values)
-        return self._vector.result(values)
+        own = self._vector.beside_floats() if self._vector.beside else None
+        return self._vector.result(self._averages(own))
 
     # ---- the end ----
 
@@ -164,6 +166,11 @@ class Peer:
         return {**found, "waiting_for": self.waiting_for}
 
     # ---- inside ----
+
+    def _averages(self, beside):
+        values = (ctypes.c_float * (self._vector.count + self._vector.beside))()
+        self.distance = self._session.average(values, beside)
+        return values
 
     def _report(self):
         return self._session.report() if self.active else self._report_at_the_end

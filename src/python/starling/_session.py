@@ -28,8 +28,9 @@ class Options(ctypes.Structure):
         ("rank", ctypes.c_int64),
         ("nodes", ctypes.c_int64),
         ("roster", _text),
+        ("master", _text),
+        ("listen", _text),
         ("run_id", _u64),
-        ("group", _u64),
         ("overlap", _u64),
         ("same_start", _u64),
         ("check", _u64),
@@ -38,6 +39,7 @@ class Options(ctypes.Structure):
         ("override_count", _u64),
         ("tensors", ctypes.POINTER(_Tensor)),
         ("tensor_count", _u64),
+        ("beside", _u64),
         ("context", ctypes.c_void_p),
         ("log", _LOG),
         ("waiting", _WAITING),
@@ -79,6 +81,7 @@ _mix = declare("sl_session_mix", _int, _session, _floats, _error)
 _begin = declare("sl_session_begin", _int, _session, _floats, _error)
 _end = declare("sl_session_end", _int, _session, _floats, _error)
 _average = declare("sl_session_average", _int, _session, _floats, ctypes.POINTER(_double), _error)
+_beside = declare("sl_session_beside", _int, _session, _floats, _error)
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
 _abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
 _status = declare("sl_session_status", _int, _session, ctypes.POINTER(Report), _error)
@@ -110,6 +113,8 @@ class Signals:
             try:
                 while True:
                     yield int(self.raised is not None or self._stopped())
+            except GeneratorExit:
+                return
             except BaseException as raised:
                 self.raised = raised
 
@@ -157,8 +162,9 @@ class Session:
     def end(self, x):
         self._signals.call(_end, self._open(), x)
 
-    def average(self, average):
-        """Fills average (d); returns the distance."""
+    def average(self, average, beside=None):
+        """Fills average (d + options.beside); returns the distance. beside: what this peer adds."""
+        call(_beside, self._open(), beside)
         distance = _double()
         self._signals.call(_average, self._open(), average, ctypes.byref(distance))
         return distance.value

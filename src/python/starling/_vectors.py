@@ -6,6 +6,8 @@ module. A session sees each as one vector of float32.
     floats()    a pointer to the vector
     publish()   before a call: brings the user's numbers into the vector
     absorb()    after it: brings the vector to the user
+    beside      numbers that are averaged and not mixed
+    overlap     does the session mix by begin and end?
     result(v)   v (count), a ctypes array of float32, in the form of what was joined
 """
 
@@ -31,7 +33,8 @@ def _like(x, shape, floats):
 class Array:
     """One array: its own memory is the vector."""
 
-    is_module = False
+    is_module = overlap = False
+    beside = 0
 
     def __init__(self, x):
         self._x, self._memory = x, memory_of(x)
@@ -53,7 +56,8 @@ class Array:
 class Arrays:
     """A list of arrays: the vector is a copy of them."""
 
-    is_module = False
+    is_module = overlap = False
+    beside = 0
 
     def __init__(self, xs):
         self._xs = list(xs)

@@ -1,0 +1,469 @@
+#!/usr/bin/env python3
+"""Peers that mix arrays: processes against the simulator, bit for bit, and against a float64
+program; and how a peer's end, or wrong input, reaches the others.
+
+usage: test_arrays.py STARLING [TEST ...]
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+import _package
+import numpy
+
+import _peers
+import starling
+from _package import refused
+from _peers import EXPERIMENT, Peers, read_line
+from _scene import check, run_tests
+
+sys.path.insert(0, os.path.join(os.path.dirname(_package.HERE), "reference"))
+import algorithms  # noqa: E402
+import dpsgd  # noqa: E402
+
+ROUNDS, RATE = 12, 0.1
+RING = {"nodes": 8, "family": "ring", "weights": "lazy"}
+TOP = {"compressor": {"name": "top-k", "k": 4}}
+CASES = {
+    "d-psgd": ({"name": "d-psgd"}, RING, "mix"),
+    "combine-while-adapt": (
+        {"name": "d-psgd", "variant": "combine-while-adapt"},
+        RING,
+        "mix",
+    ),
+    "exchange": ({"name": "d-psgd"}, RING, "exchange"),
+    "dcd-psgd": ({"name": "dcd-psgd", "compressor": {"name": "top-k", "k": 15}}, RING, "mix"),
+    "choco-sgd": ({"name": "choco-sgd", "consensus_step": 0.3, **TOP}, RING, "mix"),
+    "deep-squeeze": ({"name": "deep-squeeze", "eta": 0.2, **TOP}, RING, "mix"),
+    "sgp": ({"name": "sgp"}, {"nodes": 8, "family": "one-peer-exponential"}, "mix"),
+    "gradient-tracking": ({"name": "gradient-tracking"}, RING, "mix"),
+}
+A, B, X0 = dpsgd.problem(8, 12, 20, False, 41)
+
+
+def experiment_of(case):
+    algorithm, topology, _ = CASES[case]
+    return {"topology": topology, "algorithm": algorithm}
+
+
+def loop(case, rank, roster=None):
+    """What rank's loop leaves in x, and the average."""
+    x, how = X0[rank].astype("f4"), CASES[case][2]
+
+    def gradient():
+        return A[rank].T @ (A[rank] @ x.astype("f8") - B[rank])
+
+    peer = starling.join(experiment_of(case), x, rank=rank, roster=roster)
+    for _ in range(ROUNDS):
+        if how == "exchange":
+            with peer.exchange(x):
+                g = gradient()
+            x -= RATE * g
+        else:
+            x -= RATE * gradient()
+            peer.mix(x)
+    average = peer.average()
+    check((peer.rank, peer.size, peer.round) == (rank, 8, ROUNDS), peer.metrics())
+    peer.leave()
+    return x, average
+
+
+def reference(case):
+    """Models of a float64 program."""
+    algorithm, _, how = CASES[case]
+    if how == "exchange":
+        algorithm = {"name": "d-psgd", "variant": "combine-while-adapt"}
+    ring = (numpy.eye(8) + dpsgd.metropolis(8, dpsgd.ring(8))) / 2
+    slots = dpsgd.one_peer_exponential(8) if algorithm["name"] == "sgp" else [ring]
+    problem = algorithms.Quadratic(A, B)
+    settings = {"learning_rate": RATE}
+    return algorithms.history(ROUNDS, slots, algorithm, settings, problem, X0)[0][-1]
+
+
+def simulated(case):
+    return starling.simulate(8, lambda rank: loop(case, rank), experiment_of(case))
+
+
+def test_simulation_is_near_a_float64_program(scene):
+    for case in CASES:
+        found = numpy.array([x for x, _ in simulated(case)])
+        expected = reference(case)
+        distance = abs(found - expected).max() / max(1, abs(expected).max())
+        check(distance < 1e-4, f"{case}: off by {distance}")
+
+
+def test_average_is_the_mean(scene):
+    for case in ("d-psgd", "sgp"):
+        results = simulated(case)
+        averages = [average for _, average in results]
+        check(all((a == averages[0]).all() for a in averages), f"{case}: {averages}")
+        if case == "d-psgd":
+            mean = numpy.mean([x for x, _ in results], axis=0, dtype="f8")
+            check(abs(averages[0] - mean).max() < 1e-6, f"{averages[0] - mean}")
+
+
+def test_eight_processes_equal_the_simulation(scene):
+    rosters = {case: _peers.roster(8) for case in CASES}
+    body = f"""
+    sys.path[:0] = [{_package.HERE!r}]
+    rosters = {rosters!r}
+    sys.argv[1:] = [{scene.starling!r}]
+    import test_arrays
+    results = [test_arrays.loop(case, RANK, rosters[case]) for case in rosters]
+    print(json.dumps([[x.tobytes().hex(), average.tobytes().hex()] for x, average in results]))
+    """
+    said = Peers(scene, body, {"topology": {"nodes": 8}}).all_well(120)
+    results = [json.loads(out) for out in said]
+    for c, case in enumerate(CASES):
+        for rank, (x, average) in enumerate(simulated(case)):
+            expected = [x.tobytes().hex(), average.tobytes().hex()]
+            check(results[rank][c] == expected, f"{case}: rank {rank} differs")
+
+
+def test_arrays_of_all_kinds(scene):
+    import array
+
+    def train(rank):
+        values = numpy.full((2, 3), rank, dtype="f4")
+        buffer = array.array("f", [rank] * 6)
+        several = [numpy.full(2, rank, dtype="f4"), array.array("f", [rank] * 4)]
+        flat = []
+        for x in (values, buffer, several):
+            if not flat:
+                peer = starling.join(None, x)
+            peer.mix(x)
+            flat.append(
+                numpy.concatenate([numpy.ravel(part) for part in (x if x is several else [x])])
+            )
+        peer.leave()
+        return numpy.array(flat)
+
+    first = starling.simulate(2, train, EXPERIMENT)[0]
+    check((first == 0.5).all(), first)
+
+
+def test_average_has_the_form_of_what_was_given(scene):
+    def train(rank):
+        x = [numpy.full((2, 2), rank, dtype="f4"), numpy.zeros(3, dtype="f4")]
+        with starling.join(None, x) as peer:
+            average = peer.average()
+            check(peer.distance == numpy.sqrt(4 * 0.25), peer.distance)
+        return average
+
+    matrix, vector = starling.simulate(2, train, EXPERIMENT)[1]
+    check(matrix.shape == (2, 2) and (matrix == 0.5).all() and vector.shape == (3,), matrix)
+
+
+def test_same_start(scene):
+    def train(rank):
+        x = numpy.full(5, rank + 1.0, dtype="f4")
+        starling.join(None, x, same_start=True).leave()
+        return x
+
+    for x in starling.simulate(2, train, EXPERIMENT):
+        check((x == 1).all(), x)
+
+
+def test_calls_in_the_wrong_order_are_refused(scene):
+    def train(rank):
+        x = numpy.zeros(4, dtype="f4")
+        peer = starling.join(None, x)
+        with peer.exchange():
+            refused(lambda: peer.begin(), "under way")
+            refused(lambda: peer.mix(), "under way")
+        refused(lambda: peer.begin(numpy.zeros(3, dtype="f4")), "3 numbers", "4")
+        refused(lambda: peer.attach(None), "torch module")
+        peer.leave()
+        refused(lambda: peer.mix(), "has left")
+        refused(lambda: peer.average(), "has left")
+        check(peer.round == 1 and not peer.active, peer.metrics())
+        peer.leave()
+
+    starling.simulate(2, train, EXPERIMENT)
+
+
+def test_exchange_needs_an_algorithm_that_overlaps(scene):
+    def train(rank):
+        x = numpy.zeros(4, dtype="f4")
+        with starling.join(None, x) as peer:
+            refused(lambda: peer.begin(), "overlap", "mix")
+            peer.mix()
+
+    for algorithm in ("choco-sgd", {"name": "d-psgd", "variant": "adapt-then-combine"}):
+        starling.simulate(2, train, {**EXPERIMENT, "algorithm": algorithm})
+
+
+def test_simulation_raises_what_train_raised(scene):
+    def train(rank):
+        peer = starling.join(None, numpy.zeros(4, dtype="f4"))
+        peer.mix()
+        if rank == 1:
+            raise ValueError("boom")
+        peer.mix()
+
+    try:
+        starling.simulate(2, train, EXPERIMENT)
+    except ValueError as error:
+        return check(str(error) == "boom", error)
+    check(False, "nothing raised")
+
+
+ONES = "import numpy; x = numpy.full(6, RANK, dtype='f4')"
+
+
+def test_fewer_batches(scene):
+    body = f"""
+    {ONES}
+    with join(x) as peer:
+        for _ in range(3 if RANK else 9):
+            peer.mix(x)
+    print(peer.round)
+    """
+    said = Peers(scene, body).all_well()
+    check(int(said[0]) == 9, said)
+
+
+def test_not_a_number_is_named_everywhere(scene):
+    body = f"""
+    {ONES}
+    peer = join(x)
+    try:
+        for round in range(1, 9):
+            if RANK == 1 and round == 4:
+                x[2] = float("nan")
+            peer.mix(x)
+    except starling.Error as error:
+        print(error.code, error.round, str(error))
+    """
+    said = Peers(scene, body).all_well()
+    for out in said:
+        check("SL_EDIVERGED" in said[1] and "4" in out and "1" in out, said)
+
+
+def test_layouts_that_differ_are_named(scene):
+    def train(rank):
+        second = numpy.zeros((4, 2) if rank else (2, 4), dtype="f4")
+        starling.join(None, [numpy.zeros(3, dtype="f4"), second]).leave()
+
+    refused(lambda: starling.simulate(2, train, EXPERIMENT), "[2, 4]", "[4, 2]")
+    body = """
+    import numpy
+    try:
+        join([numpy.zeros((2, 4) if RANK else 8, dtype="f4")])
+    except starling.Error as error:
+        print(error)
+    """
+    said = Peers(scene, body).all_well()
+    check("layout" in said[0] + said[1], said)
+
+
+def test_a_peer_that_does_not_call_is_named(scene):
+    body = f"""
+    {ONES}
+    peer = join(x)
+    peer.mix(x)
+    if RANK == 1:
+        time.sleep(4)
+        sys.exit(0)
+    try:
+        peer.mix(x)
+    except starling.Error as error:
+        print(error.code, error.edge, error.round, str(error))
+    """
+    experiment = {**EXPERIMENT, "transport": {**EXPERIMENT["transport"], "round_timeout_s": 1}}
+    said = Peers(scene, body, experiment).all_well()[0]
+    check("SL_EPEER" in said and "(1, 0) 2" in said, said)
+
+
+FAILING = f"""
+    {ONES}
+    def work(peer):
+        for round in range(400):
+            peer.mix(x)
+            if RANK == 1 and round == 20:
+                raise ValueError("boom")
+            time.sleep(0.005)
+"""
+
+
+def check_told(ended, *words):
+    code, out, err = ended[0]
+    check(code == 0, f"{ended}"[-2000:])
+    for word in words:
+        check(word in out, f"{word!r} is missing in {out!r}")
+
+
+def test_exceptions_are_told_to_the_neighbours(scene):
+    for ending in ("work(peer)", "with peer: work(peer)"):
+        body = f"""
+    {FAILING}
+    peer = join(x)
+    if RANK == 1:
+        {ending}
+    try:
+        work(peer)
+    except starling.Error as error:
+        print(error)
+    """
+        ended = Peers(scene, body).wait()
+        check_told(ended, "ValueError: boom")
+        check("ValueError: boom" in ended[1][2] and ended[1][0] == 1, ended[1])
+
+
+def test_a_script_that_ends_without_leave(scene):
+    body = f"""
+    {ONES}
+    peer = join(x)
+    for _ in range(3 if RANK else 9):
+        try:
+            peer.mix(x)
+        except starling.Error as error:
+            print(error)
+            break
+    """
+    check_told(Peers(scene, body).wait(), "without peer.leave()")
+
+
+def test_ctrl_c(scene):
+    body = f"""
+    {ONES}
+    with join(x) as peer:
+        print("here", flush=True)
+        try:
+            while True:
+                peer.mix(x)
+                if RANK == 0:
+                    time.sleep(30)
+        except starling.Error as error:
+            print(error)
+    """
+    peers = Peers(scene, body)
+    for process in peers.processes:
+        read_line(process)
+    time.sleep(0.5)
+    began = time.monotonic()
+    peers.processes[1].send_signal(signal.SIGINT)  # waits in mix()
+    _, err = peers.processes[1].communicate(timeout=20)
+    check(time.monotonic() - began < 3, time.monotonic() - began)
+    check(
+        "KeyboardInterrupt" in err and "starling.Error" not in err,
+        (err, _, peers.processes[1].returncode),
+    )
+    peers.processes[0].send_signal(signal.SIGINT)  # sleeps
+    _, err = peers.processes[0].communicate(timeout=20)
+    check("KeyboardInterrupt" in err, err)
+
+
+def test_ctrl_c_while_neighbours_do_not_come(scene):
+    body = f"""
+    {ONES}
+    print("here", flush=True)
+    join(x)
+    """
+    peers = Peers(scene, body, ranks=[0])
+    read_line(peers.processes[0])
+    time.sleep(0.7)
+    began = time.monotonic()
+    peers.processes[0].send_signal(signal.SIGINT)
+    _, err = peers.processes[0].communicate(timeout=20)
+    check("KeyboardInterrupt" in err and time.monotonic() - began < 3, err)
+
+
+def test_ctrl_c_in_a_simulation(scene):
+    body = f"""
+    {ONES}
+    def train(rank):
+        peer = starling.join(None, x.copy())
+        while True:
+            peer.mix()
+    print("here", flush=True)
+    starling.simulate(2, train, EXPERIMENT)
+    """
+    peers = Peers(scene, body, ranks=[0])
+    read_line(peers.processes[0])
+    time.sleep(0.7)
+    peers.processes[0].send_signal(signal.SIGINT)
+    _, err = peers.processes[0].communicate(timeout=20)
+    check("KeyboardInterrupt" in err, err)
+
+
+def test_forked_children_get_an_error(scene):
+    body = f"""
+    {ONES}
+    peer = join(x)
+    peer.mix(x)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            peer.mix(x)
+        except starling.Error as error:
+            print(error, flush=True)
+        sys.exit(0)  # runs atexit's functions
+    check = os.waitpid(pid, 0)
+    peer.mix(x)
+    peer.leave()
+    assert check[1] == 0 and os.environ["RDMAV_FORK_SAFE"] == "1"
+    """
+    for out in Peers(scene, body).all_well():
+        check("forked" in out, out)
+
+
+def test_other_threads_run_while_a_call_waits(scene):
+    body = f"""
+    {ONES}
+    import threading
+    count = 0
+    def work():
+        global count
+        while True:
+            count += 1
+            time.sleep(0.001)
+    threading.Thread(target=work, daemon=True).start()
+    with join(x) as peer:
+        if RANK == 1:
+            time.sleep(1)
+        before = count
+        peer.mix(x)
+        if RANK == 0:
+            print(count - before)
+    """
+    check(int(Peers(scene, body).all_well()[0]) > 50, "the GIL is held")
+
+
+def test_x_that_changes_in_an_exchange_is_found(scene):
+    os.environ["STARLING_CHECK"] = "1"
+    body = f"""
+    {ONES}
+    peer = join(x)
+    try:
+        for _ in range(3):
+            with peer.exchange(x):
+                if RANK == 1:
+                    x[1] += 1
+    except starling.Error as error:
+        print(error)
+    """
+    try:
+        said = Peers(scene, body).all_well()
+    finally:
+        del os.environ["STARLING_CHECK"]
+    check("changed" in said[1], said)
+
+
+def test_keys_without_effect_are_warned_of(scene):
+    body = f"""
+    {ONES}
+    import logging
+    logging.basicConfig(level=logging.WARNING)
+    join(x).leave()
+    """
+    experiment = {**EXPERIMENT, "model": "mlp", "data": "digits"}
+    ended = Peers(scene, body, experiment).wait()
+    for code, _, err in ended:
+        check(code == 0 and "WARNING:starling:" in err and "data" in err, ended)
+
+
+if __name__ == "__main__":
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])

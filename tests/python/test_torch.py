@@ -1,0 +1,499 @@
+#!/usr/bin/env python3
+"""Peers of torch modules: what optimizer.step() does once it gossips, and all that surrounds an
+optimizer in a training script.
+
+usage: test_torch.py STARLING [TEST ...]
+"""
+import copy
+import io
+import sys
+import warnings
+
+import _package
+
+try:
+    import torch
+except ImportError:
+    print("skip torch: it is not installed here")
+    sys.exit(0)
+
+import starling
+from _package import refused
+from _scene import check, run_tests
+from torch import nn
+
+TWO = {"nodes": 2, "family": "complete"}
+EXPERIMENT = {"topology": {**TWO, "weights": "lazy"}, "algorithm": "d-psgd"}
+BLOCKING = {
+    "topology": TWO,
+    "algorithm": {"name": "d-psgd", "variant": "adapt-then-combine"},
+}
+LAZY = 0.25  # W_01 of two nodes with lazy weights
+STEPS = 6
+
+
+def network(seed=7):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))
+
+
+def batch(rank, step):
+    torch.manual_seed(1000 * rank + step)
+    return torch.randn(8, 5), torch.randint(3, (8,))
+
+
+def backward(model, rank, step):
+    inputs, labels = batch(rank, step)
+    nn.functional.cross_entropy(model(inputs), labels).backward()
+
+
+def flat(model):
+    return torch.cat([p.detach().float().reshape(-1) for p in model.parameters()])
+
+
+def train(rank, model=None, make=lambda ps: torch.optim.SGD(ps, 0.1), steps=STEPS):
+    """A plain loop with the three lines in it; (model, peer) after `steps` steps."""
+    model = model or network()
+    optimizer = make(model.parameters())
+    peer = starling.join(None, model)
+    peer.attach(optimizer)
+    for step in range(steps):
+        optimizer.zero_grad()
+        backward(model, rank, step)
+        optimizer.step()
+    peer.end()
+    peer.leave()
+    return model, peer
+
+
+def near(a, b, tolerance=1e-5):
+    distance = (a - b).abs().max().item()
+    check(distance <= tolerance, f"off by {distance}")
+
+
+def simulate(work, experiment=EXPERIMENT, n=2):
+    return starling.simulate(n, work, experiment)
+
+
+def by_hand(make, overlap, weight, steps=STEPS):
+    """Two models in one loop: W x, then the step with the gradient at the old x; or a step, then
+    W x."""
+    models = [network(), network()]
+    optimizers = [make(model.parameters()) for model in models]
+
+    def mix():
+        with torch.no_grad():
+            for a, b in zip(models[0].parameters(), models[1].parameters()):
+                step = weight * (b - a)
+                a += step
+                b -= step
+
+    for step in range(steps):
+        for rank, model in enumerate(models):
+            optimizers[rank].zero_grad()
+            backward(model, rank, step)
+        if overlap:
+            mix()
+        for optimizer in optimizers:
+            optimizer.step()
+        if not overlap:
+            mix()
+    if overlap:
+        mix()  # peer.end() after the last step
+    return [flat(model) for model in models]
+
+
+OPTIMIZERS = {
+    "SGD": lambda ps: torch.optim.SGD(ps, 0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "AdamW": lambda ps: torch.optim.AdamW(ps, 0.01),
+}
+
+
+def test_overlap_mixes_then_steps_with_the_old_gradient(scene):
+    for make in OPTIMIZERS.values():
+        expected = by_hand(make, True, LAZY)
+        for rank, (model, peer) in enumerate(simulate(lambda rank: train(rank, make=make))):
+            near(flat(model), expected[rank])
+            check(peer.round == STEPS + 1, peer.round)
+
+
+def test_other_forms_step_then_mix(scene):
+    for make in OPTIMIZERS.values():
+        expected = by_hand(make, False, 0.5)
+        results = simulate(lambda rank: train(rank, make=make), BLOCKING)
+        for rank, (model, peer) in enumerate(results):
+            near(flat(model), expected[rank])
+            check(peer.round == STEPS, peer.round)
+
+
+def test_every_algorithm_works_as_on_arrays(scene):
+    top = {"compressor": {"name": "top-k", "k": 9}}
+    for algorithm in (
+        {"name": "choco-sgd", **top},
+        {"name": "deep-squeeze", **top},
+        {"name": "dcd-psgd", "compressor": {"name": "top-k", "k": 30}},
+        {"name": "gradient-tracking"},
+        {"name": "exact-diffusion"},
+    ):
+        experiment = {"topology": {**TWO, "weights": "lazy"}, "algorithm": algorithm}
+
+        def on_arrays(rank):
+            model = network()
+            x = flat(model).contiguous()
+            peer = starling.join(None, x, same_start=True)
+            for step in range(STEPS):
+                nn.utils.vector_to_parameters(x.clone(), model.parameters())
+                model.zero_grad()
+                backward(model, rank, step)
+                x -= 0.1 * torch.cat([p.grad.reshape(-1) for p in model.parameters()])
+                peer.mix(x)
+            peer.leave()
+            return x
+
+        modules, arrays = simulate(train, experiment), simulate(on_arrays, experiment)
+        for (model, _), x in zip(modules, arrays):
+            near(flat(model), x, 2e-6)
+
+
+def test_same_start_is_the_default(scene):
+    results = simulate(lambda rank: train(rank, network(seed=rank), steps=0))
+    for model, _ in results:
+        near(flat(model), flat(network(seed=0)), 0)
+
+
+def gossiping(rank, optimizer_of=lambda ps: torch.optim.SGD(ps, 0.1), model=None, **more):
+    model = model or network()
+    optimizer = optimizer_of(model.parameters())
+    peer = starling.join(None, model)
+    peer.attach(optimizer, **more)
+    return model, optimizer, peer
+
+
+def test_schedulers(scene):
+    def work(rank, early):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        make = lambda: torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)  # noqa: E731
+        scheduler = make() if early else None
+        peer = starling.join(None, model)
+        peer.attach(optimizer)
+        check(optimizer.step.__self__ is optimizer, optimizer.step)
+        scheduler = scheduler or make()
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            optimizer.step()
+            scheduler.step()
+        check(abs(optimizer.param_groups[0]["lr"] - 0.1 / 8) < 1e-9, optimizer.param_groups)
+        check(peer.round == STEPS - 1 + 1, peer.round)
+        peer.leave()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for early in (True, False):
+            simulate(lambda rank: work(rank, early))
+
+
+class Scaler:
+    """torch's GradScaler as far as loops see it; leaves out the steps that it is told to."""
+
+    def __init__(self, left_out):
+        self.left_out, self.steps = left_out, 0
+
+    def step(self, optimizer):
+        self.steps += 1
+        if self.steps not in self.left_out:
+            optimizer.step()
+
+    def update(self, new_scale=None):
+        return "updated"
+
+
+def test_a_scaler_that_skips_a_step(scene):
+    for experiment in (EXPERIMENT, BLOCKING):
+
+        def work(rank):
+            scaler = Scaler({1, 4} if rank == 0 else set())
+            model, optimizer, peer = gossiping(rank, scaler=scaler)
+            for step in range(STEPS):
+                optimizer.zero_grad()
+                backward(model, rank, step)
+                scaler.step(optimizer)
+                check(scaler.update() == "updated", "update() lost its result")
+            peer.end()
+            peer.leave()
+            return peer.round
+
+        rounds = simulate(work, experiment)
+        check(rounds == [STEPS + (experiment is EXPERIMENT)] * 2, rounds)
+
+
+def test_accumulation_and_clipping(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        for step in range(STEPS):
+            backward(model, rank, step)
+            if step % 2 == 1:
+                before = flat(model)
+                nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+                peer.end()
+                mixed = flat(model)
+                optimizer.step()
+                peer.end()
+                optimizer.zero_grad()
+                check(before.shape == mixed.shape, before.shape)
+        peer.leave()
+        return peer.round, (mixed - before).norm().item()
+
+    for rounds, _ in simulate(work):
+        check(rounds >= STEPS // 2, rounds)
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.out = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+        self.out.weight = self.embed.weight
+
+    def forward(self, x):
+        return self.out(self.embed(x))
+
+
+def test_tied_parameters(scene):
+    def work(rank):
+        torch.manual_seed(3)
+        model, optimizer, peer = gossiping(rank, model=Tied())
+        for step in range(3):
+            optimizer.zero_grad()
+            model(torch.tensor([rank, step])).sum().backward()
+            optimizer.step()
+        average = peer.average()
+        peer.leave()
+        check(model.out.weight is model.embed.weight, "untied")
+        check((average["out.weight"] == average["embed.weight"]).all(), average)
+        model.load_state_dict(average)
+        return average["out.weight"]
+
+    first, second = simulate(work)
+    near(first, second, 0)
+
+
+def test_frozen_parameters(scene):
+    def work(rank):
+        model = network(seed=rank)
+        model[0].weight.requires_grad_(False)
+        model, optimizer, peer = gossiping(rank, model=model)
+        before = model[0].weight.clone()
+        for step in range(3):
+            backward(model, rank, step)
+            optimizer.step()
+        near(model[0].weight, before, 0)
+        near(peer.average()["0.weight"], before, 0)
+        model[0].weight.requires_grad_(True)
+        refused(lambda: optimizer.step(), "0.weight", "frozen", "join again")
+        peer.leave()
+        return before
+
+    first, second = simulate(work)
+    near(first, network(seed=0)[0].weight, 0)
+    near(second, first, 0)
+
+
+def test_parameter_groups(scene):
+    def work(rank):
+        model = network()
+        groups = [{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.0}]
+        optimizer = torch.optim.SGD(groups, 0.1)
+        peer = starling.join(None, model)
+        peer.attach(optimizer)
+        before = model[2].weight.clone(), model[0].weight.clone()
+        for step in range(2):
+            backward(model, rank, step)
+            optimizer.step()
+        near(model[2].weight, before[0], 1e-6)
+        check((model[0].weight - before[1]).abs().max() > 1e-3, "no step")
+        optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(2, 9))]})
+        refused(lambda: optimizer.step(), "group 2", "(2, 9)")
+        peer.leave()
+
+    simulate(work)
+
+
+def test_state_dicts(scene):
+    def work(rank):
+        adam = lambda ps: torch.optim.AdamW(ps, 0.01)  # noqa: E731
+        plain = adam(network().parameters())
+        model, optimizer, peer = gossiping(rank, adam)
+        keys = set(plain.state_dict())
+        for step in range(2):
+            backward(model, rank, step)
+            optimizer.step()
+        saved = copy.deepcopy(optimizer.state_dict())
+        check(set(saved) == keys, set(saved))
+        optimizer.load_state_dict(saved)
+        backward(model, rank, 2)
+        optimizer.step()
+        check(peer.round == 3, peer.round)
+        file = io.BytesIO()
+        torch.save(model.state_dict(), file)
+        again = network(seed=1)
+        again.load_state_dict(torch.load(io.BytesIO(file.getvalue())))
+        near(flat(again), flat(model), 0)
+        near(flat(copy.deepcopy(model)), flat(model), 0)
+        plain.load_state_dict(saved)
+        # In the middle of an exchange parameters are not to be touched.
+        peer.end()
+        model.load_state_dict(network(seed=5).state_dict())
+        backward(model, rank, 3)
+        optimizer.step()
+        model.load_state_dict(network(seed=6).state_dict())
+        refused(lambda: optimizer.step(), "0.weight", "peer.end()")
+        peer.leave()
+
+    simulate(work)
+
+
+def test_small_terms_of_half_precision_add_up(scene):
+    slow = {"nodes": 2, "edges": [[0, 1, 0.01], [1, 0, 0.01]]}
+
+    def work(rank, dtype):
+        model = nn.Linear(3, 1, bias=False).to(dtype)
+        with torch.no_grad():
+            model.weight.fill_(1 + 4 * rank * torch.finfo(dtype).eps)
+        optimizer = torch.optim.SGD(model.parameters(), 0.0)
+        peer = starling.join(None, model, same_start=False)
+        peer.attach(optimizer)
+        for _ in range(120):
+            model.weight.grad = torch.zeros_like(model.weight)
+            optimizer.step()
+        average = peer.average()
+        peer.leave()
+        check(average["weight"].dtype == dtype, average)
+        return model.weight.detach().float()
+
+    for dtype in (torch.bfloat16, torch.float16):
+        for algorithm in (EXPERIMENT["algorithm"], BLOCKING["algorithm"]):
+            experiment = {"topology": slow, "algorithm": algorithm}
+            first, second = simulate(lambda rank: work(rank, dtype), experiment)
+            apart = (first - second).abs().max() / torch.finfo(dtype).eps
+            check(apart <= 1.01, f"{dtype}, {algorithm}: {apart} rounding steps apart")
+
+
+def test_half_precision_trains(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank, model=network().bfloat16())
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            inputs, labels = batch(rank, step)
+            loss = nn.functional.cross_entropy(model(inputs.bfloat16()).float(), labels)
+            loss.backward()
+            optimizer.step()
+        peer.end()
+        peer.leave()
+        return flat(model)
+
+    expected = by_hand(lambda ps: torch.optim.SGD(ps, 0.1), True, LAZY)
+    for found, exact in zip(simulate(work), expected):
+        near(found, exact, 0.02)
+
+
+def test_batch_norm_buffers_are_averaged_for_evaluation_only(scene):
+    def work(rank):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+        model, optimizer, peer = gossiping(rank, model=model)
+        for step in range(3):
+            backward(model, rank, step)
+            optimizer.step()
+        own = model[1].running_mean.clone()
+        average = peer.average()
+        near(model[1].running_mean, own, 0)
+        peer.leave()
+        check(average["1.num_batches_tracked"] == 3, average)
+        model.load_state_dict(average)
+        return own, average["1.running_mean"]
+
+    (a, mean), (b, other) = simulate(work)
+    check((a - b).abs().max() > 1e-3, "buffers are mixed")
+    near(mean, (a + b) / 2, 1e-6)
+    near(mean, other, 0)
+
+
+def join_alone(model, **more):
+    """The Error of a join by one of two ranks, or None."""
+
+    def work(rank):
+        starling.join(None, model, **more).leave()
+
+    return lambda: starling.simulate(1, work, {"topology": {"nodes": 1, "family": "complete"}})
+
+
+def test_models_that_are_refused(scene):
+    double, image = network().double(), nn.Conv2d(3, 8, 3).to(memory_format=torch.channels_last)
+    shared = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    shared[1].weight.data = shared[0].weight.data
+    frozen = network().requires_grad_(False)
+    fsdp = type("FullyShardedDataParallel", (nn.Module,), {"__module__": "torch.distributed.fsdp"})
+    sharded = fsdp()
+    sharded.inner = network()
+    for model, words in (
+        (double, ("0.weight", "float64", "float32")),
+        (image, ("weight is not contiguous",)),
+        (shared, ("0.weight", "1.weight", "share memory")),
+        (frozen, ("no parameter that requires a gradient",)),
+        (nn.LazyLinear(3), ("no shape yet",)),
+        (sharded, ("FullyShardedDataParallel", "not supported")),
+        (network().to("meta"), ("0.weight is on meta",)),
+    ):
+        refused(join_alone(model), *words)
+
+
+def test_a_model_that_moves_is_refused(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        model[0].bias.data = torch.zeros(4)
+        backward(model, rank, 0)
+        refused(lambda: optimizer.step(), "0.bias", "moved", "join again")
+        peer.leave()
+
+    simulate(work)
+
+
+def test_optimizers_that_are_refused(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        refused(lambda: peer.attach(optimizer), "once")
+        refused(lambda: peer.mix(torch.zeros(39)), "give no x")
+        peer.leave()
+        refused(lambda: peer.attach(optimizer), "")
+        optimizer.step()  # as before join()
+
+    simulate(work)
+
+    def foreign(rank):
+        peer = starling.join(None, network())
+        other = torch.optim.SGD(network().parameters(), 0.1)
+        refused(lambda: peer.attach(other), "group 0", "(4, 5)")
+        refused(lambda: peer.attach(torch.optim.SGD(network().parameters(), 0.1), scaler=3), "")
+        peer.leave()
+
+    simulate(foreign)
+
+
+def test_not_a_number_in_a_parameter(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        for step in range(3):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            if rank == 1 and step == 1:
+                model[0].bias.grad[0] = float("nan")
+            optimizer.step()
+
+    error = refused(lambda: simulate(work), "1")
+    check(error.code == "SL_EDIVERGED", vars(error))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
