@@ -34,6 +34,8 @@ typedef struct sl_task {
     const size_t *tensor_ends;
     size_t tensor_count;
     uint64_t layout_hash; /* equal: vectors of two agents mean the same */
+    const char *layout;   /* what it is the hash of: a line for each tensor, with name and shape, so
+                             that a refusal can name the first one that differs; may be NULL */
     uint64_t data_hash;   /* equal: trained on the same data set */
     /* Writes x0 of `rank` into x (d), on the host. */
     void (*initial)(void *context, uint32_t rank, float *x);

@@ -16,17 +16,15 @@
 #include "base/round_up.h"
 #include "starling/vec.h"
 
-/* A multiple of SL_VEC_ALIGNMENT that holds a frame header and a control text. */
-enum { HEADER_BYTES_MAX = SL_FIRST_MESSAGE_MAX };
-
 static bool allocate_sends(sl_connection *c) {
     c->sends = calloc(c->send_count, sizeof *c->sends);
-    c->headers = aligned_alloc(SL_VEC_ALIGNMENT, (size_t)c->send_count * HEADER_BYTES_MAX);
+    c->headers = aligned_alloc(SL_VEC_ALIGNMENT, (size_t)c->send_count * SL_HEADER_BYTES_MAX);
     if (c->sends == NULL || c->headers == NULL)
         return false;
     for (uint32_t i = 0; i < c->send_count; i++)
-        c->sends[i] = (operation){
-            .connection = c, .kind = OPERATION_SEND, .header = c->headers + i * HEADER_BYTES_MAX};
+        c->sends[i] = (operation){.connection = c,
+                                  .kind = OPERATION_SEND,
+                                  .header = c->headers + i * SL_HEADER_BYTES_MAX};
     return true;
 }
 
@@ -51,8 +49,9 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
         result = sl_fabric_register_range(fabric, c->first_bytes, sizeof c->first_bytes, -1,
                                           FI_RECV, &c->first_mr, error);
     if (result == 0)
-        result = sl_fabric_register_range(fabric, c->headers, (size_t)send_count * HEADER_BYTES_MAX,
-                                          -1, FI_SEND, &c->headers_mr, error);
+        result =
+            sl_fabric_register_range(fabric, c->headers, (size_t)send_count * SL_HEADER_BYTES_MAX,
+                                     -1, FI_SEND, &c->headers_mr, error);
     if (result != 0)
         sl_connection_close(&c);
     else

@@ -19,7 +19,12 @@
 typedef struct sl_fabric sl_fabric;
 typedef struct sl_connection sl_connection;
 
-enum { SL_GREETING_BYTES = 16, SL_FIRST_MESSAGE_MAX = 640, SL_ADDRESS_TEXT_MAX = 64 };
+enum {
+    SL_GREETING_BYTES = 16,
+    SL_HEADER_BYTES_MAX = 640, /* of a message, which are copied; a multiple of SL_VEC_ALIGNMENT */
+    SL_FIRST_MESSAGE_MAX = 16640, /* likewise */
+    SL_ADDRESS_TEXT_MAX = 64
+};
 
 /* A receive buffer with a message in it. Whoever got it releases it. */
 typedef struct sl_buffer {

@@ -15,6 +15,7 @@
 
 #include "agent/sockets.h"
 #include "launch/roster.h"
+#include "task/layout_text.h"
 #include "wire/checksum.h"
 
 static const double retry_connect_s = 0.1;
@@ -123,10 +124,24 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
     return 1;
 }
 
+int sl_side_send_hello(const sl_side *side, sl_connection *connection, sl_frame *frame) {
+    uint8_t header[SL_FRAME_HEADER_BYTES];
+    frame->type = SL_FRAME_HELLO;
+    frame->sender = side->rank;
+    frame->payload_bytes = (uint32_t)side->hello_size;
+    frame->payload_sum = sl_checksum(side->hello_bytes, side->hello_size);
+    sl_frame_encode(frame, header);
+    return sl_connection_send(connection, header, sizeof header, side->hello_bytes,
+                              side->hello_size, false, 0);
+}
+
 static void say_hello(sl_neighbour *n) {
-    uint8_t hello[SL_HELLO_BYTES];
-    sl_hello_encode(&n->side->hello, hello);
-    n->hello_sent = sl_neighbour_send_control(n, SL_FRAME_HELLO, hello, sizeof hello);
+    if (n->connection == NULL || !n->connected)
+        return;
+    sl_frame frame = {.exchange = n->side->exchange, .credit = credit_now(n)};
+    int result = sl_side_send_hello(n->side, n->connection, &frame);
+    n->side->counters.control_frames_sent += result == 0;
+    n->hello_sent = note_sent(n, &frame, result);
 }
 
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
@@ -266,6 +281,21 @@ static const value *value_that_differs(const value *values, size_t count) {
     return NULL;
 }
 
+static const char model_layout[] = "model layout";
+
+/* A layout that HELLO does not hold to its end may differ behind. */
+static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
+                        char text[SL_REFUSAL_MAX]) {
+    char tensor[SL_REFUSAL_MAX - 64];
+    if (!sl_layout_text_differs((sl_layout_text){theirs->layout, theirs->layout_bytes},
+                                (sl_layout_text){ours->layout, ours->layout_bytes}, tensor,
+                                sizeof tensor))
+        return false;
+    snprintf(text, SL_REFUSAL_MAX, "the tensors of agents %u (there) and %u (here) differ: %s",
+             peer, rank, tensor);
+    return true;
+}
+
 /* What HELLO holds a hash of. */
 static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs) {
     if (ours->topology_hash != theirs->topology_hash)
@@ -275,7 +305,7 @@ static const char *section_that_differs(const sl_hello *ours, const sl_hello *th
             ours->sections[i] != theirs->sections[i])
             return sl_section_name((sl_section)i);
     if (ours->layout_hash != theirs->layout_hash)
-        return "model layout";
+        return model_layout;
     if (ours->direct != theirs->direct)
         return "way of payloads (transport.gpu_direct; \"off\" for all suits any pair)";
     return ours->data_hash != theirs->data_hash ? "data set content" : NULL;
@@ -298,6 +328,8 @@ bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *their
         snprintf(text, SL_REFUSAL_MAX,
                  "the %s of agents %u and %u differs: %" PRIu64 " and %" PRIu64, v->key, peer, rank,
                  v->theirs, v->ours);
+    else if (section == model_layout && name_tensor(ours, rank, theirs, peer, text))
+        return true;
     else if (section != NULL)
         snprintf(text, SL_REFUSAL_MAX, "the %s of agents %u and %u differs; %s", section, peer,
                  rank,

@@ -21,6 +21,8 @@ typedef struct sl_side {
     const sl_roster *roster;
     const sl_connection_handlers *handlers; /* of connections to neighbours */
     sl_hello hello;
+    uint8_t *hello_bytes; /* (hello_size) as it is sent, with the layout; registered */
+    size_t hello_size;
     uint32_t rank;
     double now_s;      /* when the loop last looked */
     uint64_t round;    /* under way, for errors */
@@ -97,6 +99,8 @@ void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
 /* Sends the outbox's next part. 1: sent; 0: nothing to send, no credit, or no room; negative: it
  * could not be encoded. */
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
+/* This side's HELLO, on any connection; completes *frame. As sl_connection_send. */
+int sl_side_send_hello(const sl_side *side, sl_connection *connection, sl_frame *frame);
 /* True when the frame is on its way. The payload may go then. */
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes);

@@ -49,6 +49,21 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
     return 0;
 }
 
+/* As it is sent, with the layout, or with as much of it as there is room for. */
+static int write_hello(sl_agent *a, sl_error *error) {
+    sl_hello *hello = &a->side.hello;
+    const char *layout = a->settings.task.layout;
+    hello->layout = layout != NULL ? layout : "";
+    hello->layout_bytes = strnlen(hello->layout, SL_HELLO_TEXT_MAX);
+    a->side.hello_size = SL_HELLO_BYTES + hello->layout_bytes;
+    a->side.hello_bytes = malloc(a->side.hello_size);
+    if (a->side.hello_bytes == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
+    sl_hello_encode(hello, a->side.hello_bytes);
+    memcpy(a->side.hello_bytes + SL_HELLO_BYTES, hello->layout, hello->layout_bytes);
+    return 0;
+}
+
 static int fill_hello(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     a->side.hello = (sl_hello){
@@ -69,7 +84,7 @@ static int fill_hello(sl_agent *a, sl_error *error) {
         if (a->side.hello.sections[i] == 0)
             return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
     }
-    return 0;
+    return write_hello(a, error);
 }
 
 static int open_node(sl_agent *a, sl_error *error) {
@@ -160,6 +175,9 @@ static int open_fabric(sl_agent *a, sl_error *error) {
     void *bases[REGIONS_MAX];
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
+    if (result == 0)
+        result =
+            sl_fabric_register(a->side.fabric, a->side.hello_bytes, a->side.hello_size, -1, error);
     for (size_t i = 0; i < count && result == 0; i++)
         result =
             sl_fabric_register(a->side.fabric, bases[i], bytes[i], memory_of_payloads(a), error);
@@ -282,6 +300,7 @@ void sl_agent_close(sl_agent **agent) {
         close(a->notify_fd);
     free(a->neighbours);
     free(a->receivers);
+    free(a->side.hello_bytes);
     free(a->edges);
     pthread_mutex_destroy(&a->mutex);
     sl_outbox_close(&a->outbox);

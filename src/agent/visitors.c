@@ -73,6 +73,11 @@ sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GRE
     return visitor->connection;
 }
 
+static void let_arrive(const sl_visitors *v, sl_visitor *visitor) {
+    visitor->refused = true;
+    visitor->deadline_s = v->side->now_s + parting_s;
+}
+
 /* Sends a last frame, and gives it time to arrive. */
 static void answer(sl_visitors *v, sl_visitor *visitor, sl_frame_type type, const void *payload,
                    size_t bytes) {
@@ -85,14 +90,12 @@ static void answer(sl_visitors *v, sl_visitor *visitor, sl_frame_type type, cons
     memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
     sl_connection_send(visitor->connection, whole, SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false,
                        0);
-    visitor->refused = true;
-    visitor->deadline_s = v->side->now_s + parting_s;
+    let_arrive(v, visitor);
 }
 
 void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor) {
-    uint8_t hello[SL_HELLO_BYTES];
-    sl_hello_encode(&v->side->hello, hello);
-    answer(v, visitor, SL_FRAME_HELLO, hello, sizeof hello);
+    sl_side_send_hello(v->side, visitor->connection, &(sl_frame){0});
+    let_arrive(v, visitor);
 }
 
 static void refuse_politely(sl_visitors *v, sl_visitor *visitor, bool show_hello,
@@ -119,15 +122,8 @@ static const char *read_hello(const sl_visitors *v, const sl_visitor *visitor,
     return sl_hello_decode(hello, buffer->data + SL_FRAME_HEADER_BYTES, frame->payload_bytes);
 }
 
-sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
-                             sl_frame *frame, char text[SL_REFUSAL_MAX]) {
-    sl_hello hello;
-    const char *wrong = read_hello(v, visitor, buffer, bytes, frame, &hello);
-    sl_buffer_release(buffer);
-    if (wrong != NULL) {
-        sl_visitors_refuse(v, visitor, wrong);
-        return SL_VERDICT_REFUSED;
-    }
+static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hello,
+                        char text[SL_REFUSAL_MAX]) {
     if (visitor->wanted != v->side->rank) {
         snprintf(text, SL_REFUSAL_MAX,
                  "it looks for agent %u, but this is agent %u: the rosters differ, or their order",
@@ -135,11 +131,24 @@ sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buf
         refuse_politely(v, visitor, false, text);
         return SL_VERDICT_REFUSED;
     }
-    if (!sl_hello_differs(&v->side->hello, v->side->rank, &hello, visitor->rank, text))
+    if (!sl_hello_differs(&v->side->hello, v->side->rank, hello, visitor->rank, text))
         return SL_VERDICT_EQUAL;
-    bool same_run = hello.run_id == v->side->hello.run_id;
+    bool same_run = hello->run_id == v->side->hello.run_id;
     refuse_politely(v, visitor, same_run, text);
     return SL_VERDICT_DIFFERS;
+}
+
+sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
+                             sl_frame *frame, char text[SL_REFUSAL_MAX]) {
+    sl_hello hello;
+    sl_verdict verdict = SL_VERDICT_REFUSED;
+    const char *wrong = read_hello(v, visitor, buffer, bytes, frame, &hello);
+    if (wrong == NULL)
+        verdict = judge(v, visitor, &hello, text);
+    sl_buffer_release(buffer);
+    if (wrong != NULL)
+        sl_visitors_refuse(v, visitor, wrong);
+    return verdict;
 }
 
 sl_connection *sl_visitors_release(sl_visitor *visitor) {

@@ -108,12 +108,16 @@ static int start_peer(place *p, sl_error *error) {
     return p->result;
 }
 
+static sl_layout_text text_of(const sl_layout *l) {
+    return (sl_layout_text){l->text, strlen(l->text)};
+}
+
 static int check_layouts(const sl_simulation *m, sl_error *error) {
     const sl_layout *first = &m->sessions[0]->layout;
     for (uint32_t i = 1; i < m->nodes; i++) {
         const sl_layout *l = &m->sessions[i]->layout;
         char text[SL_ERROR_TEXT_MAX / 2];
-        if (sl_layout_text_differs(first->text, l->text, text, sizeof text))
+        if (sl_layout_text_differs(text_of(first), text_of(l), text, sizeof text))
             return sl_fail(error, SL_EINVAL,
                            "simulate: the tensors of rank 0 (there) and rank %u (here) differ: %s",
                            i, text);

@@ -161,5 +161,6 @@ sl_task sl_session_task(const sl_session *s) {
                      .tensor_ends = s->layout.ends,
                      .tensor_count = s->layout.count,
                      .layout_hash = sl_layout_hash(&s->layout),
+                     .layout = s->layout.text,
                      .evaluate = evaluate};
 }

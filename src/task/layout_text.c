@@ -6,32 +6,35 @@
 
 enum { SHOWN_MAX = 100 };
 
-static int length_of(const char *line) {
-    const size_t length = strcspn(line, "\n");
-    return length < SHOWN_MAX ? (int)length : SHOWN_MAX;
+/* Takes the first line off, without its end. */
+static sl_layout_text take_line(sl_layout_text *t) {
+    const char *end = t->bytes > 0 ? memchr(t->text, '\n', t->bytes) : NULL;
+    sl_layout_text line = {t->text, end != NULL ? (size_t)(end - t->text) : t->bytes};
+    const size_t taken = line.bytes + (end != NULL);
+    t->text += taken;
+    t->bytes -= taken;
+    return line;
 }
 
-static const char *next(const char *line) {
-    line += strcspn(line, "\n");
-    return *line == '\n' ? line + 1 : line;
+static void show(sl_layout_text line, char out[SHOWN_MAX + 1]) {
+    const size_t bytes = line.bytes < SHOWN_MAX ? line.bytes : SHOWN_MAX;
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = line.text[i] >= ' ' && line.text[i] < 127 ? line.text[i] : '?';
+    out[bytes] = '\0';
+    if (bytes == 0)
+        snprintf(out, SHOWN_MAX + 1, "missing");
 }
 
-static const char *shown(const char *line) {
-    return *line != '\0' ? line : "missing";
-}
-
-bool sl_layout_text_differs(const char *theirs, const char *ours, char *out, size_t bytes) {
-    for (size_t tensor = 0; *theirs != '\0' || *ours != '\0'; tensor++) {
-        const char *other = next(theirs), *own = next(ours);
-        if (other - theirs != own - ours || memcmp(theirs, ours, (size_t)(own - ours)) != 0) {
-            theirs = shown(theirs);
-            ours = shown(ours);
-            snprintf(out, bytes, "tensor %zu is %.*s there and %.*s here", tensor,
-                     length_of(theirs), theirs, length_of(ours), ours);
-            return true;
-        }
-        theirs = other;
-        ours = own;
+bool sl_layout_text_differs(sl_layout_text theirs, sl_layout_text ours, char *out, size_t bytes) {
+    for (size_t tensor = 0; theirs.bytes > 0 || ours.bytes > 0; tensor++) {
+        const sl_layout_text other = take_line(&theirs), own = take_line(&ours);
+        if (other.bytes == own.bytes && memcmp(other.text, own.text, own.bytes) == 0)
+            continue;
+        char there[SHOWN_MAX + 1], here[SHOWN_MAX + 1];
+        show(other, there);
+        show(own, here);
+        snprintf(out, bytes, "tensor %zu is %s there and %s here", tensor, there, here);
+        return true;
     }
     return false;
 }

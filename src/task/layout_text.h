@@ -6,8 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first line that differs, of both, such as "tensor 3 is w [2, 3] there and w [3, 2] here".
- * False: the texts are equal. */
-bool sl_layout_text_differs(const char *theirs, const char *ours, char *out, size_t bytes);
+/* A text that need not be ours, nor end with a zero. */
+typedef struct sl_layout_text {
+    const char *text;
+    size_t bytes;
+} sl_layout_text;
+
+/* The first line that differs, of both, such as "tensor 3 is w [2, 3] there and w [3, 2] here",
+ * printable. False: the texts are equal. */
+bool sl_layout_text_differs(sl_layout_text theirs, sl_layout_text ours, char *out, size_t bytes);
 
 #endif

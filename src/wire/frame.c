@@ -54,7 +54,7 @@ size_t sl_frame_sum_bytes_max(size_t payload_max, bool direct) {
 static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     switch ((sl_frame_type)type) {
     case SL_FRAME_HELLO:
-        return SL_HELLO_BYTES;
+        return SL_HELLO_BYTES + SL_HELLO_TEXT_MAX;
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
         return data_max;
@@ -136,7 +136,7 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
 }
 
 const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
-    if (bytes != SL_HELLO_BYTES)
+    if (bytes < SL_HELLO_BYTES || bytes > SL_HELLO_BYTES + SL_HELLO_TEXT_MAX)
         return "HELLO of the wrong length";
     sl_hello h = {
         .run_id = get64(data),
@@ -150,6 +150,8 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .nodes = get32(data + 60),
         .section_count = get32(data + 64),
         .direct = get32(data + 68),
+        .layout = (const char *)data + SL_HELLO_BYTES,
+        .layout_bytes = bytes - SL_HELLO_BYTES,
     };
     if (h.section_count > SL_HELLO_SECTIONS_MAX)
         return "HELLO with too many sections";

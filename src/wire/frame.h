@@ -26,7 +26,7 @@ enum {
 };
 
 typedef enum sl_frame_type {
-    SL_FRAME_HELLO = 1, /* payload: sl_hello */
+    SL_FRAME_HELLO = 1, /* payload: sl_hello, then its layout */
     SL_FRAME_DATA,      /* payload: one part of a message */
     SL_FRAME_CREDIT,    /* none: `credit` is the message */
     SL_FRAME_HEARTBEAT, /* none */
@@ -79,11 +79,18 @@ typedef struct sl_hello {
     uint32_t section_count;
     uint32_t direct;                          /* 1: payloads come and go in DIRECT frames */
     uint64_t sections[SL_HELLO_SECTIONS_MAX]; /* configuration, by section */
+    const char *layout; /* (layout_bytes) what layout_hash is of, in words, or its beginning; no end
+                           mark. Borrowed */
+    size_t layout_bytes; /* at most SL_HELLO_TEXT_MAX */
 } sl_hello;
 
-enum { SL_HELLO_BYTES = 7 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 };
+enum {
+    SL_HELLO_BYTES = 7 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8, /* without the layout */
+    SL_HELLO_TEXT_MAX = 16384
+};
+/* All but the layout, which follows. */
 void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]);
-/* NULL or what is wrong. */
+/* NULL or what is wrong. The layout stays in data. */
 const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes);
 
 #endif

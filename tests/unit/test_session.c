@@ -417,8 +417,8 @@ static int run_to_fault(void *context, const sl_session_options *o, sl_error *e)
     return result;
 }
 
+static peer_thread threads[N];
 static void fail_with(failing f, int code, const char *own, const char *others) {
-    peer_thread threads[N];
     run_agents(threads, N, run_to_fault, &f, &options);
     for (int i = 0; i < N; i++) {
         const char *text = i == 2 ? own : others;
@@ -502,7 +502,12 @@ START_TEST(a_peer_that_never_calls_is_named) {
     static const char *set[] = {"transport.round_timeout_s=1"};
     options.overrides = set;
     options.override_count = 1;
-    fail_with((failing){.fault = never_call}, SL_EPEER, "edge 2->", "edge 2->");
+    fail_with((failing){.fault = never_call}, SL_EPEER, "did not come in time",
+              "did not come in time");
+    int named = 0; /* by those who waited for it, and by whom they told first */
+    for (int i = 0; i < N; i++)
+        named += strstr(threads[i].error.text, "edge 2->") != NULL;
+    ck_assert_int_ge(named, 1);
 }
 END_TEST
 
@@ -592,6 +597,35 @@ static int other_shape(void *context, const sl_session_options *o, sl_error *e) 
     return mix_for_ever(context, &mine, e);
 }
 
+static int other_shape_by_path(void *context, const sl_session_options *o, sl_error *e) {
+    const uint64_t shape[] = {D - 2}, rest[] = {2}, folded[] = {1, 2};
+    const sl_session_tensor same[] = {{"w", shape, 1}, {"b", rest, 1}},
+                            other_one[] = {{"w", shape, 1}, {"b", folded, 2}};
+    sl_session_options mine = *o;
+    scene *w = context;
+    sl_session *s;
+    mine.tensors = o->rank == 3 ? other_one : same;
+    mine.tensor_count = 2;
+    ck_assert_int_eq(sl_session_join(&s, ring, D, &mine, e), 0);
+    int result = sl_session_start(s, w->x[o->rank], e);
+    while (result == 0) /* of rank 1, whose neighbours are as they should be */
+        result = sl_session_mix(s, w->x[o->rank], e);
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+START_TEST(peers_with_other_tensors_refuse_each_other) {
+    peer_thread threads[N];
+    run_agents(threads, N, other_shape_by_path, world, &options);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(threads[i].result, SL_EPEER);
+    ck_assert_msg(strstr(threads[3].error.text, "tensor 1 is b [2] there and b [1, 2] here"), "%s",
+                  threads[3].error.text);
+    ck_assert_msg(strstr(threads[0].error.text, "tensor 1 is b [") != NULL, "%s",
+                  threads[0].error.text);
+}
+END_TEST
+
 START_TEST(a_simulation_ends_with_the_first_error) {
     const struct {
         peer_function function;
@@ -624,10 +658,10 @@ int main(void) {
     ADD_TESTS_WITH(suite, "calls", setup, teardown, join_refuses, join_warns_of_what_has_no_effect,
                    calls_that_are_not_allowed_change_nothing, begin_wants_overlap,
                    status_tells_round_edges_and_bytes);
-    ADD_TESTS_WITH(suite, "faults", setup, teardown,
-                   nan_is_the_callers_error_and_all_hear_of_rank_and_round,
-                   a_check_finds_an_x_that_changes, stop_ends_a_call, who_waits_may_interrupt,
-                   a_peer_that_never_calls_is_named, a_call_has_its_deadline,
-                   a_simulation_ends_with_the_first_error);
+    ADD_TESTS_WITH(
+        suite, "faults", setup, teardown, nan_is_the_callers_error_and_all_hear_of_rank_and_round,
+        a_check_finds_an_x_that_changes, stop_ends_a_call, who_waits_may_interrupt,
+        a_peer_that_never_calls_is_named, a_call_has_its_deadline,
+        peers_with_other_tensors_refuse_each_other, a_simulation_ends_with_the_first_error);
     return run_suite(suite);
 }
