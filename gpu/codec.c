@@ -1,9 +1,9 @@
-/* codec.c - encoders and decoders on a device: which kernels in which order; see compress/coding.h.
+/* codec.c - encoders and decoders on a device: which kernels run in which order; see
+ * compress/coding.h.
  *
- * An encoder codes the whole message in a few launches, then copies it to the host in the
- * background, some parts at a time, so that the first parts are sent while later ones are on their
- * way. The bytes are the CPU's: the same layout, arithmetic and random numbers.
- */
+ * An encoder encodes the whole message in a few launches. Then background copies bring it to the
+ * host, some parts at a time, so that the first parts are sent while later ones are copied.
+ * Layout, arithmetic and random numbers are the CPU's, and so are the bytes. */
 #include "gpu/codec.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "gpu/subset.h"
 
 enum {
-    COPY_BYTES = 1 << 20, /* of one background copy, or one part */
-    SPLITS_MAX = 1 << 17, /* threads that look for the largest element of one bucket */
+    COPY_BYTES = 1 << 20, /* bytes of one background copy, or one part */
+    SPLITS_MAX = 1 << 17, /* threads that find the largest element of one bucket */
     ELEMENTS_OF_SPLIT = 64
 };
 
@@ -22,23 +22,23 @@ enum {
 typedef struct encoder {
     sl_coding c;
     memory_list memory;
-    part_layout layout; /* the parts on the device; plain: where the vector stands */
-    float *vector;      /* (dimension) what a source is read into; NULL until one is */
+    part_layout layout; /* the parts on the device; plain: the vector itself */
+    float *vector;      /* (dimension) copy of what a source delivers; NULL until one does */
     /* dense */
     size_t buckets;
     float *scales;
     rounding *roundings;
-    size_t tiles, folds; /* of a bucket's sums; 0 where there are none */
+    size_t tiles, folds; /* of a bucket's sums; 0: no sums */
     double *tile_lanes, *bucket_folds;
-    uint32_t *marks; /* (1 + 2 buckets) how often something was refused, then each bucket's largest
-                        and its count of negatives */
+    uint32_t *marks; /* (1 + 2 buckets): refusals, then each bucket's largest magnitude, then its
+                        count of negatives */
     /* sparse */
     bitmap map;
     uint64_t *equal;                      /* (words) */
-    uint32_t *classes, *indices, *counts; /* counts: (parts) values of each */
+    uint32_t *classes, *indices, *counts; /* counts: (parts) number of values */
     selection *chosen;
     subset subset;
-    /* the way out */
+    /* of the copies out */
     uint8_t *host;
     uint32_t *report;                 /* on the host: marks[0], then counts */
     sl_vec_event *reported, **copied; /* (copies) */
@@ -177,8 +177,8 @@ static void encode_dense(encoder *e, const float *v, const sl_rng_key *key) {
                         ceiling(c->dimension, EIGHT));
 }
 
-/* Selects by three digits of a magnitude: 11, 10 and 10 bits. The first pass reads all of v, the
- * others only the elements that tie with the digits chosen so far. */
+/* Selects by three digits of the magnitude: 11, 10 and 10 bits. The first pass reads all of v. The
+ * others read only elements that share the digits chosen so far. */
 static void mark_largest(encoder *e, const float *v) {
     static const struct { uint32_t shift, width; } digits[] = {{20, 11}, {10, 10}, {0, 10}};
     const int aligned = device_is_aligned(v);
@@ -193,7 +193,7 @@ static void mark_largest(encoder *e, const float *v) {
             launch_mark_top(&(mark_top_args){v, e->c.dimension, e->chosen, digits[0].shift,
                                              e->map.bits, e->equal, aligned},
                             e->map.words);
-        else /* of what has the prefix */
+        else /* elements with the prefix */
             launch_keep_digit(&(keep_digit_args){v, e->chosen, digits[i].shift, e->map.bits,
                                                  e->equal, e->map.ranks},
                               e->map.words);
@@ -203,7 +203,7 @@ static void mark_largest(encoder *e, const float *v) {
                        e->map.words);
 }
 
-/* Values by entries: part p has entries [p part_elements, ...). */
+/* Writes values; part p has entries [p part_elements, ...). */
 static void gather_entries(encoder *e, const float *v, const uint32_t *indices) {
     launch_gather_entry(&(gather_entry_args){e->layout, v, indices, e->marks}, e->c.k);
 }
@@ -217,7 +217,7 @@ static void place_packed_indices(encoder *e) {
                          c->parts * groups);
 }
 
-/* Values by ranges of elements. */
+/* Writes values; a part is a range of elements. */
 static void gather_ranges(encoder *e, const float *v) {
     const sl_coding *c = &e->c;
     launch_count_parts(&(count_parts_args){e->map.bits, e->map.ranks, c->dimension,
@@ -249,7 +249,7 @@ static void encode_dropping(encoder *e, const float *v, const sl_rng_key *key) {
     gather_ranges(e, v);
 }
 
-/* The vector in the device's memory. */
+/* The vector in device memory. */
 static const float *vector_of(encoder *e, const sl_source *source) {
     if (source->vector != NULL) {
         device_expect(source->vector);
@@ -283,10 +283,10 @@ static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
     e->host = host;
-    device_event_follow(
-        e->reported); /* the last message's report and parts leave before they are written over */
+    device_event_follow(e->reported); /* the last message's report and parts must be copied before
+                                         they are overwritten */
     device_event_follow(e->copied[e->copies - 1]);
-    if (v == NULL) /* out of memory: the first part says so */
+    if (v == NULL) /* out of memory: reported with the first part */
         return;
     device_clear(e->marks, (1 + 2 * e->buckets) * sizeof *e->marks);
     switch (e->c.form) {
@@ -433,7 +433,7 @@ static void add_subset(decoder *d, const sl_rng_key *key, size_t first, sl_paylo
         smaller(d->c.part_elements, d->c.k - first));
 }
 
-/* The part's bitmap, sent or drawn, then its values. */
+/* The part's bitmap (sent or drawn), then its values. */
 static void add_range(decoder *d, const sl_rng_key *key, size_t from, sl_payload payload,
                       float weight, float *acc) {
     const sl_coding *c = &d->c;

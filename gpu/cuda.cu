@@ -1,12 +1,10 @@
 /* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h, and
  * matrix products by cuBLAS.
  *
- * A thread's lane is three streams: operations, copies in, copies out. Notifications leave from
- * streams of their own, one for each of the three kinds (events of one kind pass in the order in
- * which they were set), so that what calls the host back holds up neither copies nor kernels.
- * Waiting sleeps, it does not spin. The runtime is linked into the plug-in, so that only the driver
- * has to be there.
- */
+ * A thread's lane is three streams: operations, copies in, copies out. Notifications have streams
+ * of their own, one for each of the three kinds, since events of one kind pass in the order in
+ * which they were set. So a host callback delays neither copies nor kernels. Waiting sleeps; it
+ * does not spin. The CUDA runtime is linked statically: only the driver must be installed. */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -19,8 +17,8 @@
 #include "gpu/device.h"
 #include "gpu/launches.h"
 
-/* What cuBLAS works in on these GPUs by default; given to it, so that its results do not depend on
- * what else runs. */
+/* The work space that cuBLAS takes on these GPUs by default. It is passed in, so that results do
+ * not depend on what else runs. */
 #define PRODUCT_BYTES ((size_t)32 << 20)
 
 enum { THREADS_OF_BLOCK = 256, COUNTING_BLOCKS = 1024, CAPABILITY_MAJOR_MIN = 8 };
@@ -29,26 +27,25 @@ namespace {
 
 enum way { WORK, IN, OUT, WAYS };
 
-/* Streams are opened when they are first needed: a GPU takes eight at a time by default, and those
- * beyond wait for one of the others. */
+/* Streams are opened on first use: a GPU runs eight at a time by default, and further ones wait. */
 struct lane {
     bool entered;
-    cudaStream_t streams[WAYS]; /* NULL: not needed yet */
+    cudaStream_t streams[WAYS]; /* NULL: not used yet */
     cudaEvent_t
-        ready; /* what `work` had been given when the last background copy out was asked for */
+        ready; /* the state of `work` at the last request for a background copy out */
 };
 
-int chosen; /* device; a thread's own choice begins at 0 */
+int chosen; /* device; a new thread's current device is 0 */
 pthread_key_t leaving;
 cudaStream_t notices[WAYS];
 thread_local lane mine;
 cublasHandle_t products;
-cudaStream_t products_on; /* the stream that it was given last */
+cudaStream_t products_on; /* its current stream */
 void *products_space;
 std::mutex failure_mutex;
 const char *failure, *failed_operation; /* NULL: none */
 
-/* The first failure is kept. */
+/* Keeps the first failure. */
 void remember(const char *what, const char *operation) {
     std::lock_guard<std::mutex> lock(failure_mutex);
     if (failure == NULL) {
@@ -69,15 +66,14 @@ bool check(cublasStatus_t result, const char *operation) {
     return result == CUBLAS_STATUS_SUCCESS;
 }
 
-/* Products in single precision throughout (no TF32), each in the order that cuBLAS fixes for its
- * shapes. */
+/* Products in single precision (no TF32). cuBLAS fixes the order of sums by shape. */
 bool open_products(void) {
     return check(cublasCreate(&products), "opening cuBLAS") &&
            check(cublasSetMathMode(products, CUBLAS_DEFAULT_MATH), "opening cuBLAS") &&
            check(cublasSetAtomicsMode(products, CUBLAS_ATOMICS_NOT_ALLOWED), "opening cuBLAS");
 }
 
-/* Another stream makes cuBLAS forget the memory that it was given. */
+/* Setting the stream makes cuBLAS drop its work space. */
 void put_products_on(cudaStream_t stream) {
     if (stream == products_on)
         return;
@@ -86,8 +82,7 @@ void put_products_on(cudaStream_t stream) {
     check(cublasSetWorkspace(products, products_space, PRODUCT_BYTES), "choosing cuBLAS's memory");
 }
 
-/* A thread that ends leaves nothing behind. The program's first thread, which ends with it, does
- * not come here. */
+/* Runs when a thread ends, but not at the end of the program's first thread. */
 void leave_lane(void *) {
     for (cudaStream_t stream : mine.streams)
         if (stream != NULL)
@@ -121,7 +116,7 @@ cudaStream_t stream_of(way way) {
     return l->streams[way];
 }
 
-/* Waits for what the thread has begun there. */
+/* Waits for the work that the thread has queued there. */
 void await_stream(way way, const char *operation) {
     const cudaStream_t stream = lane_of_thread()->streams[way];
     if (stream != NULL)
@@ -132,8 +127,8 @@ void await_stream(way way, const char *operation) {
 
 struct sl_vec_event {
     cudaEvent_t cuda;
-    way way;       /* where it was recorded last */
-    bool notified; /* a notification was asked for since */
+    way way;       /* the stream on which it was last recorded */
+    bool notified; /* a notification was requested since */
 };
 
 /* ---- devices ---- */
@@ -188,7 +183,7 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     return opened;
 }
 
-/* What has failed on a stream is told by the next call. */
+/* The next call reports what failed on a stream. */
 int device_status(char text[DEVICE_TEXT_MAX]) {
     const cudaError_t now = cudaStreamQuery(stream_of(WORK));
     cudaGetLastError(); /* cudaErrorNotReady would stay */
@@ -210,14 +205,14 @@ int device_fence(char text[DEVICE_TEXT_MAX]) {
 /* ---- memory ---- */
 
 void device_expect(const void *memory) {
-    (void)memory; /* the GPU finds out */
+    (void)memory; /* a GPU faults */
 }
 
 void *device_allocate(size_t bytes) {
     void *memory = NULL;
-    lane_of_thread(); /* a new thread's memory would be the first device's */
+    lane_of_thread(); /* a new thread would allocate on device 0 */
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
-        cudaGetLastError(); /* the caller says that memory is short */
+        cudaGetLastError(); /* the caller reports the lack of memory */
         return NULL;
     }
     device_clear(memory, bytes);
@@ -253,8 +248,8 @@ void device_clear(void *memory, size_t bytes) {
     check(cudaMemsetAsync(memory, 0, bytes, stream_of(WORK)), "clearing memory");
 }
 
-/* Waits, whatever memory `host` is: that pageable memory has been read on return is likely, but not
- * promised. */
+/* Waits for every kind of `host` memory: CUDA does not promise that pageable memory was read on
+ * return. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
     const cudaStream_t work = stream_of(WORK);
     check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, work), "a copy to the device");
@@ -367,8 +362,8 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 SL_KERNELS(DEFINE_KERNEL)
 SL_LAYER_KERNELS(DEFINE_KERNEL)
 
-/* The histogram of one digit: a block counts in its own memory first, for most elements share a few
- * classes. */
+/* The histogram of one digit. A block counts in shared memory first, since most elements fall into
+ * few classes. */
 static __global__ void kernel_count_digits(const __grid_constant__ count_digits_args a,
                                            size_t words) {
     __shared__ uint32_t classes[DIGIT_CLASSES];
@@ -394,7 +389,7 @@ static __global__ void kernel_count_digits(const __grid_constant__ count_digits_
             atomicAdd(&a.classes[c], classes[c]);
 }
 
-/* One block: the sums of FAN classes each are gone through first, then the classes of one. */
+/* One block: goes through sums of FAN classes each first, then through the classes of one sum. */
 static __global__ void kernel_pick_digit(const __grid_constant__ pick_digit_args a) {
     __shared__ uint32_t classes[DIGIT_CLASSES], sums[DIGIT_CLASSES / FAN];
     const uint32_t count = 1u << a.width;
@@ -462,8 +457,8 @@ void device_place_products(void *memory) {
     products_space = memory;
 }
 
-/* cuBLAS takes matrices column by column. Row by row that is the transpose, and c^T = b^T a^T. Of
- * one product alone it may also split a long sum. */
+/* cuBLAS is column-major. Row-major data is the transpose, and c^T = b^T a^T. A batch of one may
+ * be split along k. */
 void device_multiply(const device_product *p) {
     static const float zero = 0, one = 1;
     const cublasOperation_t b = p->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N,

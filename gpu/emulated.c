@@ -1,18 +1,15 @@
-/* emulated.c - a device that is the host itself, so that everything but cuda.cu is tested where
- * there is no GPU.
+/* emulated.c - a device on the host, so that tests without a GPU run everything but cuda.cu.
  *
- * Each calling thread has streams as it has on a GPU (emulated_stream.h); threads of a launch run
- * one after the other. In the environment:
- *   STARLING_GUARD           its memory cannot be touched while no operation is under way: code
- *                            that takes a device's vector for memory of its own crashes
- *   STARLING_FAILS_AFTER=N   of each thread's operations, the first after N fails, and nothing that
- *                            follows on any stream is done
- *   STARLING_AS_GPU          it says that its memory is a GPU's, which a network's library then
- *                            takes or refuses as such
+ * Each calling thread has streams, as on a GPU (emulated_stream.h). The threads of a launch run
+ * one after the other. Environment variables:
+ *   STARLING_GUARD           device memory is accessible only while an operation runs: code that
+ *                            takes a device vector for host memory crashes
+ *   STARLING_FAILS_AFTER=N   each thread's operation N + 1 fails; no later operation on any stream
+ *                            has an effect
+ *   STARLING_AS_GPU          claims that its memory is a GPU's, which a network library then
+ *                            accepts or refuses
  *   STARLING_LAUNCHES=FILE   see launches.h
- *   STARLING_COPY_MB_S=N     copies take the time that they would on a bus of N MB/s in each
- *                            direction
- */
+ *   STARLING_COPY_MB_S=N     copies take as long as on a bus of N MB/s in each direction */
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
@@ -30,28 +27,28 @@
 static const size_t arena_bytes = (size_t)1 << 34; /* of addresses */
 enum { PRODUCT_BYTES = 1 << 16 };
 
-/* Set at open, read by all. */
+/* Set at open, then constant. */
 static char *arena;
 static bool guarded;
 static unsigned long calls_until_failure = ULONG_MAX;
 static double copy_seconds_per_byte;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the members below */
 static size_t used;
-static unsigned under_way; /* operations that may touch the arena */
+static unsigned under_way; /* running operations that may access the arena */
 
-static _Atomic(const char *) failed; /* the first operation that did */
+static _Atomic(const char *) failed; /* name of the first operation that failed */
 
 typedef enum way { WORK, IN, OUT, WAYS } way;
 
 struct sl_vec_event {
     counter passed;
-    unsigned set;      /* how often; by one thread at a time */
-    unsigned notified; /* the last time that a notification was asked for */
-    way way;           /* where it was set last */
+    unsigned set;      /* how often it was set; one thread at a time */
+    unsigned notified; /* the count for which a notification was last requested */
+    way way;           /* the stream on which it was last set */
 };
 
-/* What a thread has. */
+/* The streams of one thread. */
 typedef struct lane {
     struct lane *next;
     stream streams[WAYS];
@@ -64,7 +61,7 @@ static lane *lanes;
 static pthread_mutex_t lanes_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t leaving;
 
-/* That signal notify_fd. */
+/* The threads that signal notify_fd. */
 static stream notices[WAYS];
 static pthread_mutex_t notice_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -99,7 +96,7 @@ static void await_lane(lane *l) {
         stream_await(&l->streams[i]);
 }
 
-/* As freeing memory does on a GPU. */
+/* Waits for all streams, as freeing memory on a GPU does. */
 static void await_all(void) {
     pthread_mutex_lock(&lanes_mutex);
     for (lane *l = lanes; l != NULL; l = l->next)
@@ -119,7 +116,7 @@ static void guard(int protection, int change) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* True: go on, and leave() afterwards. */
+/* Begins an operation. True: do it, then call leave(). */
 static bool enter(const char *name, bool fails) {
     const char *none = NULL;
     if (fails)
@@ -135,7 +132,7 @@ static void leave(void) {
     guard(PROT_NONE, -1);
 }
 
-/* Is it this thread's turn to fail? */
+/* Shall this thread's operation fail now? */
 static bool counts_out(lane *l) {
     return ++l->calls > calls_until_failure;
 }
@@ -150,7 +147,7 @@ static void sleep_for(double seconds) {
 typedef struct copy_task {
     void *to;
     const void *from;
-    void *staged; /* a copy of the host's memory, to be freed */
+    void *staged; /* copy of host memory, to be freed */
     size_t bytes;
     const char *name;
     bool fails;
@@ -197,7 +194,7 @@ static void do_await(void *arguments) {
     counter_await(&m->event->passed, m->time);
 }
 
-/* A GPU that has failed calls nobody back. */
+/* A failed GPU calls nobody back. */
 static void do_notify(void *arguments) {
     const event_task *m = arguments;
     if (atomic_load_explicit(&failed, memory_order_relaxed) == NULL)
@@ -255,7 +252,7 @@ int device_fence(char text[DEVICE_TEXT_MAX]) {
 
 /* ---- memory ---- */
 
-/* Blocks have a power of two of bytes, and are used again. */
+/* Block sizes are powers of two. Freed blocks are reused. */
 static struct {
     char *memory;
     bool taken;
@@ -312,7 +309,7 @@ size_t device_free_bytes(void) {
     return left;
 }
 
-/* Threads here could read the host's memory, as a GPU's cannot. */
+/* These threads could read host memory; those of a GPU cannot. */
 void device_expect(const void *memory) {
     const char *at = memory;
     if (at >= arena && at < arena + arena_bytes)
@@ -337,8 +334,8 @@ void device_clear(void *memory, size_t bytes) {
                 sizeof(clear_task));
 }
 
-/* The host's memory is taken at once, and nothing is waited for, so that nothing seems to be in
- * order that is so on a GPU only by luck. */
+/* Copies the host memory at once and does not wait, so that no order appears here that a GPU has
+ * only by luck. */
 void device_copy_in(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
     void *staged = malloc(bytes > 0 ? bytes : 1);
@@ -406,7 +403,7 @@ sl_vec_event *device_event_open(void) {
 void device_event_close(sl_vec_event *event) {
     if (event == NULL)
         return;
-    await_all(); /* nobody looks at it any more */
+    await_all(); /* no thread uses it any more */
     stream_await(&notices[event->way]);
     free(event);
 }
@@ -468,7 +465,7 @@ SL_LAYER_KERNELS(DEFINE_LAUNCH)
 
 /* ---- matrix products ---- */
 
-/* OpenBLAS has memory of its own, but this is counted as a GPU's is. */
+/* OpenBLAS allocates its own memory; this is counted as for a GPU. */
 size_t device_product_bytes(void) {
     return PRODUCT_BYTES;
 }

@@ -29,8 +29,8 @@ void counter_await(counter *c, unsigned reached) {
         syscall(SYS_futex, &c->value, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
 }
 
-/* The list begins with a task that is done, which belongs to the stream's thread; the giver touches
- * the last one only. */
+/* The list begins with a finished task, which the stream's thread owns. The giver touches the last
+ * task only. */
 struct task {
     struct task *next;
     task_function *function; /* NULL: the thread ends */

@@ -1,11 +1,11 @@
-/* emulated_stream.h - a GPU's streams and events as threads and counters, for emulated.c.
+/* emulated_stream.h - a GPU's streams and events, emulated with threads and counters, for
+ * emulated.c.
  *
- * A stream's tasks run in their order, on a thread of its own; between two streams, and between a
- * stream and the host, there is no order but the one that was asked for. The counters are atomic
- * numbers, released when raised and acquired when awaited, and nothing else synchronizes: so that
- * what ThreadSanitizer sees as ordered is what a GPU would order, and it reports any two tasks that
- * touch the same memory without an event between them.
- */
+ * Each stream has a thread that runs its tasks in order. Two streams, or a stream and the host,
+ * are ordered by events only. An event is an atomic counter: raised with release order, awaited
+ * with acquire order. Nothing else synchronizes. So ThreadSanitizer sees exactly the order that a
+ * GPU would guarantee, and reports two tasks that touch the same memory without an event between
+ * them. */
 #ifndef SL_EMULATED_STREAM_H
 #define SL_EMULATED_STREAM_H
 
@@ -22,23 +22,23 @@ void counter_raise(counter *c, unsigned to);
 bool counter_has(counter *c, unsigned reached);
 void counter_await(counter *c, unsigned reached);
 
-/* Given tasks by one thread. All zero: its thread starts with the first task. */
+/* One thread gives it tasks. Zero-initialized: the first task starts its thread. */
 typedef struct stream {
-    struct task *first, *last; /* done, or under way; given last */
+    struct task *first, *last; /* tasks that are done or running; the last task given */
     counter given, done;
     unsigned count; /* given */
     bool runs;
 } stream;
 
-enum { STREAM_BYTES_MAX = 256 }; /* of a task's arguments */
+enum { STREAM_BYTES_MAX = 256 }; /* bytes of a task's arguments */
 typedef void task_function(void *arguments);
 /* Copies the arguments. */
 void stream_give(stream *s, task_function *function, const void *arguments, size_t bytes);
-/* What it is given from now on comes behind what `other` has been given so far. */
+/* Later tasks of `s` start after all tasks that `other` has so far. */
 void stream_follow(stream *s, stream *other);
-/* Waits until all is done that it has been given; any thread may. */
+/* Waits until all its tasks are done. Any thread may call it. */
 void stream_await(stream *s);
-/* Waits, and ends the thread. */
+/* Waits for its tasks and ends its thread. */
 void stream_close(stream *s);
 
 #endif

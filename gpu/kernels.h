@@ -1,15 +1,13 @@
-/* kernels.h - what runs on the device, each kernel as the work of one thread: a function of its
- * arguments and the thread's index.
+/* kernels.h - the kernels of vectors and compressors. A kernel is the work of one thread: a
+ * function of its arguments and the thread's index.
  *
- * The list below is compiled twice: by nvcc into kernels (cuda.cu), and by the C compiler into
- * loops over the index (emulated.c), so that all of it is tested where there is no GPU. Threads of
- * one launch meet in atomic operations on integers only, whose results do not depend on the order;
- * sums of floating-point numbers are taken by one thread each, in the CPU's order. So both give the
- * CPU's bits.
+ * nvcc compiles the list below into GPU kernels (cuda.cu), and the C compiler into loops over the
+ * index (emulated.c), so that tests without a GPU run all of it. Threads of one launch share
+ * atomic integers only, whose results do not depend on order. Each floating-point sum is computed
+ * by one thread, in the CPU's order. So both give the CPU's bits.
  *
- * A kernel NAME has arguments of type NAME_args and a body NAME(const NAME_args *, size_t i) for i
- * in [0, threads).
- */
+ * Kernel NAME has arguments of type NAME_args and a body NAME(const NAME_args *, size_t i), for i
+ * in [0, threads). */
 #ifndef SL_KERNELS_H
 #define SL_KERNELS_H
 
@@ -28,7 +26,7 @@
     X(add_entry) X(add_indexed) X(load_bitmap) X(add_word)
 /* clang-format on */
 
-/* A device may have ways of its own to count. */
+/* A device may implement the last two itself. */
 #define SL_ALL_KERNELS(X) SL_KERNELS(X) X(count_digits) X(pick_digit)
 
 #endif

@@ -1,5 +1,5 @@
-/* kernels_codes.h - dense-coded compressors: scales of buckets, codes of eight elements a thread,
- * and what they add; see kernels.h. */
+/* kernels_codes.h - dense codes: scales of buckets, encoding and decoding of eight elements a
+ * thread; see kernels.h. */
 #ifndef SL_GPU_KERNELS_CODES_H
 #define SL_GPU_KERNELS_CODES_H
 
@@ -12,7 +12,7 @@
 
 /* ---- scales of buckets ---- */
 
-/* Thread i looks at every `splits`-th element of bucket i / splits. */
+/* Thread i reads every `splits`-th element of bucket i / splits. */
 typedef struct find_largest_args {
     const float *v;
     uint32_t *largest; /* (buckets) zero */
@@ -30,14 +30,14 @@ SL_SHARED void find_largest(const find_largest_args *a, size_t i) {
     ATOMIC_MAX(&a->largest[b], largest);
 }
 
-/* Thread i sums lane i % SUM_LANES of tile i / SUM_LANES, of which each bucket has as many; the
- * last bucket's last ones may be empty. */
+/* Thread i sums lane i % SUM_LANES of tile i / SUM_LANES. All buckets have equally many tiles; the
+ * last tiles of the last bucket may be empty. */
 typedef struct bucket_lanes_args {
     const float *v;
     coding_scale scale;
-    size_t dimension, bucket, buckets, tiles; /* tiles: of a bucket */
-    double *lanes; /* (buckets, tiles, SUM_LANES) and, SCALE_SIDES, as many for the elements < 0
-                      behind them */
+    size_t dimension, bucket, buckets, tiles; /* tiles: in one bucket */
+    double *lanes; /* (buckets, tiles, SUM_LANES); for SCALE_SIDES followed by as many sums of the
+                      elements < 0 */
     uint32_t *negatives; /* (buckets) zero; SCALE_SIDES */
 } bucket_lanes_args;
 
@@ -45,7 +45,7 @@ SL_SHARED float magnitude_within(const float *v, size_t e, size_t start, size_t 
     return e >= start && e < end ? float_of(float_bits(v[e]) & FLOAT_MAGNITUDE) : 0;
 }
 
-/* Of one lane of elements [start, end). */
+/* Sums one lane of elements [start, end). */
 SL_SHARED double lane_magnitudes(const float *v, size_t start, size_t end, size_t lane) {
     double sum = 0;
     SL_UNROLL(4)
@@ -87,7 +87,8 @@ SL_SHARED void bucket_lanes(const bucket_lanes_args *a, size_t i) {
     }
 }
 
-/* The scales of bucket i from what was gathered; *refused counts buckets that cannot be sent. */
+/* Thread i computes the scales of bucket i from these sums. *refused counts the buckets that
+ * cannot be encoded. */
 typedef struct bucket_scale_args {
     coding_scale scale;
     coding_code code;
@@ -96,7 +97,7 @@ typedef struct bucket_scale_args {
     const double *folds; /* (1 or 2, buckets, fold_count) */
     size_t dimension, bucket, buckets, fold_count;
     float *scales;       /* (buckets, scale_floats) */
-    rounding *roundings; /* (buckets) where codes are levels */
+    rounding *roundings; /* (buckets), for codes that are levels */
     uint32_t *refused;
 } bucket_scale_args;
 
@@ -134,13 +135,13 @@ SL_SHARED void bucket_scale(const bucket_scale_args *a, size_t i) {
 
 /* ---- dense codes ---- */
 
-/* Where a message's parts stand. */
+/* The layout of a message's parts. */
 typedef struct part_layout {
     uint8_t *parts;
     size_t stride, dimension, part_elements;
 } part_layout;
 
-/* Scales of the buckets that elements [from, from + count) touch. */
+/* The scales of the buckets that contain elements [from, from + count). */
 SL_SHARED size_t buckets_touched(size_t bucket, size_t from, size_t count) {
     return (from + count - 1) / bucket - from / bucket + 1;
 }
@@ -161,8 +162,7 @@ SL_SHARED void place_scales(const place_scales_args *a, size_t i) {
             a->scales[a->scale_floats * (from / a->bucket) + j];
 }
 
-/* Eight elements, read at once where `aligned` says that v lies on 16 bytes; of fewer the rest is
- * 0. */
+/* Reads eight elements, with 16-byte loads if v is `aligned`. Missing elements are 0. */
 SL_SHARED void read_eight(const float *v, size_t n, int aligned, float out[EIGHT]) {
     if (aligned && n == EIGHT) {
         const four low = ((const four *)v)[0], high = ((const four *)v)[1];
@@ -177,12 +177,12 @@ SL_SHARED void read_eight(const float *v, size_t n, int aligned, float out[EIGHT
         out[e] = e < n ? v[e] : 0;
 }
 
-/* Four codes of at most 16 bits, the first one lowest. */
+/* Packs four codes of at most 16 bits, the first one lowest. */
 SL_SHARED uint64_t pack_four(const uint32_t c[FOUR], uint32_t width) {
     return (c[0] | c[1] << width) | (uint64_t)(c[2] | c[3] << width) << 2 * width;
 }
 
-/* Eight codes as low | high << 64. */
+/* Packs eight codes into low | high << 64. */
 SL_SHARED void pack_eight(const uint32_t c[EIGHT], uint32_t width, uint64_t *low, uint64_t *high) {
     const uint64_t first = pack_four(c, width), second = pack_four(c + FOUR, width);
     *low = width < 16 ? first | second << 4 * width : first;
@@ -198,14 +198,14 @@ SL_SHARED void unpack_eight(uint64_t low, uint64_t high, uint32_t width, uint32_
     }
 }
 
-/* The lowest `bytes` of low | high << 64. */
+/* Writes the lowest `bytes` bytes of low | high << 64. */
 SL_SHARED void put_bytes(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
     for (size_t b = 0; b < bytes; b++)
         out[b] = (uint8_t)(b < 8 ? low >> 8 * b : high >> 8 * (b - 8));
 }
 
-/* The same in words of 32 or 16 bits, on which `out` then lies, where whole ones of them make up
- * the bytes. */
+/* The same in words of 32 or 16 bits, if `bytes` is a multiple of them and `out` is aligned to
+ * them. */
 SL_SHARED void put_words(uint8_t *out, uint64_t low, uint64_t high, size_t bytes) {
     if (bytes % 4 == 0)
         for (size_t b = 0; b < bytes; b += 4)
@@ -242,8 +242,8 @@ SL_SHARED void get_words(const uint8_t *in, size_t bytes, uint64_t *low, uint64_
     }
 }
 
-/* A thread codes elements [8 i, 8 i + 8), into `width` bytes. From the end: of a pass before, that
- * is what a cache still holds. */
+/* A thread encodes elements [8 i, 8 i + 8) into `width` bytes. It begins at the end of the vector:
+ * the end is what the pass before left in the cache. */
 typedef struct encode_eight_args {
     part_layout layout;
     const float *v;
@@ -251,14 +251,14 @@ typedef struct encode_eight_args {
     uint32_t width, scale_floats, magnitude_limit;
     float tau;
     size_t bucket, buckets;
-    size_t buckets_of_part; /* 0: a part may hold pieces of some */
+    size_t buckets_of_part; /* 0: a bucket may cross parts */
     const rounding *roundings;
     sl_rng_key key;
     uint32_t *refused;
     int aligned; /* v */
 } encode_eight_args;
 
-/* Scales before the codes of a part that begins at element `start`. */
+/* The scales that stand before the codes of a part. The part begins at element `start`. */
 SL_SHARED size_t scales_of_part(const encode_eight_args *a, size_t part, size_t start) {
     if (a->scale_floats == 0 || a->buckets == 1)
         return a->scale_floats;
@@ -281,14 +281,14 @@ SL_SHARED void refuse_large(const encode_eight_args *a, const float v[EIGHT]) {
         ATOMIC_ADD(a->refused, 1);
 }
 
-/* Each code is compiled on its own, and has nothing to choose between from element to element. */
+/* Each code has a kernel body of its own, so that no element branches on the kind of code. */
 SL_SHARED void encode_eight_as(const encode_eight_args *a, size_t thread, coding_code code) {
     const size_t i = (a->layout.dimension - 1) / EIGHT - thread;
     const size_t from = EIGHT * i, n = smaller(a->layout.dimension - from, EIGHT);
     const size_t part = quotient(from, a->layout.part_elements),
                  start = part * a->layout.part_elements;
     size_t b = a->buckets > 1 ? quotient(from, a->bucket) : 0;
-    /* Where another bucket begins: most often not among these. */
+    /* The first element of the next bucket; most threads do not reach it. */
     uint32_t next = is_scaled_rounding(code) ? (uint32_t)smaller((b + 1) * a->bucket - from, EIGHT)
                                              : (uint32_t)EIGHT;
     float v[EIGHT];
@@ -342,16 +342,16 @@ SL_SHARED void encode_eight(const encode_eight_args *a, size_t i) {
     }
 }
 
-/* Thread i adds codes [8 i, 8 i + 8) of one part, whose elements are [from, from + count), to acc.
- */
+/* Thread i decodes codes [8 i, 8 i + 8) of one part and adds them to acc. The part has elements
+ * [from, from + count). */
 typedef struct add_eight_args {
-    const float *scales;   /* of the buckets that the part touches */
+    const float *scales;   /* scales of the buckets in the part */
     const uint8_t *packed; /* codes */
-    float *acc;            /* of the part's first element */
+    float *acc;            /* at the part's first element */
     coding_code code;
     uint32_t width, scale_floats, levels;
     float weight, tau;
-    size_t bucket, first; /* where in its bucket the part's first element is */
+    size_t bucket, first; /* the first element's place in its bucket */
     size_t count;
     int aligned; /* acc */
 } add_eight_args;
@@ -360,7 +360,7 @@ SL_SHARED void add_eight_as(const add_eight_args *a, size_t i, coding_code code)
     const size_t at = EIGHT * i, n = smaller(a->count - at, EIGHT),
                  b = a->first + a->count > a->bucket ? quotient(a->first + at, a->bucket) : 0;
     uint32_t next = (uint32_t)smaller((b + 1) * a->bucket - (a->first + at),
-                                      EIGHT); /* where another bucket begins */
+                                      EIGHT); /* first element of the next bucket */
     const float *scale = a->scales + a->scale_floats * b;
     const uint8_t *packed = a->packed + i * a->width;
     float sums[EIGHT];

@@ -1,5 +1,5 @@
-/* kernels_dense.h - kernels that most layers share: sums over rows, biases, ReLU, shortcuts; and
- * the loss. See layer_kernels.h. */
+/* kernels_dense.h - kernels that most layers use (sums over rows, bias, ReLU, shortcuts), and the
+ * loss. See layer_kernels.h. */
 #ifndef SL_KERNELS_DENSE_H
 #define SL_KERNELS_DENSE_H
 
@@ -9,14 +9,14 @@
 
 enum {
     SLICE = 64,
-    BATCH = 8 /* rows that a thread asks for before it writes one */
+    BATCH = 8 /* rows that a thread loads before it stores one */
 };
 
 SL_SHARED uint32_t least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* max(0, v); a NaN stays, so that divergence shows. */
+/* max(0, v). Keeps NaN, so that divergence shows. */
 SL_SHARED float rectified(float v) {
     return v < 0 ? 0 : v;
 }
@@ -25,7 +25,7 @@ SL_SHARED float rectified(float v) {
 typedef struct add_rows_args {
     const double *in; /* (rows, columns) */
     double *out;      /* (ceil(rows / SLICE), columns) */
-    float *rounded;   /* the same in single precision; or NULL */
+    float *rounded;   /* the same in single precision, or NULL */
     uint32_t rows, columns;
 } add_rows_args;
 
@@ -41,7 +41,7 @@ SL_SHARED void add_rows(const add_rows_args *a, size_t i) {
         a->rounded[i] = (float)sum;
 }
 
-/* y = relu?(y + shortcut? + bias?), element by element. */
+/* y = relu?(y + shortcut? + bias?), elementwise. */
 typedef struct finish_rows_args {
     float *y;
     const float *shortcut, *bias; /* or NULL; bias (columns) */
@@ -58,7 +58,7 @@ SL_SHARED void finish_rows(const finish_rows_args *a, size_t i) {
     a->y[i] = a->relu ? rectified(v) : v;
 }
 
-/* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums a slice of
+/* Sets d to 0 where y <= 0, adds it to the shortcut, and sums it: thread (g, k) sums a slice of
  * column k. */
 typedef struct take_rows_args {
     float *d;          /* (rows, columns) */
@@ -96,10 +96,10 @@ SL_SHARED void take_rows(const take_rows_args *a, size_t i) {
         a->sums[i] = (double)sum;
 }
 
-/* Softmax and cross-entropy of row i: its loss, and whether its largest output is its label's. No
- * overflow, whatever z is. */
+/* Softmax and cross-entropy of row i: the loss, and whether the largest output is the label's.
+ * Never overflows. */
 typedef struct find_loss_args {
-    float *z; /* (rows, classes); with `gradient` becomes (softmax - onehot) / rows */
+    float *z; /* (rows, classes); overwritten by (softmax - onehot) / rows if `gradient` */
     const uint16_t *labels;
     double *found; /* (rows, 2) */
     uint32_t rows, classes;

@@ -1,21 +1,20 @@
-/* kernels_image.h - kernels of convolution, pools and batch normalisation. See layer_kernels.h.
+/* kernels_image.h - kernels of convolution, pooling and batch normalization. See layer_kernels.h.
  *
- * Activations lie (rows, height, width, channels), channels fastest. A thread of an element-wise
- * kernel has `span` neighbouring channels: four where that divides them, else one.
- */
+ * Activations have shape (rows, height, width, channels), channels contiguous. A thread of an
+ * elementwise kernel has `span` neighbouring channels: four if the channel count is divisible by
+ * four, else one. */
 #ifndef SL_KERNELS_IMAGE_H
 #define SL_KERNELS_IMAGE_H
 
 #include "gpu/kernels_dense.h"
 
-/* A window that slides over the input; `height` and `width` of in and out, channels of in. */
+/* A sliding window: heights and widths of input and output, channels of both. */
 typedef struct sliding {
     uint32_t in_height, in_width, out_height, out_width, channels;
     uint32_t window_height, window_width, stride, padding;
 } sliding;
 
-/* The output places whose window covers position `at` of the input, in one direction: [first, end).
- */
+/* In one direction, the output positions [first, end) whose window covers input position `at`. */
 typedef struct cover {
     uint32_t first, end;
 } cover;
@@ -47,7 +46,7 @@ SL_SHARED void unfold(const unfold_args *a, size_t i) {
                    row = pixel / (s.out_width * s.out_height);
     const uint32_t top = p * s.stride - s.padding,
                    left = q * s.stride -
-                          s.padding; /* beyond the edge on either side: too large a number */
+                          s.padding; /* wraps around to a large number left of the edge */
     const float *from = a->x + (size_t)row * s.in_height * s.in_width * s.channels + c;
     float *to = a->columns + (size_t)pixel * s.window_height * s.window_width * s.channels + c;
     for (uint32_t y = top; y != top + s.window_height; y++) {
@@ -61,7 +60,7 @@ SL_SHARED void unfold(const unfold_args *a, size_t i) {
     }
 }
 
-/* Each number of x gets what unfold made of it: a sum over the windows that cover it. */
+/* The adjoint of unfold: each element of x is the sum over the windows that cover it. */
 typedef struct fold_args {
     float *x;
     const float *columns;
@@ -111,7 +110,7 @@ typedef struct pool_args {
     int add;
 } pool_args;
 
-/* The first number of output i's window. */
+/* The first element of output i's window. */
 SL_SHARED const float *window_of(const pool_args *a, uint32_t i) {
     const sliding s = a->s;
     const uint32_t c = i % s.channels, pixel = i / s.channels, q = pixel % s.out_width,
@@ -130,7 +129,7 @@ SL_SHARED void pool_largest(const pool_largest_args *a, size_t i) {
     for (uint32_t r = 0; r < a->s.window_height; r++)
         for (uint32_t t = 0; t < a->s.window_width; t++) {
             const float v = from[((size_t)r * a->s.in_width + t) * a->s.channels];
-            best = v <= best || best != best ? best : v; /* a NaN stays, so that divergence shows */
+            best = v <= best || best != best ? best : v; /* keeps NaN, so that divergence shows */
         }
     a->y[i] = best;
 }
@@ -146,7 +145,7 @@ SL_SHARED void pool_mean(const pool_mean_args *a, size_t i) {
     a->y[i] = sum * (1.0f / ((float)a->s.window_height * (float)a->s.window_width));
 }
 
-/* Is tap `at` the first of the window's numbers that are equal to its largest? */
+/* Is element `at` the first of the window's largest elements? */
 SL_SHARED int is_first_largest(const pool_args *a, const float *window, uint32_t at,
                                float largest) {
     for (uint32_t t = 0; t < at; t++)
@@ -200,8 +199,8 @@ SL_SHARED void give_to_all(const give_to_all_args *a, size_t i) {
 
 #define BATCH_NORM_EPSILON 1e-5
 
-/* Thread (g, k): sums of x - x[0, k] and of its square, over a slice of the positions of channel k.
- * The first number is subtracted so that a mean far from 0 costs no digits of the variance. */
+/* Thread (g, k) sums x - x[0, k] and its square over a slice of positions of channel k.
+ * Subtracting the first element keeps the variance accurate if the mean is far from 0. */
 typedef struct add_moments_args {
     const float *x; /* (positions, channels) */
     double *sums;   /* (ceil(positions / SLICE), 2, channels) */
@@ -223,12 +222,12 @@ SL_SHARED void add_moments(const add_moments_args *a, size_t i) {
     a->sums[(size_t)g * 2 * a->channels + a->channels + k] = (double)square;
 }
 
-/* Channel i's mean and 1/sqrt(variance + epsilon). */
+/* The mean of channel i and 1/sqrt(variance + epsilon). */
 typedef struct settle_moments_args {
     const float *x;
     const double *sums; /* (2, channels) */
     float *saved;       /* (2, channels) */
-    double *kept;       /* batches, then sums of m_b and of v_b + m_b^2; NULL: not collected */
+    double *kept;       /* number of batches, sums of m_b and of v_b + m_b^2; NULL: not collected */
     uint32_t positions, channels;
 } settle_moments_args;
 
@@ -246,7 +245,7 @@ SL_SHARED void settle_moments(const settle_moments_args *a, size_t i) {
     a->kept[1 + a->channels + i] += variance + mean * mean;
 }
 
-/* Channel i's, of all collected batches together. */
+/* The same for channel i over all collected batches. */
 typedef struct recall_moments_args {
     const double *kept;
     float *saved;
@@ -260,14 +259,14 @@ SL_SHARED void recall_moments(const recall_moments_args *a, size_t i) {
     a->saved[a->channels + i] = (float)(1 / sqrt((spread < 0 ? 0 : spread) + BATCH_NORM_EPSILON));
 }
 
-/* Where a shortcut's numbers lie: it may have fewer channels, and `stride` times the output's
- * height and width. */
+/* The layout of a shortcut. It may have fewer channels, and `stride` times the output's height and
+ * width. */
 typedef struct detour {
     uint32_t height, width;                             /* of the output */
     uint32_t from_height, from_width, channels, stride; /* of the shortcut */
 } detour;
 
-/* Of output position p, channel 0. */
+/* The offset of output position p, channel 0. */
 SL_SHARED size_t detour_of(const detour *d, uint32_t p) {
     const uint32_t column = p % d->width, line = p / d->width % d->height,
                    row = p / (d->width * d->height);
@@ -280,7 +279,7 @@ SL_SHARED size_t detour_of(const detour *d, uint32_t p) {
 typedef struct normalise_args {
     const float *x, *scale, *shift, *saved, *shortcut; /* shortcut: or NULL */
     float *y;
-    uint32_t channels, span; /* span: 4 only where it divides the shortcut's channels too */
+    uint32_t channels, span; /* span: 4 only if it divides the shortcut's channels too */
     detour from;
     int relu;
 } normalise_args;
@@ -306,8 +305,8 @@ SL_SHARED void normalise(const normalise_args *a, size_t i) {
     write_span(a->y + i * a->span, v, a->span);
 }
 
-/* d counts, and stays, only where y > 0; it goes into the shortcut; thread (g, k) sums d and d (x -
- * m) over a slice of channel k. */
+/* Sets d to 0 where y <= 0 and adds it to the shortcut. Thread (g, k) sums d and d (x - m) over a
+ * slice of channel k. */
 typedef struct take_normalised_args {
     const float *x, *y, *saved; /* y: NULL without relu */
     float *d, *d_shortcut;
@@ -349,7 +348,7 @@ SL_SHARED void take_normalised(const take_normalised_args *a, size_t i) {
     a->sums[(size_t)g * 2 * channels + channels + k] = (double)sum;
 }
 
-/* Channel i's gradients, and the factors of dx = a d + b x + e. */
+/* Channel i: its gradients, and the factors of dx = a d + b x + e. */
 typedef struct settle_factors_args {
     const double *sums; /* (2, channels) */
     const float *scale, *saved;

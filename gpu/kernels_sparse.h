@@ -1,5 +1,5 @@
-/* kernels_sparse.h - top-k, random-k and random dropping: which elements, and their values, out and
- * in; see kernels.h. */
+/* kernels_sparse.h - top-k, random-k and random dropping: selecting elements, encoding and
+ * decoding their values; see kernels.h. */
 #ifndef SL_GPU_KERNELS_SPARSE_H
 #define SL_GPU_KERNELS_SPARSE_H
 
@@ -10,8 +10,8 @@
 /* ---- the k-th largest magnitude, digit by digit from the top ---- */
 
 typedef struct selection {
-    uint32_t prefix; /* the digits so far; at the end the least magnitude that is kept */
-    uint32_t left;   /* of the class `prefix`, so many are kept */
+    uint32_t prefix; /* the digits so far; at the end the smallest magnitude that is kept */
+    uint32_t left;   /* how many elements with `prefix` are kept */
 } selection;
 
 /* One thread. */
@@ -25,8 +25,8 @@ SL_SHARED void begin_selection(const begin_selection_args *a, size_t i) {
     a->chosen[i].left = a->k;
 }
 
-/* Thread i counts the classes of elements [64 i, 64 i + 64): of all of them, or of those in
- * `equal`, which have the prefix. */
+/* Thread i counts the digits of elements [64 i, 64 i + 64): of all of them, or of those in
+ * `equal`, which share the prefix. */
 typedef struct count_digits_args {
     const float *v;
     size_t count;
@@ -51,7 +51,7 @@ SL_SHARED void count_digits(const count_digits_args *a, size_t i) {
         ATOMIC_ADD(&a->classes[class_of(a, a->v[WORD_BITS * i + LOWEST_BIT(word)])], 1);
 }
 
-/* One thread. Leaves the classes zero. */
+/* One thread. Clears the classes. */
 typedef struct pick_digit_args {
     uint32_t *classes;
     selection *chosen;
@@ -70,7 +70,7 @@ SL_SHARED void pick_digit(const pick_digit_args *a, size_t i) {
 
 /* ---- bitmaps: thread i has elements [64 i, 64 i + 64) ---- */
 
-/* By the first digit: above the prefix, and equal to it. */
+/* By the first digit: which elements are above the prefix, and which are equal to it. */
 typedef struct mark_top_args {
     const float *v;
     size_t dimension;
@@ -103,14 +103,13 @@ SL_SHARED void mark_top(const mark_top_args *a, size_t i) {
     a->equal[i] = equal & there;
 }
 
-/* By a digit that follows: of those that are still equal, what is above the prefix, and what is
- * equal to it. */
+/* By a later digit: which of the equal elements are above the prefix, and which are still equal. */
 typedef struct keep_digit_args {
     const float *v;
     const selection *chosen;
     uint32_t shift;
     uint64_t *above, *equal; /* (words) */
-    uint64_t *counts;        /* (words) how many are above | equal << 32 */
+    uint64_t *counts;        /* (words) count above | count equal << 32 */
 } keep_digit_args;
 
 SL_SHARED void keep_digit(const keep_digit_args *a, size_t i) {
@@ -127,13 +126,13 @@ SL_SHARED void keep_digit(const keep_digit_args *a, size_t i) {
     a->counts[i] = BITS_SET(above) | (uint64_t)BITS_SET(equal) << 32;
 }
 
-/* Of equal magnitudes the lower indices. */
+/* Of equal magnitudes, the lower indices are kept. */
 typedef struct settle_ties_args {
     uint64_t *above;
     const uint64_t *equal;
     const selection *chosen;
-    uint64_t
-        *ranks; /* (words) in: of above | equal << 32, before each word; out: of what is kept */
+    uint64_t *
+        ranks; /* (words) in: counts before each word, above | equal << 32; out: of kept elements */
 } settle_ties_args;
 
 SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
@@ -146,8 +145,8 @@ SL_SHARED void settle_ties(const settle_ties_args *a, size_t i) {
     a->ranks[i] = (uint32_t)before + (first < left ? first : left);
 }
 
-/* Sums of FAN counts each; then each count becomes the sum of those before it. Two counts may share
- * a number: neither has more than 32 bits. */
+/* Prefix sums: first sums of FAN counts each; then each count becomes the sum of the counts before
+ * it. One 64-bit number may hold two counts, since neither exceeds 32 bits. */
 typedef struct scan_up_args {
     const uint64_t *counts;
     uint64_t *sums; /* (ceil(count / FAN)) */
@@ -165,7 +164,7 @@ SL_SHARED void scan_up(const scan_up_args *a, size_t i) {
 
 typedef struct scan_down_args {
     uint64_t *counts;
-    const uint64_t *sums; /* before each group; NULL: one group */
+    const uint64_t *sums; /* sums before each group; NULL: one group */
     size_t count;
 } scan_down_args;
 
@@ -182,7 +181,7 @@ SL_SHARED void scan_down(const scan_down_args *a, size_t i) {
 
 /* ---- sparse messages ---- */
 
-/* The word's elements in order. */
+/* The elements of one word, in order. */
 typedef struct list_word_args {
     const uint64_t *words;
     const uint64_t *ranks; /* (words) */
@@ -201,7 +200,7 @@ SL_SHARED void put_value(uint8_t *part, size_t slot, float v, uint32_t *refused)
         ATOMIC_ADD(refused, 1);
 }
 
-/* The value of entry i, where a part is a range of entries. */
+/* Writes the value of entry i; a part is a range of entries. */
 typedef struct gather_entry_args {
     part_layout layout;
     const float *v;
@@ -215,7 +214,7 @@ SL_SHARED void gather_entry(const gather_entry_args *a, size_t i) {
               a->v[a->indices[i]], a->refused);
 }
 
-/* The values of word i's elements, where a part is a range of elements; counts: how many values
+/* Writes the values of word i's elements; a part is a range of elements. counts: the values that
  * each part has room for and gets. */
 typedef struct gather_word_args {
     part_layout layout;
@@ -234,7 +233,7 @@ SL_SHARED void gather_word(const gather_word_args *a, size_t i) {
         put_value(out, slot, a->v[WORD_BITS * i + LOWEST_BIT(word)], a->refused);
 }
 
-/* Thread i packs eight indices of part i / groups, behind its values. */
+/* Thread i packs eight indices of part i / groups after its values. */
 typedef struct place_indices_args {
     part_layout layout; /* part_elements: entries; dimension: k */
     const uint32_t *indices;
@@ -262,7 +261,7 @@ SL_SHARED void place_indices(const place_indices_args *a, size_t i) {
         *out = (uint8_t)waiting;
 }
 
-/* How many of `words`' bits lie in part i, at most its room. */
+/* Thread i counts the bits of `words` in part i, at most the part's room. */
 typedef struct count_parts_args {
     const uint64_t *words;
     const uint64_t *ranks;
@@ -278,7 +277,7 @@ SL_SHARED void count_parts(const count_parts_args *a, size_t i) {
     a->counts[i] = (uint32_t)smaller(count, i + 1 == a->parts ? a->room_last : a->room);
 }
 
-/* The word's bits behind its part's values. */
+/* Writes the word's bits after its part's values. */
 typedef struct place_bitmap_args {
     part_layout layout;
     const uint64_t *words;
@@ -296,8 +295,8 @@ SL_SHARED void place_bitmap(const place_bitmap_args *a, size_t i) {
 /* ---- random-k: the stream's words, rejected and repeated ones left out, until there are k
  * different elements ---- */
 
-/* A pass takes at most as many words as elements are missing: it cannot find too many, and so stops
- * where the CPU, word by word, stops. */
+/* A pass draws at most as many words as elements are missing. So it never finds too many, and
+ * stops where the CPU stops, which draws word by word. */
 typedef struct draw_state {
     uint64_t next; /* word of the stream */
     uint32_t missing, found;
@@ -322,7 +321,7 @@ typedef struct draw_word_args {
     uint32_t dimension;
 } draw_word_args;
 
-/* Draws word `at`; 1: a new element. */
+/* Draws word `at`. Returns 1 for a new element. */
 SL_SHARED uint32_t draw_one(const draw_word_args *a, uint64_t at) {
     uint32_t block[4], index;
     philox_block(&a->key, (uint32_t)(at / 4), PHILOX_ROUNDS, block);
@@ -350,7 +349,7 @@ SL_SHARED void advance_draw(const advance_draw_args *a, size_t i) {
     s->found = 0;
 }
 
-/* One thread: the few that are still missing. */
+/* One thread draws the few that are still missing. */
 typedef draw_word_args finish_draw_args;
 
 SL_SHARED void finish_draw(const finish_draw_args *a, size_t i) {
@@ -359,7 +358,7 @@ SL_SHARED void finish_draw(const finish_draw_args *a, size_t i) {
         s->missing -= draw_one(a, s->next);
 }
 
-/* Those left out, where they were drawn; and how many bits each word has. */
+/* Inverts the set if the elements to leave out were drawn, and counts the bits of each word. */
 typedef struct settle_subset_args {
     uint64_t *words;
     uint64_t *counts;
@@ -405,7 +404,7 @@ SL_SHARED void mark_kept(const mark_kept_args *a, size_t i) {
 
 /* ---- sparse messages, decoded ---- */
 
-/* Entry i, whose element is known. */
+/* Adds entry i; its element is known. */
 typedef struct add_entry_args {
     const float *values;
     const uint32_t *indices;
@@ -417,7 +416,7 @@ SL_SHARED void add_entry(const add_entry_args *a, size_t i) {
     a->acc[a->indices[i]] += a->weight * a->values[i];
 }
 
-/* Entry i, whose index is packed behind the values. */
+/* Adds entry i; its index is packed after the values. */
 typedef struct add_indexed_args {
     const float *values;
     const uint8_t *packed;
@@ -434,7 +433,7 @@ SL_SHARED void add_indexed(const add_indexed_args *a, size_t i) {
     a->acc[word >> bit % 8 & (((uint64_t)1 << a->width) - 1)] += a->weight * a->values[i];
 }
 
-/* Word i of a part's bitmap, which need not lie on eight bytes. */
+/* Word i of a part's bitmap, which may be unaligned. */
 typedef struct load_bitmap_args {
     const uint8_t *bitmap;
     size_t elements;
@@ -451,7 +450,7 @@ SL_SHARED void load_bitmap(const load_bitmap_args *a, size_t i) {
     a->counts[i] = BITS_SET(word);
 }
 
-/* The word's elements, from acc on; at most `room` values. */
+/* Adds the word's elements to acc; at most `room` values. */
 typedef struct add_word_args {
     const float *values;
     const uint64_t *words;

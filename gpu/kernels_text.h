@@ -1,12 +1,12 @@
-/* kernels_text.h - kernels of embedding, LSTM, layer normalisation, attention and GELU. See
- * layer_kernels.h; the formulas stand in src/learner. */
+/* kernels_text.h - kernels of embedding, LSTM, layer normalization, attention and GELU. See
+ * layer_kernels.h; src/learner/layers has the formulas. */
 #ifndef SL_KERNELS_TEXT_H
 #define SL_KERNELS_TEXT_H
 
 #include "gpu/kernels_dense.h"
 
 enum {
-    CODE_SLICE = 256,  /* positions that one thread searches for a code */
+    CODE_SLICE = 256,  /* positions in which one thread looks for a code */
     POSITION_LANES = 8 /* threads that share a position's channels */
 };
 
@@ -24,7 +24,8 @@ SL_SHARED void embed(const embed_args *a, size_t i) {
     a->y[i] = a->places != NULL ? v + a->places[position % a->width * a->channels + k] : v;
 }
 
-/* Thread (g, s, k): channel k of d at those of CODE_SLICE positions that hold code s. */
+/* Thread (g, s, k) sums channel k of d over the positions with code s among CODE_SLICE positions.
+ */
 typedef struct gather_codes_args {
     const float *x, *d;
     double *sums; /* (ceil(positions / CODE_SLICE), symbols, channels) */
@@ -42,7 +43,7 @@ SL_SHARED void gather_codes(const gather_codes_args *a, size_t i) {
     a->sums[i] = (double)sum;
 }
 
-/* Thread (t, k): channel k of d at position t of all rows. */
+/* Thread (t, k) sums channel k of d at position t over all rows. */
 typedef struct gather_positions_args {
     const float *d;
     float *g;
@@ -65,8 +66,8 @@ typedef struct lstm_args {
     float *before;      /* (rows, steps, n) h of the step before */
     float *h;           /* (rows, steps, n); backward: d loss / d h from above */
     const float *b;     /* (4, n) */
-    const float *state; /* backward: (rows, n) what dh gets from the step after */
-    float *carry;       /* backward: (rows, n) dc of the step after times its f */
+    const float *state; /* backward: (rows, n) the next step's contribution to dh */
+    float *carry;       /* backward: (rows, n) the next step's dc times its f */
     uint32_t steps, n, t;
 } lstm_args;
 
@@ -224,7 +225,7 @@ SL_SHARED void take_positions(const take_positions_args *a, size_t i) {
 
 /* ---- attention: thread i has row t = i % positions of one head's matrix ---- */
 
-/* p becomes the softmax of its first t + 1 numbers, 0 behind them. */
+/* Softmax of the first t + 1 elements of p; the others become 0. */
 typedef struct softmax_rows_args {
     float *p;
     uint32_t positions;
@@ -243,7 +244,7 @@ SL_SHARED void softmax_rows(const softmax_rows_args *a, size_t i) {
         p[s] = s <= t ? p[s] * inverse : 0;
 }
 
-/* dp becomes p (dp - sum of p dp) scale. */
+/* dp = p (dp - sum of p dp) scale. */
 typedef struct softmax_gradient_args {
     float *dp;
     const float *p;

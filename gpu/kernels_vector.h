@@ -1,5 +1,5 @@
-/* kernels_vector.h - vectors: sums of multiples, a step of SGD, and sums over a vector in the order
- * of element/sum.h; see kernels.h. */
+/* kernels_vector.h - vectors: weighted sums, a step of SGD, and sums over a vector in the order of
+ * element/sum.h; see kernels.h. */
 #ifndef SL_GPU_KERNELS_VECTOR_H
 #define SL_GPU_KERNELS_VECTOR_H
 
@@ -55,7 +55,7 @@ typedef struct step_four_args {
     int aligned;
 } step_four_args;
 
-/* x and m of one element; m counts with momentum only. */
+/* Updates x and m of one element; m only with momentum. */
 SL_SHARED void step_one(const sl_sgd *s, int has_momentum, float *x, float x_decay, float g,
                         float *m) {
     float direction = g + s->weight_decay * x_decay;
@@ -125,7 +125,7 @@ SL_SHARED void lanes_of(const lanes_of_args *a, size_t i) {
     a->lanes[i] = sum;
 }
 
-/* Thread i makes fold i % folds of sum i / folds. */
+/* Thread i computes fold i % folds of sum i / folds. */
 typedef struct fold_tiles_args {
     const double *lanes; /* (sums, tiles, SUM_LANES) */
     double *out;         /* (sums, folds) */

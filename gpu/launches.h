@@ -1,8 +1,7 @@
-/* launches.h - how often each kernel was launched, so that a test can show where a run computed.
+/* launches.h - counts the launches of each kernel, so that a test can show where a run computed.
  *
- * With STARLING_LAUNCHES=FILE in the environment a process appends to FILE, when it ends, a line
- * "KERNEL COUNT" for each kernel that it launched, and "product COUNT" for matrix products.
- */
+ * With STARLING_LAUNCHES=FILE in the environment, a process appends a line "KERNEL COUNT" to FILE
+ * at exit for each kernel that it launched, and "product COUNT" for matrix products. */
 #ifndef SL_LAUNCHES_H
 #define SL_LAUNCHES_H
 
@@ -20,7 +19,7 @@ typedef enum launch {
 } launch;
 #undef NAME_LAUNCH
 
-/* Counts one launch; any thread may call it. */
+/* Counts one launch. Thread-safe. */
 void launches_count(launch kernel);
 
 #ifdef __cplusplus

@@ -1,13 +1,12 @@
-/* layer_kernels.h - the layers' kernels, in the form of kernels.h: each the work of one thread.
+/* layer_kernels.h - the layers' kernels, in the form of kernels.h: each is the work of one thread.
  *
- * Numbers that many threads' work goes into are never met by atomics: a thread sums a slice of
- * SLICE rows in single precision, and add_rows then adds slices in double precision, SLICE at a
- * time, until one is left. So every sum has one order, which depends on shapes alone. It is not the
- * CPU's order: results differ from the CPU's by rounding.
+ * Floating-point sums over many threads use no atomics. A thread sums a slice of SLICE rows in
+ * single precision. Then add_rows adds slices in double precision, SLICE at a time, until one is
+ * left. So shapes alone decide the order of a sum. It is not the CPU's order: results differ from
+ * the CPU's by rounding.
  *
- * Indices within one launch fit 32 bits (SL_NETWORK_WORK_MAX), and are taken apart in 32 bits, for
- * which a GPU has faster divisions.
- */
+ * Indices within one launch fit 32 bits (SL_NETWORK_WORK_MAX). They are divided in 32 bits, which
+ * is faster on a GPU. */
 #ifndef SL_LAYER_KERNELS_H
 #define SL_LAYER_KERNELS_H
 

@@ -1,5 +1,5 @@
-/* layers.c - the table of layers over a device's memory, the loss, and the sums that all of them
- * use; see learner/layer.h. */
+/* layers.c - the table of layers over device memory, the loss, and the sums that all layers use;
+ * see learner/layers/layer.h. */
 #include "gpu/layers.h"
 
 static const sl_layer_ops *const kinds[] = {
@@ -46,7 +46,7 @@ static void find_all_losses(const sl_loss_call *c) {
     finish_sums(found, c->rows, 2, c->result, NULL);
 }
 
-/* ---- the table: what is handed to a kind is first looked at ---- */
+/* ---- the table: checks arguments, then calls the kind ---- */
 
 static sl_layer_memory memory(const sl_layer *layer, uint32_t rows) {
     return kinds[layer->kind]->memory(layer, rows);

@@ -1,23 +1,22 @@
-/* layers_attention.c - causal self-attention on the device; the formulas stand in
- * learner/attention.c.
+/* layers_attention.c - causal self-attention on the device; learner/layers/attention.c has the
+ * formulas.
  *
- * The samples of a batch lie at one distance from each other, so that one head of all of them is
- * one batched product. The matrices P are large: a batch is taken in pieces of a few rows, and the
- * backward pass computes P once more.
- */
+ * The samples of a batch lie at equal distances, so one head of all samples is one batched
+ * product. The matrices P are large: a batch is processed in pieces of a few rows, and the
+ * backward pass recomputes P. */
 #include <math.h>
 
 #include "gpu/layers.h"
 
 #define WEIGHTS_MAX                                                                                \
-    ((size_t)1 << 23) /* floats of P, and of dP, at a time, unless one row has more */
+    ((size_t)1 << 23) /* floats of P (and of dP) in one piece, unless one row has more */
 
-/* Rows [first, first + rows) of a call. */
+/* Rows [first, first + rows) of one call. */
 typedef struct piece {
     const sl_layer *layer;
-    uint32_t rows, steps, channels; /* channels: of a head */
-    size_t line, in, out, square;   /* floats from one position's q to the next one's; of a sample's
-                                       input, output and one head's P */
+    uint32_t rows, steps, channels; /* channels: of one head */
+    size_t line, in, out, square; /* strides in floats: between the q of two positions; between two
+                                     samples' inputs, outputs, and P of one head */
     const float *x;
     float *p, *dp; /* (rows, heads, steps, steps) */
 } piece;
@@ -55,7 +54,7 @@ static float scale_of(const piece *s) {
     return 1 / sqrtf((float)s->channels);
 }
 
-/* Queries, keys and values (0, 1, 2) of head h, or their gradients. */
+/* The queries, keys or values (0, 1, 2) of head h, or their gradients. */
 static size_t third(const piece *s, int which, uint32_t h) {
     return (size_t)which * s->layer->out.channels + h * (size_t)s->channels;
 }
@@ -74,7 +73,7 @@ static device_matrix turn(device_matrix m) {
     return m;
 }
 
-/* p (steps, steps) of head h = scale a b. */
+/* Computes p (steps, steps) of head h = scale a b. */
 static void make_square(const piece *s, float *p, uint32_t h, device_matrix a, device_matrix b,
                         float scale) {
     const device_matrix c = square_of(s, p, h);
@@ -90,7 +89,8 @@ static void make_square(const piece *s, float *p, uint32_t h, device_matrix a, d
                                       .scale = scale});
 }
 
-/* z (steps, channels) = a b, or added; `to` and `line`, `step` as of a matrix. */
+/* Computes z (steps, channels) = a b, or adds it. `to`, `line` and `step` describe z as a
+ * device_matrix. */
 static void mix(const piece *s, device_matrix a, device_matrix b, float *to, size_t line,
                 size_t step, bool add) {
     device_multiply(&(device_product){.a = a,

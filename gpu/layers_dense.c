@@ -1,8 +1,8 @@
-/* layers_dense.c - dense layers and GELU on the device; the formulas stand in learner/dense.c and
- * gelu.c. */
+/* layers_dense.c - dense layers and GELU on the device; learner/layers/dense.c and gelu.c have the
+ * formulas. */
 #include "gpu/layers.h"
 
-/* How many vectors the weights multiply, of which size. */
+/* The number of vectors that the weights multiply, and their sizes. */
 typedef struct extent {
     uint32_t rows, in, out;
 } extent;

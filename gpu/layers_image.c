@@ -1,13 +1,13 @@
-/* layers_image.c - convolution, pools and batch normalisation on the device.
+/* layers_image.c - convolution, pooling and batch normalization on the device.
  *
- * Convolution multiplies matrices: unfold makes each output's window a row, so that y = windows W;
- * backward dW = windows^T d and d windows = d W^T, of which fold adds up what each number of x went
- * into. Windows are many times larger than x, so a batch is taken in pieces of a few rows whose
- * windows stay in the GPU's second-level cache.
- */
+ * Convolution is a matrix product: unfold makes each output's window a row, and y = windows W.
+ * Backward, dW = windows^T d and d windows = d W^T; fold adds the latter up in d x. Windows are
+ * many times larger than x. So a batch is processed in pieces of a few rows whose windows fit the
+ * GPU's second-level cache. */
 #include "gpu/layers.h"
 
-#define WINDOWS_MAX ((size_t)1 << 23) /* floats of windows at a time, unless one row has more */
+#define WINDOWS_MAX                                                                                \
+    ((size_t)1 << 23) /* floats of the windows of one piece, unless one row has more */
 
 static sliding sliding_of(const sl_layer *l) {
     const bool whole = l->kind == SL_LAYER_AVERAGE_POOL && l->window == 0;
@@ -32,7 +32,7 @@ static size_t depth_of(const sl_layer *l) {
     return (size_t)l->window * l->window * l->in.channels;
 }
 
-/* Rows of a piece. */
+/* Rows of one piece. */
 static uint32_t piece_of(const sl_layer *l, uint32_t rows) {
     const size_t fit = WINDOWS_MAX / (pixels_of(l) * depth_of(l));
     return fit < 1 ? 1 : fit < rows ? (uint32_t)fit : rows;
@@ -44,7 +44,7 @@ static sl_layer_memory conv2d_memory(const sl_layer *l, uint32_t rows) {
     return (sl_layer_memory){.scratch = larger(windows, sums)};
 }
 
-/* Channels that one thread moves: activations and their gradients lie on 64 bytes. */
+/* Channels that one thread moves. Activations and their gradients are aligned to 64 bytes. */
 static uint32_t span_of(const sl_layer *l) {
     return l->in.channels % FOUR == 0 ? (uint32_t)FOUR : 1;
 }
@@ -81,7 +81,7 @@ static void conv2d_forward(const sl_layer_call *c) {
                            (size_t)c->rows * pixels * channels);
 }
 
-/* d counts only where y > 0 if there is a relu; the bias gets its sums. */
+/* Sets d to 0 where y <= 0 if there is a ReLU, and sums it for the bias. */
 static void take_outputs(const sl_layer_call *c) {
     const sl_layer *l = c->layer;
     const size_t positions = c->rows * pixels_of(l), slices = slices_of(positions);
@@ -96,7 +96,7 @@ static void take_outputs(const sl_layer_call *c) {
         finish_sums(sums, slices, l->out.channels, NULL, c->g + l->tensors[0]);
 }
 
-/* Rows [first, first + rows): their part of dW, and their d_in. */
+/* Rows [first, first + rows): adds their part of dW, computes their d_in. */
 static void conv2d_backward_piece(const sl_layer_call *c, uint32_t first, uint32_t rows) {
     const sl_layer *l = c->layer;
     const uint32_t depth = (uint32_t)depth_of(l), channels = l->out.channels,
@@ -176,7 +176,7 @@ static uint32_t positions_of(const sl_layer *l, uint32_t rows) {
     return rows * l->out.height * l->out.width;
 }
 
-/* saved and kept as on the CPU. scratch: three factors of each channel, then sums. */
+/* saved and kept: as on the CPU. scratch: three factors per channel, then sums. */
 static sl_layer_memory norm_memory(const sl_layer *l, uint32_t rows) {
     const size_t channels = l->out.channels, factors = (3 * channels + 15) / 16 * 16;
     return (sl_layer_memory){
@@ -227,7 +227,7 @@ static void norm_backward(const sl_layer_call *c) {
     const bool spread =
         c->d_shortcut != NULL && sl_shape_size(c->shortcut_shape) != sl_shape_size(c->layer->out);
     double *sums = norm_sums(c);
-    if (spread && !c->add_shortcut) /* it has positions that nothing is written to */
+    if (spread && !c->add_shortcut) /* some positions are never written */
         device_clear(c->d_shortcut, shortcut * sizeof *c->d_shortcut);
     launch_take_normalised(&(take_normalised_args){c->in, c->layer->relu ? c->out : NULL, c->saved,
                                                    c->d_out, c->d_shortcut, sums, positions,

@@ -1,5 +1,5 @@
-/* layers_text.c - embedding, LSTM and layer normalisation on the device; the formulas stand in
- * learner/embedding.c, lstm.c and layer_norm.c. */
+/* layers_text.c - embedding, LSTM and layer normalization on the device; embedding.c, lstm.c and
+ * layer_norm.c in learner/layers have the formulas. */
 #include "gpu/layers.h"
 
 static uint32_t positions_of(const sl_layer *l, uint32_t rows) {
@@ -38,10 +38,10 @@ static void embedding_backward(const sl_layer_call *c) {
                                 l->tensors[1]);
 }
 
-/* ---- LSTM: the products with x are one over all positions, those with h go step by step, straight
- * on the steps' rows of longer matrices ---- */
+/* ---- LSTM: products with x cover all positions at once, those with h go step by step, in place
+ * on rows of longer matrices ---- */
 
-/* saved: gates, cells and h of the step before. scratch: state and carry (lstm_retreat), or sums.
+/* saved: gates, cells and the previous step's h. scratch: state and carry (lstm_retreat), or sums.
  */
 static sl_layer_memory lstm_memory(const sl_layer *l, uint32_t rows) {
     const size_t n = l->out.channels, positions = positions_of(l, rows);
@@ -94,7 +94,7 @@ static void lstm_forward(const sl_layer_call *c) {
     }
 }
 
-/* What the four gates' d become: gradients of W, U, b and x. */
+/* From the four gates' gradients: those of W, U, b and x. */
 static void lstm_gradients(const sl_layer_call *c, const lstm_args *a) {
     const uint32_t n = a->n, inputs = c->layer->in.channels,
                    positions = positions_of(c->layer, c->rows);
@@ -161,7 +161,7 @@ static void lstm_backward(const sl_layer_call *c) {
 
 /* ---- layer normalisation ---- */
 
-/* saved: as on the CPU. scratch: two means of each position, then lanes, or sums. */
+/* saved: as on the CPU. scratch: two means per position, then lanes or sums. */
 static sl_layer_memory norm_memory(const sl_layer *l, uint32_t rows) {
     const size_t positions = positions_of(l, rows), lanes = 4 * POSITION_LANES * positions;
     return (sl_layer_memory){

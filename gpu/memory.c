@@ -1,4 +1,4 @@
-/* memory.c - see memory.h. Blocks and their sizes are kept in a tree by address. */
+/* memory.c - see memory.h. A tree by address holds the blocks and their sizes. */
 #include "gpu/memory.h"
 
 #include <pthread.h>
@@ -13,10 +13,10 @@ typedef struct block {
 } block;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static void *blocks; /* of tsearch */
+static void *blocks; /* a tree of tsearch(3) */
 static size_t limit, taken, refused;
 
-/* What a thread works in. */
+/* The work space of one thread. */
 typedef struct scratch {
     void *memory;
     size_t bytes;
@@ -36,7 +36,7 @@ void memory_bound(size_t bytes) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* Under the mutex. */
+/* With the mutex held. */
 static void *take(size_t bytes) {
     block *b = malloc(sizeof *b);
     void *memory = b != NULL && (limit == 0 || (taken <= limit && bytes <= limit - taken))
@@ -84,7 +84,7 @@ static void leave(void *scratch_) {
     *s = (scratch){0};
 }
 
-/* Without a key, what threads leave behind stays taken. */
+/* Without a key, the work space of ended threads is not freed. */
 static void create_key(void) {
     pthread_key_create(&leaving, leave);
 }

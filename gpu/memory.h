@@ -1,24 +1,24 @@
-/* memory.h - what this program takes of the device, and how much it may. */
+/* memory.h - device memory of this process, up to a limit. */
 #ifndef SL_GPU_MEMORY_H
 #define SL_GPU_MEMORY_H
 
 #include "starling/vec.h"
 
-/* 0: no bound. */
+/* 0: no limit. */
 void memory_bound(size_t bytes);
-/* Zeroed memory of the device; NULL: beyond the bound, or not there. */
+/* Zeroed device memory. NULL: above the limit, or out of memory. */
 void *memory_take(size_t bytes);
 void memory_give_back(void *memory); /* or NULL */
-/* The calling thread's own, until it asks for more or ends; NULL as above. */
+/* Memory of the calling thread, until it asks for more or ends. NULL as above. */
 void *memory_scratch(size_t bytes);
 void memory_describe(sl_vec_memory *out);
 
-/* Blocks that are given back together. Begins as zeros. */
+/* Blocks that are freed together. Zero-initialized. */
 enum { MEMORY_LIST_MAX = 16 };
 typedef struct memory_list {
     void *blocks[MEMORY_LIST_MAX];
     size_t count;
-    bool failed; /* a block was not there; from then on none is */
+    bool failed; /* an allocation failed; later ones fail, too */
 } memory_list;
 
 void *memory_list_take(memory_list *list, size_t bytes);

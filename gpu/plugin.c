@@ -1,4 +1,4 @@
-/* plugin.c - what the program finds in this plug-in; see device/backend.h. */
+/* plugin.c - the entry point of the plug-in; see device/backend.h. */
 #include <stdio.h>
 
 #include "device/backend.h"

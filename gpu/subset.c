@@ -1,11 +1,11 @@
-/* subset.c - which kernels in which order; see subset.h. */
+/* subset.c - which kernels run in which order; see subset.h. */
 #include "gpu/subset.h"
 
 #include "gpu/device.h"
 
 enum {
     SCAN_LEVELS = 8,  /* FAN^8 > 2^32 */
-    DRAWN_BY_ONE = 64 /* elements that are not worth a launch */
+    DRAWN_BY_ONE = 64 /* so few elements that one thread draws them */
 };
 
 bitmap bitmap_take(memory_list *m, size_t elements) {
@@ -53,7 +53,7 @@ void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key) {
     const draw_word_args draw = {s->state, s->map.bits, *key, (uint32_t)c->dimension};
     device_clear(s->map.bits, s->map.words * sizeof *s->map.bits);
     launch_begin_draw(&(begin_draw_args){s->state, (uint32_t)wanted}, 1);
-    /* At least half of the draws are new elements, so each pass needs half the threads. */
+    /* At least half of the draws find new elements, so each pass needs half the threads. */
     for (size_t threads = wanted; threads > DRAWN_BY_ONE; threads /= 2) {
         launch_draw_word(&draw, threads);
         launch_advance_draw(&(advance_draw_args){s->state, (uint32_t)threads}, 1);

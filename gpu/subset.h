@@ -13,26 +13,26 @@ static inline size_t ceiling(size_t n, size_t by) {
 typedef struct bitmap {
     size_t elements, words;
     uint64_t *bits;  /* (words) */
-    uint64_t *ranks; /* (words) bits before each word, after bitmap_scan */
-    uint64_t *sums;  /* of the scan's upper levels */
+    uint64_t *ranks; /* (words) number of bits before each word, after bitmap_scan */
+    uint64_t *sums;  /* of the upper levels of the scan */
 } bitmap;
 
-/* The memory belongs to the list. */
+/* `list` owns the memory. */
 bitmap bitmap_take(memory_list *memory, size_t elements);
-/* Turns each word's count in `ranks` into the sum of the counts before it. */
+/* Replaces each word's count in `ranks` by the sum of the counts before it. */
 void bitmap_scan(const bitmap *b);
 
-/* Random-k's choice for one message. */
+/* The elements that random-k chooses for one message. */
 typedef struct subset {
     bitmap map;
     draw_state *state;
-    uint32_t *indices; /* (k) rising */
-    sl_rng_key key;    /* of the message, if `ready` */
+    uint32_t *indices; /* (k) ascending */
+    sl_rng_key key;    /* key of that message, if `ready` */
     bool ready;
 } subset;
 
 subset subset_take(memory_list *memory, const sl_coding *c);
-/* Does nothing for the key of the last call. */
+/* Does nothing if `key` is that of the last call. */
 void subset_draw(subset *s, const sl_coding *c, const sl_rng_key *key);
 
 #endif

@@ -1,5 +1,4 @@
-/* thread.h - what the threads of all kernels have: how they count together, move four floats at
- * once, and divide. */
+/* thread.h - what all kernels use: atomic counts, moves of four floats, division. */
 #ifndef SL_GPU_THREAD_H
 #define SL_GPU_THREAD_H
 
@@ -7,23 +6,23 @@
 #include "starling/vec.h"
 
 enum {
-    INPUTS = 8,     /* of one combine; more are added in further launches */
-    TOGETHER = 4,   /* inputs that a thread asks for before it adds the first */
-    FOUR = 4,       /* elements of a thread in element-wise operations */
-    EIGHT = 8,      /* elements, codes or indices of a thread that packs: `width` whole bytes */
-    WORD_BITS = 64, /* of a bitmap */
-    FAN = 32,       /* counts that one thread of a scan adds up */
+    INPUTS = 8,     /* vectors of one combine launch; further launches add more */
+    TOGETHER = 4,   /* inputs that a thread loads before it adds the first */
+    FOUR = 4,       /* elements of one thread in elementwise kernels */
+    EIGHT = 8,      /* elements, codes or indices that one thread packs into `width` whole bytes */
+    WORD_BITS = 64, /* bits of a word in a bitmap */
+    FAN = 32,       /* counts that one thread of a scan adds */
     DIGIT_CLASSES = 2048
 };
 
 #ifdef __CUDA_ARCH__
-/* Lanes of a warp that mean the same number agree on one atomic operation: thousands of them on one
- * address would wait for each other. */
+/* Lanes of a warp that count the same number share one atomic operation: thousands of atomic
+ * operations on one address would serialize. */
 SL_SHARED uint32_t lanes_at(const void *at) {
     return __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)at);
 }
 SL_SHARED int is_first_of(uint32_t lanes) {
-    return threadIdx.x % 32 == (uint32_t)__ffs((int)lanes) - 1; /* blocks have one dimension */
+    return threadIdx.x % 32 == (uint32_t)__ffs((int)lanes) - 1; /* one-dimensional blocks */
 }
 SL_SHARED void add_together(uint32_t *at, uint32_t value) {
     const uint32_t lanes = lanes_at(at), sum = __reduce_add_sync(lanes, value);
@@ -53,13 +52,12 @@ SL_SHARED uint64_t plain_or(uint64_t *at, uint64_t value) {
 #define LOWEST_BIT(word) ((uint32_t)__builtin_ctzll(word))
 #endif
 
-/* Four floats, moved at once where `aligned` says that they lie on 16 bytes. */
+/* Four floats; moved at once if `aligned` says that they are aligned to 16 bytes. */
 typedef struct four {
     float v[FOUR];
 } __attribute__((aligned(16))) four;
 
-/* Of memory that no thread of the launch writes, so that a GPU may read it before what is written.
- */
+/* The same for memory that no thread of the launch writes; a GPU may read it early. */
 SL_SHARED float read_one(const float *at) {
 #ifdef __CUDA_ARCH__
     return __ldg(at);
@@ -68,7 +66,7 @@ SL_SHARED float read_one(const float *at) {
 #endif
 }
 
-/* The same of `span` floats: four, which lie on 16 bytes, or one. */
+/* The same for `span` floats: four, aligned to 16 bytes, or one. */
 SL_SHARED four read_span(const float *at, uint32_t span) {
     four out = {{0, 0, 0, 0}};
 #ifdef __CUDA_ARCH__
@@ -99,7 +97,7 @@ SL_SHARED size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* a / b: a GPU divides 64 bits several times slower than 32. */
+/* a / b. A GPU divides 64-bit numbers several times slower than 32-bit ones. */
 SL_SHARED size_t quotient(size_t a, size_t b) {
     return (a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b;
 }

@@ -1,5 +1,4 @@
-/* vec.c - the table of vector operations on a device; see starling/vec.h. Results have the CPU's
- * bits. */
+/* vec.c - vector operations on a device; see starling/vec.h. Results have the CPU's bits. */
 #include "gpu/vec.h"
 
 #include <stdio.h>
@@ -9,7 +8,7 @@
 #include "gpu/layers.h"
 #include "gpu/memory.h"
 
-/* Of the open device: a process has one. */
+/* The open device; a process has one. */
 static sl_vec_ops operations;
 static char name[32];
 
@@ -65,12 +64,12 @@ static void fill(float *v, float value, size_t count) {
         launch_fill_four(&(fill_four_args){v, value, count, device_is_aligned(v)}, groups(count));
 }
 
-/* NaN: no memory. */
+/* NaN: out of memory. */
 static double distance_squared(const float *x, const float *y, size_t count) {
     const size_t tiles = sum_tiles(count), folds = sum_folds(tiles);
     double sum, *sums = memory_scratch(
                     (tiles * SUM_LANES + folds + 1) *
-                    sizeof *sums); /* lanes of all tiles, their folds, and the sum of these */
+                    sizeof *sums); /* lanes of all tiles, their folds, and the sum of the folds */
     device_expect(x);
     device_expect(y != NULL ? y : x);
     if (sums == NULL)
@@ -116,7 +115,7 @@ static const sl_async_ops async = {
     .status = status,
 };
 
-/* What products work in is taken, and counted, as vectors are. */
+/* The work space of products counts as device memory, as vectors do. */
 static bool open_products(char *text) {
     const size_t bytes = device_product_bytes();
     void *space = memory_take(bytes);

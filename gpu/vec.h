@@ -4,8 +4,8 @@
 
 #include "starling/vec.h"
 
-/* Opens the device at the first call; a process uses one. memory_limit: bytes that it may take
- * there; 0: no bound. NULL: text (DEVICE_TEXT_MAX) says why not. */
+/* Opens the device at the first call; a process uses one device. memory_limit: bytes of device
+ * memory; 0: no limit. NULL: text (DEVICE_TEXT_MAX) says why not. */
 const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text);
 
 #endif

@@ -45,16 +45,15 @@ typedef struct sl_error {
     char text[SL_ERROR_TEXT_MAX];
 } sl_error;
 
-/* The general meaning of a code; never NULL. */
+/* What a code means in general; never NULL. */
 SL_API const char *sl_error_meaning(int code);
 
-/* Fills *error (if not NULL) and returns code, so that a failing function can end with `return
- * sl_fail(...)`. An error that is already set is overwritten. */
+/* Fills *error (if not NULL) and returns code, so that a function can end with `return
+ * sl_fail(...)`. Overwrites an earlier error. */
 SL_API int sl_fail(sl_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for what happened at a node in a round: the text begins with "node RANK, round ROUND: ".
- */
+/* The same for a failure of a node in a round: the text begins with "node RANK, round ROUND: ". */
 SL_API int sl_fail_node(sl_error *error, int code, uint32_t rank, uint64_t round,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -62,9 +61,8 @@ SL_API int sl_fail_node(sl_error *error, int code, uint32_t rank, uint64_t round
 SL_API int sl_fail_edge(sl_error *error, int code, uint32_t peer, uint32_t rank, uint64_t round,
                         const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* Puts "format: " in front of the text that a callee has left in *error, and keeps its rank, peer
- * and round; returns error's code (or `code` if error is NULL). For adding the file name to a
- * parser's complaint. */
+/* Puts "format: " before the text in *error, such as a file's name before a parser's complaint.
+ * Keeps rank, peer and round. Returns error's code, or `code` if error is NULL. */
 SL_API int sl_fail_prefix(sl_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,10 +1,9 @@
-/* rng.h - counter-based random numbers: Philox4x32, of ten rounds, and of seven where compressors
- * round and drop.
+/* rng.h - counter-based random numbers: Philox4x32 with ten rounds, and with seven where
+ * compressors round and drop.
  *
  * Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. A draw is a
- * pure function of (seed, rank, round, purpose, index); there is no state to carry, so that any
- * process, thread or GPU that needs the same number computes the same number. Everything random in
- * Starling comes from here.
+ * pure function of (seed, rank, round, purpose, index). There is no state, so any process, thread
+ * or GPU that needs a number computes the same one. All random numbers in Starling come from here.
  */
 #ifndef STARLING_RNG_H
 #define STARLING_RNG_H
@@ -18,7 +17,7 @@
 extern "C" {
 #endif
 
-/* What a draw is for. Values are part of the reproducibility contract: append, never renumber. */
+/* What a draw is for. Values decide random numbers: append, never renumber. */
 typedef enum sl_purpose {
     SL_PURPOSE_INIT = 0,      /* initial parameters */
     SL_PURPOSE_SHUFFLE = 1,   /* order of a node's samples in an epoch (round = epoch) */
@@ -40,14 +39,14 @@ typedef struct sl_rng_key {
 
 /* Four independent uniform 32-bit words: block `index` of the stream. */
 SL_API void sl_rng_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
-/* Blocks first, first + 1, ..., first + count - 1: four words each, the same as one by one, but
- * several at a time. */
+/* Blocks first, first + 1, ..., first + count - 1, four words each. Equal to single blocks, and
+ * faster. */
 SL_API void sl_rng_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
 
-/* The same of seven rounds instead of ten, for the random bits that stochastic rounding and random
- * dropping take for every element of a vector. Seven are the fewest with which the paper reports
- * that Philox4x32 passes all of BigCrush; the other three are a margin, which all that is drawn
- * less often keeps. Not the numbers of sl_rng_block, for the same key. */
+/* The same with seven rounds instead of ten. For stochastic rounding and random dropping, which
+ * take random bits for every element of a vector. The paper reports that seven rounds are the
+ * fewest that pass all of BigCrush; ten leave a margin. For equal keys the numbers differ from
+ * sl_rng_block's. */
 SL_API void sl_rng_quick_block(const sl_rng_key *key, uint32_t index, uint32_t out[4]);
 SL_API void sl_rng_quick_blocks(const sl_rng_key *key, uint32_t first, size_t count, uint32_t *out);
 

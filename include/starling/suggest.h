@@ -1,4 +1,4 @@
-/* suggest.h - the known word that somebody may have meant, for error messages. */
+/* suggest.h - finds the known word that a user may have meant, for error messages. */
 #ifndef STARLING_SUGGEST_H
 #define STARLING_SUGGEST_H
 

@@ -1,4 +1,4 @@
-/* clock.h - monotonic seconds, for the drivers; nothing below them may look at a clock. */
+/* clock.h - monotonic seconds, for drivers. Rooms below them read no clock. */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
 

@@ -17,7 +17,7 @@ const char *sl_error_meaning(int code) {
     }
 }
 
-/* Arguments may point into error->text: the text is made aside, then copied. */
+/* Arguments may point into error->text, so the text is built elsewhere and then copied. */
 static int fill(sl_error *error, sl_error place, const char *prefix, const char *format,
                 va_list arguments) {
     size_t used = (size_t)snprintf(place.text, sizeof place.text, "%s", prefix);

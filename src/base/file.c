@@ -30,8 +30,8 @@ static int read_open(char **out, FILE *file, const char *path, size_t bytes_max,
 }
 
 int sl_file_read(char **out, const char *path, size_t bytes_max, sl_error *error) {
-    int descriptor =
-        open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a named pipe is refused, not waited for */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK |
+                                    O_CLOEXEC); /* refuses a named pipe instead of waiting for it */
     if (descriptor < 0)
         return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
     FILE *file = fdopen(descriptor, "r");

@@ -6,8 +6,8 @@
 
 #include "starling/error.h"
 
-/* The text of a file, NUL-terminated, malloc'ed; refuses folders, NUL bytes and files above
- * bytes_max, naming the path. */
+/* Reads a file as text: NUL-terminated, malloc'ed. Refuses folders, NUL bytes and files of more
+ * than bytes_max; the error names the path. */
 int sl_file_read(char **out, const char *path, size_t bytes_max, sl_error *error);
 
 #endif

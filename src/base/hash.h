@@ -1,5 +1,5 @@
-/* hash.h - a quick 64-bit fingerprint of data, eight bytes a step; equal on machines of equal byte
- * order. Not cryptographic. */
+/* hash.h - a fast 64-bit hash of data, eight bytes a step. Equal on machines of equal byte order.
+ * Not cryptographic. */
 #ifndef SL_HASH_H
 #define SL_HASH_H
 

@@ -47,7 +47,7 @@ char *sl_json_number(double number) {
     return text;
 }
 
-/* Writes `text`, whose reals have 17 digits, with each in as few digits as it needs. */
+/* Copies `text` and writes each of its 17-digit reals with as few digits as it needs. */
 static void shorten(FILE *out, const char *text) {
     while (*text != '\0') {
         size_t length = 1;

@@ -28,7 +28,7 @@ static sl_kernel_level best(void) {
 #endif
 }
 
-/* LEVELS: no such name. */
+/* LEVELS: the name is unknown. */
 static int level_of(const char *name) {
     int level = 0;
     while (level < LEVELS && strcmp(name, names[level]) != 0)
@@ -36,7 +36,7 @@ static int level_of(const char *name) {
     return level;
 }
 
-/* Before main(), when no thread reads it yet. What cannot be is told by sl_kernels_check. */
+/* Runs before main(), while there is one thread. sl_kernels_check reports what was refused. */
 __attribute__((constructor)) static void choose(void) {
     const char *asked = getenv("STARLING_KERNELS");
     sl_kernels_level = best();

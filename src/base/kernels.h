@@ -1,11 +1,11 @@
-/* kernels.h - kernels for the instruction sets of x86-64, chosen when the program starts.
+/* kernels.h - compiles kernels for the instruction sets of x86-64; the program chooses one at
+ * start.
  *
- * FOR_EACH_CPU(type, name, (parameters), (arguments)) before a plain C body defines the static
- * function `name`, compiled for each level of x86-64; a call takes the level in use. SL_AVX2 is
- * defined where a kernel may also be written with intrinsics, to be called only if sl_has_avx2().
- * All levels give the same bytes: contraction is off (-ffp-contract=off), and reductions keep a
- * fixed number of lanes.
- */
+ * FOR_EACH_CPU(type, name, (parameters), (arguments)) stands before a C body. It defines the
+ * static function `name` and compiles the body for each level of x86-64; a call runs the chosen
+ * level. SL_AVX2 is defined where intrinsics are available; call such code only if sl_has_avx2().
+ * All levels give the same bytes: contraction is off (-ffp-contract=off), and reductions have a
+ * fixed number of lanes. */
 #ifndef SL_BASE_KERNELS_H
 #define SL_BASE_KERNELS_H
 

@@ -21,12 +21,13 @@ spread_keys(uint64_t seed, const int rounds, __m256i *key0, __m256i *key1) {
     }
 }
 
-/* Sixteen blocks a step: four registers a word, four blocks a register, each in the low half of 64
- * bits, where a multiplication finds it. What it leaves in the high halves does no harm: the next
- * one does not read them, and the end drops them. Only the index differs from block to block, so
- * that of the first three rounds' two multiplications one, one and none are the same for all. A
- * register's blocks stand in the order 0, 2, 1, 3: the last shuffles, which join the four words of
- * every other one, then leave them in order. Returns how many it did. */
+/* Computes sixteen blocks a step. Each word of a block has four registers, and each register has
+ * that word of four blocks, in the low halves of 64 bits, as the multiplication wants them.
+ * Garbage in the high halves is harmless: the next multiplication ignores it, and the end drops
+ * it. Only the index differs between blocks, so of the two multiplications of the first three
+ * rounds, one, one and none are the same for all blocks. A register's blocks have the order 0, 2,
+ * 1, 3; the last shuffles, which join the words of every other block, restore the order. Returns
+ * the number of blocks done. */
 SL_AVX2 static inline __attribute__((always_inline)) size_t
 sixteens(const sl_rng_key *key, const int rounds, uint32_t first, size_t count, uint32_t *out) {
     const __m256i m0 = _mm256_set1_epi64x(PHILOX_MULTIPLIER_0),
@@ -142,7 +143,7 @@ uint64_t sl_rng_u64(sl_rng *rng) {
 }
 
 uint32_t sl_rng_below(sl_rng *rng, uint32_t n) {
-    /* Lemire 2019: multiply, and reject the few words that would be counted twice. */
+    /* Lemire 2019: multiply, and reject the few words that would bias the result. */
     uint64_t product = (uint64_t)sl_rng_u32(rng) * n;
     if ((uint32_t)product < n) {
         uint32_t threshold = (uint32_t)(-n) % n;
@@ -161,8 +162,7 @@ double sl_rng_normal(sl_rng *rng) {
     return radius * cos(6.283185307179586 * sl_rng_uniform(rng));
 }
 
-/* Places are drawn some steps ahead of their use, so that items far away in memory are on their
- * way. */
+/* Indices are drawn some steps ahead, to prefetch the items. */
 void sl_rng_shuffle(sl_rng *rng, uint32_t *items, uint32_t count) {
     enum { AHEAD = 32 };
     uint32_t places[AHEAD];

@@ -1,11 +1,11 @@
-/* words.h - lists of words in one text. */
+/* words.h - space-separated lists of words. */
 #ifndef SL_WORDS_H
 #define SL_WORDS_H
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Is `word` among the words of `list`, which single spaces separate? NULL: an empty list. */
+/* Is `word` in `list`, whose words are separated by single spaces? NULL: an empty list. */
 static inline bool sl_has_word(const char *list, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = list; at != NULL && (at = strstr(at, word)) != NULL; at += length)

@@ -27,7 +27,7 @@ int report_send(int fd, const report *r, const float *x, size_t dimension) {
     return result;
 }
 
-/* A message of this size is taken whole or not at all. */
+/* Messages of this size are sent whole or not at all. */
 void report_try(int fd, const report *r) {
     (void)!send(fd, r, sizeof *r, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -1,9 +1,8 @@
-/* agent_report.h - what an agent that `starling run` has started tells it, over a socket pair.
+/* agent_report.h - what an agent of `starling run` reports to it, over a socket pair.
  *
- * A report is this struct, and for RECORD and PARAMETERS the model's floats behind it: both ends
- * are the same program on the same machine. The other way go the run id, at once, and when all
- * listen the roster's text behind its length in 4 bytes.
- */
+ * A report is this struct; for RECORD and PARAMETERS the model's floats follow. Both ends are the
+ * same program on the same machine. The other direction carries the run id first, and when all
+ * agents listen, the roster: its length in 4 bytes, then its text. */
 #ifndef AGENT_REPORT_H
 #define AGENT_REPORT_H
 
@@ -30,15 +29,15 @@ typedef struct report {
 
 enum { ROSTER_BYTES_MAX = 1 << 16 };
 
-/* 0; SL_ESTOPPED when the other end is gone. x may be NULL. Blocks. */
+/* Returns 0, or SL_ESTOPPED if the other end is closed. x may be NULL. Blocks. */
 int report_send(int fd, const report *r, const float *x, size_t dimension);
-/* Sends it if that needs no waiting. */
+/* Sends it unless that would block. */
 void report_try(int fd, const report *r);
-/* The run id, which no other process should learn. */
+/* The run id. No other process may learn it. */
 int report_send_run_id(int fd, uint64_t run_id);
 int report_wait_run_id(int fd, uint64_t *run_id, sl_error *error);
-/* Waits for the roster; SL_ESTOPPED also when a signal asks us to stop. Text of at most
- * ROSTER_BYTES_MAX, freed by the caller. */
+/* Waits for the roster: text of at most ROSTER_BYTES_MAX bytes, which the caller frees.
+ * SL_ESTOPPED if the other end is closed or a signal asks to stop. */
 int report_wait_roster(int fd, char **text, sl_error *error);
 int report_send_roster(int fd, const char *text);
 

@@ -15,7 +15,7 @@ typedef struct live_run {
     double noticed;             /* seconds; when a notice was last shown */
     uint64_t rounds[FLEET_MAX]; /* under way, by rank */
     sl_error error;             /* of the collector */
-    sl_error cause; /* quiet: what the agent said that failed on its own, not because of another */
+    sl_error cause;             /* quiet: the error of the first agent that failed on its own */
 } live_run;
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -29,7 +29,7 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
         live_view_round(r->collector->view, least - 1);
 }
 
-/* `on_ready` has waited until the collector is done with the last one. */
+/* on_ready has waited until the collector no longer needs the last model. */
 static float *on_model(void *context, uint32_t rank) {
     live_run *r = context;
     return r->models + rank * r->trial->task.dimension;
@@ -48,7 +48,7 @@ static int on_report(void *context, uint32_t rank, const report *told) {
 
 static bool on_ready(void *context, uint32_t rank) {
     live_run *r = context;
-    /* Nobody waits for a round that cannot be completed; agents must get rid of their reports to
+    /* That round will never be complete. Agents must be able to send their reports, or they do not
      * end. */
     if (r->fleet.failed || r->fleet.interrupted)
         r->collector->incomplete = true;
@@ -67,7 +67,7 @@ static void on_failed(void *context, uint32_t rank, const sl_error *error) {
     complain("agent %u: %s", rank, error->text);
 }
 
-/* Agents that wait for one another all say so: one line a second is enough. */
+/* Agents that wait for each other all say so. Shows one line a second. */
 static void on_notice(void *context, uint32_t rank, const char *text) {
     live_run *r = context;
     if (r->quiet || now_seconds() - r->noticed < 1)

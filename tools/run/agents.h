@@ -5,8 +5,8 @@
 
 #include "run/collector.h"
 
-/* To its end, and finishes the collector, whose folder is at `path`. Agents that fail are
- * complained of; quiet: the first cause is the error instead. */
+/* Runs to the end and finishes the collector, whose folder is at `path`. Complains of each agent
+ * that fails; quiet: returns the first cause as the error instead. */
 int agents_run(collector *c, const char *path, bool quiet, sl_summary *summary, sl_error *error);
 
 #endif

@@ -23,17 +23,17 @@ typedef struct peer {
     uint32_t rank;
     uint64_t run_id;
     sl_launch *launch; /* by hand */
-    bool meets;        /* it has begun to look for the others */
+    bool meets;        /* it has begun to connect */
     sl_agent *agent;
     sl_roster *roster;
     sl_folder *folder;       /* by hand */
     run_info info;           /* by hand */
-    double opened_s;         /* by hand: when the run folder was */
+    double opened_s;         /* by hand: when it opened the run folder */
     char path[SL_PATH_MAX];  /* of the folder */
     sl_record last;          /* by hand: for the summary */
     live_view view;          /* by hand */
     pthread_mutex_t telling; /* one report at a time, and one user of `view` */
-    double reported;         /* when a round was reported last */
+    double reported;         /* time of the last report of a round */
     sl_error error;          /* of the observer: the agent only passes its code on */
 } peer;
 
@@ -88,7 +88,7 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     } else if (now - p->reported >= ROUND_REPORT_SECONDS) {
         p->reported = now;
         report r = {.type = REPORT_ROUND, .round = round};
-        tell_parent(p, &r, NULL); /* a parent that is gone is noticed at the next record */
+        tell_parent(p, &r, NULL); /* the next record notices if the parent is gone */
     }
 }
 
@@ -187,7 +187,7 @@ static int find_others(peer *p, sl_error *error) {
     return sl_launch_meet(p->launch, sl_agent_port(p->agent), &p->roster, error);
 }
 
-/* Refuses a folder that a run has left, before anybody connects. */
+/* Refuses a folder with files of an earlier run, before anybody connects. */
 static int choose_own_folder(peer *p, sl_error *error) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
@@ -262,7 +262,7 @@ static void close_peer(peer *p) {
     trial_close(&p->trial);
 }
 
-/* Everything that can be refused before anything is started. */
+/* Refuses whatever can be refused before it starts. */
 static int prepare(peer *p, sl_error *error) {
     int result = trial_open(&p->trial, p->o, error);
     if (result == 0)
@@ -301,7 +301,7 @@ static int be_peer(const options *o) {
     catch_signals(stop_agent);
     if (reports(&p))
         signal(SIGINT,
-               SIG_IGN); /* Ctrl-C reaches the whole group; our parent decides and sends SIGTERM */
+               SIG_IGN); /* Ctrl-C signals the whole group; the parent decides, and sends SIGTERM */
     int result = prepare(&p, &error);
     bool started = result == 0 || (p.meets && result != SL_EINVAL);
     if (result == 0 && reports(&p))

@@ -60,7 +60,8 @@ static void print_begin(const driver *d, const options *o, const trial *t, const
     fflush(stdout);
 }
 
-/* From the first line to the final table, or to what went wrong: an exit code. */
+/* Prints everything from the first line to the final table, or the cause of failure. Returns an
+ * exit code. */
 static int run_to_end(const driver *d, const options *o, const trial *t, const char *path) {
     collector c = {0};
     live_view view;

@@ -1,8 +1,7 @@
-/* collector.c - where the records of all nodes come together; see collector.h.
+/* collector.c - collects the records of all nodes; see collector.h.
  *
- * Records of one round arrive in any order, but never those of two rounds of one node: whoever
- * calls waits (`waiting`) until the round is complete. So no model has to be copied.
- */
+ * Records of one round arrive in any order. A node's next record waits (`waiting`) until the round
+ * is complete. So models are never copied. */
 #include "run/collector.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* collector.h - where the records of all nodes come together: run folder, consensus, live view,
- * final table. */
+/* collector.h - collects the records of all nodes, for the run folder, the consensus distance, the
+ * live view and the final table. */
 #ifndef COLLECTOR_H
 #define COLLECTOR_H
 
@@ -21,29 +21,29 @@ typedef struct collector {
     live_view *view;
     const char *driver;
     sl_record *records; /* (nodes) the last of each */
-    bool *waiting;      /* (nodes) its record of the round under way is here */
+    bool *waiting;      /* (nodes) has its record of the current round arrived? */
     uint32_t waiting_count;
-    bool incomplete;      /* a node is gone: rounds are not waited for any more */
-    const float **models; /* (nodes) of d each, as they came with the records; borrowed */
+    bool incomplete;      /* a node is gone: no round will be complete */
+    const float **models; /* (nodes) models (d) as they came with the records; borrowed */
     float *mean;          /* (d) of the last round that all nodes have recorded */
     bool has_consensus;
     sl_consensus consensus; /* of the last round that all nodes have recorded */
     milestone *milestones;  /* (milestone_count) */
     size_t milestone_count, milestone_room;
-    sl_timeline *timeline; /* owned; NULL: nothing is predicted */
+    sl_timeline *timeline; /* owned; NULL: no prediction */
     double began;
 } collector;
 
 /* Creates the run folder at `path`. */
 int collector_open(collector *out, const trial *t, const char *driver, const char *path,
                    live_view *view, sl_error *error);
-/* x (d) stays as it is until all nodes have recorded this round. The last round's models are
- * written. */
+/* x (d) must not change before all nodes have recorded this round. Writes the models of the last
+ * round. */
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);
-/* Writes the averaged model and the summary and closes the folder. The summary is good until
+/* Writes the averaged model and the summary and closes the folder. The summary is valid until
  * collector_close. */
 int collector_finish(collector *c, sl_summary *summary, sl_error *error);
-/* Closes whatever is open; what was written stays. */
+/* Closes what is open. Files stay. */
 void collector_close(collector *c);
 
 #endif

@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Beyond the agents' own deadlines, before they are killed. */
+/* How long after the agents' own deadlines they are killed. */
 #define GRACE_SECONDS 5.0
 enum { TICK_MS = 100, REAP_MS = 5 };
 
-/* What asks a run to stop. Held back while a process is made: the parent's handlers, which it would
- * run, know nothing of it. */
+/* The signals that ask a run to stop. They are blocked during fork: the child would run the
+ * parent's handlers, which are not made for it. */
 static sigset_t stopping_signals(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -30,12 +30,13 @@ static sigset_t stopping_signals(void) {
     return set;
 }
 
-/* In the new process: becomes the agent. Only async-signal-safe calls. A signal to stop that came
- * meanwhile ends it here; Ctrl-C, which reaches the whole group, is for the parent to decide on. */
+/* In the child: executes the agent. Uses async-signal-safe calls only. A signal to stop that
+ * arrived meanwhile ends it here. Ctrl-C signals the whole group, and the parent decides about it.
+ */
 static void become_agent(char *const argv[], int fd, pid_t parent) {
     const sigset_t stopping = stopping_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it was gone before the line above */
+    if (getppid() != parent) /* the parent ended before the line above */
         _exit(TOOL_FAILED);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
@@ -71,7 +72,7 @@ static int start_member(fleet *f, uint32_t rank, const char *config, uint64_t ru
     }
     f->members[rank].pid = pid;
     f->members[rank].fd = pair[0];
-    report_send_run_id(pair[0], run_id); /* who is gone already is noticed by its silence */
+    report_send_run_id(pair[0], run_id); /* fleet_run notices later that it is gone */
     return 0;
 }
 
@@ -87,7 +88,7 @@ int fleet_open(fleet *out, uint32_t count, const char *config, const sl_experime
     if (getrandom(&run_id, sizeof run_id, 0) != sizeof run_id)
         return sl_fail(error, SL_ENET, "no random run id: %s", strerror(errno));
     setenv("OPENBLAS_NUM_THREADS", "1",
-           1); /* an agent uses one; the others would be started for nothing */
+           1); /* an agent uses one thread; OpenBLAS would start more */
     int result = 0;
     for (uint32_t i = 0; i < count && result == 0; i++)
         result = start_member(f, i, config, run_id, error);
@@ -121,7 +122,7 @@ static void kill_within(fleet *f, double seconds) {
         f->kill_at = at;
 }
 
-/* Has everybody begun a round, so that nobody can still be waiting for a neighbour to come up? */
+/* Have all agents begun a round? Then none still waits for a neighbour to connect. */
 static bool all_train(const fleet *f) {
     for (uint32_t i = 0; i < f->count; i++)
         if (!f->members[i].trains)
@@ -129,11 +130,11 @@ static bool all_train(const fleet *f) {
     return true;
 }
 
-/* The run cannot succeed any more. */
+/* Called when the run can no longer succeed. */
 static void run_failed(fleet *f) {
     f->failed = true;
-    /* Before the roster nobody waits for anybody; while connecting, everybody waits up to the
-     * longer time. */
+    /* Before the roster is sent, no agent waits for another. While they connect, each waits for up
+     * to the longer time. */
     double patience = all_train(f) ? f->timeout_s : fmax(f->timeout_s, f->connect_timeout_s);
     kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
 }
@@ -156,8 +157,7 @@ static void send_roster_if_complete(fleet *f) {
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", f->members[i].port);
     for (uint32_t i = 0; i < f->count; i++)
-        report_send_roster(f->members[i].fd,
-                           text); /* whoever is gone already is noticed by its silence */
+        report_send_roster(f->members[i].fd, text); /* fleet_run notices later who is gone */
     f->roster_sent = true;
     if (!f->interrupted)
         f->kill_at = 0;
@@ -201,7 +201,8 @@ static int take_report(fleet *f, uint32_t rank) {
                    r->type);
 }
 
-/* 1: the report is whole; 0: more is to come; negative: the agent's end is closed. */
+/* Returns 1 if the report is complete, 0 if more is to come, a negative code if the agent's end is
+ * closed. */
 static int receive_some(fleet *f, uint32_t rank) {
     fleet_member *m = &f->members[rank];
     char *at = (char *)&m->report + m->got;
@@ -255,7 +256,7 @@ static void tell_status(fleet *f, uint32_t rank) {
     member_failed(f, rank, &error);
 }
 
-/* Looks at who has ended or been stopped. */
+/* Finds agents that have ended or were stopped. */
 static void reap(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++) {
         fleet_member *m = &f->members[i];
@@ -269,7 +270,7 @@ static void reap(fleet *f) {
         m->status = status;
         m->pid = 0;
         if (status !=
-            0) /* what it said of it may wait unread behind a round that will never be whole */
+            0) /* its report of the failure may wait behind a round that will never be complete */
             run_failed(f);
     }
     for (uint32_t i = 0; i < f->count; i++) {
@@ -280,7 +281,7 @@ static void reap(fleet *f) {
     }
 }
 
-/* Is everybody who is left stopped, so that nothing more can come? */
+/* Are all remaining agents stopped? Then no report can come. */
 static bool only_stopped_left(const fleet *f) {
     uint32_t stopped = 0;
     for (uint32_t i = 0; i < f->count; i++) {
@@ -321,8 +322,8 @@ static void enforce_deadlines(fleet *f) {
     signal_all(f, SIGKILL);
 }
 
-/* Waits for reports from whoever may be read, and handles them. `open`: how many still may report,
- * or wait to be reaped. */
+/* Waits for reports from agents that may be read, and handles them. `open`: the number of agents
+ * that may still report or must be reaped. */
 static int pass(fleet *f, uint32_t *open) {
     struct pollfd watched[FLEET_MAX];
     uint32_t ranks[FLEET_MAX], count = 0, alive = 0;

@@ -1,9 +1,9 @@
-/* fleet.h - the agent processes of `starling run`: started, listened to, ended, reaped.
+/* fleet.h - the agent processes of `starling run`: starts them, reads their reports, ends and
+ * reaps them.
  *
- * However the run goes, when fleet_close returns no agent is left. An agent that fails tells why;
- * one that is killed cannot, so that its exit status speaks for it. The others end themselves
- * within the transport's timeout; whoever does not is killed.
- */
+ * When fleet_close returns, no agent is left, however the run went. An agent that fails reports
+ * why. One that is killed cannot; its exit status says it. The other agents end within the
+ * transport's timeout, or are killed. */
 #ifndef FLEET_H
 #define FLEET_H
 
@@ -13,20 +13,19 @@
 
 #define FLEET_MAX 64u
 
-/* What the fleet tells its owner. A negative return stops the run with that code. */
+/* Callbacks of the fleet's owner. A negative return value stops the run with that code. */
 typedef struct fleet_handlers {
     void *context;
     void (*round)(void *context, uint32_t rank, uint64_t round);
-    /* Where the floats of rank's next report go (d). */
+    /* Returns where to put the floats (d) of rank's next report. */
     float *(*model)(void *context, uint32_t rank);
-    /* A complete RECORD or PARAMETERS; the floats are in `model`. */
+    /* A complete RECORD or PARAMETERS; `model` has the floats. */
     int (*report)(void *context, uint32_t rank, const report *r);
-    /* May rank's next report be read? */
+    /* May the next report of rank be read? */
     bool (*ready)(void *context, uint32_t rank);
-    /* Rank has ended badly: the text says how; SL_EPEER: because of another one, or without a word.
-     */
+    /* Rank has failed; the text says how. SL_EPEER: because of another agent, or without a word. */
     void (*failed)(void *context, uint32_t rank, const sl_error *error);
-    /* A line of rank for people. */
+    /* A message of rank to show. */
     void (*notice)(void *context, uint32_t rank, const char *text);
     /* Called several times a second. */
     void (*tick)(void *context);
@@ -36,12 +35,12 @@ typedef struct fleet_member {
     pid_t pid;       /* 0: not started, or reaped */
     int fd;          /* -1: closed */
     uint16_t port;   /* 0: not listening yet */
-    bool ended;      /* said FINISHED or FAILED */
+    bool ended;      /* has reported FINISHED or FAILED */
     bool trains;     /* has begun a round */
     bool stopped;    /* by a signal such as SIGSTOP */
-    bool complained; /* its failure is told */
+    bool complained; /* its failure was reported to the owner */
     int status;      /* of waitpid */
-    size_t got;      /* bytes of the report under way: its struct, then its floats */
+    size_t got;      /* bytes received of the current report: its struct, then its floats */
     report report;
 } fleet_member;
 
@@ -51,18 +50,18 @@ typedef struct fleet {
     size_t dimension;
     const fleet_handlers *handlers;
     double connect_timeout_s, timeout_s;
-    double kill_at; /* seconds; 0: nobody has to be killed */
+    double kill_at; /* time in seconds at which agents are killed; 0: never */
     bool roster_sent, interrupted, failed, killed;
-    sl_error error; /* of the owner's handlers */
+    sl_error error; /* of the owner's callbacks */
 } fleet;
 
 /* Starts `count` agents on the experiment file `config`, with a random run id. */
 int fleet_open(fleet *out, uint32_t count, const char *config, const sl_experiment *experiment,
                size_t dimension, const fleet_handlers *handlers, sl_error *error);
-/* Until all have ended: 0, SL_ESTOPPED, or SL_EPEER when any failed (which `failed` has been told),
- * or a handler's code. */
+/* Runs until all agents have ended. Returns 0, SL_ESTOPPED, SL_EPEER if an agent failed (after
+ * calling `failed`), or the code of a callback. */
 int fleet_run(fleet *f, sl_error *error);
-/* Kills and reaps whoever is left. */
+/* Kills and reaps the agents that are left. */
 void fleet_close(fleet *f);
 
 #endif

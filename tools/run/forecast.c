@@ -1,4 +1,4 @@
-/* forecast.c - what a node's computing takes in a prediction; see forecast.h. */
+/* forecast.c - the time that a node computes, for predictions; see forecast.h. */
 #include "run/forecast.h"
 
 node_cost forecast_measured(const sl_record *records, size_t count) {

@@ -1,11 +1,11 @@
-/* forecast.h - predicted time: what an experiment's network and a run's measured seconds say about
- * a node's computing. */
+/* forecast.h - predicted time: combines an experiment's network with the seconds that a run
+ * measured. */
 #ifndef FORECAST_H
 #define FORECAST_H
 
 #include "cli/tool.h"
 
-/* Of one node in one round, mean over nodes and rounds. */
+/* The cost of one node in one round, mean over nodes and rounds. */
 typedef struct node_cost {
     double gradient_ms;
     double coding_ms; /* encoding and combining */
@@ -15,7 +15,8 @@ typedef struct node_cost {
 node_cost forecast_measured(const sl_record *records, size_t count);
 /* Does the experiment ask for a prediction? */
 bool forecast_is_wanted(const sl_network_config *network);
-/* The experiment's nodes, `measured` where it gives no time, on the experiment's links. */
+/* The experiment's links and nodes. `measured` fills in the times that the experiment does not
+ * give. */
 sl_platform forecast_platform(const sl_network_config *network, const node_cost *measured);
 
 #endif

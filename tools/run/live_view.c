@@ -20,13 +20,13 @@ void live_view_open(live_view *v, uint64_t rounds, bool wide) {
     v->terminal = isatty(STDOUT_FILENO) && kind != NULL && strcmp(kind, "dumb") != 0;
 }
 
-/* A line, and how wide it may become. */
+/* A line, and its maximal width. */
 typedef struct line {
     char text[LINE_BYTES];
     size_t width;
 } line;
 
-/* Adds a piece where it still fits. */
+/* Adds a piece if it fits. */
 static void append(line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void append(line *l, const char *format, ...) {
     char piece[LINE_BYTES];
@@ -90,7 +90,7 @@ static void draw(live_view *v) {
         append_traffic(&second, &v->last);
     }
     live_view_clear(v);
-    /* No automatic wrap: a long line must not become two that the next redraw would not find. */
+    /* Turns automatic wrap off: a wrapped line would survive the next redraw. */
     printf("\033[?7l%s\n%s\n\033[?7h", first.text, second.text);
     fflush(stdout);
     v->lines_drawn = 2;

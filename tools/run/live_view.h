@@ -6,12 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was measured over all nodes in the last recorded round; NaN where it means nothing or is not
- * known. */
+/* Measurements of all nodes in the last recorded round; NaN if meaningless or unknown. */
 typedef struct measured {
     uint64_t round;
-    double loss;     /* of the batches, mean over nodes */
-    double accuracy; /* of the nodes' models, mean */
+    double loss;     /* mean over nodes of their batches' loss */
+    double accuracy; /* mean over the nodes' models */
     double accuracy_mean_model;
     double consensus;
     double bytes_per_node; /* sent */
@@ -20,22 +19,22 @@ typedef struct measured {
 typedef struct live_view {
     bool terminal;
     bool wide;
-    bool quiet; /* no lines where there is no terminal */
+    bool quiet; /* prints nothing unless on a terminal */
     int lines_drawn;
-    uint64_t rounds, round; /* of the run; that every node has reached */
-    double began, drawn;    /* seconds; began: when the first round did */
+    uint64_t rounds, round; /* rounds of the run; the last round that every node has begun */
+    double began, drawn;    /* seconds; began: start of the first round */
     bool has_measured;
     measured last;
 } live_view;
 
-/* Lines as wide as the terminal; `wide`: with all that is known. */
+/* Lines are as wide as the terminal; `wide`: with everything. */
 void live_view_open(live_view *v, uint64_t rounds, bool wide);
-/* Every node has begun this round. */
+/* All nodes have begun this round. */
 void live_view_round(live_view *v, uint64_t round);
 void live_view_measured(live_view *v, const measured *m);
-/* To be called now and then: redraws when it is time to. */
+/* Call it often: it redraws when due. */
 void live_view_tick(live_view *v);
-/* Takes the view off the terminal, before something else is written. */
+/* Clears the view, before other output. */
 void live_view_clear(live_view *v);
 
 #endif

@@ -1,4 +1,5 @@
-/* node_table.c - a run's final table: quality of each model, traffic, and where the time went. */
+/* node_table.c - the final table of a run: each model's quality, traffic, and where the time went.
+ */
 #include "run/node_table.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 
 #include "cli/text_table.h"
 
-/* Rows of larger runs: only the first ones, and the spread. */
+/* Rows of larger runs: the first ones only, and the range. */
 enum { ROWS_MAX = 32 };
 
 static void add_columns(text_table *t) {

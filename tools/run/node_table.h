@@ -4,7 +4,7 @@
 
 #include "starling/folder.h"
 
-/* As wide as the terminal, or with all columns. */
+/* As wide as the terminal; `wide`: with all columns. */
 void node_table_print(const sl_summary *summary, bool wide);
 
 #endif

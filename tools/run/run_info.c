@@ -9,7 +9,7 @@
 
 enum { COMMAND_BYTES_MAX = 1 << 16, HOST_BYTES = 256 };
 
-/* The words that this process was started with. */
+/* The command line of this process. */
 static json_t *command_line(void) {
     static char text[COMMAND_BYTES_MAX];
     json_t *words = json_array();

@@ -14,15 +14,15 @@
 #include "cli/tool.h"
 
 typedef struct run_info {
-    char path[SL_PATH_MAX + 32]; /* of the file; "": not begun, or ended */
+    char path[SL_PATH_MAX + 32]; /* path of the file; "": not begun, or ended */
     const char *driver;
     time_t started;
 } run_info;
 
-/* rank -1: of the whole run. */
+/* rank -1: the whole run. */
 int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
                    sl_error *error);
-/* Does nothing where nothing is under way. */
+/* Does nothing if no run has begun. */
 int run_info_end(run_info *info, const char *outcome, sl_error *error);
 
 #endif

@@ -18,7 +18,7 @@ static int on_parameters(void *context, uint64_t round, uint32_t rank, const flo
                                 s->collector->trial->task.dimension, weight, &s->error);
 }
 
-/* A round is under way when rank 0 computes. */
+/* A round begins when rank 0 computes. */
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     simulation *s = context;
     if (rank != 0)

@@ -5,8 +5,8 @@
 
 #include "run/collector.h"
 
-/* Runs to the end and finishes the collector. predicts: it gets a timeline, also of a run that
- * fails. */
+/* Runs to the end and finishes the collector. predicts: gives the collector a timeline, even if
+ * the run fails. */
 int simulation_run(collector *c, bool predicts, sl_summary *summary, sl_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* findings.c - asks the library for all that it knows of a topology; see findings.h. */
+/* findings.c - collects what the library knows of a topology; see findings.h. */
 #include "topology/findings.h"
 
 #include <math.h>
@@ -100,7 +100,7 @@ static int take_topology(findings *f, sl_error *error) {
     return result;
 }
 
-/* What follows from the spectrum, and for schedules per round. */
+/* Findings that follow from the spectrum, and for schedules those of each round. */
 static void derive(findings *f) {
     const sl_spectrum *s = &f->spectrum;
     bool exact = f->exact_after > 0;
@@ -125,7 +125,7 @@ static void derive(findings *f) {
     r->gap = s->gap;
 }
 
-/* Every compressor with the parameters that an experiment gives it by default. */
+/* All compressors, with an experiment's default parameters. */
 static void take_costs(findings *f) {
     const inquiry *a = &f->asked;
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
@@ -167,7 +167,7 @@ void findings_close(findings *f) {
 
 /* ---- notes ---- */
 
-/* Weights that were meant to sum to 1, and were rounded. */
+/* Weights that should sum to 1 but were rounded. */
 #define ALMOST 1e-3
 #define ROUNDING 1e-12
 
@@ -181,7 +181,7 @@ static bool alternates(const findings *f) {
                                : f->report.nodes > 1 && f->spectrum.gap_lambda_n == 0;
 }
 
-/* How a file asks for it, where W has a name. */
+/* The file's text for it, if W has a name. */
 static const char *lazy_form(const findings *f, char name[64]) {
     const sl_topology_spec *spec =
         f->asked.topology != NULL ? sl_topology_description(f->asked.topology) : f->asked.spec;

@@ -1,5 +1,5 @@
-/* findings.h - everything that `starling topology analyse` finds out about a topology, before it is
- * printed or judged. */
+/* findings.h - everything that `starling topology analyse` finds out, before it prints or judges.
+ */
 #ifndef FINDINGS_H
 #define FINDINGS_H
 
@@ -11,21 +11,21 @@
     { 0.9, 0.99 } /* for the effective number of neighbours */
 enum { FINDINGS_DECAY_COUNT = 2 };
 
-/* What is to be found out. */
+/* What to find out. */
 typedef struct inquiry {
-    const sl_topology *topology;  /* borrowed; NULL: by formula, from spec */
+    const sl_topology *topology;  /* borrowed; NULL: formulas of spec */
     const sl_topology_spec *spec; /* borrowed */
     const sl_links *links;        /* borrowed; NULL: no times */
-    uint64_t parameters;          /* of the model */
-    double epsilon;               /* consensus error to be reached */
+    uint64_t parameters;          /* parameters of the model */
+    double epsilon;               /* target consensus error */
     bool eigenvalues;             /* all of them */
 } inquiry;
 
-/* One vector a round, as a compressor sends it. */
+/* The cost of one vector a round under a compressor. */
 typedef struct message_cost {
     sl_compressor_config compressor;
     double bytes;
-    double serial_s, parallel_s; /* of a round; NaN without links */
+    double serial_s, parallel_s; /* seconds of a round; NaN without links */
 } message_cost;
 
 typedef struct findings {
@@ -33,17 +33,16 @@ typedef struct findings {
     sl_topology_report report;
     sl_structure structure;
     sl_spectrum spectrum;
-    double *real, *imaginary; /* (nodes) eigenvalues; NULL: not asked for */
+    double *real, *imaginary; /* (nodes) eigenvalues; NULL: not requested */
     bool by_formula;
-    bool optimized; /* its weights are fmmc or fdla: */
+    bool optimized; /* if the weights are fmmc or fdla: */
     sl_optimum optimum;
-    double *errors; /* (error_count) ||W(k) ... W(1) - J||: of schedules and of matrices that are
-                       not symmetric */
+    double *errors; /* (error_count) ||W(k) ... W(1) - J||; schedules and asymmetric W */
     uint32_t error_count;
     uint32_t exact_after; /* 0: never */
     double gap_per_round; /* 1 - effective rho */
     double effective_rho;
-    double rounds;         /* to epsilon */
+    double rounds;         /* rounds to epsilon */
     double consensus_rate; /* p = 1 - ||W - J||^2 */
     sl_bounds mixing;
     double neighbours[FINDINGS_DECAY_COUNT];
@@ -54,28 +53,28 @@ typedef struct findings {
     message_cost messages[SL_COMPRESSOR_COUNT];
 } findings;
 
-/* To be closed in any case. */
+/* Close it in any case. */
 int findings_open(findings *out, const inquiry *asked, sl_error *error);
 void findings_close(findings *f);
 
-/* What should be known of what was found: sentences of at most NOTE_BYTES, at most NOTES_MAX;
- * returns how many. */
+/* Notes on the findings: at most NOTES_MAX sentences of at most NOTE_BYTES. Returns their number.
+ */
 enum { NOTES_MAX = 8, NOTE_BYTES = 512 };
 size_t findings_notes(const findings *f, char notes[NOTES_MAX][NOTE_BYTES]);
 
-/* Tables as wide as the terminal, or with all columns. */
+/* Tables are as wide as the terminal; `wide`: with all columns. */
 void findings_print(const findings *f, bool wide);
-/* Indented JSON to standard output; SL_ENOMEM. */
+/* Prints indented JSON; SL_ENOMEM. */
 int findings_print_json(const findings *f, sl_error *error);
 
-/* "gap=0.01", "connected", ...: does it hold? 1: yes, 0: no, with `text` saying what is the case;
- * SL_EINVAL: not a condition. */
+/* Does a condition such as "gap=0.01" or "connected" hold? 1: yes. 0: no, and `text` says what is
+ * so. SL_EINVAL: not a condition. */
 int requirement_check(const findings *f, const char *condition, char text[NOTE_BYTES],
                       sl_error *error);
-/* Is it one at all, whatever is found? */
+/* Is it a condition? */
 int requirement_parse(const char *condition, sl_error *error);
 char *requirements_help(void);
-/* The name of a condition; NULL: there are no more. */
+/* The name of a condition; NULL: past the end. */
 const char *requirement_name(size_t index);
 
 #endif

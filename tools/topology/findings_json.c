@@ -1,4 +1,4 @@
-/* findings_json.c - findings for programs: docs/topology.md lists the keys. */
+/* findings_json.c - prints findings as JSON; docs/topology.md lists the keys. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { SHARES_MAX = 1000 };
 
-/* null: not known, or infinite. */
+/* null: unknown or infinite. */
 static json_t *real(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -17,7 +17,7 @@ static void put(json_t *to, const char *key, json_t *value) {
     json_object_set_new(to, key, value);
 }
 
-/* KEY, and KEY_bounds where it lies between two. */
+/* Writes KEY, and KEY_bounds if only two bounds are known. */
 static void put_bounds(json_t *to, const char *key, sl_bounds b) {
     bool known = b.low == b.high && b.high != SL_UNBOUNDED;
     put(to, key, known ? json_integer((json_int_t)b.low) : json_null());

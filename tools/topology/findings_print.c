@@ -1,5 +1,5 @@
-/* findings_print.c - findings for people: the short report of `starling check`, and below it what
- * else was found. */
+/* findings_print.c - prints findings as tables: the short report of `starling check`, then the
+ * rest. */
 #include <math.h>
 #include <stdio.h>
 
@@ -77,7 +77,7 @@ static void print_spectrum(const findings *f) {
                f->imaginary[i], hypot(f->real[i], f->imaginary[i]));
 }
 
-/* At so many significant digits. */
+/* With so many significant digits. */
 static const char *name_number(char text[TEXT_BYTES], double value, int digits) {
     if (isnan(value))
         snprintf(text, TEXT_BYTES, "not computed");

@@ -1,4 +1,4 @@
-/* requirements.c - conditions that `starling topology analyse --require` checks: one row each. */
+/* requirements.c - the conditions of `starling topology analyse --require`: one row each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 typedef enum sense { HOLDS, AT_LEAST, AT_MOST } sense;
 
-/* What is measured; HOLDS: 1 or 0. NaN: not known. */
+/* The measured value; HOLDS: 1 or 0. NaN: unknown. */
 static double is_connected(const findings *f) {
     return f->structure.connected;
 }
@@ -48,7 +48,7 @@ static double rounds(const findings *f) {
 static double max_degree(const findings *f) {
     return f->structure.degree_max;
 }
-/* Of bounds the one that a condition may rely on. */
+/* The bound that the condition may rely on. */
 static double diameter(const findings *f) {
     return f->structure.diameter.high == SL_UNBOUNDED ? INFINITY
                                                       : (double)f->structure.diameter.high;
@@ -87,7 +87,7 @@ static const struct {
 };
 enum { CONDITIONS = sizeof conditions / sizeof *conditions };
 
-/* Its row, and the value after the equals sign; -1 with an error. */
+/* Finds the row, and the value after the equals sign. -1 with an error. */
 static int parse(const char *text, double *value, sl_error *error) {
     size_t length = strcspn(text, "=");
     char all[512] = "", *end = NULL;

@@ -1,5 +1,5 @@
-/* topology_analyse.c - `starling topology analyse`: everything that is known of a topology, and
- * whether it is good enough. */
+/* topology_analyse.c - `starling topology analyse`: what is known of a topology, and whether it
+ * meets conditions. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -55,8 +55,8 @@ static void subject_close(subject *s) {
     sl_links_close(&s->links);
 }
 
-/* Described, and not more, when it is too large. What is wrong with a file is told by whoever reads
- * it in full. */
+/* Reads the description of a topology that is too large to build. Errors in the file are left to
+ * the full reader. */
 static bool is_too_large(const char *path, sl_topology_spec *spec) {
     json_t *root = json_load_file(path, 0, NULL);
     char *text = json_integer_value(json_object_get(root, "nodes")) > SL_NODES_MAX

@@ -1,8 +1,7 @@
-/* topology_make.c - `starling topology make`: a family's topology file.
+/* topology_make.c - `starling topology make`: writes the topology file of a family.
  *
- * The arguments become the JSON object that a file would hold, and the library reads that: names,
- * limits and defaults stand in one place.
- */
+ * The arguments become the JSON object of such a file, and the library reads it. So names, limits
+ * and defaults stand in one place. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@ typedef struct request {
     bool expand;
 } request;
 
-/* A number or a list where it is one, and a name otherwise. */
+/* A number, a list of numbers, or else a name. */
 static json_t *value_of(const char *text) {
     char *list = NULL;
     if (strchr(text, ',') != NULL && text[0] != '[' && asprintf(&list, "[%s]", text) < 0)
@@ -44,7 +43,7 @@ static int take_parameter(void *asked, const char *name, const char *text) {
     return TOOL_USAGE;
 }
 
-/* A parameter that has a row of its own. */
+/* An option that has a row of its own. */
 static int take_described(void *asked, const command_option *row, const char *text) {
     return take_parameter(asked, row->name, text);
 }

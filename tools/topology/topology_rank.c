@@ -1,4 +1,4 @@
-/* topology_rank.c - `starling topology rank`: which topology agrees soonest on a given cluster. */
+/* topology_rank.c - `starling topology rank`: which topology agrees soonest on a cluster. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static const char *weights_of(const sl_candidate *c) {
                                                  : sl_weighting_name(c->weighting, false);
 }
 
-/* "-" where it is not known. */
+/* "-" if unknown. */
 static void put_number(text_table *t, int digits, double value) {
     if (isnan(value))
         text_table_put(t, "-");
@@ -105,7 +105,7 @@ static void print_ranking(const sl_ranking *ranking, size_t count, const request
 
 /* ---- JSON ---- */
 
-/* JSON has no word for what is not known or never comes: null. */
+/* null if unknown or infinite. */
 static json_t *number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -155,7 +155,7 @@ static int open_links(sl_links **out, const request *r, sl_error *error) {
                             (sl_link){r->link.bandwidth_mbit, r->link.latency_ms}, error);
 }
 
-/* What takes so long, and how much of it is done. */
+/* The progress of a ranking. */
 typedef struct progress {
     patience *patience;
     uint32_t nodes;

@@ -11,7 +11,7 @@ static void print_sum(const char *label, bool holds, double residual) {
     putchar('\n');
 }
 
-/* What rounding leaves of an eigenvalue 0. */
+/* What rounding leaves of an eigenvalue that is 0. */
 #define VANISHED 1e-13
 
 static double settled(double value) {
