@@ -12,7 +12,7 @@
 
 /* Of all hosts where rank 0 may be, those that are found; one alone is waited for. */
 static int find_master(sl_launch *l, sl_error *error) {
-    const sl_launcher *from = &l->launcher;
+    const sl_whereabouts *from = &l->launcher.master;
     sl_rendezvous *m = &l->rendezvous;
     int result = 0;
     for (uint32_t i = 0; i < from->host_count; i++) {
@@ -88,13 +88,13 @@ static int check_own_host(sl_launch *l, sl_error *error) {
     for (uint32_t i = 0; i < l->rendezvous.address_count; i++)
         if (is_own(&l->rendezvous.addresses[i]))
             return 0;
-    if (l->launcher.own_host)
+    if (l->launcher.master.of_launcher)
         return sl_fail(
             error, SL_EINVAL,
             "rank 0 is not on mpirun's host (%s), so the others do not know where it is: "
             "set MASTER_ADDR to rank 0's host (mpirun -x MASTER_ADDR=HOST), or "
             "STARLING_ROSTER",
-            l->launcher.hosts[0]);
+            l->launcher.master.hosts[0]);
     strncat(where, " (no address of rank 0's host)",
             sizeof l->rendezvous.where - strlen(where) - 1);
     return 0;
@@ -103,19 +103,24 @@ static int check_own_host(sl_launch *l, sl_error *error) {
 /* Beyond loopback only where the network is trusted; a host whose name is loopback on itself, as
  * Debian writes in /etc/hosts, is then reached at its other addresses. */
 static int listen_for_rendezvous(sl_launch *l, sl_error *error) {
-    int result = find_master(l, error);
+    const bool trusted = l->settings.trusted_network;
+    const char *host = l->launcher.master.hosts[0];
+    int result = 0;
+    if (l->launcher.several_hosts)
+        result = sl_address_check_trust(NULL, "the network", l->rank, trusted, error);
+    if (result == 0)
+        result = find_master(l, error);
     if (result != 0)
         return result;
     const struct sockaddr_storage *beyond = address_beyond(&l->rendezvous);
-    const bool loopback = l->launcher.one_host || (beyond == NULL && !l->settings.trusted_network);
+    const bool loopback = l->launcher.one_host || (beyond == NULL && !trusted);
     choose_host(l, loopback);
     if (l->rank > 0)
         return 0;
     if (!loopback)
         result = check_own_host(l, error);
     if (result == 0 && beyond != NULL)
-        result = sl_address_check_trust(beyond, l->launcher.hosts[0], 0,
-                                        l->settings.trusted_network, error);
+        result = sl_address_check_trust(beyond, host, 0, trusted, error);
     return result != 0 ? result : sl_master_open(&l->master, &l->rendezvous, loopback, error);
 }
 

@@ -41,14 +41,16 @@ static int check_rank(const sl_launch *l, const char *what, sl_error *error) {
 
 static int take_master(sl_launch *l, const char *text, const char *where, sl_error *error) {
     uint16_t port;
-    int result = sl_place_parse(l->launcher.hosts[0], &port, text, 1, where, error);
-    l->launcher.host_count = 1;
-    l->launcher.own_host = false;
-    sl_launcher_ports(&l->launcher, port);
-    return result;
+    sl_whereabouts *master = &l->launcher.master;
+    int result = sl_place_parse(master->hosts[0], &port, text, 1, where, error);
+    if (result != 0)
+        return result;
+    master->host_count = 1;
+    sl_whereabouts_ports(master, port);
+    return 0;
 }
 
-static const char *roster_needed =
+static const char roster_needed[] =
     "set STARLING_ROSTER to a file, a list HOST:PORT,HOST:PORT,... or a pattern such as "
     "host-{rank}.svc:7000, or MASTER_ADDR to rank 0's host";
 
@@ -90,22 +92,17 @@ static int take_launcher(sl_launch *l, bool has_rank, bool has_peers, sl_error *
         l->rank = found.rank;
         snprintf(l->text, sizeof l->text, "%s (%s)", found.seen, found.name);
     }
-    if (has_peers) {
-        memcpy(found.hosts, l->launcher.hosts, sizeof found.hosts);
-        found.host_count = l->launcher.host_count;
-        found.ports_from = l->launcher.ports_from;
-        found.ports_to = l->launcher.ports_to;
-        found.own_host = false;
-    }
+    if (has_peers)
+        found.master = l->launcher.master;
     l->launcher = found;
     return found.size_name != NULL ? check_size(l, found.size_name, found.size, error) : 0;
 }
 
 /* By rendezvous: is it known where? */
 static int check_master(const sl_launch *l, sl_error *error) {
-    const sl_launcher *from = &l->launcher;
+    const sl_whereabouts *from = &l->launcher.master;
     sl_lookup lookup = {0};
-    if (l->size == 1 || from->one_host)
+    if (l->size == 1 || l->launcher.one_host)
         return 0;
     if (from->host_count == 0)
         return sl_fail(error, SL_EINVAL, "%s, but nothing says where the others are: %s", l->text,
@@ -116,7 +113,7 @@ static int check_master(const sl_launch *l, sl_error *error) {
                        lookup.host);
     const bool is_here = strcmp(lookup.host, "localhost") == 0 ||
                          (sl_lookup_numeric(&lookup) && sl_address_is_loopback(&lookup.address));
-    if (is_here && from->several_hosts && from->host_count == 1)
+    if (is_here && l->launcher.several_hosts && from->host_count == 1)
         return sl_fail(
             error, SL_EINVAL,
             "rank 0 is said to be at %s, which is each host itself, but the %u processes "
@@ -127,13 +124,13 @@ static int check_master(const sl_launch *l, sl_error *error) {
 
 /* Equal in all processes of one job, and in no other. */
 static void name_rendezvous(sl_launch *l) {
-    sl_launcher *from = &l->launcher;
+    sl_whereabouts *from = &l->launcher.master;
     sl_rendezvous *m = &l->rendezvous;
-    if (l->size == 1 || from->one_host) {
+    if (l->size == 1 || l->launcher.one_host) {
         from->host_count = 1;
         strcpy(from->hosts[0], "127.0.0.1");
     }
-    uint64_t hash = sl_hash(SL_HASH_START, from->job, strlen(from->job));
+    uint64_t hash = sl_hash(SL_HASH_START, l->launcher.job, strlen(l->launcher.job));
     hash = sl_hash_word(sl_hash_word(hash, from->ports_from), l->settings.run_id);
     int length = 0;
     for (uint32_t i = 0; i < from->host_count && length < SL_HOST_MAX; i++)

@@ -17,7 +17,7 @@ enum {
 
 typedef struct row {
     const char *name, *proof /* must be set; NULL: `rank` is enough */, *rank, *sizes[2];
-    bool outer; /* another launcher may run inside it, and then it counts the launchers */
+    bool outer; /* may lie around another one, and then speaks of what that one runs in */
 } row;
 
 /* The innermost first. */
@@ -70,13 +70,12 @@ static int read_row(sl_launcher *out, const row *r, sl_environment environment, 
     return 0;
 }
 
-/* Launchers that cannot lie outside the chosen one must say the same. */
+/* Launchers that cannot lie around the chosen one must say the same; torchrun lies in any. */
 static int check_agreement(sl_launcher *chosen, size_t after, sl_environment environment,
                            sl_error *error) {
     for (size_t i = after + 1; i < ROWS; i++) {
         sl_launcher other;
-        if (after == TORCHRUN || (rows[i].outer && after != KUBERNETES) ||
-            !is_there(&rows[i], environment))
+        if (after == TORCHRUN || rows[i].outer || !is_there(&rows[i], environment))
             continue;
         int result = read_row(&other, &rows[i], environment, error);
         if (result != 0)
@@ -96,7 +95,7 @@ static int check_agreement(sl_launcher *chosen, size_t after, sl_environment env
 
 /* ---- where rank 0 is ---- */
 
-static void add_host(sl_launcher *l, const char *text, size_t length) {
+static void add_host(sl_whereabouts *l, const char *text, size_t length) {
     if (l->host_count < SL_MASTER_HOSTS_MAX && length > 0 && length < SL_HOST_MAX) {
         memcpy(l->hosts[l->host_count], text, length);
         l->hosts[l->host_count++][length] = '\0';
@@ -104,7 +103,7 @@ static void add_host(sl_launcher *l, const char *text, size_t length) {
 }
 
 /* Of the uri "ID;tcp://HOST,HOST:PORT;tcp6://[HOST,HOST]:PORT". */
-static void add_uri_hosts(sl_launcher *l, const char *uri) {
+static void add_uri_hosts(sl_whereabouts *l, const char *uri) {
     const char *begin = strstr(uri, "tcp://");
     const char *ends = ":;";
     if (begin != NULL) {
@@ -122,7 +121,7 @@ static void add_uri_hosts(sl_launcher *l, const char *uri) {
 
 /* The first host of a list such as "rack[1-2]n[07,09-12],login": of each bracket the first number.
  */
-static void add_first_host(sl_launcher *l, const char *list) {
+static void add_first_host(sl_whereabouts *l, const char *list) {
     char host[SL_HOST_MAX];
     size_t length = 0;
     bool in_brackets = false, skips = false;
@@ -139,20 +138,23 @@ static void add_first_host(sl_launcher *l, const char *list) {
     add_host(l, host, length);
 }
 
-void sl_launcher_ports(sl_launcher *l, uint32_t port) {
+void sl_whereabouts_ports(sl_whereabouts *l, uint32_t port) {
     l->ports_from = port + MORE_PORTS <= PORT_MAX ? port : PORT_MAX - MORE_PORTS;
     l->ports_to = l->ports_from + MORE_PORTS;
 }
 
 static void derive_ports(sl_launcher *l) {
     uint64_t hash = sl_hash(SL_HASH_START, l->job, strlen(l->job));
-    sl_launcher_ports(l, DERIVED_PORT_FROM + (uint32_t)(hash % DERIVED_PORTS));
+    sl_whereabouts_ports(&l->master, DERIVED_PORT_FROM + (uint32_t)(hash % DERIVED_PORTS));
 }
 
-static bool is_whole(sl_environment environment, const char *name, uint64_t wanted) {
+/* All processes are on one host if the variable is `all`. */
+static void compare_hosts(sl_launcher *l, sl_environment environment, const char *name,
+                          uint64_t all) {
     const char *text = sl_environment_text(environment, name);
     uint64_t value;
-    return text != NULL && sl_whole(text, UINT64_MAX, &value) && value == wanted;
+    l->one_host = text != NULL && sl_whole(text, UINT64_MAX, &value) && value == all;
+    l->several_hosts = text != NULL && !l->one_host;
 }
 
 static const char *text_or(sl_environment environment, const char *name, const char *otherwise) {
@@ -164,34 +166,29 @@ static void look_at_slurm(sl_launcher *l, sl_environment environment) {
     const char *nodes = sl_environment_text(environment, "SLURM_STEP_NUM_NODES") != NULL
                             ? "SLURM_STEP_NUM_NODES"
                             : "SLURM_NNODES";
-    l->one_host = is_whole(environment, nodes, 1);
-    l->several_hosts = !l->one_host && sl_environment_text(environment, nodes) != NULL;
+    compare_hosts(l, environment, nodes, 1);
     snprintf(l->job, sizeof l->job, "slurm %.64s %.32s.%.32s",
              text_or(environment, "SLURM_CLUSTER_NAME", ""),
              text_or(environment, "SLURM_JOB_ID", ""), text_or(environment, "SLURM_STEP_ID", ""));
-    add_first_host(
-        l, text_or(environment, "SLURM_STEP_NODELIST", text_or(environment, "SLURM_NODELIST", "")));
+    add_first_host(&l->master, text_or(environment, "SLURM_STEP_NODELIST",
+                                       text_or(environment, "SLURM_NODELIST", "")));
     /* Where srun was called, which in a batch script is the first node: for names of nodes that
      * nobody can look up. */
     const char *called = text_or(environment, "SLURM_LAUNCH_NODE_IPADDR", "");
-    add_host(l, called, strlen(called));
+    add_host(&l->master, called, strlen(called));
 }
 
 static void look_at_open_mpi(sl_launcher *l, sl_environment environment) {
-    const char *local = "OMPI_COMM_WORLD_LOCAL_SIZE";
-    l->one_host = is_whole(environment, local, l->size);
-    l->several_hosts = !l->one_host && sl_environment_text(environment, local) != NULL;
+    compare_hosts(l, environment, "OMPI_COMM_WORLD_LOCAL_SIZE", l->size);
     snprintf(l->job, sizeof l->job, "openmpi %.256s",
              text_or(environment, "PMIX_NAMESPACE",
                      text_or(environment, "OMPI_MCA_ess_base_jobid", "")));
-    add_uri_hosts(l, text_or(environment, "OMPI_MCA_orte_hnp_uri", ""));
-    l->own_host = true;
+    add_uri_hosts(&l->master, text_or(environment, "OMPI_MCA_orte_hnp_uri", ""));
+    l->master.of_launcher = true;
 }
 
 static void look_at_torchrun(sl_launcher *l, sl_environment environment) {
-    const char *local = "LOCAL_WORLD_SIZE";
-    l->one_host = is_whole(environment, local, l->size);
-    l->several_hosts = !l->one_host && sl_environment_text(environment, local) != NULL;
+    compare_hosts(l, environment, "LOCAL_WORLD_SIZE", l->size);
     snprintf(l->job, sizeof l->job, "torchrun %.128s %.16s %.64s %.16s",
              text_or(environment, "TORCHELASTIC_RUN_ID", ""),
              text_or(environment, "TORCHELASTIC_RESTART_COUNT", ""),
@@ -210,13 +207,14 @@ int sl_launcher_find_master(sl_launcher *l, sl_environment environment, sl_error
     sl_environment_whole(environment, "MASTER_PORT", PORT_MAX, &port, &result, error);
     if (result == 0 && port == 0)
         result = sl_fail(error, SL_EINVAL, "MASTER_PORT=0: a port from 1 to 65535 is needed");
-    l->host_count = 0;
-    l->own_host = false;
-    add_host(l, host, strlen(host));
-    sl_launcher_ports(l, (uint32_t)port);
+    sl_whereabouts *master = &l->master;
+    *master = (sl_whereabouts){0};
+    add_host(master, host, strlen(host));
+    sl_whereabouts_ports(master, (uint32_t)port);
     /* Under torchrun this port is, or will be, that of torch's own store. */
-    if (sl_environment_text(environment, rows[TORCHRUN].proof) != NULL && l->ports_from == port)
-        l->ports_from++;
+    if (sl_environment_text(environment, rows[TORCHRUN].proof) != NULL &&
+        master->ports_from == port)
+        master->ports_from++;
     return result;
 }
 

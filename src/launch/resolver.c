@@ -81,7 +81,7 @@ void sl_address_text(const struct sockaddr_storage *a, char text[SL_IP_TEXT_MAX]
 
 int sl_address_check_trust(const struct sockaddr_storage *address, const char *host, uint32_t rank,
                            bool trusted_network, sl_error *error) {
-    if (trusted_network || sl_address_is_loopback(address))
+    if (trusted_network || (address != NULL && sl_address_is_loopback(address)))
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "agent %u would listen on %s, beyond loopback, and connections are neither "

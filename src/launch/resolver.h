@@ -35,7 +35,7 @@ socklen_t sl_address_bytes(const struct sockaddr_storage *address);
 /* As numbers, without the port. */
 void sl_address_text(const struct sockaddr_storage *address, char text[SL_IP_TEXT_MAX]);
 /* Whoever reaches an agent can read the model and change it: beyond this host an agent listens only
- * on request. host: as the user wrote it. */
+ * on request. address: NULL if it is one of several hosts; host: as the user wrote it. */
 int sl_address_check_trust(const struct sockaddr_storage *address, const char *host, uint32_t rank,
                            bool trusted_network, sl_error *error);
 
