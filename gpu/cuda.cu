@@ -31,8 +31,7 @@ enum way { WORK, IN, OUT, WAYS };
 struct lane {
     bool entered;
     cudaStream_t streams[WAYS]; /* NULL: not used yet */
-    cudaEvent_t
-        ready; /* the state of `work` at the last request for a background copy out */
+    cudaEvent_t ready; /* the state of `work` at the last request for a background copy out */
 };
 
 int chosen; /* device; a new thread's current device is 0 */
