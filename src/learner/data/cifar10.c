@@ -77,11 +77,7 @@ int sl_cifar10_parse(sl_data *out, const sl_bytes files[SL_CIFAR10_FILES],
     if (result == 0)
         result =
             join(&data.test, test, 1, config->test_samples, "test_samples", config->path, error);
-    if (result != 0)
-        sl_data_close(&data);
-    else
-        *out = data;
-    return result;
+    return sl_data_hand_over(out, &data, result);
 }
 
 static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {

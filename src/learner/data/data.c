@@ -15,6 +15,14 @@ void sl_data_close(sl_data *data) {
     sl_samples_close(&data->test);
 }
 
+int sl_data_hand_over(sl_data *out, sl_data *data, int result) {
+    if (result == 0)
+        *out = *data;
+    else
+        sl_data_close(data);
+    return result;
+}
+
 int sl_data_count(uint32_t *out, uint32_t wanted, uint64_t available, const char *key,
                   const char *where, sl_error *error) {
     if (wanted > available)

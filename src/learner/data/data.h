@@ -25,6 +25,8 @@ SL_DATA_SETS(SL_DATA_READER)
 
 int sl_data_load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error);
 void sl_data_close(sl_data *data);
+/* Moves the data to *out if result is 0, or else closes them. Returns result. */
+int sl_data_hand_over(sl_data *out, sl_data *data, int result);
 
 /* As experiments name it. */
 const char *sl_data_name(sl_data_kind kind);

@@ -292,11 +292,7 @@ static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_er
     int result = draw_table(&data.train, seed, 0, train, error);
     if (result == 0)
         result = draw_table(&data.test, seed, TEST_FIRST, test, error);
-    if (result != 0)
-        sl_data_close(&data);
-    else
-        *out = data;
-    return result;
+    return sl_data_hand_over(out, &data, result);
 }
 
 const sl_data_reader sl_digits_reader = {.load = load};

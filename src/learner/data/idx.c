@@ -123,11 +123,7 @@ static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_er
             error, SL_EFILE,
             "%s: training images have %u pixels, test images %u; both must have the same size",
             config->path, data.train.features, data.test.features);
-    if (result != 0)
-        sl_data_close(&data);
-    else
-        *out = data;
-    return result;
+    return sl_data_hand_over(out, &data, result);
 }
 
 const sl_data_reader sl_mnist_reader = {.load = load};

@@ -261,11 +261,7 @@ int sl_libsvm_parse(sl_data *out, const sl_bytes *train, const sl_bytes *test,
     free(classes);
     rows_free(&train_rows);
     rows_free(&test_rows);
-    if (result != 0)
-        sl_data_close(&data);
-    else
-        *out = data;
-    return result;
+    return sl_data_hand_over(out, &data, result);
 }
 
 static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {

@@ -283,11 +283,7 @@ int sl_text_parse(sl_data *out, const sl_bytes *file, const sl_data_config *conf
     if (result == 0)
         result = cut(&data.test, &t, file->name, config, true, error);
     text_free(&t);
-    if (result != 0)
-        sl_data_close(&data);
-    else
-        *out = data;
-    return result;
+    return sl_data_hand_over(out, &data, result);
 }
 
 static int load(sl_data *out, const sl_data_config *config, uint64_t seed, sl_error *error) {

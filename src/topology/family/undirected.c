@@ -213,31 +213,31 @@ static int settle_lollipop(sl_topology_spec *spec, sl_error *error) {
     return settle_cliques(&sl_lollipop_family, spec, 1, error);
 }
 
-static int generate_lollipop(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
-                             sl_error *error) {
-    (void)attempt;
-    int result = sl_family_check_edges(&sl_lollipop_family, spec,
-                                       (uint64_t)spec->clique * (spec->clique - 1), error);
+/* A clique, a path, and another clique if `count` is 2. */
+static int generate_cliques(const family *f, const sl_topology_spec *spec, uint32_t count,
+                            edge_lists *out, sl_error *error) {
+    const uint32_t clique = spec->clique;
+    int result = sl_family_check_edges(f, spec, count * (uint64_t)clique * (clique - 1), error);
     if (result != 0)
         return result;
     edge_list *list = sl_edge_lists_add(out);
-    join_all(list, 0, spec->clique);
-    join_path(list, spec->clique - 1, spec->nodes - spec->clique + 1);
+    join_all(list, 0, clique);
+    join_path(list, clique - 1, spec->nodes - count * clique + count);
+    if (count == 2)
+        join_all(list, spec->nodes - clique, clique);
     return 0;
+}
+
+static int generate_lollipop(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                             sl_error *error) {
+    (void)attempt;
+    return generate_cliques(&sl_lollipop_family, spec, 1, out, error);
 }
 
 static int generate_barbell(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
                             sl_error *error) {
     (void)attempt;
-    int result = sl_family_check_edges(&sl_barbell_family, spec,
-                                       2 * (uint64_t)spec->clique * (spec->clique - 1), error);
-    if (result != 0)
-        return result;
-    edge_list *list = sl_edge_lists_add(out);
-    join_all(list, 0, spec->clique);
-    join_path(list, spec->clique - 1, spec->nodes - 2 * spec->clique + 2);
-    join_all(list, spec->nodes - spec->clique, spec->clique);
-    return 0;
+    return generate_cliques(&sl_barbell_family, spec, 2, out, error);
 }
 
 static int settle_tree(sl_topology_spec *spec, sl_error *error) {
