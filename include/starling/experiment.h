@@ -33,6 +33,7 @@ typedef struct sl_record_config {
     uint32_t evaluate; /* nodes whose models are evaluated, evenly spread; 0: sl_record_evaluated */
     uint64_t parameters_at[SL_RECORD_ROUNDS_MAX]; /* rising; 0 = the initial parameters */
     size_t parameters_at_count;
+    bool safetensors; /* models of the run folder also have names and shapes of tensors */
 } sl_record_config;
 
 /* Payloads straight between a GPU's memory and the network. */

@@ -11,6 +11,7 @@
  *   model-<rank>.npy     final parameters of each node, float32 (d); model.npy their mean
  *   model-best.npy       the best mean, or agent's model, so far; model-last.npy the last recorded
  *                        mean of a run that failed
+ *   model*.safetensors   beside each of these: the same with names and shapes of tensors
  *   summary.json         the final table
  */
 #ifndef STARLING_FOLDER_H
@@ -23,6 +24,7 @@
 #include "starling/api.h"
 #include "starling/experiment.h"
 #include "starling/observer.h"
+#include "starling/tensors.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,12 +47,16 @@ SL_API int sl_folder_open(sl_folder **out, const char *path, const sl_experiment
  * written. Makes nothing. */
 SL_API int sl_folder_check(const char *path, const sl_experiment *experiment, int64_t rank,
                            sl_error *error);
+/* From now on models are written as safetensors too, unless record.safetensors is false. */
+SL_API int sl_folder_layout(sl_folder *folder, const sl_tensor *tensors, size_t count,
+                            sl_error *error);
 SL_API int sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *error);
 SL_API int sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus,
                                sl_error *error);
 SL_API int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank, const float *x,
                                 size_t dimension, double push_sum_weight, sl_error *error);
-/* Writes x (dimension) as model-RANK<which>.npy, or for rank -1 as model<which>.npy. */
+/* Writes x (dimension) as model-RANK<which>.npy, or for rank -1 as model<which>.npy, and beside it
+ * as .safetensors. */
 SL_API int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x,
                            size_t dimension, sl_error *error);
 

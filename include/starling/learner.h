@@ -17,6 +17,7 @@
 #include "starling/data.h"
 #include "starling/model.h"
 #include "starling/task.h"
+#include "starling/tensors.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,9 +43,11 @@ SL_API size_t sl_learner_dimension(const sl_learner *learner); /* d */
 SL_API uint64_t sl_learner_rounds(const sl_learner *learner);
 /* Where each tensor of the parameter vector ends, rising; borrowed. NULL and 0: it is one. */
 SL_API const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count);
+/* Names and shapes of the same tensors, at least one; borrowed. A quadratic's is "x". */
+SL_API const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count);
 /* Hash of layer shapes and parameter order. Equal: vectors of two agents mean the same. */
 SL_API uint64_t sl_learner_layout_hash(const sl_learner *learner);
-/* Hash of the loaded samples and labels. */
+/* Hash of the loaded samples and labels, and of what model.start holds. */
 SL_API uint64_t sl_learner_data_hash(const sl_learner *learner);
 /* Bytes of the samples and of the working memory. */
 SL_API size_t sl_learner_memory(const sl_learner *learner);
@@ -52,7 +55,7 @@ SL_API size_t sl_learner_memory(const sl_learner *learner);
 SL_API const char *sl_learner_describe(const sl_learner *learner);
 
 /* Writes x0 of `rank` into x (d). Networks start alike on every rank; a quadratic's file says x0 of
- * each. */
+ * each. With model.start every rank starts from that file. */
 SL_API void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x);
 /* Returns the mean loss at x of rank's batch in `round` (from 1), and writes its gradient into g
  * (d). A quadratic's gradient is that of all its rows. x and g are on the host, or on the device

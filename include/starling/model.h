@@ -33,10 +33,11 @@ typedef struct sl_model_config {
     sl_model_kind kind;
     uint32_t hidden[SL_HIDDEN_MAX]; /* mlp */
     size_t hidden_count;
-    uint32_t layers, units; /* lstm, transformer; 0: the model's own */
-    uint32_t embedding;     /* lstm */
-    uint32_t heads;         /* transformer */
-    char path[SL_PATH_MAX]; /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
+    uint32_t layers, units;  /* lstm, transformer; 0: the model's own */
+    uint32_t embedding;      /* lstm */
+    uint32_t heads;          /* transformer */
+    char path[SL_PATH_MAX];  /* quadratic: JSON with A [n][m][d], b [n][m], x0 [n][d] */
+    char start[SL_PATH_MAX]; /* file with the first parameters (starling/tensors.h); empty: none */
 } sl_model_config;
 
 #ifdef __cplusplus

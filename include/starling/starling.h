@@ -30,6 +30,7 @@
 #include "starling/spectrum.h"
 #include "starling/suggest.h"
 #include "starling/task.h"
+#include "starling/tensors.h"
 #include "starling/timeline.h"
 #include "starling/topology.h"
 #include "starling/types.h"

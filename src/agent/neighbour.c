@@ -308,7 +308,8 @@ static const char *section_that_differs(const sl_hello *ours, const sl_hello *th
         return model_layout;
     if (ours->direct != theirs->direct)
         return "way of payloads (transport.gpu_direct; \"off\" for all suits any pair)";
-    return ours->data_hash != theirs->data_hash ? "data set content" : NULL;
+    return ours->data_hash != theirs->data_hash ? "content of the data set, or of model.start,"
+                                                : NULL;
 }
 
 bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,

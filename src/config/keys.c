@@ -191,6 +191,8 @@ const sl_key sl_keys[] = {
      USED_BY("model.name", "transformer")},
     {"model.path", SL_KEY_PATH, AT(model.path), .fallback = "\"\"",
      .help = "quadratic: file with A, b and x0", USED_BY("model.name", "quadratic")},
+    {"model.start", SL_KEY_PATH, AT(model.start), .fallback = "\"\"",
+     .help = "first parameters of all nodes: a safetensors or .npy file, as a run writes them"},
 
     {"data.name", SL_KEY_CHOICE, AT(data.kind), .choices = data_sets, .fallback = "\"digits\"",
      .help = "data set; digits needs no file"},
@@ -226,6 +228,8 @@ const sl_key sl_keys[] = {
      .help = "rounds between evaluations; 0 = about 20 evaluations in a run"},
     {"record.evaluate", SL_KEY_U32, AT(record.evaluate), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
      .help = "nodes whose models are evaluated, evenly spread; 0 = all, or 32 of more than 100"},
+    {"record.safetensors", SL_KEY_BOOL, AT(record.safetensors), .fallback = "true",
+     .help = "write models as safetensors too, with names and shapes of tensors"},
     {"record.parameters_at", SL_KEY_U64S, COUNTED(record.parameters_at, record.parameters_at_count),
      BETWEEN(0, 1e12), .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]",
      .help = "rounds after which parameters are recorded; 0 = before the first"},

@@ -10,9 +10,17 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-static const char *const unused[] = {
-    "model.",          "data.",  "network.", "loss_limit",           "optimizer.",
-    "record.evaluate", "rounds", "epochs",   "record.parameters_at", "device_memory_gb"};
+static const char *const unused[] = {"model.",
+                                     "data.",
+                                     "network.",
+                                     "loss_limit",
+                                     "optimizer.",
+                                     "record.evaluate",
+                                     "rounds",
+                                     "epochs",
+                                     "record.parameters_at",
+                                     "device_memory_gb",
+                                     "record.safetensors"};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 static bool is_unused(const char *path) {
@@ -72,6 +80,7 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
     json_object_del(record, "evaluate");
     json_object_del(record, "parameters_at");
+    json_object_del(record, "safetensors");
     if (nodes > 0 && json_is_object(topology) && json_object_get(topology, "nodes") == NULL)
         json_object_set_new(topology, "nodes", json_integer(nodes));
     if (sl_tree_set(root, "rounds", json_integer(1)) != 0 ||

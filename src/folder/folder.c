@@ -22,12 +22,7 @@
 #include "folder/files.h"
 #include "starling/folder.h"
 
-enum {
-    NAME_MAX_BYTES = 64,
-    CONFIG_BYTES_MAX = 64 << 20,
-    PROBLEM_BYTES_MAX = 1 << 30,
-    NPY_ALIGNMENT = 64
-};
+enum { NAME_MAX_BYTES = 64, CONFIG_BYTES_MAX = 64 << 20, PROBLEM_BYTES_MAX = 1 << 30 };
 
 /* Where a line of parameters.jsonl stands. */
 typedef struct line {
@@ -51,6 +46,9 @@ struct sl_folder {
     uint64_t last_round; /* 0: none yet */
     float *last;         /* (last_dimension) that round's model */
     size_t last_dimension;
+    bool writes_safetensors;
+    char *head; /* (head_bytes) of a safetensors file; NULL: none is written */
+    size_t head_bytes;
 };
 
 static void path_of(const sl_folder *f, const char *name, char out[SL_PATH_MAX + NAME_MAX_BYTES]) {
@@ -208,6 +206,7 @@ int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *exper
     f->all_nodes = all_nodes;
     f->nodes = sl_topology_nodes(experiment->topology);
     f->in_order = true;
+    f->writes_safetensors = experiment->record.safetensors;
     result = write_config(f, experiment, error);
     if (result != 0) {
         sl_folder_close(&f, NULL);
@@ -215,6 +214,12 @@ int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *exper
     }
     *out = f;
     return 0;
+}
+
+int sl_folder_layout(sl_folder *f, const sl_tensor *tensors, size_t count, sl_error *error) {
+    return f->writes_safetensors
+               ? sl_safetensors_head(&f->head, &f->head_bytes, tensors, count, error)
+               : 0;
 }
 
 /* ---- lines ---- */
@@ -344,35 +349,25 @@ int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const floa
 
 /* ---- models and summary ---- */
 
-static int write_npy(sl_folder *f, const char *name, const float *x, size_t dimension, sl_sync sync,
-                     sl_error *error) {
-    char head[2 * NPY_ALIGNMENT + 1];
-    /* NumPy's .npy, version 1.0: magic, version, length of the text, a Python literal padded to the
-     * alignment. */
-    enum { TEXT = 2 * NPY_ALIGNMENT - 10 };
-    memcpy(head, "\x93NUMPY\x01\x00", 8);
-    head[8] = TEXT & 0xFF;
-    head[9] = TEXT >> 8;
-    int written =
-        snprintf(head + 10, TEXT + 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu,), }",
-                 dimension);
-    memset(head + 10 + written, ' ', (size_t)(TEXT - written));
-    head[10 + TEXT - 1] = '\n';
-    return write_whole(f, name, head, 10 + TEXT, x, dimension * sizeof *x, sync, error);
-}
-
-static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *which) {
+static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *which,
+                       const char *ending) {
     if (rank < 0)
-        snprintf(name, NAME_MAX_BYTES, "model%s.npy", which);
+        snprintf(name, NAME_MAX_BYTES, "model%s%s", which, ending);
     else
-        snprintf(name, NAME_MAX_BYTES, "model-%lld%s.npy", (long long)rank, which);
+        snprintf(name, NAME_MAX_BYTES, "model-%lld%s%s", (long long)rank, which, ending);
 }
 
 static int write_model(sl_folder *f, int64_t rank, const char *which, const float *x,
                        size_t dimension, sl_sync sync, sl_error *error) {
-    char name[NAME_MAX_BYTES];
-    model_name(name, rank, which);
-    return write_npy(f, name, x, dimension, sync, error);
+    char name[NAME_MAX_BYTES], head[SL_NPY_HEAD_BYTES];
+    const size_t bytes = dimension * sizeof *x;
+    sl_npy_head(head, dimension);
+    model_name(name, rank, which, ".npy");
+    int result = write_whole(f, name, head, sizeof head, x, bytes, sync, error);
+    if (result != 0 || f->head == NULL)
+        return result;
+    model_name(name, rank, which, ".safetensors");
+    return write_whole(f, name, f->head, f->head_bytes, x, bytes, sync, error);
 }
 
 /* One sync for all of a run's final models comes with the summary: ten thousand single ones would
@@ -505,6 +500,7 @@ int sl_folder_close(sl_folder **folder, sl_error *error) {
     free(f->metrics);
     free(f->lines);
     free(f->last);
+    free(f->head);
     free(f);
     return result;
 }

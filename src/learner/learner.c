@@ -22,6 +22,7 @@
 #include "learner/layers/network.h"
 #include "learner/model.h"
 #include "learner/quadratic.h"
+#include "vec/finite.h"
 
 #define EVALUATION_ROWS 256u /* held-out samples at a time */
 #define EVALUATION_FLOATS ((size_t)1 << 24)
@@ -49,6 +50,10 @@ struct sl_learner {
     uint32_t last_rank;       /* of the last gradient */
     uint64_t last_round;      /* of the last gradient; 0: none yet */
     bool augments;
+    sl_tensor *tensors;    /* (tensor_count) */
+    sl_tensor_name *names; /* (tensor_count) */
+    size_t tensor_count;
+    float *start;  /* (dimension) from model.start; NULL: none is given */
     float *planes; /* (features) a sample before its pixels are reordered; NULL: no reordering */
     uint64_t data_hash;
     char description[DESCRIPTION_MAX];
@@ -190,6 +195,42 @@ static int open_with_data(sl_learner *learner, sl_error *error) {
     return 0;
 }
 
+/* Names the tensors of the model. */
+static int open_layout(sl_learner *learner, sl_error *error) {
+    const size_t count = learner->is_quadratic ? 1 : learner->network.table.tensor_count;
+    learner->tensors = calloc(count, sizeof *learner->tensors);
+    learner->names = calloc(count, sizeof *learner->names);
+    if (learner->tensors == NULL || learner->names == NULL)
+        return sl_fail(error, SL_ENOMEM, "learner: out of memory");
+    learner->tensor_count = count;
+    if (learner->is_quadratic)
+        learner->tensors[0] = (sl_tensor){"x", {learner->quadratic.dimension}, 1};
+    else
+        sl_layers_name_tensors(&learner->network.table, learner->tensors, learner->names);
+    return 0;
+}
+
+/* Reads model.start. Agents that start from different files find it in the hash of their data. */
+static int open_start(sl_learner *learner, sl_error *error) {
+    const char *path = learner->settings.model.start;
+    const size_t dimension = sl_learner_dimension(learner);
+    if (path[0] == '\0')
+        return 0;
+    learner->start = malloc(dimension * sizeof *learner->start);
+    if (learner->start == NULL)
+        return sl_fail(error, SL_ENOMEM, "model.start: out of memory for %zu parameters",
+                       dimension);
+    int result =
+        sl_tensors_load(learner->start, learner->tensors, learner->tensor_count, path, error);
+    if (result == 0 && !sl_vec_is_finite(learner->start, dimension))
+        result = sl_fail(error, SL_EFILE, "%s: holds a number that is not finite", path);
+    if (result != 0)
+        return sl_fail_prefix(error, result, "model.start");
+    learner->data_hash =
+        sl_hash(learner->data_hash, learner->start, dimension * sizeof *learner->start);
+    return 0;
+}
+
 int sl_learner_open(sl_learner **out, const sl_learner_settings *settings, sl_error *error) {
     sl_learner *learner = calloc(1, sizeof *learner);
     if (learner == NULL)
@@ -200,6 +241,10 @@ int sl_learner_open(sl_learner **out, const sl_learner_settings *settings, sl_er
     learner->is_quadratic = settings->model.kind == SL_MODEL_QUADRATIC;
     int result =
         learner->is_quadratic ? open_quadratic(learner, error) : open_with_data(learner, error);
+    if (result == 0)
+        result = open_layout(learner, error);
+    if (result == 0)
+        result = open_start(learner, error);
     if (result != 0)
         sl_learner_close(&learner);
     else
@@ -249,6 +294,9 @@ void sl_learner_close(sl_learner **learner) {
     sl_partition_close(&(*learner)->partition);
     sl_data_close(&(*learner)->data);
     free((*learner)->planes);
+    free((*learner)->tensors);
+    free((*learner)->names);
+    free((*learner)->start);
     free(*learner);
     *learner = NULL;
 }
@@ -275,6 +323,11 @@ const size_t *sl_learner_tensors(const sl_learner *learner, size_t *count) {
     return learner->is_quadratic ? NULL : learner->network.table.tensor_ends;
 }
 
+const sl_tensor *sl_learner_layout(const sl_learner *learner, size_t *count) {
+    *count = learner->tensor_count;
+    return learner->tensors;
+}
+
 uint64_t sl_learner_layout_hash(const sl_learner *learner) {
     uint64_t hash = sl_hash_word(SL_HASH_START, (uint64_t)learner->settings.model.kind);
     if (learner->is_quadratic)
@@ -288,11 +341,12 @@ uint64_t sl_learner_data_hash(const sl_learner *learner) {
 
 size_t sl_learner_memory(const sl_learner *learner) {
     const sl_quadratic *q = &learner->quadratic;
-    const size_t rows = (size_t)q->nodes * q->rows;
+    const size_t rows = (size_t)q->nodes * q->rows,
+                 start = learner->start != NULL ? sl_learner_dimension(learner) : 0;
     if (learner->is_quadratic)
-        return rows * (q->dimension + 1u) * sizeof(double);
+        return rows * (q->dimension + 1u) * sizeof(double) + start * sizeof(float);
     return sl_samples_bytes(&learner->data.train) + sl_samples_bytes(&learner->data.test) +
-           learner->network.work_floats * sizeof(float);
+           (learner->network.work_floats + start) * sizeof(float);
 }
 
 const char *sl_learner_describe(const sl_learner *learner) {
@@ -300,13 +354,14 @@ const char *sl_learner_describe(const sl_learner *learner) {
 }
 
 void sl_learner_initial(sl_learner *learner, uint32_t rank, float *x) {
+    const size_t d = sl_learner_dimension(learner);
     assert(rank < learner->settings.nodes);
-    if (!learner->is_quadratic) {
+    if (learner->start != NULL)
+        memcpy(x, learner->start, d * sizeof *x);
+    else if (learner->is_quadratic)
+        memcpy(x, learner->quadratic.x0 + rank * d, d * sizeof *x);
+    else
         sl_layers_initial(&learner->network.table, learner->settings.seed, x);
-        return;
-    }
-    size_t d = learner->quadratic.dimension;
-    memcpy(x, learner->quadratic.x0 + rank * d, d * sizeof *x);
 }
 
 /* Sample `index` into row `row` of the network's input, and its labels. */

@@ -34,6 +34,7 @@ static sl_experiment *experiment;
 static sl_roster *roster;
 static peer peers[AGENTS_MAX];
 static uint32_t nodes;
+static bool starts_alike = true;
 static double patience_s = 10;
 static size_t dimension;
 
@@ -57,7 +58,7 @@ static void start_alike(peer *p, float *x) {
 static void initial(void *context, uint32_t rank, float *x) {
     peer *p = context;
     usleep(3000 * (rank % 3));
-    if (p->behaviour != IS_ALONE)
+    if (starts_alike)
         start_alike(p, x);
     for (size_t i = 0; i < dimension; i++)
         x[i] = own_x0(rank, i);
@@ -158,16 +159,17 @@ static void start_agents(void) {
         pthread_create(&peers[i].thread, NULL, run, &peers[i]);
 }
 
+/* Until the tasks make no more calls. */
 static void join_agents(void) {
     for (uint32_t i = 0; i < nodes; i++)
         pthread_join(peers[i].thread, NULL);
-}
-
-static void close_agents(void) {
     for (uint32_t i = 0; i < nodes; i++) {
         sl_agent *closed = peers[i].agent; /* the task may still call it */
         sl_agent_close(&closed);
     }
+}
+
+static void close_experiment(void) {
     sl_roster_close(&roster);
     sl_experiment_close(&experiment);
 }
@@ -263,7 +265,7 @@ static void train_average_and_leave(const char *topology, const char *algorithm,
             ck_assert_float_eq(peers[i].start[k], own_x0(0, k));
     }
     expect_simulated_average();
-    close_agents();
+    close_experiment();
     last_round = 0;
 }
 
@@ -334,7 +336,7 @@ static void fail_with(behaviour of_2, int averages_of_2, int code, const char *t
     start_agents();
     join_agents();
     expect_failure(code, text);
-    close_agents();
+    close_experiment();
 }
 
 START_TEST(shares_of_different_sizes_are_refused) {
@@ -343,6 +345,7 @@ START_TEST(shares_of_different_sizes_are_refused) {
 END_TEST
 
 START_TEST(an_agent_without_a_session_says_so) {
+    starts_alike = false;
     fail_with(IS_ALONE, 0, SL_EPROTO, "runs in a session, and this agent does not");
 }
 END_TEST
@@ -371,10 +374,10 @@ START_TEST(who_is_stopped_while_others_wait_ends_their_wait) {
     peers[2].behaviour = TRAINS_ON;
     start_agents();
     pthread_create(&stopper, NULL, stop_soon, NULL);
-    join_agents();
     pthread_join(stopper, NULL);
+    join_agents();
     expect_failure(SL_ESTOPPED, "stopped on request");
-    close_agents();
+    close_experiment();
 }
 END_TEST
 

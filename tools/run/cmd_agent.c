@@ -196,7 +196,11 @@ static int choose_own_folder(peer *p, sl_error *error) {
 }
 
 static int open_folder(peer *p, sl_error *error) {
+    size_t tensor_count;
+    const sl_tensor *tensors = sl_learner_layout(p->trial.learner, &tensor_count);
     int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
+    if (result == 0)
+        result = sl_folder_layout(p->folder, tensors, tensor_count, error);
     if (result != 0)
         return result;
     result = run_info_begin(&p->info, p->path, "agent", p->rank, error);

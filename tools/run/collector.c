@@ -26,6 +26,10 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
                          nodes, dimension);
     if (result == 0)
         result = sl_folder_open(&c.folder, path, t->experiment, true, error);
+    size_t tensor_count;
+    const sl_tensor *tensors = sl_learner_layout(t->learner, &tensor_count);
+    if (result == 0)
+        result = sl_folder_layout(c.folder, tensors, tensor_count, error);
     if (result == 0)
         result = run_info_begin(&c.info, path, driver, -1, error);
     if (result != 0) {

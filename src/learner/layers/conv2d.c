@@ -417,10 +417,11 @@ static size_t inputs_of(const sl_layer *layer) {
 }
 
 /* W (window, window, in, out) and, if bias, b (out). */
-static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
-    out[0] = inputs_of(layer) * layer->out.channels;
+static void tensors(const sl_layer *layer, sl_tensor out[SL_LAYER_TENSORS_MAX]) {
+    const uint32_t channels = layer->out.channels;
+    out[0] = (sl_tensor){"weight", {layer->window, layer->window, layer->in.channels, channels}, 4};
     if (layer->bias)
-        out[1] = layer->out.channels;
+        out[1] = (sl_tensor){"bias", {channels}, 1};
 }
 
 static void initial(const sl_layer *layer, sl_rng *rng, float *w) {

@@ -98,9 +98,9 @@ static size_t inputs_of(const sl_layer *layer) {
     return layer->each ? layer->in.channels : sl_shape_size(layer->in);
 }
 
-static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
-    out[0] = inputs_of(layer) * layer->out.channels;
-    out[1] = layer->out.channels;
+static void tensors(const sl_layer *layer, sl_tensor out[SL_LAYER_TENSORS_MAX]) {
+    out[0] = (sl_tensor){"weight", {inputs_of(layer), layer->out.channels}, 2};
+    out[1] = (sl_tensor){"bias", {layer->out.channels}, 1};
 }
 
 static void initial(const sl_layer *layer, sl_rng *rng, float *w) {

@@ -56,10 +56,11 @@ static bool shape(sl_layer *layer) {
     return layer->in.height == 1 && layer->in.channels == 1 && layer->symbols > 0;
 }
 
-static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
-    out[0] = (size_t)layer->symbols * layer->out.channels;
+static void tensors(const sl_layer *layer, sl_tensor out[SL_LAYER_TENSORS_MAX]) {
+    const uint32_t channels = layer->out.channels;
+    out[0] = (sl_tensor){"weight", {layer->symbols, channels}, 2};
     if (layer->bias)
-        out[1] = sl_shape_size(layer->out);
+        out[1] = (sl_tensor){"position", {layer->out.height * layer->out.width, channels}, 2};
 }
 
 static void initial(const sl_layer *layer, sl_rng *rng, float *w) {

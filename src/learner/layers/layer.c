@@ -28,12 +28,14 @@ sl_shape sl_layers_shape(const sl_layers *table, uint32_t index) {
 }
 
 static void find_tensors(sl_layer *layer) {
+    sl_tensor tensors[SL_LAYER_TENSORS_MAX] = {0};
     const sl_layer_type *type = sl_layer_type_of(layer->kind);
     if (type->tensors != NULL)
-        type->tensors(layer, layer->tensors);
-    for (; layer->tensor_count < SL_LAYER_TENSORS_MAX && layer->tensors[layer->tensor_count] > 0;
-         layer->tensor_count++)
-        layer->count += layer->tensors[layer->tensor_count];
+        type->tensors(layer, tensors);
+    for (size_t t = 0; t < SL_LAYER_TENSORS_MAX && tensors[t].name != NULL; t++) {
+        layer->tensors[layer->tensor_count++] = sl_tensor_size(&tensors[t]);
+        layer->count += layer->tensors[t];
+    }
 }
 
 /* A shortcut has the output's shape, but where the kind widens it. */
@@ -83,6 +85,32 @@ int sl_layers_add(sl_layers *table, const sl_layer *wanted, sl_error *error) {
     return sl_fail(error, SL_EINVAL,
                    "model: %zu parameters; at most %zu are allowed, use smaller hidden layers", end,
                    SL_LAYERS_DIMENSION_MAX);
+}
+
+static uint32_t number_of(const sl_layers *table, size_t layer) {
+    uint32_t number = 0;
+    for (size_t l = 0; l <= layer; l++)
+        number += table->items[l].kind == table->items[layer].kind;
+    return number;
+}
+
+void sl_layers_name_tensors(const sl_layers *table, sl_tensor *out, sl_tensor_name *names) {
+    static const char *const kinds[] = {
+#define KIND(kind, function, text) #function,
+        SL_LAYER_TABLE(KIND)
+#undef KIND
+    };
+    for (size_t l = 0; l < table->count; l++) {
+        const sl_layer *layer = &table->items[l];
+        const sl_layer_type *type = sl_layer_type_of(layer->kind);
+        if (type->tensors != NULL)
+            type->tensors(layer, out);
+        for (size_t t = 0; t < layer->tensor_count; t++, out++, names++) {
+            snprintf(names->text, sizeof names->text, "%s%u.%s", kinds[layer->kind],
+                     number_of(table, l), out->name);
+            out->name = names->text;
+        }
+    }
 }
 
 void sl_layers_initial(const sl_layers *table, uint64_t seed, float *x) {

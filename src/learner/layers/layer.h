@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "starling/error.h"
+#include "starling/tensors.h"
 
 #define SL_LAYERS_MAX 128
 #define SL_LAYER_TENSORS_MAX 4
@@ -95,6 +96,13 @@ uint32_t sl_layers_last(const sl_layers *table);
 /* Shape of activation `index`. */
 sl_shape sl_layers_shape(const sl_layers *table, uint32_t index);
 const char *sl_layer_name(sl_layer_kind kind);
+
+/* Names and shapes of the table's tensors (tensor_count); the names stand in `names`
+ * (tensor_count). "dense1.weight" is that of the first dense layer. */
+typedef struct sl_tensor_name {
+    char text[48];
+} sl_tensor_name;
+void sl_layers_name_tensors(const sl_layers *table, sl_tensor *out, sl_tensor_name *names);
 
 /* x0 (dimension), as each kind starts; see its file. A table of one layer is convex and starts at
  * 0. */

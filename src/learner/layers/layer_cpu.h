@@ -9,12 +9,13 @@
 
 #include "learner/layers/layer.h"
 #include "starling/rng.h"
+#include "starling/tensors.h"
 
 typedef struct sl_layer_type {
     /* Finds the shape of the output; false: the input does not fit. */
     bool (*shape)(sl_layer *layer);
-    /* How many numbers each tensor has; the rest of `out` is 0. NULL: no parameters. */
-    void (*tensors)(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]);
+    /* Its tensors; the rest of `out` is 0. NULL: no parameters. */
+    void (*tensors)(const sl_layer *layer, sl_tensor out[SL_LAYER_TENSORS_MAX]);
     /* Writes the first parameters into w (count), which is 0. NULL: it stays so. */
     void (*initial)(const sl_layer *layer, sl_rng *rng, float *w);
     /* Its shortcut may have twice the height and width, and fewer channels. */
@@ -40,7 +41,7 @@ bool sl_layer_slide_window(sl_layer *layer);
 /* The output's shape is the input's. */
 bool sl_layer_keep_shape(sl_layer *layer);
 /* A scale and a shift for each channel; the scale starts at 1. */
-void sl_layer_affine_tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]);
+void sl_layer_affine_tensors(const sl_layer *layer, sl_tensor out[SL_LAYER_TENSORS_MAX]);
 void sl_layer_affine_initial(const sl_layer *layer, sl_rng *rng, float *w);
 /* w (count) from N(0, deviation^2). */
 void sl_layer_draw_normal(sl_rng *rng, float *w, size_t count, double deviation);

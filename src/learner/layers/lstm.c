@@ -249,10 +249,11 @@ static bool shape(sl_layer *layer) {
 }
 
 /* W (in, 4 out), U (out, 4 out), b (4 out). */
-static void tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
-    out[0] = 4 * (size_t)layer->in.channels * layer->out.channels;
-    out[1] = 4 * (size_t)layer->out.channels * layer->out.channels;
-    out[2] = 4 * (size_t)layer->out.channels;
+static void tensors(const sl_layer *layer, sl_tensor out[SL_LAYER_TENSORS_MAX]) {
+    const uint32_t n = layer->out.channels;
+    out[0] = (sl_tensor){"weight", {layer->in.channels, 4 * n}, 2};
+    out[1] = (sl_tensor){"recurrent_weight", {n, 4 * n}, 2};
+    out[2] = (sl_tensor){"bias", {4 * n}, 1};
 }
 
 /* W and U from N(0, 2 / (inputs + outputs)) (Glorot, Bengio 2010); b is 1 for the forget gate (Gers

@@ -20,8 +20,9 @@ bool sl_layer_keep_shape(sl_layer *layer) {
     return true;
 }
 
-void sl_layer_affine_tensors(const sl_layer *layer, size_t out[SL_LAYER_TENSORS_MAX]) {
-    out[0] = out[1] = layer->out.channels;
+void sl_layer_affine_tensors(const sl_layer *layer, sl_tensor out[SL_LAYER_TENSORS_MAX]) {
+    out[0] = (sl_tensor){"scale", {layer->out.channels}, 1};
+    out[1] = (sl_tensor){"shift", {layer->out.channels}, 1};
 }
 
 void sl_layer_affine_initial(const sl_layer *layer, sl_rng *rng, float *w) {

@@ -1,0 +1,51 @@
+/* tensors.h - files that hold a model's parameters: safetensors, with names and shapes, and NumPy's
+ * .npy, a plain vector.
+ *
+ * safetensors: 8 bytes, little-endian, say how long the header is; the header is JSON, {NAME:
+ * {"dtype": "F32", "shape": [...], "data_offsets": [BEGIN, END]}, ...}, where offsets count from
+ * its end; then come the numbers, float32, little-endian, C order. Written files hold the tensors
+ * in the order in which they lie in the vector, so that the numbers are the vector.
+ * https://github.com/huggingface/safetensors#format
+ */
+#ifndef STARLING_TENSORS_H
+#define STARLING_TENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/api.h"
+#include "starling/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SL_TENSOR_AXES_MAX = 16, SL_NPY_HEAD_BYTES = 128 };
+
+/* A range of a flat vector. The tensors of a model stand one behind the other, in this order. */
+typedef struct sl_tensor {
+    const char *name;                 /* UTF-8, unlike that of any other tensor of the model */
+    size_t shape[SL_TENSOR_AXES_MAX]; /* (axes) */
+    size_t axes;                      /* 0: one number */
+} sl_tensor;
+
+/* Numbers that it has: the product of its shape. */
+SL_API size_t sl_tensor_size(const sl_tensor *tensor);
+
+/* What stands before the numbers in a safetensors file: *bytes at *out, malloc'ed, a multiple of
+ * 64. */
+SL_API int sl_safetensors_head(char **out, size_t *bytes, const sl_tensor *tensors, size_t count,
+                               sl_error *error);
+/* The same of a .npy file of one axis, format version 1.0. */
+SL_API void sl_npy_head(char out[SL_NPY_HEAD_BYTES], size_t dimension);
+
+/* Reads the model's tensors from a file of either format, into x (the sum of their sizes). SL_EFILE
+ * names file and tensor, and both shapes where they differ: the file must hold these tensors and no
+ * others, all float32. A .npy file holds them as one vector. On error x holds anything. */
+SL_API int sl_tensors_load(float *x, const sl_tensor *tensors, size_t count, const char *path,
+                           sl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
