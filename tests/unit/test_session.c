@@ -23,6 +23,7 @@ typedef struct scene {
     bool more_rounds; /* for higher ranks */
 } scene;
 static scene *world, *other;
+static peer_thread threads[N];
 
 static void setup(void) {
     sl_session_defaults(&options, sizeof options);
@@ -87,7 +88,6 @@ static void simulate(scene *w) {
 }
 
 static void run_as_agents(scene *w) {
-    peer_thread threads[N];
     run_agents(threads, N, train, w, &options);
     for (int i = 0; i < N; i++)
         ck_assert_msg(threads[i].result == 0, "%d: %s", i, threads[i].error.text);
@@ -233,7 +233,6 @@ static int start_only(void *context, const sl_session_options *o, sl_error *e) {
 
 START_TEST(same_start_gives_all_the_x_of_rank_0) {
     float first[D];
-    peer_thread threads[N];
     fill(first, 0);
     options.same_start = 1;
     ck_assert_msg(sl_simulate(ring, N, start_only, world, &options, &error) == 0, "%s", error.text);
@@ -371,7 +370,6 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
 }
 
 START_TEST(calls_that_are_not_allowed_change_nothing) {
-    peer_thread threads[N];
     options.overlap = 1;
     ck_assert_msg(sl_simulate(ring, N, misuse, world, &options, &error) == 0, "%s", error.text);
     run_agents(threads, N, misuse, world, &options);
@@ -417,7 +415,6 @@ static int run_to_fault(void *context, const sl_session_options *o, sl_error *e)
     return result;
 }
 
-static peer_thread threads[N];
 static void fail_with(failing f, int code, const char *own, const char *others) {
     run_agents(threads, N, run_to_fault, &f, &options);
     for (int i = 0; i < N; i++) {
@@ -551,7 +548,6 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
 }
 
 START_TEST(status_tells_round_edges_and_bytes) {
-    peer_thread threads[N];
     run_agents(threads, N, look, world, &options);
     for (int i = 0; i < N; i++)
         ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
@@ -615,7 +611,6 @@ static int other_shape_by_path(void *context, const sl_session_options *o, sl_er
 }
 
 START_TEST(peers_with_other_tensors_refuse_each_other) {
-    peer_thread threads[N];
     run_agents(threads, N, other_shape_by_path, world, &options);
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(threads[i].result, SL_EPEER);

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Sessions: loops in processes end with the simulation's bits and near the float64 reference, and
+examples/embed.c learns.
+
+usage: test_session.py STARLING [--only TEXT]
+"""
+import argparse
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
+import algorithms  # noqa: E402
+import dpsgd  # noqa: E402
+
+N, D, ROUNDS = 8, 300, 30
+RING = [[i, (i + 1) % N] for i in range(N)]
+DIRECTED = RING + [[0, 3], [4, 1]]
+W = dpsgd.metropolis(N, RING)
+LAZY = (np.eye(N) + W) / 2
+TOP_K = {"name": "top-k", "fraction": 0.25}
+TRACKING = {"name": "gradient-tracking"}
+
+# name: (form, algorithm, edges, matrix; None: random messages, which the reference draws otherwise)
+LOOPS = {
+    "d-psgd mix": ("mix", {"name": "d-psgd"}, None, W),
+    "d-psgd offer": ("offer", {"name": "d-psgd"}, None, W),
+    "d-psgd begin": ("begin", {"name": "d-psgd"}, None, LAZY),
+    "d-psgd while adapting": (
+        "mix",
+        {"name": "d-psgd", "variant": "combine-while-adapt"},
+        None,
+        W,
+    ),
+    "dcd-psgd": (
+        "mix",
+        {"name": "dcd-psgd", "compressor": {"name": "qsgd", "levels": 64}},
+        None,
+        0,
+    ),
+    "dcd-psgd uncompressed": ("mix", {"name": "dcd-psgd", "compressor": "identity"}, None, W),
+    "choco-sgd": (
+        "mix",
+        {"name": "choco-sgd", "compressor": TOP_K, "consensus_step": 0.3},
+        None,
+        W,
+    ),
+    "deep-squeeze": ("mix", {"name": "deep-squeeze", "compressor": TOP_K, "eta": 0.2}, None, W),
+    "sgp": ("mix", {"name": "sgp"}, DIRECTED, algorithms.push_sum_weights(N, DIRECTED)),
+    "gradient-tracking": ("mix", TRACKING, None, W),
+}
+
+
+def free_ports(n):
+    sockets = [socket.socket() for _ in range(n)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def run_processes(command, n):
+    """The output lines of n processes that find each other by a roster."""
+    roster = ",".join(f"127.0.0.1:{port}" for port in free_ports(n))
+    running = []
+    for rank in range(n):
+        env = {**os.environ, "STARLING_RANK": str(rank), "STARLING_SIZE": str(n)}
+        env["STARLING_ROSTER"] = roster
+        running.append(
+            subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        )
+    lines = []
+    for process in running:
+        out, error = process.communicate(timeout=120)
+        assert process.returncode == 0, error.decode()
+        lines += out.decode().splitlines()
+    return sorted(lines)
+
+
+def run_simulated(command, n):
+    out = subprocess.run([*command, str(n)], capture_output=True, timeout=120)
+    assert out.returncode == 0, out.stderr.decode()
+    return sorted(out.stdout.decode().splitlines())
+
+
+def experiment_of(algorithm, edges):
+    graph = {"edges": edges, "directed": True, "weights": "push-sum"} if edges else None
+    return {
+        "seed": 5,
+        "algorithm": algorithm,
+        "topology": {"nodes": N, **(graph or {"family": "ring"})},
+        "transport": {"chunk_bytes": 4096},
+    }
+
+
+def models_of(lines, what):
+    found = [line.split() for line in lines if line.split()[1] == what]
+    rows = sorted((int(rank), bytes.fromhex(bits)) for rank, _, bits in found)
+    return np.array([np.frombuffer(bits, "<f4") for _, bits in rows], float)
+
+
+def reference(form, algorithm, w):
+    rank, i = np.meshgrid(np.arange(N), np.arange(D), indexing="ij")
+    x0 = (rank * 31 + i * 17) % 23 / 8 - 1.25
+    center = (rank * 13 + i * 7) % 19 / 16
+    if form == "begin":
+        algorithm = {"name": "d-psgd", "variant": "combine-while-adapt"}
+    problem = algorithms.Quadratic(np.tile(np.eye(D), (N, 1, 1)), center)
+    models, _ = algorithms.history(
+        ROUNDS, [w], algorithm, {"learning_rate": 0.1}, problem, x0.astype(float)
+    )
+    return models[-1]
+
+
+def test_loop(folder, name):
+    form, algorithm, edges, w = LOOPS[name]
+    program = os.path.join(folder, "session_loop")
+    experiment = json.dumps(experiment_of(algorithm, edges))
+    command = [program, experiment, form, str(ROUNDS), str(D)]
+    simulated = run_simulated(command, N)
+    assert run_processes(command, N) == simulated, "processes and simulation differ"
+    models, averages = models_of(simulated, "model"), models_of(simulated, "average")
+    assert models.shape == (N, D)
+    assert (averages == averages[0]).all(), "the peers' averages differ"
+    if not isinstance(w, int):
+        expected = reference(form, algorithm, w)
+        far = abs(models - expected).max()
+        assert far < 1e-4, f"{far:g} from the reference"
+
+
+def test_embed(folder):
+    """The example learns from all peers' data, and is the same in processes."""
+    command = [os.path.join(folder, "embed"), os.path.join(ROOT, "examples", "session.json")]
+    simulated = run_simulated(command, 4)
+    assert run_processes(command, 4) == simulated, f"{simulated}"
+    found = re.findall(r"average ([\d.]+), models are ([\d.e-]+) apart", "\n".join(simulated))
+    assert len(found) == 4 and len(set(found)) == 1, f"{simulated}"
+    assert float(found[0][0]) > 0.9, f"{simulated}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("starling")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.starling))), "tests")
+    tests = {f"session {name}": lambda name=name: test_loop(folder, name) for name in LOOPS}
+    tests["session embed"] = lambda: test_embed(folder)
+    failed = 0
+    for name, test in tests.items():
+        if args.only not in name:
+            continue
+        try:
+            test()
+            print(f"ok {name}", flush=True)
+        except AssertionError as error:
+            failed += 1
+            print(f"not ok {name}: {error}", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
