@@ -6,11 +6,11 @@
  *   mpirun -n 4 ./embed session.json            or srun, torchrun --no-python, or by hand:
  *   STARLING_RANK=0 STARLING_SIZE=4 STARLING_MASTER=host:7000 ./embed session.json
  */
-#include <inttypes.h>
 #include <math.h>
 #include <starling/session.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FEATURES = 20, SAMPLES = 400, BATCH = 20, EPOCHS = 15 };
 typedef struct samples {
@@ -36,13 +36,12 @@ static void draw(samples *s, uint64_t seed, double share) {
 static double predict(const float *x, const float *in) {
     double sum = 0;
     for (int k = 0; k <= FEATURES; k++)
-        sum += (double)x[k] * in[k];
+        sum += x[k] * in[k];
     return 1 / (1 + exp(-sum));
 }
 
 static void gradient(const float *x, const samples *s, int first, float *g) {
-    for (int k = 0; k <= FEATURES; k++)
-        g[k] = 0;
+    memset(g, 0, (FEATURES + 1) * sizeof *g);
     for (int i = first; i < first + BATCH; i++) {
         const double error = predict(x, s->in[i]) - s->label[i];
         for (int k = 0; k <= FEATURES; k++)
@@ -51,10 +50,10 @@ static void gradient(const float *x, const samples *s, int first, float *g) {
 }
 
 static double accuracy(const float *x, const samples *s) {
-    int right = 0;
+    double right = 0;
     for (int i = 0; i < SAMPLES; i++)
         right += (predict(x, s->in[i]) > 0.5) == s->label[i];
-    return (double)right / SAMPLES;
+    return right / SAMPLES;
 }
 
 /* One peer. Its data are of one class mostly: alone it would learn little. */
@@ -82,8 +81,8 @@ static int train(void *experiment, const sl_session_options *options, sl_error *
     if (result == 0)
         result = sl_session_average(s, mean, &distance, error);
     if (result == 0)
-        printf("peer %" PRIu64 ": accuracy of the average %.4f, models are %.9g apart\n",
-               report.rank, accuracy(mean, &held_out), distance);
+        printf("peer %d: accuracy of the average %.4f, models are %.9g apart\n", (int)report.rank,
+               accuracy(mean, &held_out), distance);
     return result == 0 ? sl_session_leave(&s, error) : (sl_session_abort(&s, NULL), result);
 }
 
@@ -94,9 +93,12 @@ int main(int argc, char **argv) {
     options.overlap = 1;
     if (argc < 2)
         return fprintf(stderr, "usage: embed EXPERIMENT [PEERS]\n"), 2;
-    int result = argc > 2 ? sl_simulate(argv[1], strtoull(argv[2], NULL, 10), train, argv[1],
-                                        &options, &error)
-                          : train(argv[1], &options, &error);
+    int result;
+    if (argc > 2)
+        result =
+            sl_simulate(argv[1], strtoull(argv[2], NULL, 10), train, argv[1], &options, &error);
+    else
+        result = train(argv[1], &options, &error);
     if (result != 0)
         fprintf(stderr, "embed: %s\n", error.text);
     return result == 0 ? 0 : 2;

@@ -54,6 +54,9 @@ typedef struct sl_launch sl_launch;
  * seen, what they said, and what is missing or disagrees. */
 SL_API int sl_launch_find(sl_launch **out, const sl_launch_settings *settings, uint32_t nodes,
                           sl_error *error);
+/* How many processes the environment says there are, which a topology may want to know; 0: it does
+ * not say. */
+SL_API uint32_t sl_launch_count(void);
 SL_API uint32_t sl_launch_rank(const sl_launch *launch);
 /* Of the topology. */
 SL_API uint32_t sl_launch_size(const sl_launch *launch);

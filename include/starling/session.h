@@ -70,7 +70,8 @@ typedef struct sl_session_options {
 
     /* ---- which peer this is, as in starling/launch.h ---- */
     int64_t rank;  /* -1: from the environment of the launcher */
-    int64_t nodes; /* peers in all; -1: as many as the topology has */
+    int64_t nodes; /* peers in all; -1: as many as the topology has, or, where it does not say, the
+                      launcher has started */
     const char
         *roster; /* a file, a list with commas, or a pattern with {rank}; NULL: environment */
     const char *master; /* HOST:PORT where rank 0 tells the roster; NULL: environment */

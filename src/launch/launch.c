@@ -214,6 +214,16 @@ int sl_launch_find(sl_launch **out, const sl_launch_settings *settings, uint32_t
     return result;
 }
 
+uint32_t sl_launch_count(void) {
+    uint64_t size;
+    int result = 0;
+    sl_error ignored;
+    sl_launcher launcher;
+    if (sl_environment_whole(environ, "STARLING_SIZE", SL_NODES_MAX, &size, &result, &ignored))
+        return (uint32_t)size;
+    return result == 0 && sl_launcher_find(&launcher, environ, &ignored) == 0 ? launcher.size : 0;
+}
+
 uint32_t sl_launch_rank(const sl_launch *launch) {
     return launch->rank;
 }

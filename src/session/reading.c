@@ -43,7 +43,7 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
     const sl_session_reading how = {.overrides = o->overrides,
                                     .override_count = o->override_count,
                                     .overlap = o->overlap,
-                                    .nodes = o->nodes > 0 ? (uint32_t)o->nodes : 0};
+                                    .nodes = o->nodes > 0 ? (uint32_t)o->nodes : sl_launch_count()};
     int result = sl_experiment_load_session(out, experiment, &how, error);
     if (result != 0)
         return result;
