@@ -1,0 +1,159 @@
+/* test_tensors.c - files of parameters: written ones come back; what is not as it should be is
+ * refused, with file, tensor and both shapes. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "starling/tensors.h"
+
+enum { NUMBERS = 2 * 3 + 4 + 1, FILE_MAX = 4096 };
+
+static const sl_tensor model[] = {{"a", {2, 3}, 2}, {"b.c", {4}, 1}, {"scalar", {0}, 0}};
+enum { TENSORS = sizeof model / sizeof *model };
+static const char path[] = "test_tensors.tmp";
+static sl_error error;
+
+static void write_file(const void *head, size_t head_bytes, const void *body, size_t bytes) {
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    fwrite(head, 1, head_bytes, file);
+    fwrite(body, 1, bytes, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static int load(float x[NUMBERS]) {
+    int result = sl_tensors_load(x, model, TENSORS, path, &error);
+    unlink(path);
+    return result;
+}
+
+static void numbers(float x[NUMBERS]) {
+    for (int i = 0; i < NUMBERS; i++)
+        x[i] = (float)i * 0.5f - 1;
+}
+
+START_TEST(both_formats_come_back) {
+    float x[NUMBERS], back[NUMBERS];
+    char *head, npy[SL_NPY_HEAD_BYTES];
+    size_t bytes;
+    numbers(x);
+    ck_assert_int_eq(sl_safetensors_head(&head, &bytes, model, TENSORS, &error), 0);
+    ck_assert_uint_eq(bytes % 64, 0);
+    write_file(head, bytes, x, sizeof x);
+    free(head);
+    ck_assert_msg(load(back) == 0, "%s", error.text);
+    ck_assert_mem_eq(back, x, sizeof x);
+    sl_npy_head(npy, NUMBERS);
+    memset(back, 0, sizeof back);
+    write_file(npy, sizeof npy, x, sizeof x);
+    ck_assert_msg(load(back) == 0, "%s", error.text);
+    ck_assert_mem_eq(back, x, sizeof x);
+}
+END_TEST
+
+#define A "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}"
+#define B "\"b.c\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,40]}"
+#define S "\"scalar\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[40,44]}"
+
+static int load_header(const char *text, size_t claimed, size_t data_bytes) {
+    static const float zeros[FILE_MAX];
+    float x[NUMBERS];
+    uint8_t head[FILE_MAX];
+    for (int i = 0; i < 8; i++)
+        head[i] = (uint8_t)((uint64_t)claimed >> 8 * i);
+    memcpy(head + 8, text, strlen(text));
+    write_file(head, 8 + strlen(text), zeros, data_bytes);
+    return load(x);
+}
+
+static void refuse(const char *text, const char *why) {
+    ck_assert_int_eq(load_header(text, strlen(text), 44), SL_EFILE);
+    ck_assert_msg(strncmp(error.text, path, strlen(path)) == 0, "%s", error.text);
+    ck_assert_msg(strstr(error.text, why) != NULL, "%s", error.text);
+}
+
+START_TEST(a_header_in_any_order_is_read) {
+    static const char text[] = "{" S ",\"__metadata__\":{\"x\":\"y\"}," B "," A "}   ";
+    ck_assert_msg(load_header(text, strlen(text), 44) == 0, "%s", error.text);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_the_model_is_named) {
+    refuse("{" A "," S "}", "has no tensor \"b.c\"; the model's has shape [4]");
+    refuse("{" A "," B "," S ",\"d\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[44,44]}}",
+           "tensor \"d\" of shape [0]: the model has no such");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]}," B "," S "}",
+           "tensor \"a\": the file has shape [3, 2], the model [2, 3]");
+    refuse("{\"a\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,24]}," B "," S "}",
+           "tensor \"a\": dtype is \"BF16\"; it must be \"F32\"");
+    refuse("{\"a\":7," B "," S "}", "has no tensor \"a\"");
+}
+END_TEST
+
+START_TEST(places_that_overlap_or_leave_holes_are_refused) {
+    static const char *const places[] = {
+        "[0,20]", "[24,0]", "[-24,0]", "[0,24,48]", "[0.0,24]", "7", "[0,9223372036854775807]"};
+    char text[512];
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(text, sizeof text,
+                 "{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":%s}," B "," S "}",
+                 places[i]);
+        refuse(text, "tensor \"a\": data_offsets are");
+    }
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[16,40]}," B "," S "}",
+           "do not fill the 44 bytes behind the header");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[4096,4120]}," B "," S "}",
+           "do not fill the 44 bytes behind the header");
+    ck_assert_int_eq(load_header("{" A "," B "," S "}", strlen("{" A "," B "," S "}"), 40),
+                     SL_EFILE);
+    ck_assert_msg(strstr(error.text, "is the file cut off?") != NULL, "%s", error.text);
+}
+END_TEST
+
+START_TEST(what_is_no_header_is_refused) {
+    refuse("[]", "its header is no JSON object");
+    refuse("{\"a\":", "test_tensors.tmp:1:");
+    refuse("{" A "," A "," B "," S "}", "duplicate");
+    ck_assert_int_eq(load_header("{}", (size_t)1 << 60, 44), SL_EFILE);
+    ck_assert_int_eq(load_header("{}", 500, 44), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "neither a safetensors file nor a .npy file") != NULL, "%s",
+                  error.text);
+    write_file("short", 5, NULL, 0);
+    ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
+    ck_assert_int_eq(sl_tensors_load(NULL, model, TENSORS, ".", &error), SL_EFILE);
+    ck_assert_int_eq(sl_tensors_load(NULL, model, TENSORS, "nowhere", &error), SL_EFILE);
+}
+END_TEST
+
+static void refuse_npy(const char *text, const char *why) {
+    static const float zeros[NUMBERS];
+    uint8_t head[FILE_MAX] = "\x93NUMPY\x01";
+    head[8] = (uint8_t)strlen(text);
+    memcpy(head + 10, text, strlen(text));
+    write_file(head, 10 + strlen(text), zeros, sizeof zeros);
+    ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
+    ck_assert_msg(strstr(error.text, why) != NULL, "%s", error.text);
+}
+
+START_TEST(an_npy_file_of_anything_else_is_refused) {
+    refuse_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (11,), }", "<f8");
+    refuse_npy("{'descr': '<f4', 'fortran_order': True, 'shape': (11,), }", "True");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (11, 1), }", "(11,1)");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "shape':()");
+    refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (12,), }",
+               "the file has shape [12], the model [11]");
+    refuse_npy("", "is not one axis");
+    write_file("\x93NUMPY\x01\x00\xFF", 9, NULL, 0);
+    ck_assert_int_eq(load((float[NUMBERS]){0}), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "is it cut off?") != NULL, "%s", error.text);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("tensors");
+    ADD_TESTS(suite, "files", both_formats_come_back, a_header_in_any_order_is_read,
+              what_does_not_fit_the_model_is_named, places_that_overlap_or_leave_holes_are_refused,
+              what_is_no_header_is_refused, an_npy_file_of_anything_else_is_refused);
+    return run_suite(suite);
+}
