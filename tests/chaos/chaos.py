@@ -192,6 +192,17 @@ def interrupted_while_processes_become_agents(scene):
     scene.wait_gone(3)
 
 
+def ended_while_libraries_load(scene):
+    """Their handlers would make it an exit with code 1, if it does not hang."""
+    path = scene.experiment()
+    for number in range(12):
+        running = scene.start("sim", path, "--out", scene.path(f"run{number}"))
+        time.sleep(0.025 * number)
+        running.process.send_signal(signal.SIGTERM)
+        running.wait(10)
+        check(running.code in (-signal.SIGTERM, 130), f"exit code {running.code}: {running.err!r}")
+
+
 def parent_killed(scene):
     running, _ = start_run(scene)
     running.process.kill()
@@ -257,6 +268,7 @@ if __name__ == "__main__":
             interrupted_with_a_stopped_agent,
             interrupted_at_the_start,
             interrupted_while_processes_become_agents,
+            ended_while_libraries_load,
             parent_killed,
             killed_anywhere_metrics_are_whole_lines,
             parent_killed_with_a_stopped_agent,

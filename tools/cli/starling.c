@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/tool.h"
@@ -16,8 +17,23 @@ static int finish(int code) {
     return code == TOOL_OK ? TOOL_FAILED : code;
 }
 
-/* libfabric brings libraries along that catch these, so that a crash looks like an exit, and a
- * request to end can hang. What is ignored stays so. */
+/* ---- signals while libraries load ----
+ *
+ * libfabric loads libraries whose constructors catch signals. Then a crash looks like an exit, and
+ * a request to end may hang: a handler calls exit() while OpenBLAS starts threads. So such requests
+ * are blocked before any constructor runs, and main restores handlers and mask. */
+
+static unsigned long inherited_mask; /* as the kernel has it */
+
+/* Nothing is initialized yet: a plain system call, and no sanitizer. */
+__attribute__((no_sanitize("address", "undefined", "thread"))) static void hold_signals(void) {
+    const unsigned long stopping = 1ul << (SIGINT - 1) | 1ul << (SIGTERM - 1) | 1ul << (SIGHUP - 1);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &stopping, &inherited_mask, sizeof stopping);
+}
+__attribute__((section(".preinit_array"),
+               used)) static void (*const before_constructors)(void) = hold_signals;
+
+/* What is ignored stays so. */
 static void restore_signals(void) {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -26,6 +42,7 @@ static void restore_signals(void) {
         if (now.sa_handler != SIG_IGN)
             signal(numbers[i], SIG_DFL);
     }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &inherited_mask, NULL, sizeof inherited_mask);
 }
 
 /* ---- limited address space (ulimit -v, ulimit -d) ----
