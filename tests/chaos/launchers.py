@@ -24,6 +24,12 @@ SHORT = {
 }
 PAIR = {**SHORT, "topology": {"nodes": 2, "family": "ring"}}
 TRUSTED = {"security": {"mode": "none", "trusted_network": True}}
+# Variables that say what has started this test are not the agents'.
+LAUNCHERS = (
+    *("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "TORCHELASTIC_", "OMPI_", "PMIX_"),
+    *("SLURM_", "JOB_COMPLETION_INDEX", "STARLING_RANK", "STARLING_SIZE", "STARLING_ROSTER"),
+    *("STARLING_MASTER", "STARLING_LISTEN", "STARLING_RUN_ID"),
+)
 PORTS = 9  # that a rendezvous tries
 
 
@@ -310,9 +316,8 @@ def two_hosts(scene):
 
 if __name__ == "__main__":
     for variable in list(os.environ):
-        if variable.startswith(("STARLING_R", "STARLING_M", "OMPI_", "PMIX_", "SLURM_")):
-            if variable != "SLURM_CONF":
-                del os.environ[variable]
+        if variable.startswith(LAUNCHERS) and variable != "SLURM_CONF":
+            del os.environ[variable]
     run_tests(
         [
             open_mpi,
