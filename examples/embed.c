@@ -18,17 +18,13 @@ typedef struct samples {
     int label[SAMPLES];
 } samples;
 
-static double uniform(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*state >> 11) / 9007199254740992.0;
-}
-
 /* Two clouds that overlap. `share` of the samples are of class 1. */
-static void draw(samples *s, uint64_t seed, double share) {
+static void draw(samples *s, unsigned short seed, double share) {
+    unsigned short state[3] = {seed, 1, 2};
     for (int i = 0; i < SAMPLES; i++) {
-        s->label[i] = uniform(&seed) < share;
+        s->label[i] = erand48(state) < share;
         for (int k = 0; k < FEATURES; k++)
-            s->in[i][k] = (float)(6 * uniform(&seed) - 3 + (s->label[i] ? 0.5 : -0.5) * (k % 3));
+            s->in[i][k] = (float)(6 * erand48(state) - 3 + (s->label[i] ? 0.5 : -0.5) * (k % 3));
         s->in[i][FEATURES] = 1;
     }
 }
@@ -67,7 +63,7 @@ static int train(void *experiment, const sl_session_options *options, sl_error *
     if (result != 0)
         return result;
     sl_session_status(s, &report, error);
-    draw(&own, report.rank + 1, report.rank % 2 ? 0.95 : 0.05);
+    draw(&own, (unsigned short)(report.rank + 1), report.rank % 2 ? 0.95 : 0.05);
     draw(&held_out, 0, 0.5);
     result = sl_session_start(s, x, error);
     for (int step = 0; step < EPOCHS * SAMPLES / BATCH && result == 0; step++) {
@@ -93,12 +89,9 @@ int main(int argc, char **argv) {
     options.overlap = 1;
     if (argc < 2)
         return fprintf(stderr, "usage: embed EXPERIMENT [PEERS]\n"), 2;
-    int result;
-    if (argc > 2)
-        result =
-            sl_simulate(argv[1], strtoull(argv[2], NULL, 10), train, argv[1], &options, &error);
-    else
-        result = train(argv[1], &options, &error);
+    const unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    int result = n > 0 ? sl_simulate(argv[1], n, train, argv[1], &options, &error)
+                       : train(argv[1], &options, &error);
     if (result != 0)
         fprintf(stderr, "embed: %s\n", error.text);
     return result == 0 ? 0 : 2;
