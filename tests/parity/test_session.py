@@ -146,6 +146,19 @@ def test_embed(folder):
     assert float(found[0][0]) > 0.9, f"{simulated}"
 
 
+def test_check(starling):
+    """What a session's user should know is said before anything runs."""
+    command = [starling, "check", os.path.join(ROOT, "examples", "session.json")]
+    command += ["--set", "topology.nodes=8", "--session"]
+    said = {
+        form: subprocess.run([*command, form], capture_output=True, text=True)
+        for form in ("overlap", "mix", "other")
+    }
+    assert "1 + lambda_n = 1.333" in said["overlap"].stdout, f"{said['overlap']}"
+    assert said["mix"].returncode == 0 and "stable for" not in said["mix"].stdout, f"{said['mix']}"
+    assert said["other"].returncode == 2 and "mix" in said["other"].stderr, f"{said['other']}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("starling")
@@ -154,6 +167,7 @@ def main():
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.starling))), "tests")
     tests = {f"session {name}": lambda name=name: test_loop(folder, name) for name in LOOPS}
     tests["session embed"] = lambda: test_embed(folder)
+    tests["session check"] = lambda: test_check(args.starling)
     failed = 0
     for name, test in tests.items():
         if args.only not in name:

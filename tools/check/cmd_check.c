@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/file_kind.h"
 #include "cli/patience.h"
@@ -10,8 +11,15 @@
 
 #define ROUNDING 1e-12 /* of a spectral gap */
 
-/* With a gap of `hopeless` or less nodes never agree, which is worth a word. */
-static int analyse(const sl_topology *topology, double hopeless, sl_error *error) {
+/* Messages that do not hold the step bound it. */
+static bool is_bound_by_lambda(const sl_algorithm_config *c, bool overlap) {
+    return strcmp(c->name, "d-psgd") == 0 &&
+           (overlap || c->variant == SL_VARIANT_COMBINE_WHILE_ADAPT);
+}
+
+/* With a gap of `hopeless` or less nodes never agree, which is worth a word. bound: the learning
+ * rate is limited by lambda_n. */
+static int analyse(const sl_topology *topology, double hopeless, bool bound, sl_error *error) {
     sl_topology_report report;
     int result = sl_topology_analyse(topology, &report, error);
     if (result != 0)
@@ -20,6 +28,9 @@ static int analyse(const sl_topology *topology, double hopeless, sl_error *error
     if (report.gap <= hopeless)
         puts("  warning             nodes never agree by averaging with this W; starling topology "
              "analyse says why");
+    if (bound && !isnan(report.lambda_n))
+        printf("  stable for          learning rate * curvature < 1 + lambda_n = %.4g\n",
+               1 + report.lambda_n);
     return 0;
 }
 
@@ -27,7 +38,7 @@ static int check_topology(const char *path, sl_error *error) {
     sl_topology *topology = NULL;
     int result = sl_topology_load(&topology, path, error);
     if (result == 0)
-        result = analyse(topology, 0, error);
+        result = analyse(topology, 0, false, error);
     sl_topology_close(&topology);
     return result;
 }
@@ -100,7 +111,8 @@ static int check_single(const sl_experiment *e, sl_error *error) {
         warn_of_keys(e);
         printf("%s\n\n", json);
         print_trial(&t);
-        result = analyse(e->topology, -ROUNDING, error); /* a gap of 0: the plan has warned */
+        result = analyse(e->topology, -ROUNDING, /* a gap of 0: the plan has warned */
+                         is_bound_by_lambda(&e->algorithm, false), error);
     }
     free(json);
     sl_learner_close(&t.learner);
@@ -119,7 +131,8 @@ static int check_variant(const variant *v, const variant *before, sl_error *erro
     bool same = before != NULL && sl_topology_hash(before->experiment->topology) ==
                                       sl_topology_hash(v->experiment->topology);
     if (result == 0 && !same)
-        result = analyse(v->experiment->topology, -ROUNDING, error);
+        result = analyse(v->experiment->topology, -ROUNDING,
+                         is_bound_by_lambda(&v->experiment->algorithm, false), error);
     sl_learner_close(&t.learner);
     return result;
 }
@@ -135,7 +148,52 @@ static int check_experiment(const options *o, sl_error *error) {
     return result;
 }
 
+/* ---- of a session ---- */
+
+/* What its user should know of an algorithm. */
+static void print_notes(const sl_algorithm_config *c, bool overlap) {
+    static const struct {
+        const char *name, *note;
+    } notes[] = {
+        {"gradient-tracking", "exact only with optimizers that are linear in the gradient"},
+        {"exact-diffusion", "exact only with optimizers that are linear in the gradient"},
+        {"sgp", "x is the de-biased model; its displacement acts on the numerator"},
+    };
+    printf("session\n  algorithm           %s\n", c->name);
+    printf("  gradient            x before - x after the step, at rate 1\n");
+    if (overlap)
+        printf("  overlap             x is sent between begin and end, which leaves W x in it\n");
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (strcmp(notes[i].name, c->name) == 0)
+            printf("  note                %s\n", notes[i].note);
+}
+
+static int check_session(const options *o, sl_error *error) {
+    const bool overlap = strcmp(o->session, "overlap") == 0;
+    if (!overlap && strcmp(o->session, "mix") != 0)
+        return sl_fail(error, SL_EINVAL,
+                       "--session %s: is not allowed; it must be \"mix\" or \"overlap\"",
+                       o->session);
+    const sl_session_reading how = {.overrides = (const char *const *)o->overrides,
+                                    .override_count = o->override_count,
+                                    .overlap = overlap};
+    sl_experiment *e = NULL;
+    int result = sl_experiment_load_session(&e, o->file, &how, error);
+    if (result == 0 && overlap && strcmp(e->algorithm.name, "d-psgd") != 0)
+        result = sl_fail(error, SL_EINVAL, "--session overlap: is for d-psgd only, not for '%s'",
+                         e->algorithm.name);
+    if (result == 0) {
+        warn_of_keys(e);
+        print_notes(&e->algorithm, overlap);
+        result = analyse(e->topology, -ROUNDING, is_bound_by_lambda(&e->algorithm, overlap), error);
+    }
+    sl_experiment_close(&e);
+    return result;
+}
+
 static int check(const options *o, sl_error *error) {
+    if (o->session != NULL)
+        return check_session(o, error);
     if (!is_topology_file(o->file))
         return check_experiment(o, error);
     if (o->override_count > 0)
@@ -157,7 +215,21 @@ static int run(void *request, char *const *operands, size_t count) {
     return TOOL_USAGE;
 }
 
-static const command_option *const option_rows[] = {&option_set, NULL};
+static const char *session_forms(size_t index) {
+    static const char *const forms[] = {"mix", "overlap", NULL};
+    return forms[index];
+}
+
+static const command_option option_session = {
+    "session",
+    .argument = "FORM",
+    .help = "the experiment is a session's, of a training loop of your own: mix or overlap",
+    .take = take_text,
+    .offset = offsetof(options, session),
+    .offer = OFFER_WORDS,
+    .words = session_forms,
+};
+static const command_option *const option_rows[] = {&option_set, &option_session, NULL};
 
 const command check_command = {
     .name = "check",

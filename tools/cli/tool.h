@@ -40,8 +40,9 @@ typedef struct options {
     double target_loss;
     link_profile links[LINKS_MAX];
     size_t link_count;
-    const char *seeds; /* compare: --seeds; NULL: those of the files */
-    bool wide;         /* tables with all columns */
+    const char *seeds;   /* compare: --seeds; NULL: those of the files */
+    const char *session; /* check: "mix", "overlap"; NULL: it is no session's */
+    bool wide;           /* tables with all columns */
 } options;
 
 void options_set_defaults(void *request);
