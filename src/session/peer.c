@@ -155,10 +155,18 @@ int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
     return result;
 }
 
+/* Before libfabric opens verbs: memory that is registered there would else be gone from this
+ * process once a DataLoader's worker has been forked. Other providers do not care, and other
+ * threads may read the environment. */
+static void allow_forks(const sl_session *s) {
+    if (strncmp(s->experiment->transport.provider, "tcp", 3) != 0)
+        setenv("RDMAV_FORK_SAFE", "1", 0);
+}
+
 /* Signals are for the caller's threads. */
 int sl_peer_start(sl_session *s, sl_error *error) {
     sigset_t all, before;
-    setenv("RDMAV_FORK_SAFE", "1", 0); /* before libfabric opens: DataLoader's workers fork */
+    allow_forks(s);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     s->runs = pthread_create(&s->runner, NULL, run, s) == 0;

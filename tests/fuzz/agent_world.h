@@ -276,6 +276,11 @@ int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_ind
     return 0;
 }
 
+int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, sl_error *error) {
+    (void)fabric, (void)base, (void)bytes, (void)error;
+    return 0;
+}
+
 bool sl_fabric_may_block(sl_fabric *fabric) {
     (void)fabric;
     return true;
@@ -341,12 +346,22 @@ int sl_connection_grant(sl_connection *c, const sl_buffers *b, sl_error *error) 
     return 0;
 }
 
+static void check_control(const uint8_t *header, size_t header_bytes, const void *payload,
+                          size_t payload_bytes) {
+    uint8_t whole[SL_FIRST_MESSAGE_MAX];
+    sl_frame frame;
+    assert(header_bytes + payload_bytes <= sizeof whole);
+    memcpy(whole, header, header_bytes);
+    if (payload_bytes > 0)
+        memcpy(whole + header_bytes, payload, payload_bytes);
+    assert(sl_frame_decode(&frame, whole, header_bytes + payload_bytes, 0, direct) == NULL);
+}
+
 int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_bytes,
                        const void *payload, size_t payload_bytes, bool data, uint32_t cookie) {
-    assert(!c->closed && header_bytes <= SL_FIRST_MESSAGE_MAX);
-    sl_frame frame;
+    assert(!c->closed && header_bytes <= SL_HEADER_BYTES_MAX);
     if (!data)
-        assert(sl_frame_decode(&frame, header, header_bytes, 0, direct) == NULL);
+        check_control(header, header_bytes, payload, payload_bytes);
     if (c->down || !c->established)
         return SL_ENET;
     if (c->sending == c->send_count)

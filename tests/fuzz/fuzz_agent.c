@@ -62,13 +62,17 @@ static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload,
 }
 
 static void say_hello(sl_connection *c, bool altered) {
-    uint8_t bytes[SL_HELLO_BYTES];
+    uint8_t bytes[SL_HELLO_BYTES + UINT8_MAX];
+    size_t size = SL_HELLO_BYTES;
     sl_hello_encode(&true_hellos[direct], bytes);
-    if (altered)
+    if (altered) {
         bytes[next() % SL_HELLO_BYTES] ^= next();
+        for (size_t text = next() % 2 * next(); text > 0; text--)
+            bytes[size++] = next();
+    }
     const uint64_t credit = altered ? next() : 16;
     deliver_frame(c, (sl_frame){.type = SL_FRAME_HELLO, .sender = c->peer, .credit = credit}, bytes,
-                  sizeof bytes);
+                  size);
 }
 
 static void send_part(sl_connection *c, bool altered) {
