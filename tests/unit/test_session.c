@@ -317,8 +317,8 @@ static void expect(int result, const char *text, const sl_error *e) {
 }
 
 static void *mix_elsewhere(void *session) {
-    static float x[D];
-    static sl_error e;
+    float x[D];
+    sl_error e;
     expect(sl_session_mix(session, x, &e), "another thread", &e);
     return NULL;
 }
