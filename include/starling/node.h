@@ -157,6 +157,8 @@ SL_API bool sl_node_ready(const sl_node *node);
 /* The next part of update.message: parts 0, 1, 2, ... in this order, each once. Adapts and encodes
  * it. SL_EDIVERGED: a number in it is not finite. */
 SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
+/* In the text of a deadline. */
+#define SL_NODE_LATE "did not come in time"
 /* What an exchange waits for: SL_EPEER, whose text names edge or node, round and part. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
 /* Does the step under way wait for a part of this peer's message? */

@@ -13,8 +13,21 @@ bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
     return !n->agreed && (a->phase == PHASE_CONNECTING || (a->parting && !n->told));
 }
 
+/* A neighbour that gave up may have waited for one that waits itself: this agent says for whom. */
+static void add_own_wait(const sl_agent *a, const sl_neighbour *n, sl_error *error) {
+    const size_t used = strlen(error->text);
+    sl_error wait;
+    if (a->phase == PHASE_TRAINING && strstr(n->cause, SL_NODE_LATE) != NULL &&
+        !sl_worker_busy(a->worker) && sl_node_name_wait(a->node, &wait) != 0 &&
+        wait.peer != n->rank)
+        snprintf(error->text + used, sizeof error->text - used,
+                 "; it waited, as this agent does: %.300s", wait.text);
+}
+
 static void fail(sl_agent *a, const sl_neighbour *n, const sl_error *error) {
-    sl_agent_fail(a, error, n->cause[0] != '\0' ? n->cause : error->text);
+    sl_error whole = *error;
+    add_own_wait(a, n, &whole);
+    sl_agent_fail(a, &whole, n->cause[0] != '\0' ? n->cause : error->text);
 }
 
 /* ---- neighbours ---- */
