@@ -32,7 +32,8 @@ typedef struct sl_agent_settings {
 typedef struct sl_agent sl_agent;
 
 /* Will payloads travel straight from GPU memory to GPU memory (transport.gpu_direct)? Else they go
- * through page-locked host memory. SL_EINVAL: "on" demands what cannot be, and why. note: what
+ * through page-locked host memory. SL_EINVAL: "on" demands what cannot be, and why; or this host
+ * does not have transport.provider. note: what
  * "auto" stands for, and why; else empty. Opens no device. */
 #define SL_PATH_NOTE_MAX 512
 SL_API int sl_agent_find_path(const sl_experiment *experiment, bool *direct,

@@ -30,8 +30,8 @@ static struct fi_info *make_hints(const char *provider, bool gpu) {
     return hints;
 }
 
-bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
-    struct fi_info *hints = make_hints(provider, true), *info = NULL;
+bool sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
+    struct fi_info *hints = make_hints(provider, gpu), *info = NULL;
     int result = -FI_ENOMEM;
     if (hints != NULL) {
         result = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
@@ -40,10 +40,8 @@ bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
     if (result == 0)
         fi_freeinfo(info);
     else
-        snprintf(reason, bytes,
-                 "provider '%s' offers no GPU memory (FI_HMEM) on connection-oriented endpoints "
-                 "here: %s",
-                 provider, fi_strerror(-result));
+        snprintf(reason, bytes, "provider '%s' offers no %sconnection-oriented endpoints here: %s",
+                 provider, gpu ? "GPU memory (FI_HMEM) on " : "", fi_strerror(-result));
     return result == 0;
 }
 

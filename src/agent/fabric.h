@@ -56,9 +56,9 @@ typedef struct sl_fabric_settings {
                                 const char *from);
 } sl_fabric_settings;
 
-/* Does the provider take a GPU's memory (FI_HMEM) on connection-oriented endpoints here? If not,
- * `reason` says why in one line. */
-bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes);
+/* Does this host have the provider, with connection-oriented endpoints, and if `gpu`, with a GPU's
+ * memory (FI_HMEM)? If not, `reason` says why in one line. */
+bool sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes);
 int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error);
 void sl_fabric_close(sl_fabric **fabric);
 uint16_t sl_fabric_port(const sl_fabric *fabric);

@@ -25,7 +25,7 @@ static bool can_be_direct(const sl_experiment *e, char *reason, size_t bytes) {
         snprintf(reason, bytes, "payloads of compressor \"%s\" are checked on the host",
                  sl_compressor_name(kind));
     else
-        return gpu.emulated || sl_fabric_offers_gpu(e->transport.provider, reason, bytes);
+        return gpu.emulated || sl_fabric_offers(e->transport.provider, true, reason, bytes);
     return false;
 }
 
@@ -35,6 +35,11 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
     char reason[SL_PATH_NOTE_MAX / 2];
     note[0] = '\0';
     *direct = false;
+    if (!sl_fabric_offers(e->transport.provider, false, reason, sizeof reason))
+        return sl_fail(error, SL_EINVAL,
+                       "transport.provider: %s; \"tcp\" works everywhere, \"verbs\" needs an RDMA "
+                       "device; `fi_info -t FI_EP_MSG` lists what this host has",
+                       reason);
     if (wanted == SL_GPU_DIRECT_OFF || strcmp(e->device, "cpu") == 0)
         return 0;
     *direct = can_be_direct(e, reason, sizeof reason);

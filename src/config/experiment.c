@@ -272,6 +272,10 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder, bo
         if (json_string_length(value) >= sizeof path)
             return sl_fail(error, SL_EINVAL, "topology: the path is longer than %d bytes",
                            SL_PATH_MAX - 1);
+        if (json_string_length(value) == 0)
+            return sl_fail(error, SL_EINVAL,
+                           "topology: \"\" is not allowed; it must be the path of a topology file, "
+                           "or an object such as {\"nodes\": 8, \"family\": \"ring\"}");
         memcpy(path, json_string_value(value), json_string_length(value) + 1);
         int result = make_absolute(path, folder, "topology", error);
         if (result == SL_EFILE)

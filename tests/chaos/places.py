@@ -61,6 +61,19 @@ def unknown_hosts_are_named(scene):
         check(not os.path.exists(scene.path("out")), "it has left a run folder")
 
 
+def unknown_providers_are_refused(scene):
+    """Before anything is started."""
+    variants = [{"name": "one", "set": {}}]
+    for command, more in ((["run"], {}), (["compare", "--agents"], {"variants": variants})):
+        path = scene.experiment(rounds=3, transport__provider="nowhere", **more)
+        running = scene.start(*command, path, "--out", scene.path("run"))
+        refused(scene, running, "run", "transport.provider", "'nowhere'")
+    hosts = roster(scene, "127.0.0.1:7", "127.0.0.1:9")
+    path = scene.experiment(**PAIR, transport__provider="nowhere")
+    running = agent(scene, 0, hosts, "run", experiment=path)
+    refused(scene, running, "run", "transport.provider", "'nowhere'")
+
+
 def one_address_has_one_rank(scene):
     port = free_ports(1)[0]
     hosts = roster(scene, f"127.0.0.1:{port}", f"127.0.0.1:{port}")
@@ -139,6 +152,7 @@ if __name__ == "__main__":
         [
             beyond_loopback_only_on_request,
             unknown_hosts_are_named,
+            unknown_providers_are_refused,
             one_address_has_one_rank,
             agents_meet_over_ipv6,
             a_wrong_roster_is_said,

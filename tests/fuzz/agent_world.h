@@ -217,8 +217,8 @@ struct sl_fabric {
 };
 static sl_fabric the_fabric;
 
-bool sl_fabric_offers_gpu(const char *provider, char *reason, size_t bytes) {
-    (void)provider;
+bool sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
+    (void)provider, (void)gpu;
     (void)reason;
     (void)bytes;
     return true;

@@ -69,7 +69,8 @@ START_TEST(a_wrong_type_is_refused_with_what_is_allowed) {
     refuse(WITH("\"data\": {\"path\": []}"), NULL, "data.path: []", "a path");
     refuse("[1, 2]", NULL, "must be a JSON object", NULL);
     refuse("\"text\"", NULL, "must be a JSON object", NULL);
-    refuse("{\"rounds\": 1, \"topology\": 5}", NULL, "topology", "must be an object");
+    refuse("{\"rounds\": 1, \"topology\": 5}", NULL, "topology: 5", "must be an object");
+    refuse("{\"rounds\": 1, \"topology\": \"\"}", NULL, "topology: \"\"", "or an object");
 }
 END_TEST
 

@@ -135,6 +135,8 @@ int trial_check_memory(const trial *t, const char *where, bool agents, sl_error 
 int trial_find_path(const trial *t, const options *o, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
     bool direct;
+    /* libfabric need not load any other provider; one of them catches signals. */
+    setenv("FI_PROVIDER", t->experiment->transport.provider, 0);
     int result = sl_agent_find_path(t->experiment, &direct, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)
         complain("%s", note);

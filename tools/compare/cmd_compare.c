@@ -206,6 +206,8 @@ static int plan_all(bench *b, sl_error *error) {
         } else {
             const trial t = trial_of(b, r);
             result = trial_check_memory(&t, r->variant->where, b->o->agents, error);
+            if (result == 0 && b->o->agents)
+                result = trial_find_path(&t, b->o, error);
         }
     }
     return result;

@@ -174,8 +174,6 @@ static int open_agent(peer *p, sl_error *error) {
     int result = 0;
     if (!reports(p))
         result = sl_launch_listen(p->launch, &settings.host, &settings.port, error);
-    /* libfabric need not load any other provider; one of them catches signals. */
-    setenv("FI_PROVIDER", p->trial.experiment->transport.provider, 0);
     if (result == 0)
         result = sl_agent_open(&p->agent, &settings, error);
     catch_signals(stop_agent);

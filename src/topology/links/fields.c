@@ -24,7 +24,9 @@ int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_e
     return 0;
 }
 
-static int refuse(json_t *value, const char *key, const char *allowed, sl_error *error) {
+int sl_field_refuse(json_t *value, const char *key, const char *allowed, sl_error *error) {
+    if (value == NULL)
+        return sl_fail(error, SL_EINVAL, "%s: missing; it must be %s", key, allowed);
     char *text = json_dumps(value, JSON_ENCODE_ANY);
     int result = sl_fail(error, SL_EINVAL, "%s: %.80s is not allowed; it must be %s", key,
                          text ? text : "?", allowed);
@@ -42,7 +44,7 @@ int sl_field_integer(json_t *object, const char *key, json_int_t min, json_int_t
         char allowed[80];
         snprintf(allowed, sizeof allowed, "an integer from %lld to %lld", (long long)min,
                  (long long)max);
-        return refuse(value, key, allowed, error);
+        return sl_field_refuse(value, key, allowed, error);
     }
     *out = json_integer_value(value);
     return 0;
@@ -57,7 +59,7 @@ int sl_field_number(json_t *object, const char *key, double min, double max, dou
         !(json_number_value(value) >= min && json_number_value(value) <= max)) {
         char allowed[80];
         snprintf(allowed, sizeof allowed, "a number from %.12g to %.12g", min, max);
-        return refuse(value, key, allowed, error);
+        return sl_field_refuse(value, key, allowed, error);
     }
     *out = json_number_value(value);
     return 0;

@@ -15,7 +15,7 @@
 #include "topology/links/links.h"
 #include "topology/opening/parameters.h"
 
-enum { FILE_BYTES_MAX = 256 << 20, PHASES_MAX = 4096 };
+enum { FILE_BYTES_MAX = 256 << 20, SLOTS_MAX = 4096 };
 
 /* Keys beside the parameters of families. */
 static const char *const common_keys[] = {"nodes", "family",   "weights", "directed",
@@ -58,8 +58,7 @@ static int read_edge(json_t *value, size_t index, uint32_t nodes, sl_edge *out, 
 
 static int read_slot(reading *r, json_t *edges, size_t k, sl_error *error) {
     if (!json_is_array(edges))
-        return sl_fail(error, SL_EINVAL,
-                       "edges: must be a list of [from, to] or [from, to, weight]");
+        return sl_field_refuse(edges, "edges", "a list of [from, to] or [from, to, weight]", error);
     size_t count = json_array_size(edges);
     r->edges[k] = calloc(count + 1, sizeof(sl_edge));
     if (r->edges[k] == NULL)
@@ -86,10 +85,12 @@ static int read_slots(reading *r, json_t *root, sl_error *error) {
     static const char *const slot_keys[] = {"edges", "comment"};
     json_t *edges = json_object_get(root, "edges"), *schedule = json_object_get(root, "schedule");
     size_t count = schedule ? json_array_size(schedule) : 1;
-    if (schedule && (!json_is_array(schedule) || count == 0 || count > PHASES_MAX))
-        return sl_fail(error, SL_EINVAL,
-                       "schedule: must be a list of 1 to %d objects {\"edges\": [...]}",
-                       PHASES_MAX);
+    if (schedule && (!json_is_array(schedule) || count == 0 || count > SLOTS_MAX)) {
+        char allowed[80];
+        snprintf(allowed, sizeof allowed, "a list of 1 to %d objects {\"edges\": [...]}",
+                 SLOTS_MAX);
+        return sl_field_refuse(schedule, "schedule", allowed, error);
+    }
     r->spec.family = SL_FAMILY_EDGES;
     r->slots = calloc(count, sizeof *r->slots);
     r->edges = calloc(count, sizeof *r->edges);
@@ -131,7 +132,7 @@ static int read_general(reading *r, json_t *root, uint32_t nodes_max, sl_error *
         result = sl_field_integer(root, "nodes", 1, nodes_max, &nodes, error);
     json_t *directed = json_object_get(root, "directed");
     if (result == 0 && directed && !json_is_boolean(directed))
-        result = sl_fail(error, SL_EINVAL, "directed: must be true or false");
+        result = sl_field_refuse(directed, "directed", "true or false", error);
     r->spec.nodes = (uint32_t)nodes;
     r->spec.directed = json_is_true(directed);
     return result;
@@ -178,9 +179,10 @@ static int read_scheme(reading *r, json_t *value, sl_error *error) {
         r->spec.directed ? SL_WEIGHTING_UNIFORM : sl_family_describe(r->spec.family)->weighting;
     if (value == NULL)
         return 0;
-    const char *name = json_string_value(value);
-    return sl_weighting_parse(&r->spec.weighting, &r->spec.lazy, name ? name : "(not a string)",
-                              error);
+    if (!json_is_string(value))
+        return sl_field_refuse(value, "weights", "the name of a scheme, such as \"metropolis\"",
+                               error);
+    return sl_weighting_parse(&r->spec.weighting, &r->spec.lazy, json_string_value(value), error);
 }
 
 static int read_weights(reading *r, json_t *value, sl_error *error) {
@@ -223,10 +225,10 @@ static int read_links(reading *r, json_t *value, const char *where, sl_error *er
 static int read_provenance(reading *r, json_t *root, sl_error *error) {
     json_t *provenance = json_object_get(root, "provenance"), *hash = json_object_get(root, "hash");
     if (provenance != NULL && (!json_is_object(provenance) || r->spec.family != SL_FAMILY_EDGES))
-        return sl_fail(error, SL_EINVAL,
-                       "provenance: must be an object that says where listed edges came from");
+        return sl_field_refuse(provenance, "provenance",
+                               "an object that says where listed edges came from", error);
     if (hash != NULL && (!json_is_string(hash) || json_string_length(hash) != HASH_DIGITS))
-        return sl_fail(error, SL_EINVAL, "hash: must be %d hexadecimal digits", HASH_DIGITS);
+        return sl_field_refuse(hash, "hash", "text of 16 hexadecimal digits", error);
     snprintf(r->hash, sizeof r->hash, "%s", hash ? json_string_value(hash) : "");
     r->provenance =
         provenance ? json_dumps(provenance, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
@@ -247,9 +249,15 @@ static int check_hash(const reading *r, const sl_topology *t, sl_error *error) {
 
 static int read_root(reading *r, json_t *root, const char *where, uint32_t nodes_max,
                      sl_error *error) {
-    if (!json_is_object(root))
-        return sl_fail(error, SL_EINVAL,
-                       "must be an object such as {\"nodes\": 8, \"family\": \"ring\"}");
+    if (!json_is_object(root)) {
+        char *text = sl_json_text(root, JSON_ENCODE_ANY | JSON_COMPACT);
+        int result = sl_fail(error, SL_EINVAL,
+                             "%.80s is not allowed; it must be an object such as {\"nodes\": 8, "
+                             "\"family\": \"ring\"}",
+                             text ? text : "?");
+        free(text);
+        return result;
+    }
     int result = check_root_keys(root, error);
     if (result == 0)
         result = read_general(r, root, nodes_max, error);

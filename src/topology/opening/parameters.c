@@ -23,10 +23,15 @@ int sl_name_read(json_t *value, const char *key, const char *(*name_of)(int), in
             return i;
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
     }
-    const char *near = text ? sl_suggest(text, names, (size_t)count) : NULL;
-    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s%s%s; it must be one of %s", key,
-            text ? text : "(not a string)", near ? "; did you mean \"" : "", near ? near : "",
-            near ? "\"?" : "", all);
+    if (text == NULL) {
+        char allowed[sizeof all + 16];
+        snprintf(allowed, sizeof allowed, "one of %s", all);
+        sl_field_refuse(value, key, allowed, error);
+        return -1;
+    }
+    const char *near = sl_suggest(text, names, (size_t)count);
+    sl_fail(error, SL_EINVAL, "%s: \"%.64s\" is not known%s%s%s; it must be one of %s", key, text,
+            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
     return -1;
 }
 
@@ -48,15 +53,21 @@ static int read_list(const parameter *p, json_t *list, uint32_t *out, uint32_t *
                      sl_error *error) {
     bool is_number = json_is_integer(list);
     size_t count = is_number ? 1 : json_array_size(list);
-    if (count < 1 || count > p->count_max)
-        return sl_fail(error, SL_EINVAL, "%s: must be a list of 1 to %u integers", p->name,
-                       p->count_max);
+    if (count < 1 || count > p->count_max) {
+        char allowed[64];
+        snprintf(allowed, sizeof allowed, "a list of 1 to %u integers", p->count_max);
+        return sl_field_refuse(list, p->name, allowed, error);
+    }
     for (size_t i = 0; i < count; i++) {
-        json_int_t value = json_integer_value(is_number ? list : json_array_get(list, i));
-        if (value < 1 || value > SL_NODES_DESCRIBED_MAX)
-            return sl_fail(error, SL_EINVAL, "%s[%zu]: must be an integer from 1 to %u", p->name, i,
-                           SL_NODES_DESCRIBED_MAX);
-        out[i] = (uint32_t)value;
+        json_t *value = is_number ? list : json_array_get(list, i);
+        const json_int_t number = json_integer_value(value);
+        if (number < 1 || number > SL_NODES_DESCRIBED_MAX) {
+            char key[64], allowed[64];
+            snprintf(key, sizeof key, "%s[%zu]", p->name, i);
+            snprintf(allowed, sizeof allowed, "an integer from 1 to %u", SL_NODES_DESCRIBED_MAX);
+            return sl_field_refuse(value, key, allowed, error);
+        }
+        out[i] = (uint32_t)number;
     }
     *out_count = (uint32_t)count;
     return 0;
@@ -64,14 +75,8 @@ static int read_list(const parameter *p, json_t *list, uint32_t *out, uint32_t *
 
 static int read_fraction(const parameter *p, json_t *value, double *out, sl_error *error) {
     double number = json_number_value(value);
-    if (!(number > 0 && number <= 1)) {
-        char *text = json_dumps(value, JSON_ENCODE_ANY);
-        int result = sl_fail(error, SL_EINVAL,
-                             "%s: %.80s is not allowed; it must be a number above 0 and at most 1",
-                             p->name, text ? text : "?");
-        free(text);
-        return result;
-    }
+    if (!(number > 0 && number <= 1))
+        return sl_field_refuse(value, p->name, "a number above 0 and at most 1", error);
     *out = number;
     return 0;
 }
