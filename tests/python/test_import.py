@@ -23,7 +23,7 @@ import numpy
 import starling
 from _scene import check, run_tests
 from _package import refused
-from starling import _memory, _topology
+from starling import _library, _memory, _session, _topology
 
 RING = {"nodes": 8, "family": "ring", "weights": "metropolis"}
 
@@ -44,6 +44,42 @@ def python(code, scene, **environment):
 def test_version(scene):
     said = subprocess.run([scene.starling, "--version"], capture_output=True, text=True).stdout
     check(said.split()[1] == starling.__version__, f"{starling.__version__}, {said}")
+
+
+STRUCTS = {
+    "sl_error": _library.CError,
+    "sl_row": _topology._Row,
+    "sl_spectrum": _topology._Spectrum,
+    "sl_session_tensor": _session._Tensor,
+    "sl_session_options": _session.Options,
+    "sl_session_report": _session.Report,
+}
+
+
+def test_structs_are_those_of_the_headers(scene):
+    lines = ["#include <stddef.h>", "#include <stdio.h>", "#include <starling/starling.h>"]
+    lines.append("int main(void) {")
+    expected = []
+    for name, kind in STRUCTS.items():
+        lines.append(f'printf("%zu\\n", sizeof({name}));')
+        expected.append((f"sizeof {name}", ctypes.sizeof(kind)))
+        for field, _ in kind._fields_:
+            lines.append(f'printf("%zu\\n", offsetof({name}, {field}));')
+            expected.append((f"{name}.{field}", getattr(kind, field).offset))
+    source, program = scene.write("sizes.c", "\n".join([*lines, "return 0;", "}"])), scene.path(
+        "sizes"
+    )
+    include = "-I" + os.path.join(_package.ROOT, "include")
+    subprocess.run(["cc", include, source, "-o", program], check=True)
+    found = subprocess.run([program], capture_output=True, text=True).stdout.split()
+    for (what, mine), theirs in zip(expected, found):
+        check(mine == int(theirs), f"{what}: {mine}, in C {theirs}")
+
+
+def test_error_codes_are_those_of_the_header(scene):
+    with open(os.path.join(_package.ROOT, "include", "starling", "error.h")) as file:
+        rows = re.findall(r"X\((SL_E\w+), (-\d+),", file.read())
+    check({int(code): name for name, code in rows} == _library.CODES, rows)
 
 
 def test_library_is_looked_for_in_order(scene):

@@ -22,7 +22,9 @@ class GroupSession:
         self._group, self._dimension = group, dimension
         self._source = dist.get_global_rank(group, 0)
         self._session, self._begun, self._report = None, None, None
-        options.group = dist.get_world_size(group)
+        size = dist.get_world_size(group)
+        if options.rank < 0:  # groups of processes that follow each other
+            options.rank = dist.get_rank() // size
         self._tell(lambda: self._open(experiment, options))
 
     def _open(self, experiment, options):

@@ -74,6 +74,11 @@ def join(
     """
     simulation = getattr(_here, "simulation", None)
     vector = vector_of(x)
+    if vector.is_distributed and group is None:
+        raise Error(
+            "the model is DistributedDataParallel, whose processes are one peer: give group=, their "
+            "process group"
+        )
     experiment, content = _read(simulation.experiment if simulation else experiment)
     if same_start is None:
         same_start = vector.is_module

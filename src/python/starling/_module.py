@@ -66,6 +66,7 @@ class Module:
 
     def __init__(self, module):
         self.module = unwrapped(module)
+        self.is_distributed = self.module is not module
         everything = list(self.module.named_parameters())
         self.frozen = [(n, p) for n, p in everything if not p.requires_grad]
         named = self._check([(n, p) for n, p in everything if p.requires_grad])

@@ -33,7 +33,7 @@ def _like(x, shape, floats):
 class Array:
     """One array: its own memory is the vector."""
 
-    is_module = overlap = False
+    is_module = is_distributed = overlap = False
     beside = 0
 
     def __init__(self, x):
@@ -56,7 +56,7 @@ class Array:
 class Arrays:
     """A list of arrays: the vector is a copy of them."""
 
-    is_module = overlap = False
+    is_module = is_distributed = overlap = False
     beside = 0
 
     def __init__(self, xs):

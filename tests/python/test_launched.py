@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Torch scripts as processes: started by torchrun, with DataLoader workers that fork, with unequal
+numbers of batches, and with process groups that are one peer each.
+
+usage: test_launched.py STARLING [TEST ...]
+"""
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+
+import _package  # noqa: F401
+import _peers
+from _scene import check, run_tests
+
+HEAD = """
+import os
+import sys
+import torch
+import torch.distributed as dist
+import starling
+from torch import nn
+
+torch.manual_seed(1)
+torch.set_num_threads(1)
+EXPERIMENT = {"topology": {"nodes": 2, "family": "complete", "weights": "lazy"}}
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+def flat():
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+"""
+
+
+def torchrun(scene, body, count):
+    """What each process wrote to a file out-RANK; all must have ended with 0."""
+    path = scene.write("train.py", HEAD + textwrap.dedent(body))
+    port = _peers.free_ports(1)[0]
+    command = [_peers.PYTHON, "-m", "torch.distributed.run", "--nproc_per_node", str(count)]
+    command += ["--redirects", "1", "--tee", "1"]  # torch 1.13 on Python 3.11 cannot do without
+    done = subprocess.run(
+        [*command, "--master_port", str(port), path],
+        cwd=scene.folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    check(done.returncode == 0, done.stderr[-2500:])
+    texts = []
+    for rank in range(count):
+        with open(scene.path(f"out-{rank}")) as file:
+            texts.append(file.read())
+    return texts
+
+
+def test_torchrun_workers_that_fork_and_unequal_batches(scene):
+    body = """
+    from torch.utils.data import DataLoader, TensorDataset
+
+    with starling.join(EXPERIMENT, model) as peer:
+        peer.attach(optimizer)
+        data = TensorDataset(torch.randn(24 - 8 * peer.rank, 4))
+        for epoch in range(2):
+            for (batch,) in DataLoader(data, 4, num_workers=2):
+                optimizer.zero_grad()
+                model(batch).square().sum().backward()
+                optimizer.step()
+        average = peer.average()
+        known = peer.rank, peer.size
+    model.load_state_dict(average)
+    with open(f"out-{known[0]}", "w") as file:
+        file.write(f"{known} {os.environ['RANK']} {flat().tolist()}")
+    """
+    first, second = torchrun(scene, body, 2)
+    check(first.startswith("(0, 2) 0 ") and second.startswith("(1, 2) 1 "), (first, second))
+    check(first.split("[")[1] == second.split("[")[1], (first, second))
+
+
+def test_a_process_group_is_one_peer(scene):
+    body = """
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    mine = groups[rank // 2]
+    ddp = nn.parallel.DistributedDataParallel(model, process_group=mine)
+    try:
+        starling.join(EXPERIMENT, ddp)
+    except starling.Error as error:
+        assert "group=" in str(error), error
+    torch.manual_seed(rank)
+    said = []
+    with starling.join(EXPERIMENT, ddp, group=mine) as peer:
+        peer.attach(optimizer)
+        for step in range(5):
+            optimizer.zero_grad()
+            ddp(torch.randn(8, 4)).square().sum().backward()
+            optimizer.step()
+        said.append(flat().tolist())
+        average = peer.average()
+        said += [average["weight"].tolist(), peer.rank, peer.size, peer.round, peer.distance]
+    with open(f"out-{rank}", "w") as file:
+        file.write(repr(said))
+    """
+    found = [eval(text) for text in torchrun(scene, body, 4)]
+    check(found[0] == found[1] and found[2] == found[3], found)
+    check(found[0][1] == found[2][1] and found[0][0] != found[2][0], found)
+    check([row[2:5] for row in found] == [[0, 2, 6]] * 2 + [[1, 2, 6]] * 2, found)
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("torch") is None:
+        print("skip torch: it is not installed here")
+        sys.exit(0)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
