@@ -21,7 +21,19 @@ from _scene import Failure, check, run_tests  # noqa: E402
 
 OUT = os.path.join(ROOT, "build-package")
 DEMO = "/usr/share/starling/examples/digits.json"
-NAMES = ["libstarling0", "libstarling-dev", "starling"]
+PEERS = """
+import array, starling
+pair = {"topology": {"nodes": 2, "family": "complete"}}
+
+def train(rank):
+    x = array.array("f", [rank])
+    with starling.join(pair, x) as peer:
+        peer.mix(x)
+    return x[0]
+
+print(starling.simulate(2, train, pair))
+"""
+NAMES = ["libstarling0", "libstarling-dev", "starling", "python3-starling"]
 
 
 def call(*command, timeout=600, **options):
@@ -97,10 +109,17 @@ def install(folder):
     call(*apt, "install", "-y", "--no-install-recommends", *debs)
 
 
+def check_python(*command, **options):
+    """Two ranks in one process average what they have."""
+    said = call(*command, "-c", PEERS, **options)
+    check(said == "[0.5, 0.5]\n", said)
+
+
 def run_in(folder):
     starling = ["chroot", folder, "starling"]
     call("mount", "-t", "proc", "proc", folder + "/proc")
     try:
+        check_python("chroot", folder, "python3")
         for driver in ("sim", "run"):
             out = "/tmp/" + driver
             check_run(
@@ -118,6 +137,8 @@ def run_unpacked(folder, why):
     environment = {**os.environ, "LD_LIBRARY_PATH": library}
     starling = [folder + "/usr/bin/starling"]
     out = folder + "/tmp"
+    python = glob.glob(folder + "/usr/lib/python3/dist-packages")
+    check_python("/usr/bin/python3", env={**environment, "PYTHONPATH": python[0]})
     arguments = ["run", folder + DEMO, "--set", "epochs=1", "--out", out]
     check_run(folder, "/tmp", starling, *arguments, env=environment)
 
