@@ -3,7 +3,7 @@
 
     python3 numpy_loop.py                           simulated, in this process
     STARLING_MASTER=127.0.0.1:7070 STARLING_RANK=0 python3 numpy_loop.py
-                                                    rank 0 of 8 processes; or under mpirun, srun, ...
+                                                    one of 8 processes; or under mpirun, srun, ...
 """
 
 import os

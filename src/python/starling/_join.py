@@ -76,8 +76,8 @@ def join(
     vector = vector_of(x)
     if vector.is_distributed and group is None:
         raise Error(
-            "the model is DistributedDataParallel, whose processes are one peer: give group=, their "
-            "process group"
+            "the model is DistributedDataParallel, whose processes are one peer: give their process "
+            "group as group="
         )
     experiment, content = _read(simulation.experiment if simulation else experiment)
     if same_start is None:
@@ -103,7 +103,10 @@ def join(
         from starling._group import GroupSession
 
         session = GroupSession(experiment, vector.count, options, group)
-    return Peer(session, vector, x, same_start)
+    peer = Peer(session, vector, x, same_start)
+    if simulation is not None:
+        simulation.peers.append(peer)
+    return peer
 
 
 def _never():
@@ -116,7 +119,7 @@ class _Simulation:
     def __init__(self, n, train, experiment):
         self._train, self.experiment = train, experiment
         self.results, self._raised, self._error = [None] * n, {}, None
-        self._stopped = False
+        self.peers, self._stopped = [], False
         self._peer = _session.PEER(self._run_rank)
 
     def is_stopped(self):
@@ -142,6 +145,8 @@ class _Simulation:
             call(_session.simulate, experiment, count, self._peer, None, ctypes.byref(options))
         except Error as error:
             self._error = error
+        for peer in self.peers:
+            peer.forget()
 
     def run(self):
         """Waits beside the simulation, so that this thread answers signals."""

@@ -35,13 +35,20 @@ class Peer:
         self._gossip = None  # the optimizer's
         self._report_at_the_end = None
         self.distance = math.nan
+        try:
+            self._start(same_start)
+        except BaseException as raised:
+            session.abort(why(raised))
+            raise
         _alive.add(self)
-        vector.publish()
-        session.start(vector.floats())
-        vector.absorb()
-        if same_start and vector.beside:
-            first = vector.beside_floats() if self.rank == 0 else None
-            vector.set_beside(self._averages(first))
+
+    def _start(self, same_start):
+        self._vector.publish()
+        self._session.start(self._vector.floats())
+        self._vector.absorb()
+        if same_start and self._vector.beside:
+            first = self._vector.beside_floats() if self.rank == 0 else None
+            self._vector.set_beside(self._averages(first))
 
     # ---- rounds ----
 
@@ -107,13 +114,17 @@ class Peer:
         if self.active:
             self._close(lambda: self._session.abort(why))
 
+    def forget(self):
+        """Its simulation is over, and with it the session."""
+        self._session = None
+        _alive.discard(self)
+
     def _close(self, end):
         self._report_at_the_end = self._session.report()
         try:
             end()
         finally:
-            self._session = None
-            _alive.discard(self)
+            self.forget()
 
     def __enter__(self):
         return self
@@ -173,7 +184,11 @@ class Peer:
         return values
 
     def _report(self):
-        return self._session.report() if self.active else self._report_at_the_end
+        if self.active:
+            return self._session.report()
+        if self._report_at_the_end is None:
+            raise Error("this peer ended with its simulation")
+        return self._report_at_the_end
 
     def _check_active(self, call):
         if not self.active:
