@@ -11,12 +11,18 @@
 
 /* ---- the worker's thread ---- */
 
-static int call(sl_calls *c, const sl_call *what, sl_error *error) {
+void sl_calls_give(sl_calls *c, const sl_call *what) {
     pthread_mutex_lock(&c->mutex);
     c->call = *what;
     c->given = true;
     c->answered = c->error.code != 0;
     eventfd_write(c->descriptor, 1);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static int call(sl_calls *c, const sl_call *what, sl_error *error) {
+    sl_calls_give(c, what);
+    pthread_mutex_lock(&c->mutex);
     while (!c->answered)
         pthread_cond_wait(&c->changed, &c->mutex);
     const int answer = c->error.code != 0 ? c->error.code : c->answer;

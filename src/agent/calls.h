@@ -45,6 +45,9 @@ typedef struct sl_calls {
     double moved_s;  /* when something last brought the current call further */
 } sl_calls;
 
+/* For the worker's thread: hands a call over. `answered` says when `answer` is there. */
+void sl_calls_give(sl_calls *calls, const sl_call *call);
+
 /* All these are for the loop's thread. Errors end the run. */
 int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, sl_neighbour *neighbours,
                   uint32_t count, sl_error *error);

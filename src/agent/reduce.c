@@ -262,6 +262,10 @@ void sl_reduce_part_left(sl_reduce *s, const sl_neighbour *to) {
 }
 
 void sl_reduce_name_wait(const sl_reduce *s, char *out, size_t bytes, uint32_t *peer) {
+    if (s->place->link_count == 0) {
+        snprintf(out, bytes, "nobody");
+        return;
+    }
     uint32_t link = 0; /* the first that has not sent what it was asked for */
     while (link + 1 < s->place->link_count && s->links[link].received == s->links[link].asked)
         link++;

@@ -1,8 +1,8 @@
 /* state.h - the agent, for its own files. All of it runs on the loop's thread.
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
- * threads see. contacts.c: what connections report. rounds.c: drives the node. Each calls only
- * those behind it.
+ * threads see. contacts.c: what connections report. rounds.c: drives the node. calls.c: what the
+ * task asks of the loop. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H

@@ -15,6 +15,7 @@
 #include "agent/loop.h"
 #include "agent/neighbour.h"
 #include "agent/sockets.h"
+#include "agent/state.h"
 #include "agent/worker.h"
 #include "starling/device.h"
 #include "wire/checksum.h"
@@ -29,7 +30,7 @@ typedef struct input {
 
 static input in;
 static bool running; /* an input is */
-static bool direct;
+static bool direct, meets;
 static double now_s;
 
 static uint8_t next(void) {
@@ -121,7 +122,8 @@ bool sl_worker_busy(const sl_worker *w) {
 bool sl_worker_take(sl_worker *w, sl_job_result *out) {
     if (!w->done)
         return false;
-    *out = (sl_job_result){.computed = w->job.compute, .loss = 1};
+    *out = (sl_job_result){
+        .computed = w->job.compute, .initialized = w->job.initial != NULL, .loss = 1};
     if (w->job.compute)
         for (int i = 0; i < DIMENSION; i++)
             w->job.g[i] = w->job.point[i] / 8;
@@ -138,7 +140,7 @@ bool sl_worker_close(sl_worker **worker, double patience_s) {
 /* ---- the event loop ---- */
 
 struct sl_loop {
-    sl_loop_handler stop, worker, tick;
+    sl_loop_handler stop, worker, tick, last;
     void *context;
 };
 static struct sl_loop the_loop;
@@ -154,13 +156,14 @@ void sl_loop_close(sl_loop **loop) {
     *loop = NULL;
 }
 
-/* The agent watches the worker first, then what asks it to stop. */
+/* The agent watches the worker first, then what asks it to stop, and last the task's calls. */
 int sl_loop_watch(sl_loop *loop, int fd, sl_loop_handler handler, void *context, sl_error *error) {
     (void)error;
     if (fd == WORKER_FD)
         loop->worker = handler;
     else if (handler != NULL && loop->stop == NULL)
         loop->stop = handler;
+    loop->last = handler;
     loop->context = context;
     return 0;
 }
@@ -209,6 +212,7 @@ struct sl_connection {
     sending sends[SENDS_MAX];
     uint64_t exchange; /* of the next true frame */
     uint32_t part;
+    uint64_t met; /* meetings that its agent has come to */
 };
 
 struct sl_fabric {

@@ -150,8 +150,124 @@ static void request(uint8_t how) {
     }
 }
 
+/* ---- what the task does together with the others ---- */
+
+typedef struct task {
+    bool calls;
+    int met; /* what it has met for: sums may follow */
+    float x[DIMENSION];
+    double numbers[2];
+} task;
+static task the_task;
+static sl_agent *the_agent;
+
+static void call(void) {
+    const uint8_t what = next();
+    if (!meets || !the_worker.busy || the_task.calls)
+        return;
+    sl_call given = {.kind = SL_CALL_MEET,
+                     .round = the_worker.job.compute ? the_worker.job.compute_round : 0,
+                     .purpose = what & 2 ? SL_MEET_END : SL_MEET_SUM};
+    if (the_task.met == SL_MEET_SUM && what & 1)
+        given = (sl_call){
+            .kind = SL_CALL_SUM,
+            .share = {the_task.x, DIMENSION - (what & 4) * 100, the_task.numbers, what & 2, 3}};
+    the_task.calls = true;
+    sl_calls_give(&the_agent->calls, &given);
+    the_loop.last(the_loop.context);
+}
+
+/* Is the task through with this job, as far as its call goes? */
+static bool may_finish(void) {
+    sl_calls *c = &the_agent->calls;
+    if (!the_task.calls)
+        return true;
+    if (!c->answered)
+        return false;
+    the_task.calls = false;
+    if (c->call.kind == SL_CALL_MEET)
+        the_task.met = c->answer;
+    return c->answer == 0 || c->answer == SL_MEET_END;
+}
+
+static uint32_t link_of(const sl_connection *c) {
+    const sl_place *place = &the_agent->calls.place;
+    uint32_t link = 0;
+    while (link < place->link_count && place->links[link]->rank != c->peer)
+        link++;
+    return link;
+}
+
+/* The next part that this neighbour was asked for. */
+static void send_asked(sl_connection *c) {
+    static const double zeros[DIMENSION];
+    const sl_reduce *r = &the_agent->calls.reduce;
+    const uint32_t link = link_of(c);
+    if (!r->active || link == r->place->link_count ||
+        r->links[link].received >= r->links[link].asked)
+        return;
+    const uint32_t part = r->links[link].received;
+    const size_t rest = r->share.count - part * r->part_numbers,
+                 count = part == r->vector_parts  ? r->share.number_count
+                         : rest < r->part_numbers ? rest
+                                                  : r->part_numbers,
+                 bytes = link < r->place->child_count || part == r->vector_parts ? 8 : 4;
+    deliver_frame(c,
+                  (sl_frame){.type = SL_FRAME_SUM,
+                             .sender = c->peer,
+                             .exchange = r->number,
+                             .part = part,
+                             .credit = 1000},
+                  zeros, count * bytes);
+}
+
+/* What an honest neighbour does: comes where the agent came, asks for all parts, sends what it was
+ * asked for. */
+static void do_together(sl_connection *c) {
+    const sl_calls *calls = &the_agent->calls;
+    sl_frame frame = {.type = SL_FRAME_MEET,
+                      .sender = c->peer,
+                      .exchange = calls->current.round,
+                      .part = c->peer,
+                      .step = SL_MEET_SUM + (next() & 1),
+                      .credit = 1000};
+    if (calls->coming && c->met <= calls->met) {
+        c->met = calls->met + 1;
+        deliver_frame(c, frame, NULL, 0);
+    } else if (calls->reduce.active) {
+        frame.type = SL_FRAME_WANT;
+        frame.exchange = calls->reduce.number;
+        frame.part = calls->reduce.parts;
+        deliver_frame(c, frame, NULL, 0);
+        send_asked(c);
+    }
+}
+
+/* Anything. */
+static void send_call(sl_connection *c) {
+    static const sl_frame_type types[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_SUM};
+    static double payload[256];
+    sl_frame frame = {.type = types[next() % 3], .sender = c->peer, .credit = 1000};
+    frame.exchange = next();
+    frame.part = next() - 1u;
+    frame.step = next() % 4;
+    payload[0] = next();
+    deliver_frame(c, frame, payload, frame.type == SL_FRAME_SUM ? next() * sizeof *payload : 0);
+}
+
+static void act_together(uint8_t how) {
+    sl_connection *c = the_fabric.list[how % CONNECTIONS_MAX];
+    const bool is_open = c != NULL && c->known && !c->closed;
+    if (how < 128)
+        call();
+    else if (how < 224 && is_open && meets && the_agent->calls.open)
+        do_together(c);
+    else if (how >= 224 && is_open)
+        send_call(c);
+}
+
 static void finish_job(void) {
-    if (!the_worker.busy)
+    if (!the_worker.busy || !may_finish())
         return;
     the_worker.done = true;
     the_loop.worker(the_loop.context);
@@ -173,6 +289,8 @@ static void go_on(void) {
             deliver_frame(c, (sl_frame){.type = SL_FRAME_BYE, .sender = c->peer}, NULL, 0);
         while (c->sending > 0)
             complete_send(c);
+        if (meets)
+            do_together(c);
     }
     finish_job();
 }
@@ -223,8 +341,10 @@ static void act(void) {
     } else if (what < 180) {
         now_s += how / 32.0;
         the_loop.tick(the_loop.context);
-    } else if (what < 200) {
+    } else if (what < 190) {
         finish_job();
+    } else if (what < 200) {
+        act_together(how);
     } else {
         go_on();
     }
@@ -321,6 +441,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1)
         return 0;
     direct = data[0] & 1;
+    settings.meets = meets = data[0] & 2;
+    the_task = (task){0};
     settings.experiment = experiments[direct];
     in = (input){data + 1, size - 1};
     now_s = 1000;
@@ -331,6 +453,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fprintf(stderr, "%s\n", error.text);
         abort();
     }
+    the_agent = agent;
     if (sl_agent_run(agent, roster, &error) != 0)
         assert(error.text[0] != '\0' && memchr(error.text, '\0', sizeof error.text) != NULL);
     in.left = 0;
