@@ -145,10 +145,10 @@ SL_API int sl_session_ready(sl_session *session);
  * Closed by leave. -1 in sl_simulate, or in a forked child. From any thread. */
 SL_API int sl_session_fd(sl_session *session);
 
-/* The exact mean of all peers' models after the last round (push-sum: de-biased), the same bits for
- * all; x stays as it is. Waits until all peers call it after the same round, or have left.
- * average (d + options.beside); distance: how far the models are apart, sqrt((1/n) sum_i ||x_i -
- * average||^2). Both may be NULL. Not between begin and end. */
+/* The exact mean of all peers' models as the last round left them (push-sum: de-biased), without
+ * steps that followed it; the same bits for all; x stays as it is. Waits until all peers call it
+ * after the same round, or have left. average (d + options.beside); distance: how far the models
+ * are apart, sqrt((1/n) sum_i ||x_i - average||^2). Both may be NULL. Not between begin and end. */
 SL_API int sl_session_average(sl_session *session, float *average, double *distance,
                               sl_error *error);
 

@@ -1,6 +1,7 @@
 /* progress.c - what threads other than the loop's see of an agent, and ask of it; see
  * starling/agent.h. */
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 #include "agent/state.h"
@@ -26,22 +27,39 @@ sl_error sl_agent_end_asked(sl_agent *a) {
     return error;
 }
 
-void sl_agent_look(sl_agent *a) {
-    sl_error wait;
-    char call[SL_AGENT_WAIT_MAX];
+static void name_absent(const sl_agent *a, char out[SL_AGENT_WAIT_MAX]) {
+    size_t used = 0;
+    for (uint32_t i = 0; i < a->neighbour_count && used < SL_AGENT_WAIT_MAX; i++)
+        if (!a->neighbours[i].agreed)
+            used +=
+                (size_t)snprintf(out + used, SL_AGENT_WAIT_MAX - used, "%s%u",
+                                 used > 0 ? ", " : "agents to come up: ", a->neighbours[i].rank);
+}
+
+/* Whom, in words; empty: nobody. */
+static void name_wait(const sl_agent *a, bool round, char out[SL_AGENT_WAIT_MAX]) {
     uint32_t peer;
-    const bool waits = a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
-                       sl_node_name_wait(a->node, &wait) != 0;
-    const bool calls = sl_calls_name_wait(&a->calls, call, sizeof call, &peer);
+    sl_error wait;
+    out[0] = '\0';
+    if (a->phase == PHASE_CONNECTING)
+        name_absent(a, out);
+    else if (!sl_calls_name_wait(&a->calls, out, SL_AGENT_WAIT_MAX, &peer) && round &&
+             sl_node_name_wait(a->node, &wait) != 0)
+        snprintf(out, SL_AGENT_WAIT_MAX, "%.*s", SL_AGENT_WAIT_MAX - 1, wait.text);
+}
+
+void sl_agent_look(sl_agent *a) {
+    char whom[SL_AGENT_WAIT_MAX];
+    const bool round = a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
+    name_wait(a, round, whom);
     pthread_mutex_lock(&a->mutex);
     a->progress.record = a->record;
-    snprintf(a->progress.waits_for, sizeof a->progress.waits_for, "%.*s", SL_AGENT_WAIT_MAX - 1,
-             calls   ? call
-             : waits ? wait.text
-                     : "");
+    memcpy(a->progress.waits_for, whom, sizeof whom);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        a->edges[i].agreed = a->neighbours[i].agreed;
-        a->edges[i].awaited = waits && sl_node_awaits(a->node, a->neighbours[i].rank);
+        const sl_neighbour *n = &a->neighbours[i];
+        a->edges[i].agreed = n->agreed;
+        a->edges[i].awaited = (a->phase == PHASE_CONNECTING && !n->agreed) ||
+                              (round && sl_node_awaits(a->node, n->rank));
     }
     pthread_mutex_unlock(&a->mutex);
 }

@@ -425,6 +425,38 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
     return result != 0 ? result : sl_session_leave(&s, e);
 }
 
+static sl_session *alone;
+static void *start_alone(void *context) {
+    peer_thread *p = context;
+    p->result = sl_session_join(&alone, ring, D, &p->options, &p->error);
+    if (p->result == 0)
+        p->result = sl_session_start(alone, world->x[0], &p->error);
+    sl_session_abort(&alone, NULL);
+    return NULL;
+}
+
+START_TEST(status_says_who_has_not_come) {
+    static const char *set[] = {"transport.connect_timeout_s=2"};
+    sl_session_report r = {.size = sizeof r};
+    sl_session_edge edges[3];
+    char roster[PEERS_MAX * 32];
+    free_roster(roster, sizeof roster, N);
+    options.overrides = set;
+    options.override_count = 1;
+    options.rank = 0;
+    options.roster = roster;
+    threads[0] = (peer_thread){.options = options};
+    pthread_create(&threads[0].thread, NULL, start_alone, &threads[0]);
+    usleep(1000000);
+    ck_assert_int_eq(sl_session_status(alone, &r, &error), 0);
+    ck_assert_str_eq(r.waits_for, "agents to come up: 1, 3");
+    ck_assert_uint_eq(sl_session_edges(alone, edges, 3), 2);
+    ck_assert(edges[0].awaited && !edges[0].connected && edges[1].awaited);
+    pthread_join(threads[0].thread, NULL);
+    ck_assert_int_eq(threads[0].result, SL_EPEER);
+}
+END_TEST
+
 START_TEST(status_tells_round_edges_and_bytes) {
     run_agents(threads, N, look, world, &options);
     for (int i = 0; i < N; i++)
@@ -443,6 +475,6 @@ int main(void) {
                    same_start_gives_all_the_x_of_rank_0);
     ADD_TESTS_WITH(suite, "calls", setup, teardown, join_refuses, join_warns_of_what_has_no_effect,
                    calls_that_are_not_allowed_change_nothing, begin_wants_overlap,
-                   status_tells_round_edges_and_bytes);
+                   status_tells_round_edges_and_bytes, status_says_who_has_not_come);
     return run_suite(suite);
 }
