@@ -114,6 +114,12 @@ def what_a_run_has_left_is_refused(scene):
     check("listening" not in again.out, f"it has listened first: {again.out!r}")
 
 
+def a_folder_that_cannot_be_made(scene):
+    hosts = roster(scene, *(f"127.0.0.1:{port}" for port in free_ports(2)))
+    running = agent(scene, 0, hosts, "/proc/nowhere")
+    refused(scene, running, "/proc/nowhere", "/proc/nowhere", "cannot be made")
+
+
 def a_name_server_that_never_answers(scene):
     if os.getuid() != 0:
         return "needs root's rights"
@@ -157,6 +163,7 @@ if __name__ == "__main__":
             agents_meet_over_ipv6,
             a_wrong_roster_is_said,
             what_a_run_has_left_is_refused,
+            a_folder_that_cannot_be_made,
             a_name_server_that_never_answers,
             little_address_space_ends_with_a_reason,
         ]

@@ -269,9 +269,9 @@ static void print_begin(const bench *b) {
     }
     if (c->seeds > 1)
         snprintf(runs, sizeof runs, " and %zu seeds", c->seeds);
-    snprintf(text, sizeof text, "%zu variants%s on %s %s, %s", c->count, runs,
-             name_range(nodes, least_nodes, most_nodes), c->agents ? "agents" : "simulated nodes",
-             sl_learner_describe(b->learner));
+    snprintf(text, sizeof text, "%zu variant%s%s on %s %s, %s", c->count, c->count == 1 ? "" : "s",
+             runs, name_range(nodes, least_nodes, most_nodes),
+             c->agents ? "agents" : "simulated nodes", sl_learner_describe(b->learner));
     print_wrapped("", text, output_width(b->o->wide));
     printf("%s rounds each; folder %s\n", name_range(rounds, least, most), b->folder);
 }

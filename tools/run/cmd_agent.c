@@ -23,7 +23,7 @@ typedef struct peer {
     uint32_t rank;
     uint64_t run_id;
     sl_launch *launch; /* by hand */
-    bool meets;        /* it has begun to connect */
+    bool meets;        /* it is meeting the others, or has failed to */
     sl_agent *agent;
     sl_roster *roster;
     sl_folder *folder;       /* by hand */
@@ -182,7 +182,9 @@ static int open_agent(peer *p, sl_error *error) {
 
 static int find_others(peer *p, sl_error *error) {
     p->meets = true;
-    return sl_launch_meet(p->launch, sl_agent_port(p->agent), &p->roster, error);
+    int result = sl_launch_meet(p->launch, sl_agent_port(p->agent), &p->roster, error);
+    p->meets = result != 0;
+    return result;
 }
 
 /* Refuses a folder with files of an earlier run, before anybody connects. */
