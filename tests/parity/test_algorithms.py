@@ -12,6 +12,7 @@ usage: test_algorithms.py [--starling] STARLING [--only TEXT]
 """
 import concurrent.futures
 import itertools
+import json
 import sys
 
 import numpy as np
@@ -484,8 +485,12 @@ def all_checks(starling):
     chosen = list(all_cases())
     for name in _listed.unnamed(starling, [case.settings for case in chosen]):
         chosen += cases(name, {"name": name}, None, FIXED, {"sgd": PLAIN}, [SAME, OWN])
-    for case in chosen[::7] if QUICK else chosen:
+    if QUICK:
+        chosen = {json.dumps(case.settings): case for case in chosen}.values()
+    for case in chosen:
         yield case.name, lambda case=case: compare(starling, case)
+    if QUICK:
+        return
     for name, *what in identities():
         yield name, lambda what=what: check_identity(starling, *what)
     for name, settings in kept_means():
