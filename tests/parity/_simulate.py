@@ -15,7 +15,7 @@ sys.path.insert(
 import dpsgd  # noqa: E402
 from expect import Graph  # noqa: E402
 
-QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
+QUICK = "STARLING_QUICK" in os.environ  # with sanitizers, or OpenBLAS of another processor
 
 
 class Refused(Exception):

@@ -389,14 +389,14 @@ def check_cost(starling, case):
         )
 
 
-TESTS = [(f"gossip: {case.name}", check_case, case) for case in CASES]
+TESTS = [(f"gossip: {case.name}", check_case, case) for case in CASES[:: 4 if QUICK else 1]]
 TESTS += [
     (f"worst loss: {CASES[k].name}", check_worst_loss, CASES[k])
-    for k in (7, 0)[: 1 if QUICK else 2]
+    for k in ((0,) if QUICK else (7, 0))
 ]
 TESTS += [
     (f"cost: {case.name}", check_cost, case)
-    for case in CASES
+    for case in CASES[: 1 if QUICK else None]
     if case.name in ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")
 ]
 
