@@ -1,15 +1,14 @@
-/* analysis.h - what can be said of a topology beyond its spectrum: its structure, how fast it
- * agrees, what a round costs.
+/* analysis.h - measures of a topology beyond its spectrum: structure, speed of agreement, cost of
+ * a round.
  *
- * Everything is a function of an opened topology. What is cheap is exact for any number of nodes.
- * What is not is bounded by a limit on the work (not on time, so that the answer is the same on
- * every machine), and says so: as bounds, as NaN or as a count of 0. Nothing here hangs.
+ * All are functions of an opened topology. Cheap measures are exact for any number of nodes.
+ * Costly ones have a limit on work, not on time, so that every machine gives the same answer.
+ * Beyond the limit they return bounds, NaN or a count of 0.
  *
  *   W(k)      the matrix of round k; x(k) = W(k) x(k-1)
  *   J         the matrix of all 1/n, which averages exactly
  *   rho, gap  the factor by which a round shrinks the distance to consensus in the long run, and 1
- *             - rho (starling/spectrum.h)
- */
+ *             - rho (starling/spectrum.h) */
 #ifndef STARLING_ANALYSIS_H
 #define STARLING_ANALYSIS_H
 
@@ -27,17 +26,17 @@ extern "C" {
 
 /* ---- in short ---- */
 
-/* `starling check`: in short; starling/spectrum.h has more. For schedules, of the product
+/* The short report of `starling check`; starling/spectrum.h has more. Schedules: of the product
  * W(period)...W(1). */
 typedef struct sl_topology_report {
     uint32_t nodes, period;
-    uint64_t edges; /* undirected edges counted once; directed each; over the period */
-    uint32_t degree_min, degree_max; /* out-degree, over all slots */
+    uint64_t edges; /* undirected edges count once, directed ones each; over the period */
+    uint32_t degree_min, degree_max; /* out-degree over all slots */
     double degree_mean;
     bool connected; /* strongly, over the period */
     sl_stochasticity stochastic;
-    bool spectrum_known; /* false: what follows are the bounds that a search has reached within its
-                            limit; rho is at least that */
+    bool spectrum_known; /* false: the search hit its limit. Then lambda_2, lambda_n and rho are
+                            bounds; rho is at least as given */
     double lambda_2, lambda_n; /* second largest, smallest eigenvalue; symmetric W only, else NaN */
     double rho; /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
     double gap; /* 1 - rho */
@@ -47,98 +46,95 @@ SL_API int sl_topology_analyse(const sl_topology *topology, sl_topology_report *
 
 /* ---- structure ---- */
 
-/* A whole number between two bounds; known where they are equal. */
+/* A whole number between two bounds; equal bounds: it is exact. */
 typedef struct sl_bounds {
     uint64_t low, high;
 } sl_bounds;
-#define SL_UNBOUNDED UINT64_MAX /* `high` of a distance that does not exist */
+#define SL_UNBOUNDED UINT64_MAX /* `high` of an infinite distance */
 
-/* Edges of operations that one measure may take. */
+/* Limit on the edges that one measure visits. */
 #define SL_ANALYSIS_WORK 100000000ull
 
-/* Of the union of all slots, own weights aside. */
+/* Structure of the union of all slots, without self-weights. */
 typedef struct sl_structure {
-    uint64_t edges;      /* of all slots together: undirected edges once, directed ones each */
+    uint64_t edges;      /* of all slots: undirected edges count once, directed ones each */
     bool directed;       /* some edge has no reverse in the union */
     uint32_t components; /* strongly connected ones */
-    uint32_t component_nodes_max;    /* nodes of the largest */
-    bool connected;                  /* strongly: one component */
-    bool bipartite;                  /* directions aside */
+    uint32_t component_nodes_max;    /* nodes of the largest component */
+    bool connected;                  /* strongly connected */
+    bool bipartite;                  /* ignoring directions */
     uint32_t degree_min, degree_max; /* out-degree of a node in a round, over all slots */
     uint32_t in_degree_min, in_degree_max;
     double degree_mean;
-    sl_bounds diameter;          /* longest shortest path; SL_UNBOUNDED where not connected */
-    uint32_t bridges;            /* edges whose loss parts the graph, directions aside */
-    uint32_t cut_nodes;          /* nodes whose loss does */
-    sl_bounds edge_connectivity; /* fewest edges (of one direction, where directed) whose loss ends
+    sl_bounds diameter; /* longest shortest path; SL_UNBOUNDED if disconnected */
+    uint32_t bridges;   /* edges whose removal disconnects the graph, ignoring directions */
+    uint32_t cut_nodes; /* nodes whose removal does */
+    sl_bounds edge_connectivity; /* fewest edges (directed, if any edge is) whose removal ends
                                     strong connectedness */
-    sl_bounds node_connectivity; /* the same of nodes; complete graph: n - 1 */
+    sl_bounds node_connectivity; /* fewest nodes; complete graph: n - 1 */
 } sl_structure;
 
 /* Diameter: Takes, Kosters, "Determining the diameter of small world networks" (2011).
  * Connectivity: maximum flows (Even 1975; Matula 1987; Esfahanian, Hakimi 1984). */
 SL_API int sl_topology_structure(sl_structure *out, const sl_topology *topology, sl_error *error);
-/* By formula, without building the graph: any number of nodes, of a spec as sl_topology_spec_parse
- * gives it. False where the family has none. */
+/* By formula, without building the graph: for any number of nodes, and a spec of
+ * sl_topology_spec_parse. False if the family has no formula. */
 SL_API bool sl_structure_closed_form(sl_structure *out, const sl_topology_spec *spec);
 
 /* ---- agreement ---- */
 
-/* ||M(k) - J||_2 for k = 1 .. rounds into errors (rounds): M(k) = W(k) ... W(1). Where only columns
- * sum to 1, rows of M(k) are divided by their sums, which is what push-sum does; where only rows
- * do, it is ||(I - J) M(k)||_2, the distance from agreement on any common value. By Lanczos, to
- * about 1e-9 relative, from below. NaN from where the limit of work was reached. */
+/* Writes ||M(k) - J||_2 for k = 1 .. rounds to errors (rounds), where M(k) = W(k) ... W(1). If
+ * only columns sum to 1, divides the rows of M(k) by their sums, as push-sum does. If only rows
+ * do, takes ||(I - J) M(k)||_2, the distance to agreement on any common value. Lanczos, accurate
+ * to about 1e-9 relative, from below. NaN beyond the limit of work. */
 SL_API int sl_topology_product_errors(double *errors, uint32_t rounds, const sl_topology *topology,
                                       sl_error *error);
-/* The first of `rounds` rounds after which M(k) = J up to rounding; 0: none. Any number of nodes: a
- * random vector shows it, O(edges) a round. */
+/* The first round k <= rounds with M(k) = J up to rounding; 0: none. Tests a random vector, in
+ * O(edges) a round; any number of nodes. */
 SL_API int sl_topology_exact_after(uint32_t *out, const sl_topology *topology, uint32_t rounds,
                                    sl_error *error);
-/* Smallest k with (1 - gap)^k <= epsilon; infinite for gap <= 0. */
+/* The smallest k with (1 - gap)^k <= epsilon; infinite if gap <= 0. */
 SL_API double sl_rounds_to(double gap, double epsilon);
-/* The same where the first rounds' errors are known: read off there, and beyond them the last
- * period again and again, smaller by (1 - gap)^period each time. gap: of a round. errors may be
- * NULL. */
+/* The same, with known errors of the first rounds. Beyond them, each period is (1 - gap)^period
+ * times the one before. gap: per round. errors may be NULL. */
 SL_API double sl_rounds_along(const double *errors, uint32_t rounds, uint32_t period, double gap,
                               double epsilon);
 
-/* Rounds until the random walk with transition matrix W (where only columns sum to 1: its
- * transpose) is within 1/4 of its stationary distribution in total variation from wherever it
- * begins (Levin, Peres, Wilmer, "Markov chains and mixing times"). Known for up to
- * SL_MIXING_NODES_MAX nodes, and otherwise, if W is symmetric, between bounds by the gap; {0,
- * SL_UNBOUNDED} where nothing is known: schedules, negative weights, a walk that goes round for
- * ever. */
+/* The mixing time: rounds until the random walk with transition matrix W (if only columns sum to
+ * 1: its transpose) is within 1/4 of its stationary distribution in total variation, from any
+ * start (Levin, Peres, Wilmer, "Markov chains and mixing times"). Exact up to SL_MIXING_NODES_MAX
+ * nodes. Beyond, bounds by the gap if W is symmetric. {0, SL_UNBOUNDED} if unknown: schedules,
+ * negative weights, periodic walks. */
 #define SL_MIXING_NODES_MAX 256u
 SL_API int sl_topology_mixing_time(sl_bounds *out, const sl_topology *topology, double gap,
                                    sl_error *error);
-/* The bounds of a symmetric W: (1/gap - 1) ln 2 and ln(4 n)/gap (Theorems 12.4 and 12.5 there). */
+/* The bounds for a symmetric W: (1/gap - 1) ln 2 and ln(4 n)/gap (Theorems 12.4 and 12.5 there). */
 SL_API sl_bounds sl_mixing_bounds(uint64_t nodes, double gap);
 
-/* How many nodes' gradient noise is as good as averaged, where old noise is forgotten by `decay` a
- * round (Vogels, Hendrikx, Jaggi, "Beyond spectral gap", 2022): 1/(1 - decay) / sum_k decay^(k-1)
- * ||M(k)||_F^2 / n, mean over the slots in which it may end. NaN where rows or columns do not sum
- * to 1, or with more than SL_NEIGHBOURS_WORK nodes^3 x slots. */
+/* The effective number of neighbours: over how many nodes gradient noise is averaged, if old noise
+ * decays by `decay` a round (Vogels, Hendrikx, Jaggi, "Beyond spectral gap", 2022): 1/(1 - decay)
+ * / sum_k decay^(k-1) ||M(k)||_F^2 / n, mean over the choice of the last slot. NaN unless rows and
+ * columns sum to 1, or above SL_NEIGHBOURS_WORK = nodes^3 x slots. */
 #define SL_NEIGHBOURS_WORK 2e8
 SL_API int sl_topology_effective_neighbours(double *out, const sl_topology *topology, double decay,
                                             sl_error *error);
 
-/* Weights of a period's product that stay as they are: column-stochastic: W p = p, the share of the
- * total that push-sum's weights reach; row-stochastic: p W = p, each node's share of what is agreed
- * on. shares (nodes) sums to 1; 1/n where both. *residual: largest change by one more period. */
+/* The Perron vector of a period's product. Column-stochastic: W p = p, the limit of push-sum's
+ * weights divided by n. Row-stochastic: p W = p, each node's share of the common value. shares
+ * (nodes) sums to 1; each is 1/n if W is both. *residual: largest change by one more period. */
 SL_API int sl_topology_perron(double *shares, double *residual, const sl_topology *topology,
                               sl_error *error);
 
-/* Rounds before decentralized SGD runs like centralized SGD of as many nodes: n^3/(1-rho)^2 with
- * equal data at all nodes, n^3/(1-rho)^4 otherwise (Ying et al., "Exponential graph is provably
- * efficient", 2021). Orders of magnitude: constants are left out. */
+/* The transient rounds of decentralized SGD, after which it converges like centralized SGD:
+ * n^3/(1-rho)^2 with equal data at all nodes, n^3/(1-rho)^4 otherwise (Ying et al., "Exponential
+ * graph is provably efficient", 2021). Orders of magnitude: constants are left out. */
 SL_API double sl_transient_rounds(uint64_t nodes, double gap, bool same_data);
 
-/* rho after the loss of a node, the worst one: its neighbours keep the weight that they gave it
- * (push-sum: that they sent it) for themselves. 1 where the rest is not connected. Of a schedule,
- * rho per round. */
+/* rho after the loss of the worst node. Its neighbours keep for themselves the weight that they
+ * gave it (push-sum: that they sent it). 1 if the rest is disconnected. Schedules: per round. */
 typedef struct sl_node_loss {
     double rho;    /* NaN: not computed */
-    uint32_t node; /* whose loss it is */
+    uint32_t node; /* the worst node */
 } sl_node_loss;
 #define SL_LOSS_NODES_MAX 100u /* above, known only where there is a cut node */
 SL_API int sl_topology_worst_loss(sl_node_loss *out, const sl_topology *topology, sl_error *error);
@@ -147,23 +143,22 @@ SL_API int sl_topology_worst_loss(sl_node_loss *out, const sl_topology *topology
 
 struct sl_links; /* starling/links.h */
 
-/* Messages of a round: each node sends one vector to each out-neighbour. */
+/* Messages of a round. Each node sends one vector to each out-neighbour. */
 typedef struct sl_traffic {
-    double messages; /* of all nodes, mean over the slots */
+    double messages; /* of all nodes; mean over the slots */
     double sent_mean,
-        sent_max; /* by a node: mean over nodes and slots; of the busiest node, mean over slots */
+        sent_max; /* of a node: mean over nodes and slots; of the busiest node: mean over slots */
 } sl_traffic;
 SL_API sl_traffic sl_topology_traffic(const sl_topology *topology);
 
-/* serial: all that a node sends, and all that it receives, shares its one port; parallel: every
- * edge has its own. Both directions at once. */
+/* serial: all messages that a node sends share one port, as do all that it receives. parallel:
+ * each edge has a port of its own. Full duplex. */
 typedef enum sl_port { SL_PORT_SERIAL, SL_PORT_PARALLEL } sl_port;
 
-/* Seconds that a round takes to exchange messages of so many bytes, mean over the slots: latency +
- * bytes/bandwidth (alpha + beta m) for the slowest edge, or port: there, the bytes of all messages
- * add up, and latency is paid once, since one message travels while the next one leaves. Computing
- * is not counted, nor that messages of several senders may meet at a port (starling/timeline.h
- * counts both). */
+/* The seconds of a round's exchange for messages of so many bytes, mean over the slots: latency +
+ * bytes/bandwidth (alpha + beta m) of the slowest edge or port. On a serial port the bytes of all
+ * messages add up, and latency counts once, since messages are pipelined. Neglects computing, and
+ * contention of several senders at one receiver; starling/timeline.h counts both. */
 SL_API double sl_topology_round_seconds(const sl_topology *topology, const struct sl_links *links,
                                         double message_bytes, sl_port port);
 

@@ -1,12 +1,11 @@
-/* graph.h - what a topology is: its description, and the rows of each round.
+/* graph.h - a topology's description, and its rows in each round.
  *
- * A topology is a pure function row(round, rank): the neighbours that rank receives from with the
- * weights W_ij that it gives them, and those that it sends to. Rounds count from 1; a time-varying
- * topology is a schedule of `period` slots, and round r uses slot (r - 1) mod period. Rows are
- * sorted by peer and stored in O(edges), never n x n.
+ * A topology is a pure function row(round, rank). An in-row has the neighbours that rank receives
+ * from, with the weights W_ij that it gives them; an out-row has those that it sends to. Rounds
+ * count from 1. A time-varying topology is a schedule of `period` slots; round r uses slot (r - 1)
+ * mod period. Rows are sorted by peer and take O(edges) memory.
  *
- * starling/topology.h opens topologies.
- */
+ * starling/topology.h opens topologies. */
 #ifndef STARLING_GRAPH_H
 #define STARLING_GRAPH_H
 
@@ -27,8 +26,8 @@ extern "C" {
 #define SL_OFFSETS_MAX 64
 #define SL_STOCHASTIC_TOLERANCE 1e-9 /* |row or column sum - 1| that still counts as stochastic */
 
-/* The families of graphs and schedules, a row each: its name here and the one of its constant
- * sl_NAME_family, which stands beside the code that draws it (src/topology/family) and says
+/* The families of graphs and schedules, one row each: enum suffix, and NAME of its constant
+ * sl_NAME_family. The constant stands beside the generator (src/topology/family) and says
  * everything else. */
 #define SL_FAMILIES_OF(X)                                                                          \
     X(RING, ring)                                                                                  \
@@ -90,8 +89,8 @@ typedef enum sl_weighting {
 } sl_weighting;
 enum { SL_WEIGHTINGS = SL_WEIGHTING_EXPLICIT }; /* schemes */
 
-/* A directed edge; weight = what the receiver gives the sender. Only meaningful under
- * SL_WEIGHTING_EXPLICIT. */
+/* A directed edge. weight: what the receiver gives the sender; used under SL_WEIGHTING_EXPLICIT
+ * only. */
 typedef struct sl_edge {
     uint32_t from, to;
     double weight;
@@ -102,42 +101,41 @@ typedef struct sl_slot_spec {
     size_t edge_count;
 } sl_slot_spec;
 
-/* What a topology file says. sl_topology_spec_defaults() first; a parameter of 0 is one that is not
- * given. Which family takes which, and what it takes them to be where they are not given, is in
- * docs/topology.md. */
+/* The contents of a topology file. Call sl_topology_spec_defaults() first. A parameter of 0 is not
+ * given. docs/topology.md says which family takes which parameters, and their defaults. */
 typedef struct sl_topology_spec {
     uint32_t nodes;
     sl_family family;
     sl_weighting weighting;
     bool lazy;     /* (I + W)/2 of the W of that weighting */
     bool directed; /* SL_FAMILY_EDGES: an edge is listed for each direction that exists */
-    bool self_completes_column; /* explicit weights: a self-weight that is not listed is what the
-                                   column lacks to 1, not the row */
-    uint32_t sides[SL_SIDES_MAX], side_count; /* lengths along each dimension; product = nodes; the
-                                                 last dimension is that of neighbouring numbers */
+    bool self_completes_column; /* explicit weights: an unlisted self-weight completes the column to
+                                   1, not the row */
+    uint32_t sides[SL_SIDES_MAX],
+        side_count; /* lengths of the dimensions, their product is `nodes`; neighbouring numbers lie
+                       along the last one */
     uint32_t offsets[SL_OFFSETS_MAX],
         offset_count; /* circulant: i is joined to i + offset and i - offset */
     uint32_t degree;
-    uint32_t arity;        /* children of a node; de-bruijn: nodes that it sends to */
+    uint32_t arity;        /* children of a node; de-bruijn, kautz: out-neighbours */
     uint32_t part;         /* complete-bipartite: nodes 0 .. part - 1 face the others */
     uint32_t clique;       /* nodes of a complete part */
     uint32_t clusters;     /* clusters of nodes / clusters nodes each */
     sl_family joined;      /* how clusters are joined: SL_FAMILY_RING, PATH, STAR, COMPLETE */
-    uint32_t bridges;      /* edges between two clusters that are joined */
-    uint32_t bridge_every; /* rounds from one use of the bridges to the next */
+    uint32_t bridges;      /* edges between two joined clusters */
+    uint32_t bridge_every; /* the bridges are used every so many rounds */
     double probability;
-    double radius;  /* of the neighbourhood, in a square of side 1 */
-    uint32_t peers; /* base-k: most peers of a node in a round */
-    sl_family
-        base; /* matcha: the graph whose matchings are drawn; its parameters are the others here */
-    double budget;   /* matcha: the fraction of the matchings that is active, on average */
-    uint32_t period; /* random schedules: how many rounds are drawn before it begins again */
-    uint64_t seed;   /* random families; at most 2^63 - 1 */
-    const sl_slot_spec *slots; /* SL_FAMILY_EDGES: one, or the schedule's */
+    double radius;             /* of the neighbourhood, in the unit square */
+    uint32_t peers;            /* base-k: at most so many peers of a node in a round */
+    sl_family base;            /* matcha: the base graph; its parameters stand beside this one */
+    double budget;             /* matcha: mean fraction of active matchings */
+    uint32_t period;           /* random schedules: number of slots */
+    uint64_t seed;             /* random families; at most 2^63 - 1 */
+    const sl_slot_spec *slots; /* SL_FAMILY_EDGES: one slot, or the schedule's */
     size_t slot_count;
     const struct sl_links
         *links;    /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
-    bool in_parts; /* opened even if it is not connected: to be looked at, nothing can run on it */
+    bool in_parts; /* opens a disconnected graph, too: for analysis, not for training */
 } sl_topology_spec;
 
 SL_API void sl_topology_spec_defaults(sl_topology_spec *spec);
@@ -149,8 +147,8 @@ typedef struct sl_topology sl_topology;
 typedef struct sl_row {
     uint32_t count;
     const uint32_t *peers;
-    const double *weights; /* in-row: W_ij, what I give peer j; out-row: W_ji, what peer j gives me
-                              (push-sum: P_ji) */
+    const double *weights; /* in-row: W_ij, what this node gives peer j; out-row: W_ji, what peer j
+                              gives it (push-sum: P_ji) */
     double self;           /* W_ii */
 } sl_row;
 
@@ -158,43 +156,39 @@ SL_API sl_row sl_topology_in(const sl_topology *topology, uint64_t round, uint32
 SL_API sl_row sl_topology_out(const sl_topology *topology, uint64_t round, uint32_t rank);
 
 SL_API uint32_t sl_topology_nodes(const sl_topology *topology);
-/* What it was opened from, with parameters filled in and without slots; borrowed from the
- * topology. */
+/* The description, with defaults filled in and without slots. Borrowed. */
 SL_API const sl_topology_spec *sl_topology_description(const sl_topology *topology);
 SL_API uint32_t sl_topology_period(const sl_topology *topology);
-/* How many rounds an in-neighbour can run ahead of the node that it sends to, plus one: the inbox
- * window. For one undirected graph 2. */
+/* The inbox window: how many rounds an in-neighbour can be ahead, plus one. 2 for one undirected
+ * graph. */
 SL_API uint32_t sl_topology_window(const sl_topology *topology);
-/* Over nodes, slots, edges and weights: equal hashes mean the same W in every round. */
+/* A hash of nodes, slots, edges and weights. Equal: the same W in every round. */
 SL_API uint64_t sl_topology_hash(const sl_topology *topology);
-/* Do the values that are averaged come back every second round instead of coming together: -1 is an
- * eigenvalue of W, because the graph is bipartite and no node keeps anything of its own? Then the
- * lazy form of the same weights converges. */
+/* Is -1 an eigenvalue of W (a bipartite graph without self-weights)? Then averaging alternates and
+ * never converges; the lazy form of the same weights does. */
 SL_API bool sl_topology_alternates(const sl_topology *topology);
-/* Every peer with which `rank` ever exchanges anything, in either direction: sorted; *peers is
- * borrowed. */
+/* All peers of `rank`, in either direction and any slot, sorted. *peers is borrowed. */
 SL_API uint32_t sl_topology_peers(const sl_topology *topology, uint32_t rank,
                                   const uint32_t **peers);
 
-/* What the matrix is, slot by slot combined: true only if it holds in every slot. Residual:
- * largest |sum - 1|. */
+/* Properties of W; true only if every slot has them. Residual: largest |sum - 1|. */
 typedef struct sl_stochasticity {
     bool symmetric, row, column; /* W = W'; rows sum to 1; columns sum to 1 */
-    bool nonnegative;            /* no entry is below 0. Doubly stochastic: row, column and this */
+    bool nonnegative; /* no weight is negative. Doubly stochastic: row, column and nonnegative */
     double row_residual, column_residual;
 } sl_stochasticity;
 SL_API sl_stochasticity sl_topology_stochasticity(const sl_topology *topology);
 
-/* How near to the best optimized weights are; starling/optimal.h. */
+/* How close optimized weights are to the optimum; see starling/optimal.h. */
 typedef struct sl_optimum {
     double rho;          /* ||W - J||_2 of the weights found */
-    double lower_bound;  /* no weights of that sign on this graph have a smaller rho */
-    uint32_t iterations; /* Newton's, or of the descent on large graphs */
+    double lower_bound;  /* a lower bound on rho for weights of that sign on this graph */
+    uint32_t iterations; /* Newton iterations; on large graphs, descent steps */
     bool converged;      /* rho - lower_bound <= tolerance */
 } sl_optimum;
 
-/* Of a topology whose weights are fmmc or fdla. False, and *out as it was, for other weights, lazy
- * forms, schedules. */
+/* For weights fmmc or fdla. False, with *out untouched, for other weights, lazy forms and
+ * schedules. */
 SL_API bool sl_topology_optimum(sl_optimum *out, const sl_topology *topology);
 
 #ifdef __cplusplus

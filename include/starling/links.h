@@ -32,19 +32,19 @@ typedef struct sl_link {
 
 typedef struct sl_links sl_links;
 
-/* From JSON text / from a file. `where` names the source in error texts. On failure *out is
+/* From JSON text, or from a file. `where` names the source in errors. On failure *out is
  * untouched. */
 SL_API int sl_links_parse(sl_links **out, const char *json, const char *where, sl_error *error);
 SL_API int sl_links_load(sl_links **out, const char *path, sl_error *error);
-/* All pairs of `nodes` alike. */
+/* Equal links between all `nodes`. */
 SL_API int sl_links_uniform(sl_links **out, uint32_t nodes, sl_link link, sl_error *error);
 SL_API void sl_links_close(sl_links **links);
 
 SL_API uint32_t sl_links_nodes(const sl_links *links);
-/* Of the pair {i, j}, both below sl_links_nodes; a node reaches itself in no time: {0, 0}. O(log of
- * the links listed). */
+/* The link of the pair {i, j}, both below sl_links_nodes; {0, 0} if i = j. O(log of the listed
+ * links). */
 SL_API sl_link sl_links_get(const sl_links *links, uint32_t i, uint32_t j);
-/* JSON text that sl_links_parse takes back to equal links; malloc'ed, caller frees; NULL without
+/* JSON text; sl_links_parse reads equal links from it. malloc'ed, the caller frees. NULL: out of
  * memory. */
 SL_API char *sl_links_json(const sl_links *links);
 

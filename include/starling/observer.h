@@ -15,44 +15,44 @@
 extern "C" {
 #endif
 
-/* Where a round's time went, in seconds, summed since the run began. */
+/* Where the time went, in seconds since the run began. */
 typedef struct sl_times {
     double total;    /* wall clock since the first round began */
     double gradient; /* computing gradients */
     double encode;   /* adapting and encoding payloads, checksums */
-    double exchange; /* from the first part offered to the last one combined */
-    double wait;     /* neither the gradient nor encode nor combine was under way: waiting for
-                        neighbours */
+    double exchange; /* from the first part offered to the last part combined */
+    double wait;     /* waiting for neighbours: no gradient, encode or combine was running */
     double combine;
 } sl_times;
 
 /* One recorded round of one node. */
 typedef struct sl_record {
     uint32_t rank;
-    double time_s; /* since the run was started; left to whoever started it */
+    double time_s; /* since the run was started; the caller fills it in */
     sl_round round;
     sl_evaluation evaluation; /* of this node's model on held-out data; NaN: not evaluated */
     uint64_t bytes_sent, bytes_received; /* data frames with headers, since the run began */
     sl_times times;
 } sl_record;
 
-/* Takes over a finished round and adds its traffic, `header_bytes` for each frame, to what the run
- * has sent and received. */
+/* Records a finished round and adds its traffic, with `header_bytes` for each frame, to the
+ * totals. */
 SL_API void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
 
-/* What a driver reports to whoever started it. Calls come from the driver's own threads, never two
- * at once. A negative return ends the run with that code. All may be NULL. */
+/* What a driver reports to its caller. Calls come from the driver's threads, one at a time. A
+ * negative return value ends the run with that code. Each may be NULL. */
 typedef struct sl_observer {
     void *context;
     /* A recorded round: x (d) is the model after it, borrowed for the call. */
     int (*record)(void *context, const sl_record *record, const float *x);
-    /* The parameters of a round that record.parameters_at names; round 0 = initial. */
+    /* The parameters in a round of record.parameters_at; round 0: initial. */
     int (*parameters)(void *context, uint64_t round, uint32_t rank, const float *x,
                       double push_sum_weight);
     /* `rank` is about to compute the gradient of `round`. */
     void (*round)(void *context, uint32_t rank, uint64_t round);
-    /* A line for people: whom the driver waits for, or, beginning with "warning: ", whom it has
-     * refused; a few a second at most. From another thread than the calls above, at any time. */
+    /* A message to show: for whom the driver waits, or, if it begins with "warning: ", whom it has
+     * refused. A few a second at most. Comes from another thread than the calls above, at any
+     * time. */
     void (*notice)(void *context, const char *text);
 } sl_observer;
 
@@ -60,11 +60,11 @@ typedef struct sl_observer {
 SL_API uint64_t sl_record_every(const sl_record_config *config, uint64_t rounds);
 /* Is `round` (1..rounds) evaluated and recorded: a multiple of sl_record_every, or the last? */
 SL_API bool sl_record_due(const sl_record_config *config, uint64_t round, uint64_t rounds);
-/* Of how many nodes the models are evaluated: record.evaluate, or all of up to
- * SL_RECORD_NODES_ALL, and SL_RECORD_NODES_SAMPLE of more. */
+/* The number of nodes whose models are evaluated: record.evaluate, or all up to
+ * SL_RECORD_NODES_ALL nodes, and SL_RECORD_NODES_SAMPLE of more. */
 enum { SL_RECORD_NODES_ALL = 100, SL_RECORD_NODES_SAMPLE = 32 };
 SL_API uint32_t sl_record_evaluated(const sl_record_config *config, uint32_t nodes);
-/* Is rank one of them? They are spread evenly. The evaluation of another one is NaN. */
+/* Is the model of `rank` evaluated? Those are spread evenly; the others have evaluation NaN. */
 SL_API bool sl_record_evaluates(const sl_record_config *config, uint32_t nodes, uint32_t rank);
 SL_API bool sl_record_parameters_due(const sl_record_config *config, uint64_t round);
 
@@ -73,8 +73,8 @@ typedef struct sl_consensus {
     sl_evaluation mean_model; /* evaluation of the averaged model */
     double distance;          /* consensus distance sqrt((1/n) sum_i ||x_i - mean||^2) */
 } sl_consensus;
-/* models: n pointers to d floats; the mean (double sums in rank order, rounded once) goes to `mean`
- * (d). */
+/* models: n pointers to d floats. Writes their mean (double sums in rank order, rounded once) to
+ * `mean` (d). */
 SL_API double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension,
                                     float *mean);
 

@@ -1,15 +1,14 @@
-/* optimal.h - the symmetric weights with which a graph averages fastest, and how far from the best
- * they can be.
+/* optimal.h - symmetric weights that average fastest on a given graph, with a bound on their
+ * distance from the optimum.
  *
- * Given an undirected connected graph, W = I - sum_l w_l u_l u_l' (u_l = e_i - e_j for edge l
- * between i and j) is symmetric, and its rows and columns sum to 1. The weights w that make rho =
- * ||W - J||_2, J = 11'/n, smallest are found by convex optimisation: with w and the nodes' own
- * weights not negative, the fastest mixing Markov chain (Boyd, Diaconis, Xiao 2004); with any sign,
- * the fastest distributed linear averaging (Xiao, Boyd 2004). A point of the dual problem gives a
- * bound below which no choice of weights can come.
+ * On an undirected connected graph, W = I - sum_l w_l u_l u_l' (u_l = e_i - e_j for edge l between
+ * i and j) is symmetric, and its rows and columns sum to 1. Convex optimization finds the w with
+ * the smallest rho = ||W - J||_2, J = 11'/n. With nonnegative w and self-weights this is the
+ * fastest mixing Markov chain (Boyd, Diaconis, Xiao 2004); with any sign, the fastest distributed
+ * linear averaging (Xiao, Boyd 2004). A point of the dual problem gives a lower bound on rho for
+ * all weights.
  *
- * The weights are the same bits on every machine.
- */
+ * The weights have the same bits on every machine. */
 #ifndef STARLING_OPTIMAL_H
 #define STARLING_OPTIMAL_H
 
@@ -27,15 +26,15 @@ typedef enum sl_sign {
 
 typedef struct sl_optimum_settings {
     double tolerance; /* on rho - lower_bound; default 1e-8 */
-    double work_max;  /* multiplications and additions after which the best so far is returned;
+    double work_max;  /* floating-point operations after which the best weights so far are returned;
                          default 5e11, some minutes */
 } sl_optimum_settings;
 
 SL_API void sl_optimum_defaults(sl_optimum_settings *settings);
 
-/* weights: (edge_count) out, w_l of each edge. edges: (edge_count) each undirected edge once, their
- * weights are not looked at; connected, or SL_EINVAL. settings may be NULL. An optimisation that
- * its limits end is no error: see `converged`. */
+/* weights: (edge_count) output, w_l of each edge. edges: (edge_count) each undirected edge once;
+ * their weights are ignored. SL_EINVAL unless connected. settings may be NULL. Reaching a limit is
+ * no error: see `converged`. */
 SL_API int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes,
                               const sl_edge *edges, size_t edge_count, sl_sign sign,
                               const sl_optimum_settings *settings, sl_error *error);

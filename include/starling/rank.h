@@ -1,11 +1,10 @@
-/* rank.h - which topology agrees soonest on a given cluster.
+/* rank.h - ranks topologies by the time to agree on a given cluster.
  *
- * Every family that fits the number of nodes is opened with suitable parameters and weights, and
- * judged by one number: the seconds that gossip averaging takes until the distance to agreement has
- * shrunk to epsilon, whatever the nodes began with. That is rounds times the time of a round: a
- * well connected graph needs few rounds, but each node sends more. Times are those of
- * starling/analysis.h (alpha + beta m for each message); computing is not counted.
- */
+ * Opens every family that fits the number of nodes, with suitable parameters and weights. The
+ * criterion is the time in which gossip averaging shrinks the distance to agreement to epsilon,
+ * from the worst start: rounds times the time of a round. A well connected graph needs fewer
+ * rounds, but its nodes send more. Times are those of starling/analysis.h (alpha + beta m for each
+ * message); computing is not counted. */
 #ifndef STARLING_RANK_H
 #define STARLING_RANK_H
 
@@ -24,14 +23,13 @@ extern "C" {
 
 typedef struct sl_rank_settings {
     uint32_t nodes;        /* 2 to SL_RANK_NODES_MAX */
-    const sl_links *links; /* borrowed for the call; of as many nodes */
-    double message_bytes;  /* of one model */
-    double
-        epsilon;   /* in (0, 1): the distance to agreement is to shrink to this part of the first */
-    sl_port port;  /* default: serial */
-    uint64_t seed; /* of random graphs; default 1 */
-    /* Called before each of `total` candidates is opened and judged, which takes minutes in all for
-     * thousands of nodes; may be NULL. */
+    const sl_links *links; /* of as many nodes; borrowed for the call */
+    double message_bytes;  /* bytes of one model */
+    double epsilon;        /* in (0, 1): target distance to agreement, as a fraction of the first */
+    sl_port port;          /* default: serial */
+    uint64_t seed;         /* of random graphs; default 1 */
+    /* Called before each of `total` candidates is opened and judged; may be NULL. For thousands of
+     * nodes a ranking takes minutes. */
     void (*progress)(void *context, uint32_t done, uint32_t total);
     void *progress_context;
 } sl_rank_settings;
@@ -39,36 +37,37 @@ typedef struct sl_rank_settings {
 SL_API void sl_rank_defaults(sl_rank_settings *settings);
 
 typedef struct sl_candidate {
-    sl_topology *topology;       /* the ranking's */
+    sl_topology *topology;       /* the ranking owns it */
     char name[SL_RANK_NAME_MAX]; /* "torus 3x4" */
-    sl_family family; /* with `weighting`, what it was opened as; if it is relabelled, the
-                         topology's own description has listed edges instead */
+    sl_family family; /* what it was opened as, with `weighting`. A relabelled topology lists its
+                         edges in its own description */
     sl_weighting weighting;
-    double rounds; /* to epsilon from the worst start; infinite: never; NaN: not known within the
-                      limits of work */
-    double bytes;  /* that a node sends in a round: mean over nodes and slots */
+    double rounds; /* rounds to epsilon from the worst start; infinite: never; NaN: unknown within
+                      the limits of work */
+    double bytes;  /* bytes that a node sends in a round: mean over nodes and slots */
     double round_seconds; /* mean over the slots */
-    double seconds;       /* until epsilon: rounds * round_seconds */
-    double gap;           /* 1 - rho, of a schedule per round; 1 where it is exact */
-    uint32_t exact_after; /* rounds after which all agree up to rounding; 0: never */
-    uint32_t degree_max;  /* messages of a node in a round, at most */
-    bool relabelled;      /* nodes are numbered along fast links: the topology's edges are listed */
-    char why[SL_RANK_WHY_MAX]; /* what is special about it; "" */
+    double seconds;       /* seconds to epsilon: rounds * round_seconds */
+    double gap;           /* 1 - rho (schedules: per round); 1 if exact */
+    uint32_t exact_after; /* rounds to agreement up to rounding; 0: never */
+    uint32_t degree_max;  /* most messages of a node in a round */
+    bool relabelled;      /* relabelled: neighbouring numbers have fast links; edges are listed */
+    char why[SL_RANK_WHY_MAX]; /* a note about it; "": none */
 } sl_candidate;
 
 typedef struct sl_ranking sl_ranking;
 
-/* The fastest first; equal ones by bytes, then by name. */
+/* Sorted by time, then bytes, then name. */
 SL_API int sl_ranking_open(sl_ranking **out, const sl_rank_settings *settings, sl_error *error);
 SL_API void sl_ranking_close(sl_ranking **ranking);
 SL_API size_t sl_ranking_count(const sl_ranking *ranking);
-SL_API const sl_candidate *sl_ranking_at(const sl_ranking *ranking, size_t place); /* 0: the best */
-/* What decides here, and why families are missing: sentences, borrowed. */
+SL_API const sl_candidate *sl_ranking_at(const sl_ranking *ranking,
+                                         size_t place); /* 0: the fastest */
+/* Notes: what decides on this cluster, and why families are missing. Borrowed. */
 SL_API size_t sl_ranking_notes(const sl_ranking *ranking, const char *const **notes);
 
-/* The nodes in an order in which neighbours have fast links, the last and the first among them:
- * order (nodes). A greedy cycle: links by rising time of a message of message_bytes, each taken
- * unless one of its ends has two already or it would close the cycle too soon. */
+/* Writes to order (nodes) a cycle of nodes whose neighbours have fast links. Greedy: takes links
+ * by ascending time of a message of message_bytes, unless an end has two links already or the
+ * cycle would close too early. */
 SL_API int sl_links_order(uint32_t *order, const sl_links *links, double message_bytes,
                           sl_error *error);
 

@@ -1,22 +1,21 @@
-/* timeline.h - how long a run takes on other links and computers, predicted from a simulation's
+/* timeline.h - predicts how long a run takes on other links and computers, from a simulation's
  * messages.
  *
  * A simulation tells a timeline who sent how much to whom, round by round. All algorithms are
- * synchronous: an event's time depends only on the events that it waits for. So the time on any
- * platform follows, as often as one likes.
+ * synchronous: the time of an event depends only on the events that it waits for. So one
+ * simulation serves any number of platforms.
  *
  *   - A node computes for compute_ms / speed in each round.
  *   - A message may leave when the step before it is done. The first message of an exchange may
  *     leave when the round's computing is done; if it does not need this round's gradient, when the
  *     round begins.
  *   - Parts leave one after the other, each once for every receiver, beginning with the next higher
- *     rank. A copy occupies the sender's link out for bytes / bandwidth. Its first bit arrives
- *     latency later; then it occupies the receiver's link in for bytes / bandwidth.
- *   - A link in takes the messages of a step in order of arrival, and those of later steps after
- *     them: the agents' credit keeps a neighbour that is ahead from filling the link.
- *   - A step is done when all its messages are in and the node's own have left. A round is done
- * when its last step and its computing are done.
- */
+ *     rank. A copy occupies the sender's uplink for bytes / bandwidth. Its first bit arrives
+ * latency later; then it occupies the receiver's downlink for bytes / bandwidth.
+ *   - A downlink takes the messages of a step in order of arrival, then those of later steps:
+ *     credit keeps a neighbour that is ahead from filling the link.
+ *   - A step is done when all its messages have arrived and the node's own have left. A round is
+ *     done when its last step and its computing are done. */
 #ifndef STARLING_TIMELINE_H
 #define STARLING_TIMELINE_H
 
@@ -36,28 +35,28 @@ typedef struct sl_timeline sl_timeline;
 SL_API int sl_timeline_open(sl_timeline **out, uint32_t nodes, sl_error *error);
 SL_API void sl_timeline_close(sl_timeline **timeline);
 
-/* Events, in an order in which they can happen. If memory runs out, sl_timeline_seconds says so. */
+/* Events, in an order in which they can happen. sl_timeline_seconds reports a lack of memory. */
 /* A message of `rank` begins; its parts follow. overlaps: it does not need this round's gradient.
- * Nothing is kept of one that goes to nobody. */
+ * A message without receivers is not kept. */
 SL_API void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t step,
                              bool overlaps, const uint32_t *peers, uint32_t count);
 SL_API void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its frame's header */
-/* rank is done with its round, in which it has combined `frames` parts. */
+/* rank has finished its round, in which it combined `frames` parts. */
 SL_API void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t frames);
 /* All nodes are done with theirs. */
 SL_API void sl_timeline_end_round(sl_timeline *timeline);
 SL_API uint64_t sl_timeline_rounds(const sl_timeline *timeline);
-/* Parts times their receivers: what predicting goes through. */
+/* Parts times receivers: the work of a prediction. */
 SL_API uint64_t sl_timeline_copies(const sl_timeline *timeline);
 
 typedef struct sl_platform {
-    double bandwidth_mbit; /* of each node's link, out and in, in 10^6 bit/s; 0: infinite */
+    double bandwidth_mbit; /* of each node's uplink and downlink, in 10^6 bit/s; 0: infinite */
     double latency_ms;
     double compute_ms;    /* of a round, on a node of speed 1 */
     const double *speeds; /* (nodes) borrowed; NULL: all 1 */
 } sl_platform;
 
-/* When the last node is done with the first `rounds` rounds; 0: with all. */
+/* The time at which the last node finishes the first `rounds` rounds; 0: all rounds. */
 SL_API int sl_timeline_seconds(double *out, const sl_timeline *timeline,
                                const sl_platform *platform, uint64_t rounds, sl_error *error);
 
