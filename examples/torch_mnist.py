@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import starling  # starling
 
-EXPERIMENT = {"topology": {"nodes": 4, "family": "ring"}, "algorithm": "d-psgd"}  # starling
+EXPERIMENT = {"topology": {"family": "ring"}, "algorithm": "d-psgd"}  # starling
 RANK, SIZE = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 BATCH, ACCUMULATED, RATE, LONGEST_GRADIENT = 32, 2, 2e-3, 1.0
 

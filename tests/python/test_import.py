@@ -231,6 +231,18 @@ def test_load_reads_model_files(scene):
     refused(lambda: starling.load(path), "no such file")
 
 
+def test_load_reads_a_run(scene):
+    run = scene.path("run")
+    model = ["--set", "model.hidden=[8]", "--set", "model.name=mlp"]
+    done = scene.call("sim", scene.experiment(rounds=2), *model, "--out", run)
+    check(done.code == 0, done.err)
+    shapes = {name: array.shape for name, array in starling.load(run).items()}
+    check(sorted(len(shape) for shape in shapes.values()) == [1, 1, 2, 2], shapes)
+    flat = starling.load(run + "/model.npy")["model"]
+    ordered = numpy.concatenate([array.ravel() for array in starling.load(run).values()])
+    check((flat == ordered).all(), shapes)
+
+
 def test_load_refuses_broken_files(scene):
     tensors = {"w": numpy.zeros((2, 3), dtype="f4")}
     whole = safetensors(tensors)

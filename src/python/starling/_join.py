@@ -76,7 +76,7 @@ def join(
     vector = vector_of(x)
     if vector.is_distributed and group is None:
         raise Error(
-            "the model is DistributedDataParallel, whose processes are one peer: give their process "
+            "the model is DistributedDataParallel, whose processes are one peer: give their "
             "group as group="
         )
     experiment, content = _read(simulation.experiment if simulation else experiment)
