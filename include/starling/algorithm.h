@@ -1,11 +1,10 @@
-/* algorithm.h - an algorithm is a few vector hooks over a range of elements.
+/* algorithm.h - an algorithm: a few vector hooks over a range of elements.
  *
- * Nearly every algorithm is one sentence: publish one (compressed) vector, receive the weighted sum
- * of the neighbours' vectors, settle. An exchange is a list of stages, one published vector each;
- * the node's route cuts a stage into steps (who sends which range to whom): one step over the
- * topology's edges for gossip, many for a ring all-reduce or servers. Hooks work on elements
- * [from, from + count), so that adapting, encoding, sending and combining overlap part by part.
- */
+ * Most algorithms publish one (compressed) vector, receive the weighted sum of the neighbours'
+ * vectors, and settle. An exchange is a list of stages; each publishes one vector. The node's
+ * route cuts a stage into steps (who sends which range to whom): one step along the topology's
+ * edges for gossip, many for a ring all-reduce or servers. Hooks work on elements [from, from +
+ * count), so that adapting, encoding, sending and combining overlap part by part. */
 #ifndef STARLING_ALGORITHM_H
 #define STARLING_ALGORITHM_H
 
@@ -36,12 +35,11 @@ typedef enum sl_variant {
 #undef SL_VARIANT_ENUM
 } sl_variant;
 
-/* What choco-sgd and dcd-psgd keep of their neighbours' replicas. */
+/* Which replicas of neighbours choco-sgd and dcd-psgd keep. */
 typedef enum sl_replicas {
-    SL_REPLICAS_SUM, /* sum_j W_ij xhat_j: one vector whatever the degree, for a W that stays the
-                        same */
-    SL_REPLICAS_PER_NEIGHBOUR /* each xhat_j: W may change with the exchange, and every message goes
-                                 to all neighbours that the schedule ever has */
+    SL_REPLICAS_SUM,          /* sum_j W_ij xhat_j: one vector at any degree; needs a fixed W */
+    SL_REPLICAS_PER_NEIGHBOUR /* each xhat_j: W may change, and each message goes to all neighbours
+                                 in the schedule */
 } sl_replicas;
 
 #define SL_SERVER_SHARDED (-1) /* algorithm.server: shard k of n at rank k */
@@ -61,13 +59,13 @@ typedef struct sl_algorithm_config {
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
-    sl_compressor_config compressor; /* `scaled` and `contractive` are set by sl_algorithm_plan */
+    sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     sl_switch scaled, contractive;
 } sl_algorithm_config;
 
 #define SL_ALGORITHM_VECTORS_MAX 4
 
-/* A node's state as the hooks see it. All vectors have d elements and belong to the node. */
+/* A node's state for the hooks. All vectors have d elements; the node owns them. */
 typedef struct sl_state {
     const sl_vec_ops *vec;
     const sl_algorithm_config *config;
@@ -78,19 +76,20 @@ typedef struct sl_state {
     float *g;          /* gradient of this round */
     float *m;          /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
-    float **replicas; /* (replica_count) of in-neighbours: their sum, or one for each in the order
-                         of `in` */
+    float **replicas; /* (replica_count) of in-neighbours: their sum, or one each, in the order of
+                         `in` */
     size_t replica_count;
     float *scratch;           /* (block) */
     size_t block;             /* elements that go through scratch at a time */
     sl_sgd sgd;               /* this round's */
     sl_sgd last_sgd;          /* the last round's */
     float step_size;          /* consensus_step or eta in use */
-    sl_row in;                /* in-neighbours of the step under way, or the last, and their W_ij */
+    sl_row in;                /* in-neighbours of the current or last step, and their W_ij */
     float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
     double push_sum_weight, next_push_sum_weight;
-    bool is_finite; /* false: a sum of plain vectors overflowed, or held such a number before */
+    bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
+                     */
 } sl_state;
 
 /* One part of one node's message. */
@@ -99,41 +98,41 @@ typedef struct sl_part {
     sl_message message;
     uint32_t index;
     sl_payload payload;
-    float weight; /* W_ij; of the node's own part: W_ii, under servers 1 where it stays here, else 0
-                   */
-    double scalar; /* what the sender's header carries: its push-sum weight */
-    size_t base;   /* where the message's first element stands in the vector */
+    float weight;  /* W_ij; own part: W_ii, or with servers 1 if it stays here, else 0 */
+    double scalar; /* the push-sum weight in the sender's header */
+    size_t base;   /* place of the message's first element in the vector */
 } sl_part;
 
-/* acc += factor * decode(part); acc is a whole vector (d). */
+/* acc += factor * decode(part). acc is a whole vector (d). */
 static inline void sl_part_add(const sl_part *p, float factor, float *acc) {
     sl_decoder_add(p->decoder, &p->message, p->index, p->payload, factor, acc + p->base);
 }
 
-/* The same part of every in-neighbour's message, in neighbour order. */
+/* One part of all in-neighbours' messages, in neighbour order. */
 typedef struct sl_mix {
     float self_weight;    /* W_ii */
     const sl_part *parts; /* (k) */
     size_t k;
 } sl_mix;
 
-/* One published vector of an exchange. Hooks that are NULL do nothing. */
+/* One published vector of an exchange. A hook that is NULL does nothing. */
 typedef struct sl_stage {
-    bool plain;    /* never compressed */
-    bool gather;   /* centralized routes: the second half, from where the sums are to everybody */
-    bool in_place; /* combine overwrites what is being sent: a part waits until it has left */
-    /* Is there such a stage in this exchange? NULL: in every one. */
+    bool plain; /* never compressed */
+    bool
+        gather; /* centralized routes: the second half, from the servers of the sums to all nodes */
+    bool in_place; /* combine overwrites the published vector, so a part waits until it has been
+                      sent */
+    /* Does this exchange have the stage? NULL: always. */
     bool (*wanted)(const sl_state *s);
-    /* Before anything of the range is published: of all elements, in a gather stage of those whose
-     * sums are here. */
+    /* Runs before the range is published: on all elements; in a gather stage, on those whose sums
+     * are here. */
     void (*prepare)(sl_state *s, size_t from, size_t count);
-    /* The whole vector to publish (elements of the step's range are read). Exactly one of the two.
-     */
+    /* The vector to publish; elements of the step's range are read. Exactly one of the two. */
     const float *(*vector)(const sl_state *s);
     void (*read)(void *state, size_t from, size_t count, float *out);
     /* The node's own part, right after it was encoded. */
     void (*own)(sl_state *s, const sl_part *mine);
-    /* The in-neighbours' parts; they may touch [from, from + count). */
+    /* Combines the in-neighbours' parts; may change [from, from + count). */
     void (*combine)(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 } sl_stage;
 
@@ -154,28 +153,29 @@ typedef enum sl_compressor_need {
 /* What sets sl_state.step_size. */
 typedef enum sl_step_rule {
     SL_STEP_NONE,
-    SL_STEP_CONSENSUS, /* algorithm.consensus_step, or the largest that is stable */
-    SL_STEP_ETA        /* algorithm.eta, or smaller than that, for a lower consensus floor */
+    SL_STEP_CONSENSUS, /* algorithm.consensus_step, or the largest stable step */
+    SL_STEP_ETA        /* algorithm.eta, or a smaller step for a lower consensus floor */
 } sl_step_rule;
 
-/* All that the rest of the program knows of an algorithm. Hooks that are NULL do nothing. */
+/* An algorithm's descriptor: all that the program knows of it. A hook that is NULL does nothing. */
 typedef struct sl_algorithm {
     const char *name;
     sl_variant variant; /* SL_VARIANT_DEFAULT where there is one form only */
     sl_route_kind route;
     sl_matrix_need matrix;
-    bool fixed_matrix;   /* keeps sums over neighbours, for which W may not change with the round */
+    bool fixed_matrix;   /* keeps sums over neighbours, so W must not change with the round */
     bool keeps_replicas; /* of its neighbours, as algorithm.replicas says */
     bool keeps_self;     /* mixes with (I + W)/2: W itself may alternate */
     sl_compressor_need compressor;
-    sl_compressor_kind own_compressor; /* the only one that it takes; IDENTITY: any that fits */
+    sl_compressor_kind
+        own_compressor; /* the only compressor that it takes; IDENTITY: any that suits */
     sl_step_rule step_rule;
-    const char *keys; /* that no other algorithm reads, "warmup_rounds threshold"; NULL: none */
+    const char *keys; /* keys that only it reads, such as "warmup_rounds threshold"; NULL: none */
     bool takes_momentum, takes_local_steps;
     bool is_periodic;         /* exchanges every `period` rounds */
     bool keeps_gradient;      /* needs g after its message has been encoded */
-    bool publishes_old_model; /* the message does not need this round's gradient: exchange and
-                                 gradient overlap */
+    bool publishes_old_model; /* messages do not need this round's gradient: exchange and gradient
+                                 overlap */
     bool (*waits)(const sl_state *s); /* but in these rounds it does need it; NULL: in none */
     size_t extra_vectors;
     const sl_stage *stages;
@@ -190,26 +190,25 @@ typedef struct sl_algorithm {
     const float *(*point)(const sl_state *s); /* where the gradient is taken; NULL: x */
 } sl_algorithm;
 
-/* By name and variant (SL_VARIANT_DEFAULT: the first of that name); NULL with an error that names
- * what exists. */
+/* Finds an algorithm by name and variant (SL_VARIANT_DEFAULT: the first one of the name). NULL
+ * with an error that lists what exists. */
 SL_API const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
 
-/* Names in the order of the docs, "d-psgd" first; NULL at the end. */
+/* All names, in the order of the docs; ends with NULL. */
 SL_API const char *sl_algorithm_name(size_t index);
 /* Does the algorithm read algorithm.KEY, "period" or "compressor.k", with this compressor? */
 SL_API bool sl_algorithm_reads(const sl_algorithm *algorithm, sl_compressor_kind compressor,
                                const char *key);
-/* The compressor of its messages: its own one, or the configured. */
+/* The compressor of its messages: its own, or the configured one. */
 SL_API sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config);
 
-/* Do algorithm, topology and compressor suit each other, as far as that does not depend on the
- * model? momentum: is optimizer.momentum above 0? SL_EINVAL with key, value and remedy. A W with
- * rho >= 1 is refused for algorithms that mix with it; that may take a second or two where W has
- * negative entries. */
+/* Do algorithm, topology and compressor suit each other, for any model? momentum: is
+ * optimizer.momentum above 0? SL_EINVAL with key, value and remedy. Refuses W with rho >= 1 if the
+ * algorithm mixes with W; that may take a second or two if W has negative weights. */
 SL_API int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
                               bool momentum, sl_error *error);
 
-/* An algorithm's configuration for a model, with all that is derived. */
+/* An algorithm's configuration for one model, with everything derived from it. */
 #define SL_PLAN_TEXT_MAX 1024
 typedef struct sl_plan {
     sl_algorithm_config config; /* with the compressor as it will be used */
@@ -219,12 +218,12 @@ typedef struct sl_plan {
     char warning[SL_PLAN_TEXT_MAX]; /* empty: nothing to warn of */
 } sl_plan;
 
-/* For a configuration that sl_algorithm_check accepts. SL_EINVAL: the compressor does not suit the
- * algorithm at this dimension. */
+/* Plans a configuration that sl_algorithm_check accepts. SL_EINVAL: the compressor does not suit
+ * the algorithm at this dimension. */
 SL_API int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config,
                              const sl_topology *topology, size_t dimension, sl_error *error);
-/* The consensus step that theory guarantees to converge, far below the largest that does; NaN:
- * none is known, or it takes more than about a second to compute. */
+/* The consensus step that theory guarantees to converge; larger ones usually do. NaN: none is
+ * known, or it takes more than about a second to compute. */
 SL_API int sl_plan_theory(double *step, const sl_plan *plan, const sl_topology *topology,
                           sl_error *error);
 

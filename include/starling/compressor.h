@@ -1,14 +1,13 @@
-/* compressor.h - vectors to payloads and back, and what a compressor promises.
+/* compressor.h - compressors: from vectors to payloads and back, and what each promises.
  *
- * A codec is a compressor with its parameters, bound to one vector length. A message (one vector,
- * encoded) is cut into parts, one frame each, which are decoded independently of each other; for
- * dense-coded compressors a part covers a range of elements, for sparse ones a range of the
- * message's entries. A message of one part is exactly as long as docs/compressors.md says. Decoding
- * is fused with weighted accumulation, acc += w * decode(payload), never through a dense temporary;
- * encoding reads its input through a source, block by block, so that a difference of two vectors
- * need not be stored either. Random choices are functions of (seed, sender, exchange, stage,
- * element): the receiver computes them again, and they are not sent.
- */
+ * A codec is a compressor with its parameters for one vector length. A message is one encoded
+ * vector. It is cut into parts, one frame each, which are decoded independently. A part of a
+ * dense-coded compressor covers a range of elements, one of a sparse compressor a range of the
+ * message's entries. A message of one part has exactly the length that docs/compressors.md says.
+ * Decoding adds in one pass, acc += w * decode(payload), without a dense temporary. Encoding reads
+ * its input through a source, block by block, so a difference of two vectors is never stored.
+ * Random choices are functions of (seed, sender, exchange, stage, element): the receiver
+ * recomputes them, and they are not sent. */
 #ifndef STARLING_COMPRESSOR_H
 #define STARLING_COMPRESSOR_H
 
@@ -24,7 +23,7 @@
 extern "C" {
 #endif
 
-/* The list of compressors: enum suffix, its descriptor sl_..._codec, name in an experiment. */
+/* The compressors: enum suffix, NAME of the descriptor sl_NAME_codec, name in an experiment. */
 #define SL_COMPRESSORS(X)                                                                          \
     X(IDENTITY, identity, "identity")                                                              \
     X(FLOAT16, float16, "float16")                                                                 \
@@ -57,12 +56,12 @@ typedef enum sl_scope { SL_SCOPE_MODEL, SL_SCOPE_TENSOR } sl_scope;
 
 typedef struct sl_compressor_config {
     sl_compressor_kind kind;
-    uint64_t k;         /* top-k, random-k: entries kept; 0: from fraction */
-    double fraction;    /* top-k, random-k: k = max(1, round(fraction d)) */
-    uint32_t levels;    /* qsgd: s >= 1 */
-    uint32_t bucket;    /* qsgd, scaled-sign, 1-bit, terngrad: elements that share a scale; 0: the
-                           whole vector */
-    sl_norm norm;       /* qsgd */
+    uint64_t k;      /* top-k, random-k: entries kept; 0: from fraction */
+    double fraction; /* top-k, random-k: k = max(1, round(fraction d)) */
+    uint32_t levels; /* qsgd: s >= 1 */
+    uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
+                        vector */
+    sl_norm norm;    /* qsgd */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T): tau > 0 */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
@@ -70,20 +69,20 @@ typedef struct sl_compressor_config {
     sl_scope scope;
 } sl_compressor_config;
 
-/* What theory promises for any input of `dimension` elements. */
+/* Bounds that hold for every input of `dimension` elements. */
 typedef struct sl_quality {
     bool unbiased;
     double omega; /* unbiased: E||C(v) - v||^2 <= omega ||v||^2; else infinity */
     bool is_contractive;
     double delta;       /* contractive: E||C(v) - v||^2 <= (1 - delta) ||v||^2, > 0; else 0 */
-    double usual_delta; /* of usual vectors, where the bound is far below; 0: delta */
+    double usual_delta; /* of typical vectors, if the bound is far below; 0: delta */
     bool takes_largest; /* sends the largest elements, not random ones */
 } sl_quality;
 
 SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
-/* Bits of one message of `dimension` elements, as documented; random-dropping: expected. */
+/* Bits of one message of `dimension` elements; random-dropping: expected. */
 SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
-/* Are the parameters possible for this length? Names algorithm.compressor.KEY, the value and what
+/* Do the parameters suit this length? The error names algorithm.compressor.KEY, the value and what
  * is allowed. */
 SL_API int sl_compressor_check(const sl_compressor_config *config, size_t dimension,
                                sl_error *error);
@@ -93,7 +92,7 @@ typedef struct sl_payload {
     size_t bytes;
 } sl_payload;
 
-/* Whose random numbers: the same at the sender and at its receivers. */
+/* The key of a message's random numbers: equal at the sender and its receivers. */
 typedef struct sl_message {
     uint64_t seed;
     uint64_t exchange; /* counts exchanges from 1; < 2^40 */
@@ -104,24 +103,23 @@ typedef struct sl_message {
 typedef struct sl_codec sl_codec;
 
 enum { SL_PART_BYTES_MIN = 4096 };
-/* Copies what it needs. Parts are at most part_bytes long, at least SL_PART_BYTES_MIN. SL_EINVAL as
- * sl_compressor_check. */
+/* Opens a codec; copies what it needs. Parts have at most part_bytes, which is at least
+ * SL_PART_BYTES_MIN. SL_EINVAL as for sl_compressor_check. */
 SL_API int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension,
                          size_t part_bytes, sl_error *error);
-/* The same for a vector of `count` tensors, each compressed on its own; tensor i ends at ends[i],
- * rising. */
+/* The same for a vector of `count` tensors, compressed one by one. Tensor i ends at ends[i],
+ * ascending. */
 SL_API int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config,
                                const size_t *ends, size_t count, size_t part_bytes,
                                sl_error *error);
 SL_API void sl_codec_close(sl_codec **codec);
 SL_API uint32_t sl_codec_parts(const sl_codec *codec); /* >= 1 */
 SL_API size_t sl_codec_part_bytes_max(const sl_codec *codec);
-/* True when the payload of a vector in memory is the vector's own bytes (identity): no buffer is
- * needed. */
+/* Is the payload the vector's own memory (identity)? Then no buffer is needed. */
 SL_API bool sl_codec_borrows(const sl_codec *codec);
 
-/* Where a vector comes from: memory (`vector`), or, where that is NULL, `read`, which puts elements
- * [from, from + count) into out; count is at most SL_BLOCK, from a multiple of it. */
+/* The input: memory (`vector`), or if that is NULL, `read`, which writes elements [from, from +
+ * count) to out. `from` is a multiple of SL_BLOCK, and count at most SL_BLOCK. */
 enum { SL_BLOCK = 1024 };
 typedef struct sl_source {
     const float *vector;
@@ -129,44 +127,42 @@ typedef struct sl_source {
     void *context;
 } sl_source;
 
-/* Encodes one message of vectors that `vec` keeps at a time; holds working memory. */
+/* Encodes vectors of `vec`, one message at a time; has working memory. */
 typedef struct sl_encoder sl_encoder;
 SL_API int sl_encoder_open(sl_encoder **out, const sl_codec *codec, const sl_vec_ops *vec,
                            sl_error *error);
 SL_API void sl_encoder_close(sl_encoder **encoder);
-/* Reads the vector once where the compressor has to see all of it before its first part.
- * SL_EDIVERGED where it saw NaN or infinity. */
+/* Begins a message. Reads the vector if the compressor needs all of it before its first part.
+ * SL_EDIVERGED: it holds NaN or infinity. */
 SL_API int sl_encoder_begin(sl_encoder *encoder, const sl_message *message,
                             const sl_source *source);
-/* Parts in order 0, 1, ... buffer: sl_codec_part_bytes_max() bytes, aligned to 64 (NULL where it
- * borrows a vector). The vector must be as it was in begin. SL_EDIVERGED as above, SL_ENOMEM or
- * SL_EDEVICE: the device's memory is full, or it has failed (vec->fence says how). */
+/* Encodes parts 0, 1, ... in order. buffer: sl_codec_part_bytes_max() bytes, aligned to 64; NULL
+ * if the codec borrows the vector. The vector must not change after begin. SL_EDIVERGED as above;
+ * SL_ENOMEM or SL_EDEVICE: the device is out of memory, or failed (vec->fence says how). */
 SL_API int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *source,
                            void *buffer, sl_payload *out);
-/* Would that call, for the next part, return without waiting for a device? If not, the notify_fd,
- * an eventfd or 0, is signalled when it would (sl_async_ops.event_passed). */
+/* Would encoding the next part return without waiting for a device? If not, notify_fd (an eventfd,
+ * or 0) is signalled when it would (sl_async_ops.event_passed). */
 SL_API bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int notify_fd);
 
-/* Vectors on a device are encoded ahead, into memory of vec->allocate_host(): parts *
- * part_bytes_max, rounded up to SL_VEC_ALIGNMENT each. To be said once, before the first message;
- * buffers given to sl_encoder_part then do not matter. Not said: payloads stay where the vectors
- * are. */
+/* Encode vectors of a device ahead, into memory of vec->allocate_host(): parts * part_bytes_max
+ * bytes, each rounded up to SL_VEC_ALIGNMENT. Call it once, before the first message;
+ * sl_encoder_part then ignores its buffer. Without it, payloads stay on the device. */
 SL_API void sl_encoder_stage(sl_encoder *encoder, void *host);
-/* The last part where the vectors are, for a decoder here; until the next one. */
+/* The last part, where the vectors are, for a decoder on this host. Valid until the next part. */
 SL_API sl_payload sl_encoder_local(const sl_encoder *encoder);
 
-/* Decodes what one sender sends, message by message, onto vectors that `vec` keeps; holds working
- * memory. */
+/* Decodes one sender's messages onto vectors of `vec`; has working memory. */
 typedef struct sl_decoder sl_decoder;
 SL_API int sl_decoder_open(sl_decoder **out, const sl_codec *codec, const sl_vec_ops *vec,
                            sl_error *error);
 SL_API void sl_decoder_close(sl_decoder **decoder);
-/* 0, or SL_EPROTO: may these bytes from a peer, in host memory, be decoded as this part of this
- * message? */
+/* May these bytes from a peer, in host memory, be decoded as this part of this message? 0, or
+ * SL_EPROTO. */
 SL_API int sl_decoder_check(sl_decoder *decoder, const sl_message *message, uint32_t part,
                             sl_payload payload);
-/* acc += weight * decode(payload), both where the vectors are. acc: the whole vector. The payload
- * has been checked. Parts in any order. */
+/* acc += weight * decode(payload), on the device of the vectors. acc is the whole vector. The
+ * payload must be checked. Parts may come in any order. */
 SL_API void sl_decoder_add(sl_decoder *decoder, const sl_message *message, uint32_t part,
                            sl_payload payload, float weight, float *acc);
 /* The elements that `part` may touch: its range, or everything. */

@@ -1,4 +1,4 @@
-/* folder.h - the run folder: what a run leaves behind, and from which alone it can be repeated.
+/* folder.h - the run folder: what a run leaves behind. A run can be repeated from it alone.
  *
  *   config.json          resolved configuration, topology inline (quadratic: problem.json beside
  *                        it)
@@ -12,8 +12,7 @@
  *   model-best.npy       the best mean, or agent's model, so far; model-last.npy the last recorded
  *                        mean of a run that failed
  *   model*.safetensors   beside each of these: the same with names and shapes of tensors
- *   summary.json         the final table
- */
+ *   summary.json         the final table */
 #ifndef STARLING_FOLDER_H
 #define STARLING_FOLDER_H
 
@@ -36,15 +35,14 @@ typedef struct sl_folder sl_folder;
 
 /* Creates a folder, with its parents. */
 SL_API int sl_folder_make(const char *path, sl_error *error);
-/* Creates the folder (parents too) and config.json, and proves that it can be written. all_nodes:
- * this writer is the whole run's (sim, run) and refuses a folder that already holds a run;
- * otherwise it is one agent's, which may join a folder with the same config.json, and whose
- * parameters go to parameters-<rank>.jsonl. */
+/* Creates the folder with its parents and config.json, which proves that it is writable.
+ * all_nodes: the writer of a whole run (sim, run); a folder that holds a run is refused. Otherwise
+ * one agent: it may join a folder with an equal config.json, and its parameters go to
+ * parameters-<rank>.jsonl. */
 SL_API int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
                           bool all_nodes, sl_error *error);
-/* May a run, or agent `rank` of one (-1: the whole run), write to a folder at `path`? Refused: a
- * folder that holds a finished run, a run with another configuration, or what this rank has
- * written. Makes nothing. */
+/* May a run (rank -1), or agent `rank`, write to a folder at `path`? Refuses a folder with a
+ * finished run, another configuration, or files of this rank. Creates nothing. */
 SL_API int sl_folder_check(const char *path, const sl_experiment *experiment, int64_t rank,
                            sl_error *error);
 /* From now on models are written as safetensors too, unless record.safetensors is false. */
@@ -60,25 +58,25 @@ SL_API int sl_folder_parameters(sl_folder *folder, uint64_t round, uint32_t rank
 SL_API int sl_folder_model(sl_folder *folder, int64_t rank, const char *which, const float *x,
                            size_t dimension, sl_error *error);
 
-/* Keeps x (dimension) as model-best.npy (rank -1) or model-RANK-best.npy if it is this folder's
- * best so far: by accuracy, then by loss; by loss alone where accuracy means nothing. One rank a
- * folder. The summary names the round. */
+/* Writes x (dimension) as model-best.npy (rank -1) or model-RANK-best.npy if it is the best so
+ * far: by accuracy, then loss; by loss alone if accuracy means nothing. One rank per folder. The
+ * summary names the round. */
 SL_API int sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round,
                           const sl_evaluation *evaluation, const float *x, size_t dimension,
                           sl_error *error);
 
-/* Keeps a copy of x (dimension), unless its loss is not finite, for sl_folder_rescue. */
+/* Remembers a copy of x (dimension) for sl_folder_rescue, if its loss is finite. */
 SL_API int sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evaluation *evaluation,
                               const float *x, size_t dimension, sl_error *error);
-/* After a run that failed: writes what was remembered last as model-last.npy (rank -1) or
- * model-RANK-last.npy. *round: whose it is; 0: there is none. */
+/* After a failed run: writes the remembered model as model-last.npy (rank -1) or
+ * model-RANK-last.npy. *round: its round; 0: there is none. */
 SL_API int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl_error *error);
 
-/* The final table as data: printed by the tool, written to summary.json. */
+/* The final table, as printed and as in summary.json. */
 typedef struct sl_summary {
     const char *driver; /* "run", "sim", "agent" */
     uint64_t rounds;
-    uint32_t nodes; /* of which `records` holds one each (an agent alone: one) */
+    uint32_t nodes; /* nodes of the run; `records` has one record each (an agent: one) */
     size_t record_count;
     const sl_record *records; /* the last record of each node, by rank */
     bool has_consensus;
@@ -87,7 +85,7 @@ typedef struct sl_summary {
     double predicted_seconds; /* on the experiment's network; 0: not asked for */
 } sl_summary;
 SL_API int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
-/* Brings parameters.jsonl into order: by round, then node. */
+/* Sorts parameters.jsonl by round, then node. */
 SL_API int sl_folder_close(sl_folder **folder, sl_error *error);
 
 #ifdef __cplusplus

@@ -2,10 +2,8 @@
  * vector.
  *
  * One learner serves all ranks (the simulator) or one (an agent). Samples are loaded once. The
- * partition over nodes is a pure function of the seed; the batch is one of (seed, rank, round). A
- * call changes nothing that a later call could see. Calls must not overlap: they share working
- * memory.
- */
+ * partition over nodes is a function of the seed; the batch is a function of (seed, rank, round).
+ * Calls leave no state behind. They share working memory, so they must not overlap. */
 #ifndef STARLING_LEARNER_H
 #define STARLING_LEARNER_H
 

@@ -43,13 +43,12 @@ typedef struct sl_node_settings {
     const size_t *
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
-    size_t part_bytes;    /* longest payload of one part; but for identity at least
-                             SL_PART_BYTES_MIN */
-    uint32_t inbox_parts; /* how many unconsumed parts one neighbour may have here: the credit; 0:
-                             any number */
+    size_t part_bytes;    /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
+                             identity */
+    uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:
+                             no limit */
     uint64_t seed;        /* of random compressors */
-    double loss_limit; /* a loss above it means that training diverged; 0: a million times the first
-                          one */
+    double loss_limit; /* a loss above it counts as divergence; 0: a million times the first loss */
     const sl_topology *topology; /* borrowed for the node's life, like all below */
     const sl_plan *plan;         /* sl_algorithm_plan's, for this dimension */
     const sl_vec_ops *vec;
@@ -62,12 +61,12 @@ typedef struct sl_node_settings {
     bool lends;      /* sl_node_lend will be called; d-psgd only, and on the host: it takes its form
                         combine-while-adapt */
     const sl_optimizer_config *optimizer;
-    uint64_t measure_every; /* neighbour_distance is computed in rounds that are multiples, and in
-                               the last; 0 = never */
+    uint64_t measure_every; /* neighbour_distance is computed in multiples of this round, and in the
+                               last; 0: never */
 } sl_node_settings;
 
-/* Bytes of the vectors that a node with these settings will keep: model, gradient (unless shared),
- * momentum, the algorithm's own, and replicas. Buffers of messages are not counted. */
+/* The bytes of vectors of a node with these settings: model, gradient (unless shared), momentum,
+ * the algorithm's own, replicas. Without message buffers. */
 SL_API size_t sl_node_vector_bytes(const sl_node_settings *settings);
 SL_API int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error);
 SL_API void sl_node_close(sl_node **node);
@@ -129,46 +128,46 @@ typedef struct sl_update {
     size_t released_count;
 } sl_update;
 
-/* *update is overwritten. On error the node is broken and can only be closed; tokens in it are the
- * driver's to free. */
+/* Overwrites *update. After an error the node is broken and can only be closed; the driver frees
+ * the tokens in *update. */
 SL_API int sl_node_step(sl_node *node, const sl_event *event, sl_update *update, sl_error *error);
 
-/* x, where settings.vec keeps it (as all vectors here): written by the driver before START, read
- * any time between steps. */
+/* The model x, on the device of settings.vec, as all vectors here. The driver writes it before
+ * START, and may read it between steps. */
 SL_API float *sl_node_model(sl_node *node);
-/* Where the gradient is taken: x, unless the algorithm says otherwise. */
+/* Where to take the gradient: x, unless the algorithm says otherwise. */
 SL_API const float *sl_node_point(const sl_node *node);
 SL_API float *sl_node_gradient_buffer(sl_node *node);
 /* Before GRADIENT: publishes and mixes `vector` (dimension), the driver's own, in place of the
  * model, without a gradient step. It must not change until the round is done. NULL: the model. */
 SL_API void sl_node_lend(sl_node *node, const float *vector);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
-/* The latest exchange that it has begun, from 1; 0: none. */
+/* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
 SL_API double sl_node_push_sum_weight(const sl_node *node);
-/* Every peer that it ever exchanges anything with, sorted; borrowed. */
+/* All peers of the node, sorted; borrowed. */
 SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 
 SL_API uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 SL_API size_t sl_node_part_bytes_max(const sl_node *node);
-/* Would sl_node_payload return without waiting for a device? If not, notify_fd is signalled when it
- * would. */
+/* Would sl_node_payload return without waiting for a device? If not, notify_fd is signalled when
+ * it would. */
 SL_API bool sl_node_ready(const sl_node *node);
-/* The next part of update.message: parts 0, 1, 2, ... in this order, each once. Adapts and encodes
- * it. SL_EDIVERGED: a number in it is not finite. */
+/* Adapts and encodes the next part of update.message: parts 0, 1, 2, ... in order, each once.
+ * SL_EDIVERGED: a number is not finite. */
 SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
 /* In the text of a deadline. */
 #define SL_NODE_LATE "did not come in time"
-/* What an exchange waits for: SL_EPEER, whose text names edge or node, round and part. */
+/* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
-/* Does the step under way wait for a part of this peer's message? */
+/* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
-/* Frames that were dropped: late, duplicate, beyond the window. */
+/* The number of dropped frames: late, duplicate, or beyond the window. */
 SL_API uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */
 SL_API size_t sl_node_memory(const sl_node *node);
-/* The memory that payloads may point into, of the host or, if settings.direct, the device (for
- * registering it): fills up to `max` (base, bytes) pairs, returns how many. */
+/* The memory that payloads may point to, for registration: on the host, or on the device if
+ * settings.direct. Writes up to `max` (base, bytes) pairs and returns their number. */
 SL_API size_t sl_node_regions(const sl_node *node, void **bases, size_t *bytes, size_t max);
 
 #ifdef __cplusplus
