@@ -1,7 +1,6 @@
 /* fuzz_tensors.c - a file of parameters, safetensors or .npy: what it may say of a small model. An
  * input is tried as it is, and behind a length that fits it, because few mutations keep the two
  * together. */
-#define _GNU_SOURCE
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
