@@ -30,7 +30,7 @@ static struct fi_info *make_hints(const char *provider, bool gpu) {
     return hints;
 }
 
-bool sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
+int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
     struct fi_info *hints = make_hints(provider, gpu), *info = NULL;
     int result = -FI_ENOMEM;
     if (hints != NULL) {
@@ -42,7 +42,7 @@ bool sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes
     else
         snprintf(reason, bytes, "provider '%s' offers no %sconnection-oriented endpoints here: %s",
                  provider, gpu ? "GPU memory (FI_HMEM) on " : "", fi_strerror(-result));
-    return result == 0;
+    return result == 0 ? 0 : result == -FI_ENOMEM ? SL_ENOMEM : SL_EINVAL;
 }
 
 static int fail(sl_error *error, int code, const char *what, int fi_code) {

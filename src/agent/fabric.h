@@ -57,8 +57,9 @@ typedef struct sl_fabric_settings {
 } sl_fabric_settings;
 
 /* Does this host have the provider, with connection-oriented endpoints, and if `gpu`, with a GPU's
- * memory (FI_HMEM)? If not, `reason` says why in one line. */
-bool sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes);
+ * memory (FI_HMEM)? 0; else SL_EINVAL, or SL_ENOMEM if that could not be found out, and `reason`
+ * says why in one line. */
+int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes);
 int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error);
 void sl_fabric_close(sl_fabric **fabric);
 uint16_t sl_fabric_port(const sl_fabric *fabric);

@@ -25,7 +25,7 @@ static bool can_be_direct(const sl_experiment *e, char *reason, size_t bytes) {
         snprintf(reason, bytes, "payloads of compressor \"%s\" are checked on the host",
                  sl_compressor_name(kind));
     else
-        return gpu.emulated || sl_fabric_offers(e->transport.provider, true, reason, bytes);
+        return gpu.emulated || sl_fabric_offers(e->transport.provider, true, reason, bytes) == 0;
     return false;
 }
 
@@ -35,8 +35,9 @@ int sl_agent_find_path(const sl_experiment *e, bool *direct, char note[SL_PATH_N
     char reason[SL_PATH_NOTE_MAX / 2];
     note[0] = '\0';
     *direct = false;
-    if (!sl_fabric_offers(e->transport.provider, false, reason, sizeof reason))
-        return sl_fail(error, SL_EINVAL,
+    const int offered = sl_fabric_offers(e->transport.provider, false, reason, sizeof reason);
+    if (offered != 0)
+        return sl_fail(error, offered,
                        "transport.provider: %s; \"tcp\" works everywhere, \"verbs\" needs an RDMA "
                        "device; `fi_info -t FI_EP_MSG` lists what this host has",
                        reason);

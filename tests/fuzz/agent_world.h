@@ -221,11 +221,11 @@ struct sl_fabric {
 };
 static sl_fabric the_fabric;
 
-bool sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
+int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
     (void)provider, (void)gpu;
     (void)reason;
     (void)bytes;
-    return true;
+    return 0;
 }
 
 int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error) {
