@@ -18,7 +18,8 @@ static void write_file(const void *head, size_t head_bytes, const void *body, si
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     fwrite(head, 1, head_bytes, file);
-    fwrite(body, 1, bytes, file);
+    if (bytes)
+        fwrite(body, 1, bytes, file);
     ck_assert_int_eq(fclose(file), 0);
 }
 
