@@ -47,48 +47,54 @@ char *sl_json_number(double number) {
     return text;
 }
 
-/* Copies `text` and writes each of its 17-digit reals with as few digits as it needs. */
-static void shorten(FILE *out, const char *text) {
+/* Copies `text` and writes each of its 17-digit reals with as few digits as it needs; false when
+ * memory ran out. */
+static bool shorten(FILE *out, const char *text) {
     while (*text != '\0') {
         size_t length = 1;
+        char *number = NULL;
         if (*text == '"') {
             while (text[length] != '"')
                 length += text[length] == '\\' ? 2 : 1;
             length++;
         } else if (strchr("-0123456789", *text) != NULL) {
             length = strspn(text, "+-.0123456789eE");
-            char *number =
-                strcspn(text, ".eE") < length ? sl_json_number(strtod(text, NULL)) : NULL;
-            if (number != NULL) {
-                fputs(number, out);
-                text += length;
-                length = 0;
+            if (strcspn(text, ".eE") < length) {
+                number = sl_json_number(strtod(text, NULL));
+                if (number == NULL)
+                    return false;
             }
-            free(number);
         }
-        fwrite(text, 1, length, out);
+        fwrite(number ? number : text, 1, number ? strlen(number) : length, out);
+        free(number);
         text += length;
     }
+    return true;
 }
 
-char *sl_json_text(const json_t *root, size_t flags) {
-    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15)), *mixed = NULL;
-    json_t *back = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-    bool equal = back != NULL && json_equal((json_t *)root, back);
-    json_decref(back);
-    if (equal)
-        return text;
-    free(text);
-    text = json_dumps(root, flags | JSON_REAL_PRECISION(17));
+/* The text with 17 digits, shortened. */
+static char *shortened(const json_t *root, size_t flags) {
+    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(17)), *mixed = NULL;
     size_t bytes;
     FILE *out = text != NULL ? open_memstream(&mixed, &bytes) : NULL;
     if (out != NULL) {
-        shorten(out, text);
-        if (ferror(out) | fclose(out)) {
+        bool good = shorten(out, text);
+        if (ferror(out) | fclose(out) | !good) {
             free(mixed);
             mixed = NULL;
         }
     }
     free(text);
     return mixed;
+}
+
+char *sl_json_text(const json_t *root, size_t flags) {
+    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
+    json_t *back = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    bool short_of_memory = back == NULL, equal = json_equal((json_t *)root, back);
+    json_decref(back);
+    if (equal)
+        return text;
+    free(text);
+    return short_of_memory ? NULL : shortened(root, flags);
 }
