@@ -3,8 +3,8 @@
  * nothing.
  *
  * The linker passes the library's calls of malloc and its kin through here (tests/meson.build), and
- * jansson's where nothing is parsed: its parser takes a shortage for a mistake in the text, or passes
- * over it. Those inside other libraries and libc are not touched.
+ * jansson's where nothing is parsed: its parser takes a shortage for a mistake in the text, or
+ * passes over it. Those inside other libraries and libc are not touched.
  */
 #include <execinfo.h>
 #include <stdatomic.h>
