@@ -24,10 +24,10 @@ GENERATED = ("tests/reference/",)  # numbers that other programs wrote
 # Globals that change, each with its reason.
 MUTABLE = {
     "src/base/kernels.c: sl_kernels_level": "set once, before main()",
-    "src/agent/libfabric.c: real": "set once, when the core of a wheel opens libfabric",
-    "src/agent/libfabric.c: once": "that it is once",
+    "src/world/libfabric.c: real": "set once, when the core of a wheel opens libfabric",
+    "src/world/libfabric.c: once": "that it is once",
 }
-FOREIGN = {"src/agent/libfabric.c": "fi_"}  # functions with the names of the library they stand for
+FOREIGN = {"src/world/libfabric.c": "fi_"}  # functions with the names of the library they stand for
 # What the library leaves to its caller: to print and to end the program. assert() may.
 FORBIDDEN = {
     *("exit", "_exit", "_Exit", "quick_exit", "abort", "stdout", "stderr"),

@@ -6,10 +6,8 @@
  * without a limit.
  */
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/state.h"
 #include "base/clock.h"
@@ -17,7 +15,8 @@
 
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */
-static const double tell_every_s = 5;            /* what is waited for */
+static const double farewell_look_s = 0.002;
+static const double tell_every_s = 5; /* what is waited for */
 enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
 
 static void on_stop(void *context) {
@@ -225,7 +224,7 @@ static bool linger(sl_agent *a) {
     for (int look = 0;
          look < LOOKS_BEFORE_SLEEP && a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
          look++) {
-        sched_yield();
+        sl_clock_yield();
         if (move(a))
             return true;
     }
@@ -288,7 +287,7 @@ static void tell_everyone(sl_agent *a) {
                       sl_contacts_awaits(a, &a->neighbours[i]);
         }
         if (waiting)
-            usleep(2000);
+            sl_clock_sleep(farewell_look_s);
     }
 }
 

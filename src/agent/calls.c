@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "agent/state.h"
 
@@ -16,7 +14,7 @@ void sl_calls_give(sl_calls *c, const sl_call *what) {
     c->call = *what;
     c->given = true;
     c->answered = c->error.code != 0;
-    eventfd_write(c->descriptor, 1);
+    sl_signal_give(c->descriptor);
     pthread_mutex_unlock(&c->mutex);
 }
 
@@ -50,7 +48,7 @@ int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, sl_neighbour 
     c->side = side;
     c->neighbours = neighbours;
     c->neighbour_count = count;
-    c->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    c->descriptor = sl_signal_open();
     if (c->descriptor < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", side->rank);
     int result = sl_place_open(&c->place, tree, side->rank, neighbours, count, error);
@@ -65,8 +63,7 @@ void sl_calls_close(sl_calls *c) {
     sl_reduce_close(&c->reduce);
     sl_meeting_close(&c->meeting);
     sl_place_close(&c->place);
-    if (c->descriptor >= 0)
-        close(c->descriptor);
+    sl_signal_close(c->descriptor);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->mutex);
     c->open = false;
@@ -92,8 +89,7 @@ void sl_calls_fail(sl_calls *c, const sl_error *error) {
 }
 
 static bool receive(sl_calls *c) {
-    eventfd_t ignored;
-    eventfd_read(c->descriptor, &ignored);
+    sl_signal_take(c->descriptor);
     pthread_mutex_lock(&c->mutex);
     const bool given = c->given;
     if (given)

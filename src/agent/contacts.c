@@ -161,24 +161,6 @@ const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_
 
 /* ---- time ---- */
 
-static bool is_from(const sl_connection *connection, const struct sockaddr_storage *other) {
-    struct sockaddr_storage own, theirs;
-    return connection != NULL && sl_connection_addresses(connection, &own, &theirs) &&
-           sl_address_equal(&theirs, other);
-}
-
-/* Has whoever is at this address greeted? */
-static bool has_greeted(void *context, const struct sockaddr_storage *other) {
-    const sl_agent *a = context;
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (is_from(a->neighbours[i].connection, other))
-            return true;
-    for (int i = 0; i < SL_VISITORS_MAX; i++)
-        if (is_from(a->visitors.list[i].connection, other))
-            return true;
-    return false;
-}
-
 void sl_contacts_tick(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && (a->phase != PHASE_OVER || a->parting); i++) {
         sl_neighbour *n = &a->neighbours[i];
@@ -189,7 +171,7 @@ void sl_contacts_tick(sl_agent *a) {
             fail(a, n, &error);
     }
     sl_visitors_tick(&a->visitors);
-    size_t ended = sl_doorway_tick(&a->doorway, a->side.now_s, has_greeted, a);
+    size_t ended = sl_fabric_end_silent(a->side.fabric, a->side.now_s);
     if (ended > 0)
         sl_agent_notice(a, "warning: %zu connections were closed that said nothing", ended);
 }

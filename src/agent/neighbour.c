@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/sockets.h"
 #include "launch/roster.h"
 #include "task/layout_text.h"
 #include "wire/checksum.h"
@@ -506,10 +505,7 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
 
 /* Bytes of a frame that is not whole yet are a sign of life: on a slow link it may take long. */
 static void hear_bytes(sl_neighbour *n) {
-    struct sockaddr_storage own, other;
-    uint64_t bytes = 0;
-    if (sl_connection_addresses(n->connection, &own, &other))
-        bytes = sl_socket_received(&own, &other);
+    const uint64_t bytes = sl_connection_bytes_received(n->connection);
     if (n->bytes_heard > 0 && bytes > n->bytes_heard)
         n->heard_s = n->side->now_s;
     n->bytes_heard = bytes;

@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-#include "agent/fabric.h"
 #include "agent/outbox.h"
 #include "starling/agent.h"
 #include "wire/frame.h"
+#include "world/fabric.h"
 
 enum { SL_REFUSAL_MAX = 320 };
 

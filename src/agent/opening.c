@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "agent/state.h"
 #include "base/round_up.h"
@@ -176,8 +174,6 @@ static int open_fabric(sl_agent *a, sl_error *error) {
     int result = find_own_address(a, &settings.address, error);
     if (result == 0)
         result = sl_fabric_open(&a->side.fabric, &settings, error);
-    if (result == 0)
-        sl_doorway_open(&a->doorway, sl_fabric_port(a->side.fabric));
     void *bases[REGIONS_MAX];
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
@@ -230,8 +226,8 @@ static int open_all(sl_agent *a, sl_error *error) {
     result = fill_hello(a, error);
     if (result != 0)
         return result;
-    a->stop_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    a->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    a->stop_descriptor = sl_signal_open();
+    a->notify_fd = sl_signal_open();
     if (a->stop_descriptor < 0 || a->notify_fd < 0)
         return sl_fail(error, SL_ENOMEM, "agent %u: no descriptor left", a->settings.rank);
     result = open_node(a, error);
@@ -263,7 +259,6 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->settings = *settings;
     pthread_mutex_init(&a->mutex, NULL);
     a->stop_descriptor = a->notify_fd = -1;
-    a->doorway.spare = -1;
     a->record.rank = a->side.rank = settings->rank;
     a->side.handlers = &sl_contacts_neighbours;
     a->side.meets = settings->meets;
@@ -291,7 +286,6 @@ void sl_agent_close(sl_agent **agent) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_connection_close(&a->neighbours[i].connection);
     sl_visitors_close(&a->visitors);
-    sl_doorway_close(&a->doorway);
     if (a->side.fabric != NULL)
         sl_fabric_poll(a->side.fabric);
     sl_fabric_close(&a->side.fabric);
@@ -300,10 +294,8 @@ void sl_agent_close(sl_agent **agent) {
         a->vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
     sl_node_close(&a->node);
-    if (a->stop_descriptor >= 0)
-        close(a->stop_descriptor);
-    if (a->notify_fd >= 0)
-        close(a->notify_fd);
+    sl_signal_close(a->stop_descriptor);
+    sl_signal_close(a->notify_fd);
     free(a->neighbours);
     free(a->receivers);
     free(a->side.hello_bytes);

@@ -2,12 +2,11 @@
  * starling/agent.h. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "agent/state.h"
 
 void sl_agent_stop(sl_agent *agent) {
-    eventfd_write(agent->stop_descriptor, 1);
+    sl_signal_give(agent->stop_descriptor);
 }
 
 void sl_agent_end(sl_agent *a, const sl_error *why) {

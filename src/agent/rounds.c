@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "agent/state.h"
 #include "base/clock.h"
@@ -239,7 +238,6 @@ void sl_agent_on_call(void *context) {
 
 void sl_agent_on_notified(void *context) {
     sl_agent *a = context;
-    eventfd_t ignored;
-    eventfd_read(a->notify_fd, &ignored);
+    sl_signal_take(a->notify_fd);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
 }

@@ -10,12 +10,11 @@
 #include <pthread.h>
 
 #include "agent/calls.h"
-#include "agent/loop.h"
 #include "agent/neighbour.h"
 #include "agent/outbox.h"
-#include "agent/sockets.h"
 #include "agent/visitors.h"
-#include "agent/worker.h"
+#include "world/loop.h"
+#include "world/worker.h"
 
 typedef enum agent_phase {
     PHASE_CONNECTING, /* until every neighbour has agreed */
@@ -49,7 +48,6 @@ struct sl_agent {
     uint32_t neighbour_count;
     sl_calls calls; /* not open unless settings.meets */
     sl_visitors visitors;
-    sl_doorway doorway;
 
     sl_outbox outbox;
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */

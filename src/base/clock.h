@@ -2,12 +2,10 @@
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
 
-#include <time.h>
-
-static inline double sl_clock_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+double sl_clock_seconds(void);
+/* The calling thread sleeps. */
+void sl_clock_sleep(double seconds);
+/* Offers the processor to whoever has work for it. */
+void sl_clock_yield(void);
 
 #endif

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/fabric.h"
 #include "wire/checksum.h"
 #include "wire/frame.h"
+#include "world/fabric.h"
 
 typedef struct stranger {
     bool connected, down;

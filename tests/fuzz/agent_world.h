@@ -9,16 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "agent/fabric.h"
-#include "agent/loop.h"
 #include "agent/neighbour.h"
-#include "agent/sockets.h"
 #include "agent/state.h"
-#include "agent/worker.h"
 #include "starling/device.h"
 #include "wire/checksum.h"
+#include "world/fabric.h"
+#include "world/loop.h"
+#include "world/worker.h"
 
 enum { NODES = 3, RANK = 1, DIMENSION = 1100, ROUNDS = 3, PORT = 7000, SENDS_MAX = 64 };
 enum { CONNECTIONS_MAX = 8, BUFFERS_MAX = 64, MESSAGE_MAX = 8192, WORKER_FD = -10 };
@@ -29,7 +27,6 @@ typedef struct input {
 } input;
 
 static input in;
-static bool running; /* an input is */
 static bool direct, meets;
 static double now_s;
 
@@ -37,37 +34,21 @@ static uint8_t next(void) {
     return in.left > 0 ? (in.left--, *in.at++) : 0;
 }
 
-/* ---- clock and sockets: the linker sends calls here ---- */
+/* ---- the clock ---- */
 
-int __real_clock_gettime(clockid_t clock, struct timespec *out);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
-    if (!running)
-        return __real_clock_gettime(clock, out);
+double sl_clock_seconds(void) {
     if (in.left == 0) /* whatever has a deadline comes to it */
         now_s += 0.05;
-    *out = (struct timespec){.tv_sec = (time_t)now_s,
-                             .tv_nsec = (long)((now_s - (double)(time_t)now_s) * 1e9)};
-    return 0;
+    return now_s;
 }
 
-int __wrap_usleep(unsigned microseconds) {
-    now_s += 1e-6 * microseconds;
-    return 0;
+void sl_clock_sleep(double seconds) {
+    now_s += seconds;
 }
 
-void __wrap_sl_doorway_open(sl_doorway *d, uint16_t port) {
-    *d = (sl_doorway){.port = port, .listener = -1, .spare = -1};
-}
+void sl_clock_yield(void) {}
 
-size_t __wrap_sl_doorway_tick(sl_doorway *d, double at_s,
-                              bool (*greeted)(void *, const struct sockaddr_storage *),
-                              void *context) {
-    const struct sockaddr_storage somebody = {.ss_family = AF_INET};
-    (void)d;
-    (void)at_s;
-    greeted(context, &somebody);
-    return 0;
-}
+/* ---- the device: the linker sends calls here ---- */
 
 /* A device whose memory the fabric takes, and which is the host's. */
 bool __wrap_sl_device_describe(const char *name, sl_device_info *out) {
@@ -184,6 +165,22 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     if (in.left == 0)
         loop->stop(loop->context);
     return 0;
+}
+
+int sl_signal_open(void) {
+    return 0;
+}
+
+void sl_signal_close(int fd) {
+    (void)fd;
+}
+
+void sl_signal_give(int fd) {
+    (void)fd;
+}
+
+void sl_signal_take(int fd) {
+    (void)fd;
 }
 
 /* ---- the fabric ---- */
@@ -383,10 +380,13 @@ uint32_t sl_connection_sending(const sl_connection *c) {
     return c->sending;
 }
 
-bool sl_connection_addresses(const sl_connection *c, struct sockaddr_storage *own,
-                             struct sockaddr_storage *other) {
-    *own = *other = (struct sockaddr_storage){.ss_family = AF_INET};
+uint64_t sl_connection_bytes_received(const sl_connection *c) {
     return c->established;
+}
+
+size_t sl_fabric_end_silent(sl_fabric *fabric, double at_s) {
+    (void)fabric, (void)at_s;
+    return 0;
 }
 
 void sl_buffer_release(sl_buffer *released) {

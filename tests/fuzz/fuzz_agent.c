@@ -446,7 +446,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     settings.experiment = experiments[direct];
     in = (input){data + 1, size - 1};
     now_s = 1000;
-    running = true;
     sl_agent *agent;
     sl_error error;
     if (sl_agent_open(&agent, &settings, &error) != 0) {
@@ -458,6 +457,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         assert(error.text[0] != '\0' && memchr(error.text, '\0', sizeof error.text) != NULL);
     in.left = 0;
     sl_agent_close(&agent);
-    running = false;
     return 0;
 }

@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/fabric.h"
 #include "harness.h"
 #include "starling/starling.h"
 #include "wire/checksum.h"
 #include "wire/frame.h"
+#include "world/fabric.h"
 
 enum { D = 8, ROUNDS = 3, WINDOW = 2 };
 

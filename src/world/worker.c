@@ -1,14 +1,14 @@
 /* worker.c - see worker.h. */
-#include "agent/worker.h"
+#include "world/worker.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "world/loop.h"
 
 struct sl_worker {
     sl_task task;
@@ -108,7 +108,7 @@ static void *work(void *argument) {
         pthread_mutex_lock(&w->mutex);
         w->result = result;
         w->has_result = true;
-        eventfd_write(w->descriptor, 1);
+        sl_signal_give(w->descriptor);
     }
     pthread_mutex_unlock(&w->mutex);
     return NULL;
@@ -131,10 +131,9 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
     w->rank = rank;
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->changed, NULL);
-    w->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->descriptor = sl_signal_open();
     if (w->descriptor < 0 || !open_events(w) || pthread_create(&w->thread, NULL, work, w) != 0) {
-        if (w->descriptor >= 0)
-            close(w->descriptor);
+        sl_signal_close(w->descriptor);
         close_events(w);
         sl_host_task_close(&w->host);
         free(w);
@@ -163,8 +162,7 @@ bool sl_worker_busy(const sl_worker *worker) {
 }
 
 bool sl_worker_take(sl_worker *w, sl_job_result *out) {
-    eventfd_t ignored;
-    eventfd_read(w->descriptor, &ignored);
+    sl_signal_take(w->descriptor);
     pthread_mutex_lock(&w->mutex);
     bool there = w->has_result;
     if (there)
@@ -192,7 +190,7 @@ bool sl_worker_close(sl_worker **worker, double patience_s) {
     until.tv_sec += (time_t)patience_s + 1;
     if (pthread_timedjoin_np(w->thread, NULL, &until) != 0)
         return false;
-    close(w->descriptor);
+    sl_signal_close(w->descriptor);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->mutex);
     close_events(w);

@@ -6,7 +6,7 @@
 
 #include <arpa/inet.h>
 
-#include "agent/fabric_state.h"
+#include "world/fabric_state.h"
 
 enum { COMPLETIONS_AT_ONCE = 32 };
 
@@ -126,6 +126,7 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory");
     }
     f->settings = *settings;
+    f->doorway.spare = -1;
     char host[INET6_ADDRSTRLEN];
     uint16_t port = split_address(&settings->address, host);
     int result = find_provider(f, host, port, error);
@@ -133,11 +134,13 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
         result = open_queues(f, error);
     if (result == 0)
         result = listen_on(f, host, port, error);
-    if (result != 0)
+    if (result != 0) {
         sl_fabric_close(&f);
-    else
-        *out = f;
-    return result;
+        return result;
+    }
+    sl_doorway_open(&f->doorway, f->port);
+    *out = f;
+    return 0;
 }
 
 void sl_fabric_close(sl_fabric **fabric) {
@@ -145,6 +148,7 @@ void sl_fabric_close(sl_fabric **fabric) {
     if (f == NULL)
         return;
     sl_connection_free_closed(f, true);
+    sl_doorway_close(&f->doorway);
     for (size_t i = 0; i < f->region_count; i++)
         CLOSE(f->regions[i].mr);
     CLOSE(f->lent.mr);
@@ -274,6 +278,19 @@ int sl_fabric_poll(sl_fabric *f) {
     if (closed != NULL && f->closed == closed)
         sl_connection_free_closed(f, false);
     return total > 0 ? total : drain_events(f);
+}
+
+/* Has whoever is at this address greeted? */
+static bool has_greeted(void *context, const struct sockaddr_storage *other) {
+    const sl_fabric *f = context;
+    for (const sl_connection *c = f->open; c != NULL; c = c->next)
+        if (sl_connection_is_from(c, other))
+            return true;
+    return false;
+}
+
+size_t sl_fabric_end_silent(sl_fabric *f, double now_s) {
+    return sl_doorway_tick(&f->doorway, now_s, has_greeted, f);
 }
 
 bool sl_fabric_may_block(sl_fabric *f) {

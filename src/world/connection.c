@@ -12,9 +12,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "agent/fabric_state.h"
 #include "base/round_up.h"
 #include "starling/vec.h"
+#include "world/fabric_state.h"
 
 static bool allocate_sends(sl_connection *c) {
     c->sends = calloc(c->send_count, sizeof *c->sends);
@@ -35,6 +35,8 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
     if (c == NULL)
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory for a connection");
     c->fabric = fabric;
+    c->next = fabric->open;
+    fabric->open = c;
     c->handlers = handlers;
     c->owner = owner;
     c->send_count = send_count;
@@ -67,7 +69,11 @@ void sl_connection_close(sl_connection **connection) {
     c->down = true;
     CLOSE(c->endpoint);
     c->endpoint = NULL;
-    c->next_closed = c->fabric->closed;
+    sl_connection **at = &c->fabric->open;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    c->next = c->fabric->closed;
     c->fabric->closed = c;
 }
 
@@ -86,10 +92,10 @@ void sl_connection_free_closed(sl_fabric *f, bool all) {
     for (sl_connection **at = &f->closed; *at != NULL;) {
         sl_connection *c = *at;
         if (all || c->held == 0) {
-            *at = c->next_closed;
+            *at = c->next;
             free_connection(c);
         } else {
-            at = &c->next_closed;
+            at = &c->next;
         }
     }
 }
@@ -111,11 +117,22 @@ uint32_t sl_connection_sending(const sl_connection *connection) {
     return connection->sending;
 }
 
-bool sl_connection_addresses(const sl_connection *c, struct sockaddr_storage *own,
-                             struct sockaddr_storage *other) {
+/* Of this side and the other; false: not known. */
+static bool find_addresses(const sl_connection *c, struct sockaddr_storage *own,
+                           struct sockaddr_storage *other) {
     size_t own_bytes = sizeof *own, other_bytes = sizeof *other;
     return c->endpoint != NULL && fi_getname(&c->endpoint->fid, own, &own_bytes) == 0 &&
            fi_getpeer(c->endpoint, other, &other_bytes) == 0;
+}
+
+uint64_t sl_connection_bytes_received(const sl_connection *c) {
+    struct sockaddr_storage own, other;
+    return find_addresses(c, &own, &other) ? sl_socket_received(&own, &other) : 0;
+}
+
+bool sl_connection_is_from(const sl_connection *c, const struct sockaddr_storage *other) {
+    struct sockaddr_storage own, theirs;
+    return find_addresses(c, &own, &theirs) && sl_address_equal(&theirs, other);
 }
 
 /* ---- connecting ---- */

@@ -1,6 +1,6 @@
 /* registered.c - memory that a provider wants registered before it sends from it or receives into
  * it; see fabric.h. */
-#include "agent/fabric_state.h"
+#include "world/fabric_state.h"
 
 int sl_fabric_register_range(sl_fabric *f, void *base, size_t bytes, int cuda_index,
                              uint64_t access, struct fid_mr **mr, sl_error *error) {

@@ -1,5 +1,5 @@
 /* sockets.c - see sockets.h. */
-#include "agent/sockets.h"
+#include "world/sockets.h"
 
 #include <dirent.h>
 #include <errno.h>

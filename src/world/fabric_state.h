@@ -9,7 +9,8 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
-#include "agent/fabric.h"
+#include "world/fabric.h"
+#include "world/sockets.h"
 
 enum { REGIONS_MAX = 128, IOV_COUNT = 2 };
 
@@ -35,7 +36,7 @@ typedef struct region {
 
 struct sl_connection {
     sl_fabric *fabric;
-    sl_connection *next_closed;
+    sl_connection *next; /* of those that are open, or closed */
     const sl_connection_handlers *handlers;
     void *owner;
     struct fid_ep *endpoint;
@@ -65,7 +66,9 @@ struct sl_fabric {
     uint64_t next_key; /* of registered memory, for providers that do not choose keys themselves */
     region regions[REGIONS_MAX];
     size_t region_count;
-    region lent;           /* one more, which may change */
+    region lent; /* one more, which may change */
+    sl_doorway doorway;
+    sl_connection *open;   /* all that are not closed */
     sl_connection *closed; /* their completions may still come, their buffers may be held */
 };
 
@@ -84,6 +87,8 @@ void *sl_fabric_descriptor(const sl_fabric *fabric, const void *memory);
 /* connection.c */
 /* Opens the endpoint and posts the first receive. */
 int sl_connection_open_endpoint(sl_connection *connection, struct fi_info *info);
+/* Is it open, and has this address at its other end? */
+bool sl_connection_is_from(const sl_connection *connection, const struct sockaddr_storage *other);
 void sl_connection_take_down(sl_connection *connection, const char *reason);
 void sl_connection_complete(operation *o, size_t bytes);
 void sl_connection_complete_with_error(operation *o, int why);

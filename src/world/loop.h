@@ -1,4 +1,5 @@
-/* loop.h - the agent's event loop. Only loop.c includes libevent's headers.
+/* loop.h - the agent's event loop, and what wakes it from another thread. Only loop.c includes
+ * libevent's headers.
  *
  * libevent 2.1 has no prepare hook, so the agent owns the outer loop: it drains the fabric, then
  * makes one pass of this loop, blocking or not.
@@ -23,5 +24,13 @@ int sl_loop_tick(sl_loop *loop, int interval_ms, sl_loop_handler handler, void *
 /* One pass over what is ready; blocks until something is, if asked to, at most limit_ms (0: no
  * limit). */
 int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error);
+
+/* A descriptor that becomes readable when it is signalled. Negative: none is left. */
+int sl_signal_open(void);
+void sl_signal_close(int fd);
+/* From any thread, and in a signal handler. */
+void sl_signal_give(int fd);
+/* It is not readable any more. */
+void sl_signal_take(int fd);
 
 #endif

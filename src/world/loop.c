@@ -1,9 +1,11 @@
 /* loop.c - see loop.h. */
-#include "agent/loop.h"
+#include "world/loop.h"
 
 #include <stdlib.h>
 
 #include <event2/event.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum { EVENTS_MAX = 8 };
 
@@ -99,4 +101,24 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     if (block && limit_ms > 0)
         evtimer_del(loop->limit);
     return result < 0 ? sl_fail(error, SL_ENET, "event loop: libevent's backend failed") : 0;
+}
+
+/* ---- signals ---- */
+
+int sl_signal_open(void) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void sl_signal_close(int fd) {
+    if (fd >= 0)
+        close(fd);
+}
+
+void sl_signal_give(int fd) {
+    eventfd_write(fd, 1);
+}
+
+void sl_signal_take(int fd) {
+    eventfd_t ignored;
+    eventfd_read(fd, &ignored);
 }

@@ -74,6 +74,9 @@ int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_ind
 int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, sl_error *error);
 /* Handles everything that has happened; returns the number of completions and events. */
 int sl_fabric_poll(sl_fabric *fabric);
+/* Ends connections that have not greeted for some seconds; returns how many. To be called often: it
+ * looks when it is time to. */
+size_t sl_fabric_end_silent(sl_fabric *fabric, double now_s);
 /* May the caller block on the descriptors? */
 bool sl_fabric_may_block(sl_fabric *fabric);
 
@@ -108,9 +111,8 @@ int sl_connection_send(sl_connection *connection, const uint8_t *header, size_t 
 uint32_t sl_connection_held(const sl_connection *connection);
 /* Sends under way. */
 uint32_t sl_connection_sending(const sl_connection *connection);
-/* Of this side and the other; false: not known. */
-bool sl_connection_addresses(const sl_connection *connection, struct sockaddr_storage *own,
-                             struct sockaddr_storage *other);
+/* Bytes that have come, of messages that are not whole too; 0: not known. */
+uint64_t sl_connection_bytes_received(const sl_connection *connection);
 /* Gives the buffer back; may call `down`. */
 void sl_buffer_release(sl_buffer *buffer);
 

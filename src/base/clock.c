@@ -1,0 +1,20 @@
+/* clock.c - see clock.h. */
+#include "base/clock.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+double sl_clock_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void sl_clock_sleep(double seconds) {
+    usleep((useconds_t)(1e6 * seconds));
+}
+
+void sl_clock_yield(void) {
+    sched_yield();
+}
