@@ -107,6 +107,10 @@ static void visitor_connected(void *context, void *owner) {
 /* Its HELLO equals ours. */
 static void take_in(sl_agent *a, sl_visitor *visitor, const sl_frame *hello) {
     sl_neighbour *n = sl_agent_neighbour(a, visitor->rank);
+    if (n->agreed && a->phase != PHASE_CONNECTING) {
+        sl_visitors_refuse(&a->visitors, visitor, "training with that agent has begun");
+        return;
+    }
     if (sl_neighbour_is_dialed(n)) { /* it asks whether this is really the agent of this rank */
         sl_visitors_confirm(&a->visitors, visitor);
         return;
