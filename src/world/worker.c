@@ -1,20 +1,14 @@
 /* worker.c - see worker.h. */
 #include "world/worker.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "world/loop.h"
 
 struct sl_worker {
-    sl_task task;
-    sl_host_task host;
-    sl_observer observer;
-    uint32_t rank;
+    sl_job_means means;
     int descriptor;
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -30,7 +24,7 @@ struct sl_worker {
 /* ---- handing over ---- */
 
 static bool open_events(sl_worker *w) {
-    const sl_async_ops *async = w->host.vec->async;
+    const sl_async_ops *async = w->means.host.vec->async;
     if (async == NULL)
         return true;
     w->given = async->event_open();
@@ -39,7 +33,7 @@ static bool open_events(sl_worker *w) {
 }
 
 static void close_events(sl_worker *w) {
-    const sl_async_ops *async = w->host.vec->async;
+    const sl_async_ops *async = w->means.host.vec->async;
     if (async == NULL)
         return;
     async->event_close(w->given);
@@ -48,49 +42,15 @@ static void close_events(sl_worker *w) {
 
 static void record(const sl_worker *w, sl_vec_event *event) {
     if (event != NULL)
-        w->host.vec->async->event_record(event);
+        w->means.host.vec->async->event_record(event);
 }
 
 static void follow(const sl_worker *w, sl_vec_event *event) {
     if (event != NULL)
-        w->host.vec->async->event_follow(event);
+        w->means.host.vec->async->event_follow(event);
 }
 
 /* ---- the worker's thread ---- */
-
-static int report(sl_worker *w, sl_job *job) {
-    int code = 0;
-    const float *x = job->parameters || job->record ? sl_host_task_view(&w->host, job->x) : NULL;
-    if (job->parameters && w->observer.parameters != NULL)
-        code = w->observer.parameters(w->observer.context, job->parameters_round, w->rank, x,
-                                      job->push_sum_weight);
-    if (code == 0 && job->record) {
-        job->report.evaluation =
-            job->evaluate ? w->task.evaluate(w->task.context, x) : (sl_evaluation){NAN, NAN};
-        if (w->observer.record != NULL)
-            code = w->observer.record(w->observer.context, &job->report, x);
-    }
-    return code;
-}
-
-static sl_job_result perform(sl_worker *w, sl_job *job) {
-    sl_job_result result = {.code = report(w, job), .initialized = job->initial != NULL};
-    if (result.initialized)
-        sl_host_task_initial(&w->host, w->rank, job->initial);
-    if (job->compute && result.code == 0) {
-        if (w->observer.round != NULL)
-            w->observer.round(w->observer.context, w->rank, job->compute_round);
-        if (w->task.ready != NULL)
-            w->task.ready(w->task.context, w->rank, job->compute_round, job->point,
-                          job->push_sum_weight);
-        double before = sl_clock_seconds();
-        result.loss =
-            sl_host_task_gradient(&w->host, w->rank, job->compute_round, job->point, job->g);
-        result.gradient_seconds = sl_clock_seconds() - before;
-        result.computed = true;
-    }
-    return result;
-}
 
 static void *work(void *argument) {
     sl_worker *w = argument;
@@ -103,7 +63,7 @@ static void *work(void *argument) {
         w->has_job = false;
         pthread_mutex_unlock(&w->mutex);
         follow(w, w->given);
-        sl_job_result result = perform(w, &w->job);
+        sl_job_result result = sl_job_perform(&w->means, &w->job);
         record(w, w->done);
         pthread_mutex_lock(&w->mutex);
         w->result = result;
@@ -121,21 +81,18 @@ int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
     sl_worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return sl_fail(error, SL_ENOMEM, "worker: out of memory");
-    w->task = *task;
-    int result = sl_host_task_open(&w->host, vec, &w->task, error);
+    int result = sl_job_means_open(&w->means, vec, task, observer, rank, error);
     if (result != 0) {
         free(w);
         return result;
     }
-    w->observer = *observer;
-    w->rank = rank;
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->changed, NULL);
     w->descriptor = sl_signal_open();
     if (w->descriptor < 0 || !open_events(w) || pthread_create(&w->thread, NULL, work, w) != 0) {
         sl_signal_close(w->descriptor);
         close_events(w);
-        sl_host_task_close(&w->host);
+        sl_job_means_close(&w->means);
         free(w);
         return sl_fail(error, SL_ENOMEM, "worker: no thread could be started");
     }
@@ -194,7 +151,7 @@ bool sl_worker_close(sl_worker **worker, double patience_s) {
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->mutex);
     close_events(w);
-    sl_host_task_close(&w->host);
+    sl_job_means_close(&w->means);
     free(w);
     return true;
 }

@@ -10,32 +10,9 @@
 
 #include <stdbool.h>
 
-#include "starling/observer.h"
-#include "starling/task.h"
-#include "task/host_task.h"
+#include "world/job.h"
 
 typedef struct sl_worker sl_worker;
-
-/* What to do, in this order. */
-typedef struct sl_job {
-    float *initial;     /* x0 out; NULL: it is there */
-    const float *x;     /* the model; not written while the job runs */
-    const float *point; /* where the gradient is taken; likewise */
-    float *g;           /* gradient out */
-    double push_sum_weight;
-    bool record;     /* report `report` */
-    bool evaluate;   /* and evaluate x for it */
-    bool parameters; /* report x as the parameters after parameters_round */
-    bool compute;    /* gradient for compute_round */
-    sl_record report;
-    uint64_t parameters_round, compute_round;
-} sl_job;
-
-typedef struct sl_job_result {
-    int code; /* 0 or what the observer returned */
-    bool initialized, computed;
-    double loss, gradient_seconds;
-} sl_job_result;
 
 /* vec: where the vectors of its jobs are. */
 int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,

@@ -1,0 +1,50 @@
+/* job.c - see job.h. */
+#include "world/job.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+
+int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *task,
+                      const sl_observer *observer, uint32_t rank, sl_error *error) {
+    *out = (sl_job_means){.task = *task, .observer = *observer, .rank = rank};
+    return sl_host_task_open(&out->host, vec, &out->task, error);
+}
+
+void sl_job_means_close(sl_job_means *m) {
+    sl_host_task_close(&m->host);
+}
+
+static int report(const sl_job_means *m, sl_job *job) {
+    int code = 0;
+    const float *x = job->parameters || job->record ? sl_host_task_view(&m->host, job->x) : NULL;
+    if (job->parameters && m->observer.parameters != NULL)
+        code = m->observer.parameters(m->observer.context, job->parameters_round, m->rank, x,
+                                      job->push_sum_weight);
+    if (code == 0 && job->record) {
+        job->report.evaluation =
+            job->evaluate ? m->task.evaluate(m->task.context, x) : (sl_evaluation){NAN, NAN};
+        if (m->observer.record != NULL)
+            code = m->observer.record(m->observer.context, &job->report, x);
+    }
+    return code;
+}
+
+sl_job_result sl_job_perform(const sl_job_means *m, sl_job *job) {
+    sl_job_result result = {.code = report(m, job), .initialized = job->initial != NULL};
+    if (result.initialized)
+        sl_host_task_initial(&m->host, m->rank, job->initial);
+    if (job->compute && result.code == 0) {
+        if (m->observer.round != NULL)
+            m->observer.round(m->observer.context, m->rank, job->compute_round);
+        if (m->task.ready != NULL)
+            m->task.ready(m->task.context, m->rank, job->compute_round, job->point,
+                          job->push_sum_weight);
+        double before = sl_clock_seconds();
+        result.loss =
+            sl_host_task_gradient(&m->host, m->rank, job->compute_round, job->point, job->g);
+        result.gradient_seconds = sl_clock_seconds() - before;
+        result.computed = true;
+    }
+    return result;
+}

@@ -1,0 +1,46 @@
+/* job.h - what a worker does for its agent between two rounds. */
+#ifndef SL_JOB_H
+#define SL_JOB_H
+
+#include <stdbool.h>
+
+#include "starling/observer.h"
+#include "starling/task.h"
+#include "task/host_task.h"
+
+/* What to do, in this order. */
+typedef struct sl_job {
+    float *initial;     /* x0 out; NULL: it is there */
+    const float *x;     /* the model; not written while the job runs */
+    const float *point; /* where the gradient is taken; likewise */
+    float *g;           /* gradient out */
+    double push_sum_weight;
+    bool record;     /* report `report` */
+    bool evaluate;   /* and evaluate x for it */
+    bool parameters; /* report x as the parameters after parameters_round */
+    bool compute;    /* gradient for compute_round */
+    sl_record report;
+    uint64_t parameters_round, compute_round;
+} sl_job;
+
+typedef struct sl_job_result {
+    int code; /* 0 or what the observer returned */
+    bool initialized, computed;
+    double loss, gradient_seconds;
+} sl_job_result;
+
+/* What jobs are done with. It must stay where it is while it is open. */
+typedef struct sl_job_means {
+    sl_task task;
+    sl_host_task host;
+    sl_observer observer;
+    uint32_t rank;
+} sl_job_means;
+
+/* vec: where the vectors of its jobs are. */
+int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *task,
+                      const sl_observer *observer, uint32_t rank, sl_error *error);
+void sl_job_means_close(sl_job_means *means);
+sl_job_result sl_job_perform(const sl_job_means *means, sl_job *job);
+
+#endif
