@@ -25,6 +25,7 @@ ROSTER = json.loads(sys.argv[3])
 def join(x, experiment=EXPERIMENT, **more):
     return starling.join(experiment, x, rank=RANK, roster=ROSTER, **more)
 """
+ONES = "import numpy; x = numpy.full(6, RANK, dtype='f4')"
 
 
 def free_ports(count):

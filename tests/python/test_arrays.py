@@ -6,9 +6,7 @@ usage: test_arrays.py STARLING [TEST ...]
 """
 import json
 import os
-import signal
 import sys
-import time
 
 import _package
 import numpy
@@ -16,7 +14,7 @@ import numpy
 import _peers
 import starling
 from _package import refused
-from _peers import EXPERIMENT, Peers, read_line
+from _peers import EXPERIMENT, ONES, Peers
 from _scene import check, run_tests
 
 sys.path.insert(0, os.path.join(os.path.dirname(_package.HERE), "reference"))
@@ -210,9 +208,6 @@ def test_simulation_raises_what_train_raised(scene):
     check(False, "nothing raised")
 
 
-ONES = "import numpy; x = numpy.full(6, RANK, dtype='f4')"
-
-
 def test_fewer_batches(scene):
     body = f"""
     {ONES}
@@ -275,139 +270,6 @@ def test_a_peer_that_does_not_call_is_named(scene):
     experiment = {**EXPERIMENT, "transport": {**EXPERIMENT["transport"], "round_timeout_s": 1}}
     said = Peers(scene, body, experiment).all_well()[0]
     check("SL_EPEER" in said and "(1, 0) 2" in said, said)
-
-
-FAILING = f"""
-    {ONES}
-    def work(peer):
-        for round in range(400):
-            peer.mix(x)
-            if RANK == 1 and round == 20:
-                raise ValueError("boom")
-            time.sleep(0.005)
-"""
-
-
-def check_told(ended, *words):
-    code, out, err = ended[0]
-    check(code == 0, f"{ended}"[-2000:])
-    for word in words:
-        check(word in out, f"{word!r} is missing in {out!r}")
-
-
-def test_exceptions_are_told_to_the_neighbours(scene):
-    for ending in ("work(peer)", "with peer: work(peer)"):
-        body = f"""
-    {FAILING}
-    peer = join(x)
-    if RANK == 1:
-        {ending}
-    try:
-        work(peer)
-    except starling.Error as error:
-        print(error)
-    """
-        ended = Peers(scene, body).wait()
-        check_told(ended, "ValueError: boom")
-        check("ValueError: boom" in ended[1][2] and ended[1][0] == 1, ended[1])
-
-
-def test_a_script_that_ends_without_leave(scene):
-    body = f"""
-    {ONES}
-    peer = join(x)
-    for _ in range(3 if RANK else 9):
-        try:
-            peer.mix(x)
-        except starling.Error as error:
-            print(error)
-            break
-    """
-    check_told(Peers(scene, body).wait(), "without peer.leave()")
-
-
-def test_ctrl_c(scene):
-    body = f"""
-    {ONES}
-    with join(x) as peer:
-        print("here", flush=True)
-        try:
-            while True:
-                peer.mix(x)
-                if RANK == 0:
-                    time.sleep(30)
-        except starling.Error as error:
-            print(error)
-    """
-    peers = Peers(scene, body)
-    for process in peers.processes:
-        read_line(process)
-    time.sleep(0.5)
-    began = time.monotonic()
-    peers.processes[1].send_signal(signal.SIGINT)  # waits in mix()
-    _, err = peers.processes[1].communicate(timeout=20)
-    check(time.monotonic() - began < 3, time.monotonic() - began)
-    check(
-        "KeyboardInterrupt" in err and "starling.Error" not in err,
-        (err, _, peers.processes[1].returncode),
-    )
-    peers.processes[0].send_signal(signal.SIGINT)  # sleeps
-    _, err = peers.processes[0].communicate(timeout=20)
-    check("KeyboardInterrupt" in err, err)
-
-
-def test_ctrl_c_while_neighbours_do_not_come(scene):
-    body = f"""
-    {ONES}
-    print("here", flush=True)
-    join(x)
-    """
-    peers = Peers(scene, body, ranks=[0])
-    read_line(peers.processes[0])
-    time.sleep(0.7)
-    began = time.monotonic()
-    peers.processes[0].send_signal(signal.SIGINT)
-    _, err = peers.processes[0].communicate(timeout=20)
-    check("KeyboardInterrupt" in err and time.monotonic() - began < 3, err)
-
-
-def test_ctrl_c_in_a_simulation(scene):
-    body = f"""
-    {ONES}
-    def train(rank):
-        peer = starling.join(None, x.copy())
-        while True:
-            peer.mix()
-    print("here", flush=True)
-    starling.simulate(2, train, EXPERIMENT)
-    """
-    peers = Peers(scene, body, ranks=[0])
-    read_line(peers.processes[0])
-    time.sleep(0.7)
-    peers.processes[0].send_signal(signal.SIGINT)
-    _, err = peers.processes[0].communicate(timeout=20)
-    check("KeyboardInterrupt" in err, err)
-
-
-def test_forked_children_get_an_error(scene):
-    body = f"""
-    {ONES}
-    peer = join(x)
-    peer.mix(x)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            peer.mix(x)
-        except starling.Error as error:
-            print(error, flush=True)
-        sys.exit(0)  # runs atexit's functions
-    check = os.waitpid(pid, 0)
-    peer.mix(x)
-    peer.leave()
-    assert check[1] == 0 and os.environ["RDMAV_FORK_SAFE"] == "1"
-    """
-    for out in Peers(scene, body).all_well():
-        check("forked" in out, out)
 
 
 def test_other_threads_run_while_a_call_waits(scene):

@@ -45,7 +45,7 @@ def torchrun(scene, body, count):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     check(done.returncode == 0, done.stderr[-2500:])
     texts = []

@@ -22,6 +22,7 @@ class GroupSession:
         self._group, self._dimension = group, dimension
         self._source = dist.get_global_rank(group, 0)
         self._session, self._begun, self._report = None, None, None
+        self._left = False
         size = dist.get_world_size(group)
         if options.rank < 0:  # groups of processes that follow each other
             options.rank = dist.get_rank() // size
@@ -85,19 +86,24 @@ class GroupSession:
         self._send(ctypes.cast(average, ctypes.POINTER(ctypes.c_float)), len(average))
         return distance
 
+    @property
+    def is_open(self):
+        return not self._left
+
+    def check_caller(self):
+        if self._leads():
+            self._session.check_caller()
+
     def report(self):
-        if self._session is not None:
+        if self._leads():
             return self._session.report()
         return Report.from_buffer_copy(self._report)
 
     def leave(self):
-        self._report = bytes(self.report())
-        self._tell(self._leave)
-
-    def _leave(self):
-        session, self._session = self._session, None
-        session.leave()
+        self._left = True
+        self._tell(lambda: self._session.leave())
 
     def abort(self, why):
-        if self._session is not None:
+        self._left = True
+        if self._leads():
             self._session.abort(why)

@@ -7,7 +7,7 @@ import threading
 
 from starling import _session
 from starling._library import Error, call
-from starling._peer import Peer, why
+from starling._peer import Peer, alive, why
 from starling._vectors import vector_of
 
 OVERLAPPING = ("default", "combine-while-adapt")  # variants of d-psgd
@@ -19,6 +19,10 @@ def _read(experiment):
     """(what sl_session_join takes, its content as far as it can be read here)"""
     if isinstance(experiment, dict):
         return json.dumps(experiment).encode(), experiment
+    if not isinstance(experiment, (str, bytes, os.PathLike)):
+        raise Error(
+            f"experiment is a {type(experiment).__name__}: give a file, JSON text, or a dict"
+        )
     text = os.fsdecode(experiment)
     try:
         if text.lstrip().startswith("{"):
@@ -103,10 +107,20 @@ def join(
         from starling._group import GroupSession
 
         session = GroupSession(experiment, vector.count, options, group)
-    peer = Peer(session, vector, x, same_start)
     if simulation is not None:
-        simulation.peers.append(peer)
-    return peer
+        simulation.sessions.append(session)
+    return _start(session, vector, x, same_start)
+
+
+def _start(session, vector, x, same_start):
+    try:
+        return Peer(session, vector, x, same_start)
+    except Error as error:
+        if error.code == "SL_ENET" and any(peer.active for peer in alive):  # as in a notebook
+            error.args = (
+                f"{error}; a peer of this process has not left: peer.leave() comes first",
+            )
+        raise
 
 
 def _never():
@@ -119,7 +133,7 @@ class _Simulation:
     def __init__(self, n, train, experiment):
         self._train, self.experiment = train, experiment
         self.results, self._raised, self._error = [None] * n, {}, None
-        self.peers, self._stopped = [], False
+        self.sessions, self._stopped = [], False
         self._peer = _session.PEER(self._run_rank)
 
     def is_stopped(self):
@@ -145,8 +159,8 @@ class _Simulation:
             call(_session.simulate, experiment, count, self._peer, None, ctypes.byref(options))
         except Error as error:
             self._error = error
-        for peer in self.peers:
-            peer.forget()
+        for session in self.sessions:
+            session.forget()
 
     def run(self):
         """Waits beside the simulation, so that this thread answers signals."""

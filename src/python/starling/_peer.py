@@ -10,7 +10,7 @@ import weakref
 from starling._library import Error
 from starling._vectors import vector_of
 
-_alive = weakref.WeakSet()
+alive = weakref.WeakSet()
 
 
 def why(exception):
@@ -21,8 +21,9 @@ def why(exception):
 @atexit.register
 def _end_all():
     """A script that ends, however it ends, does not let its neighbours wait for a deadline."""
-    uncaught = getattr(sys, "last_value", None)
-    for peer in list(_alive):
+    interactive = hasattr(sys, "ps1")  # there last_value may be hours old
+    uncaught = None if interactive else getattr(sys, "last_value", None)
+    for peer in list(alive):
         peer.abort(why(uncaught) if uncaught else "the script ended without peer.leave()")
 
 
@@ -33,14 +34,13 @@ class Peer:
         self._session, self._vector, self._given = session, vector, given
         self._exchanged = None  # the vector of the exchange that is under way
         self._gossip = None  # the optimizer's
-        self._report_at_the_end = None
         self.distance = math.nan
         try:
             self._start(same_start)
         except BaseException as raised:
             session.abort(why(raised))
             raise
-        _alive.add(self)
+        alive.add(self)
 
     def _start(self, same_start):
         self._vector.publish()
@@ -69,10 +69,12 @@ class Peer:
 
     def end(self):
         """Ends the exchange that is under way, if there is one: x becomes W x."""
+        if self._exchanged is None:
+            return
+        self._session.check_caller()
         vector, self._exchanged = self._exchanged, None
-        if vector is not None:
-            self._session.end(vector.floats())
-            vector.absorb()
+        self._session.end(vector.floats())
+        vector.absorb()
 
     @contextlib.contextmanager
     def exchange(self, x=None):
@@ -107,24 +109,23 @@ class Peer:
         """Answers the others' rounds with displacement 0 until they have left too, then ends."""
         if self.active:
             self.end()
-            self._close(self._session.leave)
+            self._session.leave()
 
     def abort(self, why):
         """Ends this peer at once; the neighbours' next call fails with the text."""
         if self.active:
-            self._close(lambda: self._session.abort(why))
+            self._session.abort(why)
 
-    def forget(self):
-        """Its simulation is over, and with it the session."""
-        self._session = None
-        _alive.discard(self)
+    def __del__(self):
+        # Its numbers are about to be freed, and an exchange may read them.
+        if hasattr(self, "_exchanged"):
+            self.abort("the peer was dropped without peer.leave()")
 
-    def _close(self, end):
-        self._report_at_the_end = self._session.report()
-        try:
-            end()
-        finally:
-            self.forget()
+    def __reduce__(self):
+        raise Error(
+            "a peer stays with its process and cannot be copied or pickled: keep it out of what "
+            "other processes get, such as a model or a data set"
+        )
 
     def __enter__(self):
         return self
@@ -135,12 +136,19 @@ class Peer:
         else:
             self.abort(why(exception))
 
+    def __repr__(self):
+        state = "" if self.active else ", has left"
+        try:
+            return f"<starling.Peer: rank {self.rank} of {self.size}, round {self.round}{state}>"
+        except Error as error:  # as in a forked child
+            return f"<starling.Peer: {error}>"
+
     # ---- what is known ----
 
     @property
     def active(self):
         """Has it neither left nor been ended?"""
-        return self._session is not None
+        return self._session.is_open
 
     @property
     def exchanging(self):
@@ -184,11 +192,7 @@ class Peer:
         return values
 
     def _report(self):
-        if self.active:
-            return self._session.report()
-        if self._report_at_the_end is None:
-            raise Error("this peer ended with its simulation")
-        return self._report_at_the_end
+        return self._session.report()
 
     def _check_active(self, call):
         if not self.active:

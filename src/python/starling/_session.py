@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import threading
 
 from starling._library import IS_CORE, CError, Error, call, check_fabric, declare, library
 
@@ -146,7 +147,9 @@ class Session:
             check_fabric()
         self._signals, self._stopped = Signals(stopped), stopped
         options.waiting, options.log = self._signals.waiting, write_log
-        self._handle, self._process = _session(), os.getpid()
+        self._handle = _session()
+        self._process, self._thread = os.getpid(), threading.get_ident()
+        self._lock, self._last = threading.Lock(), None  # the last report, once it ends
         handle = ctypes.byref(self._handle)
         self._signals.call(_join, handle, experiment, dimension, ctypes.byref(options))
 
@@ -169,26 +172,62 @@ class Session:
         self._signals.call(_average, self._open(), average, ctypes.byref(distance))
         return distance.value
 
+    @property
+    def is_open(self):
+        return bool(self._handle)
+
     def report(self):
+        """From any thread; once the session ends, or has ended, what it said before."""
+        self._check_process()
+        with self._lock:
+            return self._last or self._status()
+
+    def _status(self):
+        if not self._handle:
+            raise Error("this peer ended with its simulation")
         report = Report(size=ctypes.sizeof(Report))
-        call(_status, self._open(), ctypes.byref(report))
+        call(_status, self._handle, ctypes.byref(report))
         return report
 
     def leave(self):
         self._open()
-        self._signals.call(_leave, ctypes.byref(self._handle))
+        self._end(lambda handle: self._signals.call(_leave, handle))
 
     def abort(self, why):
-        _abort(ctypes.byref(self._handle), why.encode()[: TEXT_MAX - 1])
+        """From any thread, while no other one is in a call."""
+        if os.getpid() == self._process:  # a child has nothing to end
+            self._end(lambda handle: _abort(handle, why.encode()[: TEXT_MAX - 1]))
 
-    def _open(self):
+    def _end(self, end):
+        """end(handle) frees the session; no other thread looks at it meanwhile."""
+        with self._lock:
+            self._last = self._status()
+        end(ctypes.byref(self._handle))
+
+    def forget(self):
+        """Its simulation is over, and has freed it."""
+        self._handle = _session()
+
+    def check_caller(self):
+        """Refuses calls that cannot be this session's."""
+        self._check_process()
+        if threading.get_ident() != self._thread:
+            raise Error(
+                "this peer joined on another thread, which makes all of its calls (only what is "
+                "known of it, such as peer.round or peer.waiting_for, may be asked from any)"
+            )
+        if self._stopped():
+            raise Error("the simulation was stopped", "SL_ESTOPPED")
+
+    def _check_process(self):
         if os.getpid() != self._process:
             raise Error(
                 "this process was forked from the peer, and is none itself: let workers load data, "
                 "and call Starling where join() was called"
             )
-        if self._stopped():
-            raise Error("the simulation was stopped", "SL_ESTOPPED")
+
+    def _open(self):
+        self.check_caller()
         return self._handle
 
 
