@@ -194,6 +194,11 @@ typedef struct sl_algorithm {
  * with an error that lists what exists. */
 SL_API const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
 
+/* How many rounds two nodes of a run can be apart: as many as it takes until each has heard, over
+ * others, of all. SL_EINVAL: the topology is not connected. */
+SL_API int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
+                               const sl_topology *topology, sl_error *error);
+
 /* All names, in the order of the docs; ends with NULL. */
 SL_API const char *sl_algorithm_name(size_t index);
 /* Does the algorithm read algorithm.KEY, "period" or "compressor.k", with this compressor? */

@@ -36,6 +36,13 @@ typedef struct sl_record_config {
     bool safetensors; /* models of the run folder also have names and shapes of tensors */
 } sl_record_config;
 
+/* Files from which a run goes on; see starling/checkpoint.h. */
+typedef struct sl_checkpoint_config {
+    uint64_t every;         /* rounds; 0: none are written */
+    uint64_t keep;          /* files of each node */
+    char path[SL_PATH_MAX]; /* their folder; empty: "checkpoints" in the run folder */
+} sl_checkpoint_config;
+
 /* Payloads straight between a GPU's memory and the network. */
 typedef enum sl_gpu_direct {
     SL_GPU_DIRECT_OFF,
@@ -85,6 +92,7 @@ typedef struct sl_experiment {
     sl_model_config model;
     sl_data_config data;
     sl_record_config record;
+    sl_checkpoint_config checkpoint;
     sl_transport_config transport;
     sl_security_config security;
     sl_network_config network;
@@ -149,7 +157,7 @@ SL_API char *sl_experiment_json(const sl_experiment *experiment);
 /* The sections that must agree between agents. Each has its own hash, so that a refusal names the
  * section. The topology has a hash of its own; name, record, transport, network and device may
  * differ. */
-#define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data)
+#define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data) X(checkpoint)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,
     SL_SECTIONS(SL_SECTION_ENUM)

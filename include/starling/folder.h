@@ -41,6 +41,11 @@ SL_API int sl_folder_make(const char *path, sl_error *error);
  * parameters-<rank>.jsonl. */
 SL_API int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
                           bool all_nodes, sl_error *error);
+/* The folder of a run that goes on from a checkpoint of `round`, by all of its nodes (rank -1) or
+ * one agent: lines of that round and later ones are taken out of its files, config.json becomes
+ * this experiment's. *seconds: what had passed by the last line that stays. */
+SL_API int sl_folder_resume(sl_folder **out, const char *path, const sl_experiment *experiment,
+                            int64_t rank, uint64_t round, double *seconds, sl_error *error);
 /* May a run (rank -1), or agent `rank`, write to a folder at `path`? Refuses a folder with a
  * finished run, another configuration, or files of this rank. Creates nothing. */
 SL_API int sl_folder_check(const char *path, const sl_experiment *experiment, int64_t rank,

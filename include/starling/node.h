@@ -3,7 +3,8 @@
  * No I/O, no clock, no threads. A driver (the agent, the simulator, a user's own loop) delivers
  * events and performs updates.
  *
- *   START                     -> compute (and publish, where the algorithm sends the old model)
+ *   START                     -> compute (and publish, where the algorithm sends the old model);
+ *                                after a resume the last round's round_done before that
  *   GRADIENT                  -> publish: the driver takes parts 0, 1, ... of update.message with
  *                                sl_node_payload() and sends each to all of message.to
  *   RECEIVED, SENT            -> combines parts in order; tokens of buffers that are free again
@@ -72,7 +73,7 @@ SL_API int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_erro
 SL_API void sl_node_close(sl_node **node);
 
 typedef enum sl_event_type {
-    SL_EVENT_START,    /* x is filled; begin round 1 */
+    SL_EVENT_START,    /* x is filled: begin round 1; or all pieces are: go on */
     SL_EVENT_GRADIENT, /* g is filled */
     SL_EVENT_RECEIVED,
     SL_EVENT_SENT,      /* part has left for every out-neighbour */
@@ -131,6 +132,24 @@ typedef struct sl_update {
 /* Overwrites *update. After an error the node is broken and can only be closed; the driver frees
  * the tokens in *update. */
 SL_API int sl_node_step(sl_node *node, const sl_event *event, sl_update *update, sl_error *error);
+
+/* ---- the state between two rounds ---- */
+
+/* A piece of what a node's next rounds follow from, beside its settings: a vector (dimension), or a
+ * number. Exactly one of the three pointers is there. */
+#define SL_PIECE_NAME_MAX 32
+typedef struct sl_piece {
+    char name[SL_PIECE_NAME_MAX]; /* "model", "replica.3", "round" */
+    float *vector;                /* on the device of settings.vec */
+    uint64_t *whole;
+    double *real;
+} sl_piece;
+
+/* Piece `index` of the state after the last finished round; false: there are no more. Vectors come
+ * first, the model before all. They may be read between the step that says round_done and the next
+ * call that changes the node. Written before START, to a new node with equal settings, they let
+ * START go on: it reports that round again, and then begins the next one, if there is one. */
+SL_API bool sl_node_piece(sl_node *node, size_t index, sl_piece *out);
 
 /* The model x, on the device of settings.vec, as all vectors here. The driver writes it before
  * START, and may read it between steps. */

@@ -39,6 +39,10 @@ typedef struct sl_record {
  * totals. */
 SL_API void sl_record_take_round(sl_record *record, const sl_round *round, size_t header_bytes);
 
+/* The totals of a record, for a checkpoint: SL_RECORD_PIECES of them. */
+enum { SL_RECORD_PIECES = 8 };
+SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
+
 /* What a driver reports to its caller. Calls come from the driver's threads, one at a time. A
  * negative return value ends the run with that code. Each may be NULL. */
 typedef struct sl_observer {

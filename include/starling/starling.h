@@ -5,6 +5,7 @@
 #include "starling/agent.h"
 #include "starling/algorithm.h"
 #include "starling/analysis.h"
+#include "starling/checkpoint.h"
 #include "starling/compressor.h"
 #include "starling/data.h"
 #include "starling/device.h"

@@ -234,6 +234,14 @@ const sl_key sl_keys[] = {
      BETWEEN(0, 1e12), .length_max = SL_RECORD_ROUNDS_MAX, .fallback = "[]",
      .help = "rounds after which parameters are recorded; 0 = before the first"},
 
+    {"checkpoint.every", SL_KEY_U64, AT(checkpoint.every), BETWEEN(0, 1e12), .fallback = "0",
+     .help = "rounds between checkpoints, from which --resume goes on; 0 = none"},
+    {"checkpoint.keep", SL_KEY_U64, AT(checkpoint.keep), BETWEEN(1, 1000), .fallback = "3",
+     .help = "checkpoints kept of each node; every * (keep - 1) must reach over the topology"},
+    {"checkpoint.path", SL_KEY_PATH, AT(checkpoint.path), .fallback = "\"\"",
+     .help = "folder of the checkpoints, which must be there; without it, checkpoints in the run "
+             "folder"},
+
     {"transport.provider", SL_KEY_TEXT, AT(transport.provider), .choices = providers,
      .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
     {"transport.gpu_direct", SL_KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs,

@@ -20,7 +20,8 @@ static const char *const unused[] = {"model.",
                                      "epochs",
                                      "record.parameters_at",
                                      "device_memory_gb",
-                                     "record.safetensors"};
+                                     "record.safetensors",
+                                     "checkpoint."};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 static bool is_unused(const char *path) {
@@ -74,7 +75,8 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error
     if (result != 0)
         return result;
     static const char *const groups[] = {"model",      "data",   "network", "optimizer",
-                                         "loss_limit", "rounds", "epochs",  "device_memory_gb"};
+                                         "loss_limit", "rounds", "epochs",  "device_memory_gb",
+                                         "checkpoint"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");

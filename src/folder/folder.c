@@ -20,6 +20,8 @@
 #include "base/json.h"
 #include "config/tree.h"
 #include "folder/files.h"
+#include "folder/history.h"
+#include "folder/record_json.h"
 #include "starling/folder.h"
 
 enum { NAME_MAX_BYTES = 64, CONFIG_BYTES_MAX = 64 << 20, PROBLEM_BYTES_MAX = 1 << 30 };
@@ -189,8 +191,8 @@ static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error 
     return result;
 }
 
-int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
-                   bool all_nodes, sl_error *error) {
+static int make(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes,
+                sl_error *error) {
     int result = sl_folder_make(path, error);
     if (result != 0)
         return result;
@@ -207,13 +209,23 @@ int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *exper
     f->nodes = sl_topology_nodes(experiment->topology);
     f->in_order = true;
     f->writes_safetensors = experiment->record.safetensors;
-    result = write_config(f, experiment, error);
-    if (result != 0) {
-        sl_folder_close(&f, NULL);
-        return result;
-    }
     *out = f;
     return 0;
+}
+
+static int give(sl_folder **out, sl_folder *f, int result) {
+    if (result != 0)
+        sl_folder_close(&f, NULL);
+    else
+        *out = f;
+    return result;
+}
+
+int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
+                   bool all_nodes, sl_error *error) {
+    sl_folder *f;
+    int result = make(&f, path, experiment, all_nodes, error);
+    return result != 0 ? result : give(out, f, write_config(f, experiment, error));
 }
 
 int sl_folder_layout(sl_folder *f, const sl_tensor *tensors, size_t count, sl_error *error) {
@@ -223,27 +235,6 @@ int sl_folder_layout(sl_folder *f, const sl_tensor *tensors, size_t count, sl_er
 }
 
 /* ---- lines ---- */
-
-/* JSON has no NaN and no infinity: null. */
-static json_t *number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *times_json(const sl_times *t) {
-    return json_pack("{so so so so so so}", "total", number(t->total), "gradient",
-                     number(t->gradient), "encode", number(t->encode), "exchange",
-                     number(t->exchange), "wait", number(t->wait), "combine", number(t->combine));
-}
-
-static json_t *record_json(const sl_record *r) {
-    return json_pack(
-        "{sI sI so so so so so so sI sI so so}", "round", (json_int_t)r->round.round, "node",
-        (json_int_t)r->rank, "loss", number(r->round.loss), "test_loss", number(r->evaluation.loss),
-        "accuracy", number(r->evaluation.accuracy), "learning_rate", number(r->round.learning_rate),
-        "neighbour_distance", number(r->round.neighbour_distance), "push_sum_weight",
-        number(r->round.push_sum_weight), "bytes_sent", (json_int_t)r->bytes_sent, "bytes_received",
-        (json_int_t)r->bytes_received, "seconds", times_json(&r->times), "time", number(r->time_s));
-}
 
 /* Appends an object (taken) as one line. */
 static int append_object(sl_folder *f, const char *name, sl_lines *lines, json_t *object,
@@ -267,23 +258,31 @@ static int append_object(sl_folder *f, const char *name, sl_lines *lines, json_t
     return result;
 }
 
+/* Which file of lines is this rank's? Of many nodes, all have the first. */
+static uint32_t metrics_index(const sl_folder *f, uint32_t rank) {
+    return f->all_nodes && f->nodes > SL_FOLDER_METRICS_MAX ? 0 : rank;
+}
+
+static void metrics_name(const sl_folder *f, uint32_t rank, char name[NAME_MAX_BYTES]) {
+    if (f->all_nodes && f->nodes > SL_FOLDER_METRICS_MAX)
+        snprintf(name, NAME_MAX_BYTES, "metrics.jsonl");
+    else
+        snprintf(name, NAME_MAX_BYTES, "metrics-%u.jsonl", rank);
+}
+
 int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
     char name[NAME_MAX_BYTES];
-    bool together = f->all_nodes && f->nodes > SL_FOLDER_METRICS_MAX;
-    if (together)
-        snprintf(name, sizeof name, "metrics.jsonl");
-    else
-        snprintf(name, sizeof name, "metrics-%u.jsonl", record->rank);
-    return append_object(f, name, &f->metrics[together ? 0 : record->rank], record_json(record),
-                         error);
+    metrics_name(f, record->rank, name);
+    return append_object(f, name, &f->metrics[metrics_index(f, record->rank)],
+                         sl_record_json(record), error);
 }
 
 int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus,
                         sl_error *error) {
-    json_t *object =
-        json_pack("{sI so so so}", "round", (json_int_t)round, "consensus_distance",
-                  number(consensus->distance), "test_loss", number(consensus->mean_model.loss),
-                  "accuracy", number(consensus->mean_model.accuracy));
+    json_t *object = json_pack("{sI so so so}", "round", (json_int_t)round, "consensus_distance",
+                               sl_number_json(consensus->distance), "test_loss",
+                               sl_number_json(consensus->mean_model.loss), "accuracy",
+                               sl_number_json(consensus->mean_model.accuracy));
     return append_object(f, "consensus.jsonl", &f->consensus, object, error);
 }
 
@@ -347,6 +346,102 @@ int sl_folder_parameters(sl_folder *f, uint64_t round, uint32_t rank, const floa
                              f, (line){.round = round, .bytes = (long)bytes, .rank = rank}, error);
 }
 
+/* ---- going on ---- */
+
+/* The best evaluation among the lines that stay, and when the last of them was written. */
+typedef struct history {
+    sl_folder *folder;
+    bool evaluated; /* the file's evaluations decide about model-best */
+    double seconds;
+} history;
+
+static bool is_better(const sl_evaluation *a, const sl_evaluation *b) {
+    if (isnan(a->accuracy) || a->accuracy == b->accuracy)
+        return a->loss < b->loss;
+    return a->accuracy > b->accuracy;
+}
+
+static double number_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static int look_at_line(void *context, const char *text, size_t bytes, sl_error *error) {
+    history *h = context;
+    (void)error; /* what is no JSON says nothing */
+    json_t *object = json_loadb(text, bytes, 0, NULL);
+    const sl_evaluation e = {number_of(object, "test_loss"), number_of(object, "accuracy")};
+    const double seconds = number_of(object, "time");
+    if (seconds > h->seconds)
+        h->seconds = seconds;
+    if (h->evaluated && isfinite(e.loss) &&
+        (h->folder->best_round == 0 || is_better(&e, &h->folder->best))) {
+        h->folder->best_round = (uint64_t)json_integer_value(json_object_get(object, "round"));
+        h->folder->best = e;
+    }
+    json_decref(object);
+    return 0;
+}
+
+static int remember_parameters(void *context, const char *text, size_t bytes, sl_error *error) {
+    line l = {.bytes = (long)bytes};
+    if (sscanf(text, "{\"round\":%llu,\"node\":%u", &(unsigned long long){0}, &l.rank) != 2)
+        return 0;
+    l.round = strtoull(text + strlen("{\"round\":"), NULL, 10);
+    return remember_line(context, l, error);
+}
+
+static int cut_lines(sl_folder *f, sl_lines *lines, const char *path, uint64_t round,
+                     int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
+                     void *context, sl_error *error) {
+    int result = sl_history_cut(&f->files, path, round, each, context, &lines->size, error);
+    lines->begun = access(path, F_OK) == 0;
+    return result;
+}
+
+static int cut_all(sl_folder *f, int64_t rank, uint64_t round, history *h, sl_error *error) {
+    char path[SL_PATH_MAX + NAME_MAX_BYTES], name[NAME_MAX_BYTES];
+    const uint32_t first = rank < 0 ? 0 : (uint32_t)rank, end = rank < 0 ? f->nodes : first + 1;
+    int result = 0;
+    for (uint32_t i = first; i < end && result == 0; i++) {
+        metrics_name(f, i, name);
+        path_of(f, name, path);
+        h->evaluated = rank >= 0;
+        result =
+            cut_lines(f, &f->metrics[metrics_index(f, i)], path, round, look_at_line, h, error);
+        if (metrics_index(f, i) != i)
+            break; /* one file for all */
+    }
+    path_of(f, "consensus.jsonl", path);
+    h->evaluated = true;
+    if (result == 0 && rank < 0)
+        result = cut_lines(f, &f->consensus, path, round, look_at_line, h, error);
+    parameters_path(f, first, path);
+    return result != 0 ? result
+                       : cut_lines(f, &f->parameters, path, round, remember_parameters, f, error);
+}
+
+int sl_folder_resume(sl_folder **out, const char *path, const sl_experiment *experiment,
+                     int64_t rank, uint64_t round, double *seconds, sl_error *error) {
+    char summary[SL_PATH_MAX + NAME_MAX_BYTES];
+    sl_folder *f;
+    int result = make(&f, path, experiment, rank < 0, error);
+    if (result != 0)
+        return result;
+    history h = {.folder = f};
+    char *config = config_text(experiment);
+    result = config == NULL ? sl_fail(error, SL_ENOMEM, "%s: out of memory", path)
+                            : write_text(f, "config.json", config, "\n", error);
+    free(config);
+    if (result == 0)
+        result = cut_all(f, rank, round, &h, error);
+    path_of(f, "summary.json", summary);
+    if (result == 0 && unlink(summary) != 0 && errno != ENOENT)
+        result = sl_files_fail(summary, error);
+    *seconds = h.seconds;
+    return give(out, f, result);
+}
+
 /* ---- models and summary ---- */
 
 static void model_name(char name[NAME_MAX_BYTES], int64_t rank, const char *which,
@@ -376,12 +471,6 @@ int sl_folder_model(sl_folder *f, int64_t rank, const char *which, const float *
                     sl_error *error) {
     return write_model(f, rank, which, x, dimension,
                        f->all_nodes && rank >= 0 ? SL_SYNC_LATER : SL_SYNC_NAME, error);
-}
-
-static bool is_better(const sl_evaluation *a, const sl_evaluation *b) {
-    if (isnan(a->accuracy) || a->accuracy == b->accuracy)
-        return a->loss < b->loss;
-    return a->accuracy > b->accuracy;
 }
 
 int sl_folder_best(sl_folder *f, int64_t rank, uint64_t round, const sl_evaluation *evaluation,
@@ -430,22 +519,23 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
         return result;
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->record_count; i++)
-        sl_json_append(&nodes, record_json(&s->records[i]));
+        sl_json_append(&nodes, sl_record_json(&s->records[i]));
     json_t *root =
         json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes",
-                  (json_int_t)s->nodes, "seconds", number(s->seconds), "per_node", nodes);
+                  (json_int_t)s->nodes, "seconds", sl_number_json(s->seconds), "per_node", nodes);
     if (s->has_consensus) {
         sl_json_set(&root, "mean_model",
-                    json_pack("{so so}", "loss", number(s->consensus.mean_model.loss), "accuracy",
-                              number(s->consensus.mean_model.accuracy)));
-        sl_json_set(&root, "consensus_distance", number(s->consensus.distance));
+                    json_pack("{so so}", "loss", sl_number_json(s->consensus.mean_model.loss),
+                              "accuracy", sl_number_json(s->consensus.mean_model.accuracy)));
+        sl_json_set(&root, "consensus_distance", sl_number_json(s->consensus.distance));
     }
     if (f->best_round > 0)
         sl_json_set(&root, "best",
                     json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss",
-                              number(f->best.loss), "accuracy", number(f->best.accuracy)));
+                              sl_number_json(f->best.loss), "accuracy",
+                              sl_number_json(f->best.accuracy)));
     if (s->predicted_seconds > 0)
-        sl_json_set(&root, "predicted_seconds", number(s->predicted_seconds));
+        sl_json_set(&root, "predicted_seconds", sl_number_json(s->predicted_seconds));
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(root);
     if (text == NULL)

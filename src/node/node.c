@@ -126,6 +126,14 @@ static bool model_is_finite(const sl_node *n) {
                         : isfinite(vec->norm2_squared(n->state.x, d));
 }
 
+/* Tells the driver of the round that has ended, and goes on to the next. */
+static int report_round(sl_node *n, sl_update *update, sl_error *error) {
+    update->round_done = true;
+    update->finished_round = n->ended;
+    n->finished = update->finished = n->ended.round == n->settings.rounds;
+    return n->finished ? 0 : begin_round(n, update, error);
+}
+
 static int end_round(sl_node *n, sl_update *update, sl_error *error) {
     int result = ask_device(n, n->state.round == n->settings.rounds, error);
     if (result != 0)
@@ -137,13 +145,9 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
     n->statistics.neighbour_distance = measured ? sqrt(n->distance_squared) : NAN;
     n->statistics.push_sum_weight = n->state.push_sum_weight;
     n->measure = false;
-    update->round_done = true;
-    update->finished_round = n->statistics;
-    if (last) {
-        n->finished = update->finished = true;
-        return 0;
-    }
-    return begin_round(n, update, error);
+    n->ended = n->statistics;
+    n->ended_exchange = n->state.exchange;
+    return report_round(n, update, error);
 }
 
 /* Combines what has come, and goes from step to step and round to round as far as that leads. */
@@ -190,8 +194,20 @@ int sl_node_name_wait(const sl_node *n, sl_error *error) {
                                       "%u of %u parts left in time", n->sent, n->message.parts);
 }
 
+/* All pieces of a finished round are here; the rest of the state follows from them. */
+static int go_on(sl_node *n, sl_update *update, sl_error *error) {
+    n->state.round = n->ended.round;
+    n->state.exchange = n->ended_exchange;
+    n->state.next_push_sum_weight = n->state.push_sum_weight;
+    n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->ended.round, n->settings.rounds);
+    n->ended.push_sum_weight = n->state.push_sum_weight;
+    return report_round(n, update, error);
+}
+
 static int start(sl_node *n, sl_update *update, sl_error *error) {
-    assert(n->state.round == 0);
+    assert(n->state.round == 0 && n->ended.round <= n->settings.rounds);
+    if (n->ended.round > 0)
+        return go_on(n, update, error);
     if (n->algorithm->start != NULL)
         n->algorithm->start(&n->state, n->settings.dimension);
     return begin_round(n, update, error);

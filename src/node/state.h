@@ -2,6 +2,7 @@
  *
  * open.c opens and closes a node. node.c goes from event to event, step to step and round to round.
  * outgoing.c makes the message that a step sends; incoming.c takes what comes and combines it.
+ * pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
@@ -47,6 +48,8 @@ struct sl_node {
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
     sl_round statistics;
     uint64_t dropped;
+    sl_round ended;          /* the last finished round */
+    uint64_t ended_exchange; /* the last exchange in it, or before */
 
     /* the step of the exchange */
     uint32_t number;

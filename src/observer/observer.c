@@ -2,6 +2,7 @@
 #include "starling/observer.h"
 
 #include <math.h>
+#include <string.h>
 
 static const uint64_t records_of_a_run = 20;
 
@@ -37,6 +38,20 @@ void sl_record_take_round(sl_record *record, const sl_round *round, size_t heade
     record->round = *round;
     record->bytes_sent += round->payload_bytes_sent + round->frames_sent * header_bytes;
     record->bytes_received += round->payload_bytes_received + round->frames_received * header_bytes;
+}
+
+void sl_record_pieces(sl_record *r, sl_piece out[SL_RECORD_PIECES]) {
+    const sl_piece all[SL_RECORD_PIECES] = {
+        {.name = "bytes_sent", .whole = &r->bytes_sent},
+        {.name = "bytes_received", .whole = &r->bytes_received},
+        {.name = "seconds.total", .real = &r->times.total},
+        {.name = "seconds.gradient", .real = &r->times.gradient},
+        {.name = "seconds.encode", .real = &r->times.encode},
+        {.name = "seconds.exchange", .real = &r->times.exchange},
+        {.name = "seconds.wait", .real = &r->times.wait},
+        {.name = "seconds.combine", .real = &r->times.combine},
+    };
+    memcpy(out, all, sizeof all);
 }
 
 double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t dimension,

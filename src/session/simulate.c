@@ -243,7 +243,7 @@ static int run(sl_simulation *m, sl_error *error) {
     task.gradient = gradient;
     task.lend = m->sessions[0]->options.overlap ? lend : NULL;
     const sl_observer observer = {.context = m, .record = record};
-    int result = sl_sim_run(m->experiment, &task, &observer, NULL, &m->stop, error);
+    int result = sl_sim_run(m->experiment, &task, &observer, NULL, NULL, &m->stop, error);
     if (m->error.code != 0) {
         *error = m->error;
         return m->error.code;

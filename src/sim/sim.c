@@ -14,9 +14,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "checkpoint/cut_file.h"
+#include "checkpoint/saver.h"
 #include "starling/device.h"
 #include "task/host_task.h"
 #include "wire/frame.h"
+
+static const double wait_for_disk_s = 1e6; /* nobody waits for this process */
 
 /* A published part, alive until its last reader has let go. */
 typedef struct message {
@@ -46,6 +50,9 @@ typedef struct simulator {
                       lie on the host */
     uint64_t published;    /* messages so far */
     sl_timeline *timeline; /* NULL: nobody asks */
+    const sl_checkpoints *checkpoints;
+    uint64_t resumed; /* the round that the run goes on from; 0: it begins */
+    sl_saver *saver;  /* NULL: no checkpoints are written */
     double began;
 } simulator;
 
@@ -76,6 +83,70 @@ static void let_go(simulator *s, message *m) {
     s->free_messages = m;
 }
 
+/* ---- checkpoints ---- */
+
+static bool is_saved(const simulator *s, uint64_t round) {
+    return s->saver != NULL && round % s->experiment->checkpoint.every == 0 && round != s->resumed;
+}
+
+/* Before anything else changes the node. */
+static void save(simulator *s, uint32_t rank) {
+    peer *p = &s->peers[rank];
+    sl_piece totals[SL_RECORD_PIECES];
+    p->record.times.total = sl_clock_seconds() - s->began;
+    sl_record_pieces(&p->record, totals);
+    sl_saver_take(s->saver, p->node, rank, &(sl_image_extras){totals, SL_RECORD_PIECES},
+                  wait_for_disk_s);
+}
+
+static sl_node *largest_node(const simulator *s) {
+    sl_node *largest = s->peers[0].node;
+    for (uint32_t i = 1; i < s->nodes; i++)
+        if (sl_node_memory(s->peers[i].node) > sl_node_memory(largest))
+            largest = s->peers[i].node;
+    return largest;
+}
+
+static int open_saver(simulator *s, const sl_checkpoint_owner *owner, sl_error *error) {
+    const sl_saver_settings settings = {.folder = s->checkpoints->folder,
+                                        .owner = *owner,
+                                        .to = s->nodes,
+                                        .keep = s->experiment->checkpoint.keep,
+                                        .resumed = s->resumed,
+                                        .vec = s->vec,
+                                        .notice = s->observer->notice,
+                                        .context = s->observer->context};
+    return s->experiment->checkpoint.every > 0
+               ? sl_saver_open(&s->saver, &settings, largest_node(s), error)
+               : 0;
+}
+
+static int load_nodes(simulator *s, const sl_checkpoint_owner *owner, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        peer *p = &s->peers[i];
+        sl_piece totals[SL_RECORD_PIECES];
+        sl_record_pieces(&p->record, totals);
+        result = sl_cut_load(s->checkpoints->folder, (sl_checkpoint_file){s->resumed, i}, owner,
+                             p->node, s->vec, &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
+    }
+    return result;
+}
+
+static int open_checkpoints(simulator *s, sl_error *error) {
+    sl_checkpoint_owner owner;
+    if (s->checkpoints == NULL)
+        return 0;
+    s->resumed = s->checkpoints->resume ? s->checkpoints->round : 0;
+    int result =
+        sl_checkpoint_owner_of(&owner, s->experiment, s->task, s->checkpoints->run_id, error);
+    if (result == 0 && s->resumed > 0)
+        result = load_nodes(s, &owner, error);
+    return result != 0 ? result : open_saver(s, &owner, error);
+}
+
+/* ---- messages ---- */
+
 static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
     peer *p = &s->peers[rank];
     sl_update update;
@@ -94,6 +165,8 @@ static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
     }
     if (update.round_done) {
         p->pending.finished_round = update.finished_round;
+        if (is_saved(s, update.finished_round.round))
+            save(s, rank);
         if (s->timeline != NULL)
             sl_timeline_end_node_round(s->timeline, rank, update.finished_round.frames_received);
     }
@@ -285,6 +358,7 @@ static int open_nodes(simulator *s, sl_error *error) {
 }
 
 static void close_nodes(simulator *s) {
+    sl_saver_close(&s->saver);
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
         sl_node_close(&s->peers[i].node);
     free(s->peers);
@@ -300,29 +374,37 @@ static void close_nodes(simulator *s) {
     }
 }
 
+/* All nodes have ended the round. */
+static int end_round(simulator *s, uint64_t round) {
+    for (uint32_t i = 0; i < s->nodes; i++)
+        sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round,
+                             SL_FRAME_HEADER_BYTES);
+    if (s->timeline != NULL)
+        sl_timeline_end_round(s->timeline);
+    return report_round(s, round);
+}
+
 static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
-    int result = report_parameters(s, 0);
-    s->began = sl_clock_seconds();
+    int result = s->resumed > 0 ? 0 : report_parameters(s, 0);
+    s->began = sl_clock_seconds() - s->peers[0].record.times.total;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         result = deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
-    for (uint64_t round = 1; round <= s->task->rounds && result == 0; round++) {
+    if (result == 0 && s->resumed > 0)
+        result = end_round(s, s->resumed);
+    for (uint64_t round = s->resumed + 1; round <= s->task->rounds && result == 0; round++) {
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu",
                            (unsigned long long)round);
         result = run_round(s, round, error);
-        for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-            sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round,
-                                 SL_FRAME_HEADER_BYTES);
-        if (result == 0 && s->timeline != NULL)
-            sl_timeline_end_round(s->timeline);
         if (result == 0)
-            result = report_round(s, round);
+            result = end_round(s, round);
     }
     return result;
 }
 
 int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
-               sl_timeline **timeline, const volatile int *stop, sl_error *error) {
+               const sl_checkpoints *checkpoints, sl_timeline **timeline, const volatile int *stop,
+               sl_error *error) {
     const sl_algorithm *algorithm =
         sl_algorithm_find(experiment->algorithm.name, experiment->algorithm.variant, error);
     if (algorithm == NULL)
@@ -331,6 +413,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         .experiment = experiment,
         .task = task,
         .observer = observer,
+        .checkpoints = checkpoints,
         .nodes = sl_topology_nodes(experiment->topology),
     };
     int result = sl_task_check(task, error);
@@ -350,6 +433,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
                                    task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
+    if (result == 0)
+        result = open_checkpoints(&s, error);
     if (result == 0)
         result = run_rounds(&s, stop, error);
     close_nodes(&s);

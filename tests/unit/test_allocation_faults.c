@@ -219,7 +219,7 @@ static int find_peers(sl_error *error) {
 static int simulate(sl_error *error) {
     sl_timeline *timeline = NULL;
     double seconds;
-    int result = sl_sim_run(experiment, &task, &(sl_observer){0}, &timeline, NULL, error);
+    int result = sl_sim_run(experiment, &task, &(sl_observer){0}, NULL, &timeline, NULL, error);
     if (result == 0)
         result = sl_timeline_seconds(&seconds, timeline, &(sl_platform){.compute_ms = 1}, 0, error);
     sl_timeline_close(&timeline);

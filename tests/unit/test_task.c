@@ -42,7 +42,7 @@ static sl_experiment *experiment(void) {
 
 static void refuse(const sl_task *task, const char *field) {
     sl_experiment *e = experiment();
-    ck_assert_int_eq(sl_sim_run(e, task, &(sl_observer){0}, NULL, NULL, &error), SL_EINVAL);
+    ck_assert_int_eq(sl_sim_run(e, task, &(sl_observer){0}, NULL, NULL, NULL, &error), SL_EINVAL);
     ck_assert_msg(strstr(error.text, field) == error.text, "%s: %s", field, error.text);
     sl_agent *agent = NULL;
     sl_agent_settings settings = {.experiment = e, .task = *task};
@@ -56,7 +56,7 @@ static void refuse(const sl_task *task, const char *field) {
 START_TEST(a_complete_task_runs) {
     sl_experiment *e = experiment();
     sl_task task = complete();
-    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, &error) == 0, "%s",
+    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, NULL, &error) == 0, "%s",
                   error.text);
     sl_experiment_close(&e);
 }

@@ -219,7 +219,7 @@ static sl_timeline *simulate(const char *topology, const char *algorithm, uint64
                     .initial = initial,
                     .gradient = gradient,
                     .evaluate = evaluate};
-    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, &timeline, NULL, &error) == 0, "%s",
+    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, &timeline, NULL, &error) == 0, "%s",
                   error.text);
     ck_assert_uint_eq(sl_timeline_rounds(timeline), rounds);
     sl_experiment_close(&e);

@@ -208,7 +208,7 @@ static void simulate(void) {
                           .gradient = simulated_gradient,
                           .evaluate = evaluate};
     const sl_observer nobody = {0};
-    ck_assert_msg(sl_sim_run(experiment, &task, &nobody, NULL, NULL, &error) == 0, "%s",
+    ck_assert_msg(sl_sim_run(experiment, &task, &nobody, NULL, NULL, NULL, &error) == 0, "%s",
                   error.text);
 }
 

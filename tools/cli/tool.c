@@ -64,7 +64,7 @@ void options_set_defaults(void *request) {
 void options_take_files(options *o, char *const *files, size_t count) {
     o->files = files;
     o->file_count = count;
-    o->file = files[0];
+    o->file = count > 0 ? files[0] : NULL;
 }
 
 static int take_override(void *request, const command_option *row, const char *text) {
@@ -210,8 +210,8 @@ void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const cha
 
 void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
                    char path[SL_PATH_MAX]) {
-    if (o->out != NULL) {
-        snprintf(path, SL_PATH_MAX, "%s", o->out);
+    if (o->resume != NULL || o->out != NULL) {
+        snprintf(path, SL_PATH_MAX, "%s", o->resume != NULL ? o->resume : o->out);
         return;
     }
     char name[SL_NAME_MAX], when[32];

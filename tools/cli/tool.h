@@ -30,6 +30,7 @@ typedef struct options {
     const char *overrides[OVERRIDES_MAX];
     size_t override_count;
     const char *out;
+    const char *resume; /* --resume: the folder of a run; NULL: a new one begins */
     bool has_rank;
     uint32_t rank;
     const char *roster, *master, *listen;

@@ -12,6 +12,7 @@
 #include "compare/seeds.h"
 #include "run/agents.h"
 #include "run/fleet.h"
+#include "run/resume.h"
 #include "run/simulation.h"
 
 /* Rounds that are simulated beside a run with agents, to know its messages. */
@@ -101,7 +102,8 @@ static int simulate_some(const trial *t, sl_timeline **timeline, sl_error *error
     sl_task task = t->task;
     if (task.rounds > ROUNDS_SIMULATED)
         task.rounds = ROUNDS_SIMULATED;
-    return sl_sim_run(t->experiment, &task, &(sl_observer){0}, timeline, &stop_requested, error);
+    return sl_sim_run(t->experiment, &task, &(sl_observer){0}, NULL, timeline, &stop_requested,
+                      error);
 }
 
 static int run_on(const bench *b, const trial *t, const char *path, collector *here,
@@ -123,6 +125,7 @@ static int run_path(const bench *b, const char *name, uint64_t seed, char *out, 
 static void run_attempt(bench *b, contender *r, attempt *a) {
     char path[2 * SL_PATH_MAX];
     collector here = {0};
+    resumption begun;
     live_view view;
     sl_error error = {0};
     sl_experiment *e = r->variant->experiment;
@@ -133,7 +136,10 @@ static void run_attempt(bench *b, contender *r, attempt *a) {
     live_view_open(&view, r->rounds, b->o->wide);
     view.quiet = true;
     if (code == 0)
-        code = collector_open(&here, &t, b->o->agents ? "run" : "sim", path, &view, &error);
+        code = resume_prepare(&begun, &t, b->o, path, 0, &error);
+    if (code == 0)
+        code = collector_open(&here, &t, b->o->agents ? "run" : "sim", path, &begun.checkpoints,
+                              &view, &error);
     if (code == 0)
         code = run_on(b, &t, path, &here, &error);
     live_view_clear(&view);

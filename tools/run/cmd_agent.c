@@ -203,7 +203,8 @@ static int open_folder(peer *p, sl_error *error) {
         result = sl_folder_layout(p->folder, tensors, tensor_count, error);
     if (result != 0)
         return result;
-    result = run_info_begin(&p->info, p->path, "agent", p->rank, error);
+    result = run_info_begin(&p->info, p->path, "agent", p->rank,
+                            &(sl_checkpoints){.run_id = p->run_id}, error);
     if (result != 0)
         return result;
     p->opened_s = now_seconds();

@@ -11,6 +11,7 @@
 #include "run/fleet.h"
 #include "run/forecast.h"
 #include "run/node_table.h"
+#include "run/resume.h"
 #include "run/simulation.h"
 
 /* In what `run` and `sim` differ. */
@@ -48,12 +49,15 @@ static int simulate(collector *c, const char *path, sl_summary *summary, sl_erro
 static const driver with_agents = {"run", "agents", "", check_agents, run_agents};
 static const driver simulated = {"sim", "nodes", ", simulated", check_simulation, simulate};
 
-static void print_begin(const driver *d, const options *o, const trial *t, const char *path) {
+static void print_begin(const driver *d, const options *o, const trial *t, const char *path,
+                        uint64_t from) {
     char text[SL_NAME_MAX + 256];
     snprintf(text, sizeof text, "%s on %u %s, %s", t->experiment->name, t->nodes, d->peers,
              sl_learner_describe(t->learner));
     print_wrapped("", text, output_width(o->wide));
     printf("%llu rounds%s; run folder %s\n", (unsigned long long)t->task.rounds, d->manner, path);
+    if (from > 0)
+        printf("goes on from the checkpoint of round %llu\n", (unsigned long long)from);
     uint32_t evaluated = sl_record_evaluated(&t->experiment->record, t->nodes);
     if (evaluated < t->nodes)
         printf("evaluates the models of %u of %u nodes (record.evaluate)\n", evaluated, t->nodes);
@@ -62,17 +66,18 @@ static void print_begin(const driver *d, const options *o, const trial *t, const
 
 /* Prints everything from the first line to the final table, or the cause of failure. Returns an
  * exit code. */
-static int run_to_end(const driver *d, const options *o, const trial *t, const char *path) {
+static int run_to_end(const driver *d, const options *o, const trial *t, const char *path,
+                      const sl_checkpoints *checkpoints) {
     collector c = {0};
     live_view view;
     sl_error error = {0};
     sl_summary summary;
     live_view_open(&view, t->task.rounds, o->wide);
-    if (collector_open(&c, t, d->name, path, &view, &error) != 0) {
+    if (collector_open(&c, t, d->name, path, checkpoints, &view, &error) != 0) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    print_begin(d, o, t, path);
+    print_begin(d, o, t, path, checkpoints->resume ? checkpoints->round : 0);
     int result = d->run(&c, path, &summary, &error);
     if (result == 0)
         node_table_print(&summary, o->wide);
@@ -82,19 +87,27 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     return result == 0 ? TOOL_OK : result == SL_ESTOPPED ? TOOL_INTERRUPTED : TOOL_FAILED;
 }
 
-static int run_experiment(const driver *d, const options *o) {
+static int run_experiment(const driver *d, options *o) {
     trial t = {0};
     sl_error error = {0};
-    char path[SL_PATH_MAX];
+    resumption r;
+    char path[SL_PATH_MAX], config[SL_PATH_MAX + 16];
     int code = TOOL_USAGE;
     catch_signals(NULL);
-    int result = trial_open(&t, o, &error);
+    int result = resume_choose_file(o, d->name, config, &error);
+    if (result == 0)
+        result = trial_open(&t, o, &error);
+    if (result == 0)
+        result = resume_compare(&t, o, &error);
     if (result == 0)
         result = d->check(&t, o, &error);
     if (result == 0) {
         choose_folder(o, t.experiment, "", path);
+        result = resume_prepare(&r, &t, o, path, 0, &error);
+    }
+    if (result == 0) {
         trial_warn(&t);
-        code = run_to_end(d, o, &t, path);
+        code = run_to_end(d, o, &t, path, &r.checkpoints);
     } else {
         complain("%s", error.text);
     }
@@ -112,12 +125,13 @@ static int sim(void *request, char *const *operands, size_t count) {
     return run_experiment(&simulated, request);
 }
 
-static const command_option *const option_rows[] = {&option_set, &option_wide, &option_out, NULL};
+static const command_option *const option_rows[] = {&option_set, &option_wide, &option_out,
+                                                    &option_resume, NULL};
 
 const command run_command = {
     .name = "run",
     .summary = "train with one agent process per node on this machine",
-    OPERAND_FILE("EXPERIMENT"),
+    OPERAND_FILE_OR_RUN,
     .text = "Trains with one agent process for each node of the topology, on this machine. "
             "Ctrl-C ends all agents; what was recorded so far is kept.",
     .options = option_rows,
@@ -128,7 +142,7 @@ const command run_command = {
 const command sim_command = {
     .name = "sim",
     .summary = "simulate the same run in one process, with the same numbers",
-    OPERAND_FILE("EXPERIMENT"),
+    OPERAND_FILE_OR_RUN,
     .text = "Runs the experiment in one process without a network. Models, losses and files are "
             "those of `starling run`, bit for bit; times are the simulator's own. With network.* "
             "in the experiment it says how long the run would take on such nodes and links.",

@@ -10,11 +10,26 @@
 
 #include "run/forecast.h"
 
+static int open_folder(collector *c, const char *path, sl_error *error) {
+    const sl_experiment *e = c->trial->experiment;
+    double seconds = 0;
+    const int result =
+        c->checkpoints->resume
+            ? sl_folder_resume(&c->folder, path, e, -1, c->checkpoints->round, &seconds, error)
+            : sl_folder_open(&c->folder, path, e, true, error);
+    c->began -= seconds;
+    return result;
+}
+
 int collector_open(collector *out, const trial *t, const char *driver, const char *path,
-                   live_view *view, sl_error *error) {
+                   const sl_checkpoints *checkpoints, live_view *view, sl_error *error) {
     uint32_t nodes = t->nodes;
     size_t dimension = t->task.dimension;
-    collector c = {.trial = t, .view = view, .driver = driver, .began = now_seconds()};
+    collector c = {.trial = t,
+                   .view = view,
+                   .driver = driver,
+                   .checkpoints = checkpoints,
+                   .began = now_seconds()};
     c.records = calloc(nodes, sizeof *c.records);
     c.waiting = calloc(nodes, sizeof *c.waiting);
     c.models = calloc(nodes, sizeof *c.models);
@@ -25,13 +40,13 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
                          "out of memory for the records of %u nodes and a model of %zu parameters",
                          nodes, dimension);
     if (result == 0)
-        result = sl_folder_open(&c.folder, path, t->experiment, true, error);
+        result = open_folder(&c, path, error);
     size_t tensor_count;
     const sl_tensor *tensors = sl_learner_layout(t->learner, &tensor_count);
     if (result == 0)
         result = sl_folder_layout(c.folder, tensors, tensor_count, error);
     if (result == 0)
-        result = run_info_begin(&c.info, path, driver, -1, error);
+        result = run_info_begin(&c.info, path, driver, -1, checkpoints, error);
     if (result != 0) {
         collector_close(&c);
         return result;

@@ -31,12 +31,13 @@ typedef struct collector {
     milestone *milestones;  /* (milestone_count) */
     size_t milestone_count, milestone_room;
     sl_timeline *timeline; /* owned; NULL: no prediction */
+    const sl_checkpoints *checkpoints;
     double began;
 } collector;
 
-/* Creates the run folder at `path`. */
+/* Creates the run folder at `path`, or goes on in it. Checkpoints are borrowed. */
 int collector_open(collector *out, const trial *t, const char *driver, const char *path,
-                   live_view *view, sl_error *error);
+                   const sl_checkpoints *checkpoints, live_view *view, sl_error *error);
 /* x (d) must not change before all nodes have recorded this round. Writes the models of the last
  * round. */
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);

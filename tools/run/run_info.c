@@ -2,8 +2,10 @@
 #include "run/run_info.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,12 +36,14 @@ static json_t *time_text(time_t when) {
 }
 
 static int write_info(const run_info *info, time_t ended, const char *outcome, sl_error *error) {
-    char host[HOST_BYTES] = "", beside[sizeof info->path + 8];
+    char host[HOST_BYTES] = "", beside[sizeof info->path + 8], id[24];
+    snprintf(id, sizeof id, "%" PRIu64, info->run_id);
     gethostname(host, sizeof host - 1);
     json_t *root =
-        json_pack("{ss ss si ss so so so ss}", "driver", info->driver, "version", sl_version(),
-                  "protocol", (int)SL_PROTOCOL_VERSION, "host", host, "command", command_line(),
-                  "started", time_text(info->started), "ended",
+        json_pack("{ss ss si ss so ss so so so ss}", "driver", info->driver, "version",
+                  sl_version(), "protocol", (int)SL_PROTOCOL_VERSION, "run_id", id, "resumed_from",
+                  info->resumed > 0 ? json_integer((json_int_t)info->resumed) : json_null(), "host",
+                  host, "command", command_line(), "started", time_text(info->started), "ended",
                   ended > 0 ? time_text(ended) : json_null(), "outcome", outcome);
     snprintf(beside, sizeof beside, "%s.new", info->path);
     bool good = root != NULL && json_dump_file(root, beside, JSON_INDENT(2)) == 0 &&
@@ -52,13 +56,37 @@ static int write_info(const run_info *info, time_t ended, const char *outcome, s
     return sl_fail(error, SL_EFILE, "%s: cannot be written: %s", info->path, strerror(why));
 }
 
-int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
-                   sl_error *error) {
-    run_info info = {.driver = driver, .started = time(NULL)};
+static void choose_path(run_info *info, const char *folder, int64_t rank) {
     if (rank < 0)
-        snprintf(info.path, sizeof info.path, "%s/run.json", folder);
+        snprintf(info->path, sizeof info->path, "%s/run.json", folder);
     else
-        snprintf(info.path, sizeof info.path, "%s/run-%lld.json", folder, (long long)rank);
+        snprintf(info->path, sizeof info->path, "%s/run-%lld.json", folder, (long long)rank);
+}
+
+int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *error) {
+    run_info info;
+    char *end = NULL;
+    choose_path(&info, folder, rank);
+    json_t *root = json_load_file(info.path, 0, NULL);
+    const char *text = json_string_value(json_object_get(root, "run_id"));
+    const uint64_t id = text != NULL ? strtoull(text, &end, 10) : 0;
+    const bool good = end != NULL && end != text && *end == '\0';
+    json_decref(root);
+    if (!good)
+        return sl_fail(error, SL_EFILE,
+                       "%s: has no run_id; it must be the run.json of a run with checkpoints",
+                       info.path);
+    *out = id;
+    return 0;
+}
+
+int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
+                   const sl_checkpoints *checkpoints, sl_error *error) {
+    run_info info = {.driver = driver,
+                     .started = time(NULL),
+                     .run_id = checkpoints->run_id,
+                     .resumed = checkpoints->resume ? checkpoints->round : 0};
+    choose_path(&info, folder, rank);
     int result = write_info(&info, 0, "running", error);
     if (result == 0)
         *out = info;

@@ -1,7 +1,9 @@
 /* run_info.h - run.json in the run folder: what was run, by which version, where and when.
  *
- *   {"driver", "version", "protocol", "host", "command": [...], "started", "ended", "outcome"}
+ *   {"driver", "version", "protocol", "run_id", "resumed_from", "host", "command": [...],
+ * "started", "ended", "outcome"}
  *
+ * run_id is text: whose the run's checkpoints are. resumed_from is a round, or null.
  * Times are UTC, ISO 8601. While the run goes on "ended" is null and "outcome" "running"; then the
  * outcome is "done", "failed" or "stopped". An agent started by hand writes run-RANK.json.
  */
@@ -17,11 +19,14 @@ typedef struct run_info {
     char path[SL_PATH_MAX + 32]; /* path of the file; "": not begun, or ended */
     const char *driver;
     time_t started;
+    uint64_t run_id, resumed; /* resumed: the round; 0: from the beginning */
 } run_info;
 
 /* rank -1: the whole run. */
 int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
-                   sl_error *error);
+                   const sl_checkpoints *checkpoints, sl_error *error);
+/* The run_id that an earlier process has left. */
+int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *error);
 /* Does nothing if no run has begun. */
 int run_info_end(run_info *info, const char *outcome, sl_error *error);
 

@@ -27,13 +27,23 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     live_view_tick(s->collector->view);
 }
 
+/* On the thread that writes checkpoints. */
+static void on_notice(void *context, const char *text) {
+    (void)context;
+    complain("%s", text);
+}
+
 int simulation_run(collector *c, bool predicts, sl_summary *summary, sl_error *error) {
     simulation s = {.collector = c};
     const trial *t = c->trial;
-    sl_observer observer = {
-        .context = &s, .record = on_record, .parameters = on_parameters, .round = on_round};
-    int result = sl_sim_run(t->experiment, &t->task, &observer, predicts ? &c->timeline : NULL,
-                            &stop_requested, error);
+    sl_observer observer = {.context = &s,
+                            .record = on_record,
+                            .parameters = on_parameters,
+                            .round = on_round,
+                            .notice = on_notice};
+    const bool whole = !c->checkpoints->resume; /* else there are no messages of the first rounds */
+    int result = sl_sim_run(t->experiment, &t->task, &observer, c->checkpoints,
+                            predicts && whole ? &c->timeline : NULL, &stop_requested, error);
     if (result != 0 && s.error.code != 0)
         *error = s.error;
     if (result == 0)

@@ -1,0 +1,83 @@
+/* checkpoint.h - checkpoints: all of a node's state in a file, from which a run goes on bit for
+ * bit.
+ *
+ * Every checkpoint.every rounds, and when it is asked to, a node writes round-R-rank-I.safetensors:
+ * its vectors as tensors, its numbers and whom it belongs to as metadata, and a checksum of each.
+ * Rounds are lock-step, so the files of one round of all ranks are a consistent cut, and no node
+ * waits for another. A file is there whole or not at all: written beside its name, synced, renamed.
+ */
+#ifndef STARLING_CHECKPOINT_H
+#define STARLING_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/api.h"
+#include "starling/experiment.h"
+#include "starling/task.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What must be equal for a run to go on from a file: name in the file, what a refusal calls it. */
+#define SL_CHECKPOINT_OWNERS(X)                                                                    \
+    X(run, "run")                                                                                  \
+    X(nodes, "number of nodes")                                                                    \
+    X(dimension, "number of parameters")                                                           \
+    X(seed, "seed")                                                                                \
+    X(topology, "topology")                                                                        \
+    X(layout, "layout of the model")                                                               \
+    X(data_set, "data set")                                                                        \
+    X(algorithm, "section algorithm of the experiment")                                            \
+    X(optimizer, "section optimizer of the experiment")                                            \
+    X(model, "section model of the experiment")                                                    \
+    X(data, "section data of the experiment")
+
+typedef struct sl_checkpoint_owner {
+#define SL_CHECKPOINT_OWNER(name, text) uint64_t name;
+    SL_CHECKPOINT_OWNERS(SL_CHECKPOINT_OWNER)
+#undef SL_CHECKPOINT_OWNER
+} sl_checkpoint_owner;
+
+/* run_id: tells this run from others with an equal experiment. */
+SL_API int sl_checkpoint_owner_of(sl_checkpoint_owner *out, const sl_experiment *experiment,
+                                  const sl_task *task, uint64_t run_id, sl_error *error);
+
+/* What a driver (agent, simulator) does with checkpoints, beside checkpoint.every and .keep. */
+typedef struct sl_checkpoints {
+    const char *folder; /* of the files; made if its parent is there. Borrowed */
+    uint64_t run_id;
+    bool resume;    /* go on from the newest round of which all nodes have a good file */
+    uint64_t round; /* of resume, if it is known (sl_checkpoint_newest); agents agree on it if 0 */
+} sl_checkpoints;
+
+/* checkpoint.path, or else RUN/checkpoints. */
+SL_API void sl_checkpoint_folder(const sl_experiment *experiment, const char *run,
+                                 char out[SL_PATH_MAX]);
+
+typedef struct sl_checkpoint_file {
+    uint64_t round;
+    uint32_t rank;
+} sl_checkpoint_file;
+
+/* All files of a folder, by round, then rank: malloc'ed, the caller frees. A folder that is not
+ * there has none. */
+SL_API int sl_checkpoint_list(sl_checkpoint_file **out, size_t *count, const char *folder,
+                              sl_error *error);
+/* Reads all of a file, and holds it against its checksums and `owner` (NULL: any owner). SL_EFILE
+ * names file, field or tensor, and place. *nodes (NULL: not asked): of its run. */
+SL_API int sl_checkpoint_check(const char *folder, sl_checkpoint_file file,
+                               const sl_checkpoint_owner *owner, uint32_t *nodes, sl_error *error);
+/* The newest round of which ranks [from, to) all have a good file. SL_EFILE: there is none, and
+ * which rank lacks which round. A newer round that is not whole is told in one line. */
+SL_API int sl_checkpoint_newest(uint64_t *round, const char *folder,
+                                const sl_checkpoint_owner *owner, uint32_t from, uint32_t to,
+                                void (*notice)(void *context, const char *text), void *context,
+                                sl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+/* cut_file.h - one node's file of one cut: its name, how it is written, and how it is read. */
+#ifndef SL_CUT_FILE_H
+#define SL_CUT_FILE_H
+
+#include "checkpoint/image.h"
+
+enum { SL_CUT_NAME_MAX = 64, SL_CUT_PATH_MAX = SL_PATH_MAX + SL_CUT_NAME_MAX + 8 };
+
+void sl_cut_path(char out[SL_CUT_PATH_MAX], const char *folder, sl_checkpoint_file file);
+/* False: the name is no checkpoint's. */
+bool sl_cut_name_read(sl_checkpoint_file *out, const char *name);
+
+/* Writes a sealed image of `bytes`. What it leaves after an error is not taken for a checkpoint.
+ * SL_EFILE. */
+int sl_cut_write(const sl_image *image, size_t bytes, const char *folder, sl_error *error);
+
+/* Fills a new node, before START, and the extras that the file was written with. SL_EFILE names
+ * file, field or tensor, and place; the node can only be closed then. */
+int sl_cut_load(const char *folder, sl_checkpoint_file file, const sl_checkpoint_owner *owner,
+                sl_node *node, const sl_vec_ops *vec, const sl_image_extras *extras,
+                sl_error *error);
+
+#endif

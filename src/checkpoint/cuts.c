@@ -1,0 +1,147 @@
+/* cuts.c - whose a checkpoint is, which there are, and which of them are whole; see
+ * starling/checkpoint.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/disk.h"
+#include "checkpoint/cut_file.h"
+
+int sl_checkpoint_owner_of(sl_checkpoint_owner *out, const sl_experiment *e, const sl_task *task,
+                           uint64_t run_id, sl_error *error) {
+    const sl_checkpoint_owner owner = {
+        .run = run_id,
+        .nodes = sl_topology_nodes(e->topology),
+        .dimension = task->dimension,
+        .seed = e->seed,
+        .topology = sl_topology_hash(e->topology),
+        .layout = task->layout_hash,
+        .data_set = task->data_hash,
+        .algorithm = sl_experiment_section_hash(e, SL_SECTION_algorithm),
+        .optimizer = sl_experiment_section_hash(e, SL_SECTION_optimizer),
+        .model = sl_experiment_section_hash(e, SL_SECTION_model),
+        .data = sl_experiment_section_hash(e, SL_SECTION_data),
+    };
+    if (owner.algorithm == 0 || owner.optimizer == 0 || owner.model == 0 || owner.data == 0)
+        return sl_fail(error, SL_ENOMEM, "checkpoint: out of memory");
+    *out = owner;
+    return 0;
+}
+
+void sl_checkpoint_folder(const sl_experiment *e, const char *run, char out[SL_PATH_MAX]) {
+    if (e->checkpoint.path[0] != '\0')
+        snprintf(out, SL_PATH_MAX, "%s", e->checkpoint.path);
+    else
+        snprintf(out, SL_PATH_MAX, "%s/checkpoints", run);
+}
+
+/* ---- listing ---- */
+
+typedef struct listing {
+    sl_checkpoint_file *files;
+    size_t count, room;
+} listing;
+
+static int take_name(void *context, const char *name) {
+    listing *l = context;
+    sl_checkpoint_file file;
+    if (!sl_cut_name_read(&file, name))
+        return 0;
+    if (l->count == l->room) {
+        const size_t room = l->room > 0 ? 2 * l->room : 64;
+        sl_checkpoint_file *files = realloc(l->files, room * sizeof *files);
+        if (files == NULL)
+            return ENOMEM;
+        l->files = files;
+        l->room = room;
+    }
+    l->files[l->count++] = file;
+    return 0;
+}
+
+static int by_round(const void *x, const void *y) {
+    const sl_checkpoint_file *a = x, *b = y;
+    if (a->round != b->round)
+        return a->round < b->round ? -1 : 1;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+int sl_checkpoint_list(sl_checkpoint_file **out, size_t *count, const char *folder,
+                       sl_error *error) {
+    listing l = {0};
+    int why = sl_disk_list(folder, take_name, &l);
+    if (why != 0 && why != ENOENT) {
+        free(l.files);
+        return sl_fail(error, why == ENOMEM ? SL_ENOMEM : SL_EFILE, "%s: %s", folder,
+                       strerror(why));
+    }
+    if (l.count > 0)
+        qsort(l.files, l.count, sizeof *l.files, by_round);
+    *out = l.files;
+    *count = l.count;
+    return 0;
+}
+
+/* ---- the newest whole cut ---- */
+
+/* Why not all ranks [from, to) have a good file among these of one round (count), by rank; 0: they
+ * have. */
+static int check_cut(const sl_checkpoint_file *files, size_t count, const char *folder,
+                     const sl_checkpoint_owner *owner, uint32_t from, uint32_t to,
+                     sl_error *error) {
+    for (uint32_t rank = from; rank < to; rank++) {
+        while (count > 0 && files->rank < rank) {
+            files++;
+            count--;
+        }
+        if (count == 0 || files->rank != rank)
+            return sl_fail(error, SL_EFILE, "rank %u has none", rank);
+        int result = sl_checkpoint_check(folder, *files, owner, NULL, error);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+/* Adds to `lacks`, cut off where it is full. */
+static void add_lack(char *lacks, size_t room, uint64_t round, const sl_error *why) {
+    const size_t used = strlen(lacks);
+    snprintf(lacks + used, room - used, "%sround %" PRIu64 ": %.300s", used > 0 ? "; " : "", round,
+             why->text);
+}
+
+int sl_checkpoint_newest(uint64_t *round, const char *folder, const sl_checkpoint_owner *owner,
+                         uint32_t from, uint32_t to,
+                         void (*notice)(void *context, const char *text), void *context,
+                         sl_error *error) {
+    sl_checkpoint_file *files;
+    size_t count;
+    char lacks[SL_ERROR_TEXT_MAX - 128] = "", text[SL_ERROR_TEXT_MAX];
+    int result = sl_checkpoint_list(&files, &count, folder, error);
+    if (result != 0)
+        return result;
+    uint64_t found = 0;
+    while (count > 0 && found == 0) {
+        size_t first = count - 1;
+        while (first > 0 && files[first - 1].round == files[count - 1].round)
+            first--;
+        sl_error why;
+        if (check_cut(files + first, count - first, folder, owner, from, to, &why) == 0)
+            found = files[first].round;
+        else
+            add_lack(lacks, sizeof lacks, files[first].round, &why);
+        count = first;
+    }
+    free(files);
+    if (found == 0)
+        return sl_fail(error, SL_EFILE, "%s: holds no whole checkpoint%s%s", folder,
+                       lacks[0] != '\0' ? ": " : "", lacks);
+    snprintf(text, sizeof text, "going on from round %" PRIu64 "; newer ones are not whole: %.800s",
+             found, lacks);
+    if (lacks[0] != '\0' && notice != NULL)
+        notice(context, text);
+    *round = found;
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* saver.h - writes the checkpoints of one process's nodes beside their training, and keeps the
+ * newest of each.
+ *
+ * The driver's thread copies a node's state once, between two rounds; a thread of the saver's own
+ * then adds checksums and writes. What cannot be written is told once, and training goes on.
+ */
+#ifndef SL_SAVER_H
+#define SL_SAVER_H
+
+#include "checkpoint/image.h"
+
+typedef struct sl_saver sl_saver;
+
+typedef struct sl_saver_settings {
+    const char *folder;
+    sl_checkpoint_owner owner;
+    uint32_t from, to; /* ranks of this process */
+    uint64_t keep;     /* of each rank, how many files; at least 1 */
+    uint64_t resumed;  /* the round that they go on from: newer files go; 0: the folder must have
+                          none of theirs */
+    const sl_vec_ops *vec;
+    void (*notice)(void *context, const char *text); /* on the saver's thread; NULL: untold */
+    void *context;
+} sl_saver_settings;
+
+/* Makes and locks the folder; takes memory for one node like `largest`. SL_EFILE: another process
+ * writes to it, or it has files of these ranks. */
+int sl_saver_open(sl_saver **out, const sl_saver_settings *settings, sl_node *largest,
+                  sl_error *error);
+/* Between two rounds of the node. Waits up to patience_s for the write before; false: that is
+ * still going on, which is told, and nothing was taken. */
+bool sl_saver_take(sl_saver *saver, sl_node *node, uint32_t rank, const sl_image_extras *extras,
+                   double patience_s);
+/* Waits for the write under way. 0, or why the last one failed. */
+int sl_saver_wait(sl_saver *saver, sl_error *error);
+/* Waits likewise. */
+void sl_saver_close(sl_saver **saver);
+
+#endif

@@ -1,0 +1,80 @@
+/* history.c - see history.h.
+ *
+ * Lines of a run are mostly in order: then the file is cut off. Where agents' lines came in any
+ * order, those that stay are copied.
+ */
+#include "folder/history.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct survey {
+    off_t kept;     /* bytes of all lines that stay */
+    off_t first;    /* where the first line that goes begins; -1: none goes */
+    bool scattered; /* a line after that stays */
+} survey;
+
+static bool stays(const char *line, ssize_t length, uint64_t round) {
+    uint64_t of;
+    return line[length - 1] == '\n' && sscanf(line, "{\"round\":%" SCNu64, &of) == 1 && of < round;
+}
+
+/* Looks at all lines; copies those that stay to `copy`, if there is one. */
+static int walk(survey *out, FILE *file, uint64_t round, sl_whole *copy,
+                int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
+                void *context, sl_error *error) {
+    survey s = {.first = -1};
+    char *line = NULL;
+    size_t room = 0;
+    off_t at = 0;
+    int result = 0;
+    for (ssize_t length; result == 0 && (length = getline(&line, &room, file)) > 0; at += length) {
+        if (!stays(line, length, round)) {
+            s.first = s.first < 0 ? at : s.first;
+            continue;
+        }
+        s.kept += length;
+        s.scattered = s.scattered || s.first >= 0;
+        if (copy != NULL)
+            result = sl_whole_add(copy, line, (size_t)length, error);
+        if (result == 0 && each != NULL)
+            result = each(context, line, (size_t)length, error);
+    }
+    free(line);
+    *out = s;
+    return result;
+}
+
+static int copy_lines(sl_files *files, FILE *file, const char *path, uint64_t round,
+                      sl_error *error) {
+    sl_whole copy;
+    survey ignored;
+    rewind(file);
+    int result = sl_whole_open(&copy, files, path, error);
+    if (result == 0)
+        result = walk(&ignored, file, round, &copy, NULL, NULL, error);
+    return result != 0 ? result : sl_whole_commit(&copy, SL_SYNC_CONTENT, error);
+}
+
+int sl_history_cut(sl_files *files, const char *path, uint64_t round,
+                   int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
+                   void *context, off_t *bytes, sl_error *error) {
+    FILE *file = fopen(path, "re");
+    *bytes = 0;
+    if (file == NULL)
+        return errno == ENOENT ? 0 : sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    survey s;
+    int result = walk(&s, file, round, NULL, each, context, error);
+    if (result == 0 && s.scattered)
+        result = copy_lines(files, file, path, round, error);
+    else if (result == 0 && s.first >= 0 && truncate(path, s.first) != 0)
+        result = sl_files_fail(path, error);
+    fclose(file);
+    *bytes = s.kept;
+    return result;
+}

@@ -1,0 +1,16 @@
+/* history.h - what a run that goes on finds in a file of lines: what came before stays. */
+#ifndef SL_HISTORY_H
+#define SL_HISTORY_H
+
+#include <stdint.h>
+
+#include "folder/files.h"
+
+/* Takes every line of `round` or later, or without an end, out of the file; one that is not there
+ * stays so. Calls `each` (may be NULL) for those that stay, without their ends; other than 0 ends
+ * it. *bytes: what stays of the file. */
+int sl_history_cut(sl_files *files, const char *path, uint64_t round,
+                   int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
+                   void *context, off_t *bytes, sl_error *error);
+
+#endif

@@ -1,0 +1,27 @@
+/* record_json.c - see record_json.h. */
+#include "folder/record_json.h"
+
+#include <math.h>
+
+json_t *sl_number_json(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *times_json(const sl_times *t) {
+    return json_pack("{so so so so so so}", "total", sl_number_json(t->total), "gradient",
+                     sl_number_json(t->gradient), "encode", sl_number_json(t->encode), "exchange",
+                     sl_number_json(t->exchange), "wait", sl_number_json(t->wait), "combine",
+                     sl_number_json(t->combine));
+}
+
+json_t *sl_record_json(const sl_record *r) {
+    return json_pack("{sI sI so so so so so so sI sI so so}", "round", (json_int_t)r->round.round,
+                     "node", (json_int_t)r->rank, "loss", sl_number_json(r->round.loss),
+                     "test_loss", sl_number_json(r->evaluation.loss), "accuracy",
+                     sl_number_json(r->evaluation.accuracy), "learning_rate",
+                     sl_number_json(r->round.learning_rate), "neighbour_distance",
+                     sl_number_json(r->round.neighbour_distance), "push_sum_weight",
+                     sl_number_json(r->round.push_sum_weight), "bytes_sent",
+                     (json_int_t)r->bytes_sent, "bytes_received", (json_int_t)r->bytes_received,
+                     "seconds", times_json(&r->times), "time", sl_number_json(r->time_s));
+}

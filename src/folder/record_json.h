@@ -1,0 +1,14 @@
+/* record_json.h - numbers and records as JSON. */
+#ifndef SL_RECORD_JSON_H
+#define SL_RECORD_JSON_H
+
+#include <jansson.h>
+
+#include "starling/observer.h"
+
+/* JSON has no NaN and no infinity: null. */
+json_t *sl_number_json(double value);
+/* A line of metrics. */
+json_t *sl_record_json(const sl_record *record);
+
+#endif

@@ -1,0 +1,72 @@
+/* pieces.c - the state that a node carries from one round to the next, as one list; see
+ * starling/node.h.
+ *
+ * Saving and loading walk this list, so that an algorithm gets them for nothing: what it keeps is
+ * in its vectors. The rest follows from the settings and the round: random numbers, weights of the
+ * topology, learning rates. Gradient, scratch and buffers hold nothing between rounds.
+ */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "node/state.h"
+
+#define WHOLE(text, field)                                                                         \
+    { .name = text, .offset = offsetof(sl_node, field) }
+#define REAL(text, field)                                                                          \
+    { .name = text, .offset = offsetof(sl_node, field), .is_real = true }
+
+static const struct {
+    const char *name;
+    size_t offset;
+    bool is_real;
+} numbers[] = {
+    WHOLE("round", ended.round),
+    WHOLE("exchange", ended_exchange),
+    REAL("push_sum_weight", state.push_sum_weight),
+    REAL("loss_limit", loss_limit),
+    REAL("loss", ended.loss),
+    REAL("learning_rate", ended.learning_rate),
+    REAL("neighbour_distance", ended.neighbour_distance),
+    WHOLE("payload_bytes_sent", ended.payload_bytes_sent),
+    WHOLE("payload_bytes_received", ended.payload_bytes_received),
+    WHOLE("frames_sent", ended.frames_sent),
+    WHOLE("frames_received", ended.frames_received),
+};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+/* A vector that is there; `name` is printf-like, for one number. */
+static bool is_vector(sl_piece *out, size_t *index, float *vector, const char *name,
+                      size_t number) {
+    if (vector == NULL || (*index)-- > 0)
+        return false;
+    *out = (sl_piece){.vector = vector};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    if (number != SIZE_MAX)
+        snprintf(out->name, sizeof out->name, "%s.%zu", name, number);
+    return true;
+}
+
+static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
+    const sl_state *s = &n->state;
+    const bool summed = s->config->replicas == SL_REPLICAS_SUM;
+    bool found = is_vector(out, index, s->x, "model", SIZE_MAX) ||
+                 is_vector(out, index, s->m, "momentum", SIZE_MAX);
+    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX && !found; i++)
+        found = is_vector(out, index, s->extra[i], "own", i);
+    for (size_t i = 0; i < s->replica_count && !found; i++)
+        found = is_vector(out, index, s->replicas[i], summed ? "replicas" : "replica",
+                          summed ? SIZE_MAX : n->peers[i]);
+    return found;
+}
+
+bool sl_node_piece(sl_node *n, size_t index, sl_piece *out) {
+    if (find_vector(n, &index, out))
+        return true;
+    if (index >= NUMBERS)
+        return false;
+    void *number = (char *)n + numbers[index].offset;
+    *out = (sl_piece){.whole = numbers[index].is_real ? NULL : number,
+                      .real = numbers[index].is_real ? number : NULL};
+    snprintf(out->name, sizeof out->name, "%s", numbers[index].name);
+    return true;
+}

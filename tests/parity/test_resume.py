@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""A run that goes on from a checkpoint ends with the bits of one that was never stopped: every
+algorithm, schedules of topologies and of the learning rate, a device. And what is said of
+checkpoints that cannot be gone on from.
+
+usage: test_resume.py [--starling] STARLING [--only TEXT]
+"""
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from _listed import unnamed
+from _simulate import QUICK, arguments, read_lines, write
+from test_devices import CASES, DIRECTED, OTHERWISE, WITHOUT_MOMENTUM, guarded
+
+ROUNDS, EVERY, KEEP = 11, 2, 4
+RING = {"nodes": 5, "family": "ring"}
+MATCHINGS = {"nodes": 6, "family": "base-k", "peers": 1}
+ON_DEVICE = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", "cd-sgd"]
+SCHEDULES = {
+    "cosine": {"schedule": {"name": "cosine", "warmup_rounds": 3}, "nesterov": True},
+    "step": {"schedule": {"name": "step", "milestones": [0.3, 0.6]}, "weight_decay": 1e-3},
+}
+
+
+class Wrong(Exception):
+    """The text is why."""
+
+
+def experiment(settings, topology=RING, device="cpu", optimizer=None, **more):
+    momentum = 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9
+    return {
+        "name": "resume",
+        "rounds": ROUNDS,
+        "topology": topology,
+        "device": device,
+        "algorithm": settings,
+        "optimizer": {"learning_rate": 0.05, "momentum": momentum, **(optimizer or {})},
+        "model": "softmax",
+        "data": {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8},
+        "record": {"every": 3, "parameters_at": [0, 5, ROUNDS]},
+        "checkpoint": {"every": EVERY, "keep": KEEP},
+        **more,
+    }
+
+
+def call(starling, *words, env=None):
+    return subprocess.run(
+        [starling, *words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **(env or {})},
+    )
+
+
+def must(ended):
+    if ended.returncode != 0:
+        raise Wrong(f"ended with {ended.returncode}: {ended.stderr.strip()}")
+    return ended
+
+
+def run_whole(starling, folder, content, env=None):
+    write(folder, "experiment.json", content)
+    out = os.path.join(folder, "whole")
+    must(call(starling, "sim", os.path.join(folder, "experiment.json"), "--out", out, env=env))
+    return out
+
+
+def cut_back(whole, to, last):
+    """A copy of a run as if it had been killed after the checkpoint of round `last`."""
+    shutil.copytree(whole, to)
+    for path in glob.glob(os.path.join(to, "checkpoints", "round-*")):
+        if int(re.search(r"round-(\d+)-", path).group(1)) > last:
+            os.unlink(path)
+    for path in glob.glob(os.path.join(to, "model*")) + [os.path.join(to, "summary.json")]:
+        os.unlink(path)
+    return to
+
+
+def lasting(out):
+    """What a run leaves that does not depend on time."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(out, "*"))):
+        name = os.path.basename(path)
+        if name.startswith("metrics"):
+            rows = read_lines(out, name)
+            found[name] = [
+                {k: v for k, v in row.items() if k not in ("time", "seconds")} for row in rows
+            ]
+        elif name.startswith("model") or name in ("parameters.jsonl", "consensus.jsonl"):
+            with open(path, "rb") as file:
+                found[name] = file.read()
+    return found
+
+
+def same(found, expected):
+    if found.keys() != expected.keys():
+        raise Wrong(f"files differ: {sorted(found.keys() ^ expected.keys())}")
+    different = [name for name in found if found[name] != expected[name]]
+    if different:
+        raise Wrong(f"these differ: {different}")
+
+
+def check(starling, content, lasts, env=None):
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        whole = run_whole(starling, folder, content, env)
+        for last in lasts:
+            again = cut_back(whole, os.path.join(folder, f"again-{last}"), last)
+            must(call(starling, "sim", "--resume", again, env=env))
+            same(lasting(again), lasting(whole))
+
+
+def cases(starling):
+    for name, settings in CASES.items():
+        more = {"topology": DIRECTED if settings["name"] == "sgp" else RING}
+        more.update(OTHERWISE.get(name, {}))
+        content = experiment(settings, **more)
+        yield f"resume {name}", lambda content=content: check(starling, content, (4, 6))
+    for name, optimizer in SCHEDULES.items():
+        content = experiment({"name": "d-psgd"}, optimizer=optimizer)
+        yield f"resume {name}", lambda content=content: check(starling, content, (4, 8, 10))
+    schedule = experiment({"name": "d-psgd"}, MATCHINGS)
+    schedule["checkpoint"]["keep"] = 5
+    yield "resume schedule of a topology", lambda: check(starling, schedule, (4, 6))
+    for name in ON_DEVICE:
+        content = experiment(CASES[name], device="cuda:0")
+        yield f"resume {name} on a device", lambda content=content: check(
+            starling, content, (6,), guarded(starling)
+        )
+    for test in (rounds_are_extended, files_are_refused, cuts_are_chosen, keys_are_refused):
+        yield test.__name__.replace("_", " "), lambda test=test: test(starling)
+
+
+# ---- other experiments, other files ----
+
+
+def rounds_are_extended(starling):
+    """A longer run after a shorter one is the longer run, where the rate does not depend on it."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        content = experiment({"name": "gradient-tracking"})
+        whole = run_whole(starling, folder, content)
+        shorter = os.path.join(folder, "shorter")
+        path = os.path.join(folder, "experiment.json")
+        must(call(starling, "sim", path, "--out", shorter, "--set", "rounds=8"))
+        must(call(starling, "sim", path, "--resume", shorter))
+        found, expected = lasting(shorter), lasting(whole)
+        for name in [name for name in found if name.startswith(("metrics", "consensus"))]:
+            del found[name], expected[name]  # round 8 was its last, and so recorded
+        same(found, expected)
+
+
+def refused(starling, run, text, code=2):
+    ended = call(starling, "sim", "--resume", run)
+    if ended.returncode != code or not re.search(text, ended.stderr):
+        raise Wrong(f"{ended.returncode}, {ended.stderr.strip()!r} instead of {text!r}")
+
+
+def change(path, at, data):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def files_are_refused(starling):
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        content = experiment({"name": "choco-sgd"}, checkpoint={"every": 10, "keep": 2})
+        whole = run_whole(starling, folder, content)
+
+        def broken(what, text):
+            run = os.path.join(folder, "broken")
+            shutil.copytree(whole, run)
+            what(os.path.join(run, "checkpoints", "round-10-rank-3.safetensors"))
+            refused(starling, run, text)
+            shutil.rmtree(run)
+
+        file = "round-10-rank-3.safetensors: "
+        size = os.path.getsize(os.path.join(whole, "checkpoints", file[:-2]))
+        broken(os.unlink, "holds no whole checkpoint: round 10: rank 3 has none")
+        broken(lambda p: os.truncate(p, 5), file + "its length cannot be read: the file ends")
+        broken(lambda p: os.truncate(p, 900), file + "is cut short or no checkpoint")
+        broken(
+            lambda p: os.truncate(p, size - 8),
+            file + 'is cut short: tensor "replicas" ends at byte',
+        )
+        broken(lambda p: change(p, 700, b"7"), file + "its head .* differs from its checksum|JSON")
+        broken(
+            lambda p: change(p, size - 100, struct.pack("<f", float("nan"))),
+            file + r'tensor "replicas", bytes \d+ to \d+, differs from its checksum',
+        )
+        other = os.path.join(whole, "checkpoints", "round-10-rank-2.safetensors")
+        broken(lambda p: shutil.copy(other, p), file + "is of another rank: 2, here 3")
+        write(folder, "experiment.json", content)
+        run = os.path.join(folder, "other")
+        must(call(starling, "sim", os.path.join(folder, "experiment.json"), "--out", run))
+        other = os.path.join(run, "checkpoints", "round-10-rank-3.safetensors")
+        broken(lambda p: shutil.copy(other, p), file + "is of another run: ")
+        path = os.path.join(whole, "config.json")
+        ended = call(starling, "sim", path, "--resume", whole, "--set", "data.batch=4")
+        if ended.returncode != 2 or '"batch": 8, there and "batch": 4, here' not in ended.stderr:
+            raise Wrong(ended.stderr)
+
+
+def cuts_are_chosen(starling):
+    """A newer cut that is not whole is left, and said once."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        whole = run_whole(starling, folder, experiment({"name": "d-psgd"}))
+        run = os.path.join(folder, "again")
+        shutil.copytree(whole, run)
+        at = os.path.join(run, "checkpoints", "round-10-rank-4.safetensors")
+        os.truncate(at, os.path.getsize(at) - 1)
+        ended = must(call(starling, "sim", "--resume", run))
+        if "going on from round 8; newer ones are not whole: round 10: " not in ended.stderr:
+            raise Wrong(ended.stderr)
+        same(lasting(run), lasting(whole))
+
+
+def keys_are_refused(starling):
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        for keys, text in (
+            ({"every": 1, "keep": 2}, "set keep to 3, or every to 2 with keep 2"),
+            ({"every": 5, "keep": 0}, "checkpoint.keep: 0 is not allowed"),
+            ({"every": 5, "path": "nowhere"}, "checkpoint.path: .*No such file"),
+        ):
+            write(folder, "experiment.json", experiment({"name": "d-psgd"}, checkpoint=keys))
+            ended = call(starling, "check", os.path.join(folder, "experiment.json"))
+            if ended.returncode != 2 or not re.search(text, ended.stderr):
+                raise Wrong(f"{keys}: {ended.stderr.strip()!r} instead of {text!r}")
+        # A folder of checkpoints that has another run's.
+        os.mkdir(os.path.join(folder, "shared"))
+        content = experiment({"name": "d-psgd"}, checkpoint={"every": 5, "path": "shared"})
+        run_whole(starling, folder, content)
+        again = os.path.join(folder, "again")
+        ended = call(starling, "sim", os.path.join(folder, "experiment.json"), "--out", again)
+        if "holds checkpoints of an earlier run" not in ended.stderr:
+            raise Wrong(ended.stderr)
+
+
+def run_case(case):
+    name, test = case
+    try:
+        test()
+        return f"ok {name}"
+    except Wrong as why:
+        return f"not ok {name}: {why}"
+
+
+def main():
+    starling, only = arguments(__doc__)
+    missing = unnamed(starling, CASES.values())
+    chosen = [case for case in cases(starling) if only in case[0]]
+    if QUICK:
+        chosen = chosen[::4]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        lines = list(pool.map(run_case, chosen))
+    lines += [f"not ok no case of {name}" for name in missing]
+    print("\n".join(lines))
+    sys.exit(any(line.startswith("not") for line in lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+/* resume.c - see resume.h. */
+#include "run/resume.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "run/run_info.h"
+
+const command_option option_resume = {
+    "resume",
+    .argument = "RUN",
+    .help = "goes on with the run in folder RUN from its newest whole checkpoint; EXPERIMENT may "
+            "be left out, and must else be equal but for rounds or epochs",
+    .take = take_text,
+    .offset = offsetof(options, resume),
+    .offer = OFFER_FOLDER,
+};
+
+int resume_choose_file(options *o, const char *name, char config[SL_PATH_MAX + 16],
+                       sl_error *error) {
+    if (o->resume != NULL && strlen(o->resume) >= SL_PATH_MAX)
+        return sl_fail(error, SL_EINVAL, "--resume: the path is longer than %d bytes",
+                       SL_PATH_MAX - 1);
+    if (o->resume != NULL && o->out != NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "--out: a run that goes on stays in its folder, %s; leave --out out",
+                       o->resume);
+    if (o->resume == NULL && o->file == NULL)
+        return sl_fail(error, SL_EINVAL, "%s: which EXPERIMENT? (starling %s --help)", name, name);
+    if (o->file != NULL)
+        return 0;
+    snprintf(config, SL_PATH_MAX + 16, "%s/config.json", o->resume);
+    o->file = config;
+    return 0;
+}
+
+/* ---- the experiment ---- */
+
+/* As text, without its length. */
+static char *without_length(sl_experiment *e) {
+    const uint64_t rounds = e->rounds;
+    const double epochs = e->epochs;
+    e->rounds = 0;
+    e->epochs = 0;
+    char *text = sl_experiment_json(e);
+    e->rounds = rounds;
+    e->epochs = epochs;
+    return text;
+}
+
+static size_t line_bytes(const char *text) {
+    return strcspn(text, "\n");
+}
+
+static int name_difference(const char *theirs, const char *ours, const char *where,
+                           sl_error *error) {
+    while (*theirs != '\0' && line_bytes(theirs) == line_bytes(ours) &&
+           memcmp(theirs, ours, line_bytes(theirs)) == 0) {
+        theirs += line_bytes(theirs) + (theirs[line_bytes(theirs)] == '\n');
+        ours += line_bytes(ours) + (ours[line_bytes(ours)] == '\n');
+    }
+    theirs += strspn(theirs, " ");
+    ours += strspn(ours, " ");
+    return sl_fail(error, SL_EINVAL,
+                   "--resume: the experiment must be that of %s but for rounds or epochs; it has "
+                   "%.*s there and %.*s here",
+                   where, (int)line_bytes(theirs), theirs, (int)line_bytes(ours), ours);
+}
+
+int resume_compare(const trial *t, const options *o, sl_error *error) {
+    char path[SL_PATH_MAX + 16];
+    sl_experiment *before = NULL;
+    if (o->resume == NULL)
+        return 0;
+    snprintf(path, sizeof path, "%s/config.json", o->resume);
+    int result = sl_experiment_load(&before, path, NULL, 0, error);
+    if (result != 0)
+        return result;
+    char *theirs = without_length(before), *ours = without_length(t->experiment);
+    if (theirs == NULL || ours == NULL)
+        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    else if (strcmp(theirs, ours) != 0)
+        result = name_difference(theirs, ours, path, error);
+    free(theirs);
+    free(ours);
+    sl_experiment_close(&before);
+    return result;
+}
+
+/* ---- the checkpoint ---- */
+
+static void tell(void *context, const char *text) {
+    (void)context;
+    complain("%s", text);
+}
+
+static int find_cut(resumption *r, const trial *t, const options *o, sl_error *error) {
+    sl_checkpoint_owner owner;
+    int result = run_info_read_id(&r->checkpoints.run_id, o->resume, -1, error);
+    if (result == 0)
+        result =
+            sl_checkpoint_owner_of(&owner, t->experiment, &t->task, r->checkpoints.run_id, error);
+    if (result == 0)
+        result = sl_checkpoint_newest(&r->checkpoints.round, r->folder, &owner, 0, t->nodes, tell,
+                                      NULL, error);
+    if (result == 0 && r->checkpoints.round > t->task.rounds)
+        result = sl_fail(error, SL_EINVAL,
+                         "--resume: the newest checkpoint is of round %" PRIu64
+                         ", and the experiment has %" PRIu64 " rounds; give more with --set rounds",
+                         r->checkpoints.round, t->task.rounds);
+    return result;
+}
+
+int resume_prepare(resumption *out, const trial *t, const options *o, const char *path,
+                   uint64_t run_id, sl_error *error) {
+    *out = (resumption){.checkpoints = {.run_id = run_id, .resume = o->resume != NULL}};
+    out->checkpoints.folder = out->folder;
+    sl_checkpoint_folder(t->experiment, path, out->folder);
+    if (o->resume != NULL)
+        return find_cut(out, t, o, error);
+    uint64_t *id = &out->checkpoints.run_id;
+    if (run_id == 0 && getrandom(id, sizeof *id, 0) != sizeof *id)
+        return sl_fail(error, SL_ENET, "no random run id: %s", strerror(errno));
+    return 0;
+}
