@@ -115,10 +115,8 @@ static void take_in(sl_agent *a, sl_visitor *visitor, const sl_frame *hello) {
         sl_visitors_confirm(&a->visitors, visitor);
         return;
     }
-    sl_error error;
     bool connected = visitor->connected;
-    if (sl_neighbour_adopt(n, sl_visitors_release(visitor), connected, hello, &error) != 0)
-        fail(a, n, &error);
+    sl_neighbour_adopt(n, sl_visitors_release(visitor), connected, hello);
 }
 
 /* It says another configuration. It may lie: whoever is at the neighbour's own address knows

@@ -24,6 +24,25 @@ static const double silence_share = 0.9;
 static const uint8_t greeting_magic[8] = "starling";
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
 
+int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
+    const sl_side *side = n->side;
+    size_t frame_bytes = SL_FRAME_HEADER_BYTES + side->part_bytes_max;
+    sl_buffers buffers = {.count = side->receive_buffers,
+                          .bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes};
+    if (side->direct) {
+        buffers.bytes = SL_FRAME_DIRECT_AT;
+        buffers.rest =
+            side->payload_memory + (size_t)n->index * side->receive_buffers * side->payload_stride;
+        buffers.rest_bytes = side->payload_stride;
+    }
+    return sl_pool_open(&n->pool, side->fabric, &buffers, n, error);
+}
+
+void sl_neighbour_close(sl_neighbour *n) {
+    sl_connection_close(&n->connection);
+    sl_pool_close(&n->pool);
+}
+
 bool sl_neighbour_is_dialed(const sl_neighbour *n) {
     return n->rank < n->side->rank;
 }
@@ -32,7 +51,7 @@ bool sl_neighbour_is_dialed(const sl_neighbour *n) {
 
 /* The node holds at most a window of its parts, whichever connection they came over. */
 static uint64_t credit_now(const sl_neighbour *n) {
-    return n->data_consumed + n->side->window - n->held_before;
+    return n->data_received + n->side->window - n->held;
 }
 
 static void complete_header(sl_neighbour *n, sl_frame *frame,
@@ -144,10 +163,8 @@ static void say_hello(sl_neighbour *n) {
 }
 
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
-    bool current = buffer->connection == n->connection;
+    n->held--;
     sl_buffer_release(buffer);
-    n->data_consumed += current;
-    n->held_before -= !current;
     if (credit_now(n) - n->credit_told >= (n->side->window + 1) / 2)
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }
@@ -177,17 +194,11 @@ bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint3
 static void reset(sl_neighbour *n) {
     n->connected = n->hello_sent = n->agreed = n->dialed = false;
     n->bye_sent = n->bye_received = n->told = false;
-    n->data_sent = n->credit = n->data_received = n->data_consumed = n->credit_told = 0;
+    n->data_sent = n->credit = n->data_received = n->credit_told = 0;
     n->exchange = n->exchange_told = 0;
     n->next_part = 0;
     n->bytes_heard = 0;
     n->heard_s = n->sent_s = n->side->now_s;
-}
-
-static void close_connection(sl_neighbour *n) {
-    if (n->agreed) /* else there was no data */
-        n->held_before += sl_connection_held(n->connection);
-    sl_connection_close(&n->connection);
 }
 
 void sl_neighbour_drop(sl_neighbour *n, const char *why) {
@@ -195,7 +206,7 @@ void sl_neighbour_drop(sl_neighbour *n, const char *why) {
         snprintf(n->refusal, sizeof n->refusal, "%.*s", SL_REFUSAL_MAX - 1, why);
     n->next_attempt_s =
         n->side->now_s + (n->connected && !n->agreed ? retry_refused_s : retry_connect_s);
-    close_connection(n);
+    sl_connection_close(&n->connection);
     reset(n);
 }
 
@@ -223,40 +234,25 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
         sl_neighbour_drop(n, error.text);
 }
 
-static int grant(sl_neighbour *n, sl_error *error) {
-    const sl_side *side = n->side;
-    size_t frame_bytes = SL_FRAME_HEADER_BYTES + side->part_bytes_max;
-    sl_buffers buffers = {.count = side->receive_buffers,
-                          .bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes};
-    if (side->direct) {
-        buffers.bytes = SL_FRAME_DIRECT_AT;
-        buffers.rest =
-            side->payload_memory + (size_t)n->index * side->receive_buffers * side->payload_stride;
-        buffers.rest_bytes = side->payload_stride;
-    }
-    return sl_connection_grant(n->connection, &buffers, error);
-}
-
 /* Its HELLO equals ours: from now on it is the neighbour. */
-static int agree(sl_neighbour *n, const sl_frame *hello, sl_error *error) {
+static void agree(sl_neighbour *n, const sl_frame *hello) {
     n->agreed = true;
     n->doubted = false;
     n->refusal[0] = '\0';
     n->credit = hello->credit;
     n->heard_s = n->side->now_s;
-    return grant(n, error);
+    sl_connection_grant(n->connection, n->pool);
 }
 
-int sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
-                       const sl_frame *hello, sl_error *error) {
-    close_connection(n);
+void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
+                        const sl_frame *hello) {
+    sl_connection_close(&n->connection);
     reset(n);
     n->connection = connection;
     sl_connection_adopt(connection, n->side->handlers, n);
-    int result = agree(n, hello, error);
-    if (result == 0 && connected)
+    agree(n, hello);
+    if (connected && n->connection != NULL)
         sl_neighbour_connected(n);
-    return result;
 }
 
 void sl_neighbour_connected(sl_neighbour *n) {
@@ -378,7 +374,8 @@ static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *pa
         sl_neighbour_drop(n, NULL);
         return 0;
     }
-    return agree(n, frame, error);
+    agree(n, frame);
+    return 0;
 }
 
 static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
@@ -406,6 +403,7 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
 
 static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
                      sl_error *error) {
+    n->held++;
     if (++n->data_received > n->credit_told)
         return sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round,
                             "agent %u sent %" PRIu64 " data frames, more than the %" PRIu64

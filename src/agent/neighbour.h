@@ -45,6 +45,7 @@ typedef struct sl_side {
 typedef struct sl_neighbour {
     sl_side *side;
     uint32_t index, rank;
+    sl_pool *pool;             /* receive buffers */
     sl_connection *connection; /* NULL between attempts to connect */
     bool dialed;               /* by this agent */
     bool connected;
@@ -59,8 +60,7 @@ typedef struct sl_neighbour {
     uint64_t data_sent;            /* frames on this connection */
     uint64_t credit;               /* data frames that it lets us send on this connection */
     uint64_t data_received;        /* its data frames */
-    uint64_t data_consumed;        /* of these, how many buffers are released */
-    uint32_t held_before;          /* buffers of earlier connections that are not released yet */
+    uint32_t held;                 /* data buffers, of all connections, that are not released yet */
     uint64_t credit_told;          /* what it knows of our credit */
     uint64_t exchange;             /* the latest that it is known to have begun */
     uint64_t exchange_told;        /* the same, of this agent's */
@@ -68,6 +68,9 @@ typedef struct sl_neighbour {
     char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said */
 } sl_neighbour;
 
+/* Opens what its connections share. The caller has set side, index and rank. */
+int sl_neighbour_open(sl_neighbour *n, sl_error *error);
+void sl_neighbour_close(sl_neighbour *n);
 /* Who connects: of two neighbours the higher rank. */
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
 void sl_neighbour_greeting(const sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]);
@@ -82,8 +85,8 @@ bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *their
 /* Connects where it is this agent's turn, and time. */
 void sl_neighbour_dial_if_due(sl_neighbour *n);
 /* Takes a connection over on which a HELLO came that equals ours; an older one is closed. */
-int sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
-                       const sl_frame *hello, sl_error *error);
+void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
+                        const sl_frame *hello);
 void sl_neighbour_connected(sl_neighbour *n);
 /* What came. */
 typedef enum sl_arrived {

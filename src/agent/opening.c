@@ -202,6 +202,14 @@ static int open_payload_memory(sl_agent *a, sl_error *error) {
                                             memory_of_payloads(a), error);
 }
 
+/* What neighbours receive into. */
+static int open_pools(sl_agent *a, sl_error *error) {
+    int result = open_payload_memory(a, error);
+    for (uint32_t i = 0; i < a->neighbour_count && result == 0; i++)
+        result = sl_neighbour_open(&a->neighbours[i], error);
+    return result;
+}
+
 static int open_calls(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_algorithm *algorithm =
@@ -238,7 +246,7 @@ static int open_all(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = open_fabric(a, error);
     if (result == 0)
-        result = open_payload_memory(a, error);
+        result = open_pools(a, error);
     if (result == 0 && a->settings.meets)
         result = open_calls(a, error);
     if (result == 0)
@@ -288,6 +296,8 @@ void sl_agent_close(sl_agent **agent) {
     sl_visitors_close(&a->visitors);
     if (a->side.fabric != NULL)
         sl_fabric_poll(a->side.fabric);
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        sl_neighbour_close(&a->neighbours[i]);
     sl_fabric_close(&a->side.fabric);
     sl_calls_close(&a->calls);
     if (a->side.payload_memory != NULL)

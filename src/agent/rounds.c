@@ -148,7 +148,7 @@ static void give_job(sl_agent *a, const sl_update *update) {
 static void release_buffers(const sl_update *update) {
     for (size_t i = 0; i < update->released_count; i++) {
         sl_buffer *buffer = update->released[i];
-        sl_neighbour_consumed(sl_connection_owner(buffer->connection), buffer);
+        sl_neighbour_consumed(sl_pool_owner(buffer->pool), buffer);
     }
 }
 

@@ -12,7 +12,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "base/round_up.h"
 #include "starling/vec.h"
 #include "world/fabric_state.h"
 
@@ -40,9 +39,10 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
     c->handlers = handlers;
     c->owner = owner;
     c->send_count = send_count;
+    c->first_buffer = (sl_buffer){.data = c->first_bytes};
     c->first = (operation){.connection = c,
                            .kind = OPERATION_RECEIVE,
-                           .buffer = {c, c->first_bytes, NULL},
+                           .buffer = &c->first_buffer,
                            .buffer_bytes = sizeof c->first_bytes};
     int result = 0;
     if (!allocate_sends(c))
@@ -69,6 +69,8 @@ void sl_connection_close(sl_connection **connection) {
     c->down = true;
     CLOSE(c->endpoint);
     c->endpoint = NULL;
+    if (c->pool != NULL)
+        c->pool->connection = NULL;
     sl_connection **at = &c->fabric->open;
     while (*at != c)
         at = &(*at)->next;
@@ -79,38 +81,24 @@ void sl_connection_close(sl_connection **connection) {
 
 static void free_connection(sl_connection *c) {
     CLOSE(c->first_mr);
-    CLOSE(c->buffers_mr);
     CLOSE(c->headers_mr);
     free(c->receives);
     free(c->sends);
-    free(c->buffers);
     free(c->headers);
     free(c);
 }
 
-void sl_connection_free_closed(sl_fabric *f, bool all) {
-    for (sl_connection **at = &f->closed; *at != NULL;) {
-        sl_connection *c = *at;
-        if (all || c->held == 0) {
-            *at = c->next;
-            free_connection(c);
-        } else {
-            at = &c->next;
-        }
+void sl_connection_free_closed(sl_fabric *f) {
+    while (f->closed != NULL) {
+        sl_connection *c = f->closed;
+        f->closed = c->next;
+        free_connection(c);
     }
 }
 
 void sl_connection_adopt(sl_connection *c, const sl_connection_handlers *handlers, void *owner) {
     c->handlers = handlers;
     c->owner = owner;
-}
-
-void *sl_connection_owner(const sl_connection *connection) {
-    return connection->owner;
-}
-
-uint32_t sl_connection_held(const sl_connection *connection) {
-    return connection->held;
 }
 
 uint32_t sl_connection_sending(const sl_connection *connection) {
@@ -137,15 +125,15 @@ bool sl_connection_is_from(const sl_connection *c, const struct sockaddr_storage
 
 /* ---- connecting ---- */
 
-static int post(operation *o) {
+int sl_connection_post(operation *o) {
     sl_connection *c = o->connection;
-    struct fid_mr *mr = o == &c->first ? c->first_mr : c->buffers_mr;
-    struct iovec iov[IOV_COUNT] = {{o->buffer.data, o->buffer_bytes}};
+    struct fid_mr *mr = o == &c->first ? c->first_mr : c->pool->mr;
+    struct iovec iov[IOV_COUNT] = {{o->buffer->data, o->buffer_bytes}};
     void *desc[IOV_COUNT] = {mr != NULL ? fi_mr_desc(mr) : NULL};
     struct fi_msg message = {.msg_iov = iov, .desc = desc, .iov_count = 1, .context = &o->context};
-    if (o->buffer.rest != NULL) {
-        iov[1] = (struct iovec){o->buffer.rest, c->rest_bytes};
-        desc[1] = sl_fabric_descriptor(c->fabric, o->buffer.rest);
+    if (o->buffer->rest != NULL) {
+        iov[1] = (struct iovec){o->buffer->rest, c->pool->rest_bytes};
+        desc[1] = sl_fabric_descriptor(c->fabric, o->buffer->rest);
         message.iov_count = IOV_COUNT;
     }
     return (int)fi_recvmsg(c->endpoint, &message, FI_COMPLETION);
@@ -160,7 +148,7 @@ int sl_connection_open_endpoint(sl_connection *c, struct fi_info *info) {
         result = fi_ep_bind(c->endpoint, &f->cq->fid, FI_SEND | FI_RECV);
     if (result == 0)
         result = fi_enable(c->endpoint);
-    return result == 0 ? post(&c->first) : result;
+    return result == 0 ? sl_connection_post(&c->first) : result;
 }
 
 int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
@@ -185,40 +173,6 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
     return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s port %u: %s", host, port,
                                  fi_strerror(-result))
                        : 0;
-}
-
-static bool allocate_buffers(sl_connection *c, const sl_buffers *b) {
-    size_t stride = sl_round_up(b->bytes, SL_VEC_ALIGNMENT);
-    c->receives = calloc(b->count, sizeof *c->receives);
-    c->buffers = aligned_alloc(SL_VEC_ALIGNMENT, b->count * stride);
-    if (c->receives == NULL || c->buffers == NULL)
-        return false;
-    c->receive_count = b->count;
-    c->rest_bytes = b->rest_bytes;
-    for (uint32_t i = 0; i < b->count; i++)
-        c->receives[i] =
-            (operation){.connection = c,
-                        .kind = OPERATION_RECEIVE,
-                        .buffer_bytes = stride,
-                        .buffer = {c, c->buffers + i * stride,
-                                   b->rest != NULL ? b->rest + i * b->rest_bytes : NULL}};
-    return true;
-}
-
-int sl_connection_grant(sl_connection *c, const sl_buffers *b, sl_error *error) {
-    if (!allocate_buffers(c, b))
-        return sl_fail(error, SL_ENOMEM,
-                       "fabric: out of memory for %u receive buffers of %zu bytes", b->count,
-                       b->bytes);
-    int result =
-        sl_fabric_register_range(c->fabric, c->buffers, b->count * c->receives[0].buffer_bytes, -1,
-                                 FI_RECV, &c->buffers_mr, error);
-    for (uint32_t i = 0; i < b->count && result == 0 && !c->down; i++) {
-        int posted = post(&c->receives[i]);
-        if (posted != 0)
-            sl_connection_take_down(c, fi_strerror(-posted));
-    }
-    return result;
 }
 
 /* ---- sending and receiving ---- */
@@ -258,17 +212,6 @@ void sl_connection_take_down(sl_connection *c, const char *reason) {
     c->handlers->down(c->fabric->settings.context, c->owner, c->established, reason);
 }
 
-void sl_buffer_release(sl_buffer *buffer) {
-    sl_connection *c = buffer->connection;
-    c->held--;
-    if (c->down || buffer == &c->first.buffer)
-        return;
-    operation *o = (operation *)(void *)((char *)buffer - offsetof(operation, buffer));
-    int result = post(o);
-    if (result != 0)
-        sl_connection_take_down(c, fi_strerror(-result));
-}
-
 void sl_connection_complete(operation *o, size_t bytes) {
     sl_connection *c = o->connection;
     void *context = c->fabric->settings.context;
@@ -278,8 +221,9 @@ void sl_connection_complete(operation *o, size_t bytes) {
         if (o->data && !c->down)
             c->handlers->sent(context, c->owner, o->cookie);
     } else if (!c->down) {
-        c->held++;
-        c->handlers->received(context, c->owner, &o->buffer, bytes);
+        if (o != &c->first)
+            ((pooled *)o->buffer)->held = true;
+        c->handlers->received(context, c->owner, o->buffer, bytes);
     }
 }
 

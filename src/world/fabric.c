@@ -147,7 +147,7 @@ void sl_fabric_close(sl_fabric **fabric) {
     sl_fabric *f = *fabric;
     if (f == NULL)
         return;
-    sl_connection_free_closed(f, true);
+    sl_connection_free_closed(f);
     sl_doorway_close(&f->doorway);
     for (size_t i = 0; i < f->region_count; i++)
         CLOSE(f->regions[i].mr);
@@ -276,7 +276,7 @@ int sl_fabric_poll(sl_fabric *f) {
     const sl_connection *closed = f->closed;
     int total = drain_completions(f);
     if (closed != NULL && f->closed == closed)
-        sl_connection_free_closed(f, false);
+        sl_connection_free_closed(f);
     return total > 0 ? total : drain_events(f);
 }
 

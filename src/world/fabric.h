@@ -4,7 +4,8 @@
  * descriptors to wait for. Messages keep their order. Nothing here blocks.
  *
  * A connection begins with one small receive buffer, for the first message of a side that has not
- * proved who it is. sl_connection_grant posts the buffers for what follows.
+ * proved who it is. sl_connection_grant posts the buffers for what follows: a pool's, which outlive
+ * the connections that they are granted to one after the other.
  */
 #ifndef SL_FABRIC_H
 #define SL_FABRIC_H
@@ -18,6 +19,7 @@
 
 typedef struct sl_fabric sl_fabric;
 typedef struct sl_connection sl_connection;
+typedef struct sl_pool sl_pool;
 
 enum {
     SL_GREETING_BYTES = 16,
@@ -28,7 +30,7 @@ enum {
 
 /* A receive buffer with a message in it. Whoever got it releases it. */
 typedef struct sl_buffer {
-    sl_connection *connection;
+    sl_pool *pool; /* that it belongs to; NULL: it is a connection's first */
     uint8_t *data; /* the message, or its beginning */
     uint8_t *rest; /* where a longer message goes on; NULL: nowhere */
 } sl_buffer;
@@ -83,13 +85,10 @@ bool sl_fabric_may_block(sl_fabric *fabric);
 int sl_connection_open(sl_connection **out, sl_fabric *fabric,
                        const sl_connection_handlers *handlers, void *owner, uint32_t send_count,
                        sl_error *error);
-/* Buffers that are still held stay as they are until they are released. */
 void sl_connection_close(sl_connection **connection);
 /* From now on this owner is told. */
 void sl_connection_adopt(sl_connection *connection, const sl_connection_handlers *handlers,
                          void *owner);
-/* Of a closed connection the last one. */
-void *sl_connection_owner(const sl_connection *connection);
 int sl_connection_dial(sl_connection *connection, const struct sockaddr_storage *address,
                        const uint8_t greeting[SL_GREETING_BYTES], sl_error *error);
 
@@ -97,18 +96,24 @@ typedef struct sl_buffers {
     uint32_t count;
     size_t bytes;  /* of a message that are received into a buffer */
     uint8_t *rest; /* (count, rest_bytes) where longer messages go on: the caller's, registered,
-                      until the connection is closed; NULL: nowhere */
+                      until the pool is closed; NULL: nowhere */
     size_t rest_bytes;
 } sl_buffers;
-/* Posts the receive buffers; once, after the first message came. */
-int sl_connection_grant(sl_connection *connection, const sl_buffers *buffers, sl_error *error);
+/* Receive buffers of one peer. */
+int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *buffers, void *owner,
+                 sl_error *error);
+/* After its connections, and before the fabric. */
+void sl_pool_close(sl_pool **pool);
+void *sl_pool_owner(const sl_pool *pool);
+/* Posts the pool's buffers, but for those that are held from earlier connections: they are posted
+ * here once they are released. Once, after the first message came, and to one open connection at a
+ * time. May call `down`. */
+void sl_connection_grant(sl_connection *connection, sl_pool *pool);
 /* Sends header (copied) and payload (not copied). `data`: report `sent` with the cookie. 0; 1: no
  * room now, try again after the next completion or in a millisecond; negative: the connection is
  * broken (`down` has been or will be called). */
 int sl_connection_send(sl_connection *connection, const uint8_t *header, size_t header_bytes,
                        const void *payload, size_t payload_bytes, bool data, uint32_t cookie);
-/* Buffers with messages that are not released yet. */
-uint32_t sl_connection_held(const sl_connection *connection);
 /* Sends under way. */
 uint32_t sl_connection_sending(const sl_connection *connection);
 /* Bytes that have come, of messages that are not whole too; 0: not known. */

@@ -1,4 +1,4 @@
-/* fabric_state.h - what fabric.c and connection.c share. */
+/* fabric_state.h - what fabric.c, connection.c and pool.c share. */
 #ifndef SL_FABRIC_STATE_H
 #define SL_FABRIC_STATE_H
 
@@ -21,7 +21,7 @@ typedef struct operation {
     struct fi_context2 context;
     operation_kind kind;
     sl_connection *connection;
-    sl_buffer buffer;    /* receive */
+    sl_buffer *buffer;   /* receive */
     size_t buffer_bytes; /* receive */
     uint8_t *header;     /* send */
     bool data, busy;     /* send */
@@ -34,6 +34,22 @@ typedef struct region {
     struct fid_mr *mr; /* NULL where the provider does not ask for it */
 } region;
 
+typedef struct pooled {
+    sl_buffer base; /* first: it is handed out */
+    bool held;      /* handed out and not released */
+} pooled;
+
+struct sl_pool {
+    sl_fabric *fabric;
+    void *owner;
+    sl_connection *connection; /* that they are granted to; NULL: none */
+    pooled *buffers;           /* (count) */
+    uint32_t count;
+    size_t stride, rest_bytes;
+    uint8_t *memory; /* (count, stride) */
+    struct fid_mr *mr;
+};
+
 struct sl_connection {
     sl_fabric *fabric;
     sl_connection *next; /* of those that are open, or closed */
@@ -42,15 +58,16 @@ struct sl_connection {
     struct fid_ep *endpoint;
     bool established, down;
     operation first; /* receives the first message */
+    sl_buffer first_buffer;
     uint8_t first_bytes[SL_FIRST_MESSAGE_MAX];
     struct fid_mr *first_mr;
-    operation *receives; /* (receive_count) NULL before sl_connection_grant */
+    sl_pool *pool;       /* NULL before sl_connection_grant */
+    operation *receives; /* (pool->count) one for each of its buffers: the provider may still report
+                            them when the buffers are another connection's */
     operation *sends;    /* (send_count) used in turn */
-    uint32_t receive_count, send_count, next_send, sending;
-    uint32_t held; /* buffers that were handed out and not released */
-    size_t rest_bytes;
-    uint8_t *buffers, *headers;
-    struct fid_mr *buffers_mr, *headers_mr;
+    uint32_t send_count, next_send, sending;
+    uint8_t *headers;
+    struct fid_mr *headers_mr;
 };
 
 struct sl_fabric {
@@ -69,7 +86,7 @@ struct sl_fabric {
     region lent; /* one more, which may change */
     sl_doorway doorway;
     sl_connection *open;   /* all that are not closed */
-    sl_connection *closed; /* their completions may still come, their buffers may be held */
+    sl_connection *closed; /* their completions may still come */
 };
 
 #define CLOSE(object) sl_fabric_close_fid((object) ? &(object)->fid : NULL)
@@ -92,7 +109,9 @@ bool sl_connection_is_from(const sl_connection *connection, const struct sockadd
 void sl_connection_take_down(sl_connection *connection, const char *reason);
 void sl_connection_complete(operation *o, size_t bytes);
 void sl_connection_complete_with_error(operation *o, int why);
-/* Frees closed connections whose buffers are all released; `all`: also the others. */
-void sl_connection_free_closed(sl_fabric *fabric, bool all);
+/* Frees closed connections: all that they had under way has been reported. */
+void sl_connection_free_closed(sl_fabric *fabric);
+/* Posts the receive of a buffer, as the provider says. */
+int sl_connection_post(operation *o);
 
 #endif

@@ -198,14 +198,22 @@ typedef struct sending {
     uint32_t cookie;
 } sending;
 
+struct sl_pool {
+    void *owner;
+    sl_connection *connection;
+    uint32_t count;
+    size_t bytes, rest_bytes;
+    buffer buffers[BUFFERS_MAX];
+};
+
 struct sl_connection {
     const sl_connection_handlers *handlers;
     void *owner;
     uint32_t peer; /* rank at its other end */
     bool known, established, down, closed, first_used;
-    uint32_t held, buffer_count, send_count, sending;
-    size_t buffer_bytes, rest_bytes;
-    buffer first, buffers[BUFFERS_MAX];
+    uint32_t send_count, sending;
+    sl_pool *pool;
+    buffer first;
     sending sends[SENDS_MAX];
     uint64_t exchange; /* of the next true frame */
     uint32_t part;
@@ -214,7 +222,8 @@ struct sl_connection {
 
 struct sl_fabric {
     sl_fabric_settings settings;
-    sl_connection *list[CONNECTIONS_MAX]; /* those that are open or held; NULL: free */
+    sl_connection *list[CONNECTIONS_MAX]; /* NULL: free */
+    int pools;                            /* open */
 };
 static sl_fabric the_fabric;
 
@@ -234,15 +243,13 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
 
 static void free_connection(sl_connection *c) {
     free(c->first.base.data);
-    for (uint32_t i = 0; i < c->buffer_count; i++)
-        free(c->buffers[i].base.data);
     free(c);
 }
 
-static void free_closed(bool all) {
+static void free_closed(void) {
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         sl_connection *c = the_fabric.list[i];
-        if (c != NULL && c->closed && (all || c->held == 0)) {
+        if (c != NULL && c->closed) {
             free_connection(c);
             the_fabric.list[i] = NULL;
         }
@@ -252,7 +259,8 @@ static void free_closed(bool all) {
 void sl_fabric_close(sl_fabric **fabric) {
     if (*fabric == NULL)
         return;
-    free_closed(true);
+    free_closed();
+    assert(the_fabric.pools == 0);
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         assert(the_fabric.list[i] == NULL);
     *fabric = NULL;
@@ -298,7 +306,7 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
             c->handlers = handlers;
             c->owner = owner;
             c->send_count = send_count;
-            c->first.base = (sl_buffer){c, malloc(SL_FIRST_MESSAGE_MAX), NULL};
+            c->first.base = (sl_buffer){.data = malloc(SL_FIRST_MESSAGE_MAX)};
             *out = c;
             return 0;
         }
@@ -310,16 +318,14 @@ void sl_connection_close(sl_connection **connection) {
         return;
     assert(!(*connection)->closed);
     (*connection)->closed = (*connection)->down = true;
+    if ((*connection)->pool != NULL)
+        (*connection)->pool->connection = NULL;
     *connection = NULL;
 }
 
 void sl_connection_adopt(sl_connection *c, const sl_connection_handlers *handlers, void *owner) {
     c->handlers = handlers;
     c->owner = owner;
-}
-
-void *sl_connection_owner(const sl_connection *c) {
-    return c->owner;
 }
 
 int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
@@ -333,18 +339,46 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
     return 0;
 }
 
-int sl_connection_grant(sl_connection *c, const sl_buffers *b, sl_error *error) {
+int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,
+                 sl_error *error) {
     (void)error;
-    assert(c->buffer_count == 0 && b->count <= BUFFERS_MAX && !c->closed);
-    c->buffer_count = b->count;
-    c->buffer_bytes = b->bytes;
-    c->rest_bytes = b->rest != NULL ? b->rest_bytes : 0;
+    assert(b->count <= BUFFERS_MAX);
+    sl_pool *p = calloc(1, sizeof *p);
+    assert(p != NULL);
+    p->owner = owner;
+    p->count = b->count;
+    p->bytes = b->bytes;
+    p->rest_bytes = b->rest != NULL ? b->rest_bytes : 0;
     for (uint32_t i = 0; i < b->count; i++) {
-        c->buffers[i].base =
-            (sl_buffer){c, malloc(b->bytes), b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
-        assert(c->buffers[i].base.data != NULL);
+        p->buffers[i].base =
+            (sl_buffer){p, malloc(b->bytes), b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
+        assert(p->buffers[i].base.data != NULL);
     }
+    fabric->pools++;
+    *out = p;
     return 0;
+}
+
+void sl_pool_close(sl_pool **pool) {
+    sl_pool *p = *pool;
+    if (p == NULL)
+        return;
+    assert(p->connection == NULL);
+    for (uint32_t i = 0; i < p->count; i++)
+        free(p->buffers[i].base.data);
+    free(p);
+    the_fabric.pools--;
+    *pool = NULL;
+}
+
+void *sl_pool_owner(const sl_pool *pool) {
+    return pool->owner;
+}
+
+void sl_connection_grant(sl_connection *c, sl_pool *pool) {
+    assert(c->pool == NULL && pool->connection == NULL && !c->closed);
+    c->pool = pool;
+    pool->connection = c;
 }
 
 static void check_control(const uint8_t *header, size_t header_bytes, const void *payload,
@@ -372,10 +406,6 @@ int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_by
     return 0;
 }
 
-uint32_t sl_connection_held(const sl_connection *c) {
-    return c->held;
-}
-
 uint32_t sl_connection_sending(const sl_connection *c) {
     return c->sending;
 }
@@ -393,7 +423,6 @@ void sl_buffer_release(sl_buffer *released) {
     buffer *b = (buffer *)released;
     assert(b->held);
     b->held = false;
-    released->connection->held--;
 }
 
 #endif

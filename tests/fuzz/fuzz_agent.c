@@ -24,9 +24,9 @@ static void take_down(sl_connection *c) {
 static buffer *free_buffer(sl_connection *c) {
     if (!c->first_used)
         return &c->first;
-    for (uint32_t i = 0; i < c->buffer_count; i++)
-        if (!c->buffers[i].held)
-            return &c->buffers[i];
+    for (uint32_t i = 0; c->pool != NULL && i < c->pool->count; i++)
+        if (!c->pool->buffers[i].held)
+            return &c->pool->buffers[i];
     return NULL;
 }
 
@@ -34,8 +34,9 @@ static void deliver(sl_connection *c, const uint8_t *message, size_t bytes) {
     buffer *b = free_buffer(c);
     if (c->down || b == NULL)
         return;
-    const size_t room = b == &c->first ? (size_t)SL_FIRST_MESSAGE_MAX : c->buffer_bytes,
-                 rest = b == &c->first ? 0 : c->rest_bytes, head = bytes < room ? bytes : room;
+    const size_t room = b == &c->first ? (size_t)SL_FIRST_MESSAGE_MAX : c->pool->bytes,
+                 rest = b == &c->first ? 0 : c->pool->rest_bytes,
+                 head = bytes < room ? bytes : room;
     if (bytes > room + rest) {
         take_down(c);
         return;
@@ -44,7 +45,6 @@ static void deliver(sl_connection *c, const uint8_t *message, size_t bytes) {
     if (bytes > head)
         memcpy(b->base.rest, message + head, bytes - head);
     c->first_used = b->held = true;
-    c->held++;
     c->handlers->received(the_fabric.settings.context, c->owner, &b->base, bytes);
 }
 
@@ -352,7 +352,7 @@ static void act(void) {
 
 int sl_fabric_poll(sl_fabric *fabric) {
     (void)fabric;
-    free_closed(false);
+    free_closed();
     if (in.left > 0) {
         act();
         return 1;

@@ -71,6 +71,7 @@ static void *run(void *roster) {
 typedef struct peer {
     sl_fabric *fabric;
     sl_connection *link;
+    sl_pool *pool;
     bool connected, down, established, granted;
     uint8_t last[2048]; /* the last frame that came */
     size_t first_bytes, last_bytes, frames;
@@ -99,9 +100,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     sl_buffer_release(buffer);
     if (!p->granted) {
         p->granted = true;
-        ck_assert_int_eq(sl_connection_grant(
-                             p->link, &(sl_buffers){.count = 8, .bytes = sizeof p->last}, &error),
-                         0);
+        sl_connection_grant(p->link, p->pool);
     }
 }
 
@@ -147,6 +146,8 @@ static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t ran
     sl_fabric_settings settings = local_fabric(p, 0);
     ck_assert_msg(sl_fabric_open(&p->fabric, &settings, &error) == 0, "%s", error.text);
     ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
+    const sl_buffers buffers = {.count = 8, .bytes = sizeof p->last};
+    ck_assert_int_eq(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error), 0);
     struct sockaddr_storage address = local_address(port);
     uint8_t greeting[SL_GREETING_BYTES] = {0};
     memcpy(greeting, magic, 8);
@@ -178,8 +179,7 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
                       .payload_bytes = bytes,
                       .payload_sum = sl_checksum(payload, bytes)};
     sl_frame_encode(&frame, out);
-    if (bytes > 0)
-        memcpy(out + SL_FRAME_HEADER_BYTES, payload, bytes);
+    memcpy(out + SL_FRAME_HEADER_BYTES, bytes > 0 ? payload : out, bytes);
     return SL_FRAME_HEADER_BYTES + bytes;
 }
 
@@ -215,6 +215,7 @@ static void peer_agree(peer *p) {
 static void peer_close(peer *p) {
     sl_connection_close(&p->link);
     sl_fabric_poll(p->fabric);
+    sl_pool_close(&p->pool);
     sl_fabric_close(&p->fabric);
 }
 
