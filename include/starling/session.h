@@ -34,9 +34,10 @@
  * Processes: a session stays with the process that joined. In a forked child every call returns
  * SL_EINVAL, and leave and abort set the child's pointer to NULL.
  *
- * Errors: a call that is not allowed, such as end without begin, returns SL_EINVAL and leaves the
- * session as it was. Any other error ends the session: the neighbours are told why, and all later
- * calls return the same error. Then sl_session_abort frees it.
+ * Errors: a call that is not allowed, such as end without begin or one without a session (NULL),
+ * returns SL_EINVAL and leaves the session as it was. Any other error ends the session: the
+ * neighbours are told why, and all later calls return the same error. Then sl_session_abort frees
+ * it.
  */
 #ifndef STARLING_SESSION_H
 #define STARLING_SESSION_H
@@ -121,7 +122,7 @@ SL_API int sl_session_join(sl_session **out, const char *experiment, uint64_t di
                            const sl_session_options *options, sl_error *error);
 
 /* Connects to the neighbours, with x (d) as the first model. With same_start, x then is rank 0's.
- * SL_EPEER: one did not come within transport.connect_timeout_s. */
+ * SL_EPEER: one did not come within transport.connect_timeout_s. SL_EDIVERGED: as in mix. */
 SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
 
 /* One round. In: the model after your step; out: the model after the exchange. SL_EDIVERGED: x

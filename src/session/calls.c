@@ -8,21 +8,8 @@
 
 /* ---- who may call, and when ---- */
 
-static bool is_forked(const sl_session *s) {
-    return s->process != getpid();
-}
-
-static int check_process(const sl_session *s, const char *call, sl_error *error) {
-    if (!is_forked(s))
-        return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "%s: process %ld was forked from process %ld, which joined: the session stayed "
-                   "there",
-                   call, (long)getpid(), (long)s->process);
-}
-
 static int check_caller(const sl_session *s, const char *call, sl_error *error) {
-    int result = check_process(s, call, error);
+    int result = sl_session_check_process(s, call, error);
     if (result != 0 || pthread_equal(s->thread, pthread_self()))
         return result;
     return sl_fail(error, SL_EINVAL,
@@ -128,18 +115,25 @@ int sl_session_begin(sl_session *s, const float *x, sl_error *error) {
     return result;
 }
 
-static int find_change(sl_session *s, sl_error *error) {
-    if (!s->options.check || sl_checksum(s->offered, bytes_of(s)) == s->sum)
-        return 0;
-    sl_error change;
-    sl_fail_node(&change, SL_EINVAL, s->rank, s->round,
-                 "x was changed between %s and end, while the exchange read it",
-                 s->begun ? "begin" : "offer");
-    sl_session_fail(s, &change);
+/* Ends the session with this error, or with one that came before it. */
+static int end_with(sl_session *s, const sl_error *why, sl_error *error) {
+    sl_session_fail(s, why);
+    sl_session_wish(s, WISH_GONE);
     sl_session_wait_end(s);
     if (error != NULL)
         *error = s->error;
     return s->error.code;
+}
+
+/* The round is over, and the next one has its number. */
+static int find_change(sl_session *s, sl_error *error) {
+    if (!s->options.check || sl_checksum(s->offered, bytes_of(s)) == s->sum)
+        return 0;
+    sl_error change;
+    sl_fail_node(&change, SL_EINVAL, s->rank, s->round - 1,
+                 "x was changed between %s and end, while the exchange read it",
+                 s->begun ? "begin" : "offer");
+    return end_with(s, &change, error);
 }
 
 static int end_round(sl_session *s, float *x, sl_error *error) {
@@ -173,6 +167,13 @@ int sl_session_mix(sl_session *s, float *x, sl_error *error) {
     return end_round(s, x, error);
 }
 
+static int run_short(sl_session *s, const char *call, size_t bytes, sl_error *error) {
+    sl_error shortage;
+    sl_fail_node(&shortage, SL_ENOMEM, s->rank, s->round, "%s: out of memory for %zu bytes", call,
+                 bytes);
+    return end_with(s, &shortage, error);
+}
+
 static size_t average_bytes(const sl_session *s) {
     return bytes_of(s) + s->options.beside * sizeof(float);
 }
@@ -184,7 +185,7 @@ int sl_session_beside(sl_session *s, const float *values, sl_error *error) {
     const size_t bytes = s->options.beside * sizeof *values;
     float *copy = values != NULL && bytes > 0 ? malloc(bytes) : NULL;
     if (values != NULL && bytes > 0 && copy == NULL)
-        return sl_fail(error, SL_ENOMEM, "beside: out of memory for %zu bytes", bytes);
+        return run_short(s, "beside", bytes, error);
     if (copy != NULL)
         memcpy(copy, values, bytes);
     free(s->beside);
@@ -198,8 +199,7 @@ int sl_session_average(sl_session *s, float *average, double *distance, sl_error
         return result;
     float *vector = average != NULL ? average : malloc(average_bytes(s));
     if (vector == NULL)
-        return sl_fail(error, SL_ENOMEM, "average: out of memory for %zu parameters",
-                       s->layout.dimension);
+        return run_short(s, "average", average_bytes(s), error);
     s->average = vector;
     sl_session_wish(s, WISH_AVERAGE);
     result = sl_session_wait(s, error);
@@ -238,7 +238,7 @@ int sl_session_leave(sl_session **session, sl_error *error) {
     sl_session *s = *session;
     if (s == NULL)
         return 0;
-    int result = check_process(s, "leave", error);
+    int result = sl_session_check_process(s, "leave", error);
     if (result != 0) {
         *session = NULL;
         return result;
@@ -270,7 +270,7 @@ void sl_session_abort(sl_session **session, const char *why) {
     if (s == NULL)
         return;
     *session = NULL;
-    if (is_forked(s))
+    if (sl_session_is_forked(s))
         return;
     sl_error error;
     sl_fail_node(&error, SL_ESTOPPED, s->rank, round_of(s), "%.*s", SL_SESSION_TEXT_MAX,
@@ -285,5 +285,6 @@ void sl_session_abort(sl_session **session, const char *why) {
 }
 
 void sl_session_stop(sl_session *s) {
-    __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+    if (s != NULL)
+        __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
 }

@@ -86,6 +86,16 @@ static void wait_a_moment(sl_session *s) {
     pthread_cond_timedwait(&s->changed, &s->mutex, &until);
 }
 
+static void give_up(sl_session *s, uint64_t round, sl_error *error) {
+    char whom[SL_SESSION_TEXT_MAX];
+    pthread_mutex_lock(&s->mutex);
+    sl_session_name_wait(s, whom);
+    pthread_mutex_unlock(&s->mutex);
+    sl_fail_node(error, SL_EPEER, s->rank, round,
+                 "a call waited longer than options.deadline_s (%g s)%s%s", s->options.deadline_s,
+                 whom[0] != '\0' ? ", for " : "", whom);
+}
+
 /* Is there a reason not to wait any longer? The mutex is free. */
 static void look_around(sl_session *s, uint64_t round, double began_s) {
     const double deadline_s = s->options.deadline_s;
@@ -95,8 +105,7 @@ static void look_around(sl_session *s, uint64_t round, double began_s) {
     else if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED))
         sl_fail_node(&error, SL_ESTOPPED, s->rank, round, "stopped on request");
     else if (deadline_s > 0 && sl_clock_seconds() - began_s > deadline_s)
-        sl_fail_node(&error, SL_EPEER, s->rank, round,
-                     "a call waited longer than options.deadline_s, %g s", deadline_s);
+        give_up(s, round, &error);
     if (error.code != 0)
         sl_session_fail(s, &error);
 }

@@ -48,17 +48,20 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
 int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension,
                     const sl_session_options *options, sl_error *error) {
     sl_session_options o;
-    sl_session_defaults(&o, sizeof o);
-    if (options != NULL) /* of this release, or of an older one that has fewer */
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    sl_session *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return sl_fail(error, SL_ENOMEM, "join: out of memory");
-    int result = sl_layout_open(&s->layout, &o, dimension, error);
-    if (result != 0) {
-        free(s);
+    sl_layout layout;
+    if (out == NULL)
+        return sl_fail(error, SL_EINVAL, "join: out is NULL; it must be a place for the session");
+    int result = sl_session_take_options(&o, options, error);
+    if (result == 0)
+        result = sl_layout_open(&layout, &o, dimension, error);
+    if (result != 0)
         return result;
+    sl_session *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        sl_layout_close(&layout);
+        return sl_fail(error, SL_ENOMEM, "join: out of memory");
     }
+    s->layout = layout;
     result = open_session(s, experiment, &o, error);
     if (result != 0) {
         sl_session_free(s);

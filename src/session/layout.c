@@ -8,6 +8,9 @@
 
 #include "base/hash.h"
 
+/* More would not fit into memory, in bytes. */
+#define NUMBERS_MAX (PTRDIFF_MAX / sizeof(float))
+
 /* ---- one tensor ---- */
 
 static int check_tensor(const sl_session_tensor *t, uint64_t index, sl_error *error) {
@@ -76,8 +79,15 @@ static int describe(sl_layout *l, const sl_session_options *o, sl_error *error) 
 
 int sl_layout_open(sl_layout *out, const sl_session_options *o, uint64_t dimension,
                    sl_error *error) {
-    if (dimension == 0 || dimension > SIZE_MAX / sizeof(float))
-        return sl_fail(error, SL_EINVAL, "dimension: %" PRIu64 " is not allowed", dimension);
+    if (dimension == 0 || dimension > NUMBERS_MAX)
+        return sl_fail(error, SL_EINVAL,
+                       "dimension: %" PRIu64 " is not allowed; it must be from 1 to %" PRIu64,
+                       dimension, (uint64_t)NUMBERS_MAX);
+    if (o->beside > NUMBERS_MAX - dimension)
+        return sl_fail(error, SL_EINVAL,
+                       "options.beside: %" PRIu64 " is not allowed; with the dimension it must be "
+                       "at most %" PRIu64,
+                       o->beside, (uint64_t)NUMBERS_MAX);
     sl_layout l = {.dimension = dimension, .count = o->tensors != NULL ? o->tensor_count : 0};
     int result = 0;
     for (uint64_t i = 0; i < l.count && result == 0; i++)

@@ -169,9 +169,11 @@ int sl_peer_start(sl_session *s, sl_error *error) {
     allow_forks(s);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    s->runs = pthread_create(&s->runner, NULL, run, s) == 0;
+    pthread_mutex_lock(&s->mutex); /* others ask for the status */
+    const bool runs = s->runs = pthread_create(&s->runner, NULL, run, s) == 0;
+    pthread_mutex_unlock(&s->mutex);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (s->runs)
+    if (runs)
         return 0;
     sl_fail(error, SL_ENOMEM, "start: no thread could be started");
     sl_session_end_driver(s, error);

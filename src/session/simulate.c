@@ -52,6 +52,10 @@ static void fail(sl_simulation *m, const sl_error *error) {
 static void *run_peer(void *argument) {
     place *p = argument;
     p->result = p->simulation->peer(p->simulation->context, &p->options, &p->error);
+    if (p->result != 0 && p->error.code == 0)
+        p->result = sl_fail(&p->error, SL_EINVAL,
+                            "simulate: the function of rank %u returned %d, and did not say why",
+                            p->rank, p->result);
     pthread_mutex_lock(&p->simulation->mutex);
     p->done = true;
     pthread_cond_broadcast(&p->simulation->changed);
@@ -152,13 +156,13 @@ static sl_wish common_wish(const sl_simulation *m) {
     return common;
 }
 
-static void fail_at_once(sl_simulation *m, uint32_t rank, const char *what) {
+static void fail_at_once(sl_simulation *m, int code, uint32_t rank, const char *what) {
     sl_error error;
-    sl_fail_node(&error, SL_EINVAL, rank, m->sessions[rank]->round, "%s", what);
+    sl_fail_node(&error, code, rank, m->sessions[rank]->round, "%s", what);
     fail(m, &error);
 }
 
-/* The functions that ended too early, and calls that failed. */
+/* The functions that ended too early, calls that failed, and who is to stop. */
 static void notice_failures(sl_simulation *m) {
     for (uint32_t i = 0; i < m->nodes; i++) {
         if (m->sessions[i]->error.code != 0)
@@ -166,7 +170,9 @@ static void notice_failures(sl_simulation *m) {
         else if (m->places[i].done && m->places[i].result != 0)
             fail(m, &m->places[i].error);
         else if (m->sessions[i]->wish == WISH_GONE)
-            fail_at_once(m, i, "the peer's function returned without leave");
+            fail_at_once(m, SL_EINVAL, i, "the peer's function returned without leave");
+        else if (__atomic_load_n(&m->sessions[i]->stop, __ATOMIC_RELAXED))
+            fail_at_once(m, SL_ESTOPPED, i, "stopped on request");
     }
 }
 
@@ -324,10 +330,9 @@ int sl_simulate(const char *experiment, uint64_t n,
                 int (*peer)(void *context, const sl_session_options *options, sl_error *error),
                 void *context, const sl_session_options *options, sl_error *error) {
     sl_session_options o;
-    sl_session_defaults(&o, sizeof o);
-    if (options != NULL)
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    o.size = sizeof o;
+    int result = sl_session_take_options(&o, options, error);
+    if (result != 0)
+        return result;
     if (n == 0 || n > SL_NODES_MAX || experiment == NULL || peer == NULL)
         return sl_fail(error, SL_EINVAL,
                        "simulate: n is %llu, from 1 to %u; experiment and peer may not be NULL",
@@ -335,7 +340,7 @@ int sl_simulate(const char *experiment, uint64_t n,
     sl_simulation m = {.peer = peer, .context = context};
     pthread_mutex_init(&m.mutex, NULL);
     pthread_cond_init(&m.changed, NULL);
-    int result = open_simulation(&m, experiment, n, &o, error);
+    result = open_simulation(&m, experiment, n, &o, error);
     if (result == 0)
         result = run_all(&m, error);
     sl_tree_close(&m.tree);

@@ -89,6 +89,12 @@ struct sl_session {
     sl_simulation *simulation; /* or one of many; then this owns the session */
 };
 
+/* ---- options.c ---- */
+
+/* What the caller gave, by its size, with defaults for the rest; given NULL: the defaults. */
+int sl_session_take_options(sl_session_options *out, const sl_session_options *given,
+                            sl_error *error);
+
 /* ---- hand.c, the driver's thread ---- */
 
 /* Gives the model to the caller and waits for its next wish. */
@@ -107,6 +113,15 @@ void sl_session_wish(sl_session *s, sl_wish wish);
 int sl_session_wait(sl_session *s, sl_error *error);
 /* Waits until the driver is done. */
 void sl_session_wait_end(sl_session *s);
+
+/* ---- status.c ---- */
+
+bool sl_session_is_forked(const sl_session *s);
+/* Is there a session, and in this process? `call` names who asks. */
+int sl_session_check_process(const sl_session *s, const char *call, sl_error *error);
+
+/* Whom the session waits for, in words; "": nobody, or nobody knows. The mutex is held. */
+void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]);
 
 /* ---- reading.c ---- */
 

@@ -6,12 +6,26 @@
 
 #include "session/state.h"
 
-static bool is_forked(const sl_session *s) {
+bool sl_session_is_forked(const sl_session *s) {
     return s->process != getpid();
 }
 
+int sl_session_check_process(const sl_session *s, const char *call, sl_error *error) {
+    if (s == NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "%s: there is no session: join comes first, and after leave or abort there "
+                       "is none",
+                       call);
+    if (!sl_session_is_forked(s))
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "%s: process %ld was forked from process %ld, which joined: the session stayed "
+                   "there",
+                   call, (long)getpid(), (long)s->process);
+}
+
 int sl_session_ready(sl_session *s) {
-    if (is_forked(s))
+    if (s == NULL || sl_session_is_forked(s))
         return 0;
     pthread_mutex_lock(&s->mutex);
     int ready = s->handed || s->ended;
@@ -20,7 +34,7 @@ int sl_session_ready(sl_session *s) {
 }
 
 int sl_session_fd(sl_session *s) {
-    return is_forked(s) ? -1 : s->fd;
+    return s == NULL || sl_session_is_forked(s) ? -1 : s->fd;
 }
 
 static sl_session_state state_of(const sl_session *s) {
@@ -39,14 +53,17 @@ static sl_session_state state_of(const sl_session *s) {
     return s->model != NULL ? SL_SESSION_STARTED : SL_SESSION_JOINED;
 }
 
-/* The record of an agent, or of the simulation; whom the agent waits for. */
+void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]) {
+    out[0] = '\0';
+    if (s->agent != NULL)
+        snprintf(out, SL_SESSION_TEXT_MAX, "%s", sl_agent_progress_read(s->agent).waits_for);
+    else if (s->runs && !s->ending) /* looks up names, meets at rank 0, opens */
+        snprintf(out, SL_SESSION_TEXT_MAX, "its start: %s", sl_launch_describe(s->launch));
+}
+
+/* The record of an agent, or of the simulation. */
 static void take_record(sl_session *s, sl_session_report *out) {
-    sl_record record = s->record;
-    if (s->agent != NULL) {
-        sl_agent_progress progress = sl_agent_progress_read(s->agent);
-        record = progress.record;
-        snprintf(out->waits_for, sizeof out->waits_for, "%s", progress.waits_for);
-    }
+    const sl_record record = s->agent != NULL ? sl_agent_progress_read(s->agent).record : s->record;
     out->bytes_sent = record.bytes_sent;
     out->bytes_received = record.bytes_received;
     out->exchange_s = record.times.exchange;
@@ -61,13 +78,17 @@ static void fill(sl_session *s, sl_session_report *out) {
     out->push_sum_weight = s->push_sum_weight;
     out->wait_s = s->waited_s;
     take_record(s, out);
+    sl_session_name_wait(s, out->waits_for);
 }
 
 int sl_session_status(sl_session *s, sl_session_report *out, sl_error *error) {
     sl_session_report report = {.size = sizeof report};
-    if (is_forked(s))
-        return sl_fail(error, SL_EINVAL,
-                       "status: this process was forked from the one that joined");
+    int result = sl_session_check_process(s, "status", error);
+    if (result != 0)
+        return result;
+    if (out == NULL || out->size < sizeof out->size)
+        return sl_fail(error, SL_EINVAL, "status: out is %s",
+                       out == NULL ? "NULL" : "of size: 0; it must be sizeof *out");
     pthread_mutex_lock(&s->mutex);
     fill(s, &report);
     pthread_mutex_unlock(&s->mutex);
@@ -87,7 +108,7 @@ static uint64_t topology_edges(const sl_session *s, sl_session_edge *out, uint64
 }
 
 uint64_t sl_session_edges(sl_session *s, sl_session_edge *out, uint64_t max) {
-    if (is_forked(s))
+    if (s == NULL || sl_session_is_forked(s))
         return 0;
     pthread_mutex_lock(&s->mutex);
     uint32_t count = 0;

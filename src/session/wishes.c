@@ -20,16 +20,16 @@ static size_t first_not_finite(const float *x, size_t count) {
 }
 
 /* False: the session fails. */
-static bool check_given(sl_session *s) {
+static bool check_finite(sl_session *s, const float *x) {
     const size_t d = s->layout.dimension;
-    if (sl_vec_is_finite(s->given, d))
+    if (sl_vec_is_finite(x, d))
         return true;
     char where[SL_SESSION_TEXT_MAX];
-    size_t at = first_not_finite(s->given, d);
+    size_t at = first_not_finite(x, d);
     sl_layout_name_element(&s->layout, at, where, sizeof where);
     sl_error error;
     sl_fail_node(&error, SL_EDIVERGED, s->rank, s->round, "x is %g at %s",
-                 at < d ? (double)s->given[at] : NAN, where);
+                 at < d ? (double)x[at] : NAN, where);
     sl_session_fail(s, &error);
     return false;
 }
@@ -40,7 +40,7 @@ static void stand_still(sl_session *s, float *g) {
 
 static void displace(sl_session *s, const float *x, float *g) {
     const float *before = s->base != NULL ? s->base : x;
-    if (!check_given(s)) {
+    if (!check_finite(s, s->given)) {
         stand_still(s, g);
     } else if (s->lends && s->base == NULL) {
         s->lent = s->given;
@@ -144,7 +144,10 @@ void sl_session_take(sl_session *s, uint64_t round, const float *x, double weigh
     const bool waits = s->wish == WISH_AVERAGE || s->wish == WISH_LEAVE || s->wish == WISH_GONE;
     if (waits)
         s->model = x;
+    const bool first = s->model == NULL;
     pthread_mutex_unlock(&s->mutex);
+    if (first && !check_finite(s, x))
+        return;
     if (!waits)
         sl_session_hand(s, x);
 }
