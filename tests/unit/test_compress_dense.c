@@ -262,9 +262,9 @@ START_TEST(test_same_bytes) {
 END_TEST
 
 START_TEST(test_same_bytes_large) {
-    compare(kinds + _i, (1u << 20) + 3, PART_USUAL);
-    if (has_buckets(kinds + _i) &&
-        kinds[_i].bucket == 0) /* its sums go through the folds more than once */
+    compare(kinds + _i, (1u << 18) + 3, PART_USUAL);
+    if (has_buckets(kinds + _i) && kinds[_i].bucket == 0 &&
+        getenv("STARLING_QUICK") == NULL) /* its sums go through the folds more than once */
         compare(kinds + _i, (5u << 19) + 9999, PART_USUAL);
 }
 END_TEST

@@ -358,7 +358,8 @@ static void check_gradient(sl_network *net, const char *name, uint32_t rows, con
     ck_assert(loss == loss_again);
     for (size_t i = 0; i < dimension; i++)
         largest = fmax(largest, fabs(g[i]));
-    for (size_t i = 0; i < dimension; i += 1 + dimension / 150) {
+    const size_t looked_at = getenv("STARLING_QUICK") != NULL ? 15 : 150;
+    for (size_t i = 0; i < dimension; i += 1 + dimension / looked_at) {
         const double h = 1e-6;
         point[i] = x[i] + h;
         double above = reference_loss(net, rows, point);
