@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Agents that launchers start: rank and peers from the environment, and the rendezvous at rank 0.
 
-Open MPI and Slurm are used where they are; torchrun and Kubernetes are made up by their variables.
+Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its variables too, as
+Kubernetes is.
 
 usage: launchers.py STARLING [TEST ...]
 """
 
+import json
 import os
 import shutil
 import signal
@@ -115,6 +117,39 @@ def slurm(scene):
     path = scene.experiment(**SHORT, **TRUSTED)
     wait_all([start(scene, path, {}, wrapper=["srun", "-n4", "-D", scene.folder])])
     same_models(scene, path)
+
+
+def launchers_here():
+    """The commands that start four processes, of the launchers that run on this host."""
+    if shutil.which("mpirun") and "Open MPI" in subprocess.getoutput("mpirun --version"):
+        yield ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "4"]
+    try:
+        subprocess.run(["sinfo"], timeout=5, check=True, capture_output=True)
+        yield ["srun", "-n4"]
+    except (OSError, subprocess.SubprocessError):
+        pass
+    if shutil.which("torchrun"):
+        port = f"--master_port={free_range()}"
+        yield ["torchrun", "--no_python", "--nproc_per_node=4", "-r1", "-t1", port]
+
+
+def a_loop_of_your_own(scene):
+    """examples/embed.c finds its peers by every launcher that is here, and trains with them."""
+    embed = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests", "embed")
+    if not os.path.exists(embed):
+        return "the example is not built"
+    keys = {"algorithm": "d-psgd", "topology": {"family": "ring"}, **TRUSTED}
+    path = scene.write("session.json", json.dumps(keys))
+    expected = subprocess.run([embed, path, "4"], capture_output=True, text=True, timeout=60).stdout
+    check(expected.count("accuracy of the average") == 4, expected)
+    for launcher in launchers_here():
+        call = [*launcher, embed, path]
+        got = subprocess.run(call, capture_output=True, text=True, timeout=120, cwd=scene.folder)
+        said = f"{launcher[0]}: {got.stdout!r} {got.stderr!r}"
+        check(got.returncode == 0, said)
+        for line in expected.splitlines():
+            check(line in got.stdout, said)
+    return None
 
 
 def kubernetes(scene):
@@ -322,6 +357,7 @@ if __name__ == "__main__":
         [
             open_mpi,
             slurm,
+            a_loop_of_your_own,
             kubernetes,
             ports_are_taken_and_strangers_come,
             who_does_not_come_is_named,

@@ -90,15 +90,21 @@ def pkg_config(*options):
     return call("pkg-config", *options, "starling", env=environment).stdout.split()
 
 
-def check_program(scene, flags):
-    """The program compiles with the flags and runs."""
+def compile_and_run(scene, source, flags, *arguments):
+    """The program, and what it says with these arguments."""
     sanitize = build_options()["b_sanitize"]
     if sanitize != "none":
         flags = [*flags, "-fsanitize=" + sanitize]
-    source, program = scene.write("program.c", PROGRAM), scene.path("program")
+    program = scene.path("program")
     call("cc", "-Wall", "-Werror", source, "-o", program, *flags)
     folder = os.path.dirname(one("libstarling.so"))
-    said = call(program, env={**os.environ, "LD_LIBRARY_PATH": folder}).stdout
+    said = call(program, *arguments, env={**os.environ, "LD_LIBRARY_PATH": folder}).stdout
+    return program, said
+
+
+def check_program(scene, flags):
+    """The program compiles with the flags and runs."""
+    program, said = compile_and_run(scene, scene.write("program.c", PROGRAM), flags)
     check(said == f"{build_version()} 8\n", said)
     return program
 
@@ -107,6 +113,15 @@ def test_program_by_pkg_config(scene):
     check_program(scene, pkg_config("--cflags", "--libs"))
     version = pkg_config("--modversion")
     check(version == [build_version()], version)
+
+
+def test_example_of_a_session(scene):
+    """As its head says, with the experiment that is installed beside it."""
+    source = one("share/starling/examples/embed.c")
+    experiment = one("share/starling/examples/session.json")
+    flags = [*pkg_config("--cflags", "--libs"), "-lm"]
+    _, said = compile_and_run(scene, source, flags, experiment, "4")
+    check(said.count("accuracy of the average 0.9") == 4, said)
 
 
 def test_program_with_the_archive(scene):

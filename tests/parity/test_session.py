@@ -149,14 +149,27 @@ def test_embed(folder):
 def test_check(starling):
     """What a session's user should know is said before anything runs."""
     command = [starling, "check", os.path.join(ROOT, "examples", "session.json")]
-    command += ["--set", "topology.nodes=8", "--session"]
-    said = {
-        form: subprocess.run([*command, form], capture_output=True, text=True)
-        for form in ("overlap", "mix", "other")
-    }
+    command += ["--set", "topology.nodes=8"]
+
+    def check(form, *keys):
+        sets = [word for key in keys for word in ("--set", key)]
+        call = [*command, *sets, "--session", form]
+        return subprocess.run(call, capture_output=True, text=True)
+
+    said = {form: check(form) for form in ("overlap", "mix", "other")}
     assert "1 + lambda_n = 1.333" in said["overlap"].stdout, f"{said['overlap']}"
     assert said["mix"].returncode == 0 and "stable for" not in said["mix"].stdout, f"{said['mix']}"
     assert said["other"].returncode == 2 and "mix" in said["other"].stderr, f"{said['other']}"
+    schedule = check("overlap", "topology.family=one-peer-exponential")
+    assert "stable for          learning rate * curvature < 2 min W_ii = 1\n" in schedule.stdout
+    for algorithm in ("gradient-tracking", "exact-diffusion"):
+        noted = check("mix", f"algorithm.name={algorithm}", "data.name=mnist", "model.name=mlp")
+        assert noted.returncode == 0 and "linear in the gradient" in noted.stdout, f"{noted}"
+        for key in ("data.name", "model.name"):
+            assert f"warning: {key} has no effect in a session" in noted.stderr, f"{noted}"
+    for key, words in (("optimizer.momentum=0.9", "momentum"), ("algorithm.name=sgp", "d-psgd")):
+        refused = check("overlap", key)
+        assert refused.returncode == 2 and words in refused.stderr, f"{refused}"
 
 
 def main():

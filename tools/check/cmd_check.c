@@ -17,6 +17,25 @@ static bool is_bound_by_lambda(const sl_algorithm_config *c, bool overlap) {
            (overlap || c->variant == SL_VARIANT_COMBINE_WHILE_ADAPT);
 }
 
+static double least_self_weight(const sl_topology *topology) {
+    double least = 1;
+    for (uint32_t slot = 0; slot < sl_topology_period(topology); slot++)
+        for (uint32_t rank = 0; rank < sl_topology_nodes(topology); rank++)
+            least = fmin(least, sl_topology_in(topology, slot, rank).self);
+    return least;
+}
+
+/* Without lambda_n: W = w I + (1 - w) Q, where w is the least W_ii and Q is doubly stochastic too,
+ * so that |W - s I| <= |w - s| + 1 - w, which is at most 1 for s from 0 to 2 w. */
+static void print_bound(const sl_topology *topology, const sl_topology_report *report) {
+    if (!isnan(report->lambda_n))
+        printf("  stable for          learning rate * curvature < 1 + lambda_n = %.4g\n",
+               1 + report->lambda_n);
+    else if (report->stochastic.row && report->stochastic.column && report->stochastic.nonnegative)
+        printf("  stable for          learning rate * curvature < 2 min W_ii = %.4g\n",
+               2 * least_self_weight(topology));
+}
+
 /* With a gap of `hopeless` or less nodes never agree, which is worth a word. bound: the learning
  * rate is limited by lambda_n. */
 static int analyse(const sl_topology *topology, double hopeless, bool bound, sl_error *error) {
@@ -28,9 +47,8 @@ static int analyse(const sl_topology *topology, double hopeless, bool bound, sl_
     if (report.gap <= hopeless)
         puts("  warning             nodes never agree by averaging with this W; starling topology "
              "analyse says why");
-    if (bound && !isnan(report.lambda_n))
-        printf("  stable for          learning rate * curvature < 1 + lambda_n = %.4g\n",
-               1 + report.lambda_n);
+    if (bound)
+        print_bound(topology, &report);
     return 0;
 }
 
