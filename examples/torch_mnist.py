@@ -18,7 +18,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import starling  # starling
 
-EXPERIMENT = {"topology": {"family": "ring"}, "algorithm": "d-psgd"}  # starling
 RANK, SIZE = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 BATCH, ACCUMULATED, RATE, LONGEST_GRADIENT = 32, 2, 2e-3, 1.0
 
@@ -60,7 +59,7 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), RATE)
     steps = epochs * (len(mine) // (BATCH * ACCUMULATED))
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2 * RATE, steps + 1)
-    peer = starling.join(EXPERIMENT, model)  # starling
+    peer = starling.join({"topology": {"family": "ring"}, "algorithm": "d-psgd"}, model)  # starling
     peer.attach(optimizer)  # starling
     for epoch in range(epochs):
         model.train()

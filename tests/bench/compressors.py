@@ -3,18 +3,15 @@
 PyTorch and numpy, in one run.
 
 Builds nothing: meson compile -C BUILD compressors. Starling and the others take turns, several
-times over, so that whatever else the
-machine does meets them all alike. A cell is the median of Starling's turns, of samples that no
-other tenant of the cores disturbed if there
-were such (compressors.c); of the others it is the best turn. All run on one thread, and times are
-the processor's; "x 2" is the speed-up by
-the clock on two threads with half of the vector each. Limits are computed from what this run
-measured: encoding cannot be faster than reading
-what it must (whole cache lines) and writing the message, at the speed of a sum over the vector;
-decoding not faster than reading and writing what it must of the accumulator and
-reading the message, at the speed of an axpy. Beside "x 2" stands what the memory allows there, at
-most 2: the time on one thread over the limit at the speeds
-of two. The tables are Markdown (docs/benchmarks.md).
+times over, so that whatever else the machine does meets them all alike. A cell is the median of
+Starling's turns, of samples that no other tenant of the cores disturbed if there were such
+(compressors.c); of the others it is the best turn. All run on one thread, and times are the
+processor's; "x 2" is the speed-up by the clock on two threads with half of the vector each. Limits
+are computed from what this run measured: encoding cannot be faster than reading what it must (whole
+cache lines) and writing the message, at the speed of a sum over the vector; decoding not faster
+than reading and writing what it must of the accumulator and reading the message, at the speed of an
+axpy. Beside "x 2" stands what the memory allows there, at most 2: the time on one thread over the
+limit at the speeds of two. The tables are Markdown (docs/benchmarks.md).
 """
 import argparse
 import json

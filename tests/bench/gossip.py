@@ -3,11 +3,9 @@
 in one run.
 
 Builds nothing: meson compile -C BUILD peer_mpi peer_sockets gossip_agents. The programs run in
-turns, several times over,
-so that whatever else the machine does meets them all alike; a cell is the median over the
-repetitions of each run's
-median round. A round lasts from the first agent's start to the last one's end. The tables are
-Markdown (docs/benchmarks.md).
+turns, several times over, so that whatever else the machine does meets them all alike; a cell is
+the median over the repetitions of each run's median round. A round lasts from the first agent's
+start to the last one's end. The tables are Markdown (docs/benchmarks.md).
 """
 import argparse
 import json

@@ -3,8 +3,8 @@
 for tools/gpu-check.
 
 Single precision throughout (no TF32), batches that lie on the GPU, the loss read at the end of each
-step as Starling's is: the least of the times, after 10 steps.
-Prints one line a model, or one that says why nothing was measured.
+step as Starling's is: the least of the times, after 10 steps. Prints one line a model, or one that
+says why nothing was measured.
 
 usage: gpu_step.py
 """

@@ -3,8 +3,9 @@
 784-256-10, 3 epochs.
 
 MNIST's four IDX files (plain or .gz) are looked for in $STARLING_DATA/mnist, by default
-../shared/data/mnist beside the
-project. usage: mnist.py [STARLING] [--epochs E] [--rate G]
+../shared/data/mnist beside the project.
+
+usage: mnist.py [STARLING] [--epochs E] [--rate G]
 """
 import argparse
 import json

@@ -1,8 +1,7 @@
 #!/bin/bash
 # Does combine-while-adapt's exchange run while the gradient is computed? Two agents in network
-# namespaces of their own, joined by
-# a pair of virtual cards with a rate limit, so that exchange and gradient both take over 20 ms;
-# adapt-then-combine beside it.
+# namespaces of their own, joined by a pair of virtual cards with a rate limit, so that exchange and
+# gradient both take over 20 ms; adapt-then-combine beside it.
 #
 #   tests/bench/overlap.sh [STARLING [RATE_MBIT [BATCH]]]      needs root, iproute2 and two cores
 #

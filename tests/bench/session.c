@@ -1,15 +1,17 @@
-/* session.c - what begin and end cost the thread that trains, beside a step that does nothing else.
+/* session.c - what begin and end cost the thread that trains; session.py starts the processes.
  *
- * usage: session D STEP_S ROUNDS, in two or more processes that a launcher started, such as
+ * usage: session D STEP_S ROUNDS sleep|work, in two or more processes that a launcher started
  *
- *   for r in 0 1; do STARLING_RANK=$r STARLING_SIZE=2 STARLING_ROSTER=127.0.0.1:7001,127.0.0.1:7002
- * \ build/tests/bench/session 25500000 1 10 & done; wait
- *
- * A step is a wait of STEP_S seconds, in which the exchange has the processor. Prints medians over
- * rounds: seconds in begin and end, and of the thread's processor time; how long end waited for an
- * exchange that was not over ("stall"); processor time of all other threads. */
+ * A step takes STEP_S seconds, or as many of the thread's processor time. Prints one line of JSON
+ * with medians over rounds, in seconds: a round, begin and end together, their processor time, how
+ * long end would have waited for the exchange, the exchange, and the processor time of all other
+ * threads in a round. */
+#include <math.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,27 +36,49 @@ static double median(double *values, int count) {
 }
 
 typedef struct costs {
-    double calls[ROUNDS_MAX], cpu[ROUNDS_MAX], stall[ROUNDS_MAX], others[ROUNDS_MAX];
+    double round[ROUNDS_MAX], calls[ROUNDS_MAX], processor[ROUNDS_MAX], stall[ROUNDS_MAX],
+        exchange[ROUNDS_MAX], others[ROUNDS_MAX];
 } costs;
 
-static int one_round(sl_session *s, float *x, double step_s, costs *c, int round, sl_error *error) {
-    double process = now(CLOCK_PROCESS_CPUTIME_ID), cpu = now(CLOCK_THREAD_CPUTIME_ID);
-    const double own = cpu;
-    double at = now(CLOCK_MONOTONIC);
+/* The step; returns how long the exchange, which is under way, took, or NAN: it is not over. */
+static double step(sl_session *s, double step_s, bool works) {
+    const double began = now(CLOCK_MONOTONIC), used = now(CLOCK_THREAD_CPUTIME_ID);
+    struct pollfd over = {.fd = sl_session_fd(s), .events = POLLIN};
+    double exchange = NAN;
+    while (works ? now(CLOCK_THREAD_CPUTIME_ID) - used < step_s
+                 : now(CLOCK_MONOTONIC) - began < step_s) {
+        if (isnan(exchange) && poll(&over, 1, works ? 0 : 1) == 1)
+            exchange = now(CLOCK_MONOTONIC) - began;
+        else if (!works)
+            usleep(1000);
+    }
+    return exchange;
+}
+
+static double wait_until_ready(sl_session *s) {
+    const double began = now(CLOCK_MONOTONIC);
+    poll(&(struct pollfd){.fd = sl_session_fd(s), .events = POLLIN}, 1, -1);
+    return now(CLOCK_MONOTONIC) - began;
+}
+
+static int one_round(sl_session *s, float *x, double step_s, bool works, costs *c, int round,
+                     sl_error *error) {
+    const double process = now(CLOCK_PROCESS_CPUTIME_ID), own = now(CLOCK_THREAD_CPUTIME_ID);
+    const double began = now(CLOCK_MONOTONIC);
     int result = sl_session_begin(s, x, error);
-    c->calls[round] = now(CLOCK_MONOTONIC) - at;
-    c->cpu[round] = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
-    usleep((useconds_t)(1e6 * step_s));
-    at = now(CLOCK_MONOTONIC);
-    while (result == 0 && !sl_session_ready(s))
-        usleep(500);
-    c->stall[round] = now(CLOCK_MONOTONIC) - at;
-    at = now(CLOCK_MONOTONIC);
-    cpu = now(CLOCK_THREAD_CPUTIME_ID);
-    if (result == 0)
-        result = sl_session_end(s, x, error);
+    c->calls[round] = now(CLOCK_MONOTONIC) - began;
+    c->processor[round] = now(CLOCK_THREAD_CPUTIME_ID) - own;
+    if (result != 0)
+        return result;
+    c->exchange[round] = step(s, step_s, works);
+    c->stall[round] = wait_until_ready(s);
+    if (isnan(c->exchange[round]))
+        c->exchange[round] = now(CLOCK_MONOTONIC) - began;
+    const double at = now(CLOCK_MONOTONIC), used = now(CLOCK_THREAD_CPUTIME_ID);
+    result = sl_session_end(s, x, error);
     c->calls[round] += now(CLOCK_MONOTONIC) - at;
-    c->cpu[round] += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    c->processor[round] += now(CLOCK_THREAD_CPUTIME_ID) - used;
+    c->round[round] = now(CLOCK_MONOTONIC) - began;
     c->others[round] = now(CLOCK_PROCESS_CPUTIME_ID) - process;
     c->others[round] -= now(CLOCK_THREAD_CPUTIME_ID) - own;
     return result;
@@ -65,8 +89,9 @@ int main(int argc, char **argv) {
     sl_error error = {0};
     sl_session *s;
     sl_session_options options;
-    if (argc != 4 || atoi(argv[3]) < 1 || atoi(argv[3]) > ROUNDS_MAX)
-        return fprintf(stderr, "usage: session D STEP_S ROUNDS\n"), 2;
+    if (argc != 5 || atoi(argv[3]) < 1 || atoi(argv[3]) > ROUNDS_MAX)
+        return fprintf(stderr, "usage: session D STEP_S ROUNDS sleep|work\n"), 2;
+    const bool works = strcmp(argv[4], "work") == 0;
     const size_t d = strtoull(argv[1], NULL, 10);
     const int rounds = atoi(argv[3]);
     float *x = calloc(d, sizeof *x);
@@ -78,14 +103,15 @@ int main(int argc, char **argv) {
     if (result == 0)
         result = sl_session_start(s, x, &error);
     for (int round = 0; round < rounds && result == 0; round++)
-        result = one_round(s, x, atof(argv[2]), &c, round, &error);
+        result = one_round(s, x, atof(argv[2]), works, &c, round, &error);
     if (result == 0)
         result = sl_session_leave(&s, &error);
     if (result != 0)
         return fprintf(stderr, "%s\n", error.text), 1;
-    printf("begin + end %.5f s, processor %.5f s; stall %.5f s; other threads %.4f s\n",
-           median(c.calls, rounds), median(c.cpu, rounds), median(c.stall, rounds),
-           median(c.others, rounds));
+    printf("{\"round\": %.5f, \"calls\": %.5f, \"processor\": %.5f, \"stall\": %.5f, "
+           "\"exchange\": %.5f, \"others\": %.5f}\n",
+           median(c.round, rounds), median(c.calls, rounds), median(c.processor, rounds),
+           median(c.stall, rounds), median(c.exchange, rounds), median(c.others, rounds));
     free(x);
     return 0;
 }

@@ -3,8 +3,9 @@
 parameters, 50 rounds, one core.
 
 Generates its data (LIBSVM text: 99 features, 10 classes, from a fixed seed), pins the simulator to
-one core, and prints wall
-time, where it went and the memory. usage: simulator.py [STARLING] [--nodes N ...] [--rounds R]
+one core, and prints wall time, where it went and the memory.
+
+usage: simulator.py [STARLING] [--nodes N ...] [--rounds R]
 """
 import argparse
 import json

@@ -3,8 +3,9 @@
 101,000 parameters, 20 rounds.
 
 Generates its data (LIBSVM text, sparse, from a fixed seed). To reach: 60 s on two cores, at most 4
-vectors of d floats a node (x, x^ and the sum of
-the neighbours'; one gradient serves all). usage: simulator_choco.py [STARLING]
+vectors of d floats a node (x, x^ and the sum of the neighbours'; one gradient serves all).
+
+usage: simulator_choco.py [STARLING]
 """
 import json
 import os

@@ -1,10 +1,11 @@
 #!/bin/bash
 # A CHOCO-SGD top-1 % round beside a dense D-PSGD round where links are slow: N agents on a ring,
-# each in a network namespace of its own behind a
-# rate-limited virtual card, all joined by one bridge.
+# each in a network namespace of its own behind a rate-limited virtual card, all joined by one
+# bridge.
 #
-#   tests/bench/slow_links.sh [BUILD [RATE_MBIT [N [D]]]]      needs root and iproute2; BUILD holds
-# tests/bench/gossip_agents
+#   tests/bench/slow_links.sh [BUILD [RATE_MBIT [N [D]]]]
+#
+# Needs root and iproute2; BUILD holds tests/bench/gossip_agents.
 #
 # Everything that it makes is removed when it ends, however it ends.
 set -euo pipefail

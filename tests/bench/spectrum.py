@@ -3,13 +3,13 @@
 graphs beside networkx, in one run.
 
 Every program is a process of its own on one core. Seconds are seconds of that core (user and
-system), so that other work on the machine disturbs
-less; memory is the peak of the process. Starling's are those of whole commands: reading the file,
-drawing the graph, checking it. scipy's are those of
-eigsh alone, on the matrix of the same graph; its memory is with the matrix. Residuals are ||Wv -
-lambda v|| with |v| = 1, computed from the vectors. A peer that is not
-done after --limit seconds is stopped; one that is not installed is not measured. The table is
-Markdown (docs/benchmarks.md).
+system), so that other work on the machine disturbs less; memory is the peak of the process.
+Starling's are those of whole commands: reading the file, drawing the graph, checking it. scipy's
+are those of eigsh alone, on the matrix of the same graph; its memory is with the matrix. Residuals
+are ||Wv - lambda v|| with |v| = 1, computed from the vectors. A peer that is not done after --limit
+seconds is stopped; one that is not installed is not measured. The table is Markdown
+(docs/benchmarks.md).
+
 usage: spectrum.py [STARLING] [--limit SECONDS] [--only TEXT]
 """
 import argparse

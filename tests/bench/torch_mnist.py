@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""examples/torch_mnist.py with four peers under torchrun, beside the plain script, without the
+lines for Starling, in one process: the lines, the accuracies and the times.
+
+MNIST's four IDX files (plain or .gz) are looked for in $STARLING_DATA/mnist, by default
+../shared/data/mnist beside the project. Needs torch.
+
+usage: torch_mnist.py [BUILD [EPOCHS]]
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+SCRIPT = os.path.join(ROOT, "examples", "torch_mnist.py")
+DATA = os.path.join(
+    os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data")), "mnist"
+)
+PEERS = 4
+# Debian 12's torchrun, of torch 1.13 with Python 3.11, needs -r 1 -t 1
+TORCHRUN = ["-m", "torch.distributed.run", "-r", "1", "-t", "1", "--nproc_per_node", str(PEERS)]
+
+
+def train(arguments, environment):
+    """(accuracy, seconds) of a script."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True
+    )
+    found = re.search(r"accuracy ([\d.]+)", done.stdout)
+    if done.returncode != 0 or found is None:
+        sys.exit(f"torch_mnist.py: {arguments}: exit code {done.returncode}\n{done.stderr}")
+    return float(found[1]), time.monotonic() - began
+
+
+def main():
+    build = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build"))
+    epochs = sys.argv[2] if len(sys.argv) > 2 else "3"
+    if not os.path.isdir(DATA):
+        sys.exit(f"torch_mnist.py: {os.path.abspath(DATA)}: no such folder; set STARLING_DATA")
+    environment = {
+        **os.environ,
+        "STARLING_LIBRARY": os.path.join(build, "src", "libstarling.so.0"),
+        "PYTHONPATH": os.path.join(ROOT, "src", "python"),
+        "OMP_NUM_THREADS": "1",
+    }
+    with open(SCRIPT) as file:
+        lines = file.read().splitlines(keepends=True)
+    added = [line for line in lines if line.endswith("# starling\n")]
+    print(f"{len(added)} lines for Starling:\n" + "".join(added))
+    with tempfile.TemporaryDirectory() as folder:
+        plain = os.path.join(folder, "plain.py")
+        with open(plain, "w") as file:
+            file.writelines(line for line in lines if line not in added)
+        alone, seconds = train([plain, DATA, epochs], environment)
+        print(f"one process: accuracy {alone:.4f} in {seconds:.0f} s", flush=True)
+    peers, seconds = train([*TORCHRUN, SCRIPT, DATA, epochs], environment)
+    print(f"{PEERS} peers: accuracy {peers:.4f} in {seconds:.0f} s")
+    print(f"difference {100 * (peers - alone):+.2f} points")
+
+
+if __name__ == "__main__":
+    main()
