@@ -18,90 +18,27 @@ except ImportError:
     sys.exit(0)
 
 import starling
+from _models import (
+    BLOCKING,
+    FORMS,
+    EXPERIMENT,
+    LAZY,
+    STEPS,
+    TWO,
+    backward,
+    batch,
+    by_hand,
+    flat,
+    gossiping,
+    near,
+    sgd,
+    network,
+    simulate,
+    train,
+)
 from _package import refused
 from _scene import check, run_tests
 from torch import nn
-
-TWO = {"nodes": 2, "family": "complete"}
-EXPERIMENT = {"topology": {**TWO, "weights": "lazy"}, "algorithm": "d-psgd"}
-BLOCKING = {
-    "topology": TWO,
-    "algorithm": {"name": "d-psgd", "variant": "adapt-then-combine"},
-}
-LAZY = 0.25  # W_01 of two nodes with lazy weights
-STEPS = 6
-
-
-def network(seed=7):
-    torch.manual_seed(seed)
-    return nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))
-
-
-def batch(rank, step):
-    torch.manual_seed(1000 * rank + step)
-    return torch.randn(8, 5), torch.randint(3, (8,))
-
-
-def backward(model, rank, step):
-    inputs, labels = batch(rank, step)
-    nn.functional.cross_entropy(model(inputs), labels).backward()
-
-
-def flat(model):
-    return torch.cat([p.detach().float().reshape(-1) for p in model.parameters()])
-
-
-def train(rank, model=None, make=lambda ps: torch.optim.SGD(ps, 0.1), steps=STEPS):
-    """A plain loop with the three lines in it; (model, peer) after `steps` steps."""
-    model = model or network()
-    optimizer = make(model.parameters())
-    peer = starling.join(None, model)
-    peer.attach(optimizer)
-    for step in range(steps):
-        optimizer.zero_grad()
-        backward(model, rank, step)
-        optimizer.step()
-    peer.end()
-    peer.leave()
-    return model, peer
-
-
-def near(a, b, tolerance=1e-5):
-    distance = (a - b).abs().max().item()
-    check(distance <= tolerance, f"off by {distance}")
-
-
-def simulate(work, experiment=EXPERIMENT, n=2):
-    return starling.simulate(n, work, experiment)
-
-
-def by_hand(make, overlap, weight, steps=STEPS):
-    """Two models in one loop: W x, then the step with the gradient at the old x; or a step, then
-    W x."""
-    models = [network(), network()]
-    optimizers = [make(model.parameters()) for model in models]
-
-    def mix():
-        with torch.no_grad():
-            for a, b in zip(models[0].parameters(), models[1].parameters()):
-                step = weight * (b - a)
-                a += step
-                b -= step
-
-    for step in range(steps):
-        for rank, model in enumerate(models):
-            optimizers[rank].zero_grad()
-            backward(model, rank, step)
-        if overlap:
-            mix()
-        for optimizer in optimizers:
-            optimizer.step()
-        if not overlap:
-            mix()
-    if overlap:
-        mix()  # peer.end() after the last step
-    return [flat(model) for model in models]
-
 
 OPTIMIZERS = {
     "SGD": lambda ps: torch.optim.SGD(ps, 0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
@@ -109,21 +46,14 @@ OPTIMIZERS = {
 }
 
 
-def test_overlap_mixes_then_steps_with_the_old_gradient(scene):
-    for make in OPTIMIZERS.values():
-        expected = by_hand(make, True, LAZY)
-        for rank, (model, peer) in enumerate(simulate(lambda rank: train(rank, make=make))):
-            near(flat(model), expected[rank])
-            check(peer.round == STEPS + 1, peer.round)
-
-
-def test_other_forms_step_then_mix(scene):
-    for make in OPTIMIZERS.values():
-        expected = by_hand(make, False, 0.5)
-        results = simulate(lambda rank: train(rank, make=make), BLOCKING)
-        for rank, (model, peer) in enumerate(results):
-            near(flat(model), expected[rank])
-            check(peer.round == STEPS, peer.round)
+def test_both_forms_equal_loops_by_hand(scene):
+    for experiment, form in FORMS:
+        for make in OPTIMIZERS.values():
+            expected = by_hand(*form, make=make)
+            results = simulate(lambda rank: train(rank, make=make), experiment)
+            for (model, peer), x in zip(results, expected):
+                near(flat(model), x)
+                check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
 
 
 def test_every_algorithm_works_as_on_arrays(scene):
@@ -134,6 +64,7 @@ def test_every_algorithm_works_as_on_arrays(scene):
         {"name": "dcd-psgd", "compressor": {"name": "top-k", "k": 30}},
         {"name": "gradient-tracking"},
         {"name": "exact-diffusion"},
+        {"name": "sgp"},
     ):
         experiment = {"topology": {**TWO, "weights": "lazy"}, "algorithm": algorithm}
 
@@ -159,14 +90,6 @@ def test_same_start_is_the_default(scene):
     results = simulate(lambda rank: train(rank, network(seed=rank), steps=0))
     for model, _ in results:
         near(flat(model), flat(network(seed=0)), 0)
-
-
-def gossiping(rank, optimizer_of=lambda ps: torch.optim.SGD(ps, 0.1), model=None, **more):
-    model = model or network()
-    optimizer = optimizer_of(model.parameters())
-    peer = starling.join(None, model)
-    peer.attach(optimizer, **more)
-    return model, optimizer, peer
 
 
 def test_schedulers(scene):
@@ -210,7 +133,7 @@ class Scaler:
 
 
 def test_a_scaler_that_skips_a_step(scene):
-    for experiment in (EXPERIMENT, BLOCKING):
+    for experiment, form in FORMS:
 
         def work(rank):
             scaler = Scaler({1, 4} if rank == 0 else set())
@@ -222,31 +145,50 @@ def test_a_scaler_that_skips_a_step(scene):
                 check(scaler.update() == "updated", "update() lost its result")
             peer.end()
             peer.leave()
-            return peer.round
+            check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
+            return flat(model)
 
-        rounds = simulate(work, experiment)
-        check(rounds == [STEPS + (experiment is EXPERIMENT)] * 2, rounds)
+        for found, x in zip(simulate(work, experiment), by_hand(*form, skips={(0, 0), (0, 3)})):
+            near(found, x)
+
+
+def test_torchs_own_scaler(scene):
+    def work(rank):
+        scaler = torch.cuda.amp.GradScaler(enabled=False)  # as scripts have it on the CPU
+        model, optimizer, peer = gossiping(rank, scaler=scaler)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            inputs, labels = batch(rank, step)
+            scaler.scale(nn.functional.cross_entropy(model(inputs), labels)).backward()
+            scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+        peer.end()
+        peer.leave()
+        return flat(model)
+
+    for found, x in zip(simulate(work), by_hand(True, LAZY)):
+        near(found, x)
+
+
+def accumulated(model, rank, step):
+    for part in (2 * step, 2 * step + 1):
+        backward(model, rank, part)
+
+
+def clipped(model, rank, step):
+    accumulated(model, rank, step)
+    check(nn.utils.clip_grad_norm_(model.parameters(), 0.05) > 0.1, "nothing to clip")
 
 
 def test_accumulation_and_clipping(scene):
-    def work(rank):
-        model, optimizer, peer = gossiping(rank)
-        for step in range(STEPS):
-            backward(model, rank, step)
-            if step % 2 == 1:
-                before = flat(model)
-                nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
-                peer.end()
-                mixed = flat(model)
-                optimizer.step()
-                peer.end()
-                optimizer.zero_grad()
-                check(before.shape == mixed.shape, before.shape)
-        peer.leave()
-        return peer.round, (mixed - before).norm().item()
-
-    for rounds, _ in simulate(work):
-        check(rounds >= STEPS // 2, rounds)
+    for compute in (accumulated, clipped):
+        for experiment, form in FORMS:
+            expected = by_hand(*form, compute=compute)
+            results = simulate(lambda rank: train(rank, compute=compute), experiment)
+            for (model, peer), x in zip(results, expected):
+                near(flat(model), x)
+                check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
 
 
 class Hooked(torch.optim.SGD):
@@ -268,7 +210,7 @@ class Hooked(torch.optim.SGD):
 def test_step_hooks(scene):
     if hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
         return "this torch has them, and all other tests use them"
-    expected = by_hand(lambda ps: torch.optim.SGD(ps, 0.1), True, LAZY)
+    expected = by_hand(True, LAZY)
     results = simulate(lambda rank: train(rank, make=lambda ps: Hooked(ps, 0.1)))
     for (model, _), x in zip(results, expected):
         near(flat(model), x)
@@ -346,7 +288,7 @@ def test_parameter_groups(scene):
 
 def test_state_dicts(scene):
     def work(rank):
-        adam = lambda ps: torch.optim.AdamW(ps, 0.01)  # noqa: E731
+        adam = OPTIMIZERS["AdamW"]
         plain = adam(network().parameters())
         model, optimizer, peer = gossiping(rank, adam)
         keys = set(plain.state_dict())
@@ -417,7 +359,7 @@ def test_half_precision_trains(scene):
         peer.leave()
         return flat(model)
 
-    expected = by_hand(lambda ps: torch.optim.SGD(ps, 0.1), True, LAZY)
+    expected = by_hand(True, LAZY)
     for found, exact in zip(simulate(work), expected):
         near(found, exact, 0.02)
 
@@ -515,8 +457,8 @@ def test_not_a_number_in_a_parameter(scene):
                 model[0].bias.grad[0] = float("nan")
             optimizer.step()
 
-    error = refused(lambda: simulate(work), "1")
-    check(error.code == "SL_EDIVERGED", vars(error))
+    error = refused(lambda: simulate(work), "nan", "0.bias")
+    check((error.code, error.rank, error.round) == ("SL_EDIVERGED", 1, 3), (error, vars(error)))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,8 @@ static int change_x(sl_session *s, float *x, sl_error *e) {
 
 START_TEST(a_check_finds_an_x_that_changes) {
     options.overlap = options.check = 1;
-    fail_with((failing){.fault = change_x}, SL_EINVAL, "x was changed between begin and end", NULL);
+    fail_with((failing){.fault = change_x}, SL_EINVAL,
+              "node 2, round 3: x was changed between begin and end", NULL);
 }
 END_TEST
 
@@ -213,6 +214,26 @@ START_TEST(peers_with_other_tensors_refuse_each_other) {
 }
 END_TEST
 
+static int change_one(void *context, const sl_session_options *o, sl_error *e) {
+    (void)context;
+    sl_session *s;
+    float *x = x_of[o->rank];
+    ck_assert_int_eq(sl_session_join(&s, ring, D, o, e), 0);
+    int result = sl_session_start(s, x, e);
+    while (result == 0)
+        result = o->rank == 2 ? change_x(s, x, e) : sl_session_mix(s, x, e);
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+START_TEST(a_check_finds_an_x_that_changes_in_a_simulation) {
+    options.overlap = options.check = 1;
+    ck_assert_int_eq(sl_simulate(ring, N, change_one, NULL, &options, &error), SL_EINVAL);
+    ck_assert_msg(strstr(error.text, "node 2, round 1: x was changed between begin and end"), "%s",
+                  error.text);
+}
+END_TEST
+
 START_TEST(a_simulation_ends_with_the_first_error) {
     const struct {
         peer_function function;
@@ -241,6 +262,7 @@ int main(void) {
                    a_check_finds_an_x_that_changes, stop_ends_a_call, who_waits_may_interrupt,
                    a_peer_that_never_calls_is_named, a_call_has_its_deadline,
                    peers_with_other_tensors_refuse_each_other);
-    ADD_TESTS_WITH(suite, "simulated", setup, NULL, a_simulation_ends_with_the_first_error);
+    ADD_TESTS_WITH(suite, "simulated", setup, NULL, a_simulation_ends_with_the_first_error,
+                   a_check_finds_an_x_that_changes_in_a_simulation);
     return run_suite(suite);
 }

@@ -20,7 +20,7 @@ class Gossip:
     def before(self, optimizer):
         if not self._peer.active:
             return
-        self._vector.check_optimizer(optimizer)
+        check_parameters(self._vector, optimizer)
         if self._overlap and self._peer.exchanging:
             self._peer.end()
         elif self._overlap:  # the first step, or one after end(): nothing has run beside it
@@ -42,7 +42,20 @@ class Gossip:
         self.after()
 
 
+def check_parameters(vector, optimizer):
+    """Refuses an optimizer of other parameters than join() got."""
+    known = {id(p) for p in vector.parameters()}
+    for g, group in enumerate(optimizer.param_groups):
+        for i, p in enumerate(group["params"]):
+            if id(p) not in known:
+                raise Error(
+                    f"parameter {i} of the optimizer's group {g}, of shape {tuple(p.shape)}, is "
+                    "not one of those that join() got"
+                )
+
+
 def attach(peer, vector, optimizer, scaler):
+    check_parameters(vector, optimizer)
     gossip = Gossip(peer, vector)
     if hasattr(optimizer, "register_step_pre_hook"):  # torch 2.0 and later
         optimizer.register_step_pre_hook(lambda *_: gossip.before(optimizer))

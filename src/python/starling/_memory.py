@@ -117,9 +117,12 @@ def memory_of(x, name="x", dtypes=("float32",)):
         found = _of_dlpack(x, name)
     else:
         raise Error(
-            f"{name} is a {type(x).__name__}: give a numpy array, a torch tensor, or what has the "
-            "buffer protocol or DLPack"
+            f"{name} is a {type(x).__name__}: give a numpy array, a torch tensor, what has the "
+            "buffer protocol or DLPack, or a list of those"
         )
     if found.dtype not in dtypes:
-        raise Error(f"{name} has dtype {found.dtype}; Starling takes {', '.join(dtypes)}")
+        raise Error(
+            f"{name} has dtype {found.dtype}; Starling takes {', '.join(dtypes)}: convert what you "
+            "train once, before join()"
+        )
     return found

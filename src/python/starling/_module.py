@@ -75,7 +75,9 @@ class Module:
         self.beside = sum(tensor.numel() for tensor in self._beside)
         self.tensors = [(name, tuple(p.shape)) for name, p in named]
         self.count = sum(p.numel() for _, p in named)
-        self._vector = torch.empty(self.count)
+        # Not torch's own memory: share_memory() would free what an exchange reads.
+        self._memory = (ctypes.c_float * self.count)()
+        self._vector = torch.frombuffer(self._memory, dtype=torch.float32)
         self._parameters, at = [], 0
         with torch.no_grad():
             for name, p in named:
@@ -107,12 +109,7 @@ class Module:
         return named
 
     def floats(self):
-        return ctypes.cast(self._vector.data_ptr(), ctypes.POINTER(ctypes.c_float))
-
-    @property
-    def vector(self):
-        """The vector as a tensor, for broadcasts."""
-        return self._vector
+        return ctypes.cast(self._memory, ctypes.POINTER(ctypes.c_float))
 
     def publish(self):
         self._check_places()
@@ -123,6 +120,7 @@ class Module:
         self._versions = [p.parameter._version for p in self._parameters]
 
     def absorb(self):
+        self._check_places()
         self._check_unchanged()
         self._versions = None
         with torch.no_grad():
@@ -137,8 +135,8 @@ class Module:
         for p in self._parameters:
             if p.parameter.data_ptr() != p.address:
                 raise Error(
-                    f"{p.name} has moved to other memory since join(), as by model.to() or "
-                    "p.data = ...: join again"
+                    f"{p.name} has moved to other memory since join(), as by model.half(), "
+                    "share_memory() or p.data = ...: join again"
                 )
         for name, p in self.frozen:
             if p.requires_grad:
@@ -148,20 +146,13 @@ class Module:
         for p, version in zip(self._parameters, self._versions or ()):
             if p.parameter._version != version:
                 raise Error(
-                    f"{p.name} was changed while an exchange read it; before you change "
-                    "parameters by other means than the optimizer, call peer.end()"
+                    f"{p.name} was changed while an exchange read it: before you change parameters "
+                    "by other means than the optimizer, call peer.end(); for layers that change "
+                    "them, as Embedding(max_norm=...), choose d-psgd's variant adapt-then-combine"
                 )
 
-    def check_optimizer(self, optimizer):
-        known = {id(p.parameter) for p in self._parameters}
-        known |= {id(p) for _, p in self.frozen}
-        for g, group in enumerate(optimizer.param_groups):
-            for i, p in enumerate(group["params"]):
-                if id(p) not in known:
-                    raise Error(
-                        f"parameter {i} of the optimizer's group {g}, of shape {tuple(p.shape)}, "
-                        "is not one of the model that join() got"
-                    )
+    def parameters(self):
+        return [p.parameter for p in self._parameters] + [p for _, p in self.frozen]
 
     def beside_floats(self):
         """A pointer to a copy of what stands beside the vector; it is kept until the next one."""

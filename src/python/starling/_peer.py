@@ -87,11 +87,17 @@ class Peer:
         """From here on optimizer.step() gossips. Returns the optimizer."""
         from starling._attach import attach
 
-        if not self._vector.is_module:
-            raise Error("attach() is for a peer that joined with a torch module")
+        self._check_active("attach()")
+        if not self._vector.parameters():
+            raise Error(
+                "attach() is for a peer that joined with a torch module or tensors; call mix() or "
+                "exchange()"
+            )
         if self._gossip is not None:
-            raise Error("this peer has an optimizer: attach() is called once")
-        self._vector.check_optimizer(optimizer)
+            raise Error(
+                "attach() is called once; with several optimizers leave it out, and call peer.mix()"
+                " after their steps"
+            )
         self._gossip = attach(self, self._vector, optimizer, scaler)
         return optimizer
 

@@ -6,6 +6,7 @@ module. A session sees each as one vector of float32.
     floats()    a pointer to the vector
     publish()   before a call: brings the user's numbers into the vector
     absorb()    after it: brings the vector to the user
+    parameters()  what an optimizer of torch may have
     beside      numbers that are averaged and not mixed
     overlap     does the session mix by begin and end?
     result(v)   v (count), a ctypes array of float32, in the form of what was joined
@@ -43,6 +44,9 @@ class Array:
     def floats(self):
         return self._memory.floats()
 
+    def parameters(self):
+        return [self._x] if is_torch(self._x) else []
+
     def publish(self):
         pass
 
@@ -64,10 +68,16 @@ class Arrays:
         self._memories = [memory_of(x, f"tensor {i}") for i, x in enumerate(self._xs)]
         self.tensors = [("", memory.shape) for memory in self._memories]
         self.count = sum(memory.count for memory in self._memories)
+        for i, memory in enumerate(self._memories):
+            if memory.count == 0:
+                raise Error(f"tensor {i} is empty: leave it out")
         self._vector = (ctypes.c_float * self.count)()
 
     def floats(self):
         return ctypes.cast(self._vector, ctypes.POINTER(ctypes.c_float))
+
+    def parameters(self):
+        return [x for x in self._xs if is_torch(x)]
 
     def _places(self):
         address = ctypes.addressof(self._vector)
@@ -86,16 +96,21 @@ class Arrays:
     def result(self, values):
         found, at = [], 0
         for x, memory in zip(self._xs, self._memories):
-            part = (ctypes.c_float * memory.count)(*values[at : at + memory.count])
+            part = (ctypes.c_float * memory.count).from_buffer(values, at)
             found.append(_like(x, memory.shape, part))
-            at += memory.count
+            at += 4 * memory.count
         return found
 
 
 def vector_of(x):
     if hasattr(x, "named_parameters") and hasattr(x, "state_dict"):
-        from starling._module import Module
-
+        try:
+            from starling._module import Module
+        except ImportError:
+            raise Error(
+                f"x is a {type(x).__name__} with parameters, and torch, which Starling reads them "
+                "with, is absent"
+            ) from None
         return Module(x)
     vector = Arrays(x) if isinstance(x, (list, tuple)) else Array(x)
     if vector.count == 0:

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""What scripts of torch do beside steps: closures, copies, compiled modules, files, weights that
+are changed by hand, a second peer. It works as before, or is refused in one sentence.
+
+usage: test_scripts.py STARLING [TEST ...]
+"""
+import copy
+import io
+import os
+import pickle
+import sys
+import warnings
+
+import _package  # noqa: F401
+
+try:
+    import torch
+except ImportError:
+    print("skip torch: it is not installed here")
+    sys.exit(0)
+
+import starling
+from _models import (
+    BLOCKING,
+    EXPERIMENT,
+    LAZY,
+    STEPS,
+    backward,
+    batch,
+    by_hand,
+    flat,
+    gossiping,
+    mix_by_hand,
+    near,
+    network,
+    sgd,
+    simulate,
+    train,
+)
+from _package import refused
+from _peers import Peers
+from _scene import check, run_tests
+from torch import nn
+
+
+def closures(optimizers, models, step):
+    """A closure for each of two models, as optimizers take it."""
+
+    def closure(rank):
+        optimizers[rank].zero_grad()
+        inputs, labels = batch(rank, step)
+        loss = nn.functional.cross_entropy(models[rank](inputs), labels)
+        loss.backward()
+        return loss
+
+    return [lambda: closure(0), lambda: closure(1)]
+
+
+def test_closures_see_the_mixed_model(scene):
+    for make in (sgd, lambda ps: torch.optim.LBFGS(ps, 0.1, max_iter=3)):
+
+        def work(rank):
+            model, optimizer, peer = gossiping(rank, make)
+            for step in range(STEPS):
+                closure = closures([optimizer] * 2, [model] * 2, step)[rank]
+                check(optimizer.step(closure).item() > 0, "step() lost its result")
+            peer.end()
+            peer.leave()
+            return flat(model)
+
+        models = [network(), network()]
+        optimizers = [make(model.parameters()) for model in models]
+        for step in range(STEPS):
+            mix_by_hand(models, LAZY)
+            for optimizer, closure in zip(optimizers, closures(optimizers, models, step)):
+                optimizer.step(closure)
+        mix_by_hand(models, LAZY)
+        for found, model in zip(simulate(work), models):
+            near(found, flat(model))
+
+
+def test_compiled_modules(scene):
+    expected = by_hand(True, LAZY)
+    for compiled in (torch.jit.script, lambda m: torch.jit.trace(m, torch.randn(8, 5))):
+        for (model, _), x in zip(simulate(lambda r: train(r, compiled(network()))), expected):
+            near(flat(model), x)
+
+
+def test_several_schedulers(scene):
+    from torch.optim import lr_scheduler
+
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        first = lr_scheduler.LinearLR(optimizer, 0.5, total_iters=2)
+        second = lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
+        both = lr_scheduler.ChainedScheduler([first, second])
+        plateau = lr_scheduler.ReduceLROnPlateau(optimizer)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            optimizer.step()
+            both.step()
+            plateau.step(1.0)
+        check(peer.round == STEPS, peer.round)
+        peer.leave()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulate(work)
+
+
+def test_copies_and_files_do_not_gossip(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        backward(model, rank, 0)
+        optimizer.step()
+        before, round = flat(model), peer.round
+        file = io.BytesIO()
+        torch.save(model, file)
+        torch.save(optimizer, file)
+        for another in (copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))):
+            model_copy, optimizer_copy = another(model), another(optimizer)
+            near(flat(model_copy), before, 0)
+            optimizer_copy.step()
+            sgd(model_copy.parameters()).zero_grad()
+            with torch.no_grad():
+                model_copy[0].weight.zero_()
+        near(flat(model), before, 0)
+        check(peer.round == round, "a copy has gossiped")
+        peer.leave()
+
+    simulate(work)
+
+
+def test_a_list_of_parameters(scene):
+    def work(rank):
+        model = network()
+        optimizer = sgd(model.parameters())
+        peer = starling.join(None, list(model.parameters()))
+        peer.attach(optimizer)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            optimizer.step()
+        average = peer.average()
+        peer.leave()
+        check([tuple(a.shape) for a in average] == [(4, 5), (4,), (3, 4), (3,)], average)
+        return flat(model), torch.cat([part.reshape(-1) for part in average])
+
+    results, expected = simulate(work), by_hand(True, LAZY)
+    for (found, average), x in zip(results, expected):
+        near(found, x)
+        near(average, (expected[0] + expected[1]) / 2)
+
+
+def test_a_second_peer_of_one_model(scene):
+    model = network()
+    optimizer = sgd(model.parameters())
+    one = {"topology": {"nodes": 1, "family": "complete"}}
+
+    def session(rank):
+        peer = starling.join(None, model)
+        peer.attach(optimizer)
+        for step in range(3):
+            backward(model, rank, step)
+            optimizer.step()
+        peer.end()
+        peer.leave()
+        return peer.round
+
+    rounds = [starling.simulate(1, session, one)[0] for _ in range(2)]
+    check(rounds == [4, 4], rounds)
+
+
+def after_a_step(work):
+    """Each rank: a step, whose exchange is then under way, and work(model, optimizer, peer)."""
+
+    def train(rank):
+        model, optimizer, peer = gossiping(rank)
+        backward(model, rank, 0)
+        optimizer.step()
+        work(model, optimizer, peer)
+        peer.leave()
+
+    return lambda: simulate(train)
+
+
+def test_parameters_that_move_are_refused(scene):
+    def vector(model):
+        numbers = nn.utils.parameters_to_vector(model.parameters())
+        nn.utils.vector_to_parameters(numbers.clone(), model.parameters())
+
+    for change in (nn.Module.half, nn.Module.double, nn.Module.share_memory, vector):
+
+        def work(model, optimizer, peer):
+            change(model)
+            optimizer.step()
+
+        refused(after_a_step(work), "0.weight", "other memory", "join again")
+
+
+def test_weights_changed_by_hand(scene):
+    def change(model):
+        with torch.no_grad():
+            model[0].weight.clamp_(-0.1, 0.1)
+
+    def too_early(model, optimizer, peer):
+        change(model)
+        optimizer.step()
+
+    refused(after_a_step(too_early), "0.weight was changed", "peer.end()")
+
+    def between(model, optimizer, peer):
+        peer.end()
+        change(model)
+        optimizer.step()
+        check(peer.round == 3, peer.round)
+
+    after_a_step(between)()
+
+    def unseen(model, optimizer, peer):  # torch does not count changes of .data
+        model[0].weight.data.clamp_(-0.1, 0.1)
+        optimizer.step()
+
+    after_a_step(unseen)()
+    os.environ["STARLING_CHECK"] = "1"
+    try:
+        refused(after_a_step(unseen), "x was changed between begin and end")
+    finally:
+        del os.environ["STARLING_CHECK"]
+
+
+class Renormalized(nn.Module):
+    """Its forward changes a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = nn.Embedding(3, 4, max_norm=0.1), nn.Linear(4, 3)
+
+    def forward(self, inputs):
+        return self.out(self.words(torch.arange(len(inputs)) % 3))
+
+
+def test_layers_that_change_their_weights(scene):
+    work = lambda rank: train(rank, Renormalized())  # noqa: E731
+    refused(lambda: simulate(work), "words.weight was changed", "adapt-then-combine")
+    simulate(work, BLOCKING)
+
+
+def test_two_optimizers(scene):
+    def work(rank):
+        model = network()
+        optimizers = [sgd(model[0].parameters()), sgd(model[2].parameters())]
+        peer = starling.join(None, model)
+        for step in range(STEPS):
+            model.zero_grad()
+            backward(model, rank, step)
+            for optimizer in optimizers:
+                optimizer.step()
+            peer.mix()
+        peer.attach(optimizers[0])
+        refused(lambda: peer.attach(optimizers[1]), "several optimizers", "peer.mix()")
+        peer.leave()
+        return flat(model)
+
+    for found, x in zip(simulate(work, BLOCKING), by_hand(False, 0.5)):
+        near(found, x)
+
+
+def test_shared_memory_in_an_exchange_of_processes(scene):
+    body = """
+    import torch
+    model = torch.nn.Linear(1 << 10, 1 << 11)
+    peer = join(model)
+    peer.begin()
+    if RANK == 1:
+        model.share_memory()  # gives the parameters other memory, while theirs is sent
+    try:
+        peer.end()
+    except starling.Error as error:
+        print(error)
+    """
+    ended = Peers(scene, body, EXPERIMENT).wait()
+    check([code for code, _, _ in ended] == [0, 0] and "other memory" in ended[1][1], ended)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
