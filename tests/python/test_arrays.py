@@ -154,6 +154,30 @@ def test_average_has_the_form_of_what_was_given(scene):
     check(matrix.shape == (2, 2) and (matrix == 0.5).all() and vector.shape == (3,), matrix)
 
 
+def test_what_is_known_of_a_peer(scene):
+    experiment = {
+        "topology": {"nodes": 4, "family": "ring", "weights": "lazy"},
+        "record": {"every": 1},
+        "algorithm": "d-psgd",
+    }
+
+    def train(rank):
+        x = numpy.full(3, rank, dtype="f4")
+        with starling.join(None, x) as peer:
+            check(numpy.isnan(peer.neighbour_distance) and peer.round == 0, peer.metrics())
+            peer.mix()
+            return peer.metrics(), peer.neighbour_distance
+
+    results = starling.simulate(4, train, experiment)
+    w = starling.topology(experiment["topology"]).matrix
+    for rank, (metrics, distance) in enumerate(results):
+        expected = numpy.sqrt(sum(w[rank, j] * 3 * (j - rank) ** 2 for j in range(4)))
+        check(abs(distance - expected) < 1e-6, f"{rank}: {distance}, {expected}")
+        found = [metrics[name] for name in ("rank", "nodes", "round", "waiting_for")]
+        check(found == [rank, 4, 1, ""], metrics)
+        check(metrics["bytes_sent"] == metrics["bytes_received"] > 2 * 12, metrics)
+
+
 def test_same_start(scene):
     def train(rank):
         x = numpy.full(5, rank + 1.0, dtype="f4")
@@ -232,9 +256,9 @@ def test_not_a_number_is_named_everywhere(scene):
     except starling.Error as error:
         print(error.code, error.round, str(error))
     """
-    said = Peers(scene, body).all_well()
-    for out in said:
-        check("SL_EDIVERGED" in said[1] and "4" in out and "1" in out, said)
+    other, own = Peers(scene, body).all_well()
+    check(own.startswith("SL_EDIVERGED 4 node 1, round 4: x is nan at element 2"), own)
+    check("node 1, round 4: x is nan" in other, other)
 
 
 def test_layouts_that_differ_are_named(scene):

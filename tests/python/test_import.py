@@ -5,6 +5,7 @@ what memory it takes.
 usage: test_import.py STARLING [TEST ...]
 """
 import array
+import ast
 import base64
 import ctypes
 import glob
@@ -80,6 +81,70 @@ def test_error_codes_are_those_of_the_header(scene):
     with open(os.path.join(_package.ROOT, "include", "starling", "error.h")) as file:
         rows = re.findall(r"X\((SL_E\w+), (-\d+),", file.read())
     check({int(code): name for name, code in rows} == _library.CODES, rows)
+
+
+def test_package_is_python_3_9(scene):
+    for path in glob.glob(os.path.join(_package.PACKAGE, "starling", "*.py")):
+        with open(path) as file:
+            tree = ast.parse(file.read(), path, feature_version=(3, 9))  # refuses match
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        keywords = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
+        newer = {"aiter", "anext", "pairwise", "batched", "ExceptionGroup", "tomllib", "bit_count"}
+        found = names & newer | keywords & {"strict", "slots", "kw_only"}
+        check(not found, f"{path}: {found} came after Python 3.9")
+        types = [n for n in ast.walk(tree) if isinstance(n, (ast.arg, ast.AnnAssign))]
+        check(all(node.annotation is None for node in types), f"{path}: X | Y came after 3.9")
+
+
+WITHOUT = """
+import array, sys
+sys.modules["numpy"] = sys.modules["torch"] = None
+import starling
+def train(rank):
+    x = array.array("f", [rank] * 3)
+    with starling.join(None, x) as peer:
+        peer.mix(x)
+        average = peer.average()
+    return x.tolist(), average.tolist(), average.format
+two = {"topology": {"nodes": 2, "family": "complete"}}
+print(starling.simulate(2, train, two))
+print(starling.topology(two["topology"]).matrix)
+class Module:
+    def named_parameters(self): pass
+    def state_dict(self): pass
+for call in (lambda: starling.join(two, Module()), lambda: starling.load("model.safetensors"),
+             lambda: starling._topology._by_numpy(starling.topology(two["topology"]))):
+    try:
+        call()
+    except starling.Error as error:
+        print(error)
+"""
+
+
+def test_without_numpy_and_torch(scene):
+    scene.write("model.safetensors", safetensors({}))
+    lines = python(WITHOUT, scene).splitlines()
+    row = "([0.5, 0.5, 0.5], [0.5, 0.5, 0.5], 'f')"
+    check(lines[0] == f"[{row}, {row}]" and lines[1] == "[[0.5, 0.5], [0.5, 0.5]]", lines)
+    check("torch" in lines[2] and "is absent" in lines[2], lines)
+    check("numpy is needed" in lines[3] and "numpy is absent" in lines[4], lines)
+
+
+def test_wrong_experiments_and_numbers(scene):
+    two, x = {"topology": {"nodes": 2, "family": "complete"}}, numpy.zeros(4, dtype="f4")
+    for experiment, given, words in (
+        (None, x, ["experiment is a NoneType", "a dict"]),
+        ("nowhere.json", x, ["nowhere.json", "No such file"]),
+        ("{", x, ["experiment:1:1"]),
+        (two, numpy.zeros(4), ["float64", "float32", "before join()"]),
+        (two, x[:0], ["empty"]),
+        (two, [x, x[:0]], ["tensor 1 is empty"]),
+        (two, [x, 3], ["tensor 1 is a int", "a list of those"]),
+        (two, {"a": x}, ["x is a dict"]),
+    ):
+        refused(lambda: starling.join(experiment, given, rank=0, roster="a:1,b:2"), *words)
+    refused(lambda: starling.simulate(3, print, two), "3 peers", "2 nodes")
 
 
 def test_library_is_looked_for_in_order(scene):

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""What Debian 12's torch 1.13 does not have: step hooks (2.0), torch.compile (2.0), gradient
+scalers on the CPU (2.3), fully_shard (2.4). Skipped there, and not yet run on a newer torch, where
+the other tests of this folder are to be run, too.
+
+usage: test_newer_torch.py STARLING [TEST ...]
+"""
+import sys
+
+import _package  # noqa: F401
+
+try:
+    import torch
+except ImportError:
+    print("skip torch: it is not installed here")
+    sys.exit(0)
+
+import starling
+from _models import FORMS, LAZY, STEPS, backward, batch, by_hand
+from _models import flat, gossiping, near, network, simulate, train
+from _package import refused
+from _scene import check, run_tests
+from torch import nn
+
+ONE = {"topology": {"nodes": 1, "family": "complete"}}
+
+
+def test_step_hooks(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        check("step" not in vars(optimizer), "step() is shadowed where hooks would do")
+        check(len(optimizer._optimizer_step_pre_hooks) == 1, "no hook before step()")
+        peer.leave()
+        return train(rank)
+
+    for (model, _), x in zip(simulate(work), by_hand(True, LAZY)):
+        near(flat(model), x)
+
+
+def test_fused_and_foreach_optimizers(scene):
+    for how in ({"foreach": True}, {"fused": True}):
+
+        def make(parameters):
+            return torch.optim.AdamW(parameters, 0.01, **how)
+
+        results = simulate(lambda rank: train(rank, make=make))
+        for (model, _), x in zip(results, by_hand(True, LAZY, make=make)):
+            near(flat(model), x)
+
+
+def test_torch_compile(scene):
+    def compiled():
+        return torch.compile(network(), backend="aot_eager")
+
+    for experiment, form in FORMS:
+        results = simulate(lambda rank: train(rank, compiled()), experiment)
+        for (model, _), x in zip(results, by_hand(*form)):
+            near(flat(model), x)
+
+
+def test_a_module_compiled_after_join(scene):
+    def work(rank):
+        model, optimizer, peer = gossiping(rank)
+        run = torch.compile(model, backend="aot_eager")
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(run, rank, step)
+            optimizer.step()
+        peer.end()
+        peer.leave()
+        return flat(model)
+
+    for found, x in zip(simulate(work), by_hand(True, LAZY)):
+        near(found, x)
+
+
+def test_a_scaler_that_skips_a_step(scene):
+    for experiment, form in FORMS:
+
+        def work(rank):
+            scaler = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=1000)
+            model, optimizer, peer = gossiping(rank, scaler=scaler)
+            for step in range(STEPS):
+                optimizer.zero_grad()
+                inputs, labels = batch(rank, step)
+                loss = nn.functional.cross_entropy(model(inputs), labels)
+                scaler.scale(loss).backward()
+                if (rank, step) == (0, 2):
+                    model[0].weight.grad[0, 0] = float("inf")
+                scaler.step(optimizer)
+                scaler.update()
+            check((scaler.get_scale() < 16) == (rank == 0), scaler.get_scale())
+            peer.end()
+            peer.leave()
+            check(peer.round == STEPS + (form[0] is True), peer.round)
+            return flat(model)
+
+        for found, x in zip(simulate(work, experiment), by_hand(*form, skips={(0, 2)})):
+            near(found, x)
+
+
+def test_sharded_models_are_refused(scene):
+    import torch.distributed as dist
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    mesh = dist.init_device_mesh("cpu", (1,))
+    models = {"FSDPModule": nn.Sequential(nn.Linear(4, 3)), "FullyShardedDataParallel": None}
+    fully_shard(models["FSDPModule"], mesh=mesh)
+    models["FullyShardedDataParallel"] = FullyShardedDataParallel(
+        nn.Linear(4, 3), device_mesh=mesh, device_id=torch.device("cpu")
+    )
+    for name, model in models.items():
+        refused(
+            lambda: starling.simulate(1, lambda rank: starling.join(None, model).leave(), ONE),
+            name,
+            "not supported",
+        )
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    if not hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
+        print(f"skip newer torch: {torch.__version__} is here, and 2.4 or later is needed")
+        sys.exit(0)
+    torch.set_num_threads(1)
+    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
