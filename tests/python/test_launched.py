@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 
-import _package  # noqa: F401
+import _package
 import _peers
 from _scene import check, run_tests
 
@@ -76,6 +76,15 @@ def test_torchrun_workers_that_fork_and_unequal_batches(scene):
     first, second = torchrun(scene, body, 2)
     check(first.startswith("(0, 2) 0 ") and second.startswith("(1, 2) 1 "), (first, second))
     check(first.split("[")[1] == second.split("[")[1], (first, second))
+
+
+def test_the_readmes_difference_is_that_of_the_example(scene):
+    with open(os.path.join(_package.ROOT, "README.md")) as file:
+        shown = [line[1:].strip() for line in file if line.startswith("+")]
+    with open(os.path.join(_package.ROOT, "examples", "torch_mnist.py")) as file:
+        marked = [line for line in file if line.rstrip().endswith("  # starling")]
+    marked = [line.split("  # ")[0].strip() for line in marked]
+    check(shown == marked, (shown, marked))
 
 
 def test_a_process_group_is_one_peer(scene):
