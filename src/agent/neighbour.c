@@ -512,6 +512,8 @@ static void hear_bytes(sl_neighbour *n) {
 int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
     double limit_s = silence_share * side->timeout_s;
+    if (n->connected && !n->hello_sent) /* there was no room for it */
+        say_hello(n);
     if (n->connection != NULL && !n->agreed) {
         if (side->now_s - n->dialed_s > limit_s)
             sl_neighbour_drop(n, n->connected ? "it accepted the connection and said nothing"
@@ -520,8 +522,6 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     }
     if (!n->connected)
         return 0;
-    if (!n->hello_sent)
-        say_hello(n);
     if (!n->bye_received && side->now_s - n->heard_s > limit_s / 2)
         hear_bytes(n);
     if (!n->bye_received && side->now_s - n->heard_s > limit_s)
