@@ -228,10 +228,13 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     return meets_all ? r->nodes - 1 : 1;
 }
 
+/* While one node still sends the last parts of an exchange, another that has them begins the next
+ * one. With cd-sgd the next one may have no steps, and be over at once. */
 uint32_t sl_route_window(const sl_route *r) {
+    const uint32_t ahead_max = r->algorithm->route == SL_ROUTE_SERVER ? 3 : 2;
     return r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL
                ? sl_topology_window(r->topology)
-               : 2;
+               : ahead_max;
 }
 
 uint32_t sl_route_width(const sl_route *r) {

@@ -185,10 +185,20 @@ START_TEST(a_schedule_united) {
 }
 END_TEST
 
+/* In cd-sgd the exchange of the first round after the warm-up has no steps. Who was sent the sum of
+ * the one before may then be two ahead of a server that still sends it to others. */
+START_TEST(a_worker_may_be_two_exchanges_ahead_of_its_server) {
+    open_routes("cd-sgd", 0, 3, 10);
+    ck_assert_uint_eq(sl_route_window(&routes[0]), 3);
+    close_routes(3);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("route");
     ADD_TESTS(suite, "routes", a_ring_sums_and_spreads, one_server_sums_and_spreads,
               sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
-              gossip_follows_the_topology, a_schedule_united);
+              gossip_follows_the_topology, a_schedule_united,
+              a_worker_may_be_two_exchanges_ahead_of_its_server);
     return run_suite(suite);
 }
