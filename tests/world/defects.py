@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Plants defects in the agent, one at a time, and asks the virtual world to find each.
+
+A defect is a change of one source: that is compiled as the build compiles it, and linked before the
+library's archive. Nothing in the tree changes. A text that is not there any more is a failure: the
+guard has moved, and its defect has to move with it.
+
+usage: defects.py STARLING [--only NAME] [--seeds N]
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SEEDS = 3000
+SECONDS = 300  # for one defect; a run that never ends is found, too
+
+# name: (source, what stands there, what is planted)
+DEFECTS = {
+    "a payload's checksum is not compared": (
+        "src/wire/frame.c",
+        "payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes)",
+        "payload_sum == 1",
+    ),
+    "a header's checksum is not compared": (
+        "src/wire/frame.c",
+        "if (get32(data + HEADER_SUM_AT) != header_sum(data))",
+        "if (header_sum(data) == 1 && get32(data + HEADER_SUM_AT) == 1)",
+    ),
+    "silence is not noticed": (
+        "src/agent/neighbour.c",
+        "double limit_s = silence_share * side->timeout_s;",
+        "double limit_s = 1e9 * silence_share * side->timeout_s;",
+    ),
+    "heartbeats are not sent": (
+        "src/agent/neighbour.c",
+        "if (!n->bye_sent && due)",
+        "if (!n->bye_sent && due && side->meets)",
+    ),
+    "credit is told too late": (
+        "src/agent/neighbour.c",
+        ">= (n->side->window + 1) / 2)",
+        ">= n->side->window + 1u)",
+    ),
+    "credit is given for buffers that are held": (
+        "src/agent/neighbour.c",
+        "return n->data_consumed + n->side->window - n->held_before;",
+        "return n->data_received + n->side->window - n->held_before;",
+    ),
+    "HELLO that found no room is not repeated": (
+        "src/agent/neighbour.c",
+        "if (n->connected && !n->hello_sent)",
+        "if (n->connected && !n->hello_sent && n->agreed)",
+    ),
+    "who was refused does not try again": (
+        "src/agent/neighbour.c",
+        "n->connected && !n->agreed ? retry_refused_s : retry_connect_s",
+        "n->connected && !n->agreed ? 1000 * retry_refused_s : 1000 * retry_connect_s",
+    ),
+    "a part is sent although there is no room": (
+        "src/agent/neighbour.c",
+        "    if (!note_sent(n, &frame, result))\n        return 0;\n    n->exchange_told",
+        "    note_sent(n, &frame, result);\n    n->exchange_told",
+    ),
+    "who waits for neighbours waits for ever": (
+        "src/agent/agent.c",
+        "a->phase == PHASE_CONNECTING && now_s > a->deadline_s",
+        "a->phase == PHASE_CONNECTING && now_s > 1e9 + a->deadline_s",
+    ),
+    "training begins before HELLO was said": (
+        "src/agent/agent.c",
+        "return n->agreed && n->hello_sent;",
+        "return n->connected;",
+    ),
+    "who is through does not wait for the others": (
+        "src/agent/agent.c",
+        "(n->bye_sent && n->bye_received &&",
+        "(n->bye_sent &&",
+    ),
+    "who fails tells nobody": (
+        "src/agent/agent.c",
+        "            sl_neighbour_tell(&a->neighbours[i], a->cause);\n",
+        "",
+    ),
+    "a lost connection is not noticed": (
+        "src/agent/contacts.c",
+        "if (!was_agreed || parted || a->phase == PHASE_OVER)",
+        "if (!was_agreed || parted || a->phase != PHASE_CONNECTING)",
+    ),
+    "a neighbour that has said goodbye may not go": (
+        "src/agent/contacts.c",
+        "if (!was_agreed || parted || a->phase == PHASE_OVER)",
+        "if (!was_agreed || a->phase == PHASE_OVER)",
+    ),
+    "the cause is not passed on": (
+        "src/agent/contacts.c",
+        "n->cause[0] != '\\0' ? n->cause : error->text",
+        '"it ended"',
+    ),
+    "a part is overwritten before it has left": (
+        "src/node/incoming.c",
+        "return n->step.stage->in_place ? n->sent : n->encoded;",
+        "return n->encoded;",
+    ),
+    "parts of an exchange that comes early are dropped": (
+        "src/node/route.c",
+        "r->algorithm->route == SL_ROUTE_SERVER ? 3 : 2",
+        "2",
+    ),
+    "a part has left when it has for one receiver": (
+        "src/agent/outbox.c",
+        "return --box->users[part] == 0;",
+        "return box->users[part]-- == box->message.to.count;",
+    ),
+    "the model changes while a gradient is computed": (
+        "src/agent/rounds.c",
+        "    if (update.compute || update.finished)\n        give_job(a, &update);\n",
+        "    if (update.compute || update.finished)\n        give_job(a, &update);\n"
+        "    if (update.compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n",
+    ),
+}
+
+
+def command_of(build, source):
+    """How the build compiles a source, without its input and output."""
+    with open(os.path.join(build, "compile_commands.json")) as file:
+        entries = json.load(file)
+    wanted = os.path.join(ROOT, source)
+    for entry in entries:
+        if os.path.realpath(os.path.join(entry["directory"], entry["file"])) == wanted:
+            words = shlex.split(entry["command"])
+            drop = {"-o", "-MF", "-MQ", "-c"}
+            kept, skip = [], False
+            for word in words:
+                if not skip and word not in drop and word != "-MD":
+                    kept.append(word)
+                skip = word in drop
+            return kept, entry["directory"]
+    raise SystemExit(f"not ok defects: {source} is not in {build}/compile_commands.json")
+
+
+def link_command(build):
+    """How the build links fault_world, and where."""
+    rules = subprocess.run(
+        ["ninja", "-C", build, "-t", "commands", "tests/world/fault_world"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return shlex.split(rules.strip().splitlines()[-1])
+
+
+def plant(build, folder, source, before, after):
+    """The program with the defect, or why there is none."""
+    with open(os.path.join(ROOT, source)) as file:
+        text = file.read()
+    if text.count(before) != 1:
+        return None, f"{source} has this text {text.count(before)} times: {before}"
+    changed, program = os.path.join(folder, os.path.basename(source)), os.path.join(folder, "world")
+    with open(changed, "w") as file:
+        file.write(text.replace(before, after))
+    command, place = command_of(build, source)
+    compiled = subprocess.run(
+        [*command, "-Wno-error", "-w", "-c", changed, "-o", changed + ".o"],
+        cwd=place,
+        capture_output=True,
+        text=True,
+    )
+    if compiled.returncode != 0:
+        return None, compiled.stderr
+    words = link_command(build)
+    words[words.index("-o") + 1] = program
+    words.insert(words.index(program) + 1, changed + ".o")
+    linked = subprocess.run(words, cwd=build, capture_output=True, text=True)
+    return (program, "") if linked.returncode == 0 else (None, linked.stderr)
+
+
+def hunt(program, seeds):
+    """(found, what was said)"""
+    try:
+        run = subprocess.run(
+            [program, "1", str(seeds)], capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return True, "a seed that never ended"
+    said = [line for line in run.stderr.splitlines() if line.strip()]
+    return run.returncode != 0, said[0] if said else f"ended with {run.returncode}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("starling")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    o = parser.parse_args()
+    build = os.path.dirname(os.path.dirname(os.path.abspath(o.starling)))
+    missed = 0
+    for name, defect in DEFECTS.items():
+        if o.only not in name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            program, why = plant(build, folder, *defect)
+            found, said = hunt(program, o.seeds) if program else (False, why)
+        missed += not found
+        print(f"{'ok' if found else 'not ok'} {name}: {re.sub(' *$', '', said)[:160]}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

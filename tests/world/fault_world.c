@@ -1,0 +1,409 @@
+/* fault_world.c - many runs of agents' own code in a virtual world, each from a seed, in one thread
+ * (docs/reliability.md).
+ *
+ *   fault_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *
+ * Held of each seed:
+ *   - who ends well has the simulator's models, after every round, bit for bit; without a fault
+ *     that may end a run, all do;
+ *   - who does not says an edge or a node, and the round;
+ *   - nobody waits beyond its deadlines (P1);
+ *   - who ends leaves no memory; nobody holds more than its bound;
+ *   - a payload stays as it is until it has left, the model while a gradient is computed;
+ *   - the same seed is the same run.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scenario.h"
+#include "virtual.h"
+#include "wire/checksum.h"
+
+enum { QUICK = 400 }; /* with sanitizers */
+
+typedef struct peer {
+    process *process; /* the last one */
+    sl_agent *agent;
+    uint32_t rank;
+    bool ended;
+    int result;
+    sl_error error;
+    double ended_s;
+    uint64_t recorded; /* the last round */
+} peer;
+
+static scenario s;
+static sl_experiment *experiment;
+static sl_task task;
+static peer peers[NODES_MAX];
+static uint64_t expected[NODES_MAX][ROUNDS_MAX + 1]; /* checksums of models; 0: not known */
+static double last_fault_s;
+static bool guilty[NODES_MAX][NODES_MAX]; /* edges that a fault has touched */
+static uint64_t seed_now;
+static const char *program;
+static uint64_t finished, failed; /* agents, of all seeds */
+
+static double latest(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* ---- failing ---- */
+
+static void tell_replay(void) {
+    char text[256];
+    const int bytes =
+        snprintf(text, sizeof text, "replay: %s -v %llu\n", program, (unsigned long long)seed_now);
+    (void)!write(STDERR_FILENO, text, (size_t)bytes);
+}
+
+void world_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "seed %llu: ", (unsigned long long)seed_now);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    tell_replay();
+    fflush(stdout);
+    _exit(1);
+}
+
+static void on_crash(int number) {
+    tell_replay();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* ---- the task ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context, (void)rank;
+    for (size_t i = 0; i < task.dimension; i++)
+        x[i] = (float)(i % 13) / 8;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context;
+    for (size_t i = 0; i < task.dimension; i++)
+        g[i] = x[i] - (float)((i * (rank + 3) + round * 7) % 11) / 4;
+    return 1;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context, (void)x;
+    return (sl_evaluation){0};
+}
+
+static int expect(void *context, const sl_record *record, const float *x) {
+    (void)context;
+    expected[record->rank][record->round.round] = sl_checksum(x, task.dimension * sizeof *x);
+    return 0;
+}
+
+static int on_record(void *context, const sl_record *record, const float *x) {
+    peer *p = context;
+    const uint64_t sum = sl_checksum(x, task.dimension * sizeof *x);
+    p->recorded = record->round.round;
+    world_note("records", p->rank, p->recorded, sum);
+    if (sum != expected[p->rank][p->recorded])
+        world_fail("agent %u has other models than the simulator after round %llu", p->rank,
+                   (unsigned long long)p->recorded);
+    return 0;
+}
+
+/* ---- faults ---- */
+
+static void strike(void *of, uint64_t ignored);
+
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    (void)context;
+    for (int i = 0; i < s.fault_count; i++)
+        if (s.faults[i].round == round && s.faults[i].a == rank)
+            world_at(world_now() + s.faults[i].at_s, strike, &s.faults[i], 0);
+}
+
+static void go_on(void *of, uint64_t ignored) {
+    (void)ignored;
+    process_go_on(of);
+}
+
+static void join(void *of, uint64_t ignored) {
+    const fault *f = of;
+    (void)ignored;
+    network_part(f->a, f->b, false);
+}
+
+static void stop_corrupting(void *of, uint64_t ignored) {
+    (void)of, (void)ignored;
+    network.corrupt = 0;
+}
+
+static void be_agent(void *of);
+
+static void start(void *of, uint64_t ignored) {
+    peer *p = of;
+    (void)ignored;
+    p->ended = false;
+    p->process = process_start(p->rank, be_agent, p);
+}
+
+static void kill_agent(peer *p, const fault *f) {
+    if (p->process == NULL || !p->process->alive)
+        return;
+    process_kill(p->process, f->kind == FAULT_POWER);
+    p->agent = NULL;
+    if (f->kind == FAULT_RESTART)
+        world_at(world_now() + f->seconds, start, p, 0);
+}
+
+static void stop_agent(peer *p, const fault *f) {
+    if (p->process == NULL || !p->process->alive)
+        return;
+    process_stop(p->process);
+    world_at(world_now() + f->seconds, go_on, p->process, 0);
+}
+
+static void accuse(uint32_t a, uint32_t b) {
+    guilty[a][b] = guilty[b][a] = true;
+}
+
+/* Whose edges may be named by those who end early. */
+static void accuse_all(const fault *f) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        for (uint32_t j = 0; j < s.nodes; j++)
+            if (f->kind == FAULT_CORRUPT || i == f->a)
+                accuse(i, j);
+}
+
+static void strike(void *of, uint64_t ignored) {
+    fault *f = of;
+    peer *a = &peers[f->a];
+    (void)ignored;
+    world_note("strikes", f->kind, f->a, f->b);
+    if (f->kind == FAULT_CUT || f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE ||
+        f->kind == FAULT_PARTITION)
+        accuse(f->a, f->b);
+    else if (f->kind >= FAULT_CUT)
+        accuse_all(f);
+    last_fault_s = latest(last_fault_s, world_now() + f->seconds);
+    switch (f->kind) {
+    case FAULT_CUT:
+        network_break_between(f->a, f->b, BREAK_RESET);
+        break;
+    case FAULT_HALF_OPEN:
+        network_break_between(f->a, f->b, BREAK_HALF_OPEN);
+        break;
+    case FAULT_MUTE:
+        network_break_between(f->a, f->b, BREAK_MUTE);
+        break;
+    case FAULT_CORRUPT:
+        network.corrupt = 0.02;
+        world_at(world_now() + f->seconds, stop_corrupting, NULL, 0);
+        break;
+    case FAULT_KILL:
+    case FAULT_POWER:
+    case FAULT_RESTART:
+        kill_agent(a, f);
+        break;
+    case FAULT_STOP:
+    case FAULT_SHORT_STOP:
+        stop_agent(a, f);
+        break;
+    case FAULT_PARTITION:
+    case FAULT_SHORT_PARTITION:
+        network_part(f->a, f->b, true);
+        world_at(world_now() + f->seconds, join, f, 0);
+        break;
+    case FAULT_TERM:
+        if (a->agent != NULL)
+            sl_agent_stop(a->agent);
+        break;
+    case FAULT_STRANGER:
+        network_send_stranger(f->a);
+        break;
+    case FAULT_NONE:
+    case FAULT_KINDS:
+        break;
+    }
+}
+
+/* ---- an agent ---- */
+
+static void on_notice(void *context, const char *text) {
+    const peer *p = context;
+    world_note("notices", p->rank, sl_checksum(text, strlen(text)), 0);
+}
+
+static int run_agent(peer *p, sl_roster *roster) {
+    const sl_agent_settings settings = {
+        .experiment = experiment,
+        .task = task,
+        .rank = p->rank,
+        .host = "127.0.0.1",
+        .port = (uint16_t)(7000 + p->rank),
+        .observer = {.context = p, .record = on_record, .round = on_round, .notice = on_notice}};
+    int result = sl_agent_open(&p->agent, &settings, &p->error);
+    if (result == 0)
+        result = sl_agent_run(p->agent, roster, &p->error);
+    p->ended_s = world_now();
+    sl_agent *agent = p->agent;
+    p->agent = NULL; /* from here on it cannot be stopped */
+    sl_agent_close(&agent);
+    return result;
+}
+
+static void be_agent(void *of) {
+    peer *p = of;
+    char text[NODES_MAX * 24] = "";
+    size_t used = 0;
+    sl_roster *roster;
+    for (uint32_t i = 0; i < s.nodes; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
+    if (sl_roster_parse(&roster, text, "roster", &p->error) != 0)
+        world_fail("%s", p->error.text);
+    p->result = run_agent(p, roster);
+    p->ended = true;
+    sl_roster_close(&roster);
+    world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+}
+
+/* ---- what holds at the end ---- */
+
+static bool all_are_over(void) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (peers[i].process == NULL || peers[i].process->alive)
+            return false;
+    return true;
+}
+
+/* When the last one must have ended: what happened, the deadlines that follow from it, a farewell,
+ * and a gradient that is still under way. */
+static double end_by(void) {
+    double by_s = 1000;
+    for (uint32_t i = 0; i < s.nodes; i++)
+        by_s = latest(by_s, 1000 + s.start_s[i]);
+    const double rounds_s = (double)s.rounds * (workers.gradient_s + 0.5);
+    by_s = latest(by_s + s.connect_s + rounds_s, last_fault_s);
+    return by_s + s.timeout_s + 2;
+}
+
+/* Is an edge or a node named that a fault has touched? */
+static bool names_the_guilty(const char *text) {
+    unsigned a, b;
+    for (const char *at = text; (at = strstr(at, "edge ")) != NULL; at++)
+        if (sscanf(at, "edge %u->%u", &a, &b) == 2 && a < s.nodes && b < s.nodes && guilty[a][b])
+            return true;
+    for (const char *at = text; (at = strstr(at, "node ")) != NULL; at++)
+        if (sscanf(at, "node %u", &a) == 1 && a < s.nodes && guilty[a][a])
+            return true;
+    return false;
+}
+
+static void judge_error(const peer *p) {
+    const sl_error *e = &p->error;
+    if (p->result == SL_ESTOPPED)
+        return;
+    if (p->result != SL_EPEER && p->result != SL_EPROTO)
+        world_fail("agent %u ended with code %d: %s", p->rank, p->result, e->text);
+    if (strstr(e->text, "round ") == NULL ||
+        (strstr(e->text, "edge ") == NULL && strstr(e->text, "node ") == NULL))
+        world_fail("agent %u names no edge and round: %s", p->rank, e->text);
+    /* Who starts late may find that its neighbours have ended. */
+    const bool absent = e->round == 0 || strstr(e->text, "did not come up") != NULL;
+    if (!absent && !names_the_guilty(e->text))
+        world_fail("agent %u names only edges that were well: %s", p->rank, e->text);
+}
+
+static void judge(const peer *p, bool verbose) {
+    if (verbose && p->ended)
+        printf("agent %u: %d after round %llu at %.3f %s\n", p->rank, p->result,
+               (unsigned long long)p->recorded, p->ended_s - 1000,
+               p->result != 0 ? p->error.text : "");
+    if (p->process == NULL || p->process->alive)
+        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - 1000);
+    if (!p->ended)
+        return;
+    if (p->ended_s > end_by())
+        world_fail("agent %u ended at %.3f s, and should have by %.3f", p->rank, p->ended_s - 1000,
+                   end_by() - 1000);
+    if (p->result != 0 && !s.may_fail)
+        world_fail("agent %u ended without a cause: %s", p->rank, p->error.text);
+    if (p->result == 0 && p->recorded != s.rounds)
+        world_fail("agent %u ended well after round %llu of %llu", p->rank,
+                   (unsigned long long)p->recorded, (unsigned long long)s.rounds);
+    if (p->result != 0)
+        judge_error(p);
+    finished += p->result == 0;
+    failed += p->result != 0;
+}
+
+/* ---- a seed ---- */
+
+static void open_experiment(void) {
+    sl_error error;
+    if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
+        world_fail("%s\n%s", error.text, s.text);
+    task = (sl_task){.dimension = s.dimension,
+                     .rounds = s.rounds,
+                     .initial = initial,
+                     .gradient = gradient,
+                     .evaluate = evaluate};
+    const sl_observer observer = {.record = expect};
+    if (sl_sim_run(experiment, &task, &observer, NULL, NULL, NULL, &error) != 0)
+        world_fail("%s\n%s", error.text, s.text);
+}
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    seed_now = seed;
+    world_open(seed, verbose);
+    scenario_draw(&s, seed);
+    if (verbose)
+        scenario_print(&s);
+    memset(expected, 0, sizeof expected);
+    memset(peers, 0, sizeof peers);
+    memset(guilty, 0, sizeof guilty);
+    last_fault_s = 1000;
+    open_experiment();
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        peers[i].rank = i;
+        world_at(1000 + s.start_s[i], start, &peers[i], 0);
+    }
+    for (int i = 0; i < s.fault_count; i++)
+        if (s.faults[i].round == 0)
+            world_at(1000 + s.faults[i].at_s, strike, &s.faults[i], 0);
+    world_run(1100, all_are_over);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        judge(&peers[i], verbose);
+    const uint64_t hash = world_hash();
+    world_close();
+    sl_experiment_close(&experiment);
+    return hash;
+}
+
+int main(int count, char **arguments) {
+    const bool verbose = count > 1 && strcmp(arguments[1], "-v") == 0;
+    program = arguments[0];
+    count -= verbose;
+    arguments += verbose;
+    if (count < 2) {
+        fprintf(stderr, "usage: %s [-v] SEED [COUNT]\n", program);
+        return 2;
+    }
+    const uint64_t first = strtoull(arguments[1], NULL, 10),
+                   asked = count > 2 ? strtoull(arguments[2], NULL, 10) : 1,
+                   seeds = getenv("STARLING_QUICK") != NULL && asked > QUICK ? QUICK : asked;
+    signal(SIGABRT, on_crash);
+    signal(SIGSEGV, on_crash);
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        const uint64_t hash = run_seed(seed, verbose);
+        if (seed % 16 == 0 && run_seed(seed, false) != hash)
+            world_fail("the same seed is another run");
+    }
+    printf("%llu seeds: %llu agents trained to the end, %llu ended early and said why\n",
+           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)failed);
+    return 0;
+}

@@ -1,0 +1,170 @@
+/* scenario.c - see scenario.h. Each seed draws which kinds of faults it has at all, and then from
+ * these: a few kinds at a time find more than all of them always. */
+#include "scenario.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "virtual.h"
+
+static uint32_t below(uint32_t limit) {
+    return (uint32_t)(world_draw() % limit);
+}
+
+#define PICK(list) (list)[below(sizeof(list) / sizeof *(list))]
+
+/* ---- what is trained ---- */
+
+/* Which topologies it takes. */
+typedef enum takes { FIXED, SYMMETRIC, DOUBLY, DIRECTED, TAKES_COUNT } takes;
+
+typedef struct form {
+    const char *algorithm;
+    takes takes;
+    bool compressed;
+} form;
+
+static const form forms[] = {
+    {"\"name\": \"d-psgd\"", DOUBLY, false},
+    {"\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"", DOUBLY, false},
+    {"\"name\": \"d-psgd\", \"local_steps\": 2", DOUBLY, false},
+    {"\"name\": \"choco-sgd\"", FIXED, true},
+    {"\"name\": \"choco-sgd\", \"variant\": \"mix-then-compress\"", FIXED, true},
+    {"\"name\": \"choco-sgd\", \"replicas\": \"per-neighbour\"", SYMMETRIC, true},
+    {"\"name\": \"dcd-psgd\"", FIXED, true},
+    {"\"name\": \"dcd-psgd\", \"replicas\": \"per-neighbour\"", SYMMETRIC, true},
+    {"\"name\": \"ecd-psgd\"", FIXED, true},
+    {"\"name\": \"deep-squeeze\"", SYMMETRIC, true},
+    {"\"name\": \"naive-compression\"", SYMMETRIC, true},
+    {"\"name\": \"sgp\"", DIRECTED, false},
+    {"\"name\": \"gradient-tracking\"", SYMMETRIC, false},
+    {"\"name\": \"exact-diffusion\"", SYMMETRIC, false},
+    {"\"name\": \"all-reduce\"", FIXED, false},
+    {"\"name\": \"parameter-server\"", FIXED, false},
+    {"\"name\": \"parameter-server\", \"server\": \"sharded\"", FIXED, false},
+    {"\"name\": \"double-squeeze\"", FIXED, true},
+    {"\"name\": \"local-sgd\", \"period\": 2", FIXED, false},
+    {"\"name\": \"cd-sgd\"", FIXED, false},
+};
+static const char *const compressors[] = {"qsgd", "random-k", "random-dropping", "terngrad",
+                                          "natural"};
+
+/* `schedules` need an even number of nodes, or a power of two. */
+enum { FAMILIES = 5 };
+static const struct {
+    const char *families[FAMILIES];
+    bool schedule[FAMILIES];
+} topologies[TAKES_COUNT] = {
+    [FIXED] = {{"ring", "path", "complete", "star", "hypercube"}, {false}},
+    [SYMMETRIC] = {{"ring", "path", "complete", "star", "alternating-matchings"}, {[4] = true}},
+    [DOUBLY] = {{"ring", "path", "one-peer-hypercube", "star", "one-peer-exponential"},
+                {[2] = true, [4] = true}},
+    [DIRECTED] = {{"directed-ring", "path", "complete", "static-exponential",
+                   "one-peer-exponential"},
+                  {[4] = true}},
+};
+
+static void draw_experiment(scenario *s) {
+    const form *f = &PICK(forms);
+    char compressor[64] = "";
+    const uint32_t which = below(FAMILIES);
+    const char *family = topologies[f->takes].families[which];
+    s->nodes = 3 + below(NODES_MAX - 2);
+    s->rounds = 2 + below(ROUNDS_MAX - 1);
+    static const size_t dimensions[] = {7, 100, 1100, 2100, 3000};
+    s->dimension = PICK(dimensions);
+    if (topologies[f->takes].schedule[which] || strcmp(family, "hypercube") == 0)
+        s->nodes = below(2) == 0 ? 4 : 8;
+    if (f->compressed)
+        snprintf(compressor, sizeof compressor, ", \"compressor\": {\"name\": \"%s\"}",
+                 PICK(compressors));
+    s->timeout_s = 0.5 + 1.5 * world_uniform();
+    s->connect_s = 2 + 2 * world_uniform();
+    s->round_s = 8 + 8 * world_uniform();
+    snprintf(s->text, sizeof s->text,
+             "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
+             " \"algorithm\": {%s%s}, \"record\": {\"every\": 1}, \"optimizer\":"
+             " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
+             " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
+             " \"round_timeout_s\": %.3f}}",
+             (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm,
+             compressor, 2 + below(4), s->timeout_s, s->connect_s, s->round_s);
+}
+
+/* ---- what goes wrong ---- */
+
+static bool may_end_the_run(fault_kind kind) {
+    return kind >= FAULT_CUT;
+}
+
+static fault draw_fault(const scenario *s, fault_kind kind) {
+    fault f = {.kind = kind, .a = below(s->nodes)};
+    f.b = (f.a + 1 + below(s->nodes - 1)) % s->nodes;
+    f.at_s = world_uniform() * world_uniform() * 0.3;
+    if (world_chance(0.7)) {
+        f.round = 1 + below((uint32_t)s->rounds);
+        f.at_s = world_uniform() * (network.latency_s * 4 + workers.gradient_s);
+    }
+    const double longest = kind == FAULT_SHORT_STOP || kind == FAULT_SHORT_PARTITION
+                               ? 0.3 * s->timeout_s
+                               : 2 * s->timeout_s;
+    f.seconds = longest * world_uniform();
+    return f;
+}
+
+static void draw_faults(scenario *s) {
+    fault_kind kinds[FAULT_KINDS];
+    int kind_count = 0;
+    for (fault_kind kind = FAULT_STRANGER; kind < FAULT_KINDS; kind++)
+        if (world_chance(kind < FAULT_CUT ? 0.3 : 0.15))
+            kinds[kind_count++] = kind;
+    if (kind_count == 0)
+        return;
+    s->fault_count = 1 + (int)below(4);
+    for (int i = 0; i < s->fault_count; i++) {
+        s->faults[i] = draw_fault(s, kinds[below((uint32_t)kind_count)]);
+        s->may_fail = s->may_fail || may_end_the_run(s->faults[i].kind);
+    }
+    /* Short ones that add up are not short. */
+    for (int i = 1; i < s->fault_count; i++)
+        for (int j = 0; j < i; j++)
+            if (s->faults[i].kind == FAULT_SHORT_STOP || s->faults[i].kind == FAULT_SHORT_PARTITION)
+                s->faults[i].seconds *= 0.4;
+}
+
+static void draw_habits(const scenario *s) {
+    network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
+    network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
+    network.slow = below(s->nodes);
+    network.slow_s = world_chance(0.3) ? 0.03 * world_uniform() : 0;
+    network.no_room = world_chance(0.3) ? 0.2 * world_uniform() : 0;
+    network.spurious = world_chance(0.3) ? 0.3 * world_uniform() : 0;
+    network.slow_wake_s = world_chance(0.5) ? 1e-3 * world_uniform() : 1e-6;
+    workers.gradient_s =
+        world_chance(0.1) ? 1.5 * s->timeout_s * world_uniform() : 0.02 * world_uniform();
+}
+
+void scenario_draw(scenario *out, uint64_t seed) {
+    *out = (scenario){.seed = seed};
+    draw_experiment(out);
+    draw_habits(out);
+    for (uint32_t i = 0; i < out->nodes; i++)
+        out->start_s[i] = world_uniform() * (world_chance(0.2) ? 0.6 * out->connect_s : 0.02);
+    draw_faults(out);
+}
+
+static const char *const names[FAULT_KINDS] = {
+    "none", "stranger", "short-stop", "short-partition", "cut",  "half-open", "mute", "corrupt",
+    "kill", "power",    "stop",       "partition",       "term", "restart"};
+
+void scenario_print(const scenario *s) {
+    printf("%s\n", s->text);
+    for (uint32_t i = 0; i < s->nodes; i++)
+        printf("agent %u starts at %.4f\n", i, s->start_s[i]);
+    for (int i = 0; i < s->fault_count; i++) {
+        const fault *f = &s->faults[i];
+        printf("fault %s of %u, %u, %.4f s after %s %llu, for %.3f s\n", names[f->kind], f->a, f->b,
+               f->at_s, f->round > 0 ? "round" : "the start", (unsigned long long)f->round,
+               f->seconds);
+    }
+}

@@ -1,0 +1,55 @@
+/* scenario.h - what a seed stands for: an experiment, and what goes wrong in it. */
+#ifndef SCENARIO_H
+#define SCENARIO_H
+
+#include "starling/starling.h"
+
+enum { NODES_MAX = 8, ROUNDS_MAX = 8, FAULTS_MAX = 12, DIMENSION_MAX = 4096 };
+
+typedef enum fault_kind {
+    /* With these the run still ends as the simulator does. */
+    FAULT_NONE,
+    FAULT_STRANGER,
+    FAULT_SHORT_STOP,
+    FAULT_SHORT_PARTITION,
+    /* These may end it. */
+    FAULT_CUT,
+    FAULT_HALF_OPEN,
+    FAULT_MUTE,
+    FAULT_CORRUPT,
+    FAULT_KILL,
+    FAULT_POWER,
+    FAULT_STOP,
+    FAULT_PARTITION,
+    FAULT_TERM,
+    FAULT_RESTART,
+    FAULT_KINDS
+} fault_kind;
+
+typedef struct fault {
+    fault_kind kind;
+    double at_s;    /* since the start, or since `a` began `round` */
+    uint64_t round; /* 0: since the start */
+    uint32_t a, b;
+    double seconds;
+} fault;
+
+typedef struct scenario {
+    uint64_t seed;
+    char text[2048]; /* of the experiment */
+    uint32_t nodes;
+    uint64_t rounds;
+    size_t dimension;
+    double timeout_s, connect_s, round_s;
+    double start_s[NODES_MAX];
+    fault faults[FAULTS_MAX];
+    int fault_count;
+    bool may_fail; /* some fault may end the run */
+} scenario;
+
+/* Draws it; the world is open. */
+void scenario_draw(scenario *out, uint64_t seed);
+/* In one line. */
+void scenario_print(const scenario *s);
+
+#endif

@@ -1,0 +1,115 @@
+/* virtual.h - a world of processes in one thread: virtual time, events in one order, memory that
+ * belongs to a process and goes with it.
+ *
+ * A process is a stack of its own, which runs until it waits. Nothing here reads a clock or a
+ * random number that does not follow from the seed, so a seed is a run, bit for bit.
+ */
+#ifndef VIRTUAL_H
+#define VIRTUAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "world/fabric.h"
+
+enum { PROCESSES_MAX = 64 };
+
+/* ---- time and chance ---- */
+
+void world_open(uint64_t seed, bool verbose);
+/* Kills what is left. */
+void world_close(void);
+double world_now(void);
+/* Calls act(a, b) at that time. Of events at one time the earlier given comes first. */
+void world_at(double at_s, void (*act)(void *a, uint64_t b), void *a, uint64_t b);
+/* Until nothing is left to happen, or the time is over, or `done` says so. */
+void world_run(double until_s, bool (*done)(void));
+uint64_t world_draw(void);
+/* In [0, 1). */
+double world_uniform(void);
+bool world_chance(double probability);
+/* Something happened: it becomes part of the hash, and a line where it is verbose. */
+void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c);
+uint64_t world_hash(void);
+/* Memory that is the world's own, whoever runs. */
+void *world_allocate(size_t bytes);
+void world_free(void *memory);
+
+/* ---- processes ---- */
+
+typedef struct process {
+    uint32_t rank;
+    int number; /* of the start: a process that comes again has another */
+    bool alive, stopped;
+    void (*body)(void *argument);
+    void *argument;
+    sl_fabric *fabric; /* NULL: it has none */
+    int fabric_fd;
+    struct sl_worker *worker; /* that has a job under way; NULL: none has */
+    uint64_t ticket;          /* of the wait under way */
+    bool waits, woken;        /* woken: an event that ends the wait is on its way */
+    bool missed;              /* it was to run while it was stopped */
+    size_t bytes, bytes_max;
+} process;
+
+/* Begins at once, when the world runs. */
+process *process_start(uint32_t rank, void (*body)(void *), void *argument);
+/* The one that runs; NULL: none. */
+process *process_current(void);
+/* The current one waits until the time, or until it is woken. */
+void process_wait(double until_s);
+void process_wake(process *p);
+/* Without a word: its memory is gone, its connections break. `mute`: so does its host, and nobody
+ * hears of it. */
+void process_kill(process *p, bool mute);
+void process_stop(process *p);
+void process_go_on(process *p);
+/* Runs act on behalf of the process: what it allocates is the process's. */
+void process_do(process *p, void (*act)(void *), void *argument);
+
+/* ---- signals: descriptors of the virtual loop ---- */
+
+bool signal_is_ready(int fd);
+
+/* ---- the network ---- */
+
+void network_open(void);
+void network_close(void);
+/* The process is gone. `mute`: so is its host, and nobody hears of it. */
+void network_lose(process *p, bool mute);
+bool fabric_has_news(const sl_fabric *fabric);
+
+/* What the network does with connections that are established. */
+typedef enum network_break {
+    BREAK_RESET,     /* both ends hear of it */
+    BREAK_HALF_OPEN, /* one end does; nothing arrives any more */
+    BREAK_MUTE       /* neither does */
+} network_break;
+typedef struct network_habits {
+    double latency_s, jitter_s;
+    uint32_t slow; /* the links of this rank take slow_s longer */
+    double slow_s;
+    double no_room;  /* chance that a send finds no room */
+    double spurious; /* chance that a poll gives nothing, though there is something */
+    double corrupt;  /* chance that a message is damaged on its way */
+    double slow_wake_s;
+} network_habits;
+extern network_habits network;
+/* How many were broken: between these ranks, in either direction. */
+int network_break_between(uint32_t a, uint32_t b, network_break how);
+void network_part(uint32_t a, uint32_t b, bool parted);
+/* Somebody who is no agent connects to rank's port: says nothing, garbage, or a true greeting. */
+void network_send_stranger(uint32_t rank);
+uint64_t network_corrupted(void);
+
+/* ---- workers ---- */
+
+extern struct worker_habits { double gradient_s; /* at most */ } workers;
+
+/* ---- what must never be ---- */
+
+/* Says what and ends the run of this seed as a failure. */
+void world_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+#endif
