@@ -77,7 +77,7 @@ static void print_shape(char out[SL_TENSORS_TEXT_MAX], const sl_tensor *tensor) 
 
 /* As it stands in the file, in one line. */
 static void print_json(char out[SL_TENSORS_TEXT_MAX], const json_t *value) {
-    char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+    char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY) : NULL;
     snprintf(out, SL_TENSORS_TEXT_MAX, "%s", text != NULL ? text : "none");
     free(text);
 }

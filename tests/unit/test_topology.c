@@ -354,6 +354,8 @@ static const struct {
     {"{\"nodes\": 0, \"family\": \"ring\"}",
      "nodes: 0 is not allowed; it must be an integer from 1 to 1000000"},
     {"{\"nodes\": \"8\", \"family\": \"ring\"}", "nodes: \"8\" is not allowed"},
+    {"{\"nodes\": 2, \"family\": \"ring\", \"weights\": [0.6, -0.1]}",
+     "weights: [0.6,-0.1] is not allowed"},
     {"{\"nodes\": 8}", "exactly one of \"family\", \"edges\" and \"schedule\""},
     {"{\"nodes\": 8, \"family\": \"ring\", \"edges\": []}", "exactly one of"},
     {"{\"nodes\": 8, \"family\": \"ring\",}", "test:1:"},

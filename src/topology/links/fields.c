@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "starling/suggest.h"
 
 int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_error *error) {
@@ -27,7 +28,7 @@ int sl_fields_known(json_t *object, const char *const *known, size_t count, sl_e
 int sl_field_refuse(json_t *value, const char *key, const char *allowed, sl_error *error) {
     if (value == NULL)
         return sl_fail(error, SL_EINVAL, "%s: missing; it must be %s", key, allowed);
-    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    char *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
     int result = sl_fail(error, SL_EINVAL, "%s: %.80s is not allowed; it must be %s", key,
                          text ? text : "?", allowed);
     free(text);
