@@ -70,7 +70,8 @@ def check_models(scene, experiment, outs):
 def strangers_while_one_agent_waits(scene):
     """Each way to misbehave costs the stranger its connection, and the agent a line."""
     ports = free_ports(2)
-    roster, experiment = roster_of(scene, ports), scene.experiment(**PAIR)
+    roster = roster_of(scene, ports)
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
     first = start(scene, experiment, 0, roster, "out0")
     wait_listening(ports[0])
     strangers = Strangers(scene)

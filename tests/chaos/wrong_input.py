@@ -52,7 +52,7 @@ def more_memory_than_there_is(scene):
 
 
 def more_memory_than_a_process_may_take(scene):
-    """60 models of 12.7 MB are 763 MB, beside what the program itself takes."""
+    """60 models of 12.7 MB are 763 MB, however little the program itself takes."""
     large = {
         "topology": {"nodes": 60, "family": "path"},
         "model": {"name": "mlp", "hidden": [4000]},
@@ -60,7 +60,7 @@ def more_memory_than_a_process_may_take(scene):
     }
     path = scene.write("large.json", json.dumps({"rounds": 2, **large}))
     for kind in ("as", "data"):
-        limit = ["prlimit", f"--{kind}={800 << 20}"]
+        limit = ["prlimit", f"--{kind}={700 << 20}"]
         ended = scene.call("sim", path, "--out", scene.path("out"), wrapper=limit)
         ended.check_refused("large.json", "ulimit", "topology.nodes")
         check(not os.path.exists(scene.path("out")), "a run folder was left behind")

@@ -195,7 +195,10 @@ START_TEST(every_example_is_accepted) {
         sl_error error = {0};
         bool has_data_elsewhere =
             strstr(path, "mnist") || strstr(path, "cifar10") || strstr(path, "shakespeare");
-        int result = sl_experiment_load(&e, path, &here, has_data_elsewhere, &error);
+        const sl_session_reading peers = {.nodes = 4};
+        int result = strstr(path, "session") != NULL
+                         ? sl_experiment_load_session(&e, path, &peers, &error)
+                         : sl_experiment_load(&e, path, &here, has_data_elsewhere, &error);
         ck_assert_msg(result == 0, "%s", error.text);
         ck_assert_msg(has_data_elsewhere || e->warnings[0] == '\0', "%s: %s", path, e->warnings);
         sl_experiment_close(&e);
