@@ -144,11 +144,75 @@ START_TEST(a_full_disk_is_said_and_leaves_whole_lines) {
 }
 END_TEST
 
+/* ---- what a power cut leaves ---- */
+
+/* The library's calls pass through here (tests/meson.build). */
+int __real_fsync(int fd);
+int __real_syncfs(int fd);
+int __real_rename(const char *from, const char *to);
+static ino_t synced[64]; /* files and folders whose content is on the disk */
+static size_t synced_count;
+static int renamed;
+static bool all_synced; /* since the last rename */
+static bool watched;
+
+static bool is_synced(const char *path) {
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    for (size_t i = 0; i < synced_count; i++)
+        if (synced[i] == status.st_ino)
+            return true;
+    return false;
+}
+
+int __wrap_fsync(int fd) {
+    struct stat status;
+    if (synced_count < 64 && fstat(fd, &status) == 0)
+        synced[synced_count++] = status.st_ino;
+    return __real_fsync(fd);
+}
+
+int __wrap_syncfs(int fd) {
+    all_synced = true;
+    return __real_syncfs(fd);
+}
+
+int __wrap_rename(const char *from, const char *to) {
+    ck_assert_msg(!watched || is_synced(from), "%s gets its name before its content is on the disk",
+                  to);
+    ck_assert_msg(!watched || all_synced || strstr(to, "summary.json") == NULL,
+                  "what it sums up is not");
+    renamed++;
+    all_synced = false;
+    synced_count = 0; /* the folder has changed */
+    return __real_rename(from, to);
+}
+
+START_TEST(content_is_on_the_disk_before_its_name) {
+    sl_experiment *e = experiment_of(SMALLEST);
+    sl_error error = {0};
+    watched = true;
+    sl_folder *folder = open_folder(at("run"), e, true);
+    ck_assert_msg(is_synced(at("run")), "the name of the configuration may be lost");
+    ck_assert_int_eq(sl_folder_model(folder, -1, "", awkward, AWKWARD, &error), 0);
+    ck_assert_msg(is_synced(at("run")), "the name of the model may be lost");
+    const sl_evaluation evaluation = {.loss = 1};
+    ck_assert_int_eq(sl_folder_best(folder, -1, 1, &evaluation, awkward, AWKWARD, &error), 0);
+    ck_assert_int_eq(sl_folder_summary(folder, &(sl_summary){.driver = "sim", .nodes = 4}, &error),
+                     0);
+    ck_assert_msg(is_synced(at("run")), "the name of the summary may be lost");
+    ck_assert_int_ge(renamed, 4); /* configuration, two models, summary */
+    close_folder(folder);
+    watched = false;
+    sl_experiment_close(&e);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("record_errors");
-    ADD_TESTS_WITH(suite, "folders", make_base, remove_base,
-                   a_process_at_its_descriptor_limit_still_writes, a_file_in_the_way_is_named,
-                   a_folder_without_write_permission_is_named,
-                   a_full_disk_is_said_and_leaves_whole_lines);
+    ADD_TESTS_WITH(
+        suite, "folders", make_base, remove_base, a_process_at_its_descriptor_limit_still_writes,
+        a_file_in_the_way_is_named, a_folder_without_write_permission_is_named,
+        a_full_disk_is_said_and_leaves_whole_lines, content_is_on_the_disk_before_its_name);
     return run_suite(suite);
 }
