@@ -360,7 +360,7 @@ def test_memory_that_is_refused(scene):
         (values[:, ::2], ["w is not contiguous"]),
         (values.T, ["w is not contiguous"]),
         (OnlyDlpack(values.T), ["w is not contiguous"]),
-        (OnlyDlpack(values, (2, 0)), ["w is on", "CPU"]),
+        (OnlyDlpack(values, (2, 0)), ["w is on", "cpu"]),
         (values.astype("f8"), ["dtype float64", "float32"]),
         (OnlyDlpack(values.astype("f8")), ["dtype float64", "float32"]),
         (values.astype("i4"), ["dtype i", "float32"]),

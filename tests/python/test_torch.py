@@ -38,6 +38,7 @@ from _models import (
 )
 from _package import refused
 from _scene import check, run_tests
+from starling import _module
 from torch import nn
 
 OPTIMIZERS = {
@@ -364,6 +365,27 @@ def test_half_precision_trains(scene):
         near(found, exact, 0.02)
 
 
+def test_parameters_that_keep_their_memory(scene):
+    """As on a GPU: they are copied to the vector and back."""
+    before, _module.stays = _module.stays, lambda parameter: True
+    try:
+        for experiment, form in FORMS:
+
+            def work(rank):
+                model, peer = train(rank)
+                check(model[0].weight.data_ptr() != peer._vector._vector.data_ptr(), "moved")
+                return flat(model)
+
+            for found, x in zip(simulate(work, experiment), by_hand(*form)):
+                near(found, x)
+        test_batch_norm_buffers_are_averaged_for_evaluation_only(scene)
+        test_frozen_parameters(scene)
+        test_tied_parameters(scene)
+        test_state_dicts(scene)
+    finally:
+        _module.stays = before
+
+
 def test_batch_norm_buffers_are_averaged_for_evaluation_only(scene):
     def work(rank):
         torch.manual_seed(0)
@@ -410,7 +432,7 @@ def test_models_that_are_refused(scene):
         (frozen, ("no parameter that requires a gradient",)),
         (nn.LazyLinear(3), ("no shape yet",)),
         (sharded, ("FullyShardedDataParallel", "not supported")),
-        (network().to("meta"), ("0.weight is on meta",)),
+        (network().to("meta"), ("0.weight is on meta", "cpu or cuda")),
     ):
         refused(join_alone(model), *words)
 

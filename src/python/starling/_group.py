@@ -17,7 +17,7 @@ class GroupSession:
         if dist.get_backend(group) != "gloo":
             raise Error(
                 f"group= has the backend {dist.get_backend(group)}; it takes gloo, as what is "
-                "broadcast is in the CPU's memory"
+                "broadcast is in the CPU's memory: dist.new_group(ranks, backend='gloo')"
             )
         self._group, self._dimension = group, dimension
         self._source = dist.get_global_rank(group, 0)

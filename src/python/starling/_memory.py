@@ -56,15 +56,15 @@ def _scattered(name):
     return Error(f"{name} is not contiguous: give x.contiguous(), numpy.ascontiguousarray(x)")
 
 
-def _elsewhere(name, device):
-    return Error(f"{name} is on {device}; Starling's Python package reads the CPU's memory only")
+def _elsewhere(name, device, devices=("cpu",)):
+    return Error(f"{name} is on {device}; here it must be on {' or '.join(devices)}")
 
 
-def _of_torch(x, name):
+def _of_torch(x, name, devices):
     if type(x).__name__ == "DTensor":
         raise Error(f"{name} is a DTensor, of which each process holds a shard: not supported")
-    if x.device.type != "cpu":
-        raise _elsewhere(name, x.device)
+    if x.device.type not in devices:
+        raise _elsewhere(name, x.device, devices)
     if x.layout is not sys.modules["torch"].strided or not x.is_contiguous():
         raise _scattered(name)
     return Memory(x.data_ptr(), x.shape, str(x.dtype).replace("torch.", ""), x)
@@ -107,10 +107,10 @@ def _buffer_of(x):
         return None
 
 
-def memory_of(x, name="x", dtypes=("float32",)):
-    """x's Memory; refuses what is not contiguous, of another dtype, or not on the CPU."""
+def memory_of(x, name="x", dtypes=("float32",), devices=("cpu",)):
+    """x's Memory; refuses what is not contiguous, of another dtype, or elsewhere."""
     if is_torch(x):
-        found = _of_torch(x, name)
+        found = _of_torch(x, name, devices)
     elif (view := _buffer_of(x)) is not None:
         found = _of_buffer(view, name)
     elif hasattr(x, "__dlpack__"):

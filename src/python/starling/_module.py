@@ -1,9 +1,10 @@
 """A torch module as one vector of float32.
 
-float32 parameters are moved into the vector: they become views of it, so that a session reads and
-mixes them where they are. bfloat16 and float16 ones keep their memory, and a float32 master beside
-it: the vector gets their rounding y_i, and what comes back moves the master by
-sum_j W_ij (y_j - y_i). Mixed terms smaller than a rounding step add up there, and are not lost.
+float32 parameters on the CPU are moved into the vector: they become views of it, so that a session
+reads and mixes them where they are. Others keep their memory, and are copied. bfloat16 and float16
+ones have a float32 master on the CPU: the vector gets their rounding y_i, and what comes back moves
+the master by sum_j W_ij (y_j - y_i). Mixed terms smaller than a rounding step add up there, and are
+not lost.
 
 Frozen parameters and buffers are not mixed, but stand beside the vector: average() takes their
 mean, for evaluation, and same_start gives rank 0's to all.
@@ -17,6 +18,7 @@ from starling._library import Error
 from starling._memory import memory_of
 
 DTYPES = ("float32", "bfloat16", "float16")
+DEVICES = ("cpu", "cuda")
 SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 
 
@@ -34,28 +36,50 @@ def unwrapped(module):
     return module
 
 
+def stays(parameter):
+    """Does it keep its memory, apart from the vector?"""
+    return parameter.device.type != "cpu" or parameter.dtype != torch.float32
+
+
+def _on_cpu(tensor):
+    return tensor.detach().to("cpu", torch.float32)
+
+
+def _place(tensor):
+    return tensor.device, tensor.data_ptr()
+
+
 class _Parameter:
     """One parameter and its place in the vector."""
 
     def __init__(self, name, parameter, place):
         self.name, self.parameter, self.place = name, parameter, place
         self.is_rounded = parameter.dtype != torch.float32
+        self.stays = stays(parameter)
+        place.copy_(parameter.detach())
         if self.is_rounded:
-            self.master = parameter.detach().float()
-            place.copy_(self.master)
-        else:
-            place.copy_(parameter.detach())
+            self.master = place.clone()
+        if not self.stays:
             parameter.data = place
-        self.address = parameter.data_ptr()
+        self.memory = _place(parameter)
 
-    def rounded(self):
-        """What the master gave to the parameter."""
-        return self.master.to(self.parameter.dtype).float()
-
-    def take_step(self):
+    def _take_step(self):
         """Moves the master as the user's step has moved the parameter."""
-        self.master += self.parameter.detach().float() - self.rounded()
-        self.parameter.detach().copy_(self.master)
+        given = self.master.to(self.parameter.dtype).float()
+        self.master += _on_cpu(self.parameter) - given
+        self.parameter.copy_(self.master)
+
+    def publish(self, overlap):
+        if self.is_rounded:
+            self._take_step()
+        self.place.copy_(self.master if self.is_rounded and not overlap else self.parameter)
+
+    def absorb(self, overlap):
+        if self.is_rounded and overlap:
+            self.place += self.master - _on_cpu(self.parameter)
+        if self.is_rounded:
+            self.master.copy_(self.place)
+        self.parameter.copy_(self.place)
 
 
 class Module:
@@ -84,7 +108,7 @@ class Module:
                 place = self._vector[at : at + p.numel()].view(p.shape)
                 self._parameters.append(_Parameter(name, p, place))
                 at += p.numel()
-        self._rounded = [p for p in self._parameters if p.is_rounded]
+        self._staying = [p for p in self._parameters if p.stays]
         self._versions = None
 
     @staticmethod
@@ -97,11 +121,11 @@ class Module:
                 raise Error(f"{name} has no shape yet: let the model see one batch before join()")
         named = [(name, p) for name, p in named if p.numel() > 0]
         for name, p in named:
-            memory = memory_of(p, name, DTYPES)
-            ranges.append((memory.address, memory.address + p.numel() * p.element_size(), name))
+            begin = memory_of(p, name, DTYPES, DEVICES).address
+            ranges.append((str(p.device), begin, begin + p.numel() * p.element_size(), name))
         ranges.sort()
-        for (_, end, name), (begin, _, other) in zip(ranges, ranges[1:]):
-            if begin < end:
+        for (device, _, end, name), (next_device, begin, _, other) in zip(ranges, ranges[1:]):
+            if device == next_device and begin < end:
                 raise Error(
                     f"{other} and {name} share memory, but are two parameters: tie them by giving "
                     "both modules the same one"
@@ -114,9 +138,8 @@ class Module:
     def publish(self):
         self._check_places()
         with torch.no_grad():
-            for p in self._rounded:
-                p.take_step()
-                p.place.copy_(p.parameter if self.overlap else p.master)
+            for p in self._staying:
+                p.publish(self.overlap)
         self._versions = [p.parameter._version for p in self._parameters]
 
     def absorb(self):
@@ -124,16 +147,12 @@ class Module:
         self._check_unchanged()
         self._versions = None
         with torch.no_grad():
-            for p in self._rounded:
-                if self.overlap:
-                    p.master += p.place - p.parameter.float()
-                else:
-                    p.master.copy_(p.place)
-                p.parameter.copy_(p.master)
+            for p in self._staying:
+                p.absorb(self.overlap)
 
     def _check_places(self):
         for p in self._parameters:
-            if p.parameter.data_ptr() != p.address:
+            if _place(p.parameter) != p.memory:
                 raise Error(
                     f"{p.name} has moved to other memory since join(), as by model.half(), "
                     "share_memory() or p.data = ...: join again"
@@ -156,7 +175,7 @@ class Module:
 
     def beside_floats(self):
         """A pointer to a copy of what stands beside the vector; it is kept until the next one."""
-        parts = [tensor.detach().float().reshape(-1) for tensor in self._beside]
+        parts = [_on_cpu(tensor).reshape(-1) for tensor in self._beside]
         self._copy = torch.cat(parts)
         return ctypes.cast(self._copy.data_ptr(), ctypes.POINTER(ctypes.c_float))
 
@@ -173,17 +192,18 @@ class Module:
 
     def result(self, values):
         """A state_dict."""
-        mean = torch.frombuffer(values, dtype=torch.float32)
+        flat = torch.frombuffer(values, dtype=torch.float32)
         means, at = {}, 0
         for p in self._parameters:
-            part = mean[at : at + p.place.numel()]
-            means[p.parameter.data_ptr()] = part.reshape(p.place.shape)
+            part = flat[at : at + p.place.numel()]
+            means[p.memory] = part.reshape(p.place.shape)
             at += p.place.numel()
         if self.beside:
-            means.update((tensor.data_ptr(), part) for tensor, part in self._means(values))
+            means.update((_place(tensor), part) for tensor, part in self._means(values))
         found = {}
         for name, value in self.module.state_dict().items():
             if isinstance(value, torch.Tensor):
-                value = means.get(value.data_ptr(), value).to(value.dtype, copy=True)
+                mean = means.get(_place(value), value)
+                value = mean.to(value.device, value.dtype, copy=True)
             found[name] = value
         return found
