@@ -7,6 +7,7 @@
 
 #include "starling/algorithm.h"
 #include "starling/api.h"
+#include "starling/checkpoint.h"
 #include "starling/experiment.h"
 #include "starling/observer.h"
 #include "starling/roster.h"
@@ -25,6 +26,8 @@ typedef struct sl_agent_settings {
     uint16_t port;        /* 0: any free one */
     uint64_t run_id;      /* equal on all agents of a run; 0 if there is none */
     sl_observer observer; /* called on the agent's worker thread */
+    const sl_checkpoints *checkpoints; /* NULL: none are written or read. All agents of a run go on,
+                                          or none does */
     bool meets; /* the task comes together with those of the other agents (a session's). Its
                    `initial` is called on the worker thread, when all neighbours are connected */
 } sl_agent_settings;
@@ -48,6 +51,10 @@ SL_API uint16_t sl_agent_port(const sl_agent *agent);
 SL_API int sl_agent_run(sl_agent *agent, sl_roster *roster, sl_error *error);
 /* Asks sl_agent_run to end with SL_ESTOPPED; safe in a signal handler and from any thread. */
 SL_API void sl_agent_stop(sl_agent *agent);
+/* Asks all agents of the run for a checkpoint of the same round, a few rounds ahead, and to go on;
+ * or, if `leave`, to end after it: then sl_agent_run returns SL_ESAVED, everywhere. Where no
+ * checkpoints are written, or before training, `leave` is sl_agent_stop. Safe as that is. */
+SL_API void sl_agent_checkpoint(sl_agent *agent, bool leave);
 /* Asks sl_agent_run to end with this error, which all neighbours are told; from any thread. The
  * first call counts. */
 SL_API void sl_agent_end(sl_agent *agent, const sl_error *why);

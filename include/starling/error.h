@@ -26,7 +26,8 @@ extern "C" {
     X(SL_EPROTO, -6, "a peer sent something malformed")                                            \
     X(SL_EDIVERGED, -7, "training diverged: a non-finite number appeared")                         \
     X(SL_ESTOPPED, -8, "stopped on request")                                                       \
-    X(SL_EDEVICE, -9, "a GPU is missing or failed")
+    X(SL_EDEVICE, -9, "a GPU is missing or failed")                                                \
+    X(SL_ESAVED, -10, "ended on request, after a checkpoint")
 
 enum {
 #define SL_ERROR_ENUM(name, code, text) name = code,

@@ -58,6 +58,9 @@ typedef struct sl_observer {
      * refused. A few a second at most. Comes from another thread than the calls above, at any
      * time. */
     void (*notice)(void *context, const char *text);
+    /* An agent goes on from the checkpoint of `round`, on which all have agreed; before any record.
+     * On the agent's loop. Negative: the run ends. */
+    int (*resumed)(void *context, uint64_t round);
 } sl_observer;
 
 /* The resolved record.every: as configured, or about 20 times a run. */

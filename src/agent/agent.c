@@ -21,6 +21,13 @@ enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
 
 static void on_stop(void *context) {
     sl_agent *a = context;
+    unsigned wishes = atomic_exchange(&a->saving.wishes, 0);
+    if ((wishes & 1u << SL_CUT_GO_ON) != 0 && !sl_saving_ask(a, SL_CUT_GO_ON))
+        sl_agent_notice(a, "warning: no checkpoint now: checkpoint.every is 0, or nothing trains");
+    if ((wishes & 1u << SL_CUT_LEAVE) != 0 && !sl_saving_ask(a, SL_CUT_LEAVE))
+        wishes |= SL_WISH_STOP;
+    if ((wishes & SL_WISH_STOP) == 0)
+        return;
     sl_error error = sl_agent_end_asked(a);
     sl_agent_fail(a, &error, error.text);
 }
@@ -110,23 +117,43 @@ static bool is_ready(const sl_neighbour *n) {
     return n->agreed && n->hello_sent;
 }
 
-static void begin_training(sl_agent *a) {
-    for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!is_ready(&a->neighbours[i]))
-            return;
-    a->phase = PHASE_TRAINING;
-    a->began_s = a->progress_s = sl_clock_seconds();
+static void start(sl_agent *a) {
+    a->progress_s = sl_clock_seconds();
+    a->began_s = a->progress_s - a->record.times.total;
     if (a->settings.meets)
         sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
     else
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
 }
 
+static void begin_training(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!is_ready(&a->neighbours[i]))
+            return;
+    a->phase = PHASE_TRAINING;
+    a->progress_s = sl_clock_seconds();
+    if (a->saving.agreement == SL_AGREED)
+        start(a);
+}
+
+/* Before its first round an agent that goes on agrees with the others on where. */
+static void agree(sl_agent *a) {
+    sl_error error;
+    if (a->saving.agreement == SL_AGREED)
+        return;
+    const int agreed = sl_saving_agree(a, &error);
+    if (agreed < 0)
+        sl_agent_fail(a, &error, error.text);
+    else if (agreed > 0)
+        start(a);
+}
+
 static void say_goodbye(sl_agent *a) {
     bool all = !sl_worker_busy(a->worker);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        if (!n->bye_sent && n->connection != NULL && sl_calls_are_told(&a->calls, n))
+        if (!n->bye_sent && n->connection != NULL && sl_calls_are_told(&a->calls, n) &&
+            sl_saving_is_told(a, n))
             n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
         bool through = n->connection == NULL || (n->bye_sent && n->bye_received &&
                                                  sl_connection_sending(n->connection) == 0);
@@ -210,6 +237,9 @@ static bool move(sl_agent *a) {
         tick(a);
     if (a->phase == PHASE_CONNECTING)
         begin_training(a);
+    if (a->phase == PHASE_TRAINING)
+        agree(a);
+    sl_saving_pass_on(a);
     if (a->phase == PHASE_GOODBYE)
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
@@ -259,7 +289,7 @@ int sl_agent_open_loop(sl_agent *a, sl_error *error) {
         result = sl_loop_watch(a->loop, a->stop_descriptor, on_stop, a, error);
     if (result == 0)
         result = sl_loop_watch(a->loop, a->notify_fd, sl_agent_on_notified, a, error);
-    if (result == 0 && a->settings.meets)
+    if (result == 0 && a->calls.open)
         result = sl_loop_watch(a->loop, a->calls.descriptor, sl_agent_on_call, a, error);
     if (result == 0)
         result = sl_loop_tick(a->loop, TICK_MS, on_tick, a, error);
@@ -303,8 +333,11 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "the roster names %u agents, the topology has %u nodes; they must be equal",
                        sl_roster_count(roster), nodes);
-    int result = sl_roster_find_addresses(roster, a->side.connect_timeout_s, a->stop_descriptor,
-                                          NULL, error);
+    int result = sl_saving_begin(a, error);
+    if (result != 0)
+        return result;
+    result = sl_roster_find_addresses(roster, a->side.connect_timeout_s, a->stop_descriptor, NULL,
+                                      error);
     if (result != 0)
         return result;
     a->side.roster = roster;
@@ -315,7 +348,7 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
         tell_everyone(a);
     if (result != 0 && error != NULL)
         *error = a->error;
-    return result;
+    return result != 0 ? result : sl_saving_outcome(a, error);
 }
 
 /* ---- what is told ---- */

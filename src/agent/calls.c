@@ -18,6 +18,13 @@ void sl_calls_give(sl_calls *c, const sl_call *what) {
     pthread_mutex_unlock(&c->mutex);
 }
 
+bool sl_calls_answered(sl_calls *c) {
+    pthread_mutex_lock(&c->mutex);
+    const bool answered = c->answered;
+    pthread_mutex_unlock(&c->mutex);
+    return answered;
+}
+
 static int call(sl_calls *c, const sl_call *what, sl_error *error) {
     sl_calls_give(c, what);
     pthread_mutex_lock(&c->mutex);
@@ -119,7 +126,9 @@ int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const 
                   sl_error *error) {
     if (!c->open)
         return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->round,
-                            "agent %u runs in a session, and this agent does not", from->rank);
+                            "agent %u runs in a session, and this agent does not (or it goes on "
+                            "from a checkpoint, and this agent begins)",
+                            from->rank);
     c->moved_s = from->side->now_s;
     return frame->type == SL_FRAME_MEET ? sl_meeting_take(&c->meeting, from, frame, error)
                                         : sl_reduce_take(&c->reduce, from, frame, payload, error);

@@ -48,6 +48,9 @@ typedef struct sl_calls {
 /* For the worker's thread: hands a call over. `answered` says when `answer` is there. */
 void sl_calls_give(sl_calls *calls, const sl_call *call);
 
+/* Is the answer to what was given there? */
+bool sl_calls_answered(sl_calls *calls);
+
 /* All these are for the loop's thread. Errors end the run. */
 int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, sl_neighbour *neighbours,
                   uint32_t count, sl_error *error);

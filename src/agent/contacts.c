@@ -49,6 +49,9 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     } else if (result == SL_ARRIVED_CALL) {
         result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
         sl_buffer_release(buffer);
+    } else if (result == SL_ARRIVED_CUT) {
+        result = sl_saving_hear(a, n, &frame, &error);
+        sl_buffer_release(buffer);
     }
     if (result < 0)
         fail(a, n, &error);

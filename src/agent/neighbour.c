@@ -440,6 +440,8 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_WANT:
     case SL_FRAME_SUM:
         return SL_ARRIVED_CALL;
+    case SL_FRAME_CUT:
+        return SL_ARRIVED_CUT;
     case SL_FRAME_CREDIT:
     case SL_FRAME_HEARTBEAT:
     case SL_FRAME_DATA:

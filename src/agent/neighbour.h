@@ -92,7 +92,8 @@ void sl_neighbour_connected(sl_neighbour *n);
 typedef enum sl_arrived {
     SL_ARRIVED_NOTHING, /* that is not done already */
     SL_ARRIVED_DATA,    /* *event is for the node, and the buffer its token */
-    SL_ARRIVED_CALL     /* *frame is MEET, WANT or SUM; the caller releases the buffer */
+    SL_ARRIVED_CALL,    /* *frame is MEET, WANT or SUM; the caller releases the buffer */
+    SL_ARRIVED_CUT      /* *frame is CUT; likewise */
 } sl_arrived;
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
@@ -107,7 +108,7 @@ int sl_side_send_hello(const sl_side *side, sl_connection *connection, sl_frame 
 /* True when the frame is on its way. The payload may go then. */
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes);
-/* The same for a MEET or WANT frame. */
+/* The same for a MEET, WANT or CUT frame. */
 bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame);
 /* The same for a SUM frame: `sent` of the connection's handlers says when the payload may go. */
 bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload,

@@ -225,6 +225,10 @@ static int open_calls(sl_agent *a, sl_error *error) {
     return result;
 }
 
+static bool uses_calls(const sl_agent *a) {
+    return a->settings.meets || a->saving.agreement != SL_AGREED;
+}
+
 static int open_all(sl_agent *a, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
     int result = sl_agent_find_path(a->settings.experiment, &a->side.direct, note, error);
@@ -247,7 +251,9 @@ static int open_all(sl_agent *a, sl_error *error) {
         result = open_fabric(a, error);
     if (result == 0)
         result = open_pools(a, error);
-    if (result == 0 && a->settings.meets)
+    if (result == 0)
+        result = sl_saving_open(a, error);
+    if (result == 0 && uses_calls(a))
         result = open_calls(a, error);
     if (result == 0)
         result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer,
@@ -301,6 +307,7 @@ void sl_agent_close(sl_agent **agent) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_neighbour_close(&a->neighbours[i]);
     sl_fabric_close(&a->side.fabric);
+    sl_saving_close(a);
     sl_calls_close(&a->calls);
     if (a->side.payload_memory != NULL)
         a->vec->release((float *)a->side.payload_memory);

@@ -1,12 +1,33 @@
 /* progress.c - what threads other than the loop's see of an agent, and ask of it; see
  * starling/agent.h. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/state.h"
 
-void sl_agent_stop(sl_agent *agent) {
+void sl_agent_notice(sl_agent *a, const char *format, ...) {
+    char text[SL_ERROR_TEXT_MAX];
+    if (a->settings.observer.notice == NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    a->settings.observer.notice(a->settings.observer.context, text);
+}
+
+static void wish(sl_agent *agent, unsigned bit) {
+    atomic_fetch_or(&agent->saving.wishes, bit);
     sl_signal_give(agent->stop_descriptor);
+}
+
+void sl_agent_stop(sl_agent *agent) {
+    wish(agent, SL_WISH_STOP);
+}
+
+void sl_agent_checkpoint(sl_agent *agent, bool leave) {
+    wish(agent, 1u << (leave ? SL_CUT_LEAVE : SL_CUT_GO_ON));
 }
 
 void sl_agent_end(sl_agent *a, const sl_error *why) {

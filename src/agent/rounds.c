@@ -4,7 +4,6 @@
  * other while it is in cache.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,17 +30,6 @@ void sl_agent_fail(sl_agent *a, const sl_error *error, const char *cause) {
     a->phase = PHASE_OVER;
     sl_calls_fail(&a->calls, &a->error);
     snprintf(a->cause, sizeof a->cause, "%.*s", (int)sizeof a->cause - 1, cause);
-}
-
-void sl_agent_notice(sl_agent *a, const char *format, ...) {
-    char text[SL_ERROR_TEXT_MAX];
-    if (a->settings.observer.notice == NULL)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    a->settings.observer.notice(a->settings.observer.context, text);
 }
 
 sl_neighbour *sl_agent_neighbour(sl_agent *a, uint32_t rank) {
@@ -92,6 +80,8 @@ static bool send_to_each(sl_agent *a) {
     bool any = false;
     for (uint32_t i = 0; i < a->receiver_count && may_send(a); i++) {
         sl_error error;
+        if (!sl_saving_is_told(a, a->receivers[i]))
+            continue; /* it must hear of a checkpoint first */
         int sent = sl_neighbour_send_part(a->receivers[i], &a->outbox, &error);
         if (sent < 0)
             sl_agent_fail(a, &error, error.text);
@@ -176,15 +166,18 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
         sl_agent_fail(a, &error, error.text);
         return;
     }
+    const bool leaves = update.round_done && sl_saving_end_round(a, &update.finished_round);
     if (update.round_done)
         account_round(a, &update.finished_round, a->progress_s);
+    if (leaves)
+        update.compute = update.publish = false;
     if (update.round_done || update.publish)
         a->outbox.open = false;
-    if (update.compute || update.finished)
+    if (update.compute || update.finished || leaves)
         give_job(a, &update);
     if (update.publish)
         start_publishing(a, &update.message);
-    if (update.finished)
+    if (update.finished || leaves)
         begin_goodbye(a);
 }
 

@@ -1,8 +1,8 @@
 /* state.h - the agent, for its own files. All of it runs on the loop's thread.
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
- * threads see. contacts.c: what connections report. rounds.c: drives the node. calls.c: what the
- * task asks of the loop. Each calls only those behind it.
+ * threads see. saving.c: checkpoints. contacts.c: what connections report. rounds.c: drives the
+ * node. calls.c: what the task asks of the loop. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -12,6 +12,7 @@
 #include "agent/calls.h"
 #include "agent/neighbour.h"
 #include "agent/outbox.h"
+#include "agent/saving.h"
 #include "agent/visitors.h"
 #include "world/loop.h"
 #include "world/worker.h"
@@ -46,7 +47,8 @@ struct sl_agent {
     sl_side side;
     sl_neighbour *neighbours; /* (neighbour_count) sorted by rank */
     uint32_t neighbour_count;
-    sl_calls calls; /* not open unless settings.meets */
+    sl_calls calls; /* not open unless settings.meets, or agents agree on a checkpoint */
+    sl_saving saving;
     sl_visitors visitors;
 
     sl_outbox outbox;
@@ -75,9 +77,6 @@ void sl_agent_on_call(void *agent);
 /* The device has done what the node waits for. */
 void sl_agent_on_notified(void *agent);
 sl_neighbour *sl_agent_neighbour(sl_agent *agent, uint32_t rank);
-/* Tells whoever started the agent, printf-like. */
-void sl_agent_notice(sl_agent *agent, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* contacts.c */
 extern const sl_connection_handlers sl_contacts_neighbours, sl_contacts_visitors;
@@ -89,6 +88,9 @@ void sl_contacts_tick(sl_agent *agent);
 bool sl_contacts_awaits(const sl_agent *agent, const sl_neighbour *n);
 
 /* progress.c */
+/* Tells whoever started the agent, printf-like. */
+void sl_agent_notice(sl_agent *agent, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Shows other threads what there is now. */
 void sl_agent_look(sl_agent *agent);
 /* Of a request to stop: why. */

@@ -112,12 +112,28 @@ static void add_lack(char *lacks, size_t room, uint64_t round, const sl_error *w
              why->text);
 }
 
+/* A process that still writes there would lose its files, and its lines, to one that goes on. */
+static int check_free(const char *folder, uint32_t from, uint32_t to, sl_error *error) {
+    char path[SL_CUT_PATH_MAX];
+    int handle;
+    snprintf(path, sizeof path, "%s/lock", folder);
+    int why = sl_disk_lock(&handle, path, from, to - from);
+    if (why == 0)
+        sl_disk_close(handle);
+    return why != EAGAIN
+               ? 0
+               : sl_fail(error, SL_EFILE, "%s: another process writes to it; end it first", folder);
+}
+
 int sl_checkpoint_newest(uint64_t *round, const char *folder, const sl_checkpoint_owner *owner,
                          uint32_t from, uint32_t to,
                          void (*notice)(void *context, const char *text), void *context,
                          sl_error *error) {
     sl_checkpoint_file *files;
     size_t count;
+    int in_use = check_free(folder, from, to, error);
+    if (in_use != 0)
+        return in_use;
     char lacks[SL_ERROR_TEXT_MAX - 128] = "", text[SL_ERROR_TEXT_MAX];
     int result = sl_checkpoint_list(&files, &count, folder, error);
     if (result != 0)

@@ -78,6 +78,23 @@ static int take_stock(sl_saver *s, sl_error *error) {
     return result;
 }
 
+/* What a killed process was writing. */
+static int remove_half_file(void *context, const char *name) {
+    const sl_saver *s = context;
+    char path[SL_CUT_PATH_MAX + 8], whole[SL_CUT_NAME_MAX];
+    sl_checkpoint_file file;
+    const size_t length = strlen(name), ending = strlen(".new");
+    if (length <= ending || length - ending >= sizeof whole)
+        return 0;
+    snprintf(whole, sizeof whole, "%.*s", (int)(length - ending), name);
+    if (strcmp(name + length - ending, ".new") != 0 || !sl_cut_name_read(&file, whole) ||
+        !is_own(s, file.rank))
+        return 0;
+    snprintf(path, sizeof path, "%s/%s", s->folder, name);
+    sl_disk_remove(path);
+    return 0;
+}
+
 static int open_folder(sl_saver *s, sl_error *error) {
     char path[SL_CUT_PATH_MAX];
     const uint32_t count = s->settings.to - s->settings.from;
@@ -92,6 +109,7 @@ static int open_folder(sl_saver *s, sl_error *error) {
                        s->folder);
     if (why != 0)
         return sl_fail(error, SL_EFILE, "%s: cannot be written: %s", path, strerror(why));
+    sl_disk_list(s->folder, remove_half_file, s);
     return take_stock(s, error);
 }
 

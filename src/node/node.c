@@ -197,7 +197,6 @@ int sl_node_name_wait(const sl_node *n, sl_error *error) {
 /* All pieces of a finished round are here; the rest of the state follows from them. */
 static int go_on(sl_node *n, sl_update *update, sl_error *error) {
     n->state.round = n->ended.round;
-    n->state.exchange = n->ended_exchange;
     n->state.next_push_sum_weight = n->state.push_sum_weight;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, n->ended.round, n->settings.rounds);
     n->ended.push_sum_weight = n->state.push_sum_weight;
@@ -216,6 +215,8 @@ static int start(sl_node *n, sl_update *update, sl_error *error) {
 int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error *error) {
     *update = (sl_update){0};
     n->inbox.released_count = 0;
+    if (n->state.round == 0)
+        n->state.exchange = n->ended_exchange; /* of a loaded node: others may start before it */
     int result = 0;
     switch (event->type) {
     case SL_EVENT_START:

@@ -36,6 +36,7 @@ typedef enum sl_frame_type {
     SL_FRAME_MEET,      /* none: agent `part` has come in round `exchange`, for purpose `step` */
     SL_FRAME_WANT,      /* none: the first `part` parts of sum `exchange` may be sent */
     SL_FRAME_SUM,       /* payload: part `part` of sum `exchange` */
+    SL_FRAME_CUT,       /* none: all write a checkpoint after round `exchange`; step 1: and end */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 

@@ -199,6 +199,9 @@ class Running:
             )
             time.sleep(0.02)
 
+    def check_well(self):
+        check(self.code == 0, f"exit code {self.code}: {self.err!r}")
+
     def check_refused(self, *words, code=2):
         """Ended with `code`, and one error line that has all of `words`."""
         lines = self.err.splitlines()

@@ -95,7 +95,10 @@ def lasting(out):
             found[name] = [
                 {k: v for k, v in row.items() if k not in ("time", "seconds")} for row in rows
             ]
-        elif name.startswith("model") or name in ("parameters.jsonl", "consensus.jsonl"):
+        elif name.endswith((".npy", ".safetensors")) or name in (
+            "parameters.jsonl",
+            "consensus.jsonl",
+        ):
             with open(path, "rb") as file:
                 found[name] = file.read()
     return found

@@ -7,6 +7,7 @@ static char *exit_codes(void) {
     return strdup("  0    it worked\n"
                   "  1    the run failed: a peer, the network, divergence, a disk\n"
                   "  2    bad usage or bad input; nothing was started\n"
+                  "  75   ended on request (SIGTERM), after a checkpoint: --resume goes on\n"
                   "  130  interrupted (Ctrl-C); what was recorded so far is kept\n");
 }
 
@@ -16,8 +17,9 @@ static char *general_options(void) {
 }
 
 static const command *const commands[] = {
-    &run_command,     &agent_command, &sim_command,      &compare_command,
-    &devices_command, &check_command, &topology_command, NULL,
+    &run_command,     &agent_command,      &sim_command,
+    &compare_command, &checkpoint_command, &devices_command,
+    &check_command,   &topology_command,   NULL,
 };
 
 const command starling_command = {

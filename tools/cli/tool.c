@@ -31,6 +31,21 @@ void catch_signals(void (*also)(void)) {
     sigaction(SIGHUP, &action, NULL);
 }
 
+static bool (*saving_hook)(bool leave);
+
+static void on_saving(int number) {
+    if (!saving_hook(number == SIGTERM) && number == SIGTERM)
+        on_signal(number);
+}
+
+void catch_saving(bool (*saves)(bool leave)) {
+    saving_hook = saves;
+    struct sigaction action = {.sa_handler = on_saving};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+}
+
 double now_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

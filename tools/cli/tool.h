@@ -34,7 +34,8 @@ typedef struct options {
     bool has_rank;
     uint32_t rank;
     const char *roster, *master, *listen;
-    int report_fd; /* -1: none */
+    int report_fd;         /* -1: none */
+    uint64_t resume_round; /* of `starling run`'s agents; 0: they agree on it */
     uint64_t run_id;
     bool agents;
     bool has_target_loss;
@@ -102,10 +103,13 @@ void choose_folder(const options *o, const sl_experiment *experiment, const char
  * catch_signals on. */
 extern volatile sig_atomic_t stop_requested;
 void catch_signals(void (*also)(void));
+/* Of programs that write checkpoints: SIGTERM and SIGUSR1 call `saves`, the first with true: to end
+ * after the checkpoint. If that returns false, SIGTERM asks to stop. */
+void catch_saving(bool (*saves)(bool leave));
 
 double now_seconds(void);
 
 extern const command run_command, agent_command, sim_command, check_command, compare_command,
-    devices_command, topology_command;
+    devices_command, checkpoint_command, topology_command;
 
 #endif

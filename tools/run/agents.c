@@ -84,13 +84,9 @@ static void on_tick(void *context) {
 }
 
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
-    char config[SL_PATH_MAX + 16];
-    snprintf(config, sizeof config, "%s/config.json", path);
     const fleet_handlers handlers = {r,        on_round,  on_model,  on_report,
                                      on_ready, on_failed, on_notice, on_tick};
-    const trial *t = r->trial;
-    int result =
-        fleet_open(&r->fleet, t->nodes, config, t->experiment, t->task.dimension, &handlers, error);
+    int result = fleet_open(&r->fleet, r->trial, path, r->collector->checkpoints, &handlers, error);
     if (result != 0)
         return result;
     result = fleet_run(&r->fleet, error);

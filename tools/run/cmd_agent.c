@@ -13,6 +13,7 @@
 #include "run/agent_report.h"
 #include "run/live_view.h"
 #include "run/node_table.h"
+#include "run/resume.h"
 #include "run/run_info.h"
 
 #define ROUND_REPORT_SECONDS 0.1
@@ -26,6 +27,9 @@ typedef struct peer {
     bool meets;        /* it is meeting the others, or has failed to */
     sl_agent *agent;
     sl_roster *roster;
+    bool saved; /* it has ended after a checkpoint */
+    sl_checkpoints checkpoints;
+    char checkpoint_folder[SL_PATH_MAX];
     sl_folder *folder;       /* by hand */
     run_info info;           /* by hand */
     double opened_s;         /* by hand: when it opened the run folder */
@@ -42,6 +46,12 @@ static sl_agent *volatile agent_to_stop; /* for the signal handler */
 static void stop_agent(void) {
     if (agent_to_stop != NULL)
         sl_agent_stop(agent_to_stop);
+}
+
+static bool save_agent(bool leave) {
+    if (agent_to_stop != NULL)
+        sl_agent_checkpoint(agent_to_stop, leave);
+    return agent_to_stop != NULL;
 }
 
 static bool reports(const peer *p) {
@@ -162,6 +172,50 @@ static int find_rank(peer *p, sl_error *error) {
     return 0;
 }
 
+static int open_files(peer *p, sl_error *error) {
+    const sl_experiment *e = p->trial.experiment;
+    const sl_checkpoints *c = &p->checkpoints;
+    size_t tensor_count;
+    const sl_tensor *tensors = sl_learner_layout(p->trial.learner, &tensor_count);
+    double seconds = 0;
+    int result = c->resume
+                     ? sl_folder_resume(&p->folder, p->path, e, p->rank, c->round, &seconds, error)
+                     : sl_folder_open(&p->folder, p->path, e, false, error);
+    if (result == 0)
+        result = sl_folder_layout(p->folder, tensors, tensor_count, error);
+    if (result == 0)
+        result = run_info_begin(&p->info, p->path, "agent", p->rank, c, error);
+    p->opened_s = now_seconds() - seconds;
+    return result;
+}
+
+/* The agents have agreed, and nothing is recorded yet. */
+static int on_resumed(void *context, uint64_t round) {
+    peer *p = context;
+    char text[64];
+    p->checkpoints.round = round;
+    snprintf(text, sizeof text, "goes on from the checkpoint of round %llu",
+             (unsigned long long)round);
+    on_notice(p, text);
+    return open_files(p, &p->error);
+}
+
+/* In the run's folder; `path` is there. Of agents by hand each has its own, and its own id. */
+static int find_checkpoints(peer *p, sl_error *error) {
+    const options *o = p->o;
+    const char *run = reports(p) ? (o->resume != NULL ? o->resume : o->out) : p->path;
+    p->checkpoints = (sl_checkpoints){.folder = p->checkpoint_folder,
+                                      .run_id = p->run_id,
+                                      .resume = o->resume != NULL,
+                                      .round = o->resume_round};
+    if (run == NULL)
+        return sl_fail(error, SL_EINVAL, "--report-fd: is for `starling run` only");
+    sl_checkpoint_folder(p->trial.experiment, run, p->checkpoint_folder);
+    if (o->resume == NULL || reports(p))
+        return 0;
+    return run_info_read_id(&p->checkpoints.run_id, o->resume, p->rank, error);
+}
+
 static int open_agent(peer *p, sl_error *error) {
     sl_agent_settings settings = {
         .experiment = p->trial.experiment,
@@ -169,7 +223,8 @@ static int open_agent(peer *p, sl_error *error) {
         .rank = p->rank,
         .host = "127.0.0.1",
         .run_id = p->run_id,
-        .observer = {p, on_record, on_parameters, on_round, on_notice},
+        .observer = {p, on_record, on_parameters, on_round, on_notice, on_resumed},
+        .checkpoints = &p->checkpoints,
     };
     int result = 0;
     if (!reports(p))
@@ -177,6 +232,7 @@ static int open_agent(peer *p, sl_error *error) {
     if (result == 0)
         result = sl_agent_open(&p->agent, &settings, error);
     catch_signals(stop_agent);
+    catch_saving(save_agent);
     return result;
 }
 
@@ -192,22 +248,15 @@ static int choose_own_folder(peer *p, sl_error *error) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
+    if (p->o->resume != NULL)
+        return 0;
     return sl_folder_check(p->path, p->trial.experiment, p->rank, error);
 }
 
 static int open_folder(peer *p, sl_error *error) {
-    size_t tensor_count;
-    const sl_tensor *tensors = sl_learner_layout(p->trial.learner, &tensor_count);
-    int result = sl_folder_open(&p->folder, p->path, p->trial.experiment, false, error);
-    if (result == 0)
-        result = sl_folder_layout(p->folder, tensors, tensor_count, error);
+    int result = p->checkpoints.resume ? 0 : open_files(p, error);
     if (result != 0)
         return result;
-    result = run_info_begin(&p->info, p->path, "agent", p->rank,
-                            &(sl_checkpoints){.run_id = p->run_id}, error);
-    if (result != 0)
-        return result;
-    p->opened_s = now_seconds();
     live_view_open(&p->view, p->trial.task.rounds, p->o->wide);
     if (!p->o->has_rank)
         printf("%s\n", sl_launch_describe(p->launch));
@@ -260,7 +309,7 @@ static void close_peer(peer *p) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
     sl_agent_close(&p->agent);
-    run_info_end(&p->info, stop_requested ? "stopped" : "failed", NULL);
+    run_info_end(&p->info, p->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
     sl_launch_close(&p->launch);
@@ -276,8 +325,12 @@ static int prepare(peer *p, sl_error *error) {
         trial_warn(&p->trial);
     if (result == 0)
         result = find_rank(p, error);
+    if (result == 0)
+        result = resume_compare(&p->trial, p->o, error);
     if (result == 0 && !reports(p))
         result = choose_own_folder(p, error);
+    if (result == 0)
+        result = find_checkpoints(p, error);
     if (result == 0)
         result = open_agent(p, error);
     if (result == 0 && !reports(p))
@@ -295,8 +348,8 @@ static int prepare(peer *p, sl_error *error) {
 static int exit_code(int result, bool started) {
     if (result == 0)
         return TOOL_OK;
-    if (result == SL_ESTOPPED)
-        return TOOL_INTERRUPTED;
+    if (result == SL_ESTOPPED || result == SL_ESAVED)
+        return result == SL_ESAVED ? TOOL_SAVED : TOOL_INTERRUPTED;
     return started ? TOOL_FAILED : TOOL_USAGE;
 }
 
@@ -313,12 +366,15 @@ static int be_peer(const options *o) {
         result = join_parent(&p, &error);
     if (result == 0)
         result = train(&p, &error);
+    p.saved = result == SL_ESAVED;
     live_view_clear(&p.view);
     if (reports(&p)) {
         report r = {.type = result == 0 ? REPORT_FINISHED : REPORT_FAILED, .error = error};
         report_send(o->report_fd, &r, NULL, 0);
     } else if (result != 0) {
-        if (p.folder != NULL)
+        if (result == SL_ESAVED)
+            complain("%s; go on with --resume %s", error.text, p.path);
+        else if (p.folder != NULL)
             complain_of_run(error.text, p.folder, p.rank, p.path);
         else
             complain("%s", error.text);
@@ -347,8 +403,13 @@ static int take_report_fd(void *request, const command_option *row, const char *
 
 static int run(void *request, char *const *operands, size_t count) {
     options *o = request;
+    sl_error error;
+    char config[SL_PATH_MAX + 16];
     options_take_files(o, operands, count);
-    return be_peer(o);
+    if (resume_choose_file(o, "agent", config, &error) == 0)
+        return be_peer(o);
+    complain("%s", error.text);
+    return TOOL_USAGE;
 }
 
 static const command_option
@@ -377,6 +438,10 @@ static const command_option
                      .max = UINT64_MAX},
     option_report_fd = {"report-fd", .argument = "FD", .hidden = true,
                         .help = "where `starling run` hears of this agent", .take = take_report_fd},
+    option_resume_round = {"resume-round",     .argument = "R",
+                           .hidden = true,     .help = "the round that `starling run` goes on from",
+                           .take = take_whole, .offset = offsetof(options, resume_round),
+                           .max = UINT64_MAX},
     option_own_out = {"out",
                       .argument = "DIR",
                       .otherwise = "runs/NAME-YYYYmmdd-HHMMSS-rankI",
@@ -385,14 +450,15 @@ static const command_option
                       .offer = OFFER_FOLDER};
 
 static const command_option *const option_rows[] = {
-    &option_rank, &option_roster, &option_master,  &option_listen,    &option_run_id,
-    &option_set,  &option_wide,   &option_own_out, &option_report_fd, NULL,
+    &option_rank,      &option_roster, &option_master,       &option_listen,
+    &option_run_id,    &option_set,    &option_wide,         &option_own_out,
+    &option_report_fd, &option_resume, &option_resume_round, NULL,
 };
 
 const command agent_command = {
     .name = "agent",
     .summary = "be one peer of a run that spans several shells or hosts",
-    OPERAND_FILE("EXPERIMENT"),
+    OPERAND_FILE_OR_RUN,
     .text = "One peer of a run that spans several shells or hosts: start one for each rank, with "
             "the same experiment. Rank and peers are found from what has started it (torchrun, "
             "srun, mpirun, an indexed job of Kubernetes), from STARLING_RANK, STARLING_ROSTER or "

@@ -64,6 +64,14 @@ static void print_begin(const driver *d, const options *o, const trial *t, const
     fflush(stdout);
 }
 
+static int exit_code(int result) {
+    if (result == 0)
+        return TOOL_OK;
+    return result == SL_ESTOPPED ? TOOL_INTERRUPTED
+           : result == SL_ESAVED ? TOOL_SAVED
+                                 : TOOL_FAILED;
+}
+
 /* Prints everything from the first line to the final table, or the cause of failure. Returns an
  * exit code. */
 static int run_to_end(const driver *d, const options *o, const trial *t, const char *path,
@@ -79,12 +87,15 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     }
     print_begin(d, o, t, path, checkpoints->resume ? checkpoints->round : 0);
     int result = d->run(&c, path, &summary, &error);
+    c.saved = result == SL_ESAVED;
     if (result == 0)
         node_table_print(&summary, o->wide);
+    else if (result == SL_ESAVED)
+        complain("%s; go on with: starling %s --resume %s", error.text, d->name, path);
     else
         complain_of_run(error.text, c.folder, -1, path);
     collector_close(&c);
-    return result == 0 ? TOOL_OK : result == SL_ESTOPPED ? TOOL_INTERRUPTED : TOOL_FAILED;
+    return exit_code(result);
 }
 
 static int run_experiment(const driver *d, options *o) {

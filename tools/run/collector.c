@@ -56,7 +56,7 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
 }
 
 void collector_close(collector *c) {
-    run_info_end(&c->info, stop_requested ? "stopped" : "failed", NULL);
+    run_info_end(&c->info, c->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&c->folder, NULL);
     sl_timeline_close(&c->timeline);
     free(c->records);

@@ -32,6 +32,7 @@ typedef struct collector {
     size_t milestone_count, milestone_room;
     sl_timeline *timeline; /* owned; NULL: no prediction */
     const sl_checkpoints *checkpoints;
+    bool saved; /* the run has ended after a checkpoint */
     double began;
 } collector;
 

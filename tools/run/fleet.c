@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +27,7 @@ static sigset_t stopping_signals(void) {
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
     return set;
 }
 
@@ -41,23 +42,35 @@ static void become_agent(char *const argv[], int fd, pid_t parent) {
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
+    signal(SIGUSR1, SIG_IGN); /* until it can write checkpoints */
     sigprocmask(SIG_UNBLOCK, &stopping, NULL);
     fcntl(fd, F_SETFD, 0);
     execv("/proc/self/exe", argv);
     _exit(127);
 }
 
-static int start_member(fleet *f, uint32_t rank, const char *config, uint64_t run_id,
-                        sl_error *error) {
+static int start_member(fleet *f, uint32_t rank, const char *path,
+                        const sl_checkpoints *checkpoints, sl_error *error) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return sl_fail(error, SL_ENET, "agent %u: no socket pair: %s", rank, strerror(errno));
-    char rank_text[16], fd_text[16];
+    char config[SL_PATH_MAX + 16], rank_text[16], fd_text[16], round_text[24];
+    snprintf(config, sizeof config, "%s/config.json", path);
+    snprintf(round_text, sizeof round_text, "%" PRIu64, checkpoints->round);
     snprintf(rank_text, sizeof rank_text, "%u", rank);
     snprintf(fd_text, sizeof fd_text, "%d", pair[1]);
-    char *const argv[] = {
-        (char *)"starling", (char *)"agent",       (char *)config, (char *)"--rank",
-        rank_text,          (char *)"--report-fd", fd_text,        NULL};
+    char *const argv[] = {(char *)"starling",
+                          (char *)"agent",
+                          config,
+                          (char *)"--rank",
+                          rank_text,
+                          (char *)"--report-fd",
+                          fd_text,
+                          (char *)(checkpoints->resume ? "--resume" : "--out"),
+                          (char *)path,
+                          checkpoints->resume ? (char *)"--resume-round" : NULL,
+                          round_text,
+                          NULL};
     const sigset_t stopping = stopping_signals();
     sigprocmask(SIG_BLOCK, &stopping, NULL);
     pid_t parent = getpid(), pid = fork();
@@ -72,26 +85,36 @@ static int start_member(fleet *f, uint32_t rank, const char *config, uint64_t ru
     }
     f->members[rank].pid = pid;
     f->members[rank].fd = pair[0];
-    report_send_run_id(pair[0], run_id); /* fleet_run notices later that it is gone */
+    report_send_run_id(pair[0], checkpoints->run_id); /* fleet_run notices later that it is gone */
     return 0;
 }
 
-int fleet_open(fleet *out, uint32_t count, const char *config, const sl_experiment *experiment,
-               size_t dimension, const fleet_handlers *handlers, sl_error *error) {
+/* Of the signal handler, which the loop reads. */
+static volatile sig_atomic_t leave_requested, save_requested;
+
+static bool note_saving(bool leave) {
+    if (leave)
+        leave_requested++;
+    else
+        save_requested++;
+    return true;
+}
+
+int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoints *checkpoints,
+               const fleet_handlers *handlers, sl_error *error) {
+    const sl_experiment *experiment = t->experiment;
     fleet *f = out;
-    *f = (fleet){.count = count, .dimension = dimension, .handlers = handlers};
+    *f = (fleet){.count = t->nodes, .dimension = t->task.dimension, .handlers = handlers};
+    f->saves = experiment->checkpoint.every > 0;
     f->timeout_s = experiment->transport.timeout_s;
     f->connect_timeout_s = experiment->transport.connect_timeout_s;
     for (uint32_t i = 0; i < FLEET_MAX; i++)
         f->members[i].fd = -1;
-    uint64_t run_id;
-    if (getrandom(&run_id, sizeof run_id, 0) != sizeof run_id)
-        return sl_fail(error, SL_ENET, "no random run id: %s", strerror(errno));
     setenv("OPENBLAS_NUM_THREADS", "1",
            1); /* an agent uses one thread; OpenBLAS would start more */
     int result = 0;
-    for (uint32_t i = 0; i < count && result == 0; i++)
-        result = start_member(f, i, config, run_id, error);
+    for (uint32_t i = 0; i < f->count && result == 0; i++)
+        result = start_member(f, i, path, checkpoints, error);
     if (result != 0)
         fleet_close(f);
     return result;
@@ -142,7 +165,7 @@ static void run_failed(fleet *f) {
 static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
     fleet_member *m = &f->members[rank];
     run_failed(f);
-    if (!m->complained && !f->interrupted)
+    if (!m->complained && !f->interrupted && error->code != SL_ESTOPPED)
         f->handlers->failed(f->handlers->context, rank, error);
     m->complained = true;
 }
@@ -165,6 +188,11 @@ static void send_roster_if_complete(fleet *f) {
 
 static bool carries_model(const report *r) {
     return r->type == REPORT_RECORD || r->type == REPORT_PARAMETERS;
+}
+
+static void note_saved(fleet *f, const sl_error *how) {
+    f->saved++;
+    f->saved_how = *how;
 }
 
 static int take_report(fleet *f, uint32_t rank) {
@@ -191,7 +219,10 @@ static int take_report(fleet *f, uint32_t rank) {
         return 0;
     case REPORT_FAILED:
         m->ended = true;
-        member_failed(f, rank, &r->error);
+        if (r->error.code == SL_ESAVED)
+            note_saved(f, &r->error);
+        else
+            member_failed(f, rank, &r->error);
         return 0;
     case REPORT_FINISHED:
         m->ended = true;
@@ -256,6 +287,10 @@ static void tell_status(fleet *f, uint32_t rank) {
     member_failed(f, rank, &error);
 }
 
+static bool ended_well(int status) {
+    return status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == TOOL_SAVED);
+}
+
 /* Finds agents that have ended or were stopped. */
 static void reap(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++) {
@@ -269,13 +304,13 @@ static void reap(fleet *f) {
         }
         m->status = status;
         m->pid = 0;
-        if (status !=
-            0) /* its report of the failure may wait behind a round that will never be complete */
+        if (!ended_well(status)) /* its report of the failure may wait behind a round that will
+                                    never be complete */
             run_failed(f);
     }
     for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];
-        bool well = m->ended && m->status == 0;
+        bool well = m->ended && ended_well(m->status);
         if (m->pid == 0 && m->fd < 0 && !well && !m->complained)
             tell_status(f, i);
     }
@@ -305,10 +340,26 @@ static void tell_silent(fleet *f) {
     }
 }
 
+/* All agents are asked; each passes it on. */
+static void ask_for_checkpoints(fleet *f) {
+    if (leave_requested > 0 && f->saves && !f->leaving) {
+        f->leaving = true;
+        signal_all(f, SIGTERM);
+    } else if (leave_requested > f->leaving) { /* again, or there are no checkpoints */
+        leave_requested = f->leaving;
+        stop_requested++;
+    }
+    if (save_requested != f->saves_asked) {
+        f->saves_asked = save_requested;
+        signal_all(f, SIGUSR1);
+    }
+}
+
 static void enforce_deadlines(fleet *f) {
+    ask_for_checkpoints(f);
     if (stop_requested && !f->interrupted) {
         f->interrupted = true;
-        signal_all(f, SIGTERM);
+        signal_all(f, SIGHUP);
         f->kill_at = now_seconds() + GRACE_SECONDS;
     }
     bool hopeless = (f->failed || f->interrupted) && only_stopped_left(f);
@@ -349,7 +400,7 @@ static int pass(fleet *f, uint32_t *open) {
     return result;
 }
 
-int fleet_run(fleet *f, sl_error *error) {
+static int run_all(fleet *f, sl_error *error) {
     kill_within(f, f->connect_timeout_s + GRACE_SECONDS);
     uint32_t open = f->count;
     int result = 0;
@@ -364,7 +415,19 @@ int fleet_run(fleet *f, sl_error *error) {
             *error = f->error;
         return result;
     }
-    if (f->interrupted)
+    if (f->interrupted || (f->leaving && f->failed && f->saved == 0))
         return sl_fail(error, SL_ESTOPPED, "stopped on request");
+    if (f->saved > 0 && f->saved == f->count) {
+        *error = f->saved_how;
+        return error->code;
+    }
     return f->failed ? sl_fail(error, SL_EPEER, "the run failed") : 0;
+}
+
+int fleet_run(fleet *f, sl_error *error) {
+    leave_requested = save_requested = 0;
+    catch_saving(note_saving);
+    int result = run_all(f, error);
+    catch_signals(NULL); /* SIGTERM stops again */
+    return result;
 }

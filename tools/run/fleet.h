@@ -52,14 +52,19 @@ typedef struct fleet {
     double connect_timeout_s, timeout_s;
     double kill_at; /* time in seconds at which agents are killed; 0: never */
     bool roster_sent, interrupted, failed, killed;
+    bool saves;               /* agents write checkpoints */
+    bool leaving;             /* they were asked to end after one */
+    sig_atomic_t saves_asked; /* how often they were asked for one otherwise */
+    uint32_t saved;           /* that have ended after a checkpoint */
+    sl_error saved_how;
     sl_error error; /* of the owner's callbacks */
 } fleet;
 
-/* Starts `count` agents on the experiment file `config`, with a random run id. */
-int fleet_open(fleet *out, uint32_t count, const char *config, const sl_experiment *experiment,
-               size_t dimension, const fleet_handlers *handlers, sl_error *error);
-/* Runs until all agents have ended. Returns 0, SL_ESTOPPED, SL_EPEER if an agent failed (after
- * calling `failed`), or the code of a callback. */
+/* Starts an agent for each node, on the config.json of the run folder at `path`. */
+int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoints *checkpoints,
+               const fleet_handlers *handlers, sl_error *error);
+/* Runs until all agents have ended. Returns 0, SL_ESTOPPED, SL_ESAVED, SL_EPEER if an agent failed
+ * (after calling `failed`), or the code of a callback. */
 int fleet_run(fleet *f, sl_error *error);
 /* Kills and reaps the agents that are left. */
 void fleet_close(fleet *f);

@@ -15,6 +15,7 @@ CODES = {
     -7: "SL_EDIVERGED",
     -8: "SL_ESTOPPED",
     -9: "SL_EDEVICE",
+    -10: "SL_ESAVED",
 }
 FABRIC = "libfabric.so.1"
 NO_FABRIC = (

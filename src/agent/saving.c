@@ -1,0 +1,306 @@
+/* saving.c - see saving.h.
+ *
+ * Agents on several hosts see their own files only. So those that go on gather, by one sum, which
+ * rounds each has: an agent fills its own row and leaves the others zero. All then choose the same
+ * round. A second sum says that all have loaded it: data may come from then on.
+ */
+#include "agent/saving.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "agent/state.h"
+#include "base/clock.h"
+#include "checkpoint/cut_file.h"
+
+static const double wait_share = 0.25; /* of transport.timeout_s, for the file before */
+enum { ROUNDS_TOLD = 16, WORDS = 4, ROW = (ROUNDS_TOLD + 1) * WORDS };
+
+static const sl_checkpoints *checkpoints_of(const sl_agent *a) {
+    return a->settings.checkpoints;
+}
+
+static uint32_t nodes_of(const sl_agent *a) {
+    return sl_topology_nodes(a->settings.experiment->topology);
+}
+
+/* ---- opening ---- */
+
+static int load(sl_agent *a, sl_error *error) {
+    const sl_task *task = &a->settings.task;
+    const sl_saving *s = &a->saving;
+    sl_piece totals[SL_RECORD_PIECES];
+    sl_record_pieces(&a->record, totals);
+    if (s->resumed > task->rounds)
+        return sl_fail_node(error, SL_EINVAL, a->side.rank, s->resumed,
+                            "the checkpoint is of a round beyond the last, %" PRIu64, task->rounds);
+    return sl_cut_load(checkpoints_of(a)->folder, (sl_checkpoint_file){s->resumed, a->side.rank},
+                       &s->owner, a->node, a->vec, &(sl_image_extras){totals, SL_RECORD_PIECES},
+                       error);
+}
+
+static int open_saver(sl_agent *a, sl_error *error) {
+    const sl_saver_settings settings = {.folder = checkpoints_of(a)->folder,
+                                        .owner = a->saving.owner,
+                                        .from = a->side.rank,
+                                        .to = a->side.rank + 1,
+                                        .keep = a->settings.experiment->checkpoint.keep,
+                                        .resumed = a->saving.resumed,
+                                        .vec = a->vec,
+                                        .notice = a->settings.observer.notice,
+                                        .context = a->settings.observer.context};
+    return a->settings.experiment->checkpoint.every > 0
+               ? sl_saver_open(&a->saving.saver, &settings, a->node, error)
+               : 0;
+}
+
+int sl_saving_begin(sl_agent *a, sl_error *error) {
+    const bool known = a->saving.agreement == SL_AGREED;
+    return checkpoints_of(a) != NULL && known ? open_saver(a, error) : 0;
+}
+
+int sl_saving_open(sl_agent *a, sl_error *error) {
+    const sl_experiment *e = a->settings.experiment;
+    const sl_checkpoints *c = checkpoints_of(a);
+    sl_saving *s = &a->saving;
+    s->told = calloc(a->neighbour_count + 1u, sizeof *s->told);
+    if (s->told == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->side.rank);
+    if (c == NULL)
+        return 0;
+    int result = sl_checkpoint_owner_of(&s->owner, e, &a->settings.task, c->run_id, error);
+    if (result == 0 && e->checkpoint.every > 0)
+        result = sl_algorithm_spread(&s->spread, &e->algorithm, e->topology, error);
+    if (result != 0)
+        return result;
+    s->resumed = c->resume ? c->round : 0;
+    s->agreement = c->resume && c->round == 0 ? SL_AGREEMENT_OPEN : SL_AGREED;
+    return s->resumed > 0 ? load(a, error) : 0;
+}
+
+void sl_saving_close(sl_agent *a) {
+    sl_saver_close(&a->saving.saver);
+    free(a->saving.told);
+    free(a->saving.rows);
+}
+
+/* ---- writing ---- */
+
+static void save(sl_agent *a, double patience_s) {
+    sl_piece totals[SL_RECORD_PIECES];
+    a->record.times.total = sl_clock_seconds() - a->began_s;
+    sl_record_pieces(&a->record, totals);
+    sl_saver_take(a->saving.saver, a->node, a->side.rank,
+                  &(sl_image_extras){totals, SL_RECORD_PIECES}, patience_s);
+}
+
+bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
+    sl_saving *s = &a->saving;
+    const sl_experiment *e = a->settings.experiment;
+    if (s->saver == NULL || round->round == s->resumed)
+        return false;
+    s->left = round->round == s->asked[SL_CUT_LEAVE];
+    if (s->left)
+        save(a, e->transport.round_timeout_s);
+    else if (round->round % e->checkpoint.every == 0 || round->round == s->asked[SL_CUT_GO_ON])
+        save(a, wait_share * e->transport.timeout_s);
+    return s->left;
+}
+
+int sl_saving_outcome(sl_agent *a, sl_error *error) {
+    const sl_saving *s = &a->saving;
+    if (!s->left)
+        return 0;
+    int result = sl_saver_wait(s->saver, error);
+    return result != 0 ? result
+                       : sl_fail_node(error, SL_ESAVED, a->side.rank, s->asked[SL_CUT_LEAVE],
+                                      "ended on request, after a checkpoint");
+}
+
+/* ---- what was asked for ---- */
+
+bool sl_saving_is_told(const sl_agent *a, const sl_neighbour *n) {
+    const sl_saving *s = &a->saving;
+    for (int kind = 0; kind < SL_CUT_KINDS; kind++)
+        if (s->asked[kind] != 0 && s->told[n->index][kind] != s->asked[kind])
+            return false;
+    return true;
+}
+
+static void tell(sl_agent *a, sl_neighbour *n) {
+    sl_saving *s = &a->saving;
+    for (uint32_t kind = 0; kind < SL_CUT_KINDS; kind++) {
+        const sl_frame frame = {.type = SL_FRAME_CUT, .exchange = s->asked[kind], .step = kind};
+        const bool due = s->asked[kind] != 0 && s->told[n->index][kind] != s->asked[kind];
+        if (due && n->agreed && sl_neighbour_send_frame(n, &frame))
+            s->told[n->index][kind] = s->asked[kind];
+    }
+}
+
+void sl_saving_pass_on(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!sl_saving_is_told(a, &a->neighbours[i]))
+            tell(a, &a->neighbours[i]);
+}
+
+/* Of several rounds the first counts; a round that was saved makes place for a later one. */
+static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
+    uint64_t *asked = &a->saving.asked[kind];
+    if (*asked >= a->side.round && *asked <= round && *asked != 0)
+        return;
+    *asked = round;
+    sl_saving_pass_on(a);
+}
+
+bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
+    const sl_saving *s = &a->saving;
+    const uint64_t under_way = a->side.round > s->resumed ? a->side.round : s->resumed + 1;
+    if (s->saver == NULL || a->phase != PHASE_TRAINING)
+        return false;
+    note(a, kind, under_way + s->spread);
+    return true;
+}
+
+int sl_saving_hear(sl_agent *a, const sl_neighbour *from, const sl_frame *frame, sl_error *error) {
+    sl_saving *s = &a->saving;
+    if (s->saver == NULL || frame->step >= SL_CUT_KINDS || frame->exchange == 0)
+        return sl_fail_edge(error, SL_EPROTO, from->rank, a->side.rank, a->side.round,
+                            "agent %u asks for a checkpoint of round %" PRIu64
+                            " and kind %u, which cannot be",
+                            from->rank, frame->exchange, frame->step);
+    s->told[from->index][frame->step] = frame->exchange;
+    if (frame->exchange >= a->side.round)
+        note(a, (sl_cut_kind)frame->step, frame->exchange);
+    return 0;
+}
+
+/* ---- agreeing on a round ---- */
+
+/* Sixteen bits a number: floats hold them, and sums with zeros, as they are. */
+static void write_words(float *out, uint64_t value) {
+    for (int i = 0; i < WORDS; i++)
+        out[i] = (float)(value >> 16 * i & 0xffff);
+}
+
+static uint64_t read_words(const float *words) {
+    uint64_t value = 0;
+    for (int i = 0; i < WORDS; i++)
+        value |= (uint64_t)words[i] << 16 * i;
+    return value;
+}
+
+/* This agent's run, and its newest good files. */
+static int fill_row(sl_agent *a, sl_error *error) {
+    const char *folder = checkpoints_of(a)->folder;
+    float *row = a->saving.rows + (size_t)a->side.rank * ROW;
+    sl_checkpoint_file *files = NULL;
+    size_t count = 0, good = 0;
+    sl_error why = {0};
+    write_words(row, a->saving.owner.run);
+    int result = sl_checkpoint_list(&files, &count, folder, error);
+    for (size_t i = count; result == 0 && i-- > 0 && good < ROUNDS_TOLD;) {
+        if (files[i].rank != a->side.rank)
+            continue;
+        if (sl_checkpoint_check(folder, files[i], &a->saving.owner, NULL, &why) == 0)
+            write_words(row + ++good * WORDS, files[i].round);
+        else
+            sl_agent_notice(a, "warning: left out: %s", why.text);
+    }
+    free(files);
+    return result != 0 || good > 0
+               ? result
+               : sl_fail(error, SL_EFILE, "%s: holds no good checkpoint of rank %u%s%s", folder,
+                         a->side.rank, why.text[0] != '\0' ? ": " : "", why.text);
+}
+
+static int gather(sl_agent *a, sl_error *error) {
+    const size_t count = (size_t)nodes_of(a) * ROW;
+    a->saving.rows = calloc(count, sizeof *a->saving.rows);
+    if (a->saving.rows == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->side.rank);
+    int result = fill_row(a, error);
+    if (result == 0)
+        sl_calls_give(
+            &a->calls,
+            &(sl_call){SL_CALL_SUM, .share = {.x = a->saving.rows, .count = count, .divisor = 1}});
+    return result;
+}
+
+static bool has_round(const float *row, uint64_t round) {
+    for (int i = 1; i <= ROUNDS_TOLD; i++)
+        if (read_words(row + i * WORDS) == round)
+            return true;
+    return false;
+}
+
+/* The first rank that lacks the round; the number of nodes: none does. */
+static uint32_t who_lacks(const sl_agent *a, uint64_t round) {
+    uint32_t rank = 0;
+    while (rank < nodes_of(a) && has_round(a->saving.rows + (size_t)rank * ROW, round))
+        rank++;
+    return rank;
+}
+
+static int check_runs(const sl_agent *a, sl_error *error) {
+    for (uint32_t rank = 0; rank < nodes_of(a); rank++)
+        if (read_words(a->saving.rows + (size_t)rank * ROW) != a->saving.owner.run)
+            return sl_fail(error, SL_EFILE,
+                           "agent %u goes on with run %" PRIu64 ", agent %u with run %" PRIu64,
+                           rank, read_words(a->saving.rows + (size_t)rank * ROW), a->side.rank,
+                           a->saving.owner.run);
+    return 0;
+}
+
+/* The newest of rank 0's rounds that all have: all agents find the same. */
+static int choose(sl_agent *a, sl_error *error) {
+    int result = check_runs(a, error);
+    for (int i = 1; result == 0 && i <= ROUNDS_TOLD && a->saving.resumed == 0; i++) {
+        const uint64_t round = read_words(a->saving.rows + i * WORDS);
+        if (round != 0 && who_lacks(a, round) == nodes_of(a))
+            a->saving.resumed = round;
+    }
+    const uint64_t newest = read_words(a->saving.rows + WORDS);
+    if (result == 0 && a->saving.resumed == 0)
+        result = sl_fail(error, SL_EFILE,
+                         "no round has a good checkpoint of every agent: of round %" PRIu64
+                         ", the newest of agent 0, agent %u lacks one",
+                         newest, who_lacks(a, newest));
+    else if (result == 0 && a->saving.resumed != newest)
+        sl_agent_notice(a,
+                        "warning: going on from round %" PRIu64 ": agent %u has none of %" PRIu64,
+                        a->saving.resumed, who_lacks(a, newest), newest);
+    return result;
+}
+
+static int load_chosen(sl_agent *a, sl_error *error) {
+    const sl_observer *o = &a->settings.observer;
+    int result = choose(a, error);
+    if (result == 0)
+        result = load(a, error);
+    if (result == 0)
+        result = open_saver(a, error);
+    if (result == 0 && o->resumed != NULL &&
+        (result = o->resumed(o->context, a->saving.resumed)) != 0)
+        sl_fail(error, result, "the run folder cannot be gone on with: %s",
+                sl_error_meaning(result));
+    if (result == 0)
+        sl_calls_give(
+            &a->calls,
+            &(sl_call){SL_CALL_SUM, .share = {.x = a->saving.rows, .count = 1, .divisor = 1}});
+    return result;
+}
+
+int sl_saving_agree(sl_agent *a, sl_error *error) {
+    sl_saving *s = &a->saving;
+    int result = 0;
+    if (s->agreement == SL_AGREEMENT_OPEN) {
+        result = gather(a, error);
+        s->agreement = SL_AGREEMENT_ASKED;
+    } else if (s->agreement == SL_AGREEMENT_ASKED && sl_calls_answered(&a->calls)) {
+        result = load_chosen(a, error);
+        s->agreement = SL_AGREEMENT_LOADED;
+    } else if (s->agreement == SL_AGREEMENT_LOADED && sl_calls_answered(&a->calls)) {
+        s->agreement = SL_AGREED;
+    }
+    return result != 0 ? result : s->agreement == SL_AGREED;
+}

@@ -1,0 +1,65 @@
+/* saving.h - an agent's checkpoints: those that are due, those that somebody has asked for, and
+ * the one that it goes on from.
+ *
+ * Whoever is asked for a checkpoint names a round that no agent can have ended yet, and tells all
+ * neighbours before it sends them any more data; they pass it on likewise. So all hear of it in
+ * time, and write the same cut.
+ */
+#ifndef SL_SAVING_H
+#define SL_SAVING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "agent/calls.h"
+#include "checkpoint/saver.h"
+
+/* What follows on a checkpoint that was asked for; `step` of a CUT frame. */
+typedef enum sl_cut_kind { SL_CUT_GO_ON, SL_CUT_LEAVE, SL_CUT_KINDS } sl_cut_kind;
+
+typedef enum sl_agreement {
+    SL_AGREED,          /* on the round that the run goes on from, or it begins */
+    SL_AGREEMENT_OPEN,  /* once all are connected, each tells which rounds it has */
+    SL_AGREEMENT_ASKED, /* all rounds are being gathered */
+    SL_AGREEMENT_LOADED /* the state is here, and perhaps not at the others */
+} sl_agreement;
+
+typedef struct sl_saving {
+    sl_saver *saver; /* NULL: no checkpoints are written */
+    sl_checkpoint_owner owner;
+    uint64_t resumed;               /* the round that it goes on from; 0: it begins */
+    uint64_t spread;                /* rounds that agents can be apart */
+    uint64_t asked[SL_CUT_KINDS];   /* the round; 0: none */
+    uint64_t (*told)[SL_CUT_KINDS]; /* (neighbours) what each knows of */
+    atomic_uint wishes;             /* of other threads: a bit for each kind, and SL_WISH_STOP */
+    bool left;                      /* the run is over for this agent, after a checkpoint */
+    sl_agreement agreement;
+    float *rows; /* what is gathered; NULL: nothing is */
+} sl_saving;
+
+enum { SL_WISH_STOP = 1 << SL_CUT_KINDS };
+
+/* Loads the node, if the round is known. After the neighbours have been opened. */
+int sl_saving_open(sl_agent *agent, sl_error *error);
+/* When the run folder is there: opens the folder of the checkpoints, unless agents are still to
+ * agree. */
+int sl_saving_begin(sl_agent *agent, sl_error *error);
+/* Waits for the file under way. */
+void sl_saving_close(sl_agent *agent);
+/* The node has ended a round, and nothing has changed it since. True: the run ends here. */
+bool sl_saving_end_round(sl_agent *agent, const sl_round *round);
+/* Somebody here wants a checkpoint; false: there can be none. */
+bool sl_saving_ask(sl_agent *agent, sl_cut_kind kind);
+/* A neighbour's CUT frame. */
+int sl_saving_hear(sl_agent *agent, const sl_neighbour *from, const sl_frame *frame,
+                   sl_error *error);
+/* Tells the neighbours what they do not know. */
+void sl_saving_pass_on(sl_agent *agent);
+/* Does this neighbour know of every checkpoint that was asked for? */
+bool sl_saving_is_told(const sl_agent *agent, const sl_neighbour *neighbour);
+/* All neighbours are connected: true once the node may start. Negative: the run has failed. */
+int sl_saving_agree(sl_agent *agent, sl_error *error);
+/* After the last round: 0, SL_ESAVED, or why there is no file. */
+int sl_saving_outcome(sl_agent *agent, sl_error *error);
+
+#endif

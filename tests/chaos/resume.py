@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Real agents that are killed, or asked to end or to save, and then go on: they end with the bits
+of the simulator, which was never stopped.
+
+usage: resume.py STARLING [TEST ...]
+
+STARLING_KILLS in the environment: how often all agents are killed at a random moment; default 3.
+"""
+import glob
+import os
+import random
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity")
+)
+from _scene import Failure, check, run_tests  # noqa: E402
+from by_hand import free_ports  # noqa: E402
+from test_resume import Wrong, lasting, same  # noqa: E402
+
+KILLS = int(os.environ.get("STARLING_KILLS", "3"))
+EVERY = 40
+RUN = {
+    "rounds": 1200,
+    "topology": {"nodes": 4, "family": "ring"},
+    "algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.05}},
+    "optimizer__momentum": 0.9,
+    "model": "softmax",
+    "record": {"every": 200, "parameters_at": [0, 1200]},
+    "checkpoint": {"every": EVERY, "keep": 3},
+    "transport__connect_timeout_s": 60,
+}
+
+
+def rounds_saved(folder, rank=0):
+    names = glob.glob(os.path.join(folder, "checkpoints", f"round-*-rank-{rank}.safetensors"))
+    return sorted(int(re.search(r"round-(\d+)-", name).group(1)) for name in names)
+
+
+def wait_until(holds, what, seconds=60):
+    until = time.monotonic() + seconds
+    while not holds():
+        check(time.monotonic() < until, f"{what}: not within {seconds} s")
+        time.sleep(0.01)
+
+
+def wait_beyond(scene, running, folder, rounds):
+    """Until it has saved a round after these."""
+
+    def has():
+        check(running.process.poll() is None, f"ended with {running.process.poll()}: {running.err}")
+        return rounds_saved(folder)[-1:] > rounds[-1:]
+
+    wait_until(has, f"a checkpoint after {rounds}")
+
+
+def ends_as_simulated(scene, folder, name="experiment.json"):
+    scene.call("sim", scene.path(name), "--out", scene.path("sim")).check_well()
+    try:
+        same(lasting(folder), lasting(scene.path("sim")))
+    except Wrong as why:
+        raise Failure(str(why)) from None
+
+
+def all_are_killed_at_any_moment(scene):
+    """kill -9 of all agents, again and again, then the run goes on to its end."""
+    path, out = scene.experiment(**RUN), scene.path("out")
+    draw = random.Random(int(time.time()))
+    command = ["run", path, "--out", out]
+    for _ in range(KILLS):
+        running = scene.start(*command)
+        before = rounds_saved(out)
+        wait_until(
+            lambda: rounds_saved(out)[-1:] > before[-1:] or running.process.poll() == 0, "save"
+        )
+        time.sleep(draw.random() * 0.3)
+        for pid in [running.process.pid, *scene.agents().values()]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        running.process.wait()
+        scene.wait_gone(10)
+        if os.path.exists(os.path.join(out, "summary.json")):
+            break  # it was through
+        command = ["run", "--resume", out]
+    scene.call(*command, timeout=120).check_well()
+    ends_as_simulated(scene, out)
+
+
+def run_is_asked_to_save_and_to_end(scene):
+    """SIGUSR1 to run, SIGTERM to run, SIGTERM to one agent: all save the same round."""
+    path, out = scene.experiment(**{**RUN, "rounds": 2000000}), scene.path("out")
+    running = scene.start("run", path, "--out", out)
+    wait_beyond(scene, running, out, [])
+    os.kill(running.process.pid, signal.SIGUSR1)
+    wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
+    os.kill(running.process.pid, signal.SIGTERM)
+    running.wait(30)
+    check(running.code == 75 and "--resume" in running.err, f"{running.code}: {running.err!r}")
+    ends = {rounds_saved(out, rank)[-1] for rank in range(4)}
+    check(len(ends) == 1, f"agents ended in rounds {ends}")
+    running = scene.start("run", "--resume", out)
+    wait_beyond(scene, running, out, rounds_saved(out))
+    os.kill(scene.agents()[2], signal.SIGTERM)
+    running.wait(30)
+    check(running.code == 75, f"{running.code}: {running.err!r}")
+    last = rounds_saved(out)[-1]
+    scene.call("run", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
+    scene.experiment(**{**RUN, "rounds": last + 3})
+    scene.call("sim", path, "--out", scene.path("sim")).check_well()
+    found, expected = lasting(out), lasting(scene.path("sim"))
+    names = [name for name in found if re.match(r"model-\d", name)]
+    check(names and all(found[n] == expected[n] for n in names), "the models differ")
+
+
+def start_by_hand(scene, path, resume=None):
+    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(4)))
+    agents = []
+    for rank in range(4):
+        own = scene.path(f"out{rank}")
+        words = ["--resume", own] if resume else [path, "--out", own]
+        words += ["--rank", str(rank), "--roster", roster, "--run-id", "7"]
+        agents.append(scene.start("agent", *words))
+    return agents
+
+
+def agents_by_hand_agree_on_a_round(scene):
+    """Each has a folder of its own; one lacks the newest round. SIGTERM to one ends all."""
+    path = scene.experiment(**RUN)
+    agents = start_by_hand(scene, path)
+    wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [2 * EVERY], "two checkpoints")
+    os.kill(agents[1].process.pid, signal.SIGTERM)
+    for running in agents:
+        running.wait(30)
+        check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    saved = rounds_saved(scene.path("out3"), 3)
+    gone = f"checkpoints/round-{saved[-1]}-rank-3.safetensors"
+    os.unlink(os.path.join(scene.path("out3"), gone))
+    agents = start_by_hand(scene, path, resume=True)
+    for running in agents:
+        running.wait(120)
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+    said = f"going on from round {saved[-2]}: agent 3 has none of {saved[-1]}"
+    check(said in agents[0].out, agents[0].out)
+    scene.call("sim", path, "--out", scene.path("sim")).check_well()
+    for rank in range(4):
+        found, expected = lasting(scene.path(f"out{rank}")), lasting(scene.path("sim"))
+        for name in (f"model-{rank}.npy", f"metrics-{rank}.jsonl"):
+            check(found[name] == expected[name], f"{name} differs from the simulator's")
+
+
+def a_folder_in_use_is_refused(scene):
+    path, out = scene.experiment(**{**RUN, "rounds": 2000000}), scene.path("out")
+    running = scene.start("run", path, "--out", out)
+    wait_beyond(scene, running, out, [])
+    scene.call("run", "--resume", out).check_refused("another process writes", "checkpoints")
+    os.kill(running.process.pid, signal.SIGINT)
+    running.wait(30)
+    check(running.code == 130, f"exit code {running.code}")
+
+
+def a_full_disk_is_said_once(scene):
+    """Training goes on, and the newest whole cut is gone on from."""
+    disk = scene.path("disk")
+    os.mkdir(disk)
+    # Six files of 64 KB and a seventh do not fit.
+    if os.system(f"mount -t tmpfs -o size=600k starling-test {disk} 2>/dev/null") != 0:
+        return "no right to mount a tmpfs"
+    try:
+        changes = {"rounds": 200, "algorithm": {"name": "d-psgd"}, "checkpoint__path": disk}
+        path, out = scene.experiment(**{**RUN, **changes}), scene.path("out")
+        running = scene.call("run", path, "--out", out)
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+        said = [line for line in running.out.splitlines() if "No space left" in line]
+        check(said and "training goes on" in said[0], running.out)
+        check(not glob.glob(os.path.join(disk, "*.new")), "half files are left")
+    finally:
+        os.system(f"umount {disk}")
+    return None
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            all_are_killed_at_any_moment,
+            run_is_asked_to_save_and_to_end,
+            agents_by_hand_agree_on_a_round,
+            a_folder_in_use_is_refused,
+            a_full_disk_is_said_once,
+        ]
+    )
