@@ -71,9 +71,21 @@ SL_API sl_agent_counters sl_agent_counters_read(const sl_agent *agent);
 /* What the loop saw when it last looked, which it does several times a second. From any thread
  * until sl_agent_close. */
 #define SL_AGENT_WAIT_MAX 256
+typedef enum sl_agent_doing {
+    SL_AGENT_CONNECTS,
+    SL_AGENT_COMPUTES, /* a gradient, an evaluation, or the caller's own step */
+    SL_AGENT_EXCHANGES,
+    SL_AGENT_ENDS /* says goodbye, or has ended */
+} sl_agent_doing;
+/* "computes". */
+SL_API const char *sl_agent_doing_name(sl_agent_doing doing);
+
 typedef struct sl_agent_progress {
     sl_record record;                  /* of the last round, with sums since the first */
     char waits_for[SL_AGENT_WAIT_MAX]; /* in words; empty: for nobody */
+    sl_agent_doing doing;
+    uint64_t round; /* under way; 0: none yet */
+    double still_s; /* since its node last made a step, or it began to connect */
 } sl_agent_progress;
 SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
 

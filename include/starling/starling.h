@@ -19,6 +19,7 @@
 #include "starling/learner.h"
 #include "starling/links.h"
 #include "starling/model.h"
+#include "starling/monitor.h"
 #include "starling/node.h"
 #include "starling/observer.h"
 #include "starling/optimal.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "base/clock.h"
 
 void sl_agent_notice(sl_agent *a, const char *format, ...) {
     char text[SL_ERROR_TEXT_MAX];
@@ -68,12 +69,43 @@ static void name_wait(const sl_agent *a, bool round, char out[SL_AGENT_WAIT_MAX]
         snprintf(out, SL_AGENT_WAIT_MAX, "%.*s", SL_AGENT_WAIT_MAX - 1, wait.text);
 }
 
+const char *sl_agent_doing_name(sl_agent_doing doing) {
+    switch (doing) {
+    case SL_AGENT_CONNECTS:
+        return "connects";
+    case SL_AGENT_COMPUTES:
+        return "computes";
+    case SL_AGENT_EXCHANGES:
+        return "exchanges";
+    case SL_AGENT_ENDS:
+        break;
+    }
+    return "ends";
+}
+
+static sl_agent_doing doing_of(const sl_agent *a) {
+    switch (a->phase) {
+    case PHASE_CONNECTING:
+        return SL_AGENT_CONNECTS;
+    case PHASE_TRAINING:
+        return sl_worker_busy(a->worker) ? SL_AGENT_COMPUTES : SL_AGENT_EXCHANGES;
+    case PHASE_GOODBYE:
+    case PHASE_OVER:
+        break;
+    }
+    return SL_AGENT_ENDS;
+}
+
 void sl_agent_look(sl_agent *a) {
     char whom[SL_AGENT_WAIT_MAX];
     const bool round = a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
     name_wait(a, round, whom);
     pthread_mutex_lock(&a->mutex);
     a->progress.record = a->record;
+    a->progress.doing = doing_of(a);
+    a->progress.round = a->side.round;
+    a->moved_s =
+        a->phase == PHASE_CONNECTING ? a->deadline_s - a->side.connect_timeout_s : a->progress_s;
     memcpy(a->progress.waits_for, whom, sizeof whom);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
@@ -87,6 +119,7 @@ void sl_agent_look(sl_agent *a) {
 sl_agent_progress sl_agent_progress_read(sl_agent *a) {
     pthread_mutex_lock(&a->mutex);
     sl_agent_progress progress = a->progress;
+    progress.still_s = a->moved_s > 0 ? sl_clock_seconds() - a->moved_s : 0;
     pthread_mutex_unlock(&a->mutex);
     return progress;
 }

@@ -35,10 +35,11 @@ struct sl_agent {
     sl_node *node;
     const sl_vec_ops *vec; /* where its vectors are */
     int stop_descriptor;
-    pthread_mutex_t mutex; /* of what other threads ask for, and see: */
-    sl_error end;          /* why the run is to end; code 0: it is not */
-    sl_agent_progress progress;
-    sl_agent_edge *edges; /* (neighbour_count) */
+    pthread_mutex_t mutex;      /* of what other threads ask for, and see: */
+    sl_error end;               /* why the run is to end; code 0: it is not */
+    sl_agent_progress progress; /* but for still_s, which follows from */
+    double moved_s;             /* when it last moved; 0: not running yet */
+    sl_agent_edge *edges;       /* (neighbour_count) */
 
     int notify_fd; /* signalled when a device has done what the node waits for */
     bool tick_due;

@@ -26,6 +26,7 @@ typedef struct peer {
     sl_launch *launch; /* by hand */
     bool meets;        /* it is meeting the others, or has failed to */
     sl_agent *agent;
+    sl_monitor *monitor; /* NULL: the folder can hold no socket */
     sl_roster *roster;
     bool saved; /* it has ended after a checkpoint */
     sl_checkpoints checkpoints;
@@ -281,8 +282,25 @@ static int join_parent(peer *p, sl_error *error) {
     return result;
 }
 
+/* In the run folder, which of an agent of `starling run` is its parent's. */
+static void open_monitor(peer *p) {
+    sl_error error;
+    char folder[SL_PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", reports(p) ? p->o->file : p->path);
+    char *end = reports(p) ? strrchr(folder, '/') : NULL;
+    if (end != NULL)
+        *end = '\0';
+    if (sl_monitor_open(&p->monitor, p->agent, p->rank, p->trial.nodes, folder, &error) != 0) {
+        char text[SL_ERROR_TEXT_MAX + 64];
+        snprintf(text, sizeof text, "warning: `starling status` will not see this agent: %s",
+                 error.text);
+        on_notice(p, text);
+    }
+}
+
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
+    open_monitor(p);
     int result = sl_agent_run(p->agent, p->roster, error);
     if (result != 0 && p->error.code != 0)
         *error = p->error;
@@ -308,6 +326,7 @@ static int train(peer *p, sl_error *error) {
 static void close_peer(peer *p) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
+    sl_monitor_close(&p->monitor);
     sl_agent_close(&p->agent);
     run_info_end(&p->info, p->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&p->folder, NULL);

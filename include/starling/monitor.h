@@ -1,0 +1,38 @@
+/* monitor.h - what an agent does at this moment, for whoever looks from outside: JSON over HTTP at
+ * a Unix socket in a folder.
+ *
+ * A thread of its own answers, so that an agent whose loop is held up is still seen. GET /status is
+ * all that it knows; nothing can be changed through it:
+ *
+ *     {"rank": 5, "nodes": 8, "doing": "computes", "round": 812, "still_s": 41.2, "waits_for": "",
+ *      "neighbours": [{"rank": 4, "connected": true, "awaited": false}, ...]}
+ *
+ *     $ curl --unix-socket RUN/status-5.sock http://agent/status
+ */
+#ifndef STARLING_MONITOR_H
+#define STARLING_MONITOR_H
+
+#include "starling/agent.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sl_monitor sl_monitor;
+
+/* The socket of a rank, in the folder: "status-5.sock". */
+#define SL_MONITOR_NAME_MAX 32
+SL_API void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank);
+
+/* Answers for the agent (borrowed until close) of this rank at the folder's socket, which replaces
+ * one that is there. Only who may use the folder can use it. SL_EFILE: the socket cannot be made.
+ */
+SL_API int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
+                           const char *folder, sl_error *error);
+/* Removes the socket too. */
+SL_API void sl_monitor_close(sl_monitor **monitor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

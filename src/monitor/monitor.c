@@ -1,0 +1,197 @@
+/* monitor.c - see starling/monitor.h. libevent's HTTP server on a loop and a thread of its own. */
+#include "starling/monitor.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Of a request, and for how long it may come. */
+enum { HEADER_BYTES_MAX = 4096, BODY_BYTES_MAX = 0, PATIENCE_S = 5, WAITING_MAX = 16 };
+
+struct sl_monitor {
+    sl_agent *agent;
+    uint32_t rank, nodes;
+    int folder, end; /* descriptors: of the folder; readable: the thread is to end */
+    char name[SL_MONITOR_NAME_MAX];
+    bool bound, runs;
+    struct event_base *base;
+    struct evhttp *http;
+    struct event *ending;
+    pthread_t thread;
+};
+
+void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank) {
+    snprintf(out, SL_MONITOR_NAME_MAX, "status-%u.sock", rank);
+}
+
+/* ---- what is said ---- */
+
+static json_t *describe_edges(sl_agent *agent) {
+    json_t *edges = json_array();
+    sl_agent_edge edge;
+    for (uint32_t i = 0; sl_agent_edge_read(agent, i, &edge); i++)
+        json_array_append_new(edges, json_pack("{s:I, s:b, s:b}", "rank", (json_int_t)edge.rank,
+                                               "connected", edge.agreed, "awaited", edge.awaited));
+    return edges;
+}
+
+/* malloc'ed; NULL: out of memory. */
+static char *describe(const sl_monitor *m) {
+    const sl_agent_progress p = sl_agent_progress_read(m->agent);
+    json_t *all = json_pack("{s:I, s:I, s:s, s:I, s:f, s:s%}", "rank", (json_int_t)m->rank, "nodes",
+                            (json_int_t)m->nodes, "doing", sl_agent_doing_name(p.doing), "round",
+                            (json_int_t)p.round, "still_s", p.still_s, "waits_for", p.waits_for,
+                            strnlen(p.waits_for, sizeof p.waits_for));
+    char *text = NULL;
+    if (all != NULL && json_object_set_new(all, "neighbours", describe_edges(m->agent)) == 0)
+        text = json_dumps(all, JSON_COMPACT);
+    json_decref(all);
+    return text;
+}
+
+static void answer(struct evhttp_request *request, void *context) {
+    struct evbuffer *body = evbuffer_new();
+    char *text = describe(context);
+    const bool whole = body != NULL && text != NULL && evbuffer_add(body, text, strlen(text)) == 0;
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+                      "application/json");
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
+    if (whole)
+        evhttp_send_reply(request, HTTP_OK, "OK", body);
+    else
+        evhttp_send_error(request, HTTP_INTERNAL, "out of memory");
+    if (body != NULL)
+        evbuffer_free(body);
+    free(text);
+}
+
+/* ---- the thread ---- */
+
+static void end_loop(evutil_socket_t fd, short what, void *context) {
+    const sl_monitor *m = context;
+    (void)fd;
+    (void)what;
+    event_base_loopbreak(m->base);
+}
+
+static void *run(void *context) {
+    const sl_monitor *m = context;
+    event_base_dispatch(m->base);
+    return NULL;
+}
+
+/* Signals are for others. */
+static int start(sl_monitor *m, sl_error *error) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    m->runs = pthread_create(&m->thread, NULL, run, m) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return m->runs ? 0 : sl_fail(error, SL_ENOMEM, "monitor: no thread could be started");
+}
+
+/* ---- the socket ---- */
+
+/* A socket's address is short, and a folder's path may be long. */
+static struct sockaddr_un address_of(const sl_monitor *m) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", m->folder, m->name);
+    return address;
+}
+
+static int listen_there(sl_monitor *m, int fd) {
+    const struct sockaddr_un address = address_of(m);
+    unlinkat(m->folder, m->name, 0);
+    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0)
+        return -1;
+    m->bound = true;
+    return listen(fd, WAITING_MAX);
+}
+
+static int bind_socket(sl_monitor *m, const char *folder, sl_error *error) {
+    m->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (m->folder < 0 || fd < 0 || listen_there(m, fd) != 0) {
+        const int code = errno;
+        if (fd >= 0)
+            close(fd);
+        return sl_fail(error, SL_EFILE, "%s/%s: cannot be made: %s", folder, m->name,
+                       strerror(code));
+    }
+    if (evhttp_accept_socket(m->http, fd) == 0) /* which takes it */
+        return 0;
+    close(fd);
+    return sl_fail(error, SL_ENOMEM, "monitor: out of memory");
+}
+
+static int open_server(sl_monitor *m, sl_error *error) {
+    m->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    m->base = event_base_new();
+    m->http = m->base != NULL ? evhttp_new(m->base) : NULL;
+    m->ending = m->base != NULL ? event_new(m->base, m->end, EV_READ, end_loop, m) : NULL;
+    if (m->end < 0 || m->http == NULL || m->ending == NULL || event_add(m->ending, NULL) != 0 ||
+        evhttp_set_cb(m->http, "/status", answer, m) != 0)
+        return sl_fail(error, SL_ENOMEM, "monitor: out of memory, or no descriptor left");
+    evhttp_set_allowed_methods(m->http, EVHTTP_REQ_GET);
+    evhttp_set_max_headers_size(m->http, HEADER_BYTES_MAX);
+    evhttp_set_max_body_size(m->http, BODY_BYTES_MAX);
+    evhttp_set_timeout(m->http, PATIENCE_S);
+    return 0;
+}
+
+/* ---- from beginning to end ---- */
+
+int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
+                    const char *folder, sl_error *error) {
+    sl_monitor *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return sl_fail(error, SL_ENOMEM, "monitor: out of memory");
+    *m = (sl_monitor){.agent = agent, .rank = rank, .nodes = nodes, .folder = -1, .end = -1};
+    sl_monitor_name(m->name, rank);
+    int result = open_server(m, error);
+    if (result == 0)
+        result = bind_socket(m, folder, error);
+    if (result == 0)
+        result = start(m, error);
+    if (result != 0)
+        sl_monitor_close(&m);
+    else
+        *out = m;
+    return result;
+}
+
+void sl_monitor_close(sl_monitor **monitor) {
+    sl_monitor *m = *monitor;
+    if (m == NULL)
+        return;
+    *monitor = NULL;
+    if (m->runs) {
+        eventfd_write(m->end, 1);
+        pthread_join(m->thread, NULL);
+    }
+    if (m->bound)
+        unlinkat(m->folder, m->name, 0);
+    if (m->http != NULL)
+        evhttp_free(m->http);
+    if (m->ending != NULL)
+        event_free(m->ending);
+    if (m->base != NULL)
+        event_base_free(m->base);
+    if (m->end >= 0)
+        close(m->end);
+    if (m->folder >= 0)
+        close(m->folder);
+    free(m);
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""`starling status`: what agents do, and the one that all wait for in the end.
+
+usage: status.py STARLING [TEST ...]
+"""
+
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import socket
+import threading
+import time
+
+from _scene import check, run_tests
+
+N = 16
+
+
+class Unix(http.client.HTTPConnection):
+    """HTTP at a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__("agent", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+def ask(path, method="GET", target="/status", body=None):
+    connection = Unix(path)
+    connection.request(method, target, body)
+    reply = connection.getresponse()
+    content = reply.read()
+    connection.close()
+    return reply.status, content
+
+
+def wait_until(what, why, seconds=60):
+    until = time.monotonic() + seconds
+    while not what():
+        check(time.monotonic() < until, why)
+        time.sleep(0.1)
+
+
+def a_stopped_agent_is_the_root(scene):
+    """All agents of a run answer; when one is stopped, the others wait for it along the ring."""
+    path = scene.experiment(
+        rounds=10**6,
+        topology={"nodes": 6, "family": "ring"},
+        record={"every": 10**6},
+        transport={"timeout_s": 120},
+    )
+    folder = scene.path("a" * 120)  # longer than the address of a socket may be
+    running = scene.start("run", path, "--out", folder)
+    sockets = [os.path.join(folder, f"status-{rank}.sock") for rank in range(6)]
+
+    def lines():
+        return scene.call("status", folder).out.splitlines()
+
+    def train():
+        return len([line for line in lines() if "computes" in line or "exchanges" in line]) == 6
+
+    wait_until(train, "not all agents train")
+    here = os.open(folder, os.O_PATH)
+    near = f"/proc/self/fd/{here}/status-2.sock"
+    status, content = ask(near)
+    said = json.loads(content)
+    check(status == 200 and said["rank"] == 2 and said["nodes"] == 6, content)
+    check([edge["rank"] for edge in said["neighbours"]] == [1, 3], content)
+    check(all(edge["connected"] for edge in said["neighbours"]), content)
+    check(ask(near, "POST", body=b"x")[0] >= 400, "POST is answered")
+    check(ask(near, target="/")[0] == 404, "/ is answered")
+    victim = scene.agents()[3]
+    os.kill(victim, signal.SIGSTOP)
+    try:
+        wait_until(lambda: "rank 3 does not answer; " in lines()[-1], "the root is not named", 30)
+        wait_until(lambda: lines()[-1].count(",") == 4, "not all wait", 30)
+        words = lines()[-1]
+        whole = r"rank 3 does not answer; [24], [24], [15], [15], 0 wait for it"
+        check(re.fullmatch(whole, words), words)
+    finally:
+        os.kill(victim, signal.SIGCONT)
+        running.process.send_signal(signal.SIGINT)
+    running.wait(60)
+    os.close(here)
+    check(not any(map(os.path.exists, sockets)), os.listdir(folder))
+    scene.call("status", folder).check_refused("no agent runs there", code=1)
+
+
+class Agents:
+    """Made-up agents: rank -> what it says; None: nothing."""
+
+    def __init__(self, folder, words):
+        self.folder, self.words, self.listeners, self.open = folder, words, [], []
+        os.makedirs(folder, exist_ok=True)
+        for rank in words:
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(os.path.join(folder, f"status-{rank}.sock"))
+            listener.listen(4)
+            self.listeners.append(listener)
+            threading.Thread(target=self.serve, args=(listener, rank), daemon=True).start()
+
+    def serve(self, listener, rank):
+        while True:
+            try:
+                guest, _ = listener.accept()
+            except OSError:
+                return
+            said = self.words[rank]
+            if said is None:
+                self.open.append(guest)
+                continue
+            guest.recv(1000)
+            guest.sendall(said if isinstance(said, bytes) else reply(said))
+            guest.close()
+
+    def close(self):
+        for one in self.listeners + self.open:
+            one.close()
+        for rank in self.words:
+            os.remove(os.path.join(self.folder, f"status-{rank}.sock"))
+
+
+def reply(said):
+    return b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + json.dumps(said).encode()
+
+
+def say(rank, doing, number, still_s, edges, awaited):
+    neighbours = [{"rank": j, "connected": True, "awaited": j in awaited} for j in edges]
+    keys = {"rank": rank, "nodes": N, "doing": doing, "round": number, "still_s": still_s}
+    return {**keys, "waits_for": "", "neighbours": neighbours}
+
+
+def stall(draw):
+    """A graph where one agent stands still, and what each says: those at distance k have come k
+    rounds further, and wait for those before them."""
+    edges = {i: set() for i in range(N)}
+    for i in range(N):
+        for j in {(i + 1) % N} | {draw.randrange(N) for _ in range(draw.randrange(2))}:
+            if i != j:
+                edges[i].add(j)
+                edges[j].add(i)
+    root = draw.randrange(N)
+    distance, front = {root: 0}, [root]
+    while front:
+        front = [j for i in front for j in edges[i] if j not in distance]
+        distance.update({j: 1 + min(distance[i] for i in edges[j] if i in distance) for j in front})
+        front = list(dict.fromkeys(front))
+    words = {root: say(root, "computes", 812, 41.3, edges[root], [])}
+    for i in set(range(N)) - {root}:
+        before = [j for j in edges[i] if distance[j] < distance[i]]
+        words[i] = say(i, "exchanges", 811 + distance[i], 41 - distance[i], edges[i], before)
+    return root, distance, words
+
+
+def roots_of_made_up_stalls(scene):
+    draw = random.Random(7)
+    for k in range(100):
+        root, distance, words = stall(draw)
+        agents = Agents(scene.path(f"s{k}"), words)
+        got = scene.call("status", scene.path(f"s{k}"))
+        agents.close()
+        last = got.out.splitlines()[-1]
+        found = re.fullmatch(
+            rf"rank {root} computes round 812 since 41 s; ([\d, ]+) wait for it", last
+        )
+        check(found, f"root {root}: {got.out} {got.err}")
+        order = [distance[int(rank)] for rank in found.group(1).split(", ")]
+        check(len(order) == N - 1 and order == sorted(order), last)
+
+
+def odd_answers(scene):
+    """Who says nothing, or something else, does not answer; who is not there is named too."""
+    words = {
+        0: say(0, "exchanges", 5, 9, [1, 3, 4], [1, 3, 4]),
+        1: None,
+        2: b"SSH-2.0-x\r\n",
+        3: reply([1, 2]),
+        5: b"HTTP/1.1 200 OK\r\n\r\n{" + b"x" * 5000,
+        6: say(6, "exchanges", 5, 0.2, [0], [0]),
+        7: say(8, "computes", 5, 0.2, [0], []),
+    }
+    agents = Agents(scene.path("odd"), words)
+    with open(scene.path("odd/status-x.sock"), "w", encoding="ascii"):
+        pass
+    got = scene.call("status", scene.path("odd"))
+    agents.close()
+    check(got.code == 0, f"{got.code} {got.err}")
+    for rank in (1, 2, 3, 5, 7):
+        check(re.search(rf"^ +{rank} +- +does not answer$", got.out, re.M), got.out)
+    for line in (
+        "rank 1 does not answer; 0 waits for it",
+        "rank 3 does not answer; 0 waits for it",
+        "rank 4 is not here; 0 waits for it",
+    ):
+        check(line in got.out.splitlines(), got.out)
+    check(got.out.count("for it") == 3, got.out)
+
+
+def nobody_is_there(scene):
+    os.makedirs(scene.path("empty"))
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(scene.path("empty/status-0.sock"))
+    dead.close()
+    scene.call("status", scene.path("empty")).check_refused("no agent runs there", code=1)
+    scene.call("status", scene.path("none")).check_refused("none", "no folder that can be read")
+    check(scene.call("status").code == 2, "without a folder")
+
+
+if __name__ == "__main__":
+    run_tests([a_stopped_agent_is_the_root, roots_of_made_up_stalls, odd_answers, nobody_is_there])

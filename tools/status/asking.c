@@ -1,0 +1,182 @@
+/* asking.c - see asking.h. One request to each socket, and one loop for all answers: an agent that
+ * is stopped costs no more time than the patience that all have. */
+#include "status/asking.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/tool.h"
+
+enum { ANSWER_BYTES_MAX = 1 << 20 };
+static const char request[] = "GET /status HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n";
+
+/* A conversation with one agent. */
+typedef struct talk {
+    uint32_t rank;
+    int fd; /* -1: over */
+    char *heard;
+    size_t bytes;
+    bool whole, gone; /* gone: nobody is at the socket any longer */
+} talk;
+
+/* ---- who is there ---- */
+
+static bool read_name(const char *name, uint32_t *rank) {
+    char again[SL_MONITOR_NAME_MAX];
+    if (sscanf(name, "status-%u.sock", rank) != 1)
+        return false;
+    sl_monitor_name(again, *rank);
+    return strcmp(name, again) == 0;
+}
+
+static int by_rank(const void *a, const void *b) {
+    const talk *one = a, *two = b;
+    return (one->rank > two->rank) - (one->rank < two->rank);
+}
+
+static bool add_talk(talk **all, size_t *count, uint32_t rank) {
+    talk *more = realloc(*all, (*count + 1) * sizeof **all);
+    if (more == NULL)
+        return false;
+    *all = more;
+    more[(*count)++] = (talk){.rank = rank, .fd = -1};
+    return true;
+}
+
+static int find_sockets(talk **all, size_t *count, DIR *folder, sl_error *error) {
+    const struct dirent *entry;
+    uint32_t rank;
+    while ((entry = readdir(folder)) != NULL)
+        if (read_name(entry->d_name, &rank) && !add_talk(all, count, rank))
+            return sl_fail(error, SL_ENOMEM, "out of memory");
+    if (*count > 0)
+        qsort(*all, *count, sizeof **all, by_rank);
+    return 0;
+}
+
+/* ---- asking ---- */
+
+static void hang_up(talk *t) {
+    if (t->fd >= 0)
+        close(t->fd);
+    t->fd = -1;
+}
+
+/* A folder's path may be longer than a socket's address. */
+static void call(talk *t, int folder) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char name[SL_MONITOR_NAME_MAX];
+    sl_monitor_name(name, t->rank);
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+    t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (t->fd >= 0 && connect(t->fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        send(t->fd, request, sizeof request - 1, MSG_NOSIGNAL) == sizeof request - 1)
+        return;
+    t->gone = errno == ECONNREFUSED || errno == ENOENT;
+    hang_up(t);
+}
+
+/* What is there to be read; hangs up at the end. */
+static void hear(talk *t) {
+    char piece[4096];
+    const ssize_t bytes = read(t->fd, piece, sizeof piece);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    char *more = bytes > 0 && t->bytes + (size_t)bytes <= ANSWER_BYTES_MAX
+                     ? realloc(t->heard, t->bytes + (size_t)bytes + 1)
+                     : NULL;
+    if (more == NULL) {
+        t->whole = bytes == 0;
+        hang_up(t);
+        return;
+    }
+    t->heard = more;
+    memcpy(more + t->bytes, piece, (size_t)bytes);
+    t->bytes += (size_t)bytes;
+    more[t->bytes] = '\0';
+}
+
+static void hear_all(talk *all, size_t count, struct pollfd *places, double patience_s) {
+    const double until_s = now_seconds() + patience_s;
+    while (true) {
+        size_t open = 0;
+        for (size_t i = 0; i < count; i++) {
+            places[i] = (struct pollfd){.fd = all[i].fd, .events = POLLIN};
+            open += all[i].fd >= 0;
+        }
+        const double left_s = until_s - now_seconds();
+        if (open == 0 || left_s <= 0 || poll(places, count, (int)(left_s * 1000) + 1) < 0)
+            return;
+        for (size_t i = 0; i < count; i++)
+            if (all[i].fd >= 0 && places[i].revents != 0)
+                hear(&all[i]);
+    }
+}
+
+/* What follows the header, of an answer that is whole; NULL: there is none. */
+static char *body_of(const talk *t) {
+    const char *body = t->whole && t->heard != NULL && strncmp(t->heard, "HTTP/1.", 7) == 0 &&
+                               strncmp(t->heard + 8, " 200", 4) == 0
+                           ? strstr(t->heard, "\r\n\r\n")
+                           : NULL;
+    return body != NULL ? strdup(body + 4) : NULL;
+}
+
+static int ask(talk *all, size_t count, int folder, double patience_s, sl_error *error) {
+    struct pollfd *places = calloc(count + 1, sizeof *places);
+    if (places == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        call(&all[i], folder);
+    hear_all(all, count, places, patience_s);
+    free(places);
+    return 0;
+}
+
+static int keep_answers(asked **out, size_t *count, const talk *all, size_t talks,
+                        sl_error *error) {
+    asked *kept = calloc(talks + 1, sizeof *kept);
+    if (kept == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    *count = 0;
+    for (size_t i = 0; i < talks; i++)
+        if (!all[i].gone)
+            kept[(*count)++] = (asked){.rank = all[i].rank, .said = body_of(&all[i])};
+    *out = kept;
+    return 0;
+}
+
+int ask_folder(asked **out, size_t *count, const char *folder, double patience_s, sl_error *error) {
+    talk *all = NULL;
+    size_t talks = 0;
+    DIR *entries = opendir(folder);
+    if (entries == NULL)
+        return sl_fail(error, SL_EFILE, "%s: is no folder that can be read: %s", folder,
+                       strerror(errno));
+    int result = find_sockets(&all, &talks, entries, error);
+    if (result == 0)
+        result = ask(all, talks, dirfd(entries), patience_s, error);
+    if (result == 0)
+        result = keep_answers(out, count, all, talks, error);
+    for (size_t i = 0; i < talks; i++) {
+        hang_up(&all[i]);
+        free(all[i].heard);
+    }
+    free(all);
+    closedir(entries);
+    return result;
+}
+
+void asked_free(asked *all, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(all[i].said);
+    free(all);
+}

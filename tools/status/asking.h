@@ -1,0 +1,18 @@
+/* asking.h - what the agents of a run folder say of themselves, through their sockets there. */
+#ifndef ASKING_H
+#define ASKING_H
+
+#include "starling/starling.h"
+
+/* An agent that has a socket in the folder. */
+typedef struct asked {
+    uint32_t rank;
+    char *said; /* JSON, as in starling/monitor.h; NULL: nothing in time */
+} asked;
+
+/* Asks all at once, for at most patience_s. Who has ended is left out. *out (*count) is by rank, to
+ * be freed with asked_free. SL_EFILE: the folder cannot be read. */
+int ask_folder(asked **out, size_t *count, const char *folder, double patience_s, sl_error *error);
+void asked_free(asked *all, size_t count);
+
+#endif

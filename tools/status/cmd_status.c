@@ -1,0 +1,94 @@
+/* cmd_status.c - `starling status`: what the agents of a run do at this moment, and whom they wait
+ * for in the end. */
+#include <stdio.h>
+
+#include "cli/text_table.h"
+#include "cli/tool.h"
+#include "status/waits.h"
+
+#define PATIENCE_S 1.0 /* an agent that is well answers in milliseconds */
+
+typedef struct status_request {
+    bool wide;
+} status_request;
+
+static void put_awaited(text_table *t, const view *v) {
+    char text[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < v->awaited_count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", i > 0 ? ", " : "",
+                                 v->awaited[i]);
+    text_table_put(t, "%s", text);
+}
+
+static void print_table(const view *views, size_t count, bool wide) {
+    static const char *const heads[] = {"rank", "round", "does", "since", "waits for"};
+    text_table *t = text_table_open();
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        text_table_column(t,
+                          i == 2   ? ALIGN_LEFT
+                          : i == 4 ? ALIGN_FILL
+                                   : ALIGN_RIGHT,
+                          0, "", heads[i]);
+    for (size_t i = 0; i < count; i++) {
+        const view *v = &views[i];
+        text_table_row(t);
+        text_table_put(t, "%u", v->rank);
+        if (!v->answers) {
+            text_table_put(t, "-");
+            text_table_put_rest(t, "does not answer");
+            continue;
+        }
+        text_table_put(t, "%llu", (unsigned long long)v->round);
+        text_table_put(t, "%s", v->doing);
+        text_table_put(t, "%.1f s", v->still_s);
+        put_awaited(t, v);
+    }
+    text_table_print(t, output_width(wide));
+    text_table_close(&t);
+}
+
+static int show(const asked *all, size_t count, const char *folder, bool wide, sl_error *error) {
+    if (count == 0)
+        return sl_fail(error, SL_EPEER, "%s: no agent runs there", folder);
+    view *views = views_open(all, count);
+    if (views == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    print_table(views, count, wide);
+    const bool printed = print_roots(views, count);
+    views_close(views, count);
+    return printed ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
+}
+
+static int run(void *request, char *const *operands, size_t count) {
+    const status_request *r = request;
+    asked *all = NULL;
+    sl_error error;
+    (void)count;
+    size_t agents = 0;
+    int result = ask_folder(&all, &agents, operands[0], PATIENCE_S, &error);
+    if (result == 0)
+        result = show(all, agents, operands[0], r->wide, &error);
+    asked_free(all, agents);
+    if (result == 0)
+        return TOOL_OK;
+    complain("%s", error.text);
+    return result == SL_EFILE ? TOOL_USAGE : TOOL_FAILED;
+}
+
+static const command_option option_wide_here = OPTION_WIDE(status_request);
+static const command_option *const option_rows[] = {&option_wide_here, NULL};
+
+const command status_command = {
+    .name = "status",
+    .summary = "what the agents of a run do now, and whom they wait for",
+    .operands = "RUN",
+    .operands_min = 1,
+    .operands_max = 1,
+    .offer = OFFER_FOLDER,
+    .text = "Asks all agents that run in the run folder RUN on this machine, and follows who waits "
+            "for whom to the agent that all wait for.",
+    .options = option_rows,
+    .request_bytes = sizeof(status_request),
+    .run = run,
+};

@@ -1,0 +1,29 @@
+/* waits.h - who waits for whom, and who they all wait for in the end. */
+#ifndef WAITS_H
+#define WAITS_H
+
+#include "status/asking.h"
+
+/* What an agent said. */
+typedef struct view {
+    uint32_t rank, nodes;
+    bool answers; /* else the rest is unknown */
+    char doing[16];
+    uint64_t round;
+    double still_s;
+    uint32_t *awaited; /* (awaited_count) ranks */
+    size_t awaited_count;
+} view;
+
+/* Of all that were asked, in their order; NULL: out of memory. */
+view *views_open(const asked *all, size_t count);
+void views_close(view *views, size_t count);
+
+/* Does it wait for others, and has done so for a while? */
+bool view_waits(const view *v);
+
+/* A line for each agent that others wait for while it waits for nobody: "rank 5 computes round 812
+ * since 41 s; 4, 6, 3, 7 wait for it". The nearest come first. False: out of memory. */
+bool print_roots(const view *views, size_t count);
+
+#endif
