@@ -40,6 +40,8 @@ def _safetensors(path):
         data, tensors = memoryview(content)[8 + length :], {}
         for name, entry in entries.items():
             begin, end = entry["data_offsets"]
+            if entry["dtype"] not in FORMATS:
+                refuse(f"tensor {name!r} is {entry['dtype']}; Starling reads {', '.join(FORMATS)}")
             kind = numpy.dtype(FORMATS[entry["dtype"]])
             shape = tuple(entry["shape"])
             if not 0 <= begin <= end <= len(data):
