@@ -245,9 +245,9 @@ static void do_together(sl_connection *c) {
 
 /* Anything. */
 static void send_call(sl_connection *c) {
-    static const sl_frame_type types[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_SUM};
+    static const sl_frame_type types[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_SUM, SL_FRAME_CUT};
     static double payload[256];
-    sl_frame frame = {.type = types[next() % 3], .sender = c->peer, .credit = 1000};
+    sl_frame frame = {.type = types[next() % 4], .sender = c->peer, .credit = 1000};
     frame.exchange = next();
     frame.part = next() - 1u;
     frame.step = next() % 4;

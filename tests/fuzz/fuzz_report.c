@@ -15,6 +15,12 @@ volatile sig_atomic_t stop_requested; /* of cli/tool.c */
 double now_seconds(void) {
     return 0;
 }
+void catch_signals(void (*also)(void)) {
+    (void)also;
+}
+void catch_saving(bool (*saves)(bool leave)) {
+    (void)saves;
+}
 
 static float models[AGENTS][DIMENSION];
 

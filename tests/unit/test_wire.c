@@ -96,10 +96,10 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
 END_TEST
 
 START_TEST(what_tasks_do_together_has_frames_of_its_own) {
-    static const sl_frame_type empty[] = {SL_FRAME_MEET, SL_FRAME_WANT};
+    static const sl_frame_type empty[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_CUT};
     uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
     sl_frame frame;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         size_t size = make_frame(bytes, empty[i], 0);
         ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD, false));
         ck_assert_int_eq(frame.type, empty[i]);
