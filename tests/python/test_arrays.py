@@ -32,6 +32,11 @@ CASES = {
         "mix",
     ),
     "exchange": ({"name": "d-psgd"}, RING, "exchange"),
+    "exchange, combine-while-adapt": (
+        {"name": "d-psgd", "variant": "combine-while-adapt"},
+        RING,
+        "exchange",
+    ),
     "dcd-psgd": ({"name": "dcd-psgd", "compressor": {"name": "top-k", "k": 15}}, RING, "mix"),
     "choco-sgd": ({"name": "choco-sgd", "consensus_step": 0.3, **TOP}, RING, "mix"),
     "deep-squeeze": ({"name": "deep-squeeze", "eta": 0.2, **TOP}, RING, "mix"),
