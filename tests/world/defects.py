@@ -126,6 +126,40 @@ DEFECTS = {
     ),
 }
 
+# The same for disk_world.
+DISK_DEFECTS = {
+    "a checkpoint is renamed before it is synced": (
+        "src/checkpoint/cut_file.c",
+        "    if (result == 0)\n        result = sl_disk_sync(handle);\n",
+        "",
+    ),
+    "the folder of checkpoints is not synced": (
+        "src/checkpoint/cut_file.c",
+        "(result = sl_disk_sync_folder(folder)) != 0",
+        "(result = folder[0] == 1) != 0",
+    ),
+    "a vector's checksum is not compared": (
+        "src/checkpoint/cut_file.c",
+        "if (said == NULL || strcmp(said, digits) != 0)",
+        "if (said == NULL || digits[0] == '\0')",
+    ),
+    "the push-sum weight is not saved": (
+        "src/node/pieces.c",
+        '    REAL("push_sum_weight", state.push_sum_weight),\n',
+        "",
+    ),
+    "an algorithm's own vectors are not saved": (
+        "src/node/pieces.c",
+        'found = is_vector(out, index, s->extra[i], "own", i);',
+        "found = false;",
+    ),
+    "momentum is not saved": (
+        "src/node/pieces.c",
+        'is_vector(out, index, s->m, "momentum", SIZE_MAX);',
+        "false;",
+    ),
+}
+
 
 def command_of(build, source):
     """How the build compiles a source, without its input and output."""
@@ -145,10 +179,10 @@ def command_of(build, source):
     raise SystemExit(f"not ok defects: {source} is not in {build}/compile_commands.json")
 
 
-def link_command(build):
-    """How the build links fault_world, and where."""
+def link_command(build, world):
+    """How the build links a program of the virtual world."""
     rules = subprocess.run(
-        ["ninja", "-C", build, "-t", "commands", "tests/world/fault_world"],
+        ["ninja", "-C", build, "-t", "commands", f"tests/world/{world}"],
         capture_output=True,
         text=True,
         check=True,
@@ -156,7 +190,7 @@ def link_command(build):
     return shlex.split(rules.strip().splitlines()[-1])
 
 
-def plant(build, folder, source, before, after):
+def plant(build, folder, world, source, before, after):
     """The program with the defect, or why there is none."""
     with open(os.path.join(ROOT, source)) as file:
         text = file.read()
@@ -174,7 +208,7 @@ def plant(build, folder, source, before, after):
     )
     if compiled.returncode != 0:
         return None, compiled.stderr
-    words = link_command(build)
+    words = link_command(build, world)
     words[words.index("-o") + 1] = program
     words.insert(words.index(program) + 1, changed + ".o")
     linked = subprocess.run(words, cwd=build, capture_output=True, text=True)
@@ -201,11 +235,13 @@ def main():
     o = parser.parse_args()
     build = os.path.dirname(os.path.dirname(os.path.abspath(o.starling)))
     missed = 0
-    for name, defect in DEFECTS.items():
+    planted = [("fault_world", *row) for row in DEFECTS.items()]
+    planted += [("disk_world", *row) for row in DISK_DEFECTS.items()]
+    for world, name, defect in planted:
         if o.only not in name:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            program, why = plant(build, folder, *defect)
+            program, why = plant(build, folder, world, *defect)
             found, said = hunt(program, o.seeds) if program else (False, why)
         missed += not found
         print(f"{'ok' if found else 'not ok'} {name}: {re.sub(' *$', '', said)[:160]}", flush=True)

@@ -142,7 +142,7 @@ static void stop_corrupting(void *of, uint64_t ignored) {
     network.corrupt = 0;
 }
 
-static void be_agent(void *of);
+static void *be_agent(void *of);
 
 static void start(void *of, uint64_t ignored) {
     peer *p = of;
@@ -256,7 +256,7 @@ static int run_agent(peer *p, sl_roster *roster) {
     return result;
 }
 
-static void be_agent(void *of) {
+static void *be_agent(void *of) {
     peer *p = of;
     char text[NODES_MAX * 24] = "";
     size_t used = 0;
@@ -269,6 +269,7 @@ static void be_agent(void *of) {
     p->ended = true;
     sl_roster_close(&roster);
     world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+    return NULL;
 }
 
 /* ---- what holds at the end ---- */

@@ -16,7 +16,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, bytes) (void)0
 #endif
 
-enum { STACK_BYTES = 512 << 10, EVENTS_MIN = 1024 };
+enum { STACK_BYTES = 512 << 10, EVENTS_MIN = 1024, THREADS_MAX = 128 };
 
 typedef struct event {
     double at_s;
@@ -26,6 +26,17 @@ typedef struct event {
     uint64_t b;
 } event;
 
+/* A stack, and what it waits for. The first thread of a process is the process. */
+typedef struct thread {
+    process *process;
+    void *(*body)(void *argument);
+    void *argument;
+    bool ended, waits, woken, missed; /* woken: an event that ends the wait is on its way;
+                                         missed: it was to run while the process was stopped */
+    uint64_t ticket;                  /* of the wait under way */
+    const void *what;                 /* it waits for; NULL: for a time, or to be woken */
+} thread;
+
 static struct {
     double now_s;
     uint64_t state, hash, order;
@@ -34,15 +45,18 @@ static struct {
     size_t count, room;
     process processes[PROCESSES_MAX];
     int process_count;
-    process *current;
+    thread threads[THREADS_MAX];
+    int thread_count;
+    process *current; /* on whose behalf something is done */
+    thread *running;
 } world;
 
-/* Of each place in `processes`, kept from run to run. */
+/* Of each thread, kept from run to run. */
 static struct {
     ucontext_t context;
     char *stack;
     void *fake_stack;
-} places[PROCESSES_MAX];
+} places[THREADS_MAX];
 static ucontext_t scheduler;
 static void *scheduler_fake_stack;
 static const void *scheduler_stack;
@@ -162,58 +176,66 @@ process *process_current(void) {
     return world.current;
 }
 
-static int place_of(const process *p) {
-    return (int)(p - world.processes);
+static int place_of(const thread *of) {
+    return (int)(of - world.threads);
 }
 
-static void switch_to(process *p) {
-    const int place = place_of(p);
-    world.current = p;
+static void switch_to(thread *to) {
+    const int place = place_of(to);
+    world.current = to->process;
+    world.running = to;
     __sanitizer_start_switch_fiber(&scheduler_fake_stack, places[place].stack, STACK_BYTES);
     swapcontext(&scheduler, &places[place].context);
     __sanitizer_finish_switch_fiber(scheduler_fake_stack, NULL, NULL);
     world.current = NULL;
+    world.running = NULL;
 }
 
 static void switch_back(bool for_ever) {
-    const int place = place_of(world.current);
+    const int place = place_of(world.running);
     __sanitizer_start_switch_fiber(for_ever ? NULL : &places[place].fake_stack, scheduler_stack,
                                    scheduler_stack_bytes);
     swapcontext(&places[place].context, &scheduler);
     __sanitizer_finish_switch_fiber(places[place].fake_stack, NULL, NULL);
 }
 
-static void begin(void) {
-    __sanitizer_finish_switch_fiber(NULL, &scheduler_stack, &scheduler_stack_bytes);
-    process *p = world.current;
-    p->body(p->argument);
+static void end_process(process *p) {
     p->alive = false;
     network_lose(p, false);
     world_note("ends", p->rank, (uint64_t)p->number, p->bytes);
     if (p->bytes != 0)
-        world_fail("agent %u ended and left %zu bytes", p->rank, p->bytes);
+        world_fail("process %u ended and left %zu bytes", p->rank, p->bytes);
+}
+
+static void begin(void) {
+    __sanitizer_finish_switch_fiber(NULL, &scheduler_stack, &scheduler_stack_bytes);
+    thread *own = world.running;
+    own->body(own->argument);
+    own->ended = true;
+    if (own->process->main == place_of(own))
+        end_process(own->process);
     switch_back(true);
 }
 
 static void resume(void *of, uint64_t ticket) {
-    process *p = of;
-    if (!p->alive || !p->waits || p->ticket != ticket)
+    thread *to = of;
+    if (!to->process->alive || to->ended || !to->waits || to->ticket != ticket)
         return;
-    if (p->stopped) {
-        p->missed = true;
+    if (to->process->stopped) {
+        to->missed = true;
         return;
     }
-    p->waits = p->woken = false;
-    switch_to(p);
+    to->waits = to->woken = false;
+    to->what = NULL;
+    switch_to(to);
 }
 
-process *process_start(uint32_t rank, void (*body)(void *), void *argument) {
-    if (world.process_count == PROCESSES_MAX)
-        world_fail("more than %d processes", PROCESSES_MAX);
-    const int place = world.process_count++;
-    process *p = &world.processes[place];
-    *p = (process){.rank = rank, .number = place, .alive = true, .body = body, .waits = true};
-    p->argument = argument;
+static int new_thread(process *p, void *(*body)(void *), void *argument) {
+    if (world.thread_count == THREADS_MAX)
+        world_fail("more than %d threads", THREADS_MAX);
+    const int place = world.thread_count++;
+    thread *own = &world.threads[place];
+    *own = (thread){.process = p, .body = body, .argument = argument, .waits = true};
     if (places[place].stack == NULL)
         places[place].stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -222,25 +244,44 @@ process *process_start(uint32_t rank, void (*body)(void *), void *argument) {
     places[place].context.uc_stack.ss_sp = places[place].stack;
     places[place].context.uc_stack.ss_size = STACK_BYTES;
     makecontext(&places[place].context, begin, 0);
-    world_note("starts", rank, (uint64_t)place, 0);
-    world_at(world.now_s, resume, p, p->ticket);
+    world_at(world.now_s, resume, own, own->ticket);
+    return place;
+}
+
+process *process_start(uint32_t rank, void *(*body)(void *), void *argument) {
+    if (world.process_count == PROCESSES_MAX)
+        world_fail("more than %d processes", PROCESSES_MAX);
+    const int number = world.process_count++;
+    process *p = &world.processes[number];
+    *p = (process){.rank = rank, .number = number, .alive = true};
+    p->main = new_thread(p, body, argument);
+    world_note("starts", rank, (uint64_t)number, 0);
     return p;
 }
 
-void process_wait(double until_s) {
-    process *p = world.current;
-    p->waits = true;
-    p->ticket++;
+static void wait_for(const void *what, double until_s) {
+    thread *own = world.running;
+    own->waits = true;
+    own->what = what;
+    own->ticket++;
     if (until_s < 1e300)
-        world_at(until_s, resume, p, p->ticket);
+        world_at(until_s, resume, own, own->ticket);
     switch_back(false);
 }
 
-void process_wake(process *p) {
-    if (!p->alive || !p->waits || p->woken)
+void process_wait(double until_s) {
+    wait_for(NULL, until_s);
+}
+
+static void wake(thread *of) {
+    if (!of->process->alive || !of->waits || of->woken)
         return;
-    p->woken = true;
-    world_at(world.now_s + network.slow_wake_s * world_uniform(), resume, p, p->ticket);
+    of->woken = true;
+    world_at(world.now_s + network.slow_wake_s * world_uniform(), resume, of, of->ticket);
+}
+
+void process_wake(process *p) {
+    wake(&world.threads[p->main]);
 }
 
 void process_stop(process *p) {
@@ -249,9 +290,33 @@ void process_stop(process *p) {
 
 void process_go_on(process *p) {
     p->stopped = false;
-    if (p->missed)
-        world_at(world.now_s, resume, p, p->ticket);
-    p->missed = false;
+    for (int i = 0; i < world.thread_count; i++) {
+        thread *of = &world.threads[i];
+        if (of->process == p && of->missed) {
+            of->missed = false;
+            world_at(world.now_s, resume, of, of->ticket);
+        }
+    }
+}
+
+/* ---- threads ---- */
+
+int thread_start(void *(*body)(void *), void *argument) {
+    return new_thread(world.current, body, argument);
+}
+
+bool thread_has_ended(int number) {
+    return world.threads[number].ended;
+}
+
+void thread_wait(const void *what, double until_s) {
+    wait_for(what, until_s);
+}
+
+void thread_wake(const void *what) {
+    for (int i = 0; i < world.thread_count; i++)
+        if (world.threads[i].what == what && world.threads[i].process == world.current)
+            wake(&world.threads[i]);
 }
 
 void process_do(process *p, void (*act)(void *), void *argument) {

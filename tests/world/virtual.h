@@ -42,23 +42,20 @@ typedef struct process {
     uint32_t rank;
     int number; /* of the start: a process that comes again has another */
     bool alive, stopped;
-    void (*body)(void *argument);
-    void *argument;
+    int main;          /* its first thread */
     sl_fabric *fabric; /* NULL: it has none */
     int fabric_fd;
     struct sl_worker *worker; /* that has a job under way; NULL: none has */
-    uint64_t ticket;          /* of the wait under way */
-    bool waits, woken;        /* woken: an event that ends the wait is on its way */
-    bool missed;              /* it was to run while it was stopped */
     size_t bytes, bytes_max;
 } process;
 
 /* Begins at once, when the world runs. */
-process *process_start(uint32_t rank, void (*body)(void *), void *argument);
+process *process_start(uint32_t rank, void *(*body)(void *), void *argument);
 /* The one that runs; NULL: none. */
 process *process_current(void);
-/* The current one waits until the time, or until it is woken. */
+/* The thread that runs waits until the time, or until it is woken. */
 void process_wait(double until_s);
+/* Its first thread. */
 void process_wake(process *p);
 /* Without a word: its memory is gone, its connections break. `mute`: so does its host, and nobody
  * hears of it. */
@@ -67,6 +64,14 @@ void process_stop(process *p);
 void process_go_on(process *p);
 /* Runs act on behalf of the process: what it allocates is the process's. */
 void process_do(process *p, void (*act)(void *), void *argument);
+
+/* ---- threads of the process that runs ---- */
+
+int thread_start(void *(*body)(void *), void *argument);
+bool thread_has_ended(int number);
+/* Waits until the time, or until another thread of the process wakes all that wait for this. */
+void thread_wait(const void *what, double until_s);
+void thread_wake(const void *what);
 
 /* ---- signals: descriptors of the virtual loop ---- */
 

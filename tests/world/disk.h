@@ -1,0 +1,29 @@
+/* disk.h - the virtual disk: base/disk.h over memory, and what may befall it. */
+#ifndef VIRTUAL_DISK_H
+#define VIRTUAL_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What calls may do. */
+typedef struct disk_habits {
+    double write_s; /* at most, of each change */
+    double failing; /* chance that a change fails */
+    uint64_t last;  /* after so many changes `stop` is called; 0: never */
+    void (*stop)(void);
+} disk_habits;
+extern disk_habits disk;
+
+void disk_open(void);
+void disk_close(void);
+/* Changes so far. */
+uint64_t disk_changes(void);
+/* The power is lost. Of each file stay what was synced and some of the rest, torn or not; of names
+ * changed since their folder was synced, the first so many. */
+void disk_lose_power(void);
+/* No file is left. */
+void disk_clear(void);
+/* One bit of one file that is there. False: there is none. */
+bool disk_rot(void);
+
+#endif

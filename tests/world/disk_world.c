@@ -1,0 +1,246 @@
+/* disk_world.c - runs that are killed again and again, at any point of their checkpoints' way to
+ * the disk, and go on; each from a seed, in the virtual world (docs/reliability.md).
+ *
+ *   disk_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *
+ * Held of each seed: every round that is recorded, again or not, has the models of a run that was
+ * never stopped, bit for bit; a cut that was on the disk when the power went is not lost; what is
+ * torn or rotten is not taken for good; a disk that fails does not end the run; the last start
+ * comes to the end.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/disk.h"
+#include "disk.h"
+#include "scenario.h"
+#include "virtual.h"
+#include "wire/checksum.h"
+
+enum { QUICK = 100, LIVES_MAX = 6 };
+static const char folder[] = "/checkpoints";
+
+static scenario s;
+static sl_experiment *experiment;
+static sl_task task;
+static uint64_t expected[NODES_MAX][ROUNDS_MAX + 1]; /* checksums of models */
+static process *life;
+static uint64_t seed_now, resumed, whole; /* whole: the newest cut that is surely on the disk */
+static uint64_t kills, rotten;
+static bool ended;
+static const char *program;
+
+static void tell_replay(void) {
+    char text[256];
+    const int bytes =
+        snprintf(text, sizeof text, "replay: %s -v %llu\n", program, (unsigned long long)seed_now);
+    (void)!write(STDERR_FILENO, text, (size_t)bytes);
+}
+
+void world_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "seed %llu: ", (unsigned long long)seed_now);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    tell_replay();
+    fflush(stdout);
+    _exit(1);
+}
+
+static void on_crash(int number) {
+    tell_replay();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* ---- the task ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context, (void)rank;
+    for (size_t i = 0; i < task.dimension; i++)
+        x[i] = (float)(i % 13) / 8;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context;
+    if (process_current() != NULL)
+        process_wait(world_now() + 1e-3 * world_uniform());
+    for (size_t i = 0; i < task.dimension; i++)
+        g[i] = x[i] - (float)((i * (rank + 3) + round * 7) % 11) / 4;
+    return 1;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context, (void)x;
+    return (sl_evaluation){0};
+}
+
+static int record(void *context, const sl_record *of, const float *x) {
+    const uint64_t sum = sl_checksum(x, task.dimension * sizeof *x);
+    uint64_t *known = &expected[of->rank][of->round.round];
+    if (context == NULL)
+        *known = sum;
+    else if (*known != sum)
+        world_fail("node %u has other models after round %llu, gone on from %llu", of->rank,
+                   (unsigned long long)of->round.round, (unsigned long long)resumed);
+    world_note("records", of->rank, of->round.round, sum);
+    return 0;
+}
+
+static void on_notice(void *context, const char *text) {
+    (void)context;
+    world_note(text, 0, 0, 0);
+}
+
+/* ---- a life ---- */
+
+static uint64_t newest(void) {
+    sl_checkpoint_owner owner;
+    sl_error error;
+    uint64_t round = 0;
+    if (sl_checkpoint_owner_of(&owner, experiment, &task, 7, &error) != 0 ||
+        sl_checkpoint_newest(&round, folder, &owner, 0, s.nodes, on_notice, NULL, &error) != 0)
+        return 0;
+    return round;
+}
+
+static void *live(void *ignored) {
+    sl_error error;
+    resumed = newest();
+    world_note("goes-on", resumed, 0, 0);
+    if (resumed < whole && rotten == 0)
+        world_fail("it goes on from round %llu, and %llu was on the disk",
+                   (unsigned long long)resumed, (unsigned long long)whole);
+    const sl_observer observer = {.context = &s, .record = record, .notice = on_notice};
+    const sl_checkpoints checkpoints = {
+        .folder = folder, .run_id = 7, .resume = resumed > 0, .round = resumed};
+    int result = sl_sim_run(experiment, &task, &observer, &checkpoints, NULL, NULL, &error);
+    if (result != 0)
+        world_fail("it ended with code %d: %s", result, error.text);
+    ended = true;
+    return ignored;
+}
+
+static void kill_life(void) {
+    kills++;
+    world_note("dies", disk_changes(), 0, 0);
+    process_kill(life, true);
+}
+
+static bool is_over(void) {
+    return life == NULL || !life->alive;
+}
+
+static int find_latest(void *context, const char *name) {
+    uint64_t round, *latest = context;
+    if (sscanf(name, "round-%" SCNu64, &round) == 1 && round > *latest)
+        *latest = round;
+    return 0;
+}
+
+/* A cut is on the disk once something of a later one is written: then its own writing is over. */
+static void take_stock(void) {
+    uint64_t latest = 0;
+    const uint64_t cut = newest();
+    sl_disk_list(folder, find_latest, &latest);
+    if (latest > cut && cut > whole)
+        whole = cut;
+}
+
+static void come_back(void) {
+    if (disk.failing == 0)
+        take_stock();
+    if (world_chance(0.7))
+        disk_lose_power();
+    if (world_chance(0.1)) {
+        rotten += disk_rot();
+        whole = 0;
+    }
+}
+
+static void run_lives(void) {
+    const int lives = 1 + (int)(world_draw() % LIVES_MAX);
+    ended = false;
+    for (int i = 0; i < lives && !ended; i++) {
+        const bool last = i + 1 == lives;
+        disk.last = last ? 0 : disk_changes() + 1 + world_draw() % (6 * s.nodes * s.rounds);
+        disk.failing = !last && world_chance(0.2) ? 0.2 * world_uniform() : 0;
+        if (newest() == 0 && whole == 0) /* nothing to go on from: it begins anew */
+            disk_clear();
+        life = process_start(0, live, NULL);
+        world_run(1e9, is_over);
+        if (!ended)
+            come_back();
+    }
+    if (!ended)
+        world_fail("it did not come to the end");
+}
+
+/* ---- a seed ---- */
+
+static void open_experiment(void) {
+    sl_error error;
+    char set[3][48];
+    const char *const overrides[] = {set[0], set[1], set[2]};
+    snprintf(set[0], sizeof set[0], "checkpoint.every=%u", 1 + (unsigned)(world_draw() % 2));
+    snprintf(set[1], sizeof set[1], "checkpoint.keep=16");
+    snprintf(set[2], sizeof set[2], "optimizer.momentum=%s",
+             strstr(s.text, "\"d-psgd\"") != NULL ? "0.5" : "0");
+    if (sl_experiment_parse(&experiment, s.text, "seed", "/", overrides, 3, &error) != 0)
+        world_fail("%s\n%s", error.text, s.text);
+    task = (sl_task){.dimension = s.dimension,
+                     .rounds = s.rounds,
+                     .initial = initial,
+                     .gradient = gradient,
+                     .evaluate = evaluate};
+    const sl_observer observer = {.record = record};
+    if (sl_sim_run(experiment, &task, &observer, NULL, NULL, NULL, &error) != 0)
+        world_fail("%s\n%s", error.text, s.text);
+}
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    seed_now = seed;
+    world_open(seed, verbose);
+    disk_open();
+    scenario_draw(&s, seed);
+    whole = rotten = 0;
+    open_experiment();
+    disk.stop = kill_life;
+    disk.write_s = 2e-3 * world_uniform();
+    run_lives();
+    const uint64_t hash = world_hash();
+    world_close();
+    disk_close();
+    sl_experiment_close(&experiment);
+    return hash;
+}
+
+int main(int count, char **arguments) {
+    const bool verbose = count > 1 && strcmp(arguments[1], "-v") == 0;
+    program = arguments[0];
+    count -= verbose;
+    arguments += verbose;
+    if (count < 2) {
+        fprintf(stderr, "usage: %s [-v] SEED [COUNT]\n", program);
+        return 2;
+    }
+    const uint64_t first = strtoull(arguments[1], NULL, 10),
+                   asked = count > 2 ? strtoull(arguments[2], NULL, 10) : 1,
+                   seeds = getenv("STARLING_QUICK") != NULL && asked > QUICK ? QUICK : asked;
+    signal(SIGABRT, on_crash);
+    signal(SIGSEGV, on_crash);
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        const uint64_t hash = run_seed(seed, verbose);
+        if (seed % 16 == 0 && run_seed(seed, false) != hash)
+            world_fail("the same seed is another run");
+    }
+    printf("%llu seeds: killed %llu times\n", (unsigned long long)seeds, (unsigned long long)kills);
+    return 0;
+}
