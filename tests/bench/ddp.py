@@ -38,6 +38,7 @@ TRAIN, IMAGES = [f"data_batch_{i}.bin" for i in range(1, 6)], 10000  # of each f
 PLAIN, WAIT, DDP = "no communication", "one number, Gloo", "DDP, Gloo"
 DPSGD, CHOCO = "d-psgd", "choco-sgd 1 %"
 WAYS = [PLAIN, WAIT, DDP, DPSGD, CHOCO]
+TOLD = ("batch", "rate", "turns", "steps", "transport")  # options that processes get
 TRANSPORT = {"round_timeout_s": 600, "connect_timeout_s": 60}
 EXPERIMENTS = {
     DPSGD: {"topology": {"family": "one-peer-exponential"}, "algorithm": "d-psgd"},
@@ -110,7 +111,7 @@ class Way:
 
             experiment = {
                 **EXPERIMENTS[name],
-                "transport": TRANSPORT,
+                "transport": {**TRANSPORT, **task["transport"]},
                 "security": {"mode": "none", "trusted_network": True},
             }
             roster = task["rosters"][name]
@@ -210,7 +211,7 @@ def run(links, options, folder):
     """[what each process has measured]"""
     first = free_ports(3)
     task = {
-        **{name: getattr(options, name) for name in ("batch", "rate", "turns", "steps")},
+        **{name: getattr(options, name) for name in TOLD},
         "port": first[0],
         "rosters": {
             name: [f"{links.address(rank)}:{base + rank}" for rank in range(NODES)]
@@ -292,6 +293,7 @@ def main():
     parser.add_argument("--turns", type=int, default=30, help="of each way (default 30)")
     parser.add_argument("--steps", type=int, default=8, help="timed in a turn (default 8)")
     parser.add_argument("--loss", type=float, default=2.0, help="to reach (default 2)")
+    parser.add_argument("--transport", type=json.loads, default={}, help="keys of ours, as JSON")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
     if needed_images(vars(options)) > 50000:
