@@ -57,6 +57,7 @@ typedef struct sl_transport_config {
     uint32_t window_chunks;     /* receive buffers granted to each neighbour */
     double timeout_s;           /* silence after which a neighbour counts as dead */
     double connect_timeout_s;   /* how long to wait for all neighbours to come up */
+    double reconnect_s;         /* how long a broken connection may be connected anew */
     double round_timeout_s;     /* how long a living neighbour may keep a round waiting */
 } sl_transport_config;
 

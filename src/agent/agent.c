@@ -80,6 +80,17 @@ static void tell_wait_in_call(sl_agent *a, double since_s) {
                         a->settings.experiment->transport.round_timeout_s - since_s);
 }
 
+static void tell_lost(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (!n->agreed && n->lost_s > 0 && a->side.now_s - n->lost_s >= tell_every_s)
+            sl_agent_notice(a,
+                            "waiting for agent %u to come back: %s; %.0f s left "
+                            "(transport.reconnect_s)",
+                            n->rank, n->lost.text, sl_contacts_left_s(a, n));
+    }
+}
+
 static void tell_wait_in_round(sl_agent *a, double since_s) {
     double limit_s = a->settings.experiment->transport.round_timeout_s;
     sl_error error;
@@ -95,6 +106,7 @@ static void tell_wait(sl_agent *a) {
     if (now_s - a->told_s < tell_every_s)
         return;
     a->told_s = now_s;
+    tell_lost(a);
     if (a->phase == PHASE_TRAINING) {
         if (idle_s >= tell_every_s && !sl_worker_busy(a->worker))
             tell_wait_in_round(a, idle_s);
@@ -131,6 +143,7 @@ static void begin_training(sl_agent *a) {
         if (!is_ready(&a->neighbours[i]))
             return;
     a->phase = PHASE_TRAINING;
+    a->side.trains = true;
     a->progress_s = sl_clock_seconds();
     if (a->saving.agreement == SL_AGREED)
         start(a);
@@ -148,16 +161,21 @@ static void agree(sl_agent *a) {
         start(a);
 }
 
+/* It needs nothing more of this agent, which needs nothing of it: or it does not come back. */
+static bool is_through(const sl_agent *a, const sl_neighbour *n) {
+    if (!n->agreed)
+        return n->parted || n->lost_s == 0 || sl_contacts_left_s(a, n) <= 0;
+    return n->bye_sent && n->bye_received && n->come == n->sent_ever &&
+           sl_connection_sending(n->connection) == 0;
+}
+
 static void say_goodbye(sl_agent *a) {
     bool all = !sl_worker_busy(a->worker);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
-        if (!n->bye_sent && n->connection != NULL && sl_calls_are_told(&a->calls, n) &&
-            sl_saving_is_told(a, n))
+        if (!n->bye_sent && n->agreed && sl_calls_are_told(&a->calls, n) && sl_saving_is_told(a, n))
             n->bye_sent = sl_neighbour_send_control(n, SL_FRAME_BYE, NULL, 0);
-        bool through = n->connection == NULL || (n->bye_sent && n->bye_received &&
-                                                 sl_connection_sending(n->connection) == 0);
-        all = all && through;
+        all = all && is_through(a, n);
     }
     if (all)
         a->phase = PHASE_OVER;
@@ -244,7 +262,9 @@ static bool move(sl_agent *a) {
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
         advance_calls(a);
-    return sl_agent_send_parts(a) || happened > 0;
+    if (sl_agent_send_parts(a) || happened > 0)
+        return true;
+    return sl_agent_settle(a, true); /* there is nothing better to do than to copy a part */
 }
 
 /* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a

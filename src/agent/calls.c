@@ -182,6 +182,13 @@ int sl_calls_advance(sl_calls *c, sl_error *error) {
     return c->current.kind == SL_CALL_MEET ? advance_meeting(c, error) : 0;
 }
 
+int sl_calls_go_on(sl_calls *c, const sl_neighbour *neighbour, sl_error *error) {
+    if (!c->open)
+        return 0;
+    sl_reduce_go_on(&c->reduce, neighbour);
+    return sl_meeting_go_on(&c->meeting, neighbour, neighbour->meets_heard, error);
+}
+
 bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
     return !c->open || sl_meeting_is_told(&c->meeting, neighbour);
 }

@@ -9,8 +9,14 @@
 
 #include "agent/state.h"
 
+double sl_contacts_left_s(const sl_agent *a, const sl_neighbour *n) {
+    return n->lost_s + a->side.reconnect_s - a->side.now_s;
+}
+
 bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
-    return !n->agreed && (a->phase == PHASE_CONNECTING || (a->parting && !n->told));
+    if (n->agreed || n->parted)
+        return false;
+    return a->phase != PHASE_OVER || (a->parting && !n->told);
 }
 
 /* A neighbour that gave up may have waited for one that waits itself: this agent says for whom. */
@@ -37,6 +43,19 @@ static void on_connected(void *context, void *owner) {
     sl_neighbour_connected(owner);
 }
 
+/* A connection was agreed on: what came over the one before goes on. */
+static void come_back(sl_agent *a, sl_neighbour *n) {
+    sl_error error;
+    n->back = false;
+    if (n->lost_s > 0)
+        sl_agent_notice(a, "the connection to agent %u is back after %.2f s; %s", n->rank,
+                        a->side.now_s - n->lost_s, n->lost.text);
+    n->lost_s = 0;
+    sl_saving_go_on(a, n);
+    if (sl_calls_go_on(&a->calls, n, &error) != 0)
+        fail(a, n, &error);
+}
+
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
@@ -46,6 +65,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     int result = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
     if (result == SL_ARRIVED_DATA) {
         sl_agent_deliver(a, &event);
+        sl_neighbour_tell_counts(n);
     } else if (result == SL_ARRIVED_CALL) {
         result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
         sl_buffer_release(buffer);
@@ -53,35 +73,51 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
         result = sl_saving_hear(a, n, &frame, &error);
         sl_buffer_release(buffer);
     }
+    if (n->back)
+        come_back(a, n);
     if (result < 0)
         fail(a, n, &error);
+    sl_agent_settle(a, false);
 }
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
-    sl_agent *a = context;
-    if (cookie == SL_REDUCE_COOKIE)
-        sl_reduce_part_left(&a->calls.reduce, owner);
-    else if (sl_outbox_part_left(&a->outbox, cookie))
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = cookie});
+    (void)cookie;
+    sl_neighbour_left(owner);
+    sl_agent_settle(context, false);
+}
+
+/* The connection to it broke, or is good for nothing. There is time for another one. */
+static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
+    sl_neighbour_drop(n, NULL);
+    if (a->side.reconnect_s == 0 && !n->bye_received) {
+        fail(a, n, why);
+        return;
+    }
+    if (a->phase == PHASE_CONNECTING)
+        return;
+    n->lost_s = n->next_attempt_s = a->side.now_s;
+    n->lost = *why;
 }
 
 static void on_down(void *context, void *owner, bool established, const char *reason) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
-    bool was_agreed = n->agreed, parted = n->bye_received;
-    sl_neighbour_drop(n, established ? "it closed the connection" : reason);
-    if (!was_agreed || parted || a->phase == PHASE_OVER)
-        return;
-    if (a->phase == PHASE_CONNECTING) {
+    sl_error error;
+    if (!n->agreed || a->phase == PHASE_OVER) {
+        sl_neighbour_drop(n, established ? "it closed the connection" : reason);
+    } else if (a->phase == PHASE_CONNECTING) {
+        sl_neighbour_drop(n, NULL);
         sl_agent_notice(a,
                         "warning: agent %u went away before training began (%s); it may come back",
                         n->rank, reason);
-        return;
+    } else if (n->bye_received && n->bye_sent) {
+        sl_neighbour_drop(n, NULL);
+        n->parted = true;
+    } else {
+        sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u is gone: %s",
+                     n->rank, reason);
+        lose(a, n, &error);
     }
-    sl_error error;
-    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "agent %u is gone: %s",
-                 n->rank, reason);
-    fail(a, n, &error);
 }
 
 const sl_connection_handlers sl_contacts_neighbours = {on_connected, on_received, on_sent, on_down};
@@ -92,7 +128,7 @@ sl_connection *sl_contacts_requested(void *context, const uint8_t greeting[SL_GR
                                      const char *from) {
     sl_agent *a = context;
     uint32_t rank, wanted;
-    if (a->phase != PHASE_CONNECTING && !a->parting)
+    if (a->phase == PHASE_OVER && !a->parting)
         return NULL;
     if (sl_neighbour_read_greeting(greeting, &rank, &wanted) && wanted == a->side.rank &&
         sl_agent_neighbour(a, rank) == NULL) {
@@ -107,19 +143,32 @@ static void visitor_connected(void *context, void *owner) {
     ((sl_visitor *)owner)->connected = true;
 }
 
-/* Its HELLO equals ours. */
-static void take_in(sl_agent *a, sl_visitor *visitor, const sl_frame *hello) {
+/* Its HELLO equals ours. A newer attempt of a neighbour replaces its connection, of whose end this
+ * side may not have heard. */
+static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
     sl_neighbour *n = sl_agent_neighbour(a, visitor->rank);
-    if (n->agreed && a->phase != PHASE_CONNECTING) {
-        sl_visitors_refuse(&a->visitors, visitor, "training with that agent has begun");
-        return;
-    }
+    char text[SL_REFUSAL_MAX];
     if (sl_neighbour_is_dialed(n)) { /* it asks whether this is really the agent of this rank */
         sl_visitors_confirm(&a->visitors, visitor);
         return;
     }
+    if (!sl_neighbour_may_go_on(n, theirs, text)) {
+        sl_visitors_turn_away(&a->visitors, visitor, text);
+        return;
+    }
+    if (n->incarnation == theirs->incarnation && theirs->attempt <= n->attempt) {
+        sl_visitors_refuse(&a->visitors, visitor, NULL); /* it has another one by now */
+        return;
+    }
+    if (n->agreed && a->side.trains) {
+        n->lost_s = a->side.now_s;
+        sl_fail_edge(&n->lost, SL_EPEER, n->rank, a->side.rank, a->side.round,
+                     "agent %u connected anew", n->rank);
+    }
     bool connected = visitor->connected;
-    sl_neighbour_adopt(n, sl_visitors_release(visitor), connected, hello);
+    sl_neighbour_adopt(n, sl_visitors_release(visitor), connected, theirs);
+    come_back(a, n);
+    sl_agent_settle(a, false);
 }
 
 /* It says another configuration. It may lie: whoever is at the neighbour's own address knows
@@ -135,11 +184,11 @@ static void doubt(sl_agent *a, uint32_t rank, const char *text) {
 static void visitor_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
     sl_visitor *visitor = owner;
-    sl_frame frame;
+    sl_standing theirs;
     char text[SL_REFUSAL_MAX];
-    switch (sl_visitors_judge(&a->visitors, visitor, buffer, bytes, &frame, text)) {
+    switch (sl_visitors_judge(&a->visitors, visitor, buffer, bytes, &theirs, text)) {
     case SL_VERDICT_EQUAL:
-        take_in(a, visitor, &frame);
+        take_in(a, visitor, &theirs);
         break;
     case SL_VERDICT_DIFFERS:
         doubt(a, visitor->rank, text);
@@ -166,6 +215,19 @@ const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_
 
 /* ---- time ---- */
 
+/* Nobody waits for ever: a neighbour that does not come back ends the run, unless it has no part in
+ * it any more. */
+static void check_lost(sl_agent *a, sl_neighbour *n) {
+    if (n->agreed || n->lost_s == 0 || n->bye_received || a->phase != PHASE_TRAINING ||
+        sl_contacts_left_s(a, n) > 0)
+        return;
+    const size_t used = strlen(n->lost.text);
+    snprintf(n->lost.text + used, sizeof n->lost.text - used,
+             "; it did not come back within %g s (transport.reconnect_s)%s%s", a->side.reconnect_s,
+             n->refusal[0] != '\0' ? ": " : "", n->refusal);
+    fail(a, n, &n->lost);
+}
+
 void sl_contacts_tick(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && (a->phase != PHASE_OVER || a->parting); i++) {
         sl_neighbour *n = &a->neighbours[i];
@@ -173,7 +235,8 @@ void sl_contacts_tick(sl_agent *a) {
         if (sl_contacts_awaits(a, n))
             sl_neighbour_dial_if_due(n);
         if (sl_neighbour_tick(n, &error) != 0)
-            fail(a, n, &error);
+            lose(a, n, &error);
+        check_lost(a, n);
     }
     sl_visitors_tick(&a->visitors);
     size_t ended = sl_fabric_end_silent(a->side.fabric, a->side.now_s);

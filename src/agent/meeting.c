@@ -12,7 +12,8 @@ int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t no
     sl_meeting m = {.place = place, .rank = rank, .nodes = nodes};
     m.comers = calloc(2 * (size_t)nodes, sizeof *m.comers);
     m.told = calloc(place->link_count + 1u, sizeof *m.told);
-    if (m.comers == NULL || m.told == NULL) {
+    m.sent = calloc(place->link_count + 1u, sizeof *m.sent);
+    if (m.comers == NULL || m.told == NULL || m.sent == NULL) {
         sl_meeting_close(&m);
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u agents", rank, nodes);
     }
@@ -23,6 +24,7 @@ int sl_meeting_open(sl_meeting *out, sl_place *place, uint32_t rank, uint32_t no
 void sl_meeting_close(sl_meeting *m) {
     free(m->comers);
     free(m->told);
+    free(m->sent);
     memset(m, 0, sizeof *m);
 }
 
@@ -68,8 +70,25 @@ void sl_meeting_pass_on(sl_meeting *m) {
                                     .step = (uint32_t)c->purpose};
             if (c->link != i && !sl_neighbour_send_frame(m->place->links[i], &frame))
                 break;
+            m->sent[i] += c->link != i;
             m->told[i]++;
         }
+}
+
+/* Who was not told of all comers of a meeting does not come to the next one: all that are told
+ * again are among the last two meetings' comers. */
+int sl_meeting_go_on(sl_meeting *m, const sl_neighbour *to, uint64_t heard, sl_error *error) {
+    const uint32_t i = sl_place_link(m->place, to);
+    if (i == m->place->link_count)
+        return 0;
+    const uint64_t kept = 2 * (uint64_t)m->nodes;
+    while (m->sent[i] > heard && m->told[i] > 0 && m->count - m->told[i] < kept)
+        m->sent[i] -= comer(m, --m->told[i])->link != i;
+    return m->sent[i] == heard ? 0
+                               : sl_fail_edge(error, SL_EPROTO, to->rank, m->rank, to->side->round,
+                                              "agent %u has heard of another number of agents that "
+                                              "came to a meeting than it was told of",
+                                              to->rank);
 }
 
 bool sl_meeting_is_told(const sl_meeting *m, const sl_neighbour *neighbour) {

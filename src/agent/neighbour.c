@@ -4,25 +4,30 @@
  * Of two neighbours the higher rank connects, so that both never do at once. It says HELLO first;
  * the other side answers only if that HELLO equals its own. Then data flows under credit: each side
  * says how many data frames the other may have sent, in every frame's header, and in a CREDIT frame
- * when half a window would go untold. Silence beyond the time-out is death; heartbeats keep the
- * living from being silent.
+ * when half a window would go untold. Silence beyond the time-out breaks a connection; heartbeats
+ * keep the living from being silent.
+ *
+ * A connection may break at any time. Both sides count data frames since the start, and each tells
+ * the other how many came, with its credit. HELLO tells both in full: after it, data goes on with
+ * the first frame that did not come.
  */
 #include "agent/neighbour.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "launch/roster.h"
-#include "task/layout_text.h"
 #include "wire/checksum.h"
 
 static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
 static const double silence_share = 0.9;
-static const uint8_t greeting_magic[8] = "starling";
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
+/* Of the time for connecting anew, what one attempt may take. */
+static const double attempt_share = 0.25;
 
 int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
@@ -35,12 +40,17 @@ int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
             side->payload_memory + (size_t)n->index * side->receive_buffers * side->payload_stride;
         buffers.rest_bytes = side->payload_stride;
     }
+    n->places = calloc(side->window, sizeof *n->places);
+    if (n->places == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", side->rank);
     return sl_pool_open(&n->pool, side->fabric, &buffers, n, error);
 }
 
 void sl_neighbour_close(sl_neighbour *n) {
     sl_connection_close(&n->connection);
     sl_pool_close(&n->pool);
+    free(n->places);
+    n->places = NULL;
 }
 
 bool sl_neighbour_is_dialed(const sl_neighbour *n) {
@@ -51,32 +61,39 @@ bool sl_neighbour_is_dialed(const sl_neighbour *n) {
 
 /* The node holds at most a window of its parts, whichever connection they came over. */
 static uint64_t credit_now(const sl_neighbour *n) {
-    return n->data_received + n->side->window - n->held;
+    return n->received + n->side->window - n->held;
+}
+
+static bool is_due(const sl_neighbour *n, uint64_t now, uint64_t told) {
+    return now - told >= (n->side->window + 1) / 2;
 }
 
 static void complete_header(sl_neighbour *n, sl_frame *frame,
                             uint8_t header[SL_FRAME_HEADER_BYTES]) {
     frame->sender = n->side->rank;
-    frame->credit = credit_now(n);
+    frame->credit = (uint32_t)credit_now(n);
+    frame->received = (uint32_t)n->received;
     sl_frame_encode(frame, header);
 }
 
-static bool note_sent(sl_neighbour *n, const sl_frame *frame, int result) {
+static bool note_sent(sl_neighbour *n, int result) {
     if (result > 0)
         n->side->retry_soon = true;
     if (result != 0)
         return false;
-    n->credit_told = frame->credit;
+    n->credit_told = credit_now(n);
+    n->received_told = n->received;
+    n->asked = false;
     n->sent_s = n->side->now_s;
     return true;
 }
 
 /* A control payload is small: it is copied behind its header, so that the caller's may go. */
 static bool send_small(sl_neighbour *n, sl_frame frame, const void *payload) {
-    if (n->connection == NULL || !n->connected)
+    if (n->connection == NULL || !n->hello_sent)
         return false;
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
-    if (frame.payload_bytes > 0) {
+    if (payload != NULL && frame.payload_bytes > 0) {
         memcpy(whole + SL_FRAME_HEADER_BYTES, payload, frame.payload_bytes);
         frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
     }
@@ -84,7 +101,7 @@ static bool send_small(sl_neighbour *n, sl_frame frame, const void *payload) {
     int result = sl_connection_send(n->connection, whole,
                                     SL_FRAME_HEADER_BYTES + frame.payload_bytes, NULL, 0, false, 0);
     n->side->counters.control_frames_sent += result == 0;
-    return note_sent(n, &frame, result);
+    return note_sent(n, result);
 }
 
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
@@ -101,72 +118,123 @@ bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame) {
     return send_small(n, *frame, NULL);
 }
 
-bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload,
-                               uint32_t cookie) {
-    if (n->connection == NULL)
+bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload) {
+    if (n->connection == NULL || !n->hello_sent)
         return false;
     uint8_t header[SL_FRAME_HEADER_BYTES];
     sl_frame whole = *frame;
     whole.payload_sum = sl_checksum(payload, frame->payload_bytes);
     complete_header(n, &whole, header);
-    int result = sl_connection_send(n->connection, header, sizeof header, payload,
-                                    frame->payload_bytes, true, cookie);
-    return note_sent(n, &whole, result);
+    return note_sent(n, sl_connection_send(n->connection, header, sizeof header, payload,
+                                           frame->payload_bytes, false, 0));
 }
 
-int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
-    if (n->connection == NULL || n->next_part == outbox->message.parts || n->data_sent == n->credit)
-        return 0;
-    uint32_t part = n->next_part;
-    int encoded = sl_outbox_encode(outbox, part, error);
-    if (encoded <= 0)
-        return encoded;
-    sl_frame frame = {
-        .type = n->side->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
-        .exchange = outbox->message.exchange,
-        .step = outbox->message.step,
-        .part = part,
-        .scalar = outbox->message.scalar,
-        .payload_bytes = (uint32_t)outbox->payloads[part].bytes,
-        .payload_sum = outbox->sums[part],
-    };
+/* ---- sending data ---- */
+
+static uint32_t *place_of(const sl_neighbour *n, uint64_t number) {
+    return &n->places[number % n->side->window];
+}
+
+/* Beside the credit: so many frames may be on the way that are not known to have come. */
+static bool may_send(const sl_neighbour *n) {
+    return n->connection != NULL && n->agreed && n->hello_sent && n->sent < n->credit &&
+           n->sent < n->come + n->side->window;
+}
+
+/* Its answer is needed when no more may be sent; where nothing is copied, after the last part too;
+ * else before the copies take all their room. */
+static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
+    const sl_kept *kept = &n->side->kept;
+    if (n->sent + 1 == n->come + n->side->window)
+        return true;
+    return kept->count == 0 ? part + 1 == outbox->message.parts || n->sent + 1 == n->credit
+                            : kept->free_count < kept->count / 2;
+}
+
+static int hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
     uint8_t header[SL_FRAME_DIRECT_AT] = {0};
     complete_header(n, &frame, header);
-    int result = sl_connection_send(n->connection, header, n->side->header_bytes,
-                                    outbox->payloads[part].data, frame.payload_bytes, true, part);
-    if (!note_sent(n, &frame, result))
+    int result = sl_connection_send(n->connection, header, n->side->header_bytes, payload,
+                                    frame.payload_bytes, true, 0);
+    if (!note_sent(n, result))
         return 0;
     n->exchange_told = frame.exchange;
-    n->next_part++;
-    n->data_sent++;
+    n->sent++;
+    if (n->sent_ever < n->sent)
+        n->sent_ever = n->sent;
     return 1;
 }
 
-int sl_side_send_hello(const sl_side *side, sl_connection *connection, sl_frame *frame) {
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    frame->type = SL_FRAME_HELLO;
-    frame->sender = side->rank;
-    frame->payload_bytes = (uint32_t)side->hello_size;
-    frame->payload_sum = sl_checksum(side->hello_bytes, side->hello_size);
-    sl_frame_encode(frame, header);
-    return sl_connection_send(connection, header, sizeof header, side->hello_bytes,
-                              side->hello_size, false, 0);
+static int send_outbox_part(sl_neighbour *n, sl_outbox *outbox, uint32_t part, sl_error *error) {
+    int encoded = sl_outbox_encode(outbox, part, error);
+    if (encoded <= 0)
+        return encoded;
+    sl_frame frame = sl_outbox_frame(outbox, part);
+    frame.asks = asks(n, outbox, part);
+    *place_of(n, n->sent) = SL_KEPT_NOWHERE;
+    return hand_over(n, frame, outbox->payloads[part].data);
 }
 
+int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
+    if (!may_send(n))
+        return 0;
+    const uint32_t place = n->sent < n->sent_ever ? *place_of(n, n->sent) : SL_KEPT_NOWHERE;
+    if (place != SL_KEPT_NOWHERE) {
+        const sl_kept_part *part = &n->side->kept.parts[place];
+        return hand_over(n, part->frame, part->payload);
+    }
+    const uint64_t part = n->sent - n->first;
+    return part < outbox->message.parts ? send_outbox_part(n, outbox, (uint32_t)part, error) : 0;
+}
+
+void sl_neighbour_keep(sl_neighbour *n, uint32_t part, uint32_t place) {
+    *place_of(n, n->first + part) = place;
+    n->side->kept.parts[place].users++;
+}
+
+void sl_neighbour_left(sl_neighbour *n) {
+    n->left++;
+}
+
+/* The first `count` frames have come. */
+static void note_came(sl_neighbour *n, uint64_t count) {
+    for (; n->come < count; n->come++) {
+        const uint32_t place = *place_of(n, n->come);
+        if (place != SL_KEPT_NOWHERE)
+            sl_kept_drop(&n->side->kept, place);
+    }
+}
+
+/* ---- telling ---- */
+
 static void say_hello(sl_neighbour *n) {
+    const sl_side *side = n->side;
     if (n->connection == NULL || !n->connected)
         return;
-    sl_frame frame = {.exchange = n->side->exchange, .credit = credit_now(n)};
-    int result = sl_side_send_hello(n->side, n->connection, &frame);
+    const sl_standing standing = {.incarnation = side->incarnation,
+                                  .knows = n->incarnation,
+                                  .trains = side->trains,
+                                  .attempt = n->dialed ? n->attempts : 0,
+                                  .credit = credit_now(n),
+                                  .received = n->received,
+                                  .meets = n->meets};
+    int result =
+        sl_side_send_hello(side, n->connection, &standing, &(sl_frame){.exchange = side->exchange});
     n->side->counters.control_frames_sent += result == 0;
-    n->hello_sent = note_sent(n, &frame, result);
+    n->hello_sent = note_sent(n, result);
+}
+
+void sl_neighbour_tell_counts(sl_neighbour *n) {
+    if (n->asked || is_due(n, n->received, n->received_told) ||
+        is_due(n, credit_now(n), n->credit_told))
+        sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }
 
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
     n->held--;
     sl_buffer_release(buffer);
-    if (credit_now(n) - n->credit_told >= (n->side->window + 1) / 2)
-        sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
+    if (is_due(n, credit_now(n), n->credit_told))
+        sl_neighbour_tell_counts(n);
 }
 
 void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
@@ -177,28 +245,15 @@ void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
 
 /* ---- connecting ---- */
 
-void sl_neighbour_greeting(const sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]) {
-    memcpy(out, greeting_magic, sizeof greeting_magic);
-    memcpy(out + 8, &side->rank, sizeof side->rank);
-    memcpy(out + 12, &to, sizeof to);
-}
-
-bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint32_t *from,
-                                uint32_t *to) {
-    memcpy(from, greeting + 8, sizeof *from);
-    memcpy(to, greeting + 12, sizeof *to);
-    return memcmp(greeting, greeting_magic, sizeof greeting_magic) == 0;
-}
-
-/* Everything that is said of one connection begins anew. */
+/* Everything that is said of one connection begins anew. Nothing is read for the old one any more.
+ */
 static void reset(sl_neighbour *n) {
     n->connected = n->hello_sent = n->agreed = n->dialed = false;
-    n->bye_sent = n->bye_received = n->told = false;
-    n->data_sent = n->credit = n->data_received = n->credit_told = 0;
-    n->exchange = n->exchange_told = 0;
-    n->next_part = 0;
+    n->bye_sent = n->told = n->asked = false;
+    n->exchange_told = 0;
     n->bytes_heard = 0;
     n->heard_s = n->sent_s = n->side->now_s;
+    n->left = n->sent_ever;
 }
 
 void sl_neighbour_drop(sl_neighbour *n, const char *why) {
@@ -229,28 +284,72 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
     if (result == 0)
         result = sl_connection_dial(n->connection, &address, greeting, &error);
     n->dialed = true;
+    n->attempts++;
     n->dialed_s = side->now_s;
     if (result != 0)
         sl_neighbour_drop(n, error.text);
 }
 
+/* Another process of the same rank, before training: nothing is known to it. */
+static void forget(sl_neighbour *n) {
+    n->bye_received = n->parted = false;
+    n->credit = n->received = n->received_told = n->meets = n->exchange = 0;
+    n->credit_told = credit_now(n); /* HELLO has said so, or will */
+}
+
+bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]) {
+    const sl_side *side = n->side;
+    const bool knows_another = theirs->knows != side->incarnation;
+    text[0] = '\0';
+    if (knows_another) {
+        theirs->credit -= theirs->credit < theirs->received ? theirs->credit : theirs->received;
+        theirs->received = theirs->meets = 0;
+    }
+    if (side->trains && n->incarnation != theirs->incarnation)
+        snprintf(text, SL_REFUSAL_MAX,
+                 "agent %u was started anew; who trained with the process before cannot go on with "
+                 "this one",
+                 n->rank);
+    else if (theirs->trains && knows_another)
+        snprintf(
+            text, SL_REFUSAL_MAX,
+            "agent %u was started anew; agent %u trained with the process before and cannot go "
+            "on with this one",
+            side->rank, n->rank);
+    else if (theirs->received < n->come || theirs->received > n->sent_ever ||
+             theirs->credit > n->sent_ever + CREDIT_AHEAD_MAX)
+        snprintf(text, SL_REFUSAL_MAX,
+                 "agent %u says that %" PRIu64 " data frames came to it; %" PRIu64 " to %" PRIu64
+                 " can have come",
+                 n->rank, theirs->received, n->come, n->sent_ever);
+    return text[0] == '\0';
+}
+
 /* Its HELLO equals ours: from now on it is the neighbour. */
-static void agree(sl_neighbour *n, const sl_frame *hello) {
-    n->agreed = true;
+static void agree(sl_neighbour *n, const sl_standing *theirs) {
+    if (n->incarnation != theirs->incarnation)
+        forget(n);
+    n->incarnation = theirs->incarnation;
+    n->attempt = theirs->attempt;
+    n->agreed = n->back = true;
     n->doubted = false;
     n->refusal[0] = '\0';
-    n->credit = hello->credit;
+    note_came(n, theirs->received);
+    n->sent = n->left = theirs->received;
+    if (n->credit < theirs->credit)
+        n->credit = theirs->credit;
+    n->meets_heard = theirs->meets;
     n->heard_s = n->side->now_s;
     sl_connection_grant(n->connection, n->pool);
 }
 
 void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
-                        const sl_frame *hello) {
+                        const sl_standing *theirs) {
     sl_connection_close(&n->connection);
     reset(n);
     n->connection = connection;
     sl_connection_adopt(connection, n->side->handlers, n);
-    agree(n, hello);
+    agree(n, theirs);
     if (connected && n->connection != NULL)
         sl_neighbour_connected(n);
 }
@@ -259,80 +358,6 @@ void sl_neighbour_connected(sl_neighbour *n) {
     n->connected = true;
     n->heard_s = n->side->now_s;
     say_hello(n);
-}
-
-/* ---- HELLO ---- */
-
-typedef struct value {
-    const char *key;
-    uint64_t ours, theirs;
-} value;
-
-/* What HELLO holds in full. */
-static const value *value_that_differs(const value *values, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (values[i].ours != values[i].theirs)
-            return &values[i];
-    return NULL;
-}
-
-static const char model_layout[] = "model layout";
-
-/* A layout that HELLO does not hold to its end may differ behind. */
-static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
-                        char text[SL_REFUSAL_MAX]) {
-    char tensor[SL_REFUSAL_MAX - 64];
-    if (!sl_layout_text_differs((sl_layout_text){theirs->layout, theirs->layout_bytes},
-                                (sl_layout_text){ours->layout, ours->layout_bytes}, tensor,
-                                sizeof tensor))
-        return false;
-    snprintf(text, SL_REFUSAL_MAX, "the tensors of agents %u (there) and %u (here) differ: %s",
-             peer, rank, tensor);
-    return true;
-}
-
-/* What HELLO holds a hash of. */
-static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs) {
-    if (ours->topology_hash != theirs->topology_hash)
-        return "topology";
-    for (uint32_t i = 0; i < ours->section_count; i++)
-        if (ours->section_count != theirs->section_count ||
-            ours->sections[i] != theirs->sections[i])
-            return sl_section_name((sl_section)i);
-    if (ours->layout_hash != theirs->layout_hash)
-        return model_layout;
-    if (ours->direct != theirs->direct)
-        return "way of payloads (transport.gpu_direct; \"off\" for all suits any pair)";
-    return ours->data_hash != theirs->data_hash ? "content of the data set, or of model.start,"
-                                                : NULL;
-}
-
-bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
-                      char text[SL_REFUSAL_MAX]) {
-    const value inputs[] = {{"seed", ours->seed, theirs->seed},
-                            {"topology's number of nodes", ours->nodes, theirs->nodes}};
-    const value results[] = {{"rounds", ours->rounds, theirs->rounds},
-                             {"model's number of parameters", ours->dimension, theirs->dimension},
-                             {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes}};
-    const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
-    const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
-    if (section == NULL && v == NULL)
-        section = section_that_differs(ours, theirs);
-    if (section == NULL && v == NULL)
-        v = value_that_differs(results, 3);
-    if (v != NULL)
-        snprintf(text, SL_REFUSAL_MAX,
-                 "the %s of agents %u and %u differs: %" PRIu64 " and %" PRIu64, v->key, peer, rank,
-                 v->theirs, v->ours);
-    else if (section == model_layout && name_tensor(ours, rank, theirs, peer, text))
-        return true;
-    else if (section != NULL)
-        snprintf(text, SL_REFUSAL_MAX, "the %s of agents %u and %u differs; %s", section, peer,
-                 rank,
-                 ours->run_id != theirs->run_id
-                     ? "give both the same --run-id"
-                     : "run `starling check` on both hosts' experiment files and compare");
-    return section != NULL || v != NULL;
 }
 
 /* ---- receiving, before it has agreed ---- */
@@ -374,7 +399,10 @@ static int judge_hello(sl_neighbour *n, const sl_frame *frame, const uint8_t *pa
         sl_neighbour_drop(n, NULL);
         return 0;
     }
-    agree(n, frame);
+    if (sl_neighbour_may_go_on(n, &theirs.standing, text))
+        agree(n, &theirs.standing);
+    else
+        sl_neighbour_drop(n, text);
     return 0;
 }
 
@@ -404,11 +432,12 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
 static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
                      sl_error *error) {
     n->held++;
-    if (++n->data_received > n->credit_told)
+    n->asked = n->asked || frame->asks;
+    if (++n->received > n->credit_told)
         return sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round,
                             "agent %u sent %" PRIu64 " data frames, more than the %" PRIu64
                             " that it was allowed",
-                            n->rank, n->data_received, n->credit_told);
+                            n->rank, n->received, n->credit_told);
     *event = (sl_event){
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
@@ -437,6 +466,8 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         n->bye_received = true;
         break;
     case SL_FRAME_MEET:
+        n->meets++;
+        return SL_ARRIVED_CALL;
     case SL_FRAME_WANT:
     case SL_FRAME_SUM:
         return SL_ARRIVED_CALL;
@@ -452,6 +483,11 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     return SL_ARRIVED_NOTHING;
 }
 
+/* How many frames more, as the header says, which counts modulo 2^32. */
+static uint32_t came(const sl_neighbour *n, const sl_frame *frame) {
+    return frame->received - (uint32_t)n->come;
+}
+
 static bool tells_exchange(const sl_frame *frame) {
     return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT ||
            frame->type == SL_FRAME_CREDIT || frame->type == SL_FRAME_HEARTBEAT;
@@ -461,13 +497,24 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
                        sl_error *error) {
     n->heard_s = n->side->now_s;
     n->bytes_heard = 0;
-    if (frame->credit > n->credit)
-        n->credit = frame->credit;
+    note_came(n, n->come + came(n, frame));
+    if ((int32_t)(frame->credit - (uint32_t)n->credit) > 0)
+        n->credit += frame->credit - (uint32_t)n->credit;
     if (tells_exchange(frame) && frame->exchange > n->exchange)
         n->exchange = frame->exchange;
     if (frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT)
         return take_data(n, frame, buffer, event, error);
     return take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
+}
+
+static const char *find_wrong_count(const sl_neighbour *n, const sl_frame *frame) {
+    if (frame->sender != n->rank)
+        return "it names another sender";
+    if (came(n, frame) > n->sent - n->come)
+        return "it tells of more data frames than were sent";
+    const int32_t ahead = (int32_t)(frame->credit - (uint32_t)n->sent);
+    return ahead > CREDIT_AHEAD_MAX || ahead < -CREDIT_AHEAD_MAX ? "its credit is out of range"
+                                                                 : NULL;
 }
 
 static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
@@ -485,10 +532,8 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
                       sl_frame *frame, sl_error *error) {
     const char *wrong =
         sl_frame_decode(frame, buffer->data, bytes, n->side->part_bytes_max, n->side->direct);
-    if (wrong == NULL && n->agreed && frame->sender != n->rank)
-        wrong = "it names another sender";
-    if (wrong == NULL && frame->credit > n->data_sent + CREDIT_AHEAD_MAX)
-        wrong = "its credit is out of range";
+    if (wrong == NULL && n->agreed)
+        wrong = find_wrong_count(n, frame);
     int result = 0;
     if (wrong != NULL)
         result = refuse_frame(n, wrong, error);
@@ -517,13 +562,15 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     if (n->connected && !n->hello_sent) /* there was no room for it */
         say_hello(n);
     if (n->connection != NULL && !n->agreed) {
-        if (side->now_s - n->dialed_s > limit_s)
+        const double attempt_s = attempt_share * side->reconnect_s;
+        if (side->now_s - n->dialed_s > (side->trains && attempt_s < limit_s ? attempt_s : limit_s))
             sl_neighbour_drop(n, n->connected ? "it accepted the connection and said nothing"
                                               : "it did not accept the connection");
         return 0;
     }
     if (!n->connected)
         return 0;
+    sl_neighbour_tell_counts(n);
     if (!n->bye_received && side->now_s - n->heard_s > limit_s / 2)
         hear_bytes(n);
     if (!n->bye_received && side->now_s - n->heard_s > limit_s)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "agent/kept.h"
 #include "agent/outbox.h"
 #include "starling/agent.h"
 #include "wire/frame.h"
@@ -21,14 +22,15 @@ typedef struct sl_side {
     const sl_roster *roster;
     const sl_connection_handlers *handlers; /* of connections to neighbours */
     sl_hello hello;
-    uint8_t *hello_bytes; /* (hello_size) as it is sent, with the layout; registered */
-    size_t hello_size;
+    char *layout;         /* (hello.layout_bytes) as it is sent; registered */
+    uint64_t incarnation; /* of this process */
+    bool trains;          /* opening is over: neighbours' other incarnations are refused */
     uint32_t rank;
     double now_s;      /* when the loop last looked */
     uint64_t round;    /* under way, for errors */
     uint64_t exchange; /* the latest that the node has begun */
     bool meets;        /* neighbours want to know it at once */
-    double timeout_s, connect_timeout_s;
+    double timeout_s, connect_timeout_s, reconnect_s;
     uint32_t window;          /* receive buffers for data, per neighbour */
     uint32_t receive_buffers; /* for control frames too */
     size_t part_bytes_max;
@@ -37,33 +39,59 @@ typedef struct sl_side {
     uint8_t *payload_memory; /* (neighbours, receive_buffers, payload_stride) on the device; NULL:
                                 payloads come to the host */
     size_t payload_stride;
+    sl_kept kept;    /* copies of parts that may have to be sent again */
     bool retry_soon; /* a send found no room: nothing will wake the loop, so it looks again in a
                         millisecond */
     sl_agent_counters counters;
 } sl_side;
 
+/* Counts of frames are of data frames, since the start, over all connections. */
 typedef struct sl_neighbour {
     sl_side *side;
     uint32_t index, rank;
     sl_pool *pool;             /* receive buffers */
     sl_connection *connection; /* NULL between attempts to connect */
-    bool dialed;               /* by this agent */
+
+    /* of this connection */
+    bool dialed; /* by this agent */
     bool connected;
     bool hello_sent;
-    bool agreed; /* its HELLO came and equals ours */
-    bool bye_sent, bye_received;
-    bool told;    /* ABORT has been sent */
-    bool doubted; /* somebody greeted as this neighbour with another configuration */
-    double dialed_s, next_attempt_s, heard_s, sent_s;
-    uint64_t bytes_heard;          /* by its socket, at the last look; 0: none since a frame */
-    uint32_t next_part;            /* of the outbox's parts, the next one to send */
-    uint64_t data_sent;            /* frames on this connection */
-    uint64_t credit;               /* data frames that it lets us send on this connection */
-    uint64_t data_received;        /* its data frames */
-    uint32_t held;                 /* data buffers, of all connections, that are not released yet */
-    uint64_t credit_told;          /* what it knows of our credit */
-    uint64_t exchange;             /* the latest that it is known to have begun */
-    uint64_t exchange_told;        /* the same, of this agent's */
+    bool agreed;   /* its HELLO came and equals ours */
+    bool bye_sent; /* and repeated on the next */
+    bool told;     /* ABORT has been sent */
+    bool asked;    /* to tell at once what has come */
+    double dialed_s, heard_s, sent_s;
+    uint64_t bytes_heard;   /* by its socket, at the last look; 0: none since a frame */
+    uint64_t exchange_told; /* of this agent's; see `exchange` */
+
+    /* of all connections to this incarnation */
+    uint64_t incarnation; /* 0: it has not agreed yet */
+    uint64_t attempt;     /* the latest of its attempts to connect */
+    bool bye_received;
+    bool parted;            /* both have said BYE, and it closed the connection */
+    uint64_t first;         /* number of the frame of part 0 of the message in the outbox */
+    uint64_t sent;          /* frames handed to the connection that it has, or will have */
+    uint64_t sent_ever;     /* the same, also if they are to be sent again */
+    uint64_t left;          /* of those sent, out of this agent's memory */
+    uint64_t come;          /* of those, it said that they came */
+    uint32_t *places;       /* (window) of frames sent that may not have come, by number: in
+                               side->kept; SL_KEPT_NOWHERE: in the outbox */
+    uint64_t credit;        /* frames that it lets us send */
+    uint64_t received;      /* its frames */
+    uint64_t received_told; /* what it knows of them */
+    uint64_t credit_told;   /* what it knows of our credit */
+    uint32_t held;          /* buffers of frames that are not released yet */
+    uint64_t meets;         /* its MEET frames */
+    uint64_t meets_heard;   /* of ours, when it connected last */
+    uint64_t exchange;      /* the latest that it is known to have begun */
+
+    /* of this agent's attempts */
+    uint64_t attempts;
+    bool back;     /* a connection was agreed on, and the agent has not heard of it */
+    bool doubted;  /* somebody greeted as this neighbour with another configuration */
+    double lost_s; /* when the connection broke; 0: it has not, or there is another one */
+    double next_attempt_s;
+    sl_error lost;                 /* why, with edge and round */
     char refusal[SL_REFUSAL_MAX];  /* why it is not here yet; empty: nothing came */
     char cause[SL_FRAME_TEXT_MAX]; /* what its ABORT said */
 } sl_neighbour;
@@ -84,9 +112,12 @@ bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *their
 
 /* Connects where it is this agent's turn, and time. */
 void sl_neighbour_dial_if_due(sl_neighbour *n);
+/* May this neighbour go on where it stands? If not, why. Counts of another process of this agent
+ * become those of this one. */
+bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]);
 /* Takes a connection over on which a HELLO came that equals ours; an older one is closed. */
 void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
-                        const sl_frame *hello);
+                        const sl_standing *theirs);
 void sl_neighbour_connected(sl_neighbour *n);
 /* What came. */
 typedef enum sl_arrived {
@@ -98,21 +129,34 @@ typedef enum sl_arrived {
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
                       sl_frame *frame, sl_error *error);
+/* Tells how many data frames came, and may come, where that is due. */
+void sl_neighbour_tell_counts(sl_neighbour *n);
+/* A data frame has left this agent's memory. */
+void sl_neighbour_left(sl_neighbour *n);
+/* Is this part of the message in the outbox out of this agent's memory? Did it come? */
+static inline bool sl_neighbour_part_left(const sl_neighbour *n, uint32_t part) {
+    return n->left > n->first + part;
+}
+static inline bool sl_neighbour_part_came(const sl_neighbour *n, uint32_t part) {
+    return n->come > n->first + part;
+}
+/* From now on this part, which may not have come, is sent again from side->kept. */
+void sl_neighbour_keep(sl_neighbour *n, uint32_t part, uint32_t place);
 /* A data frame's buffer is free again. */
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
-/* Sends the outbox's next part. 1: sent; 0: nothing to send, no credit, or no room; negative: it
- * could not be encoded. */
+/* Sends the next part: one that has to be sent again, or the outbox's. 1: sent; 0: nothing to send,
+ * no credit, or no room; negative: it could not be encoded. */
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
 /* This side's HELLO, on any connection; completes *frame. As sl_connection_send. */
-int sl_side_send_hello(const sl_side *side, sl_connection *connection, sl_frame *frame);
+int sl_side_send_hello(const sl_side *side, sl_connection *connection, const sl_standing *standing,
+                       sl_frame *frame);
 /* True when the frame is on its way. The payload may go then. */
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes);
 /* The same for a MEET, WANT or CUT frame. */
 bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame);
-/* The same for a SUM frame: `sent` of the connection's handlers says when the payload may go. */
-bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload,
-                               uint32_t cookie);
+/* The same for a SUM frame, whose payload may go when the neighbour has said that it came. */
+bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload);
 /* Forgets the connection. `why` is kept until it has agreed. */
 void sl_neighbour_drop(sl_neighbour *n, const char *why);
 /* Sends heartbeats, notices silence: negative when it has lasted too long. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "base/clock.h"
 #include "base/round_up.h"
 #include "config/buffers.h"
 #include "launch/resolver.h"
@@ -59,12 +60,10 @@ static int write_hello(sl_agent *a, sl_error *error) {
     const char *layout = a->settings.task.layout;
     hello->layout = layout != NULL ? layout : "";
     hello->layout_bytes = strnlen(hello->layout, SL_HELLO_TEXT_MAX);
-    a->side.hello_size = SL_HELLO_BYTES + hello->layout_bytes;
-    a->side.hello_bytes = malloc(a->side.hello_size);
-    if (a->side.hello_bytes == NULL)
+    a->side.layout = calloc(1, hello->layout_bytes + 1);
+    if (a->side.layout == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
-    sl_hello_encode(hello, a->side.hello_bytes);
-    memcpy(a->side.hello_bytes + SL_HELLO_BYTES, hello->layout, hello->layout_bytes);
+    memcpy(a->side.layout, hello->layout, hello->layout_bytes);
     return 0;
 }
 
@@ -178,8 +177,8 @@ static int open_fabric(sl_agent *a, sl_error *error) {
     size_t bytes[REGIONS_MAX];
     size_t count = sl_node_regions(a->node, bases, bytes, REGIONS_MAX);
     if (result == 0)
-        result =
-            sl_fabric_register(a->side.fabric, a->side.hello_bytes, a->side.hello_size, -1, error);
+        result = sl_fabric_register(a->side.fabric, a->side.layout, a->side.hello.layout_bytes + 1,
+                                    -1, error);
     for (size_t i = 0; i < count && result == 0; i++)
         result =
             sl_fabric_register(a->side.fabric, bases[i], bytes[i], memory_of_payloads(a), error);
@@ -202,12 +201,16 @@ static int open_payload_memory(sl_agent *a, sl_error *error) {
                                             memory_of_payloads(a), error);
 }
 
-/* What neighbours receive into. */
+/* What neighbours receive into, and where parts stay that they may not have. With GPU-direct, parts
+ * are not copied: links between GPUs answer soon. */
 static int open_pools(sl_agent *a, sl_error *error) {
     int result = open_payload_memory(a, error);
     for (uint32_t i = 0; i < a->neighbour_count && result == 0; i++)
         result = sl_neighbour_open(&a->neighbours[i], error);
-    return result;
+    const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.window;
+    return result != 0
+               ? result
+               : sl_kept_open(&a->side.kept, a->side.fabric, copies, a->side.part_bytes_max, error);
 }
 
 static int open_calls(sl_agent *a, sl_error *error) {
@@ -278,6 +281,8 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.meets = settings->meets;
     a->side.timeout_s = settings->experiment->transport.timeout_s;
     a->side.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
+    a->side.reconnect_s = settings->experiment->transport.reconnect_s;
+    a->side.incarnation = sl_clock_epoch_us();
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
     a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;
     result = open_all(a, error);
@@ -293,6 +298,8 @@ void sl_agent_close(sl_agent **agent) {
     if (a == NULL)
         return;
     *agent = NULL;
+    a->phase = PHASE_OVER; /* nobody is welcome any more */
+    a->parting = false;
     /* A gradient that does not come back keeps its vectors: they are left behind with the thread
      * that uses them. */
     if (!sl_worker_close(&a->worker, a->settings.experiment->transport.timeout_s))
@@ -308,6 +315,7 @@ void sl_agent_close(sl_agent **agent) {
         sl_neighbour_close(&a->neighbours[i]);
     sl_fabric_close(&a->side.fabric);
     sl_saving_close(a);
+    sl_kept_close(&a->side.kept);
     sl_calls_close(&a->calls);
     if (a->side.payload_memory != NULL)
         a->vec->release((float *)a->side.payload_memory);
@@ -317,7 +325,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_signal_close(a->notify_fd);
     free(a->neighbours);
     free(a->receivers);
-    free(a->side.hello_bytes);
+    free(a->side.layout);
     free(a->edges);
     pthread_mutex_destroy(&a->mutex);
     sl_outbox_close(&a->outbox);

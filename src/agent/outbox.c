@@ -1,7 +1,6 @@
 /* outbox.c - see outbox.h. */
 #include "agent/outbox.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +12,7 @@ int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, sl_error *error) 
     sl_outbox box = {.node = node, .direct = direct};
     box.payloads = calloc(parts, sizeof *box.payloads);
     box.sums = calloc(parts, sizeof *box.sums);
-    box.users = calloc(parts, sizeof *box.users);
-    if (box.payloads == NULL || box.sums == NULL || box.users == NULL) {
+    if (box.payloads == NULL || box.sums == NULL) {
         sl_outbox_close(&box);
         return sl_fail(error, SL_ENOMEM, "out of memory for a message of %u parts", parts);
     }
@@ -25,13 +23,12 @@ int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, sl_error *error) 
 void sl_outbox_close(sl_outbox *box) {
     free(box->payloads);
     free(box->sums);
-    free(box->users);
     memset(box, 0, sizeof *box);
 }
 
 void sl_outbox_begin(sl_outbox *box, const sl_outbound *message) {
     box->message = *message;
-    box->encoded = 0;
+    box->encoded = box->gone = 0;
     box->open = true;
 }
 
@@ -47,12 +44,16 @@ int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error) {
     if (result != 0)
         return result;
     box->sums[part] = box->direct ? 0 : sl_checksum(payload->data, payload->bytes);
-    box->users[part] = box->message.to.count;
     box->encode_seconds += sl_clock_seconds() - before;
     return 1;
 }
 
-bool sl_outbox_part_left(sl_outbox *box, uint32_t part) {
-    assert(box->users[part] > 0);
-    return --box->users[part] == 0;
+sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
+    return (sl_frame){.type = box->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
+                      .exchange = box->message.exchange,
+                      .step = box->message.step,
+                      .part = part,
+                      .scalar = box->message.scalar,
+                      .payload_bytes = (uint32_t)box->payloads[part].bytes,
+                      .payload_sum = box->sums[part]};
 }

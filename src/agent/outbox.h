@@ -1,11 +1,12 @@
 /* outbox.h - the message under way: each part is encoded once, right before its first send, while
- * it is in cache, and kept until it has left for every receiver. */
+ * it is in cache. */
 #ifndef SL_OUTBOX_H
 #define SL_OUTBOX_H
 
 #include <stdbool.h>
 
 #include "starling/node.h"
+#include "wire/frame.h"
 
 typedef struct sl_outbox {
     sl_node *node; /* borrowed */
@@ -13,9 +14,9 @@ typedef struct sl_outbox {
     bool open;     /* there is a message, and parts of it may be sent */
     sl_outbound message;
     uint32_t encoded;
+    uint32_t gone;         /* of these, how many the node may overwrite */
     sl_payload *payloads;  /* (parts) */
     uint64_t *sums;        /* (parts) checksums; 0 where direct */
-    uint32_t *users;       /* (parts) receivers that the part has not left for yet */
     double encode_seconds; /* spent since the caller set it to 0 */
 } sl_outbox;
 
@@ -26,7 +27,7 @@ void sl_outbox_begin(sl_outbox *box, const sl_outbound *message);
 /* Is `part` encoded? Encodes it if it is the next one. 1: yes; 0: a device is still at it, and the
  * node's notify_fd will be signalled; negative: it cannot be encoded. */
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error);
-/* The part has left for one more receiver; true: for all. */
-bool sl_outbox_part_left(sl_outbox *box, uint32_t part);
+/* What the frame of an encoded part says beside its sender and its counts. */
+sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part);
 
 #endif

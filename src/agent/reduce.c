@@ -58,7 +58,7 @@ int sl_reduce_begin(sl_reduce *s, const sl_share *share, sl_error *error) {
     s->begun = s->settled = 0;
     for (uint32_t i = 0; i < s->place->link_count; i++) {
         sl_reduce_link *l = &s->links[i];
-        l->received = l->asked = l->sent = l->left = 0;
+        l->received = l->told = l->asked = l->sent = l->come = 0;
     }
     return 0;
 }
@@ -146,12 +146,12 @@ static uint32_t whole(const sl_reduce *s) {
 static uint32_t passed_down(const sl_reduce *s) {
     uint32_t parts = s->settled;
     for (uint32_t i = 0; i < s->place->child_count; i++)
-        parts = least(parts, s->links[i].left);
+        parts = least(parts, s->links[i].come);
     return parts;
 }
 
 static uint32_t passed_up(const sl_reduce *s) {
-    return parent(s) != NULL ? parent(s)->left : s->settled;
+    return parent(s) != NULL ? parent(s)->come : s->settled;
 }
 
 /* How many parts this link may send. */
@@ -174,8 +174,7 @@ static bool send_part(sl_reduce *s, uint32_t link) {
             (uint32_t)(down ? bytes_down(s, l->sent) : numbers_of(s, l->sent) * sizeof(double)),
     };
     if (!sl_neighbour_send_payload(s->place->links[link], &frame,
-                                   slot(s, down ? s->falling : s->rising, l->sent),
-                                   SL_REDUCE_COOKIE))
+                                   slot(s, down ? s->falling : s->rising, l->sent)))
         return false;
     l->sent++;
     return true;
@@ -188,19 +187,34 @@ static void send_parts(sl_reduce *s, uint32_t link) {
         ;
 }
 
+/* Asks for parts, and tells how many came: the last at once. */
 static void ask(sl_reduce *s, uint32_t link) {
     sl_reduce_link *l = &s->links[link];
-    const sl_frame frame = {
-        .type = SL_FRAME_WANT, .exchange = s->number, .part = room_for(s, link)};
-    if (frame.part > l->asked && sl_neighbour_send_frame(s->place->links[link], &frame))
-        l->asked = frame.part;
+    const sl_frame frame = {.type = SL_FRAME_WANT,
+                            .exchange = s->number,
+                            .part = s->active ? room_for(s, link) : s->parts,
+                            .step = l->received};
+    const bool due = frame.part > l->asked || l->tells ||
+                     l->received - l->told >= SL_REDUCE_WINDOW / 2 ||
+                     (l->received == s->parts && l->told < l->received);
+    if (!due || s->number == 0 || !sl_neighbour_send_frame(s->place->links[link], &frame))
+        return;
+    l->asked = frame.part;
+    l->told = frame.step;
+    l->tells = false;
 }
 
 static bool is_done(const sl_reduce *s) {
+    for (uint32_t i = 0; i < s->place->link_count; i++)
+        if (s->links[i].told < s->parts)
+            return false;
     return s->settled == s->parts && passed_down(s) == s->parts && passed_up(s) == s->parts;
 }
 
 bool sl_reduce_advance(sl_reduce *s) {
+    for (uint32_t i = 0; i < s->place->link_count && !s->active; i++)
+        if (s->links[i].tells)
+            ask(s, i);
     if (!s->active)
         return false;
     do {
@@ -245,6 +259,25 @@ static int take_part(sl_reduce *s, uint32_t link, const sl_frame *frame, const u
     return 0;
 }
 
+/* A WANT. Of a later sum than this agent's: all of this one came. Of an earlier one: it has not
+ * heard yet that this one has begun. */
+static int take_wish(sl_reduce *s, uint32_t link, const sl_frame *frame, sl_error *error) {
+    sl_reduce_link *l = &s->links[link];
+    const bool now = frame->exchange == s->number;
+    if (frame->exchange < s->number)
+        return 0;
+    if ((now && frame->step > l->sent) || (!now && (frame->step > 0 || l->sent < s->parts)))
+        return refuse(s->place->links[link], "of which it has not got so many", frame, error);
+    if (l->anew)
+        l->sent = now ? frame->step : l->sent;
+    if (l->come < frame->step || !now)
+        l->come = now ? frame->step : l->sent;
+    l->anew = false;
+    l->wanted = frame->part;
+    l->wanted_in = frame->exchange;
+    return 0;
+}
+
 int sl_reduce_take(sl_reduce *s, sl_neighbour *from, const sl_frame *frame, const uint8_t *payload,
                    sl_error *error) {
     const uint32_t link = sl_place_link(s->place, from);
@@ -252,13 +285,15 @@ int sl_reduce_take(sl_reduce *s, sl_neighbour *from, const sl_frame *frame, cons
         return refuse(from, "but is no neighbour in the tree of sums", frame, error);
     if (frame->type == SL_FRAME_SUM)
         return take_part(s, link, frame, payload, error);
-    s->links[link].wanted = frame->part;
-    s->links[link].wanted_in = frame->exchange;
-    return 0;
+    return take_wish(s, link, frame, error);
 }
 
-void sl_reduce_part_left(sl_reduce *s, const sl_neighbour *to) {
-    s->links[sl_place_link(s->place, to)].left++;
+void sl_reduce_go_on(sl_reduce *s, const sl_neighbour *to) {
+    const uint32_t link = sl_place_link(s->place, to);
+    if (link == s->place->link_count)
+        return;
+    s->links[link].anew = s->links[link].tells = true;
+    s->links[link].wanted_in = 0;
 }
 
 void sl_reduce_name_wait(const sl_reduce *s, char *out, size_t bytes, uint32_t *peer) {

@@ -4,7 +4,8 @@
  * root divides, rounds once, and sends the result down. Whoever is to receive asks for parts first,
  * with WANT frames, and only for what it can take at once: a child's part only after the child
  * before it has sent that part. So a sum needs no receive buffers of its own, arrives in the order
- * in which it is added, and rounds that run beside it cannot block it.
+ * in which it is added, and rounds that run beside it cannot block it. WANT says too how many parts
+ * came: a part stays where it is until then, and is sent again when the connection broke.
  */
 #ifndef SL_REDUCE_H
 #define SL_REDUCE_H
@@ -14,10 +15,14 @@
 /* What passed over one link in the sum under way; in parts. */
 typedef struct sl_reduce_link {
     uint32_t received; /* of a child: added */
+    uint32_t told;     /* of these, it was told of */
     uint32_t asked;    /* it may send this many */
     uint32_t wanted;   /* it asked for this many, in sum number wanted_in */
     uint64_t wanted_in;
-    uint32_t sent, left; /* handed to the connection; out of this agent's memory */
+    uint32_t sent, come; /* handed to the connection; it said that they came */
+    bool anew;           /* the connection is a new one: it is to be told all again, and says what
+                            came before anything is sent */
+    bool tells;          /* likewise, this agent has not told it yet */
 } sl_reduce_link;
 
 typedef struct sl_reduce {
@@ -38,9 +43,6 @@ typedef struct sl_reduce {
 
 enum { SL_REDUCE_WINDOW = 4 };
 
-/* Cookies of sends; below are those of the outbox. */
-#define SL_REDUCE_COOKIE 0x80000000u
-
 int sl_reduce_open(sl_reduce *out, sl_place *place, const sl_side *side, sl_error *error);
 void sl_reduce_close(sl_reduce *sum);
 /* SL_EINVAL: too many numbers. */
@@ -49,8 +51,8 @@ int sl_reduce_begin(sl_reduce *sum, const sl_share *share, sl_error *error);
  * different sizes. */
 int sl_reduce_take(sl_reduce *sum, sl_neighbour *from, const sl_frame *frame,
                    const uint8_t *payload, sl_error *error);
-/* A part that was sent to this neighbour is out of this agent's memory. */
-void sl_reduce_part_left(sl_reduce *sum, const sl_neighbour *to);
+/* The neighbour is connected anew. */
+void sl_reduce_go_on(sl_reduce *sum, const sl_neighbour *link);
 /* Adds, asks and sends what there is. True: the sum is done here. */
 bool sl_reduce_advance(sl_reduce *sum);
 /* "agent 3's part 5 of 12": what the sum waits for, and of whom. */

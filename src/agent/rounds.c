@@ -50,7 +50,7 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
     a->receiver_count = message->to.count;
     for (uint32_t i = 0; i < message->to.count; i++) {
         a->receivers[i] = sl_agent_neighbour(a, message->to.peers[i]);
-        a->receivers[i]->next_part = 0;
+        a->receivers[i]->first = a->receivers[i]->sent_ever;
     }
     sl_outbox_begin(&a->outbox, message);
     if (a->exchange_began_s == 0)
@@ -59,6 +59,36 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
 
 static bool may_send(const sl_agent *a) {
     return a->outbox.open && a->phase == PHASE_TRAINING;
+}
+
+/* May the node overwrite this part? It has left for all receivers. Where it did not come to some of
+ * them, it may have to be sent again, from a copy that is made now if `copy`. */
+static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
+    sl_kept *kept = &a->side.kept;
+    bool came = true;
+    for (uint32_t i = 0; i < a->receiver_count; i++) {
+        if (!sl_neighbour_part_left(a->receivers[i], part))
+            return false;
+        came = came && sl_neighbour_part_came(a->receivers[i], part);
+    }
+    if (came || !copy || kept->count == 0)
+        return came;
+    const sl_frame frame = sl_outbox_frame(&a->outbox, part);
+    const uint32_t place = sl_kept_put(kept, &frame, a->outbox.payloads[part].data);
+    for (uint32_t i = 0; i < a->receiver_count; i++)
+        if (!sl_neighbour_part_came(a->receivers[i], part))
+            sl_neighbour_keep(a->receivers[i], part, place);
+    return true;
+}
+
+bool sl_agent_settle(sl_agent *a, bool copy) {
+    bool any = false;
+    while (may_send(a) && a->outbox.gone < a->outbox.encoded &&
+           is_gone(a, a->outbox.gone, copy && !any)) {
+        any = true;
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = a->outbox.gone++});
+    }
+    return any;
 }
 
 /* Nobody to send to in this step: the parts are adapted, and have left, at once. */
@@ -71,7 +101,7 @@ static void publish_to_nobody(sl_agent *a) {
             sl_agent_fail(a, &error, error.text);
         if (encoded <= 0)
             return;
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_SENT, .part = part});
+        sl_agent_settle(a, false);
     }
 }
 
@@ -90,8 +120,20 @@ static bool send_to_each(sl_agent *a) {
     return any;
 }
 
-bool sl_agent_send_parts(sl_agent *a) {
+/* What was sent over connections that broke, and did not come. */
+static bool send_again(sl_agent *a) {
     bool any = false;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        sl_error error;
+        while (n->sent < n->sent_ever && sl_neighbour_send_part(n, &a->outbox, &error) > 0)
+            any = true; /* its parts are encoded: nothing fails */
+    }
+    return any;
+}
+
+bool sl_agent_send_parts(sl_agent *a) {
+    bool any = send_again(a);
     publish_to_nobody(a);
     while (send_to_each(a))
         any = true;

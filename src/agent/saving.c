@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/state.h"
 #include "base/clock.h"
@@ -141,6 +142,11 @@ void sl_saving_pass_on(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (!sl_saving_is_told(a, &a->neighbours[i]))
             tell(a, &a->neighbours[i]);
+}
+
+void sl_saving_go_on(sl_agent *a, const sl_neighbour *n) {
+    memset(a->saving.told[n->index], 0, sizeof *a->saving.told);
+    sl_saving_pass_on(a);
 }
 
 /* Of several rounds the first counts; a round that was saved makes place for a later one. */

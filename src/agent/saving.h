@@ -57,6 +57,8 @@ int sl_saving_hear(sl_agent *agent, const sl_neighbour *from, const sl_frame *fr
 void sl_saving_pass_on(sl_agent *agent);
 /* Does this neighbour know of every checkpoint that was asked for? */
 bool sl_saving_is_told(const sl_agent *agent, const sl_neighbour *neighbour);
+/* The neighbour is connected anew: what it may not have heard is said again, before data. */
+void sl_saving_go_on(sl_agent *agent, const sl_neighbour *neighbour);
 /* All neighbours are connected: true once the node may start. Negative: the run has failed. */
 int sl_saving_agree(sl_agent *agent, sl_error *error);
 /* After the last round: 0, SL_ESAVED, or why there is no file. */

@@ -71,6 +71,9 @@ void sl_agent_fail(sl_agent *agent, const sl_error *error, const char *cause);
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 /* Sends what may be sent; true: something was. */
 bool sl_agent_send_parts(sl_agent *agent);
+/* Tells the node which parts it may overwrite: those that came to all receivers. `copy`: also one
+ * that has left and may not have come, of which a copy is made. True: there was one. */
+bool sl_agent_settle(sl_agent *agent, bool copy);
 /* The worker has a result. */
 void sl_agent_on_worker(void *agent);
 /* The task has called something of together.h. */
@@ -85,8 +88,10 @@ sl_connection *sl_contacts_requested(void *agent, const uint8_t greeting[SL_GREE
                                      const char *from);
 /* Dials, sends heartbeats, notices silence, ends silent visitors. */
 void sl_contacts_tick(sl_agent *agent);
-/* Is this neighbour still to be connected? */
+/* Is this neighbour still to be connected, or to be connected anew? */
 bool sl_contacts_awaits(const sl_agent *agent, const sl_neighbour *n);
+/* Of a neighbour whose connection broke: the seconds left for another one; below 0: it is gone. */
+double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
 
 /* progress.c */
 /* Tells whoever started the agent, printf-like. */

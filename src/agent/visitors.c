@@ -94,7 +94,8 @@ static void answer(sl_visitors *v, sl_visitor *visitor, sl_frame_type type, cons
 }
 
 void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor) {
-    sl_side_send_hello(v->side, visitor->connection, &(sl_frame){0});
+    const sl_standing standing = {.incarnation = v->side->incarnation};
+    sl_side_send_hello(v->side, visitor->connection, &standing, &(sl_frame){0});
     let_arrive(v, visitor);
 }
 
@@ -109,17 +110,21 @@ static void refuse_politely(sl_visitors *v, sl_visitor *visitor, bool show_hello
         answer(v, visitor, SL_FRAME_ABORT, text, strlen(text));
 }
 
+void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, const char *why) {
+    refuse_politely(v, visitor, false, why);
+}
+
 static const char *read_hello(const sl_visitors *v, const sl_visitor *visitor,
-                              const sl_buffer *buffer, size_t bytes, sl_frame *frame,
-                              sl_hello *hello) {
-    const char *wrong = sl_frame_decode(frame, buffer->data, bytes, 0, v->side->direct);
+                              const sl_buffer *buffer, size_t bytes, sl_hello *hello) {
+    sl_frame frame;
+    const char *wrong = sl_frame_decode(&frame, buffer->data, bytes, 0, v->side->direct);
     if (wrong != NULL)
         return wrong;
-    if (frame->type != SL_FRAME_HELLO)
+    if (frame.type != SL_FRAME_HELLO)
         return "it did not begin with HELLO";
-    if (frame->sender != visitor->rank)
+    if (frame.sender != visitor->rank)
         return "HELLO names another sender";
-    return sl_hello_decode(hello, buffer->data + SL_FRAME_HEADER_BYTES, frame->payload_bytes);
+    return sl_hello_decode(hello, buffer->data + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
 }
 
 static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hello,
@@ -139,12 +144,13 @@ static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hel
 }
 
 sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
-                             sl_frame *frame, char text[SL_REFUSAL_MAX]) {
+                             sl_standing *standing, char text[SL_REFUSAL_MAX]) {
     sl_hello hello;
     sl_verdict verdict = SL_VERDICT_REFUSED;
-    const char *wrong = read_hello(v, visitor, buffer, bytes, frame, &hello);
+    const char *wrong = read_hello(v, visitor, buffer, bytes, &hello);
     if (wrong == NULL)
         verdict = judge(v, visitor, &hello, text);
+    *standing = wrong == NULL ? hello.standing : (sl_standing){0};
     sl_buffer_release(buffer);
     if (wrong != NULL)
         sl_visitors_refuse(v, visitor, wrong);

@@ -43,11 +43,13 @@ sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GRE
                                    const char *from);
 /* Somebody was rejected who is no visitor yet. */
 void sl_visitors_reject(sl_visitors *v, const char *from, const char *why);
-/* Judges its first message. Releases the buffer. `text`: what differs. */
+/* Judges its first message. Releases the buffer. `text`: what differs; EQUAL: where it stands. */
 sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
-                             sl_frame *frame, char text[SL_REFUSAL_MAX]);
+                             sl_standing *standing, char text[SL_REFUSAL_MAX]);
 /* Says that this is the agent that it looks for, and no more. */
 void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor);
+/* Refuses it although its HELLO is equal, and tells it why. */
+void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, const char *why);
 /* Hands its connection over, and forgets it. */
 sl_connection *sl_visitors_release(sl_visitor *visitor);
 /* Ends its connection; `why` goes into a notice, NULL: none. */

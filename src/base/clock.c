@@ -11,6 +11,12 @@ double sl_clock_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+uint64_t sl_clock_epoch_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 void sl_clock_sleep(double seconds) {
     usleep((useconds_t)(1e6 * seconds));
 }

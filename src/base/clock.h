@@ -1,8 +1,12 @@
-/* clock.h - monotonic seconds, for drivers. Rooms below them read no clock. */
+/* clock.h - seconds, for drivers. Rooms below them read no clock. */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
 
-double sl_clock_seconds(void);
+#include <stdint.h>
+
+double sl_clock_seconds(void); /* monotonic */
+/* Microseconds since 1970. */
+uint64_t sl_clock_epoch_us(void);
 /* The calling thread sleeps. */
 void sl_clock_sleep(double seconds);
 /* Offers the processor to whoever has work for it. */

@@ -259,6 +259,10 @@ const sl_key sl_keys[] = {
     {"transport.connect_timeout_s", SL_KEY_REAL, AT(transport.connect_timeout_s),
      BETWEEN(0.5, 86400), .fallback = "60",
      .help = "seconds to wait for all neighbours to connect"},
+    {"transport.reconnect_s", SL_KEY_REAL, AT(transport.reconnect_s), BETWEEN(0, 86400),
+     .fallback = "10",
+     .help =
+         "seconds to connect anew when a connection breaks; 0: a broken connection ends the run"},
     {"transport.round_timeout_s", SL_KEY_REAL, AT(transport.round_timeout_s), BETWEEN(0.5, 604800),
      .fallback = "600", .help = "longest wait for a neighbour that is alive, in seconds"},
 

@@ -74,14 +74,15 @@ static size_t process_limit(void) {
 
 /* ---- needed memory ---- */
 
-/* Returns the bytes of one encoded message and of the receive buffers. */
+/* Returns the bytes of one encoded message and of the buffers of all connections. */
 static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension,
                            uint32_t rank) {
     const sl_compressor_config *c = &plan->config.compressor;
     const size_t message = c->kind == SL_COMPRESSOR_IDENTITY
                                ? 0
                                : (size_t)ceil(sl_compressor_bits(c, dimension) / 8),
-                 buffers = sl_receive_window(e, rank) + SL_CONTROL_BUFFERS;
+                 /* what comes, and copies of what may have to be sent again */
+        buffers = 2 * sl_receive_window(e, rank) + SL_CONTROL_BUFFERS;
     return message + sl_receive_degree(e, rank) * buffers * e->transport.chunk_bytes;
 }
 

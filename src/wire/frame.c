@@ -11,7 +11,7 @@
 
 static const uint32_t magic = 0x474C5453; /* "STLG" */
 
-enum { HEADER_SUM_AT = 60 };
+enum { HEADER_SUM_AT = 60, ASKS = 1 << 8 };
 
 static uint32_t header_sum(const uint8_t *header) {
     return (uint32_t)sl_checksum(header, HEADER_SUM_AT);
@@ -32,11 +32,12 @@ static double double_of(uint64_t bits) {
 void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES]) {
     uint8_t *p = put32(header, magic);
     p = put16(p, SL_PROTOCOL_VERSION);
-    p = put16(p, (uint16_t)frame->type);
+    p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0)));
     p = put32(p, frame->sender);
     p = put32(p, frame->part);
     p = put64(p, frame->exchange);
-    p = put64(p, frame->credit);
+    p = put32(p, frame->credit);
+    p = put32(p, frame->received);
     p = put32(p, frame->payload_bytes);
     p = put32(p, frame->step);
     p = put64(p, frame->payload_sum);
@@ -86,9 +87,12 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         return "header checksum differs";
     if (get32(data + 56) != 0)
         return "reserved bytes are not zero";
-    uint16_t type = get16(data + 6);
+    const uint16_t kind = get16(data + 6), type = kind & 0xff;
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
         return "unknown frame type";
+    const bool is_data = type == SL_FRAME_DATA || type == SL_FRAME_DIRECT;
+    if (kind != type && (kind != (type | ASKS) || !is_data))
+        return "flags that its type does not have";
     if (type == (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT))
         return direct ? "data through the host's memory, where GPUs exchange theirs"
                       : "data between GPUs, where it goes through the host's memory";
@@ -107,12 +111,14 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         return "scalar is not finite";
     *out = (sl_frame){
         .type = (sl_frame_type)type,
+        .asks = kind != type,
         .sender = get32(data + 8),
         .part = get32(data + 12),
         .exchange = get64(data + 16),
         .step = get32(data + 36),
         .scalar = scalar,
-        .credit = get64(data + 24),
+        .credit = get32(data + 24),
+        .received = get32(data + 28),
         .payload_bytes = payload_bytes,
         .payload_sum = payload_sum,
     };
@@ -133,6 +139,13 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put32(p, hello->direct);
     for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
         p = put64(p, hello->sections[i]);
+    p = put64(p, hello->standing.incarnation);
+    p = put64(p, hello->standing.knows);
+    p = put64(p, hello->standing.trains);
+    p = put64(p, hello->standing.attempt);
+    p = put64(p, hello->standing.credit);
+    p = put64(p, hello->standing.received);
+    p = put64(p, hello->standing.meets);
     assert(p == out + SL_HELLO_BYTES);
 }
 
@@ -158,6 +171,18 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         return "HELLO with too many sections";
     for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
         h.sections[i] = get64(data + 72 + 8 * i);
+    const uint8_t *standing = data + 72 + 8 * SL_HELLO_SECTIONS_MAX;
+    h.standing = (sl_standing){
+        .incarnation = get64(standing),
+        .knows = get64(standing + 8),
+        .trains = get64(standing + 16),
+        .attempt = get64(standing + 24),
+        .credit = get64(standing + 32),
+        .received = get64(standing + 40),
+        .meets = get64(standing + 48),
+    };
+    if (h.standing.incarnation == 0)
+        return "HELLO without an incarnation";
     *out = h;
     return NULL;
 }

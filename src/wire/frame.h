@@ -6,8 +6,9 @@
  * memory has no checksum. It begins beyond the longest frame of any other type: a receive buffer
  * then is a piece of host memory and a piece of GPU memory, and either type fits.
  *
- *   offset  0  magic u32     4  version u16    6  type u16      8  sender u32   12  part u32
- *          16  exchange u64 24  credit u64    32  payload bytes u32             36  step u32
+ *   offset  0  magic u32     4  version u16    6  type u8, flags u8             8  sender u32
+ *          12  part u32     16  exchange u64  24  credit u32   28  received u32
+ *          32  payload bytes u32              36  step u32
  *          40  payload sum u64                48  scalar f64   56  reserved, zero (4)   60  header
  *              sum u32 over bytes 0..59
  */
@@ -34,20 +35,24 @@ typedef enum sl_frame_type {
     SL_FRAME_BYE,       /* none: the sender sends no more data */
     SL_FRAME_DIRECT,    /* DATA from GPU memory: no checksum, at SL_FRAME_DIRECT_AT, zeros before */
     SL_FRAME_MEET,      /* none: agent `part` has come in round `exchange`, for purpose `step` */
-    SL_FRAME_WANT,      /* none: the first `part` parts of sum `exchange` may be sent */
-    SL_FRAME_SUM,       /* payload: part `part` of sum `exchange` */
-    SL_FRAME_CUT,       /* none: all write a checkpoint after round `exchange`; step 1: and end */
+    SL_FRAME_WANT, /* none: the first `part` parts of sum `exchange` may be sent, the first `step`
+                      have come */
+    SL_FRAME_SUM,  /* payload: part `part` of sum `exchange` */
+    SL_FRAME_CUT,  /* none: all write a checkpoint after round `exchange`; step 1: and end */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
 typedef struct sl_frame {
     sl_frame_type type;
+    bool asks; /* DATA, DIRECT: tell at once that it came */
     uint32_t sender;
     uint32_t part;
     uint64_t exchange; /* CREDIT, HEARTBEAT: the latest that the sender has begun */
     uint32_t step;
-    double scalar;   /* push-sum: the sender's weight */
-    uint64_t credit; /* how many data frames the receiver may have sent, counted since the start */
+    double scalar;     /* push-sum: the sender's weight */
+    uint32_t credit;   /* how many data frames the receiver may have sent, counted since the start,
+                          modulo 2^32 */
+    uint32_t received; /* how many of its data frames have come, likewise */
     uint32_t payload_bytes;
     uint64_t payload_sum;
 } sl_frame;
@@ -65,6 +70,17 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
 const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max,
                             bool direct);
 
+/* Where the sender of a HELLO stands with its receiver. Counts are since the start. */
+typedef struct sl_standing {
+    uint64_t
+        incarnation;  /* of the sender: each process has another one, a later one a larger one */
+    uint64_t knows;   /* incarnation of the receiver that the counts are of; 0: none yet */
+    uint64_t trains;  /* 1: and that the sender trains with, so that no other may take its place */
+    uint64_t attempt; /* the sender's count of connections to the receiver */
+    uint64_t credit, received; /* data frames, in full */
+    uint64_t meets;            /* MEET frames that have come */
+} sl_standing;
+
 /* What two agents compare before anything else. */
 enum { SL_HELLO_SECTIONS_MAX = 8 };
 typedef struct sl_hello {
@@ -80,13 +96,14 @@ typedef struct sl_hello {
     uint32_t section_count;
     uint32_t direct;                          /* 1: payloads come and go in DIRECT frames */
     uint64_t sections[SL_HELLO_SECTIONS_MAX]; /* configuration, by section */
+    sl_standing standing;                     /* not compared */
     const char *layout; /* (layout_bytes) what layout_hash is of, in words, or its beginning; no end
                            mark. Borrowed */
     size_t layout_bytes; /* at most SL_HELLO_TEXT_MAX */
 } sl_hello;
 
 enum {
-    SL_HELLO_BYTES = 7 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8, /* without the layout */
+    SL_HELLO_BYTES = 7 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 + 7 * 8, /* without the layout */
     SL_HELLO_TEXT_MAX = 16384
 };
 /* All but the layout, which follows. */

@@ -60,7 +60,10 @@ static void send_frame(sl_connection *connection, sl_frame_type type, uint32_t f
 static void misbehave(sl_connection *connection, const char *mode, uint32_t from) {
     static const char text[] = "a stranger wants this to end";
     uint8_t hello[SL_HELLO_BYTES], garbage[300];
-    sl_hello lie = {.run_id = strcmp(mode, "run") == 0 ? 77 : 0, .seed = 99, .section_count = 5};
+    sl_hello lie = {.run_id = strcmp(mode, "run") == 0 ? 77 : 0,
+                    .seed = 99,
+                    .section_count = 5,
+                    .standing = {.incarnation = 1}};
     sl_hello_encode(&lie, hello);
     memset(garbage, 0xA5, sizeof garbage);
     if (strcmp(mode, "garbage") == 0)

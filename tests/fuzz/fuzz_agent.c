@@ -13,6 +13,9 @@
 static sl_experiment *experiments[2]; /* payloads through the host; in DIRECT frames */
 static sl_roster *roster;
 static sl_hello true_hellos[2];
+static sl_agent *the_agent;
+
+enum { PER_PART = 1024, PARTS = (DIMENSION - 1) / PER_PART + 1 };
 
 static void take_down(sl_connection *c) {
     if (c->down)
@@ -52,6 +55,8 @@ static void deliver(sl_connection *c, const uint8_t *message, size_t bytes) {
 static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload, size_t bytes) {
     static _Alignas(64) uint8_t message[MESSAGE_MAX];
     const size_t at = frame.type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
+    if (frame.received == 0)
+        frame.received = (uint32_t)got[c->peer];
     frame.payload_bytes = (uint32_t)bytes;
     frame.payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0;
     memset(message, 0, at);
@@ -61,23 +66,36 @@ static void deliver_frame(sl_connection *c, sl_frame frame, const void *payload,
     deliver(c, message, at + bytes);
 }
 
+static sl_neighbour *neighbour_of(const sl_connection *c) {
+    return sl_agent_neighbour(the_agent, c->peer);
+}
+
+/* An honest one goes on where the agent stands. */
 static void say_hello(sl_connection *c, bool altered) {
     uint8_t bytes[SL_HELLO_BYTES + UINT8_MAX];
     size_t size = SL_HELLO_BYTES;
-    sl_hello_encode(&true_hellos[direct], bytes);
+    sl_hello hello = true_hellos[direct];
+    const sl_neighbour *n = neighbour_of(c);
+    hello.standing = (sl_standing){.incarnation = 1 + c->peer,
+                                   .knows = the_agent->side.incarnation,
+                                   .attempt = n != NULL ? n->attempt + 1 : 1,
+                                   .credit = got[c->peer] + 16,
+                                   .received = got[c->peer]};
+    if (n != NULL && n->incarnation == hello.standing.incarnation) {
+        c->exchange = n->received / PARTS;
+        c->part = n->received % PARTS;
+    }
+    sl_hello_encode(&hello, bytes);
     if (altered) {
         bytes[next() % SL_HELLO_BYTES] ^= next();
         for (size_t text = next() % 2 * next(); text > 0; text--)
             bytes[size++] = next();
     }
-    const uint64_t credit = altered ? next() : 16;
-    deliver_frame(c, (sl_frame){.type = SL_FRAME_HELLO, .sender = c->peer, .credit = credit}, bytes,
-                  size);
+    deliver_frame(c, (sl_frame){.type = SL_FRAME_HELLO, .sender = c->peer}, bytes, size);
 }
 
 static void send_part(sl_connection *c, bool altered) {
     static float payload[DIMENSION];
-    enum { PER_PART = 1024, PARTS = (DIMENSION - 1) / PER_PART + 1 };
     size_t count = c->part + 1 < PARTS ? PER_PART : DIMENSION - PER_PART * (PARTS - 1);
     sl_frame frame = {.type = direct ? SL_FRAME_DIRECT : SL_FRAME_DATA, .sender = c->peer};
     frame.exchange = 1 + c->exchange;
@@ -92,7 +110,9 @@ static void send_part(sl_connection *c, bool altered) {
         frame.part ^= next();
         frame.step = next();
         frame.scalar = next();
-        frame.credit = (uint64_t)next() << next() % 64;
+        frame.credit = (uint32_t)next() << next() % 32;
+        frame.received = next();
+        frame.asks = next() & 1;
         count = count * next() / 255;
         payload[next()] = (int8_t)next() / 4.0f;
     }
@@ -126,6 +146,7 @@ static void complete_send(sl_connection *c) {
     if (c->down || !oldest.data)
         return;
     assert(sl_checksum(oldest.payload, oldest.bytes) == oldest.sum);
+    got[c->peer]++;
     c->handlers->sent(the_fabric.settings.context, c->owner, oldest.cookie);
 }
 
@@ -159,7 +180,6 @@ typedef struct task {
     double numbers[2];
 } task;
 static task the_task;
-static sl_agent *the_agent;
 
 static void call(void) {
     const uint8_t what = next();
@@ -238,6 +258,8 @@ static void do_together(sl_connection *c) {
         frame.type = SL_FRAME_WANT;
         frame.exchange = calls->reduce.number;
         frame.part = calls->reduce.parts;
+        const uint32_t link = link_of(c);
+        frame.step = link < calls->place.link_count ? calls->reduce.links[link].sent : 0;
         deliver_frame(c, frame, NULL, 0);
         send_asked(c);
     }
@@ -446,6 +468,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     settings.experiment = experiments[direct];
     in = (input){data + 1, size - 1};
     now_s = 1000;
+    memset(got, 0, sizeof got);
     sl_agent *agent;
     sl_error error;
     if (sl_agent_open(&agent, &settings, &error) != 0) {

@@ -13,7 +13,12 @@ PYTHON = "/usr/bin/python3"
 EXPERIMENT = {
     "topology": {"nodes": 2, "family": "complete"},
     "algorithm": "d-psgd",
-    "transport": {"timeout_s": 5, "connect_timeout_s": 10, "round_timeout_s": 10},
+    "transport": {
+        "timeout_s": 5,
+        "connect_timeout_s": 10,
+        "reconnect_s": 1,
+        "round_timeout_s": 10,
+    },
 }
 HEAD = """
 import json, os, sys, time

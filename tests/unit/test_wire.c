@@ -20,6 +20,8 @@ static size_t make_frame(uint8_t *bytes, sl_frame_type type, uint32_t payload_by
                       .step = 9,
                       .scalar = 0.75,
                       .credit = 77,
+                      .received = UINT32_MAX,
+                      .asks = type == SL_FRAME_DATA,
                       .payload_bytes = payload_bytes};
     frame.payload_sum = sl_checksum(bytes + SL_FRAME_HEADER_BYTES, payload_bytes);
     sl_frame_encode(&frame, bytes);
@@ -53,6 +55,8 @@ START_TEST(a_frame_comes_back_as_it_was) {
     ck_assert_double_eq(frame.scalar, 0.75);
     ck_assert_uint_eq(frame.exchange, 1ull << 40);
     ck_assert_uint_eq(frame.credit, 77);
+    ck_assert_uint_eq(frame.received, UINT32_MAX);
+    ck_assert(frame.asks);
     ck_assert_uint_eq(frame.payload_bytes, PAYLOAD);
 }
 END_TEST
@@ -167,7 +171,8 @@ START_TEST(a_hello_comes_back_as_it_was) {
                       .nodes = 8,
                       .section_count = 5,
                       .direct = 1,
-                      .sections = {9, 10, 11, 12, 13}};
+                      .sections = {9, 10, 11, 12, 13},
+                      .standing = {15, 16, 1, 17, 1ull << 40, 1ull << 41, 18}};
     uint8_t bytes[SL_HELLO_BYTES];
     sl_hello back;
     memset(&back, 0, sizeof back);
@@ -179,9 +184,13 @@ START_TEST(a_hello_comes_back_as_it_was) {
     ck_assert_uint_eq(back.direct, 1);
     ck_assert_uint_eq(back.nodes, 8);
     ck_assert_uint_eq(back.sections[4], 13);
+    ck_assert_mem_eq(&back.standing, &hello.standing, sizeof back.standing);
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes - 1));
     bytes[64] = SL_HELLO_SECTIONS_MAX + 1;
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes));
+    hello.standing.incarnation = 0;
+    sl_hello_encode(&hello, bytes);
+    ck_assert_str_eq(sl_hello_decode(&back, bytes, sizeof bytes), "HELLO without an incarnation");
 }
 END_TEST
 

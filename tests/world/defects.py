@@ -43,15 +43,10 @@ DEFECTS = {
         "if (!n->bye_sent && due)",
         "if (!n->bye_sent && due && side->meets)",
     ),
-    "credit is told too late": (
-        "src/agent/neighbour.c",
-        ">= (n->side->window + 1) / 2)",
-        ">= n->side->window + 1u)",
-    ),
     "credit is given for buffers that are held": (
         "src/agent/neighbour.c",
-        "return n->data_consumed + n->side->window - n->held_before;",
-        "return n->data_received + n->side->window - n->held_before;",
+        "return n->received + n->side->window - n->held;",
+        "return n->received + n->side->window;",
     ),
     "HELLO that found no room is not repeated": (
         "src/agent/neighbour.c",
@@ -65,8 +60,8 @@ DEFECTS = {
     ),
     "a part is sent although there is no room": (
         "src/agent/neighbour.c",
-        "    if (!note_sent(n, &frame, result))\n        return 0;\n    n->exchange_told",
-        "    note_sent(n, &frame, result);\n    n->exchange_told",
+        "    if (!note_sent(n, result))\n        return 0;\n    n->exchange_told",
+        "    note_sent(n, result);\n    n->exchange_told",
     ),
     "who waits for neighbours waits for ever": (
         "src/agent/agent.c",
@@ -80,8 +75,8 @@ DEFECTS = {
     ),
     "who is through does not wait for the others": (
         "src/agent/agent.c",
-        "(n->bye_sent && n->bye_received &&",
-        "(n->bye_sent &&",
+        "return n->bye_sent && n->bye_received && n->come == n->sent_ever &&",
+        "return n->bye_sent && n->come == n->sent_ever &&",
     ),
     "who fails tells nobody": (
         "src/agent/agent.c",
@@ -90,13 +85,33 @@ DEFECTS = {
     ),
     "a lost connection is not noticed": (
         "src/agent/contacts.c",
-        "if (!was_agreed || parted || a->phase == PHASE_OVER)",
-        "if (!was_agreed || parted || a->phase != PHASE_CONNECTING)",
+        "if (!n->agreed || a->phase == PHASE_OVER) {",
+        "if (!n->agreed || a->phase != PHASE_CONNECTING) {",
     ),
-    "a neighbour that has said goodbye may not go": (
+    "what did not come is not sent again": (
+        "src/agent/neighbour.c",
+        "n->sent = n->left = theirs->received;",
+        "n->sent = n->left = n->sent_ever;",
+    ),
+    "what came is asked for again": (
+        "src/agent/neighbour.c",
+        ".received = n->received,\n",
+        ".received = n->received > 0 ? n->received - 1 : 0,\n",
+    ),
+    "no copy is kept of what may not have come": (
+        "src/agent/rounds.c",
+        "    if (came || !copy || kept->count == 0)\n        return came;\n",
+        "    if (came || kept->count > 0)\n        return true;\n",
+    ),
+    "a copy is given up before all have the part": (
+        "src/agent/kept.c",
+        "if (--k->parts[place].users == 0)",
+        "if (k->parts[place].users-- == 2)",
+    ),
+    "who does not come back is waited for without end": (
         "src/agent/contacts.c",
-        "if (!was_agreed || parted || a->phase == PHASE_OVER)",
-        "if (!was_agreed || a->phase == PHASE_OVER)",
+        "        sl_contacts_left_s(a, n) > 0)\n        return;",
+        "        sl_contacts_left_s(a, n) > -1e9)\n        return;",
     ),
     "the cause is not passed on": (
         "src/agent/contacts.c",
@@ -114,9 +129,9 @@ DEFECTS = {
         "2",
     ),
     "a part has left when it has for one receiver": (
-        "src/agent/outbox.c",
-        "return --box->users[part] == 0;",
-        "return box->users[part]-- == box->message.to.count;",
+        "src/agent/rounds.c",
+        "if (!sl_neighbour_part_left(a->receivers[i], part))",
+        "if (i == 0 && !sl_neighbour_part_left(a->receivers[i], part))",
     ),
     "the model changes while a gradient is computed": (
         "src/agent/rounds.c",

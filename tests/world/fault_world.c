@@ -289,7 +289,7 @@ static double end_by(void) {
         by_s = latest(by_s, 1000 + s.start_s[i]);
     const double rounds_s = (double)s.rounds * (workers.gradient_s + 0.5);
     by_s = latest(by_s + s.connect_s + rounds_s, last_fault_s);
-    return by_s + s.timeout_s + 2;
+    return by_s + s.timeout_s + 2 * s.reconnect_s + 2;
 }
 
 /* Is an edge or a node named that a fault has touched? */

@@ -16,6 +16,10 @@ double sl_clock_seconds(void) {
     return world_now();
 }
 
+uint64_t sl_clock_epoch_us(void) {
+    return (uint64_t)(1e6 * world_now());
+}
+
 void sl_clock_sleep(double seconds) {
     const double until_s = world_now() + seconds;
     while (world_now() < until_s)

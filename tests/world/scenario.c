@@ -80,21 +80,31 @@ static void draw_experiment(scenario *s) {
                  PICK(compressors));
     s->timeout_s = 0.5 + 1.5 * world_uniform();
     s->connect_s = 2 + 2 * world_uniform();
-    s->round_s = 8 + 8 * world_uniform();
+    s->reconnect_s = world_chance(0.7) ? 5 + 3 * world_uniform() : 0;
+    /* who is gone is noticed before those further away have waited too long */
+    s->round_s = s->reconnect_s + 8 + 8 * world_uniform();
     snprintf(s->text, sizeof s->text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
              " \"algorithm\": {%s%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
-             " \"round_timeout_s\": %.3f}}",
+             " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f}}",
              (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm,
-             compressor, 2 + below(4), s->timeout_s, s->connect_s, s->round_s);
+             compressor, 2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s);
 }
 
 /* ---- what goes wrong ---- */
 
-static bool may_end_the_run(fault_kind kind) {
-    return kind >= FAULT_CUT;
+/* A connection between two that train is connected anew. Where one still waits for others, its time
+ * for that may be over first. */
+static bool is_mended(const scenario *s, const fault *f) {
+    return s->reconnect_s > 0 &&
+           ((f->kind == FAULT_CUT && f->round > 0) ||
+            ((f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE) && f->round > 1));
+}
+
+static bool may_end_the_run(const scenario *s, const fault *f) {
+    return f->kind >= FAULT_CUT && !is_mended(s, f);
 }
 
 static fault draw_fault(const scenario *s, fault_kind kind) {
@@ -123,7 +133,7 @@ static void draw_faults(scenario *s) {
     s->fault_count = 1 + (int)below(4);
     for (int i = 0; i < s->fault_count; i++) {
         s->faults[i] = draw_fault(s, kinds[below((uint32_t)kind_count)]);
-        s->may_fail = s->may_fail || may_end_the_run(s->faults[i].kind);
+        s->may_fail = s->may_fail || may_end_the_run(s, &s->faults[i]);
     }
     /* Short ones that add up are not short. */
     for (int i = 1; i < s->fault_count; i++)

@@ -40,7 +40,7 @@ typedef struct scenario {
     uint32_t nodes;
     uint64_t rounds;
     size_t dimension;
-    double timeout_s, connect_s, round_s;
+    double timeout_s, connect_s, round_s, reconnect_s; /* 0: a broken connection ends the run */
     double start_s[NODES_MAX];
     fault faults[FAULTS_MAX];
     int fault_count;

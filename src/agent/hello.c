@@ -1,0 +1,114 @@
+/* hello.c - what two agents say before anything else, and what differs; see neighbour.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/neighbour.h"
+#include "task/layout_text.h"
+#include "wire/checksum.h"
+
+static const uint8_t greeting_magic[8] = "starling";
+
+void sl_neighbour_greeting(const sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]) {
+    memcpy(out, greeting_magic, sizeof greeting_magic);
+    memcpy(out + 8, &side->rank, sizeof side->rank);
+    memcpy(out + 12, &to, sizeof to);
+}
+
+bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint32_t *from,
+                                uint32_t *to) {
+    memcpy(from, greeting + 8, sizeof *from);
+    memcpy(to, greeting + 12, sizeof *to);
+    return memcmp(greeting, greeting_magic, sizeof greeting_magic) == 0;
+}
+
+/* The checksum is of both: what is of this connection only, and the layout. */
+int sl_side_send_hello(const sl_side *side, sl_connection *connection, const sl_standing *standing,
+                       sl_frame *frame) {
+    uint8_t whole[SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES + SL_HELLO_TEXT_MAX];
+    uint8_t *payload = whole + SL_FRAME_HEADER_BYTES;
+    const size_t layout_bytes = side->hello.layout_bytes;
+    sl_hello hello = side->hello;
+    hello.standing = *standing;
+    sl_hello_encode(&hello, payload);
+    memcpy(payload + SL_HELLO_BYTES, side->layout, layout_bytes);
+    frame->type = SL_FRAME_HELLO;
+    frame->sender = side->rank;
+    frame->payload_bytes = (uint32_t)(SL_HELLO_BYTES + layout_bytes);
+    frame->payload_sum = sl_checksum(payload, frame->payload_bytes);
+    sl_frame_encode(frame, whole);
+    return sl_connection_send(connection, whole, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES,
+                              side->layout, layout_bytes, false, 0);
+}
+
+typedef struct value {
+    const char *key;
+    uint64_t ours, theirs;
+} value;
+
+/* What HELLO holds in full. */
+static const value *value_that_differs(const value *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (values[i].ours != values[i].theirs)
+            return &values[i];
+    return NULL;
+}
+
+static const char model_layout[] = "model layout";
+
+/* A layout that HELLO does not hold to its end may differ behind. */
+static bool name_tensor(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
+                        char text[SL_REFUSAL_MAX]) {
+    char tensor[SL_REFUSAL_MAX - 64];
+    if (!sl_layout_text_differs((sl_layout_text){theirs->layout, theirs->layout_bytes},
+                                (sl_layout_text){ours->layout, ours->layout_bytes}, tensor,
+                                sizeof tensor))
+        return false;
+    snprintf(text, SL_REFUSAL_MAX, "the tensors of agents %u (there) and %u (here) differ: %s",
+             peer, rank, tensor);
+    return true;
+}
+
+/* What HELLO holds a hash of. */
+static const char *section_that_differs(const sl_hello *ours, const sl_hello *theirs) {
+    if (ours->topology_hash != theirs->topology_hash)
+        return "topology";
+    for (uint32_t i = 0; i < ours->section_count; i++)
+        if (ours->section_count != theirs->section_count ||
+            ours->sections[i] != theirs->sections[i])
+            return sl_section_name((sl_section)i);
+    if (ours->layout_hash != theirs->layout_hash)
+        return model_layout;
+    if (ours->direct != theirs->direct)
+        return "way of payloads (transport.gpu_direct; \"off\" for all suits any pair)";
+    return ours->data_hash != theirs->data_hash ? "content of the data set, or of model.start,"
+                                                : NULL;
+}
+
+bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
+                      char text[SL_REFUSAL_MAX]) {
+    const value inputs[] = {{"seed", ours->seed, theirs->seed},
+                            {"topology's number of nodes", ours->nodes, theirs->nodes}};
+    const value results[] = {{"rounds", ours->rounds, theirs->rounds},
+                             {"model's number of parameters", ours->dimension, theirs->dimension},
+                             {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes}};
+    const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
+    const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
+    if (section == NULL && v == NULL)
+        section = section_that_differs(ours, theirs);
+    if (section == NULL && v == NULL)
+        v = value_that_differs(results, 3);
+    if (v != NULL)
+        snprintf(text, SL_REFUSAL_MAX,
+                 "the %s of agents %u and %u differs: %" PRIu64 " and %" PRIu64, v->key, peer, rank,
+                 v->theirs, v->ours);
+    else if (section == model_layout && name_tensor(ours, rank, theirs, peer, text))
+        return true;
+    else if (section != NULL)
+        snprintf(text, SL_REFUSAL_MAX, "the %s of agents %u and %u differs; %s", section, peer,
+                 rank,
+                 ours->run_id != theirs->run_id
+                     ? "give both the same --run-id"
+                     : "run `starling check` on both hosts' experiment files and compare");
+    return section != NULL || v != NULL;
+}

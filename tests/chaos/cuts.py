@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Connections between living agents are cut at random: the run ends with the simulator's bits.
+
+usage: cuts.py STARLING [TEST ...]
+       cuts.py STARLING --many CUTS [SEED]     a run of eight agents, with that many cuts
+"""
+import os
+import sys
+
+from _cutter import Cutter
+from _scene import Scene, check, run_tests
+from by_hand import free_ports
+
+QUICK = {
+    "model": {"name": "mlp", "hidden": [32]},
+    "data": {"name": "digits", "train_samples": 200, "test_samples": 50, "batch": 8},
+    "record": {"every": 1000000},
+    "optimizer": {"learning_rate": 0.02},
+    "transport__chunk_bytes": 4096,
+    "transport__window_chunks": 3,
+    "transport__timeout_s": 1,
+    "transport__connect_timeout_s": 60,
+    "transport__reconnect_s": 60,
+}
+SPARSE = {"name": "top-k", "fraction": 0.05}
+
+
+def start_agents(scene, path, nodes, seed, cuts, mean, kinds=("reset", "end", "silence")):
+    """Agents that reach each other through a cutter only."""
+    ports = free_ports(nodes)
+    cutter = Cutter(seed, ports, cuts, mean, kinds)
+    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in cutter.ports))
+    cutter.start()
+    agents = [
+        scene.start(
+            *("agent", path, "--rank", str(rank), "--roster", roster),
+            *("--listen", f"127.0.0.1:{ports[rank]}", "--out", scene.path(f"out{rank}")),
+        )
+        for rank in range(nodes)
+    ]
+    return cutter, agents
+
+
+def check_models(scene, nodes):
+    for rank in range(nodes):
+        with open(scene.path(f"out{rank}/model-{rank}.npy"), "rb") as real, open(
+            scene.path(f"sim/model-{rank}.npy"), "rb"
+        ) as simulated:
+            check(real.read() == simulated.read(), f"the model of rank {rank} differs from sim's")
+
+
+def train(scene, nodes, seed, cuts, mean, seconds=200, **changes):
+    path = scene.experiment(**{**QUICK, **changes})
+    simulated = scene.call("sim", path, "--out", scene.path("sim"), timeout=300)
+    check(simulated.code == 0, f"sim: {simulated.err!r}")
+    cutter, agents = start_agents(scene, path, nodes, seed, cuts, mean)
+    try:
+        for rank, agent in enumerate(agents):
+            agent.wait(seconds)
+            check(
+                agent.code == 0,
+                f"agent {rank} ended with {agent.code}: {agent.err[-600:]!r}; seed {seed}, "
+                f"{cutter.made}",
+            )
+    finally:
+        cutter.stop()
+    check_models(scene, nodes)
+    made = sum(cutter.made.values())
+    check(made == cuts, f"{made} cuts were made, wanted {cuts}")
+    return cutter.made
+
+
+def gossip(scene, name, seed, **changes):
+    parameters = changes.pop("parameters", {})
+    train(
+        scene,
+        4,
+        seed,
+        8,
+        60000,
+        rounds=12,
+        topology={"nodes": 4, "family": "ring"},
+        algorithm={"name": name, **parameters},
+        **changes,
+    )
+
+
+def d_psgd(scene):
+    gossip(scene, "d-psgd", 1)
+
+
+def d_psgd_that_combines_while_it_adapts(scene):
+    gossip(scene, "d-psgd", 2, parameters={"variant": "combine-while-adapt"})
+
+
+def choco_sgd(scene):
+    gossip(scene, "choco-sgd", 3, parameters={"compressor": SPARSE})
+
+
+def all_reduce(scene):
+    gossip(scene, "all-reduce", 4)
+
+
+def gradient_tracking(scene):
+    gossip(scene, "gradient-tracking", 5)
+
+
+def push_sum_over_a_directed_schedule(scene):
+    train(
+        scene,
+        4,
+        6,
+        8,
+        40000,
+        rounds=12,
+        topology={"nodes": 4, "family": "one-peer-exponential"},
+        algorithm={"name": "sgp"},
+    )
+
+
+def payloads_on_a_device(scene):
+    """Frames go to and from memory of the (emulated) device."""
+    build = os.path.dirname(os.path.dirname(scene.starling))
+    scene.environment["STARLING_PLUGIN"] = os.path.join(build, "gpu", "libstarling-emulated.so")
+    gossip(scene, "d-psgd", 7, device="cuda:0", transport__gpu_direct="on")
+
+
+def gone_for_longer(scene):
+    """A cut that nobody mends ends the run, with edge and round."""
+    changes = {"rounds": 2000000, "transport__reconnect_s": 1, "record": {"every": 20}}
+    changes["topology"] = {"nodes": 3, "family": "ring"}
+    cutter, agents = start_agents(scene, scene.experiment(**{**QUICK, **changes}), 3, 1, 0, 1)
+    agents[0].wait_for("round 20/")
+    cutter.stop()
+    for agent in agents:
+        agent.wait(60)
+        check(agent.code == 1, f"exit code {agent.code}")
+        for word in ("edge", "round", "did not come back within 1 s (transport.reconnect_s)"):
+            check(word in agent.err, f"{word!r} is missing in {agent.err!r}")
+
+
+def many(starling, cuts, seed):
+    scene = Scene(os.path.abspath(starling))
+    try:
+        made = train(scene, 8, seed, cuts, 120000, 1800, rounds=3 * cuts)
+    finally:
+        scene.close()
+    print(f"8 agents, {3 * cuts} rounds, cuts {made}: bit-equal to the simulator")
+
+
+if __name__ == "__main__":
+    if "--many" in sys.argv:
+        numbers = [int(word) for word in sys.argv[3:]]
+        many(sys.argv[1], *(numbers + [1])[:2])
+        sys.exit(0)
+    run_tests(
+        [
+            d_psgd,
+            d_psgd_that_combines_while_it_adapts,
+            choco_sgd,
+            all_reduce,
+            gradient_tracking,
+            push_sum_over_a_directed_schedule,
+            payloads_on_a_device,
+            gone_for_longer,
+        ]
+    )

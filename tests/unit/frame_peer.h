@@ -1,0 +1,320 @@
+/* frame_peer.h - one real agent, and a peer that speaks frames by hand, over real connections.
+ *
+ * The agent is rank 0 of two; the peer, rank 1, is the test. It says the HELLO that the agent
+ * expects, so that what it does afterwards comes from somebody whom the agent has accepted.
+ * Included once by each program.
+ */
+#ifndef FRAME_PEER_H
+#define FRAME_PEER_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "starling/starling.h"
+#include "wire/checksum.h"
+#include "wire/frame.h"
+#include "world/fabric.h"
+
+enum { D = 8, ROUNDS = 3, WINDOW = 2, VALUES = 16 };
+
+static sl_error error;
+static sl_experiment *experiment;
+static sl_agent *agent;
+static sl_agent_counters counters;
+static int agent_result;
+static char agent_text[SL_ERROR_TEXT_MAX];
+static sl_error agent_error; /* only if agent_result is not 0 */
+static float last_model[D];
+static atomic_bool gradient_waits;
+static uint32_t data_come;        /* to the peer */
+static float values_come[VALUES]; /* the first number of each */
+static sl_standing agent_stands;  /* as its last HELLO says */
+static double reconnect_s;
+
+/* ---- the agent, on a thread of its own ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    (void)context;
+    (void)rank;
+    for (int i = 0; i < D; i++)
+        x[i] = 1;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    (void)context;
+    (void)rank;
+    (void)round;
+    (void)g;
+    while (atomic_load(&gradient_waits))
+        usleep(1000);
+    memcpy(last_model, x, sizeof last_model);
+    return 0;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context;
+    memcpy(last_model, x, sizeof last_model);
+    return (sl_evaluation){0};
+}
+
+static void *run(void *roster) {
+    sl_error own;
+    agent_result = sl_agent_run(agent, roster, &own);
+    agent_error = own;
+    snprintf(agent_text, sizeof agent_text, "%s", agent_result ? own.text : "");
+    return NULL;
+}
+
+/* ---- the peer ---- */
+
+typedef struct peer {
+    sl_fabric *fabric;
+    sl_connection *link;
+    sl_pool *pool;
+    bool connected, down, established, granted;
+    uint8_t last[2048]; /* the last frame that came */
+    size_t first_bytes, last_bytes, frames;
+} peer;
+
+static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from) {
+    (void)context;
+    (void)greeting;
+    (void)from;
+    return NULL;
+}
+
+static void on_connected(void *context, void *owner) {
+    (void)owner;
+    ((peer *)context)->connected = true;
+}
+
+static void note_frame(const sl_frame *frame, const uint8_t *data) {
+    sl_hello hello;
+    if (frame->type == SL_FRAME_HELLO &&
+        sl_hello_decode(&hello, data + SL_FRAME_HEADER_BYTES, frame->payload_bytes) == NULL)
+        agent_stands = hello.standing;
+    if (frame->type != SL_FRAME_DATA && frame->type != SL_FRAME_DIRECT)
+        return;
+    memcpy(&values_come[data_come % VALUES],
+           data + (frame->type == SL_FRAME_DATA ? SL_FRAME_HEADER_BYTES : SL_FRAME_DIRECT_AT),
+           sizeof(float));
+    data_come++;
+}
+
+static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
+    peer *p = context;
+    (void)owner;
+    sl_frame frame;
+    const bool direct = strcmp(experiment->device, "cpu") != 0;
+    ck_assert_ptr_null(sl_frame_decode(&frame, buffer->data, bytes, sizeof p->last, direct));
+    if (frame.type != SL_FRAME_CREDIT && frame.type != SL_FRAME_HEARTBEAT) {
+        memcpy(p->last, buffer->data, bytes);
+        if (p->frames == 0)
+            p->first_bytes = bytes;
+        p->last_bytes = bytes;
+        p->frames++;
+        note_frame(&frame, buffer->data);
+    }
+    sl_buffer_release(buffer);
+    if (!p->granted) {
+        p->granted = true;
+        sl_connection_grant(p->link, p->pool);
+    }
+}
+
+static void on_sent(void *context, void *owner, uint32_t cookie) {
+    (void)context;
+    (void)owner;
+    (void)cookie;
+}
+
+static void on_down(void *context, void *owner, bool established, const char *reason) {
+    peer *p = context;
+    (void)owner;
+    (void)reason;
+    p->down = true;
+    p->established = established;
+}
+
+static struct sockaddr_storage local_address(uint16_t port) {
+    struct sockaddr_in local = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_storage address = {0};
+    memcpy(&address, &local, sizeof local);
+    return address;
+}
+
+static sl_fabric_settings local_fabric(peer *p, uint16_t port) {
+    return (sl_fabric_settings){
+        .provider = "tcp", .address = local_address(port), .context = p, .requested = on_requested};
+}
+
+static bool poll_until(peer *p, const bool *flag, size_t frames) {
+    for (int i = 0; i < 4000; i++) {
+        sl_fabric_poll(p->fabric);
+        if ((flag != NULL && *flag) || (flag == NULL && p->frames >= frames))
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {
+    static const sl_connection_handlers handlers = {on_connected, on_received, on_sent, on_down};
+    sl_fabric_settings settings = local_fabric(p, 0);
+    ck_assert_msg(sl_fabric_open(&p->fabric, &settings, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
+    const sl_buffers buffers = {.count = 8, .bytes = sizeof p->last};
+    ck_assert_int_eq(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error), 0);
+    struct sockaddr_storage address = local_address(port);
+    uint8_t greeting[SL_GREETING_BYTES] = {0};
+    memcpy(greeting, magic, 8);
+    memcpy(greeting + 8, &rank, sizeof rank);
+    ck_assert_int_eq(sl_connection_dial(p->link, &address, greeting, &error), 0);
+}
+
+static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const void *payload,
+                           size_t payload_bytes) {
+    ck_assert_int_eq(sl_connection_send(p->link, frame, bytes, payload, payload_bytes, false, 0),
+                     0);
+    for (int i = 0; i < 20; i++) {
+        sl_fabric_poll(p->fabric);
+        usleep(1000);
+    }
+}
+
+static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
+    peer_send_both(p, frame, bytes, NULL, 0);
+}
+
+static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t part,
+                         const void *payload, uint32_t bytes) {
+    sl_frame frame = {.type = type,
+                      .sender = 1,
+                      .exchange = round,
+                      .part = part,
+                      .credit = 8,
+                      .received = data_come,
+                      .payload_bytes = bytes,
+                      .payload_sum = sl_checksum(payload, bytes)};
+    sl_frame_encode(&frame, out);
+    memcpy(out + SL_FRAME_HEADER_BYTES, bytes > 0 ? payload : out, bytes);
+    return SL_FRAME_HEADER_BYTES + bytes;
+}
+
+static void send_direct(peer *p, uint64_t round, const float values[D]) {
+    uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
+    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
+                                .sender = 1,
+                                .exchange = round,
+                                .credit = 8,
+                                .received = data_come,
+                                .payload_bytes = D * sizeof *values},
+                    frame);
+    peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
+}
+
+/* Says the HELLO that the agent wants to hear. */
+static sl_hello own_hello(bool direct) {
+    sl_hello hello = {.topology_hash = sl_topology_hash(experiment->topology),
+                      .dimension = D,
+                      .rounds = ROUNDS,
+                      .seed = experiment->seed,
+                      .chunk_bytes = experiment->transport.chunk_bytes,
+                      .nodes = 2,
+                      .section_count = SL_SECTION_COUNT,
+                      .direct = direct,
+                      .standing = {.incarnation = 1, .credit = 8}};
+    for (int i = 0; i < SL_SECTION_COUNT; i++)
+        hello.sections[i] = sl_experiment_section_hash(experiment, (sl_section)i);
+    return hello;
+}
+
+static void peer_say(peer *p, const sl_hello *hello) {
+    uint8_t frame[1024], bytes[SL_HELLO_BYTES];
+    sl_hello_encode(hello, bytes);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_HELLO, 0, 0, bytes, sizeof bytes));
+}
+
+/* Agrees with the agent. */
+static inline void peer_agree(peer *p) {
+    sl_hello hello = own_hello(strcmp(experiment->device, "cpu") != 0);
+    peer_say(p, &hello);
+    ck_assert(poll_until(p, NULL, 1));
+    ck_assert_uint_eq(p->first_bytes, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES);
+}
+
+static void peer_close(peer *p) {
+    sl_connection_close(&p->link);
+    sl_fabric_poll(p->fabric);
+    sl_pool_close(&p->pool);
+    sl_fabric_close(&p->fabric);
+}
+
+/* ---- a meeting ---- */
+
+typedef void (*meeting)(peer *p);
+
+/* With the agent's vectors on `device`, and payloads straight from its memory and to it if
+ * `direct`. */
+static void meet_on(const char *device, bool direct, meeting behave) {
+    static const char json[] = "{\"rounds\": 3, \"topology\": {\"nodes\": 2, \"family\": "
+                               "\"path\"}, \"optimizer\": {\"learning_rate\": 0}}";
+    char on[32], reconnect[64];
+    snprintf(on, sizeof on, "device=%s", device);
+    snprintf(reconnect, sizeof reconnect, "transport.reconnect_s=%g", reconnect_s);
+    const char *overrides[] = {"transport.timeout_s=2",
+                               "transport.connect_timeout_s=3",
+                               on,
+                               "transport.window_chunks=2",
+                               reconnect,
+                               direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 6, &error) == 0,
+                  "%s", error.text);
+    sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
+    settings.task = (sl_task){.dimension = D,
+                              .rounds = ROUNDS,
+                              .initial = initial,
+                              .gradient = gradient,
+                              .evaluate = evaluate};
+    ck_assert_msg(sl_agent_open(&agent, &settings, &error) == 0, "%s", error.text);
+    sl_roster *roster;
+    ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error), 0);
+    pthread_t thread;
+    data_come = 0;
+    pthread_create(&thread, NULL, run, roster);
+    peer p = {0};
+    behave(&p);
+    pthread_join(thread, NULL);
+    if (p.fabric != NULL)
+        peer_close(&p);
+    counters = sl_agent_counters_read(agent);
+    sl_agent_close(&agent);
+    sl_roster_close(&roster);
+    sl_experiment_close(&experiment);
+}
+
+static inline void meet(meeting behave) {
+    meet_on("cpu", false, behave);
+}
+
+/* The network reads and writes the device's memory beside its operations, which its guard would not
+ * let it do. */
+static inline void meet_direct(meeting behave) {
+    unsetenv("STARLING_GUARD");
+    meet_on("cuda:0", true, behave);
+}
+
+static void greet_properly(peer *p) {
+    peer_connect(p, sl_agent_port(agent), "starling", 1);
+    ck_assert(poll_until(p, &p->connected, 0));
+}
+
+#endif

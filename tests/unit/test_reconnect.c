@@ -1,0 +1,242 @@
+/* test_reconnect.c - transcripts: the connection between a real agent and its peer breaks, and the
+ * peer comes back (docs/reliability.md). The agent's numbers are 1, 2, 2.5 and 2.75 whatever
+ * happens. */
+#include "frame_peer.h"
+
+static bool is_direct;
+static uint64_t attempt;
+
+static void send_data(peer *p, uint64_t exchange) {
+    static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
+    uint8_t frame[1024];
+    if (is_direct)
+        send_direct(p, exchange, values);
+    else
+        peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, exchange, 0, values, sizeof values));
+}
+
+static void say_bye(peer *p) {
+    uint8_t frame[1024];
+    peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
+}
+
+/* Connects, and says HELLO as who has got so many of the agent's frames. */
+static void come(peer *p, uint64_t incarnation, uint32_t received) {
+    *p = (peer){0};
+    greet_properly(p);
+    sl_hello hello = own_hello(is_direct);
+    hello.standing = (sl_standing){.incarnation = incarnation,
+                                   .knows = agent_stands.incarnation,
+                                   .trains = agent_stands.incarnation != 0,
+                                   .attempt = ++attempt,
+                                   .credit = received + WINDOW,
+                                   .received = received};
+    data_come = received;
+    peer_say(p, &hello);
+}
+
+static void start(peer *p) {
+    agent_stands = (sl_standing){0};
+    attempt = 0;
+    come(p, 1, 0);
+    ck_assert(poll_until(p, NULL, 2)); /* HELLO, and the first round's part */
+}
+
+static void check_values(uint32_t from) {
+    static const float values[ROUNDS] = {1, 2, 2.5f};
+    for (uint32_t i = from; i < data_come; i++)
+        ck_assert_float_eq(values_come[i], values[i]);
+}
+
+/* The rest of the run, from an exchange on. */
+static void finish(peer *p, uint64_t exchange) {
+    for (; exchange <= ROUNDS; exchange++)
+        send_data(p, exchange);
+    for (int i = 0; i < 4000 && data_come < ROUNDS; i++)
+        poll_until(p, NULL, p->frames + 1);
+    ck_assert_uint_eq(data_come, ROUNDS);
+    check_values(0);
+    say_bye(p);
+}
+
+static void check_end(void) {
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f);
+}
+
+/* The agent has mixed what it sent, and so overwritten it: its parts are sent again as they were.
+ */
+static void lose_what_was_sent(peer *p) {
+    start(p);
+    data_come = 0; /* says so in the header */
+    send_data(p, 1);
+    ck_assert(poll_until(p, NULL, 3));
+    peer_close(p);
+    come(p, 1, 0);
+    ck_assert(poll_until(p, NULL, 3));
+    ck_assert_uint_eq(agent_stands.received, 1);
+    ck_assert_uint_eq(data_come, 2);
+    finish(p, 2);
+}
+
+START_TEST(what_left_and_did_not_come_is_sent_again) {
+    meet(lose_what_was_sent);
+    check_end();
+}
+END_TEST
+
+/* Nothing is copied there: a part is overwritten when it is known to have come. */
+static void lose_what_was_sent_from_a_gpu(peer *p) {
+    start(p);
+    data_come = 0;
+    send_data(p, 1);
+    ck_assert_uint_eq(p->frames, 2); /* no second part: the first has not come */
+    peer_close(p);
+    come(p, 1, 0);
+    ck_assert(poll_until(p, NULL, 2));
+    ck_assert_uint_eq(data_come, 1);
+    finish(p, 2);
+}
+
+START_TEST(a_gpu_sends_again_what_did_not_come) {
+    is_direct = true;
+    meet_direct(lose_what_was_sent_from_a_gpu);
+    check_end();
+}
+END_TEST
+
+static void lose_what_comes(peer *p) {
+    start(p);
+    peer_close(p);
+    come(p, 1, 1); /* the agent's first part came, nothing of this side's did */
+    ck_assert(poll_until(p, NULL, 1));
+    ck_assert_uint_eq(agent_stands.received, 0);
+    finish(p, 1);
+}
+
+START_TEST(what_came_is_not_sent_again) {
+    meet(lose_what_comes);
+    check_end();
+}
+END_TEST
+
+static void break_before_hello(peer *p) {
+    start(p);
+    peer_close(p);
+    *p = (peer){0};
+    greet_properly(p);
+    peer_close(p);
+    *p = (peer){0};
+    peer_connect(p, sl_agent_port(agent), "starling", 1);
+    peer_close(p);
+    come(p, 1, 1);
+    finish(p, 1);
+}
+
+START_TEST(a_connection_may_break_before_hello) {
+    meet(break_before_hello);
+    check_end();
+}
+END_TEST
+
+static void break_in_bye(peer *p) {
+    start(p);
+    for (uint64_t exchange = 1; exchange <= ROUNDS; exchange++)
+        send_data(p, exchange);
+    ck_assert(poll_until(p, NULL, 1 + ROUNDS + 1)); /* HELLO, its parts, BYE */
+    peer_close(p);
+    come(p, 1, ROUNDS);
+    ck_assert(poll_until(p, NULL, 2)); /* HELLO, BYE */
+    sl_frame frame;
+    ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof p->last, false));
+    ck_assert_int_eq(frame.type, SL_FRAME_BYE);
+    say_bye(p);
+}
+
+START_TEST(bye_is_said_again) {
+    meet(break_in_bye);
+    check_end();
+}
+END_TEST
+
+/* The agent does not know yet that the first connection is of no use. */
+static void replace_a_connection(peer *p) {
+    peer half_open, late;
+    start(&half_open);
+    come(p, 1, 1);
+    ck_assert(poll_until(&half_open, &half_open.down, 0));
+    attempt = 1;
+    come(&late, 1, 1); /* attempt 2 again, which was overtaken */
+    ck_assert(poll_until(&late, &late.down, 0));
+    ck_assert(!p->down);
+    peer_close(&late);
+    peer_close(&half_open);
+    finish(p, 1);
+}
+
+START_TEST(a_newer_connection_replaces_one_that_is_half_open) {
+    meet(replace_a_connection);
+    check_end();
+}
+END_TEST
+
+static void check_refused(peer *p, const char *why) {
+    sl_frame frame;
+    ck_assert(poll_until(p, NULL, 1));
+    ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof p->last, false));
+    ck_assert_int_eq(frame.type, SL_FRAME_ABORT);
+    p->last[p->last_bytes] = '\0';
+    ck_assert_msg(strstr((char *)p->last + SL_FRAME_HEADER_BYTES, why) != NULL, "%s",
+                  p->last + SL_FRAME_HEADER_BYTES);
+    peer_close(p);
+}
+
+static void be_another_process(peer *p) {
+    start(p);
+    peer_close(p);
+    come(p, 2, 0);
+    check_refused(p, "agent 1 was started anew; who trained with the process before cannot go on");
+    agent_stands.incarnation++;
+    come(p, 1, 1);
+    check_refused(p, "agent 0 was started anew; agent 1 trained with the process before");
+    agent_stands.incarnation--;
+    come(p, 1, 2);
+    check_refused(p, "agent 1 says that 2 data frames came to it; 0 to 1 can have come");
+    come(p, 1, 1);
+    finish(p, 1);
+}
+
+START_TEST(another_process_or_count_is_refused_with_its_reason) {
+    meet(be_another_process);
+    check_end();
+}
+END_TEST
+
+static void stay_away(peer *p) {
+    start(p);
+    peer_close(p);
+}
+
+START_TEST(who_stays_away_ends_the_run_with_edge_and_round) {
+    reconnect_s = 0.2;
+    meet(stay_away);
+    ck_assert_int_eq(agent_result, SL_EPEER);
+    ck_assert_msg(strstr(agent_text, "edge 1->0, round 1: agent 1 is gone: ") != NULL, "%s",
+                  agent_text);
+    ck_assert_msg(
+        strstr(agent_text, "; it did not come back within 0.2 s (transport.reconnect_s)") != NULL,
+        "%s", agent_text);
+}
+END_TEST
+
+int main(void) {
+    reconnect_s = 60;
+    Suite *suite = suite_create("reconnect");
+    ADD_TESTS(suite, "breaks", what_left_and_did_not_come_is_sent_again,
+              a_gpu_sends_again_what_did_not_come, what_came_is_not_sent_again,
+              a_connection_may_break_before_hello, bye_is_said_again,
+              a_newer_connection_replaces_one_that_is_half_open,
+              another_process_or_count_is_refused_with_its_reason,
+              who_stays_away_ends_the_run_with_edge_and_round);
+    return run_suite(suite);
+}
