@@ -32,6 +32,8 @@ class Error(Exception):
     round: where it happened, or None.
     """
 
+    __module__ = "starling"  # as tracebacks show it
+
     def __init__(self, text, code="SL_EINVAL", rank=None, edge=None, round=None):
         super().__init__(text)
         self.code, self.rank, self.edge, self.round = code, rank, edge, round

@@ -126,7 +126,7 @@ class Signals:
         finally:
             raised, self.raised = self.raised, None
             if raised is not None:
-                raise raised
+                raise raised from None
 
 
 class Tensors:
