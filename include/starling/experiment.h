@@ -43,6 +43,11 @@ typedef struct sl_checkpoint_config {
     char path[SL_PATH_MAX]; /* their folder; empty: "checkpoints" in the run folder */
 } sl_checkpoint_config;
 
+/* Who may look at an agent from elsewhere; see starling/monitor.h. */
+typedef struct sl_monitor_config {
+    char listen[SL_NAME_MAX]; /* HOST:PORT, perhaps with {rank}; empty: nobody */
+} sl_monitor_config;
+
 /* Payloads straight between a GPU's memory and the network. */
 typedef enum sl_gpu_direct {
     SL_GPU_DIRECT_OFF,
@@ -94,6 +99,7 @@ typedef struct sl_experiment {
     sl_data_config data;
     sl_record_config record;
     sl_checkpoint_config checkpoint;
+    sl_monitor_config monitor;
     sl_transport_config transport;
     sl_security_config security;
     sl_network_config network;

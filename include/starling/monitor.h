@@ -1,5 +1,5 @@
-/* monitor.h - what an agent does at this moment, for whoever looks from outside: JSON over HTTP at
- * a Unix socket in a folder.
+/* monitor.h - what an agent does at this moment, for whoever looks from outside: JSON over HTTP, at
+ * a Unix socket in a folder, or at a port.
  *
  * A thread of its own answers, so that an agent whose loop is held up is still seen. GET /status is
  * all that it knows; nothing can be changed through it:
@@ -29,6 +29,11 @@ SL_API void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank);
  */
 SL_API int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
                            const char *folder, sl_error *error);
+/* Answers at HOST:PORT, where {rank} stands for the rank; looks up a name. SL_EINVAL: beyond
+ * loopback without trusted_network, or the place is none, or taken; errors begin with
+ * monitor.listen. */
+SL_API int sl_monitor_listen(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
+                             const char *place, bool trusted_network, sl_error *error);
 /* Removes the socket too. */
 SL_API void sl_monitor_close(sl_monitor **monitor);
 

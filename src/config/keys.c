@@ -242,6 +242,10 @@ const sl_key sl_keys[] = {
      .help = "folder of the checkpoints, which must be there; without it, checkpoints in the run "
              "folder"},
 
+    {"monitor.listen", SL_KEY_TEXT, AT(monitor.listen), .fallback = "\"\"",
+     .help = "HOST:PORT where an agent says over HTTP what it does, read-only; {rank} in it is the "
+             "rank, for agents on one host"},
+
     {"transport.provider", SL_KEY_TEXT, AT(transport.provider), .choices = providers,
      .fallback = "\"tcp\"", .help = "libfabric provider: tcp or verbs"},
     {"transport.gpu_direct", SL_KEY_CHOICE, AT(transport.gpu_direct), .choices = gpu_directs,

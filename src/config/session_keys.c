@@ -21,7 +21,8 @@ static const char *const unused[] = {"model.",
                                      "record.parameters_at",
                                      "device_memory_gb",
                                      "record.safetensors",
-                                     "checkpoint."};
+                                     "checkpoint.",
+                                     "monitor."};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 static bool is_unused(const char *path) {
@@ -76,7 +77,7 @@ int sl_session_keys_drop(json_t *root, uint32_t nodes, char **warnings, sl_error
         return result;
     static const char *const groups[] = {"model",      "data",   "network", "optimizer",
                                          "loss_limit", "rounds", "epochs",  "device_memory_gb",
-                                         "checkpoint"};
+                                         "checkpoint", "monitor"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");

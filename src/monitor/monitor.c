@@ -17,6 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "launch/roster.h"
+
 /* Of a request, and for how long it may come. */
 enum { HEADER_BYTES_MAX = 4096, BODY_BYTES_MAX = 0, PATIENCE_S = 5, WAITING_MAX = 16 };
 
@@ -151,18 +153,68 @@ static int open_server(sl_monitor *m, sl_error *error) {
     return 0;
 }
 
+/* ---- the port ---- */
+
+static int find_place(char host[SL_HOST_MAX], uint16_t *port, const sl_monitor *m,
+                      const char *place, sl_error *error) {
+    sl_roster *all = NULL;
+    if (strstr(place, "{rank}") == NULL)
+        return sl_place_parse(host, port, place, 1, "monitor.listen", error);
+    int result = sl_roster_find(&all, place, m->nodes, error);
+    if (result != 0)
+        return sl_fail_prefix(error, result, "monitor.listen: ");
+    snprintf(host, SL_HOST_MAX, "%s", sl_roster_host(all, m->rank));
+    *port = sl_roster_port(all, m->rank);
+    sl_roster_close(&all);
+    return 0;
+}
+
+static bool is_loopback(int fd) {
+    struct sockaddr_storage own;
+    socklen_t bytes = sizeof own;
+    return getsockname(fd, (struct sockaddr *)&own, &bytes) == 0 && sl_address_is_loopback(&own);
+}
+
+/* Nobody is answered before the thread runs. */
+static int bind_port(sl_monitor *m, const char *place, bool trusted_network, sl_error *error) {
+    char host[SL_HOST_MAX];
+    uint16_t port;
+    int result = find_place(host, &port, m, place, error);
+    if (result != 0)
+        return result;
+    errno = 0;
+    struct evhttp_bound_socket *there = evhttp_bind_socket_with_handle(m->http, host, port);
+    if (there == NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "monitor.listen: agent %u cannot listen at %s port %u%s%s; agents on one "
+                       "host need ports of their own, such as 127.0.0.1:91{rank}0",
+                       m->rank, host, port, errno != 0 ? ": " : "",
+                       errno != 0 ? strerror(errno) : "");
+    if (!trusted_network && !is_loopback(evhttp_bound_socket_get_fd(there)))
+        return sl_fail(
+            error, SL_EINVAL,
+            "monitor.listen: %s is beyond loopback, where anybody may look: if everybody "
+            "on that network is trusted, say \"security\": {\"mode\": \"none\", "
+            "\"trusted_network\": true}",
+            host);
+    return 0;
+}
+
 /* ---- from beginning to end ---- */
 
-int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
-                    const char *folder, sl_error *error) {
+/* Answers nobody yet. */
+static int make(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes, sl_error *error) {
     sl_monitor *m = calloc(1, sizeof *m);
     if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "monitor: out of memory");
     *m = (sl_monitor){.agent = agent, .rank = rank, .nodes = nodes, .folder = -1, .end = -1};
     sl_monitor_name(m->name, rank);
-    int result = open_server(m, error);
-    if (result == 0)
-        result = bind_socket(m, folder, error);
+    *out = m;
+    return open_server(m, error);
+}
+
+/* Begins to answer, or closes it where something has failed. */
+static int finish(sl_monitor **out, sl_monitor *m, int result, sl_error *error) {
     if (result == 0)
         result = start(m, error);
     if (result != 0)
@@ -170,6 +222,24 @@ int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t n
     else
         *out = m;
     return result;
+}
+
+int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
+                    const char *folder, sl_error *error) {
+    sl_monitor *m = NULL;
+    int result = make(&m, agent, rank, nodes, error);
+    if (result == 0)
+        result = bind_socket(m, folder, error);
+    return finish(out, m, result, error);
+}
+
+int sl_monitor_listen(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
+                      const char *place, bool trusted_network, sl_error *error) {
+    sl_monitor *m = NULL;
+    int result = make(&m, agent, rank, nodes, error);
+    if (result == 0)
+        result = bind_port(m, place, trusted_network, error);
+    return finish(out, m, result, error);
 }
 
 void sl_monitor_close(sl_monitor **monitor) {

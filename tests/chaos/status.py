@@ -15,6 +15,7 @@ import threading
 import time
 
 from _scene import check, run_tests
+from launchers import free_range
 
 N = 16
 
@@ -31,9 +32,9 @@ class Unix(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def ask(path, method="GET", target="/status", body=None):
+def ask(path, method="GET", target="/status"):
     connection = Unix(path)
-    connection.request(method, target, body)
+    connection.request(method, target)
     reply = connection.getresponse()
     content = reply.read()
     connection.close()
@@ -73,7 +74,7 @@ def a_stopped_agent_is_the_root(scene):
     check(status == 200 and said["rank"] == 2 and said["nodes"] == 6, content)
     check([edge["rank"] for edge in said["neighbours"]] == [1, 3], content)
     check(all(edge["connected"] for edge in said["neighbours"]), content)
-    check(ask(near, "POST", body=b"x")[0] >= 400, "POST is answered")
+    check(ask(near, "POST")[0] >= 400, "POST is answered")
     check(ask(near, target="/")[0] == 404, "/ is answered")
     victim = scene.agents()[3]
     os.kill(victim, signal.SIGSTOP)
@@ -212,5 +213,47 @@ def nobody_is_there(scene):
     check(scene.call("status").code == 2, "without a folder")
 
 
+def at_a_port(scene):
+    """monitor.listen: each agent of a run at its own port, on loopback only unless trusted."""
+    keys = {"rounds": 10**6, "topology": {"nodes": 2, "family": "ring"}}
+    first = 10 * ((free_range() + 9) // 10)
+    place = f"127.0.0.1:{first // 10}{{rank}}"
+    path = scene.experiment(**keys, record={"every": 10**6}, monitor={"listen": place})
+    running = scene.start("run", path, "--out", scene.path("run"))
+    try:
+        trains = re.compile(r"^ +1 +[1-9]\d* +(computes|exchanges) ", re.M)
+
+        def answers():
+            return trains.search(scene.call("status", f"localhost:{first + 1}").out)
+
+        wait_until(answers, "nobody answers at the port")
+        connection = http.client.HTTPConnection("127.0.0.1", first, timeout=20)
+        connection.request("GET", "/status")
+        said = json.loads(connection.getresponse().read())
+        check(said["rank"] == 0 and said["nodes"] == 2, said)
+    finally:
+        running.process.send_signal(signal.SIGINT)
+    running.wait(60)
+    scene.call("status", f"127.0.0.1:{first}").check_refused("no agent runs there", code=1)
+    wrong = (
+        (f"0.0.0.0:{first}", ("0.0.0.0", "trusted_network")),
+        ("127.0.0.1", ("HOST:PORT",)),
+        (f"127.0.0.1:{first}", ("{rank}", "monitor.listen")),
+    )
+    for number, (listen, words) in enumerate(wrong):
+        path = scene.experiment("wrong.json", **keys, monitor={"listen": listen})
+        got = scene.call("run", path, "--out", scene.path(f"wrong{number}"))
+        check(got.code != 0, f"{listen}: {got.code}")
+        check(all(word in got.err for word in words), f"{listen}: {got.err}")
+
+
 if __name__ == "__main__":
-    run_tests([a_stopped_agent_is_the_root, roots_of_made_up_stalls, odd_answers, nobody_is_there])
+    run_tests(
+        [
+            a_stopped_agent_is_the_root,
+            roots_of_made_up_stalls,
+            odd_answers,
+            nobody_is_there,
+            at_a_port,
+        ]
+    )

@@ -27,6 +27,7 @@ typedef struct peer {
     bool meets;        /* it is meeting the others, or has failed to */
     sl_agent *agent;
     sl_monitor *monitor; /* NULL: the folder can hold no socket */
+    sl_monitor *port;    /* at monitor.listen; NULL: nowhere */
     sl_roster *roster;
     bool saved; /* it has ended after a checkpoint */
     sl_checkpoints checkpoints;
@@ -298,6 +299,14 @@ static void open_monitor(peer *p) {
     }
 }
 
+static int listen_for_lookers(peer *p, sl_error *error) {
+    const sl_experiment *e = p->trial.experiment;
+    return e->monitor.listen[0] == '\0'
+               ? 0
+               : sl_monitor_listen(&p->port, p->agent, p->rank, p->trial.nodes, e->monitor.listen,
+                                   e->security.trusted_network, error);
+}
+
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
     open_monitor(p);
@@ -327,6 +336,7 @@ static void close_peer(peer *p) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
     sl_monitor_close(&p->monitor);
+    sl_monitor_close(&p->port);
     sl_agent_close(&p->agent);
     run_info_end(&p->info, p->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&p->folder, NULL);
@@ -352,6 +362,8 @@ static int prepare(peer *p, sl_error *error) {
         result = find_checkpoints(p, error);
     if (result == 0)
         result = open_agent(p, error);
+    if (result == 0)
+        result = listen_for_lookers(p, error);
     if (result == 0 && !reports(p))
         result = find_others(p, error);
     if (result == 0 && !reports(p))

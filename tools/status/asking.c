@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,72 @@ static int keep_answers(asked **out, size_t *count, const talk *all, size_t talk
     *out = kept;
     return 0;
 }
+
+/* ---- at a port ---- */
+
+/* HOST:PORT, or [IPV6]:PORT, in two. */
+static int split_place(char *copy, char **host, char **port, const char *place, sl_error *error) {
+    char *end = strrchr(copy, ':');
+    *host = copy;
+    if (end != NULL && end > copy && end[1] != '\0') {
+        *end = '\0';
+        *port = end + 1;
+        if (copy[0] == '[' && end[-1] == ']') {
+            end[-1] = '\0';
+            ++*host;
+        }
+        return 0;
+    }
+    return sl_fail(error, SL_EINVAL, "%s: is neither a run folder nor HOST:PORT", place);
+}
+
+static int find_address(struct addrinfo **out, const char *place, sl_error *error) {
+    char *copy = strdup(place), *host = NULL, *port = NULL;
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+    if (copy == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory");
+    int result = split_place(copy, &host, &port, place, error);
+    const int found = result == 0 ? getaddrinfo(host, port, &wanted, out) : 0;
+    if (found != 0)
+        result = sl_fail(error, SL_EINVAL, "%s: %s", place, gai_strerror(found));
+    free(copy);
+    return result;
+}
+
+/* The time to connect is bounded too. */
+static int connect_to(const struct addrinfo *address, double patience_s) {
+    const struct timeval patience = {.tv_sec = (time_t)patience_s + 1};
+    const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(fd, address->ai_addr, address->ai_addrlen) == 0 &&
+        fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+int ask_place(asked **out, size_t *count, const char *place, double patience_s, sl_error *error) {
+    struct addrinfo *addresses = NULL;
+    struct pollfd waiting;
+    int result = find_address(&addresses, place, error);
+    if (result != 0)
+        return result;
+    talk one = {.fd = -1};
+    for (const struct addrinfo *a = addresses; a != NULL && one.fd < 0; a = a->ai_next)
+        one.fd = connect_to(a, patience_s);
+    freeaddrinfo(addresses);
+    one.gone = one.fd < 0;
+    if (one.fd >= 0 && send(one.fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0)
+        hear_all(&one, 1, &waiting, patience_s);
+    hang_up(&one);
+    result = keep_answers(out, count, &one, 1, error);
+    free(one.heard);
+    return result;
+}
+
+/* ---- in a folder ---- */
 
 int ask_folder(asked **out, size_t *count, const char *folder, double patience_s, sl_error *error) {
     talk *all = NULL;

@@ -1,6 +1,8 @@
 /* cmd_status.c - `starling status`: what the agents of a run do at this moment, and whom they wait
  * for in the end. */
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/text_table.h"
 #include "cli/tool.h"
@@ -48,14 +50,22 @@ static void print_table(const view *views, size_t count, bool wide) {
     text_table_close(&t);
 }
 
-static int show(const asked *all, size_t count, const char *folder, bool wide, sl_error *error) {
+/* Of one agent nobody knows whom those wait for that it waits for. */
+static bool print_wait(const view *v) {
+    if (view_waits(v) && v->words[0] != '\0')
+        printf("rank %u waits: %s\n", v->rank, v->words);
+    return true;
+}
+
+static int show(const asked *all, size_t count, const char *folder, bool at_port, bool wide,
+                sl_error *error) {
     if (count == 0)
         return sl_fail(error, SL_EPEER, "%s: no agent runs there", folder);
-    view *views = views_open(all, count);
+    view *views = views_open(all, count, !at_port);
     if (views == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory");
     print_table(views, count, wide);
-    const bool printed = print_roots(views, count);
+    const bool printed = at_port ? print_wait(views) : print_roots(views, count);
     views_close(views, count);
     return printed ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }
@@ -66,14 +76,16 @@ static int run(void *request, char *const *operands, size_t count) {
     sl_error error;
     (void)count;
     size_t agents = 0;
-    int result = ask_folder(&all, &agents, operands[0], PATIENCE_S, &error);
+    const char *where = operands[0];
+    const bool at_port = access(where, F_OK) != 0 && strchr(where, ':') != NULL;
+    int result = (at_port ? ask_place : ask_folder)(&all, &agents, where, PATIENCE_S, &error);
     if (result == 0)
-        result = show(all, agents, operands[0], r->wide, &error);
+        result = show(all, agents, where, at_port, r->wide, &error);
     asked_free(all, agents);
     if (result == 0)
         return TOOL_OK;
     complain("%s", error.text);
-    return result == SL_EFILE ? TOOL_USAGE : TOOL_FAILED;
+    return result == SL_EFILE || result == SL_EINVAL ? TOOL_USAGE : TOOL_FAILED;
 }
 
 static const command_option option_wide_here = OPTION_WIDE(status_request);
@@ -82,12 +94,13 @@ static const command_option *const option_rows[] = {&option_wide_here, NULL};
 const command status_command = {
     .name = "status",
     .summary = "what the agents of a run do now, and whom they wait for",
-    .operands = "RUN",
+    .operands = "RUN|HOST:PORT",
     .operands_min = 1,
     .operands_max = 1,
     .offer = OFFER_FOLDER,
     .text = "Asks all agents that run in the run folder RUN on this machine, and follows who waits "
-            "for whom to the agent that all wait for.",
+            "for whom to the agent that all wait for; or the one agent that listens at HOST:PORT "
+            "(monitor.listen).",
     .options = option_rows,
     .request_bytes = sizeof(status_request),
     .run = run,

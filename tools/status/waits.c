@@ -24,14 +24,17 @@ static bool take_awaited(view *v, const json_t *edges) {
 }
 
 /* False: out of memory. Who answers something else does not answer. */
-static bool take(view *v, const asked *from) {
+static bool take(view *v, const asked *from, bool is_by_rank) {
     v->rank = from->rank;
     json_t *all = from->said != NULL ? json_loads(from->said, 0, NULL) : NULL;
     const char *doing = json_string_value(json_object_get(all, "doing"));
     const json_int_t rank = json_integer_value(json_object_get(all, "rank"));
+    const char *words = json_string_value(json_object_get(all, "waits_for"));
     bool taken = true;
-    if (doing != NULL && rank == from->rank) {
+    if (doing != NULL && words != NULL && (rank == from->rank || !is_by_rank)) {
         v->answers = true;
+        v->rank = (uint32_t)rank;
+        snprintf(v->words, sizeof v->words, "%s", words);
         snprintf(v->doing, sizeof v->doing, "%s", doing);
         v->nodes = (uint32_t)json_integer_value(json_object_get(all, "nodes"));
         v->round = (uint64_t)json_integer_value(json_object_get(all, "round"));
@@ -42,11 +45,11 @@ static bool take(view *v, const asked *from) {
     return taken;
 }
 
-view *views_open(const asked *all, size_t count) {
+view *views_open(const asked *all, size_t count, bool are_by_rank) {
     view *views = calloc(count + 1, sizeof *views);
     bool taken = views != NULL;
     for (size_t i = 0; i < count && taken; i++)
-        taken = take(&views[i], &all[i]);
+        taken = take(&views[i], &all[i], are_by_rank);
     if (taken)
         return views;
     if (views != NULL)

@@ -7,16 +7,17 @@
 /* What an agent said. */
 typedef struct view {
     uint32_t rank, nodes;
-    bool answers; /* else the rest is unknown */
-    char doing[16];
+    bool answers;                             /* else the rest is unknown */
+    char doing[16], words[SL_AGENT_WAIT_MAX]; /* words: whom it waits for */
     uint64_t round;
     double still_s;
     uint32_t *awaited; /* (awaited_count) ranks */
     size_t awaited_count;
 } view;
 
-/* Of all that were asked, in their order; NULL: out of memory. */
-view *views_open(const asked *all, size_t count);
+/* Of all that were asked, in their order. are_by_rank: their ranks are known, and they must say the
+ * same. NULL: out of memory. */
+view *views_open(const asked *all, size_t count, bool are_by_rank);
 void views_close(view *views, size_t count);
 
 /* Does it wait for others, and has done so for a while? */
