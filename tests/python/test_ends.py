@@ -231,11 +231,12 @@ def test_status_from_another_thread(scene):
         while not ended:
             seen.add(peer.waiting_for)
             assert peer.metrics()["rank"] == RANK and str(RANK) in repr(peer)
+            time.sleep(0.002)
     peer = join(x)
     other = threading.Thread(target=look)
     other.start()
     peer.mix()
-    time.sleep(RANK)  # rank 0 waits
+    time.sleep(2 * RANK)  # rank 0 waits
     peer.mix()
     peer.leave()
     ended = True
