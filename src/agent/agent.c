@@ -132,6 +132,7 @@ static bool is_ready(const sl_neighbour *n) {
 static void start(sl_agent *a) {
     a->progress_s = sl_clock_seconds();
     a->began_s = a->progress_s - a->record.times.total;
+    atomic_store(&a->saving.trains, true);
     if (a->settings.meets)
         sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
     else

@@ -28,6 +28,8 @@ void sl_agent_stop(sl_agent *agent) {
 }
 
 void sl_agent_checkpoint(sl_agent *agent, bool leave) {
+    if (!leave && !atomic_load(&agent->saving.trains))
+        return; /* who still looks for addresses would take it for a request to stop */
     wish(agent, 1u << (leave ? SL_CUT_LEAVE : SL_CUT_GO_ON));
 }
 

@@ -32,6 +32,7 @@ typedef struct sl_saving {
     uint64_t asked[SL_CUT_KINDS];   /* the round; 0: none */
     uint64_t (*told)[SL_CUT_KINDS]; /* (neighbours) what each knows of */
     atomic_uint wishes;             /* of other threads: a bit for each kind, and SL_WISH_STOP */
+    atomic_bool trains;             /* it has been started */
     bool left;                      /* the run is over for this agent, after a checkpoint */
     sl_agreement agreement;
     float *rows; /* what is gathered; NULL: nothing is */

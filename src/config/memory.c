@@ -95,11 +95,14 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     const size_t model = dimension * sizeof(float);
     sl_run_memory m = {.task = task_bytes, .available = available_bytes(), .on_device = on_device};
     sl_node_settings settings = sl_experiment_node(e, plan, dimension, 1);
-    size_t kept = 0; /* by all nodes */
+    size_t kept = 0;   /* by all nodes */
+    size_t copied = 0; /* of a node for its checkpoint: all but the gradient */
     for (settings.rank = 0; settings.rank < nodes; settings.rank++) {
         const size_t vectors = sl_node_vector_bytes(&settings),
                      buffers = buffer_bytes(e, plan, dimension, settings.rank),
-                     agent = (on_device ? model : vectors) + buffers + task_bytes;
+                     copy = e->checkpoint.every > 0 ? vectors - model : 0,
+                     agent = (on_device ? model : vectors) + copy + buffers + task_bytes;
+        copied = copy > copied ? copy : copied;
         m.vectors = vectors > m.vectors ? vectors : m.vectors;
         m.buffers = buffers > m.buffers ? buffers : m.buffers;
         m.agent = agent > m.agent ? agent : m.agent;
@@ -109,7 +112,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     /* The simulator's nodes share a gradient where the algorithm does not keep it. */
     if (algorithm != NULL && !algorithm->keeps_gradient)
         kept -= (nodes - 1) * model;
-    m.simulator = (on_device ? nodes * model : kept) + task_bytes;
+    m.simulator = (on_device ? nodes * model : kept) + copied + task_bytes;
     m.limit = process_limit();
     m.limit += m.limit > 0 ? task_bytes : 0;
     *out = m;

@@ -67,10 +67,11 @@ def ends_as_simulated(scene, folder, name="experiment.json"):
 
 def all_are_killed_at_any_moment(scene):
     """kill -9 of all agents, again and again, then the run goes on to its end."""
-    path, out = scene.experiment(**RUN), scene.path("out")
+    rounds = max(RUN["rounds"], 600 * KILLS)
+    path, out = scene.experiment(**{**RUN, "rounds": rounds}), scene.path("out")
     draw = random.Random(int(time.time()))
     command = ["run", path, "--out", out]
-    for _ in range(KILLS):
+    for number in range(KILLS):
         running = scene.start(*command)
         before = rounds_saved(out)
         wait_until(
@@ -85,7 +86,8 @@ def all_are_killed_at_any_moment(scene):
         running.process.wait()
         scene.wait_gone(10)
         if os.path.exists(os.path.join(out, "summary.json")):
-            break  # it was through
+            print(f"# the run was through after {number + 1} kills", flush=True)
+            break
         command = ["run", "--resume", out]
     scene.call(*command, timeout=120).check_well()
     ends_as_simulated(scene, out)
