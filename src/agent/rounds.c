@@ -126,7 +126,8 @@ static bool send_again(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
         sl_error error;
-        while (n->sent < n->sent_ever && sl_neighbour_send_part(n, &a->outbox, &error) > 0)
+        while (n->sent < n->sent_ever && sl_saving_is_told(a, n) &&
+               sl_neighbour_send_part(n, &a->outbox, &error) > 0)
             any = true; /* its parts are encoded: nothing fails */
     }
     return any;
