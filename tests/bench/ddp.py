@@ -16,6 +16,7 @@ CIFAR-10's binary files (*.bin or *.bin.xz) are looked for in $STARLING_DATA/cif
 usage: ddp.py [--mbit R --delay-ms D] [--batch B] [--loss L] ...
 """
 import argparse
+import importlib.util
 import json
 import lzma
 import os
@@ -281,6 +282,13 @@ def report(measured, options):
         print("| " + " | ".join(cells) + " |")
 
 
+def check_here():
+    if importlib.util.find_spec("torch") is None:
+        sys.exit("ddp.py: this Python has no torch (apt-get install python3-torch)")
+    if not os.path.isdir(DATA):
+        sys.exit(f"ddp.py: {os.path.abspath(DATA)}: no such folder; set STARLING_DATA")
+
+
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--work":
         return work(json.loads(sys.argv[2]))
@@ -298,6 +306,7 @@ def main():
     options.build = os.path.abspath(options.build)
     if needed_images(vars(options)) > 50000:
         parser.error("CIFAR-10 has 50,000 images: take fewer turns, steps or a smaller batch")
+    check_here()
     if options.mbit is None:
         links, where = Loopback(), "loopback"
     else:

@@ -7,6 +7,7 @@ MNIST's four IDX files (plain or .gz) are looked for in $STARLING_DATA/mnist, by
 
 usage: torch_mnist.py [BUILD [EPOCHS]]
 """
+import importlib.util
 import os
 import re
 import subprocess
@@ -40,6 +41,8 @@ def train(arguments, environment):
 def main():
     build = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build"))
     epochs = sys.argv[2] if len(sys.argv) > 2 else "3"
+    if importlib.util.find_spec("torch") is None:
+        sys.exit("torch_mnist.py: this Python has no torch (apt-get install python3-torch)")
     if not os.path.isdir(DATA):
         sys.exit(f"torch_mnist.py: {os.path.abspath(DATA)}: no such folder; set STARLING_DATA")
     environment = {

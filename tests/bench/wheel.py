@@ -4,6 +4,7 @@ processes: seconds, and how large the wheel is.
 
 usage: wheel.py [BUILD]     a meson build folder; needs venv (apt-get install python3-venv)
 """
+import importlib.util
 import os
 import subprocess
 import sys
@@ -35,6 +36,10 @@ def gossip(python):
 
 def main():
     build = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build"))
+    if importlib.util.find_spec("ensurepip") is None:
+        sys.exit(
+            "wheel.py: this Python makes no virtual environments (apt-get install python3-venv)"
+        )
     for name in ("STARLING_LIBRARY", "PYTHONPATH"):  # the wheel's own ones count
         os.environ.pop(name, None)
     with tempfile.TemporaryDirectory() as folder:
