@@ -1,7 +1,8 @@
-/* test_session_memory.c - sessions in a simulation where the n-th allocation fails, for every n:
- * one error, no crash and, as the leak sanitizer sees, nothing lost. */
+/* test_session_memory.c - sessions where the n-th allocation fails, for every n: one error, no
+ * crash and, as the leak sanitizer sees, nothing lost. All peers of a simulation; and an agent that
+ * has no neighbours, so that nobody else fails first. */
 #include "allocation_sweep.h"
-#include "starling/session.h"
+#include "peers.h"
 
 enum { N = 3, D = 40, BESIDE = 3 };
 
@@ -64,11 +65,31 @@ START_TEST(simulated_sessions) {
 }
 END_TEST
 
+/* ---- an agent ---- */
+
+static int train_alone(sl_error *error) {
+    char roster[PEERS_MAX * 32];
+    sl_session_options options;
+    free_roster(roster, sizeof roster, 1);
+    sl_session_defaults(&options, sizeof options);
+    options.rank = 0;
+    options.roster = roster;
+    options.same_start = 1;
+    return peer((void *)(uintptr_t) "{\"topology\": {\"nodes\": 1, \"family\": \"ring\"}}",
+                &options, error);
+}
+
+START_TEST(a_session_of_one_agent) {
+    sweep("an agent", train_alone);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("session memory");
     TCase *faults = tcase_create("faults");
     tcase_set_timeout(faults, 240);
     tcase_add_loop_test(faults, simulated_sessions, 0, sizeof experiments / sizeof *experiments);
+    tcase_add_test(faults, a_session_of_one_agent);
     suite_add_tcase(suite, faults);
     return run_suite(suite);
 }
