@@ -135,9 +135,9 @@ DEFECTS = {
     ),
     "the model changes while a gradient is computed": (
         "src/agent/rounds.c",
-        "    if (update.compute || update.finished)\n        give_job(a, &update);\n",
-        "    if (update.compute || update.finished)\n        give_job(a, &update);\n"
-        "    if (update.compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n",
+        "    if (update.publish)\n        start_publishing(a, &update.message);\n",
+        "    if (update.compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n"
+        "    if (update.publish)\n        start_publishing(a, &update.message);\n",
     ),
 }
 

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "disk.h"
 #include "scenario.h"
 #include "virtual.h"
 #include "wire/checksum.h"
@@ -34,9 +35,12 @@ typedef struct peer {
     sl_error error;
     double ended_s;
     uint64_t recorded; /* the last round */
+    sl_checkpoints checkpoints;
 } peer;
 
 static scenario s;
+static const char folder[] = "/checkpoints";
+static bool saves; /* the agents write checkpoints */
 static sl_experiment *experiment;
 static sl_task task;
 static peer peers[NODES_MAX];
@@ -45,7 +49,7 @@ static double last_fault_s;
 static bool guilty[NODES_MAX][NODES_MAX]; /* edges that a fault has touched */
 static uint64_t seed_now;
 static const char *program;
-static uint64_t finished, failed; /* agents, of all seeds */
+static uint64_t finished, failed, broken, blackouts; /* agents, connections, runs; of all seeds */
 
 static double latest(double a, double b) {
     return a > b ? a : b;
@@ -160,6 +164,46 @@ static void kill_agent(peer *p, const fault *f) {
         world_at(world_now() + f->seconds, start, p, 0);
 }
 
+static uint64_t newest(void) {
+    sl_checkpoint_owner owner;
+    sl_error error;
+    uint64_t round = 0;
+    if (sl_checkpoint_owner_of(&owner, experiment, &task, 7, &error) != 0 ||
+        sl_checkpoint_newest(&round, folder, &owner, 0, s.nodes, NULL, NULL, &error) != 0)
+        return 0;
+    return round;
+}
+
+/* They agree on the round themselves. Where there is none, the run begins anew. */
+static void start_all(void *of, uint64_t ignored) {
+    const uint64_t round = newest();
+    (void)of;
+    world_note("goes-on", round, 0, 0);
+    if (round == 0)
+        disk_clear();
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        peers[i].checkpoints.resume = round > 0;
+        world_at(world_now() + 0.02 * world_uniform(), start, &peers[i], ignored);
+    }
+}
+
+/* All lose power at once, if all have been started. Each fault does so once, though rounds come
+ * again. */
+static void black_out(fault *f) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (f->done || peers[i].process == NULL || !peers[i].process->alive)
+            return;
+    f->done = true;
+    blackouts++;
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        process_kill(peers[i].process, true);
+        peers[i].agent = NULL;
+        peers[i].process = NULL; /* it comes again */
+    }
+    disk_lose_power();
+    world_at(world_now() + f->seconds, start_all, NULL, 0);
+}
+
 static void stop_agent(peer *p, const fault *f) {
     if (p->process == NULL || !p->process->alive)
         return;
@@ -189,16 +233,18 @@ static void strike(void *of, uint64_t ignored) {
         accuse(f->a, f->b);
     else if (f->kind >= FAULT_CUT)
         accuse_all(f);
-    last_fault_s = latest(last_fault_s, world_now() + f->seconds);
+    /* Who is started again has a time-out of its own to find the others. */
+    const bool starts = f->kind == FAULT_RESTART || f->kind == FAULT_BLACKOUT;
+    last_fault_s = latest(last_fault_s, world_now() + f->seconds + (starts ? s.connect_s : 0));
     switch (f->kind) {
     case FAULT_CUT:
-        network_break_between(f->a, f->b, BREAK_RESET);
+        broken += (uint64_t)network_break_between(f->a, f->b, BREAK_RESET);
         break;
     case FAULT_HALF_OPEN:
-        network_break_between(f->a, f->b, BREAK_HALF_OPEN);
+        broken += (uint64_t)network_break_between(f->a, f->b, BREAK_HALF_OPEN);
         break;
     case FAULT_MUTE:
-        network_break_between(f->a, f->b, BREAK_MUTE);
+        broken += (uint64_t)network_break_between(f->a, f->b, BREAK_MUTE);
         break;
     case FAULT_CORRUPT:
         network.corrupt = 0.02;
@@ -225,6 +271,9 @@ static void strike(void *of, uint64_t ignored) {
     case FAULT_STRANGER:
         network_send_stranger(f->a);
         break;
+    case FAULT_BLACKOUT:
+        black_out(f);
+        break;
     case FAULT_NONE:
     case FAULT_KINDS:
         break;
@@ -245,6 +294,7 @@ static int run_agent(peer *p, sl_roster *roster) {
         .rank = p->rank,
         .host = "127.0.0.1",
         .port = (uint16_t)(7000 + p->rank),
+        .checkpoints = saves ? &p->checkpoints : NULL,
         .observer = {.context = p, .record = on_record, .round = on_round, .notice = on_notice}};
     int result = sl_agent_open(&p->agent, &settings, &p->error);
     if (result == 0)
@@ -306,7 +356,8 @@ static bool names_the_guilty(const char *text) {
 
 static void judge_error(const peer *p) {
     const sl_error *e = &p->error;
-    if (p->result == SL_ESTOPPED)
+    /* Who alone is started again finds its own checkpoints, and does not go on alone. */
+    if (p->result == SL_ESTOPPED || (saves && p->result == SL_EFILE))
         return;
     if (p->result != SL_EPEER && p->result != SL_EPROTO)
         world_fail("agent %u ended with code %d: %s", p->rank, p->result, e->text);
@@ -344,9 +395,18 @@ static void judge(const peer *p, bool verbose) {
 
 /* ---- a seed ---- */
 
+static bool blacks_out(void) {
+    for (int i = 0; i < s.fault_count; i++)
+        if (s.faults[i].kind == FAULT_BLACKOUT)
+            return true;
+    return false;
+}
+
 static void open_experiment(void) {
     sl_error error;
-    if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
+    const char *const set[] = {"checkpoint.every=1", "checkpoint.keep=16"};
+    saves = blacks_out();
+    if (sl_experiment_parse(&experiment, s.text, "seed", "/", set, saves ? 2 : 0, &error) != 0)
         world_fail("%s\n%s", error.text, s.text);
     task = (sl_task){.dimension = s.dimension,
                      .rounds = s.rounds,
@@ -361,6 +421,7 @@ static void open_experiment(void) {
 static uint64_t run_seed(uint64_t seed, bool verbose) {
     seed_now = seed;
     world_open(seed, verbose);
+    disk_open();
     scenario_draw(&s, seed);
     if (verbose)
         scenario_print(&s);
@@ -371,6 +432,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     open_experiment();
     for (uint32_t i = 0; i < s.nodes; i++) {
         peers[i].rank = i;
+        peers[i].checkpoints = (sl_checkpoints){.folder = folder, .run_id = 7};
         world_at(1000 + s.start_s[i], start, &peers[i], 0);
     }
     for (int i = 0; i < s.fault_count; i++)
@@ -381,6 +443,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         judge(&peers[i], verbose);
     const uint64_t hash = world_hash();
     world_close();
+    disk_close();
     sl_experiment_close(&experiment);
     return hash;
 }
@@ -404,7 +467,9 @@ int main(int count, char **arguments) {
         if (seed % 16 == 0 && run_seed(seed, false) != hash)
             world_fail("the same seed is another run");
     }
-    printf("%llu seeds: %llu agents trained to the end, %llu ended early and said why\n",
-           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)failed);
+    printf("%llu seeds: %llu agents trained to the end, %llu ended early and said why\n"
+           "%llu connections broken, %llu blackouts\n",
+           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)failed,
+           (unsigned long long)broken, (unsigned long long)blackouts);
     return 0;
 }

@@ -148,6 +148,7 @@ static bool breaks(wire *w, network_break how) {
         return false;
     const int hears = (int)(world_draw() & 1);
     w->dead = true;
+    w->half_open = how == BREAK_HALF_OPEN;
     world_note("breaks", w->ends[0].rank, w->ends[1].rank, how);
     for (int end = 0; end < 2; end++)
         if (how == BREAK_RESET || (how == BREAK_HALF_OPEN && end == hears))
@@ -323,6 +324,8 @@ void network_pump(wire *w, int from) {
 void network_send(wire *w, int from, message *m) {
     queue_push(&w->lanes[from].offered, m);
     network_pump(w, from);
+    if (w->half_open && w->ends[1 - from].connection == NULL)
+        tell_end(w, from, FAREWELL_RESET);
 }
 
 void network_part(uint32_t a, uint32_t b, bool is_parted) {

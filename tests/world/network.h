@@ -45,9 +45,10 @@ typedef struct wire {
     lane lanes[2];    /* from end i to the other */
     uint8_t greeting[SL_GREETING_BYTES];
     bool established;
-    bool dead;     /* nothing arrives any more */
-    bool stranger; /* nobody's process has dialed */
-    int garbage;   /* what a stranger says */
+    bool dead;      /* nothing arrives any more */
+    bool half_open; /* dead, but who sends hears of it */
+    bool stranger;  /* nobody's process has dialed */
+    int garbage;    /* what a stranger says */
 } wire;
 
 typedef struct slot {

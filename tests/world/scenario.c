@@ -130,7 +130,7 @@ static void draw_faults(scenario *s) {
             kinds[kind_count++] = kind;
     if (kind_count == 0)
         return;
-    s->fault_count = 1 + (int)below(4);
+    s->fault_count = 1 + (int)below(world_chance(0.3) ? FAULTS_MAX : 4);
     for (int i = 0; i < s->fault_count; i++) {
         s->faults[i] = draw_fault(s, kinds[below((uint32_t)kind_count)]);
         s->may_fail = s->may_fail || may_end_the_run(s, &s->faults[i]);
@@ -164,8 +164,9 @@ void scenario_draw(scenario *out, uint64_t seed) {
 }
 
 static const char *const names[FAULT_KINDS] = {
-    "none", "stranger", "short-stop", "short-partition", "cut",  "half-open", "mute", "corrupt",
-    "kill", "power",    "stop",       "partition",       "term", "restart"};
+    "none",   "stranger", "short-stop", "short-partition", "blackout", "cut",       "half-open",
+    "mute",   "corrupt",  "kill",       "power",           "stop",     "partition", "term",
+    "restart"};
 
 void scenario_print(const scenario *s) {
     printf("%s\n", s->text);

@@ -12,6 +12,7 @@ typedef enum fault_kind {
     FAULT_STRANGER,
     FAULT_SHORT_STOP,
     FAULT_SHORT_PARTITION,
+    FAULT_BLACKOUT, /* of all hosts; then all go on from their checkpoints */
     /* These may end it. */
     FAULT_CUT,
     FAULT_HALF_OPEN,
@@ -32,6 +33,7 @@ typedef struct fault {
     uint64_t round; /* 0: since the start */
     uint32_t a, b;
     double seconds;
+    bool done; /* of a blackout */
 } fault;
 
 typedef struct scenario {

@@ -88,7 +88,7 @@ bool fabric_has_news(const sl_fabric *fabric);
 /* What the network does with connections that are established. */
 typedef enum network_break {
     BREAK_RESET,     /* both ends hear of it */
-    BREAK_HALF_OPEN, /* one end does; nothing arrives any more */
+    BREAK_HALF_OPEN, /* one end does; the other when it sends */
     BREAK_MUTE       /* neither does */
 } network_break;
 typedef struct network_habits {
