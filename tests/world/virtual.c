@@ -16,7 +16,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, bytes) (void)0
 #endif
 
-enum { STACK_BYTES = 512 << 10, EVENTS_MIN = 1024, THREADS_MAX = 128 };
+enum { STACK_BYTES = 512 << 10, EVENTS_MIN = 1024, THREADS_MAX = 1024 };
 
 typedef struct event {
     double at_s;

@@ -13,7 +13,7 @@
 
 #include "world/fabric.h"
 
-enum { PROCESSES_MAX = 64 };
+enum { PROCESSES_MAX = 256 };
 
 /* ---- time and chance ---- */
 
