@@ -130,6 +130,7 @@ class Cutter(threading.Thread):
             to.send(pair.waiting[to] + last)
         except OSError:
             pass
+        pair.waiting = dict.fromkeys(pair.ends, b"")
         if kind == "silence":
             pair.silent = True
         else:

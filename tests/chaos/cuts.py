@@ -142,10 +142,10 @@ def gone_for_longer(scene):
 def many(starling, cuts, seed):
     scene = Scene(os.path.abspath(starling))
     try:
-        made = train(scene, 8, seed, cuts, 120000, 1800, rounds=3 * cuts)
+        made = train(scene, 8, seed, cuts, 60000, 1800, rounds=cuts)
     finally:
         scene.close()
-    print(f"8 agents, {3 * cuts} rounds, cuts {made}: bit-equal to the simulator")
+    print(f"8 agents, {cuts} rounds, cuts {made}: bit-equal to the simulator")
 
 
 if __name__ == "__main__":
