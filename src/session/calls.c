@@ -275,11 +275,11 @@ void sl_session_abort(sl_session **session, const char *why) {
     sl_error error;
     sl_fail_node(&error, SL_ESTOPPED, s->rank, round_of(s), "%.*s", SL_SESSION_TEXT_MAX,
                  why != NULL ? why : "the session was aborted");
-    if (s->started) {
+    if (s->started)
         sl_session_fail(s, &error);
+    if (s->started && s->simulation == NULL) { /* there the peer's function still runs, alone */
         sl_session_wish(s, WISH_GONE);
-        if (s->simulation == NULL)
-            sl_session_wait_end(s);
+        sl_session_wait_end(s);
     }
     close_session(s);
 }

@@ -57,7 +57,8 @@ void sl_session_name_wait(sl_session *s, char out[SL_SESSION_TEXT_MAX]) {
     out[0] = '\0';
     if (s->agent != NULL)
         snprintf(out, SL_SESSION_TEXT_MAX, "%s", sl_agent_progress_read(s->agent).waits_for);
-    else if (s->runs && !s->ending) /* looks up names, meets at rank 0, opens */
+    const bool starts = s->runs && !s->ending && s->model == NULL;
+    if (out[0] == '\0' && starts) /* looks up names, meets at rank 0, opens, has not looked yet */
         snprintf(out, SL_SESSION_TEXT_MAX, "its start: %s", sl_launch_describe(s->launch));
 }
 
