@@ -213,6 +213,8 @@ static void fail_call(sl_agent *a) {
 static void check_deadlines(sl_agent *a) {
     double now_s = a->side.now_s;
     double patience_s = a->settings.experiment->transport.round_timeout_s;
+    if (a->phase == PHASE_CONNECTING)
+        begin_training(a); /* the last HELLO may just have come, or gone */
     if (a->phase == PHASE_CONNECTING && now_s > a->deadline_s)
         fail_connecting(a);
     else if (a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
