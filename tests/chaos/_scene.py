@@ -24,6 +24,9 @@ EXPERIMENT = {
     "transport": {"timeout_s": 5, "connect_timeout_s": 10, "reconnect_s": 1},
 }
 
+# How often longer than expected a wait may take, on a machine that is loaded.
+SLOWER = 10
+
 # A shell lets background commands ignore Ctrl-C, and their children inherit that: one that is
 # interrupted before its main would not notice.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -138,7 +141,7 @@ class Scene:
         }
 
     def wait_gone(self, seconds):
-        until = time.monotonic() + seconds
+        until = time.monotonic() + SLOWER * seconds
         while self.processes() and time.monotonic() < until:
             time.sleep(0.02)
         check(not self.processes(), f"still running after {seconds} s: {self.processes()}")
@@ -176,7 +179,7 @@ class Running:
 
     def wait(self, timeout):
         try:
-            self.code = self.process.wait(timeout)
+            self.code = self.process.wait(SLOWER * timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -188,7 +191,7 @@ class Running:
         return self
 
     def wait_for(self, text, seconds=60):
-        until = time.monotonic() + seconds
+        until = time.monotonic() + SLOWER * seconds
         while text not in self.out:
             check(
                 self.process.poll() is None,

@@ -17,7 +17,7 @@ import time
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity")
 )
-from _scene import Failure, check, run_tests  # noqa: E402
+from _scene import SLOWER, Failure, check, run_tests  # noqa: E402
 from by_hand import free_ports  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
@@ -40,10 +40,10 @@ def rounds_saved(folder, rank=0):
     return sorted(int(re.search(r"round-(\d+)-", name).group(1)) for name in names)
 
 
-def wait_until(holds, what, seconds=60):
-    until = time.monotonic() + seconds
+def wait_until(holds, what):
+    until = time.monotonic() + SLOWER * 60
     while not holds():
-        check(time.monotonic() < until, f"{what}: not within {seconds} s")
+        check(time.monotonic() < until, f"{what}: not in time")
         time.sleep(0.01)
 
 
@@ -95,7 +95,9 @@ def all_are_killed_at_any_moment(scene):
 
 def run_is_asked_to_save_and_to_end(scene):
     """SIGUSR1 to run, SIGTERM to run, SIGTERM to one agent: all save the same round."""
-    path, out = scene.experiment(**{**RUN, "rounds": 2000000}), scene.path("out")
+    kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
+    changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
+    path, out = scene.experiment(**changes), scene.path("out")
     running = scene.start("run", path, "--out", out)
     wait_beyond(scene, running, out, [])
     os.kill(running.process.pid, signal.SIGUSR1)
@@ -156,7 +158,9 @@ def agents_by_hand_agree_on_a_round(scene):
 
 
 def a_folder_in_use_is_refused(scene):
-    path, out = scene.experiment(**{**RUN, "rounds": 2000000}), scene.path("out")
+    kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
+    changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
+    path, out = scene.experiment(**changes), scene.path("out")
     running = scene.start("run", path, "--out", out)
     wait_beyond(scene, running, out, [])
     scene.call("run", "--resume", out).check_refused("another process writes", "checkpoints")
