@@ -167,8 +167,10 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     (void)block;
     (void)limit_ms;
     (void)error;
-    if (in.left == 0)
+    if (in.left == 0) {
+        sl_agent_stop(loop->context);
         loop->stop(loop->context);
+    }
     return 0;
 }
 
