@@ -20,6 +20,16 @@ from _package import refused
 from _peers import ONES, PYTHON, Peers, read_line
 from _scene import check, run_tests
 
+FORGETFUL = f"""
+    {ONES}
+    peer = join(x)
+    for _ in range(3 if RANK else 9):
+        try:
+            peer.mix(x)
+        except starling.Error as error:
+            print(error)
+            break
+    """
 FAILING = f"""
     {ONES}
     def work(peer):
@@ -56,17 +66,7 @@ def test_exceptions_are_told_to_the_neighbours(scene):
 
 
 def test_a_script_that_ends_without_leave(scene):
-    body = f"""
-    {ONES}
-    peer = join(x)
-    for _ in range(3 if RANK else 9):
-        try:
-            peer.mix(x)
-        except starling.Error as error:
-            print(error)
-            break
-    """
-    check_told(Peers(scene, body).wait(), "without peer.leave()")
+    check_told(Peers(scene, FORGETFUL).wait(), "without peer.leave()")
 
 
 def test_ctrl_c(scene):
@@ -262,18 +262,9 @@ def test_a_second_join_on_the_same_port(scene):
 
 
 def test_an_old_exception_of_a_prompt_is_not_the_reason(scene):
-    body = f"""
-    {ONES}
-    sys.ps1, sys.last_value = ">>> ", ValueError("old")  # as an interactive interpreter has them
-    peer = join(x)
-    for _ in range(3 if RANK else 9):
-        try:
-            peer.mix(x)
-        except starling.Error as error:
-            print(error)
-            break
-    """
-    check_told(Peers(scene, body).wait(), "without peer.leave()")
+    # As an interactive interpreter has them.
+    prompt = '\n    sys.ps1, sys.last_value = ">>> ", ValueError("old")'
+    check_told(Peers(scene, prompt + FORGETFUL).wait(), "without peer.leave()")
 
 
 def test_peers_are_not_copied(scene):

@@ -152,10 +152,8 @@ END_TEST
 
 static int mix_for_ever(void *context, const sl_session_options *o, sl_error *e) {
     (void)context;
-    sl_session *s = NULL;
-    int result = sl_session_join(&s, NULL, D, o, e);
-    if (result == 0)
-        result = sl_session_start(s, x_of[o->rank], e);
+    sl_session *s;
+    int result = peer_start(&s, NULL, D, x_of[o->rank], o, e);
     for (int round = 1; result == 0; round++) {
         if (o->rank == 2 && round == 3)
             x_of[2][5] = NAN;

@@ -166,10 +166,8 @@ END_TEST
 
 static int leave_then_fail(void *context, const sl_session_options *o, sl_error *e) {
     (void)context;
-    sl_session *s = NULL;
-    int result = sl_session_join(&s, NULL, D, o, e);
-    if (result == 0)
-        result = sl_session_start(s, x_of[o->rank], e);
+    sl_session *s;
+    int result = peer_start(&s, NULL, D, x_of[o->rank], o, e);
     if (result == 0)
         result = sl_session_leave(&s, e);
     return o->rank == 1 ? 5 : result;
@@ -183,10 +181,8 @@ END_TEST
 
 static int stop_itself(void *context, const sl_session_options *o, sl_error *e) {
     (void)context;
-    sl_session *s = NULL;
-    int result = sl_session_join(&s, NULL, D, o, e);
-    if (result == 0)
-        result = sl_session_start(s, x_of[o->rank], e);
+    sl_session *s;
+    int result = peer_start(&s, NULL, D, x_of[o->rank], o, e);
     for (int round = 0; round < 1000 && result == 0; round++) {
         if (o->rank == 1 && round == 2)
             sl_session_stop(s);
@@ -206,10 +202,8 @@ END_TEST
 
 static int change_x(void *context, const sl_session_options *o, sl_error *e) {
     (void)context;
-    sl_session *s = NULL;
-    int result = sl_session_join(&s, NULL, D, o, e);
-    if (result == 0)
-        result = sl_session_start(s, x_of[o->rank], e);
+    sl_session *s;
+    int result = peer_start(&s, NULL, D, x_of[o->rank], o, e);
     if (result == 0)
         result = sl_session_offer(s, x_of[o->rank], e);
     x_of[1][5]++;
@@ -262,10 +256,8 @@ END_TEST
 
 static int come_late(void *context, const sl_session_options *o, sl_error *e) {
     (void)context;
-    sl_session *s = NULL;
-    int result = sl_session_join(&s, ring, D, o, e);
-    if (result == 0)
-        result = sl_session_start(s, x_of[o->rank], e);
+    sl_session *s;
+    int result = peer_start(&s, ring, D, x_of[o->rank], o, e);
     sl_session_report report = {.size = sizeof report};
     while (o->rank == 1 && result == 0 && report.state != SL_SESSION_FAILED) {
         usleep(20000);
@@ -293,10 +285,8 @@ END_TEST
 
 static int meet_nobody(void *context, const sl_session_options *o, sl_error *e) {
     (void)context;
-    sl_session *s = NULL;
-    int result = sl_session_join(&s, ring, D, o, e);
-    if (result == 0)
-        result = sl_session_start(s, x_of[0], e);
+    sl_session *s;
+    int result = peer_start(&s, ring, D, x_of[0], o, e);
     sl_session_abort(&s, NULL);
     return result;
 }

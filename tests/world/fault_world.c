@@ -12,8 +12,6 @@
  *   - a payload stays as it is until it has left, the model while a gradient is computed;
  *   - the same seed is the same run.
  */
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +19,7 @@
 
 #include "disk.h"
 #include "scenario.h"
+#include "seeds.h"
 #include "virtual.h"
 #include "wire/checksum.h"
 
@@ -46,61 +45,14 @@ static sl_task task;
 static peer peers[NODES_MAX];
 static uint64_t expected[NODES_MAX][ROUNDS_MAX + 1]; /* checksums of models; 0: not known */
 static double last_fault_s;
-static bool guilty[NODES_MAX][NODES_MAX]; /* edges that a fault has touched */
-static uint64_t seed_now;
-static const char *program;
+static bool guilty[NODES_MAX][NODES_MAX];            /* edges that a fault has touched */
 static uint64_t finished, failed, broken, blackouts; /* agents, connections, runs; of all seeds */
 
 static double latest(double a, double b) {
     return a > b ? a : b;
 }
 
-/* ---- failing ---- */
-
-static void tell_replay(void) {
-    char text[256];
-    const int bytes =
-        snprintf(text, sizeof text, "replay: %s -v %llu\n", program, (unsigned long long)seed_now);
-    (void)!write(STDERR_FILENO, text, (size_t)bytes);
-}
-
-void world_fail(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "seed %llu: ", (unsigned long long)seed_now);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    tell_replay();
-    fflush(stdout);
-    _exit(1);
-}
-
-static void on_crash(int number) {
-    tell_replay();
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-/* ---- the task ---- */
-
-static void initial(void *context, uint32_t rank, float *x) {
-    (void)context, (void)rank;
-    for (size_t i = 0; i < task.dimension; i++)
-        x[i] = (float)(i % 13) / 8;
-}
-
-static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context;
-    for (size_t i = 0; i < task.dimension; i++)
-        g[i] = x[i] - (float)((i * (rank + 3) + round * 7) % 11) / 4;
-    return 1;
-}
-
-static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context, (void)x;
-    return (sl_evaluation){0};
-}
+/* ---- models ---- */
 
 static int expect(void *context, const sl_record *record, const float *x) {
     (void)context;
@@ -408,18 +360,13 @@ static void open_experiment(void) {
     saves = blacks_out();
     if (sl_experiment_parse(&experiment, s.text, "seed", "/", set, saves ? 2 : 0, &error) != 0)
         world_fail("%s\n%s", error.text, s.text);
-    task = (sl_task){.dimension = s.dimension,
-                     .rounds = s.rounds,
-                     .initial = initial,
-                     .gradient = gradient,
-                     .evaluate = evaluate};
+    task = scenario_task(&s);
     const sl_observer observer = {.record = expect};
     if (sl_sim_run(experiment, &task, &observer, NULL, NULL, NULL, &error) != 0)
         world_fail("%s\n%s", error.text, s.text);
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
-    seed_now = seed;
     world_open(seed, verbose);
     disk_open();
     scenario_draw(&s, seed);
@@ -449,24 +396,9 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    const bool verbose = count > 1 && strcmp(arguments[1], "-v") == 0;
-    program = arguments[0];
-    count -= verbose;
-    arguments += verbose;
-    if (count < 2) {
-        fprintf(stderr, "usage: %s [-v] SEED [COUNT]\n", program);
+    uint64_t seeds;
+    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
-    }
-    const uint64_t first = strtoull(arguments[1], NULL, 10),
-                   asked = count > 2 ? strtoull(arguments[2], NULL, 10) : 1,
-                   seeds = getenv("STARLING_QUICK") != NULL && asked > QUICK ? QUICK : asked;
-    signal(SIGABRT, on_crash);
-    signal(SIGSEGV, on_crash);
-    for (uint64_t seed = first; seed < first + seeds; seed++) {
-        const uint64_t hash = run_seed(seed, verbose);
-        if (seed % 16 == 0 && run_seed(seed, false) != hash)
-            world_fail("the same seed is another run");
-    }
     printf("%llu seeds: %llu agents trained to the end, %llu ended early and said why\n"
            "%llu connections broken, %llu blackouts\n",
            (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)failed,

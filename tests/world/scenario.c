@@ -179,3 +179,33 @@ void scenario_print(const scenario *s) {
                f->seconds);
     }
 }
+
+/* ---- the task ---- */
+
+static void initial(void *context, uint32_t rank, float *x) {
+    const scenario *s = context;
+    (void)rank;
+    for (size_t i = 0; i < s->dimension; i++)
+        x[i] = (float)(i % 13) / 8;
+}
+
+static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
+    const scenario *s = context;
+    for (size_t i = 0; i < s->dimension; i++)
+        g[i] = x[i] - (float)((i * (rank + 3) + round * 7) % 11) / 4;
+    return 1;
+}
+
+static sl_evaluation evaluate(void *context, const float *x) {
+    (void)context, (void)x;
+    return (sl_evaluation){0};
+}
+
+sl_task scenario_task(scenario *s) {
+    return (sl_task){.context = s,
+                     .dimension = s->dimension,
+                     .rounds = s->rounds,
+                     .initial = initial,
+                     .gradient = gradient,
+                     .evaluate = evaluate};
+}

@@ -54,4 +54,7 @@ void scenario_draw(scenario *out, uint64_t seed);
 /* In one line. */
 void scenario_print(const scenario *s);
 
+/* What its nodes train; borrows the scenario. */
+sl_task scenario_task(scenario *s);
+
 #endif

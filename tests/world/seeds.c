@@ -1,0 +1,64 @@
+/* seeds.c - runs one seed after the other, and says how to repeat one that fails; see seeds.h. */
+#include "seeds.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "virtual.h"
+
+static uint64_t seed_now;
+static const char *program;
+
+static void tell_replay(void) {
+    char text[256];
+    const int bytes =
+        snprintf(text, sizeof text, "replay: %s -v %llu\n", program, (unsigned long long)seed_now);
+    (void)!write(STDERR_FILENO, text, (size_t)bytes);
+}
+
+void world_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "seed %llu: ", (unsigned long long)seed_now);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    tell_replay();
+    fflush(stdout);
+    _exit(1);
+}
+
+static void on_crash(int number) {
+    tell_replay();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+int seeds_run(uint64_t *seeds, int count, char **arguments, uint64_t quick,
+              uint64_t (*run)(uint64_t seed, bool verbose)) {
+    const bool verbose = count > 1 && strcmp(arguments[1], "-v") == 0;
+    program = arguments[0];
+    count -= verbose;
+    arguments += verbose;
+    if (count < 2) {
+        fprintf(stderr, "usage: %s [-v] SEED [COUNT]\n", program);
+        return 2;
+    }
+    const uint64_t first = strtoull(arguments[1], NULL, 10),
+                   asked = count > 2 ? strtoull(arguments[2], NULL, 10) : 1,
+                   number = getenv("STARLING_QUICK") != NULL && asked > quick ? quick : asked;
+    signal(SIGABRT, on_crash);
+    signal(SIGSEGV, on_crash);
+    for (uint64_t seed = first; seed < first + number; seed++) {
+        seed_now = seed;
+        const uint64_t hash = run(seed, verbose);
+        if (seed % 16 == 0 && run(seed, false) != hash)
+            world_fail("the same seed is another run");
+    }
+    *seeds = number;
+    return 0;
+}
