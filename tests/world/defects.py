@@ -133,6 +133,11 @@ DEFECTS = {
         "if (!sl_neighbour_part_left(a->receivers[i], part))",
         "if (i == 0 && !sl_neighbour_part_left(a->receivers[i], part))",
     ),
+    "copies take more than a window of parts": (
+        "src/agent/opening.c",
+        "a->side.direct ? 0 : a->neighbour_count * a->side.window;",
+        "4 * a->neighbour_count * a->side.window;",
+    ),
     "the model changes while a gradient is computed": (
         "src/agent/rounds.c",
         "    if (update.publish)\n        start_publishing(a, &update.message);\n",

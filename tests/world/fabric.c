@@ -40,6 +40,7 @@ static void free_closed(sl_fabric *f) {
         free(c->first.data);
         free(c);
         f->slots[i] = NULL;
+        f->process->connections--;
     }
 }
 
@@ -98,6 +99,8 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
     c->send_count = send_count;
     c->end = -1;
     c->first.data = malloc(SL_FIRST_MESSAGE_MAX);
+    if (++fabric->process->connections > fabric->process->connections_max)
+        fabric->process->connections_max = fabric->process->connections;
     *out = c;
     return 0;
 }

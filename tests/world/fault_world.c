@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/buffers.h"
 #include "disk.h"
 #include "scenario.h"
 #include "seeds.h"
@@ -24,6 +25,10 @@
 #include "wire/checksum.h"
 
 enum { QUICK = 400 }; /* with sanitizers */
+/* What an agent holds beside what `starling check` forecasts: for itself, the head of a checkpoint,
+ * a neighbour's tables, a connection's first message. */
+static const size_t agent_bytes = 48 << 10, head_bytes = 48 << 10, neighbour_bytes = 8 << 10,
+                    connection_bytes = 18 << 10;
 
 typedef struct peer {
     process *process; /* the last one */
@@ -322,6 +327,23 @@ static void judge_error(const peer *p) {
         world_fail("agent %u names only edges that were well: %s", p->rank, e->text);
 }
 
+static void judge_memory(const peer *p) {
+    sl_plan plan;
+    sl_error error;
+    sl_run_memory forecast;
+    if (sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, task.dimension,
+                          &error) != 0)
+        world_fail("%s", error.text);
+    sl_experiment_memory(&forecast, experiment, &plan, task.dimension, 0);
+    const process *of = p->process;
+    const size_t bound = forecast.agent + agent_bytes + (saves ? head_bytes : 0) +
+                         sl_receive_degree(experiment, p->rank) * neighbour_bytes +
+                         of->connections_max * connection_bytes;
+    if (of->bytes_max > bound)
+        world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
+                   p->rank, of->bytes_max, of->connections_max, bound);
+}
+
 static void judge(const peer *p, bool verbose) {
     if (verbose && p->ended)
         printf("agent %u: %d after round %llu at %.3f %s\n", p->rank, p->result,
@@ -341,6 +363,7 @@ static void judge(const peer *p, bool verbose) {
                    (unsigned long long)p->recorded, (unsigned long long)s.rounds);
     if (p->result != 0)
         judge_error(p);
+    judge_memory(p);
     finished += p->result == 0;
     failed += p->result != 0;
 }

@@ -47,6 +47,7 @@ typedef struct process {
     int fabric_fd;
     struct sl_worker *worker; /* that has a job under way; NULL: none has */
     size_t bytes, bytes_max;
+    uint32_t connections, connections_max; /* at a time */
 } process;
 
 /* Begins at once, when the world runs. */
