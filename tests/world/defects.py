@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SEEDS = 3000
+SEEDS = 8000
 SECONDS = 300  # for one defect; a run that never ends is found, too
 
 # name: (source, what stands there, what is planted)

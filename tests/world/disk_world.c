@@ -32,15 +32,8 @@ static process *life;
 static uint64_t resumed, whole; /* whole: the newest cut that is surely on the disk */
 static uint64_t kills, rotten;
 static bool ended;
-static double (*computed)(void *context, uint32_t rank, uint64_t round, const float *x, float *g);
 
-/* ---- the task ---- */
-
-static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    if (process_current() != NULL)
-        process_wait(world_now() + 1e-3 * world_uniform());
-    return computed(context, rank, round, x, g);
-}
+/* ---- models ---- */
 
 static int record(void *context, const sl_record *of, const float *x) {
     const uint64_t sum = sl_checksum(x, task.dimension * sizeof *x);
@@ -155,9 +148,8 @@ static void open_experiment(void) {
              strstr(s.text, "\"d-psgd\"") != NULL ? "0.5" : "0");
     if (sl_experiment_parse(&experiment, s.text, "seed", "/", overrides, 3, &error) != 0)
         world_fail("%s\n%s", error.text, s.text);
+    s.gradient_s = 1e-3;
     task = scenario_task(&s);
-    computed = task.gradient;
-    task.gradient = gradient;
     const sl_observer observer = {.record = record};
     if (sl_sim_run(experiment, &task, &observer, NULL, NULL, NULL, &error) != 0)
         world_fail("%s\n%s", error.text, s.text);

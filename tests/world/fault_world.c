@@ -294,7 +294,7 @@ static double end_by(void) {
     double by_s = 1000;
     for (uint32_t i = 0; i < s.nodes; i++)
         by_s = latest(by_s, 1000 + s.start_s[i]);
-    const double rounds_s = (double)s.rounds * (workers.gradient_s + 0.5);
+    const double rounds_s = (double)s.rounds * (s.gradient_s + 0.5);
     by_s = latest(by_s + s.connect_s + rounds_s, last_fault_s);
     return by_s + s.timeout_s + 2 * s.reconnect_s + 2;
 }

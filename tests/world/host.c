@@ -1,11 +1,9 @@
-/* host.c - world/loop.h, world/worker.h and base/clock.h in virtual time. */
+/* host.c - world/loop.h and base/clock.h in virtual time. */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "virtual.h"
-#include "wire/checksum.h"
 #include "world/loop.h"
-#include "world/worker.h"
 
 static const double pass_s = 1e-6; /* what a pass takes that does not block */
 static const double for_ever = 1e301;
@@ -135,12 +133,16 @@ static double next_look_s(const sl_loop *loop) {
     return at_s;
 }
 
+static double latest(double a, double b) {
+    return a > b ? a : b;
+}
+
 int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     (void)error;
     double until_s = block ? next_look_s(loop) : world_now() + pass_s;
     if (limit_ms > 0 && until_s > world_now() + 1e-3 * limit_ms)
         until_s = world_now() + 1e-3 * limit_ms;
-    process_wait(until_s > world_now() + pass_s ? until_s : world_now() + pass_s);
+    thread_wait(process_current(), latest(until_s, world_now() + pass_s));
     for (int i = 0; i < loop->count; i++) {
         watch *w = &loop->watches[i];
         if (!is_ready(w))
@@ -151,105 +153,4 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
             w->handler(w->context);
     }
     return 0;
-}
-
-/* ---- the worker ---- */
-
-struct worker_habits workers;
-
-struct sl_worker {
-    sl_job_means means;
-    process *process;
-    int number; /* of the process */
-    int descriptor;
-    bool busy, done;
-    sl_job job;
-    uint64_t point_sum, x_sum;
-    sl_job_result result;
-};
-
-int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
-                   const sl_observer *observer, uint32_t rank, sl_error *error) {
-    sl_worker *w = calloc(1, sizeof *w);
-    int result = sl_job_means_open(&w->means, vec, task, observer, rank, error);
-    if (result != 0) {
-        free(w);
-        return result;
-    }
-    w->process = process_current();
-    w->number = w->process->number;
-    w->descriptor = sl_signal_open();
-    *out = w;
-    return 0;
-}
-
-int sl_worker_descriptor(const sl_worker *worker) {
-    return worker->descriptor;
-}
-
-static uint64_t sum(const sl_worker *w, const float *x) {
-    return x != NULL ? sl_checksum(x, w->means.task.dimension * sizeof *x) : 0;
-}
-
-static void work(void *of) {
-    sl_worker *w = of;
-    if (sum(w, w->job.point) != w->point_sum || sum(w, w->job.x) != w->x_sum)
-        world_fail("agent %u changed its model while a gradient was computed", w->process->rank);
-    w->result = sl_job_perform(&w->means, &w->job);
-    w->done = true;
-    sl_signal_give(w->descriptor);
-}
-
-static void finish(void *of, uint64_t place) {
-    process *p = of;
-    (void)place;
-    if (!p->alive || p->worker == NULL)
-        return;
-    if (p->stopped) /* its threads are, all of them */
-        world_at(world_now() + 1e-3, finish, p, 0);
-    else
-        process_do(p, work, p->worker);
-}
-
-void sl_worker_give(sl_worker *w, const sl_job *job) {
-    if (w->busy)
-        world_fail("agent %u gives its worker two jobs", w->process->rank);
-    w->job = *job;
-    w->busy = true;
-    w->point_sum = sum(w, job->point);
-    w->x_sum = sum(w, job->x);
-    w->process->worker = w;
-    world_at(world_now() + workers.gradient_s * world_uniform() * world_uniform(), finish,
-             w->process, 0);
-}
-
-bool sl_worker_busy(const sl_worker *w) {
-    return w->busy;
-}
-
-bool sl_worker_take(sl_worker *w, sl_job_result *out) {
-    sl_signal_take(w->descriptor);
-    if (!w->done)
-        return false;
-    *out = w->result;
-    w->busy = w->done = false;
-    w->process->worker = NULL;
-    return true;
-}
-
-bool sl_worker_close(sl_worker **worker, double patience_s) {
-    sl_worker *w = *worker;
-    if (w == NULL)
-        return true;
-    *worker = NULL;
-    const double until_s = world_now() + patience_s;
-    while (w->busy && !w->done && world_now() < until_s)
-        process_wait(until_s);
-    if (w->busy && !w->done)
-        world_fail("agent %u: its worker did not come back", w->process->rank);
-    w->process->worker = NULL;
-    sl_signal_close(w->descriptor);
-    sl_job_means_close(&w->means);
-    free(w);
-    return true;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "virtual.h"
+#include "wire/checksum.h"
 
 static uint32_t below(uint32_t limit) {
     return (uint32_t)(world_draw() % limit);
@@ -95,12 +96,23 @@ static void draw_experiment(scenario *s) {
 
 /* ---- what goes wrong ---- */
 
+static const double soon_s = 0.02; /* most agents start by then */
+
+static bool starts_late(const scenario *s) {
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->start_s[i] > soon_s)
+            return true;
+    return false;
+}
+
 /* A connection between two that train is connected anew. Where one still waits for others, its time
  * for that may be over first. */
 static bool is_mended(const scenario *s, const fault *f) {
-    return s->reconnect_s > 0 &&
-           ((f->kind == FAULT_CUT && f->round > 0) ||
-            ((f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE) && f->round > 1));
+    if (s->reconnect_s == 0)
+        return false;
+    if (f->kind == FAULT_CUT)
+        return f->round > 1 || (f->round == 1 && !starts_late(s));
+    return (f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE) && f->round > 1;
 }
 
 static bool may_end_the_run(const scenario *s, const fault *f) {
@@ -113,7 +125,7 @@ static fault draw_fault(const scenario *s, fault_kind kind) {
     f.at_s = world_uniform() * world_uniform() * 0.3;
     if (world_chance(0.7)) {
         f.round = 1 + below((uint32_t)s->rounds);
-        f.at_s = world_uniform() * (network.latency_s * 4 + workers.gradient_s);
+        f.at_s = world_uniform() * (network.latency_s * 4 + s->gradient_s);
     }
     const double longest = kind == FAULT_SHORT_STOP || kind == FAULT_SHORT_PARTITION
                                ? 0.3 * s->timeout_s
@@ -142,7 +154,7 @@ static void draw_faults(scenario *s) {
                 s->faults[i].seconds *= 0.4;
 }
 
-static void draw_habits(const scenario *s) {
+static void draw_habits(scenario *s) {
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
     network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
     network.slow = below(s->nodes);
@@ -150,7 +162,7 @@ static void draw_habits(const scenario *s) {
     network.no_room = world_chance(0.3) ? 0.2 * world_uniform() : 0;
     network.spurious = world_chance(0.3) ? 0.3 * world_uniform() : 0;
     network.slow_wake_s = world_chance(0.5) ? 1e-3 * world_uniform() : 1e-6;
-    workers.gradient_s =
+    s->gradient_s =
         world_chance(0.1) ? 1.5 * s->timeout_s * world_uniform() : 0.02 * world_uniform();
 }
 
@@ -159,7 +171,7 @@ void scenario_draw(scenario *out, uint64_t seed) {
     draw_experiment(out);
     draw_habits(out);
     for (uint32_t i = 0; i < out->nodes; i++)
-        out->start_s[i] = world_uniform() * (world_chance(0.2) ? 0.6 * out->connect_s : 0.02);
+        out->start_s[i] = world_uniform() * (world_chance(0.2) ? 0.6 * out->connect_s : soon_s);
     draw_faults(out);
 }
 
@@ -189,8 +201,20 @@ static void initial(void *context, uint32_t rank, float *x) {
         x[i] = (float)(i % 13) / 8;
 }
 
+/* It takes a while in a process, and meanwhile nobody changes x. */
+static void compute(const scenario *s, uint32_t rank, const float *x) {
+    const size_t bytes = s->dimension * sizeof *x;
+    if (process_current() == NULL)
+        return;
+    const uint64_t before = sl_checksum(x, bytes);
+    process_wait(world_now() + s->gradient_s * world_uniform() * world_uniform());
+    if (sl_checksum(x, bytes) != before)
+        world_fail("agent %u changed its model while a gradient was computed", rank);
+}
+
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     const scenario *s = context;
+    compute(s, rank, x);
     for (size_t i = 0; i < s->dimension; i++)
         g[i] = x[i] - (float)((i * (rank + 3) + round * 7) % 11) / 4;
     return 1;

@@ -43,6 +43,7 @@ typedef struct scenario {
     uint64_t rounds;
     size_t dimension;
     double timeout_s, connect_s, round_s, reconnect_s; /* 0: a broken connection ends the run */
+    double gradient_s;                                 /* that one takes at most */
     double start_s[NODES_MAX];
     fault faults[FAULTS_MAX];
     int fault_count;

@@ -9,6 +9,7 @@
 int __real_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*body)(void *),
                           void *argument);
 int __real_pthread_join(pthread_t which, void **out);
+int __real_pthread_timedjoin_np(pthread_t which, void **out, const struct timespec *until);
 int __real_pthread_cond_wait(pthread_cond_t *what, pthread_mutex_t *mutex);
 int __real_pthread_cond_timedwait(pthread_cond_t *what, pthread_mutex_t *mutex,
                                   const struct timespec *until);
@@ -30,9 +31,18 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*bod
 int __wrap_pthread_join(pthread_t which, void **out) {
     if (process_current() == NULL)
         return __real_pthread_join(which, out);
-    while (!thread_has_ended((int)which))
-        process_wait(world_now() + look_s);
+    thread_join((int)which, for_ever_s);
     return 0;
+}
+
+static double seconds(const struct timespec *time) {
+    return (double)time->tv_sec + 1e-9 * (double)time->tv_nsec;
+}
+
+int __wrap_pthread_timedjoin_np(pthread_t which, void **out, const struct timespec *until) {
+    if (process_current() == NULL)
+        return __real_pthread_timedjoin_np(which, out, until);
+    return thread_join((int)which, seconds(until)) ? 0 : ETIMEDOUT;
 }
 
 /* Another thread may wait while it holds it: for a disk, say. */
@@ -61,9 +71,8 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *what, pthread_mutex_t *mutex,
                                   const struct timespec *until) {
     if (process_current() == NULL)
         return __real_pthread_cond_timedwait(what, mutex, until);
-    const double until_s = (double)until->tv_sec + 1e-9 * (double)until->tv_nsec;
-    wait_without(mutex, what, until_s);
-    return world_now() >= until_s ? ETIMEDOUT : 0;
+    wait_without(mutex, what, seconds(until));
+    return world_now() >= seconds(until) ? ETIMEDOUT : 0;
 }
 
 int __wrap_pthread_cond_signal(pthread_cond_t *what) {

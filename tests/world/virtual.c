@@ -212,6 +212,7 @@ static void begin(void) {
     thread *own = world.running;
     own->body(own->argument);
     own->ended = true;
+    thread_wake(own);
     if (own->process->main == place_of(own))
         end_process(own->process);
     switch_back(true);
@@ -280,8 +281,14 @@ static void wake(thread *of) {
     world_at(world.now_s + network.slow_wake_s * world_uniform(), resume, of, of->ticket);
 }
 
+static void wake_all(const process *p, const void *what) {
+    for (int i = 0; i < world.thread_count; i++)
+        if (world.threads[i].what == what && world.threads[i].process == p)
+            wake(&world.threads[i]);
+}
+
 void process_wake(process *p) {
-    wake(&world.threads[p->main]);
+    wake_all(p, p);
 }
 
 void process_stop(process *p) {
@@ -305,8 +312,11 @@ int thread_start(void *(*body)(void *), void *argument) {
     return new_thread(world.current, body, argument);
 }
 
-bool thread_has_ended(int number) {
-    return world.threads[number].ended;
+bool thread_join(int number, double until_s) {
+    const thread *of = &world.threads[number];
+    while (!of->ended && world.now_s < until_s)
+        wait_for(of, until_s);
+    return of->ended;
 }
 
 void thread_wait(const void *what, double until_s) {
@@ -314,16 +324,7 @@ void thread_wait(const void *what, double until_s) {
 }
 
 void thread_wake(const void *what) {
-    for (int i = 0; i < world.thread_count; i++)
-        if (world.threads[i].what == what && world.threads[i].process == world.current)
-            wake(&world.threads[i]);
-}
-
-void process_do(process *p, void (*act)(void *), void *argument) {
-    process *before = world.current;
-    world.current = p;
-    act(argument);
-    world.current = before;
+    wake_all(world.current, what);
 }
 
 void world_close(void) {

@@ -45,7 +45,6 @@ typedef struct process {
     int main;          /* its first thread */
     sl_fabric *fabric; /* NULL: it has none */
     int fabric_fd;
-    struct sl_worker *worker; /* that has a job under way; NULL: none has */
     size_t bytes, bytes_max;
     uint32_t connections, connections_max; /* at a time */
 } process;
@@ -56,20 +55,19 @@ process *process_start(uint32_t rank, void *(*body)(void *), void *argument);
 process *process_current(void);
 /* The thread that runs waits until the time, or until it is woken. */
 void process_wait(double until_s);
-/* Its first thread. */
+/* Something happened that its loop looks at: what waits for `p` goes on. */
 void process_wake(process *p);
 /* Without a word: its memory is gone, its connections break. `mute`: so does its host, and nobody
  * hears of it. */
 void process_kill(process *p, bool mute);
 void process_stop(process *p);
 void process_go_on(process *p);
-/* Runs act on behalf of the process: what it allocates is the process's. */
-void process_do(process *p, void (*act)(void *), void *argument);
 
 /* ---- threads of the process that runs ---- */
 
 int thread_start(void *(*body)(void *), void *argument);
-bool thread_has_ended(int number);
+/* Waits for its end. False: the time came before. */
+bool thread_join(int number, double until_s);
 /* Waits until the time, or until another thread of the process wakes all that wait for this. */
 void thread_wait(const void *what, double until_s);
 void thread_wake(const void *what);
@@ -108,10 +106,6 @@ void network_part(uint32_t a, uint32_t b, bool parted);
 /* Somebody who is no agent connects to rank's port: says nothing, garbage, or a true greeting. */
 void network_send_stranger(uint32_t rank);
 uint64_t network_corrupted(void);
-
-/* ---- workers ---- */
-
-extern struct worker_habits { double gradient_s; /* at most */ } workers;
 
 /* ---- what must never be ---- */
 
