@@ -15,6 +15,7 @@
 #include "starling/folder.h"
 #include "starling/graph.h"
 #include "starling/kernels.h"
+#include "starling/keys.h"
 #include "starling/launch.h"
 #include "starling/learner.h"
 #include "starling/links.h"

@@ -1,0 +1,49 @@
+/* keys.h - files with which agents prove who they are.
+ *
+ * A run's key is one secret that all its agents share: a file of SL_RUN_KEY_FILE_BYTES. A node's
+ * pair is an Ed25519 key, NAME.key, and a certificate that it signed itself, NAME.crt: the roster
+ * holds the certificate's fingerprint, its SHA-256. Secret files belong to who reads them, and
+ * nobody else may read them; else they are refused, as is a symbolic link, and a file in a run
+ * folder. The cryptography is OpenSSL's.
+ */
+#ifndef STARLING_KEYS_H
+#define STARLING_KEYS_H
+
+#include "starling/api.h"
+#include "starling/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    SL_RUN_KEY_FILE_BYTES = 84,  /* "starling run key 1 ", 64 hexadecimal digits, a line's end */
+    SL_FINGERPRINT_TEXT_MAX = 72 /* "sha256:", 64 hexadecimal digits, and the end mark */
+};
+
+/* Makes a run's key. SL_EFILE: the file is there already, or cannot be written. */
+SL_API int sl_run_key_make(const char *path, sl_error *error);
+/* The text of a new one, and the end mark: for a pipe. The caller wipes it. */
+SL_API int sl_run_key_text(char out[SL_RUN_KEY_FILE_BYTES + 1], sl_error *error);
+/* Makes NAME.key and NAME.crt, likewise. */
+SL_API int sl_node_keys_make(const char *name, char fingerprint[SL_FINGERPRINT_TEXT_MAX],
+                             sl_error *error);
+/* Of a certificate's file, as rosters hold it. */
+SL_API int sl_certificate_fingerprint(const char *path, char fingerprint[SL_FINGERPRINT_TEXT_MAX],
+                                      sl_error *error);
+
+/* What an agent proves itself with. Secrets are in memory that is not swapped where that is
+ * allowed, is not in core dumps, and is wiped at the end. */
+typedef struct sl_credentials sl_credentials;
+/* A run's key from its file. SL_EFILE names the path and what is wrong with it. */
+SL_API int sl_credentials_load_key(sl_credentials **out, const char *path, sl_error *error);
+/* The same from a pipe, up to its end. */
+SL_API int sl_credentials_read_key(sl_credentials **out, int descriptor, sl_error *error);
+/* A node's pair: NAME.key and NAME.crt, which must belong together. */
+SL_API int sl_credentials_load_node(sl_credentials **out, const char *name, sl_error *error);
+SL_API void sl_credentials_close(sl_credentials **credentials);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

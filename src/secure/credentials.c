@@ -1,0 +1,169 @@
+/* credentials.c - reads run keys and nodes' pairs; see starling/keys.h. */
+#include "secure/credentials.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+
+#include "secure/key_file.h"
+#include "secure/key_text.h"
+#include "secure/tls.h"
+
+enum { PAIR_BYTES_MAX = 8192 };
+
+bool sl_credentials_greeting_key(const sl_credentials *c,
+                                 const uint8_t fingerprint[SL_FINGERPRINT_BYTES],
+                                 sl_greeting_key *out) {
+    return sl_greeting_key_derive(out, c->secret != NULL ? c->secret : fingerprint);
+}
+
+/* ---- a run's key ---- */
+
+static int take_run_key(sl_credentials **out, const char *text, size_t bytes, const char *path,
+                        sl_error *error) {
+    sl_credentials *c = calloc(1, sizeof *c);
+    if (c != NULL)
+        c->secret = sl_secret_open();
+    int result = 0;
+    if (c == NULL || c->secret == NULL)
+        result = sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
+    else if (!sl_run_key_parse(text, bytes, c->secret))
+        result = sl_fail(error, SL_EFILE,
+                         "%s: is not a run's key of %d bytes, as `starling keys make` writes one; "
+                         "it has %zu",
+                         path, SL_RUN_KEY_FILE_BYTES, bytes);
+    else
+        result = sl_tls_open(&c->tls, c, error);
+    if (result != 0)
+        sl_credentials_close(&c);
+    else
+        *out = c;
+    return result;
+}
+
+int sl_credentials_load_key(sl_credentials **out, const char *path, sl_error *error) {
+    char text[SL_RUN_KEY_FILE_BYTES + 1];
+    size_t bytes;
+    int result = sl_key_file_read(text, sizeof text, &bytes, path, error);
+    if (result == 0)
+        result = take_run_key(out, text, bytes, path, error);
+    OPENSSL_cleanse(text, sizeof text);
+    return result;
+}
+
+int sl_credentials_read_key(sl_credentials **out, int descriptor, sl_error *error) {
+    static const char pipe[] = "the pipe with the run's key";
+    char text[SL_RUN_KEY_FILE_BYTES + 1];
+    size_t used = 0;
+    ssize_t got = 1;
+    while (got > 0 && used < sizeof text) {
+        got = read(descriptor, text + used, sizeof text - used);
+        if (got < 0 && errno != EINTR)
+            return sl_fail(error, SL_EFILE, "%s: %s", pipe, strerror(errno));
+        used += got > 0 ? (size_t)got : 0;
+        got = got < 0 ? 1 : got;
+    }
+    int result = take_run_key(out, text, used, pipe, error);
+    OPENSSL_cleanse(text, sizeof text);
+    return result;
+}
+
+/* ---- a node's pair ---- */
+
+/* Nobody is asked for a password. */
+static int no_password(char *out, int room, int writes, void *context) {
+    (void)out, (void)room, (void)writes, (void)context;
+    return -1;
+}
+
+static int read_private(sl_credentials *c, const char *path, sl_error *error) {
+    char text[PAIR_BYTES_MAX];
+    size_t bytes;
+    int result = sl_key_file_read(text, sizeof text, &bytes, path, error);
+    if (result != 0)
+        return result;
+    BIO *bio = BIO_new_mem_buf(text, (int)bytes);
+    c->key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+    BIO_free(bio);
+    OPENSSL_cleanse(text, sizeof text);
+    if (c->key == NULL || EVP_PKEY_get_base_id(c->key) != EVP_PKEY_ED25519)
+        return sl_fail(error, SL_EFILE,
+                       "%s: is not an Ed25519 key in PEM, without a password, as `starling keys "
+                       "make --node` writes one",
+                       path);
+    return 0;
+}
+
+static int read_certificate(X509 **out, const char *path, sl_error *error) {
+    BIO *bio = BIO_new_file(path, "r");
+    if (bio == NULL)
+        return sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    X509 *certificate = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+    BIO_free(bio);
+    if (certificate == NULL)
+        return sl_fail(error, SL_EFILE, "%s: is not a certificate in PEM", path);
+    *out = certificate;
+    return 0;
+}
+
+static int read_pair(sl_credentials *c, const char *name, sl_error *error) {
+    char path[SL_KEY_PATH_MAX + 8];
+    snprintf(path, sizeof path, "%.*s.key", SL_KEY_PATH_MAX, name);
+    int result = read_private(c, path, error);
+    if (result != 0)
+        return result;
+    snprintf(path, sizeof path, "%.*s.crt", SL_KEY_PATH_MAX, name);
+    result = read_certificate(&c->certificate, path, error);
+    if (result != 0)
+        return result;
+    if (X509_check_private_key(c->certificate, c->key) != 1 ||
+        !sl_fingerprint_find(c->certificate, c->fingerprint))
+        return sl_fail(error, SL_EFILE, "%s: is not the certificate of %.*s.key", path,
+                       SL_KEY_PATH_MAX, name);
+    return sl_tls_open(&c->tls, c, error);
+}
+
+int sl_credentials_load_node(sl_credentials **out, const char *name, sl_error *error) {
+    sl_credentials *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return sl_fail(error, SL_ENOMEM, "%s: out of memory", name);
+    int result = read_pair(c, name, error);
+    if (result != 0)
+        sl_credentials_close(&c);
+    else
+        *out = c;
+    return result;
+}
+
+int sl_certificate_fingerprint(const char *path, char fingerprint[SL_FINGERPRINT_TEXT_MAX],
+                               sl_error *error) {
+    X509 *certificate = NULL;
+    uint8_t bytes[SL_FINGERPRINT_BYTES];
+    int result = read_certificate(&certificate, path, error);
+    if (result != 0)
+        return result;
+    if (sl_fingerprint_find(certificate, bytes))
+        sl_fingerprint_print(bytes, fingerprint);
+    else
+        result = sl_fail(error, SL_EFILE, "%s: OpenSSL does not take it", path);
+    X509_free(certificate);
+    return result;
+}
+
+void sl_credentials_close(sl_credentials **credentials) {
+    sl_credentials *c = *credentials;
+    if (c == NULL)
+        return;
+    *credentials = NULL;
+    SSL_CTX_free(c->tls);
+    X509_free(c->certificate);
+    EVP_PKEY_free(c->key);
+    sl_secret_close(&c->secret);
+    free(c);
+}

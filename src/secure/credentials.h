@@ -1,0 +1,23 @@
+/* credentials.h - what starling/keys.h keeps secret, for its own room and the agent. */
+#ifndef SL_CREDENTIALS_H
+#define SL_CREDENTIALS_H
+
+#include <openssl/ssl.h>
+
+#include "secure/fingerprint.h"
+#include "secure/greeting.h"
+
+struct sl_credentials {
+    uint8_t *secret;   /* (SL_SECRET_BYTES) a run's key; NULL: a node's pair */
+    X509 *certificate; /* of a node's pair, with its private key */
+    EVP_PKEY *key;
+    uint8_t fingerprint[SL_FINGERPRINT_BYTES]; /* of the certificate */
+    SSL_CTX *tls;
+};
+
+/* The key of greetings to whoever has this fingerprint; with a run's key it does not matter. */
+bool sl_credentials_greeting_key(const sl_credentials *credentials,
+                                 const uint8_t fingerprint[SL_FINGERPRINT_BYTES],
+                                 sl_greeting_key *out);
+
+#endif

@@ -1,0 +1,123 @@
+/* tls.c - see tls.h. */
+#include "secure/tls.h"
+
+#include <stdio.h>
+
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+
+static const char suite[] = "TLS_AES_256_GCM_SHA384";
+static const uint8_t suite_number[] = {0x13, 0x02};
+/* In the clear: it says nothing about the run. */
+static const uint8_t identity[] = "starling";
+
+/* ---- a run's key ---- */
+
+static SSL_SESSION *make_session(SSL *ssl) {
+    const sl_tls_peer *peer = SSL_get_app_data(ssl);
+    SSL_SESSION *session = SSL_SESSION_new();
+    const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite_number);
+    if (session != NULL && cipher != NULL &&
+        SSL_SESSION_set1_master_key(session, peer->psk, sizeof peer->psk) == 1 &&
+        SSL_SESSION_set_cipher(session, cipher) == 1 &&
+        SSL_SESSION_set1_id_context(session, identity, sizeof identity - 1) == 1 &&
+        SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1)
+        return session;
+    SSL_SESSION_free(session);
+    return NULL;
+}
+
+static int use_psk(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_bytes,
+                   SSL_SESSION **out) {
+    (void)md; /* there is one suite */
+    *out = make_session(ssl);
+    *id = identity;
+    *id_bytes = sizeof identity - 1;
+    return *out != NULL;
+}
+
+static int find_psk(SSL *ssl, const unsigned char *id, size_t id_bytes, SSL_SESSION **out) {
+    const bool ours = id_bytes == sizeof identity - 1 && memcmp(id, identity, id_bytes) == 0;
+    *out = ours ? make_session(ssl) : NULL;
+    return !ours || *out != NULL;
+}
+
+/* ---- certificates ---- */
+
+static bool is_current(const X509 *certificate) {
+    return X509_cmp_current_time(X509_get0_notBefore(certificate)) < 0 &&
+           X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
+}
+
+/* Pinned: nobody else vouches for it. */
+static int verify(X509_STORE_CTX *store, void *context) {
+    SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    sl_tls_peer *peer = SSL_get_app_data(ssl);
+    X509 *certificate = X509_STORE_CTX_get0_cert(store);
+    uint8_t fingerprint[SL_FINGERPRINT_BYTES];
+    char text[SL_FINGERPRINT_TEXT_MAX];
+    (void)context;
+    if (!sl_fingerprint_find(certificate, fingerprint)) {
+        snprintf(peer->why, sizeof peer->why, "OpenSSL does not take its certificate");
+        return 0;
+    }
+    sl_fingerprint_print(fingerprint, text);
+    const bool known = CRYPTO_memcmp(fingerprint, peer->pinned, sizeof fingerprint) == 0;
+    if (known && is_current(certificate))
+        return 1;
+    snprintf(peer->why, sizeof peer->why,
+             known ? "its certificate %s has expired, or is not valid yet"
+                   : "its certificate %s is not the one that the roster names",
+             text);
+    X509_STORE_CTX_set_error(store,
+                             known ? X509_V_ERR_CERT_HAS_EXPIRED : X509_V_ERR_CERT_UNTRUSTED);
+    return 0;
+}
+
+/* ---- settings ---- */
+
+static bool set_versions(SSL_CTX *tls) {
+    return SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
+           SSL_CTX_set_max_proto_version(tls, TLS1_3_VERSION) == 1 &&
+           SSL_CTX_set_ciphersuites(tls, suite) == 1 &&
+           SSL_CTX_set1_groups_list(tls, "X25519") == 1;
+}
+
+static bool set_certificate(SSL_CTX *tls, const sl_credentials *c) {
+    SSL_CTX_set_verify(tls, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    SSL_CTX_set_cert_verify_callback(tls, verify, NULL);
+    return SSL_CTX_set1_sigalgs_list(tls, "ed25519") == 1 &&
+           SSL_CTX_use_certificate(tls, c->certificate) == 1 &&
+           SSL_CTX_use_PrivateKey(tls, c->key) == 1;
+}
+
+static bool set(SSL_CTX *tls, const sl_credentials *c) {
+    if (tls == NULL || !set_versions(tls) || SSL_CTX_set_num_tickets(tls, 0) != 1)
+        return false;
+    SSL_CTX_set_options(tls, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_max_early_data(tls, 0);
+    if (SSL_CTX_set_session_id_context(tls, identity, sizeof identity - 1) != 1)
+        return false;
+    if (c->secret == NULL)
+        return set_certificate(tls, c);
+    SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, NULL); /* of whom there is no certificate to trust */
+    SSL_CTX_set_psk_use_session_callback(tls, use_psk);
+    SSL_CTX_set_psk_find_session_callback(tls, find_psk);
+    return true;
+}
+
+int sl_tls_open(SSL_CTX **out, const sl_credentials *credentials, sl_error *error) {
+    ERR_clear_error();
+    SSL_CTX *tls = SSL_CTX_new(TLS_method());
+    if (set(tls, credentials)) {
+        *out = tls;
+        return 0;
+    }
+    const char *reason = ERR_reason_error_string(ERR_get_error());
+    SSL_CTX_free(tls);
+    return sl_fail(error, SL_EINVAL,
+                   "OpenSSL here does not offer TLS 1.3 with %s, which connections with keys need: "
+                   "%s",
+                   suite, reason != NULL ? reason : "it does not say why");
+}

@@ -1,0 +1,237 @@
+/* test_keys.c - key files: who may have them, and what is in them. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness.h"
+#include "secure/credentials.h"
+#include "secure/key_text.h"
+#include "secure_pairs.h"
+
+static char folder[32], path[64];
+
+static void setup(void) {
+    make_key_folder(folder);
+    snprintf(path, sizeof path, "%s/run.key", folder);
+    ck_assert_int_eq(sl_run_key_make(path, NULL), 0);
+}
+
+static void teardown(void) {
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void write_text(const char *file, const char *text, mode_t mode) {
+    FILE *f = fopen(file, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+    ck_assert_int_eq(chmod(file, mode), 0);
+}
+
+static void refuse(const char *file, const char *words) {
+    sl_credentials *credentials = NULL;
+    sl_error error;
+    ck_assert_int_eq(sl_credentials_load_key(&credentials, file, &error), SL_EFILE);
+    ck_assert_ptr_null(credentials);
+    ck_assert_msg(strstr(error.text, words) != NULL, "%s", error.text);
+    ck_assert_msg(strncmp(error.text, file, strlen(file)) == 0, "%s", error.text);
+}
+
+START_TEST(a_run_key_is_its_owners_alone_and_comes_back) {
+    struct stat status;
+    sl_credentials *credentials;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_int_eq(status.st_mode & 0777, 0600);
+    ck_assert_int_eq(status.st_size, SL_RUN_KEY_FILE_BYTES);
+    ck_assert_int_eq(sl_credentials_load_key(&credentials, path, NULL), 0);
+    sl_credentials_close(&credentials);
+}
+END_TEST
+
+START_TEST(two_keys_differ_and_none_is_written_over) {
+    char text[SL_RUN_KEY_FILE_BYTES + 1], other[SL_RUN_KEY_FILE_BYTES + 1];
+    ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
+    ck_assert_int_eq(sl_run_key_text(other, NULL), 0);
+    ck_assert_str_ne(text, other);
+    sl_error error;
+    ck_assert_int_eq(sl_run_key_make(path, &error), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
+}
+END_TEST
+
+START_TEST(what_others_may_read_is_refused) {
+    static const mode_t modes[] = {0640, 0604, 0644, 0660, 0606, 0610, 0601};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        ck_assert_int_eq(chmod(path, modes[i]), 0);
+        refuse(path, "chmod 600");
+    }
+    ck_assert_int_eq(chmod(path, 0400), 0);
+    sl_credentials *credentials;
+    ck_assert_int_eq(sl_credentials_load_key(&credentials, path, NULL), 0);
+    sl_credentials_close(&credentials);
+}
+END_TEST
+
+START_TEST(what_belongs_to_another_user_is_refused) {
+    if (geteuid() != 0)
+        return; /* only root gives files away */
+    ck_assert_int_eq(chown(path, 12345, (gid_t)-1), 0);
+    refuse(path, "belongs to user 12345");
+}
+END_TEST
+
+START_TEST(links_folders_pipes_and_missing_files_are_refused) {
+    char other[80];
+    snprintf(other, sizeof other, "%s/link", folder);
+    ck_assert_int_eq(symlink(path, other), 0);
+    refuse(other, "symbolic link");
+    refuse(folder, "not a regular file");
+    snprintf(other, sizeof other, "%s/pipe", folder);
+    ck_assert_int_eq(mkfifo(other, 0600), 0);
+    refuse(other, "not a regular file");
+    snprintf(other, sizeof other, "%s/none", folder);
+    refuse(other, "No such file");
+}
+END_TEST
+
+START_TEST(what_is_no_key_is_refused) {
+    char text[SL_RUN_KEY_FILE_BYTES + 1], other[80];
+    ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
+    snprintf(other, sizeof other, "%s/other", folder);
+    write_text(other, "", 0600);
+    refuse(other, "it has 0");
+    for (size_t at = 0; at < SL_RUN_KEY_FILE_BYTES; at++) {
+        char wrong[sizeof text];
+        memcpy(wrong, text, sizeof text);
+        wrong[at] = 'x';
+        write_text(other, wrong, 0600);
+        refuse(other, "is not a run's key");
+        memcpy(wrong, text, sizeof text);
+        wrong[at] = '\0';
+        write_text(other, wrong, 0600);
+        refuse(other, "is not a run's key");
+    }
+    char longer[200];
+    snprintf(longer, sizeof longer, "%s%s", text, text);
+    write_text(other, longer, 0600);
+    refuse(other, "too many for a key");
+}
+END_TEST
+
+START_TEST(a_run_folder_holds_no_keys) {
+    char other[80];
+    snprintf(other, sizeof other, "%s/metrics-0.jsonl", folder);
+    write_text(other, "", 0644);
+    refuse(path, "is in a run folder");
+    snprintf(other, sizeof other, "%s/new.key", folder);
+    sl_error error;
+    ck_assert_int_eq(sl_run_key_make(other, &error), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "is in a run folder"));
+    ck_assert_int_ne(access(other, F_OK), 0);
+}
+END_TEST
+
+START_TEST(a_pipe_hands_a_key_over) {
+    char text[SL_RUN_KEY_FILE_BYTES + 1];
+    sl_credentials *credentials = NULL;
+    int ends[2];
+    ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
+    for (size_t count = SL_RUN_KEY_FILE_BYTES - 1; count <= SL_RUN_KEY_FILE_BYTES; count++) {
+        ck_assert_int_eq(pipe(ends), 0);
+        ck_assert_int_eq(write(ends[1], text, count), count);
+        close(ends[1]);
+        ck_assert_int_eq(sl_credentials_read_key(&credentials, ends[0], NULL),
+                         count == SL_RUN_KEY_FILE_BYTES ? 0 : SL_EFILE);
+        close(ends[0]);
+    }
+    uint8_t secret[SL_SECRET_BYTES];
+    ck_assert(sl_run_key_parse(text, SL_RUN_KEY_FILE_BYTES, secret));
+    ck_assert_mem_eq(credentials->secret, secret, sizeof secret);
+    sl_credentials_close(&credentials);
+}
+END_TEST
+
+/* ---- nodes ---- */
+
+START_TEST(a_nodes_pair_belongs_together) {
+    char name[64], other[64], from[80], to[80];
+    char one[SL_FINGERPRINT_TEXT_MAX], two[SL_FINGERPRINT_TEXT_MAX], read[SL_FINGERPRINT_TEXT_MAX];
+    uint8_t bytes[SL_FINGERPRINT_BYTES];
+    sl_credentials *credentials = NULL;
+    sl_error error;
+    struct stat status;
+    snprintf(name, sizeof name, "%s/a", folder);
+    snprintf(other, sizeof other, "%s/b", folder);
+    ck_assert_int_eq(sl_node_keys_make(name, one, &error), 0);
+    ck_assert_int_eq(sl_node_keys_make(other, two, &error), 0);
+    ck_assert_str_ne(one, two);
+    snprintf(from, sizeof from, "%s.crt", name);
+    ck_assert_int_eq(sl_certificate_fingerprint(from, read, &error), 0);
+    ck_assert_str_eq(read, one);
+    ck_assert_int_eq(sl_credentials_load_node(&credentials, name, &error), 0);
+    ck_assert(sl_fingerprint_parse(one, bytes));
+    ck_assert_mem_eq(bytes, credentials->fingerprint, sizeof bytes);
+    sl_credentials_close(&credentials);
+    snprintf(to, sizeof to, "%s.key", name);
+    ck_assert_int_eq(stat(to, &status), 0);
+    ck_assert_int_eq(status.st_mode & 0777, 0600);
+    snprintf(to, sizeof to, "%s.crt", other);
+    ck_assert_int_eq(rename(from, to), 0);
+    ck_assert_int_eq(sl_credentials_load_node(&credentials, other, &error), SL_EFILE);
+    ck_assert_msg(strstr(error.text, "is not the certificate of") != NULL, "%s", error.text);
+    ck_assert_int_eq(sl_node_keys_make(other, two, &error), SL_EFILE);
+    ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
+}
+END_TEST
+
+START_TEST(a_nodes_pair_is_written_whole_or_not_at_all) {
+    char name[64], file[80], fingerprint[SL_FINGERPRINT_TEXT_MAX];
+    snprintf(name, sizeof name, "%s/a", folder);
+    snprintf(file, sizeof file, "%s.crt", name);
+    write_text(file, "mine", 0644);
+    ck_assert_int_eq(sl_node_keys_make(name, fingerprint, NULL), SL_EFILE);
+    snprintf(file, sizeof file, "%s.key", name);
+    ck_assert_int_ne(access(file, F_OK), 0);
+}
+END_TEST
+
+START_TEST(fingerprints_are_read_as_they_are_printed_and_nothing_else) {
+    uint8_t bytes[SL_FINGERPRINT_BYTES], back[SL_FINGERPRINT_BYTES];
+    char text[SL_FINGERPRINT_TEXT_MAX + 1];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37);
+    sl_fingerprint_print(bytes, text);
+    ck_assert(sl_fingerprint_parse(text, back));
+    ck_assert_mem_eq(bytes, back, sizeof bytes);
+    const size_t length = strlen(text);
+    for (size_t at = 0; at < length; at++) {
+        const char was = text[at];
+        text[at] = 'G';
+        ck_assert(!sl_fingerprint_parse(text, back));
+        text[at] = was;
+    }
+    strcat(text, "0");
+    ck_assert(!sl_fingerprint_parse(text, back));
+    text[length - 1] = '\0';
+    ck_assert(!sl_fingerprint_parse(text, back));
+}
+END_TEST
+
+static Suite *suite(void) {
+    Suite *s = suite_create("keys");
+    ADD_TESTS_WITH(s, "run keys", setup, teardown, a_run_key_is_its_owners_alone_and_comes_back,
+                   two_keys_differ_and_none_is_written_over, what_others_may_read_is_refused,
+                   what_belongs_to_another_user_is_refused,
+                   links_folders_pipes_and_missing_files_are_refused, what_is_no_key_is_refused,
+                   a_run_folder_holds_no_keys, a_pipe_hands_a_key_over);
+    ADD_TESTS_WITH(s, "nodes", setup, teardown, a_nodes_pair_belongs_together,
+                   a_nodes_pair_is_written_whole_or_not_at_all,
+                   fingerprints_are_read_as_they_are_printed_and_nothing_else);
+    return s;
+}
+
+int main(void) {
+    return run_suite(suite());
+}
