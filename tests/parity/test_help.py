@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
 from _scene import check, run_tests  # noqa: E402
 
 COMMANDS = ["run", "agent", "sim", "compare", "checkpoint", "status", "devices", "check"]
-COMMANDS += ["topology"]
+COMMANDS += ["topology", "keys", "keys make", "keys roster"]
 TOPOLOGY = ["topology " + word for word in ("make", "analyse", "draw", "rank")]
 RING = os.path.join(ROOT, "topologies", "ring-8.json")
 

@@ -110,6 +110,6 @@ void catch_saving(bool (*saves)(bool leave));
 double now_seconds(void);
 
 extern const command run_command, agent_command, sim_command, check_command, compare_command,
-    devices_command, status_command, checkpoint_command, topology_command;
+    devices_command, status_command, checkpoint_command, keys_command, topology_command;
 
 #endif
