@@ -16,34 +16,24 @@
 
 #include "base/disk.h"
 #include "disk.h"
-#include "scenario.h"
+#include "expected.h"
 #include "seeds.h"
 #include "virtual.h"
 #include "wire/checksum.h"
 
 enum { QUICK = 100, LIVES_MAX = 6 };
-static const char folder[] = "/checkpoints";
 
 static scenario s;
-static sl_experiment *experiment;
-static sl_task task;
-static uint64_t expected[NODES_MAX][ROUNDS_MAX + 1]; /* checksums of models */
 static process *life;
 static uint64_t resumed, whole; /* whole: the newest cut that is surely on the disk */
 static uint64_t kills, rotten;
 static bool ended;
 
-/* ---- models ---- */
+/* ---- a life ---- */
 
 static int record(void *context, const sl_record *of, const float *x) {
-    const uint64_t sum = sl_checksum(x, task.dimension * sizeof *x);
-    uint64_t *known = &expected[of->rank][of->round.round];
-    if (context == NULL)
-        *known = sum;
-    else if (*known != sum)
-        world_fail("node %u has other models after round %llu, gone on from %llu", of->rank,
-                   (unsigned long long)of->round.round, (unsigned long long)resumed);
-    world_note("records", of->rank, of->round.round, sum);
+    (void)context;
+    expected_check(of->rank, of->round.round, x);
     return 0;
 }
 
@@ -52,28 +42,16 @@ static void on_notice(void *context, const char *text) {
     world_note(text, 0, 0, 0);
 }
 
-/* ---- a life ---- */
-
-static uint64_t newest(void) {
-    sl_checkpoint_owner owner;
-    sl_error error;
-    uint64_t round = 0;
-    if (sl_checkpoint_owner_of(&owner, experiment, &task, 7, &error) != 0 ||
-        sl_checkpoint_newest(&round, folder, &owner, 0, s.nodes, on_notice, NULL, &error) != 0)
-        return 0;
-    return round;
-}
-
 static void *live(void *ignored) {
     sl_error error;
-    resumed = newest();
+    resumed = expected_newest(on_notice);
     world_note("goes-on", resumed, 0, 0);
     if (resumed < whole && rotten == 0)
         world_fail("it goes on from round %llu, and %llu was on the disk",
                    (unsigned long long)resumed, (unsigned long long)whole);
-    const sl_observer observer = {.context = &s, .record = record, .notice = on_notice};
+    const sl_observer observer = {.record = record, .notice = on_notice};
     const sl_checkpoints checkpoints = {
-        .folder = folder, .run_id = 7, .resume = resumed > 0, .round = resumed};
+        .folder = CHECKPOINTS, .run_id = RUN_ID, .resume = resumed > 0, .round = resumed};
     int result = sl_sim_run(experiment, &task, &observer, &checkpoints, NULL, NULL, &error);
     if (result != 0)
         world_fail("it ended with code %d: %s", result, error.text);
@@ -101,8 +79,8 @@ static int find_latest(void *context, const char *name) {
 /* A cut is on the disk once something of a later one is written: then its own writing is over. */
 static void take_stock(void) {
     uint64_t latest = 0;
-    const uint64_t cut = newest();
-    sl_disk_list(folder, find_latest, &latest);
+    const uint64_t cut = expected_newest(NULL);
+    sl_disk_list(CHECKPOINTS, find_latest, &latest);
     if (latest > cut && cut > whole)
         whole = cut;
 }
@@ -125,7 +103,7 @@ static void run_lives(void) {
         const bool last = i + 1 == lives;
         disk.last = last ? 0 : disk_changes() + 1 + world_draw() % (6 * s.nodes * s.rounds);
         disk.failing = !last && world_chance(0.2) ? 0.2 * world_uniform() : 0;
-        if (newest() == 0 && whole == 0) /* nothing to go on from: it begins anew */
+        if (expected_newest(NULL) == 0 && whole == 0) /* nothing to go on from: it begins anew */
             disk_clear();
         life = process_start(0, live, NULL);
         world_run(1e9, is_over);
@@ -138,21 +116,15 @@ static void run_lives(void) {
 
 /* ---- a seed ---- */
 
-static void open_experiment(void) {
-    sl_error error;
+static void open_run(void) {
     char set[3][48];
     const char *const overrides[] = {set[0], set[1], set[2]};
     snprintf(set[0], sizeof set[0], "checkpoint.every=%u", 1 + (unsigned)(world_draw() % 2));
     snprintf(set[1], sizeof set[1], "checkpoint.keep=16");
     snprintf(set[2], sizeof set[2], "optimizer.momentum=%s",
              strstr(s.text, "\"d-psgd\"") != NULL ? "0.5" : "0");
-    if (sl_experiment_parse(&experiment, s.text, "seed", "/", overrides, 3, &error) != 0)
-        world_fail("%s\n%s", error.text, s.text);
     s.gradient_s = 1e-3;
-    task = scenario_task(&s);
-    const sl_observer observer = {.record = record};
-    if (sl_sim_run(experiment, &task, &observer, NULL, NULL, NULL, &error) != 0)
-        world_fail("%s\n%s", error.text, s.text);
+    expected_open(&s, overrides, 3);
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
@@ -160,14 +132,14 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     disk_open();
     scenario_draw(&s, seed);
     whole = rotten = 0;
-    open_experiment();
+    open_run();
     disk.stop = kill_life;
     disk.write_s = 2e-3 * world_uniform();
     run_lives();
     const uint64_t hash = world_hash();
     world_close();
     disk_close();
-    sl_experiment_close(&experiment);
+    expected_close();
     return hash;
 }
 

@@ -19,7 +19,7 @@
 
 #include "config/buffers.h"
 #include "disk.h"
-#include "scenario.h"
+#include "expected.h"
 #include "seeds.h"
 #include "virtual.h"
 #include "wire/checksum.h"
@@ -43,37 +43,14 @@ typedef struct peer {
 } peer;
 
 static scenario s;
-static const char folder[] = "/checkpoints";
 static bool saves; /* the agents write checkpoints */
-static sl_experiment *experiment;
-static sl_task task;
 static peer peers[NODES_MAX];
-static uint64_t expected[NODES_MAX][ROUNDS_MAX + 1]; /* checksums of models; 0: not known */
 static double last_fault_s;
 static bool guilty[NODES_MAX][NODES_MAX];            /* edges that a fault has touched */
 static uint64_t finished, failed, broken, blackouts; /* agents, connections, runs; of all seeds */
 
 static double latest(double a, double b) {
     return a > b ? a : b;
-}
-
-/* ---- models ---- */
-
-static int expect(void *context, const sl_record *record, const float *x) {
-    (void)context;
-    expected[record->rank][record->round.round] = sl_checksum(x, task.dimension * sizeof *x);
-    return 0;
-}
-
-static int on_record(void *context, const sl_record *record, const float *x) {
-    peer *p = context;
-    const uint64_t sum = sl_checksum(x, task.dimension * sizeof *x);
-    p->recorded = record->round.round;
-    world_note("records", p->rank, p->recorded, sum);
-    if (sum != expected[p->rank][p->recorded])
-        world_fail("agent %u has other models than the simulator after round %llu", p->rank,
-                   (unsigned long long)p->recorded);
-    return 0;
 }
 
 /* ---- faults ---- */
@@ -121,19 +98,9 @@ static void kill_agent(peer *p, const fault *f) {
         world_at(world_now() + f->seconds, start, p, 0);
 }
 
-static uint64_t newest(void) {
-    sl_checkpoint_owner owner;
-    sl_error error;
-    uint64_t round = 0;
-    if (sl_checkpoint_owner_of(&owner, experiment, &task, 7, &error) != 0 ||
-        sl_checkpoint_newest(&round, folder, &owner, 0, s.nodes, NULL, NULL, &error) != 0)
-        return 0;
-    return round;
-}
-
 /* They agree on the round themselves. Where there is none, the run begins anew. */
 static void start_all(void *of, uint64_t ignored) {
-    const uint64_t round = newest();
+    const uint64_t round = expected_newest(NULL);
     (void)of;
     world_note("goes-on", round, 0, 0);
     if (round == 0)
@@ -238,6 +205,13 @@ static void strike(void *of, uint64_t ignored) {
 }
 
 /* ---- an agent ---- */
+
+static int on_record(void *context, const sl_record *record, const float *x) {
+    peer *p = context;
+    p->recorded = record->round.round;
+    expected_check(p->rank, p->recorded, x);
+    return 0;
+}
 
 static void on_notice(void *context, const char *text) {
     const peer *p = context;
@@ -377,32 +351,21 @@ static bool blacks_out(void) {
     return false;
 }
 
-static void open_experiment(void) {
-    sl_error error;
-    const char *const set[] = {"checkpoint.every=1", "checkpoint.keep=16"};
-    saves = blacks_out();
-    if (sl_experiment_parse(&experiment, s.text, "seed", "/", set, saves ? 2 : 0, &error) != 0)
-        world_fail("%s\n%s", error.text, s.text);
-    task = scenario_task(&s);
-    const sl_observer observer = {.record = expect};
-    if (sl_sim_run(experiment, &task, &observer, NULL, NULL, NULL, &error) != 0)
-        world_fail("%s\n%s", error.text, s.text);
-}
-
 static uint64_t run_seed(uint64_t seed, bool verbose) {
+    const char *const checkpoints[] = {"checkpoint.every=1", "checkpoint.keep=16"};
     world_open(seed, verbose);
     disk_open();
     scenario_draw(&s, seed);
     if (verbose)
         scenario_print(&s);
-    memset(expected, 0, sizeof expected);
     memset(peers, 0, sizeof peers);
     memset(guilty, 0, sizeof guilty);
     last_fault_s = 1000;
-    open_experiment();
+    saves = blacks_out();
+    expected_open(&s, checkpoints, saves ? 2 : 0);
     for (uint32_t i = 0; i < s.nodes; i++) {
         peers[i].rank = i;
-        peers[i].checkpoints = (sl_checkpoints){.folder = folder, .run_id = 7};
+        peers[i].checkpoints = (sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID};
         world_at(1000 + s.start_s[i], start, &peers[i], 0);
     }
     for (int i = 0; i < s.fault_count; i++)
@@ -414,7 +377,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     const uint64_t hash = world_hash();
     world_close();
     disk_close();
-    sl_experiment_close(&experiment);
+    expected_close();
     return hash;
 }
 

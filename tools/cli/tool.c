@@ -11,41 +11,6 @@
 
 #include "cli/file_kind.h"
 
-volatile sig_atomic_t stop_requested;
-static void (*stop_hook)(void);
-
-static void on_signal(int number) {
-    (void)number;
-    stop_requested++;
-    if (stop_hook != NULL)
-        stop_hook();
-}
-
-/* Without SA_RESTART, so that a wait ends. */
-void catch_signals(void (*also)(void)) {
-    stop_hook = also;
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-}
-
-static bool (*saving_hook)(bool leave);
-
-static void on_saving(int number) {
-    if (!saving_hook(number == SIGTERM) && number == SIGTERM)
-        on_signal(number);
-}
-
-void catch_saving(bool (*saves)(bool leave)) {
-    saving_hook = saves;
-    struct sigaction action = {.sa_handler = on_saving};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL);
-}
-
 double now_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

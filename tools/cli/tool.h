@@ -7,11 +7,11 @@
 #ifndef TOOL_H
 #define TOOL_H
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/signals.h"
 #include "starling/starling.h"
 
 /* What a link is like, for predicted time. */
@@ -98,14 +98,6 @@ void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const cha
 /* --out, or runs/NAME-YYYYmmdd-HHMMSS[SUFFIX], into path. */
 void choose_folder(const options *o, const sl_experiment *experiment, const char *suffix,
                    char path[SL_PATH_MAX]);
-
-/* Non-zero once a signal has asked us to stop; signals are caught from the first call of
- * catch_signals on. */
-extern volatile sig_atomic_t stop_requested;
-void catch_signals(void (*also)(void));
-/* Of programs that write checkpoints: SIGTERM and SIGUSR1 call `saves`, the first with true: to end
- * after the checkpoint. If that returns false, SIGTERM asks to stop. */
-void catch_saving(bool (*saves)(bool leave));
 
 double now_seconds(void);
 

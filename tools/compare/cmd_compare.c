@@ -222,11 +222,11 @@ static int plan_all(bench *b, sl_error *error) {
 static int check_agents(const bench *b, sl_error *error) {
     for (size_t i = 0; i < b->variants.count && b->o->agents; i++) {
         uint32_t nodes = sl_topology_nodes(b->variants.items[i].experiment->topology);
-        if (nodes > FLEET_MAX)
+        if (nodes > CHILDREN_MAX)
             return sl_fail(error, SL_EINVAL,
                            "%s: the topology has %u nodes; --agents starts at most %u processes "
                            "(without it the simulator takes more)",
-                           b->variants.items[i].where, nodes, FLEET_MAX);
+                           b->variants.items[i].where, nodes, CHILDREN_MAX);
     }
     return 0;
 }

@@ -12,10 +12,10 @@ typedef struct live_run {
     const trial *trial;
     float *models; /* (nodes, d) recorded last */
     bool quiet;
-    double noticed;             /* seconds; when a notice was last shown */
-    uint64_t rounds[FLEET_MAX]; /* under way, by rank */
-    sl_error error;             /* of the collector */
-    sl_error cause;             /* quiet: the error of the first agent that failed on its own */
+    double noticed;                /* seconds; when a notice was last shown */
+    uint64_t rounds[CHILDREN_MAX]; /* under way, by rank */
+    sl_error error;                /* of the collector */
+    sl_error cause;                /* quiet: the error of the first agent that failed on its own */
 } live_run;
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {

@@ -24,11 +24,11 @@ typedef struct driver {
 } driver;
 
 static int check_agents(const trial *t, const options *o, sl_error *error) {
-    if (t->nodes > FLEET_MAX)
+    if (t->nodes > CHILDREN_MAX)
         return sl_fail(error, SL_EINVAL,
                        "%s: the topology has %u nodes; `starling run` starts at most %u processes "
                        "(the simulator takes more: starling sim %s)",
-                       o->file, t->nodes, FLEET_MAX, o->file);
+                       o->file, t->nodes, CHILDREN_MAX, o->file);
     int result = trial_check_memory(t, o->file, true, error);
     return result != 0 ? result : trial_find_path(t, o, error);
 }

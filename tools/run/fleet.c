@@ -1,93 +1,16 @@
 /* fleet.c - the agent processes of `starling run`; see fleet.h. */
 #include "run/fleet.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "run/pipe.h"
 
 /* How long after the agents' own deadlines they are killed. */
 #define GRACE_SECONDS 5.0
 enum { TICK_MS = 100, REAP_MS = 5 };
-
-/* The signals that ask a run to stop. They are blocked during fork: the child would run the
- * parent's handlers, which are not made for it. */
-static sigset_t stopping_signals(void) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGUSR1);
-    return set;
-}
-
-/* In the child: executes the agent. Uses async-signal-safe calls only. A signal to stop that
- * arrived meanwhile ends it here. Ctrl-C signals the whole group, and the parent decides about it.
- */
-static void become_agent(char *const argv[], int fd, pid_t parent) {
-    const sigset_t stopping = stopping_signals();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* the parent ended before the line above */
-        _exit(TOOL_FAILED);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
-    signal(SIGUSR1, SIG_IGN); /* until it can write checkpoints */
-    sigprocmask(SIG_UNBLOCK, &stopping, NULL);
-    fcntl(fd, F_SETFD, 0);
-    execv("/proc/self/exe", argv);
-    _exit(127);
-}
-
-static int start_member(fleet *f, uint32_t rank, const char *path,
-                        const sl_checkpoints *checkpoints, sl_error *error) {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return sl_fail(error, SL_ENET, "agent %u: no socket pair: %s", rank, strerror(errno));
-    char config[SL_PATH_MAX + 16], rank_text[16], fd_text[16], round_text[24];
-    snprintf(config, sizeof config, "%s/config.json", path);
-    snprintf(round_text, sizeof round_text, "%" PRIu64, checkpoints->round);
-    snprintf(rank_text, sizeof rank_text, "%u", rank);
-    snprintf(fd_text, sizeof fd_text, "%d", pair[1]);
-    char *const argv[] = {(char *)"starling",
-                          (char *)"agent",
-                          config,
-                          (char *)"--rank",
-                          rank_text,
-                          (char *)"--report-fd",
-                          fd_text,
-                          (char *)(checkpoints->resume ? "--resume" : "--out"),
-                          (char *)path,
-                          checkpoints->resume ? (char *)"--resume-round" : NULL,
-                          round_text,
-                          NULL};
-    const sigset_t stopping = stopping_signals();
-    sigprocmask(SIG_BLOCK, &stopping, NULL);
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0)
-        become_agent(argv, pair[1], parent);
-    int why = errno;
-    sigprocmask(SIG_UNBLOCK, &stopping, NULL);
-    close(pair[1]);
-    if (pid < 0) {
-        close(pair[0]);
-        return sl_fail(error, SL_ENOMEM, "agent %u: no process: %s", rank, strerror(why));
-    }
-    f->members[rank].pid = pid;
-    f->members[rank].fd = pair[0];
-    report_send_run_id(pair[0], checkpoints->run_id); /* fleet_run notices later that it is gone */
-    return 0;
-}
 
 /* Of the signal handler, which the loop reads. */
 static volatile sig_atomic_t leave_requested, save_requested;
@@ -100,6 +23,15 @@ static bool note_saving(bool leave) {
     return true;
 }
 
+static int start_member(fleet *f, uint32_t rank, const char *path,
+                        const sl_checkpoints *checkpoints, sl_error *error) {
+    child *c = &f->members[rank].child;
+    const int result = child_start(c, rank, path, checkpoints, error);
+    if (result == 0)
+        report_send_run_id(c->pipe, checkpoints->run_id); /* fleet_run notices later who is gone */
+    return result;
+}
+
 int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoints *checkpoints,
                const fleet_handlers *handlers, sl_error *error) {
     const sl_experiment *experiment = t->experiment;
@@ -108,10 +40,8 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
     f->saves = experiment->checkpoint.every > 0;
     f->timeout_s = experiment->transport.timeout_s;
     f->connect_timeout_s = experiment->transport.connect_timeout_s;
-    for (uint32_t i = 0; i < FLEET_MAX; i++)
-        f->members[i].fd = -1;
-    setenv("OPENBLAS_NUM_THREADS", "1",
-           1); /* an agent uses one thread; OpenBLAS would start more */
+    for (uint32_t i = 0; i < CHILDREN_MAX; i++)
+        f->members[i].child.pipe = -1;
     int result = 0;
     for (uint32_t i = 0; i < f->count && result == 0; i++)
         result = start_member(f, i, path, checkpoints, error);
@@ -122,21 +52,13 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
 
 static void signal_all(const fleet *f, int number) {
     for (uint32_t i = 0; i < f->count; i++)
-        if (f->members[i].pid > 0)
-            kill(f->members[i].pid, number);
+        child_signal(&f->members[i].child, number);
 }
 
 void fleet_close(fleet *f) {
     signal_all(f, SIGKILL);
-    for (uint32_t i = 0; i < f->count; i++) {
-        fleet_member *m = &f->members[i];
-        while (m->pid > 0 && waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-        m->pid = 0;
-        if (m->fd >= 0)
-            close(m->fd);
-        m->fd = -1;
-    }
+    for (uint32_t i = 0; i < f->count; i++)
+        child_close(&f->members[i].child);
 }
 
 static void kill_within(fleet *f, double seconds) {
@@ -174,13 +96,14 @@ static void send_roster_if_complete(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++)
         if (f->members[i].port == 0)
             return;
-    char text[FLEET_MAX * 24] = "";
+    char text[CHILDREN_MAX * 24] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < f->count; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", f->members[i].port);
     for (uint32_t i = 0; i < f->count; i++)
-        report_send_roster(f->members[i].fd, text); /* fleet_run notices later who is gone */
+        report_send_roster(f->members[i].child.pipe,
+                           text); /* fleet_run notices later who is gone */
     f->roster_sent = true;
     if (!f->interrupted)
         f->kill_at = 0;
@@ -243,11 +166,9 @@ static int receive_some(fleet *f, uint32_t rank) {
         at = (char *)f->handlers->model(f->handlers->context, rank) + floats_got;
         missing = f->dimension * sizeof(float) - floats_got;
     }
-    ssize_t got = recv(m->fd, at, missing, MSG_DONTWAIT);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return 0;
+    ssize_t got = pipe_take(m->child.pipe, at, missing);
     if (got <= 0)
-        return -1;
+        return (int)got;
     m->got += (size_t)got;
     size_t whole = sizeof m->report;
     if (m->got >= whole && carries_model(&m->report))
@@ -259,10 +180,8 @@ static int listen_to(fleet *f, uint32_t rank) {
     int state = receive_some(f, rank);
     if (state > 0)
         return take_report(f, rank);
-    if (state < 0) {
-        close(f->members[rank].fd);
-        f->members[rank].fd = -1;
-    }
+    if (state < 0)
+        child_hang_up(&f->members[rank].child);
     return 0;
 }
 
@@ -296,14 +215,13 @@ static void reap(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++) {
         fleet_member *m = &f->members[i];
         int status;
-        if (m->pid == 0 || waitpid(m->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != m->pid)
+        if (!child_look(&m->child, &status))
             continue;
         if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
             m->stopped = WIFSTOPPED(status);
             continue;
         }
         m->status = status;
-        m->pid = 0;
         if (!ended_well(status)) /* its report of the failure may wait behind a round that will
                                     never be complete */
             run_failed(f);
@@ -311,7 +229,7 @@ static void reap(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];
         bool well = m->ended && ended_well(m->status);
-        if (m->pid == 0 && m->fd < 0 && !well && !m->complained)
+        if (m->child.pid == 0 && m->child.pipe < 0 && !well && !m->complained)
             tell_status(f, i);
     }
 }
@@ -320,9 +238,10 @@ static void reap(fleet *f) {
 static bool only_stopped_left(const fleet *f) {
     uint32_t stopped = 0;
     for (uint32_t i = 0; i < f->count; i++) {
-        if (f->members[i].pid > 0 && !f->members[i].stopped)
+        const bool lives = f->members[i].child.pid > 0;
+        if (lives && !f->members[i].stopped)
             return false;
-        stopped += f->members[i].pid > 0;
+        stopped += lives;
     }
     return stopped > 0;
 }
@@ -376,27 +295,29 @@ static void enforce_deadlines(fleet *f) {
 /* Waits for reports from agents that may be read, and handles them. `open`: the number of agents
  * that may still report or must be reaped. */
 static int pass(fleet *f, uint32_t *open) {
-    struct pollfd watched[FLEET_MAX];
-    uint32_t ranks[FLEET_MAX], count = 0, alive = 0;
+    int pipes[CHILDREN_MAX];
+    bool readable[CHILDREN_MAX];
+    uint32_t ranks[CHILDREN_MAX], count = 0, alive = 0;
     int wait_ms = TICK_MS;
     for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];
-        alive += m->pid > 0 || m->fd >= 0;
-        if (m->pid > 0 && (m->fd < 0 || m->ended))
+        const child *c = &m->child;
+        alive += c->pid > 0 || c->pipe >= 0;
+        if (c->pid > 0 && (c->pipe < 0 || m->ended))
             wait_ms = REAP_MS;
-        if (m->fd < 0 || !f->handlers->ready(f->handlers->context, i))
+        if (c->pipe < 0 || !f->handlers->ready(f->handlers->context, i))
             continue;
-        watched[count] = (struct pollfd){.fd = m->fd, .events = POLLIN};
+        pipes[count] = c->pipe;
         ranks[count++] = i;
     }
     *open = alive;
     if (alive == 0)
         return 0;
     int result = 0;
-    if (poll(watched, count, wait_ms) > 0)
-        for (uint32_t i = 0; i < count && result == 0; i++)
-            if (watched[i].revents != 0)
-                result = listen_to(f, ranks[i]);
+    children_wait(pipes, readable, count, wait_ms);
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        if (readable[i])
+            result = listen_to(f, ranks[i]);
     return result;
 }
 

@@ -7,11 +7,8 @@
 #ifndef FLEET_H
 #define FLEET_H
 
-#include <sys/types.h>
-
 #include "run/agent_report.h"
-
-#define FLEET_MAX 64u
+#include "run/child.h"
 
 /* Callbacks of the fleet's owner. A negative return value stops the run with that code. */
 typedef struct fleet_handlers {
@@ -32,8 +29,7 @@ typedef struct fleet_handlers {
 } fleet_handlers;
 
 typedef struct fleet_member {
-    pid_t pid;       /* 0: not started, or reaped */
-    int fd;          /* -1: closed */
+    child child;
     uint16_t port;   /* 0: not listening yet */
     bool ended;      /* has reported FINISHED or FAILED */
     bool trains;     /* has begun a round */
@@ -45,7 +41,7 @@ typedef struct fleet_member {
 } fleet_member;
 
 typedef struct fleet {
-    fleet_member members[FLEET_MAX];
+    fleet_member members[CHILDREN_MAX];
     uint32_t count;
     size_t dimension;
     const fleet_handlers *handlers;

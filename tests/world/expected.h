@@ -1,0 +1,23 @@
+/* expected.h - what the agents of a seed train, and what must come of it: the simulator's models,
+ * after every round. */
+#ifndef EXPECTED_H
+#define EXPECTED_H
+
+#include "scenario.h"
+
+#define CHECKPOINTS "/checkpoints" /* their folder */
+enum { RUN_ID = 7 };
+
+/* Of the seed under way. */
+extern sl_experiment *experiment;
+extern sl_task task;
+
+/* The scenario's, with these keys set. Borrows the scenario. */
+void expected_open(scenario *s, const char *const *set, size_t set_count);
+void expected_close(void);
+/* Rank has this model after that round: fails where the simulator has another. */
+void expected_check(uint32_t rank, uint64_t round, const float *x);
+/* The newest round of which every node has a good file; 0: there is none. */
+uint64_t expected_newest(void (*notice)(void *context, const char *text));
+
+#endif
