@@ -181,6 +181,10 @@ SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_err
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
+/* Do other peers send to the node in each exchange? */
+SL_API bool sl_node_varies(const sl_node *node);
+/* The exchange under way, or the next one, and who sends to the node in it first. */
+SL_API uint64_t sl_node_open_exchange(const sl_node *node, sl_row *from);
 /* The number of dropped frames: late, duplicate, or beyond the window. */
 SL_API uint64_t sl_node_dropped(const sl_node *node);
 /* Bytes of all vectors that the node holds. */

@@ -26,6 +26,8 @@ static const double retry_refused_s = 1; /* after the other side has refused, or
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
 static const double silence_share = 0.9;
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
+/* Of a message whose exchange is not open at its receiver: a start while it says that it is. */
+enum { PARTS_EARLY = 2 };
 /* Of the time for connecting anew, what one attempt may take. */
 static const double attempt_share = 0.25;
 
@@ -175,6 +177,11 @@ static int send_outbox_part(sl_neighbour *n, sl_outbox *outbox, uint32_t part, s
     return hand_over(n, frame, outbox->payloads[part].data);
 }
 
+/* It still waits for others' data, which this would hold up on its link. */
+static bool is_early(const sl_neighbour *n, const sl_outbox *outbox, uint64_t part) {
+    return n->side->varies && part >= PARTS_EARLY && outbox->message.exchange > n->open;
+}
+
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
     if (!may_send(n))
         return 0;
@@ -184,7 +191,9 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
         return hand_over(n, part->frame, part->payload);
     }
     const uint64_t part = n->sent - n->first;
-    return part < outbox->message.parts ? send_outbox_part(n, outbox, (uint32_t)part, error) : 0;
+    if (part >= outbox->message.parts || is_early(n, outbox, part))
+        return 0;
+    return send_outbox_part(n, outbox, (uint32_t)part, error);
 }
 
 void sl_neighbour_keep(sl_neighbour *n, uint32_t part, uint32_t place) {
@@ -230,6 +239,13 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }
 
+void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {
+    const sl_frame frame = {.type = SL_FRAME_OPEN, .exchange = exchange};
+    const bool knows = n->exchange_told >= exchange || n->open_told >= exchange;
+    if (n->agreed && !knows && sl_neighbour_send_frame(n, &frame))
+        n->open_told = exchange;
+}
+
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
     n->held--;
     sl_buffer_release(buffer);
@@ -250,7 +266,7 @@ void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
 static void reset(sl_neighbour *n) {
     n->connected = n->hello_sent = n->agreed = n->dialed = false;
     n->bye_sent = n->told = n->asked = false;
-    n->exchange_told = 0;
+    n->exchange_told = n->open_told = 0;
     n->bytes_heard = 0;
     n->heard_s = n->sent_s = n->side->now_s;
     n->left = n->sent_ever;
@@ -293,7 +309,7 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
 /* Another process of the same rank, before training: nothing is known to it. */
 static void forget(sl_neighbour *n) {
     n->bye_received = n->parted = false;
-    n->credit = n->received = n->received_told = n->meets = n->exchange = 0;
+    n->credit = n->received = n->received_told = n->meets = n->exchange = n->open = 0;
     n->credit_told = credit_now(n); /* HELLO has said so, or will */
 }
 
@@ -475,6 +491,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         return SL_ARRIVED_CUT;
     case SL_FRAME_CREDIT:
     case SL_FRAME_HEARTBEAT:
+    case SL_FRAME_OPEN:
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
     case SL_FRAME_TYPE_END:
@@ -502,6 +519,8 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
         n->credit += frame->credit - (uint32_t)n->credit;
     if (tells_exchange(frame) && frame->exchange > n->exchange)
         n->exchange = frame->exchange;
+    if ((tells_exchange(frame) || frame->type == SL_FRAME_OPEN) && frame->exchange > n->open)
+        n->open = frame->exchange;
     if (frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT)
         return take_data(n, frame, buffer, event, error);
     return take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);

@@ -30,6 +30,7 @@ typedef struct sl_side {
     uint64_t round;    /* under way, for errors */
     uint64_t exchange; /* the latest that the node has begun */
     bool meets;        /* neighbours want to know it at once */
+    bool varies;       /* the next exchange has other neighbours */
     double timeout_s, connect_timeout_s, reconnect_s;
     uint32_t window;          /* receive buffers for data, per neighbour */
     uint32_t receive_buffers; /* for control frames too */
@@ -63,6 +64,7 @@ typedef struct sl_neighbour {
     double dialed_s, heard_s, sent_s;
     uint64_t bytes_heard;   /* by its socket, at the last look; 0: none since a frame */
     uint64_t exchange_told; /* of this agent's; see `exchange` */
+    uint64_t open_told;     /* likewise; see `open` */
 
     /* of all connections to this incarnation */
     uint64_t incarnation; /* 0: it has not agreed yet */
@@ -84,6 +86,7 @@ typedef struct sl_neighbour {
     uint64_t meets;         /* its MEET frames */
     uint64_t meets_heard;   /* of ours, when it connected last */
     uint64_t exchange;      /* the latest that it is known to have begun */
+    uint64_t open;          /* the latest that it is in, or next to be in, as far as is known */
 
     /* of this agent's attempts */
     uint64_t attempts;
@@ -131,6 +134,9 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
                       sl_frame *frame, sl_error *error);
 /* Tells how many data frames came, and may come, where that is due. */
 void sl_neighbour_tell_counts(sl_neighbour *n);
+/* Tells that this agent is in this exchange, or through with the one before: where side->varies, it
+ * gets no more than the first parts of a message until it says so. */
+void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange);
 /* A data frame has left this agent's memory. */
 void sl_neighbour_left(sl_neighbour *n);
 /* Is this part of the message in the outbox out of this agent's memory? Did it come? */

@@ -117,6 +117,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_node_open(&a->node, &settings, error);
+    a->side.varies = result == 0 && sl_node_varies(a->node);
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_node_model(a->node));
     if (result == 0)

@@ -133,11 +133,22 @@ static bool send_again(sl_agent *a) {
     return any;
 }
 
+/* Who sends to this agent next need not hold back any more. */
+static void tell_open(sl_agent *a) {
+    sl_row from;
+    if (!a->side.varies || a->phase != PHASE_TRAINING)
+        return;
+    const uint64_t exchange = sl_node_open_exchange(a->node, &from);
+    for (uint32_t i = 0; i < from.count; i++)
+        sl_neighbour_tell_open(sl_agent_neighbour(a, from.peers[i]), exchange);
+}
+
 bool sl_agent_send_parts(sl_agent *a) {
     bool any = send_again(a);
     publish_to_nobody(a);
     while (send_to_each(a))
         any = true;
+    tell_open(a); /* after data, which says it too */
     spend(a, &a->record.times.encode, a->outbox.encode_seconds);
     a->outbox.encode_seconds = 0;
     return any;

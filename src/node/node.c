@@ -276,6 +276,18 @@ uint64_t sl_node_exchange(const sl_node *n) {
     return n->state.exchange;
 }
 
+bool sl_node_varies(const sl_node *n) {
+    return sl_route_varies(&n->route);
+}
+
+uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
+    sl_exchange_step step = {0};
+    const uint64_t exchange = n->state.exchange + !n->exchanging;
+    sl_route_step(&n->route, exchange, 0, &step);
+    *from = step.in;
+    return exchange;
+}
+
 double sl_node_push_sum_weight(const sl_node *n) {
     return n->state.push_sum_weight;
 }

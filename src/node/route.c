@@ -237,6 +237,11 @@ uint32_t sl_route_window(const sl_route *r) {
                : ahead_max;
 }
 
+bool sl_route_varies(const sl_route *r) {
+    return r->algorithm->route == SL_ROUTE_TOPOLOGY && r->united == NULL &&
+           sl_topology_period(r->topology) > 1;
+}
+
 uint32_t sl_route_width(const sl_route *r) {
     const uint32_t *peers, count = sl_route_peers(r, &peers);
     if (r->algorithm->route == SL_ROUTE_RING)

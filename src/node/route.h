@@ -57,6 +57,8 @@ sl_range sl_route_shard(const sl_route *route, uint32_t k);
 uint32_t sl_route_peers(const sl_route *route, const uint32_t **peers);
 /* How many exchanges an in-neighbour can run ahead, plus one. */
 uint32_t sl_route_window(const sl_route *route);
+/* Do other edges than before take part in an exchange? */
+bool sl_route_varies(const sl_route *route);
 /* Most in-neighbours of one step. */
 uint32_t sl_route_width(const sl_route *route);
 /* Index of the peer among `count` sorted ones; `count`: it is not among them. */

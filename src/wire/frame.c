@@ -69,6 +69,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_HEARTBEAT:
     case SL_FRAME_BYE:
     case SL_FRAME_CUT:
+    case SL_FRAME_OPEN:
     case SL_FRAME_TYPE_END:
         return 0;
     }

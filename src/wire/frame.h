@@ -39,6 +39,7 @@ typedef enum sl_frame_type {
                       have come */
     SL_FRAME_SUM,  /* payload: part `part` of sum `exchange` */
     SL_FRAME_CUT,  /* none: all write a checkpoint after round `exchange`; step 1: and end */
+    SL_FRAME_OPEN, /* none: the exchange before `exchange` is over at the sender */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 

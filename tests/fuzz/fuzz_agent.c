@@ -123,7 +123,7 @@ static void send_control(sl_connection *c) {
     static const sl_frame_type types[] = {SL_FRAME_CREDIT, SL_FRAME_HEARTBEAT, SL_FRAME_BYE,
                                           SL_FRAME_ABORT};
     uint8_t text[256];
-    sl_frame frame = {.type = types[next() % 4], .sender = c->peer, .credit = next()};
+    sl_frame frame = {.type = types[next() % 5], .sender = c->peer, .credit = next()};
     const size_t bytes = frame.type == SL_FRAME_ABORT ? next() : 0;
     for (size_t i = 0; i < bytes; i++)
         text[i] = next();
@@ -267,9 +267,10 @@ static void do_together(sl_connection *c) {
 
 /* Anything. */
 static void send_call(sl_connection *c) {
-    static const sl_frame_type types[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_SUM, SL_FRAME_CUT};
+    static const sl_frame_type types[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_SUM, SL_FRAME_CUT,
+                                          SL_FRAME_OPEN};
     static double payload[256];
-    sl_frame frame = {.type = types[next() % 4], .sender = c->peer, .credit = 1000};
+    sl_frame frame = {.type = types[next() % 5], .sender = c->peer, .credit = 1000};
     frame.exchange = next();
     frame.part = next() - 1u;
     frame.step = next() % 4;

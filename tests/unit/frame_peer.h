@@ -22,7 +22,10 @@
 #include "wire/frame.h"
 #include "world/fabric.h"
 
-enum { D = 8, ROUNDS = 3, WINDOW = 2, VALUES = 16 };
+#ifndef FRAME_PEER_DIMENSION
+#define FRAME_PEER_DIMENSION 8 /* of the model; 1,024 numbers are a part */
+#endif
+enum { D = FRAME_PEER_DIMENSION, ROUNDS = 3, WINDOW = 2, VALUES = 16, PART_BYTES = 4096 };
 
 static sl_error error;
 static sl_experiment *experiment;
@@ -35,8 +38,11 @@ static float last_model[D];
 static atomic_bool gradient_waits;
 static uint32_t data_come;        /* to the peer */
 static float values_come[VALUES]; /* the first number of each */
+static uint64_t opened;           /* as its last OPEN says */
 static sl_standing agent_stands;  /* as its last HELLO says */
 static double reconnect_s;
+static uint32_t window_chunks = WINDOW;
+static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 
 /* ---- the agent, on a thread of its own ---- */
 
@@ -79,7 +85,7 @@ typedef struct peer {
     sl_connection *link;
     sl_pool *pool;
     bool connected, down, established, granted;
-    uint8_t last[2048]; /* the last frame that came */
+    uint8_t last[SL_FRAME_DIRECT_AT + PART_BYTES]; /* the last frame that came */
     size_t first_bytes, last_bytes, frames;
 } peer;
 
@@ -100,6 +106,8 @@ static void note_frame(const sl_frame *frame, const uint8_t *data) {
     if (frame->type == SL_FRAME_HELLO &&
         sl_hello_decode(&hello, data + SL_FRAME_HEADER_BYTES, frame->payload_bytes) == NULL)
         agent_stands = hello.standing;
+    if (frame->type == SL_FRAME_OPEN)
+        opened = frame->exchange;
     if (frame->type != SL_FRAME_DATA && frame->type != SL_FRAME_DIRECT)
         return;
     memcpy(&values_come[data_come % VALUES],
@@ -200,7 +208,7 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
                       .sender = 1,
                       .exchange = round,
                       .part = part,
-                      .credit = 8,
+                      .credit = data_come + 8,
                       .received = data_come,
                       .payload_bytes = bytes,
                       .payload_sum = sl_checksum(payload, bytes)};
@@ -209,12 +217,12 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
     return SL_FRAME_HEADER_BYTES + bytes;
 }
 
-static void send_direct(peer *p, uint64_t round, const float values[D]) {
+static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
                                 .sender = 1,
                                 .exchange = round,
-                                .credit = 8,
+                                .credit = data_come + 8,
                                 .received = data_come,
                                 .payload_bytes = D * sizeof *values},
                     frame);
@@ -265,18 +273,21 @@ typedef void (*meeting)(peer *p);
 /* With the agent's vectors on `device`, and payloads straight from its memory and to it if
  * `direct`. */
 static void meet_on(const char *device, bool direct, meeting behave) {
-    static const char json[] = "{\"rounds\": 3, \"topology\": {\"nodes\": 2, \"family\": "
-                               "\"path\"}, \"optimizer\": {\"learning_rate\": 0}}";
-    char on[32], reconnect[64];
+    char json[256], on[32], reconnect[64], chunk[64], window[64];
+    snprintf(json, sizeof json,
+             "{\"rounds\": 3, \"topology\": %s, \"optimizer\": {\"learning_rate\": 0}}", topology);
     snprintf(on, sizeof on, "device=%s", device);
     snprintf(reconnect, sizeof reconnect, "transport.reconnect_s=%g", reconnect_s);
+    snprintf(chunk, sizeof chunk, "transport.chunk_bytes=%d", PART_BYTES);
+    snprintf(window, sizeof window, "transport.window_chunks=%u", window_chunks);
     const char *overrides[] = {"transport.timeout_s=2",
                                "transport.connect_timeout_s=3",
                                on,
-                               "transport.window_chunks=2",
+                               chunk,
+                               window,
                                reconnect,
                                direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 6, &error) == 0,
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 7, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.task = (sl_task){.dimension = D,
@@ -289,6 +300,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error), 0);
     pthread_t thread;
     data_come = 0;
+    opened = 0;
     pthread_create(&thread, NULL, run, roster);
     peer p = {0};
     behave(&p);

@@ -99,11 +99,12 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
 }
 END_TEST
 
-START_TEST(what_tasks_do_together_has_frames_of_its_own) {
-    static const sl_frame_type empty[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_CUT};
+START_TEST(what_is_said_without_a_payload_has_frames_of_its_own) {
+    static const sl_frame_type empty[] = {SL_FRAME_MEET, SL_FRAME_WANT, SL_FRAME_CUT,
+                                          SL_FRAME_OPEN};
     uint8_t bytes[SL_FRAME_HEADER_BYTES + 2 * SL_FRAME_TEXT_MAX];
     sl_frame frame;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         size_t size = make_frame(bytes, empty[i], 0);
         ck_assert_ptr_null(sl_frame_decode(&frame, bytes, size, PAYLOAD, false));
         ck_assert_int_eq(frame.type, empty[i]);
@@ -200,7 +201,7 @@ int main(void) {
               a_frame_comes_back_as_it_was, every_flipped_bit_is_noticed,
               every_truncation_is_noticed,
               a_payload_longer_than_its_type_allows_is_refused_with_right_checksums,
-              what_tasks_do_together_has_frames_of_its_own,
+              what_is_said_without_a_payload_has_frames_of_its_own,
               a_direct_payload_is_neither_read_nor_taken_for_another, a_hello_comes_back_as_it_was);
     return run_suite(suite);
 }
