@@ -19,15 +19,12 @@
 #include <string.h>
 
 #include "launch/roster.h"
-#include "wire/checksum.h"
 
 static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
 /* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
 static const double silence_share = 0.9;
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
-/* Of a message whose exchange is not open at its receiver: a start while it says that it is. */
-enum { PARTS_EARLY = 2 };
 /* Of the time for connecting anew, what one attempt may take. */
 static const double attempt_share = 0.25;
 
@@ -57,206 +54,6 @@ void sl_neighbour_close(sl_neighbour *n) {
 
 bool sl_neighbour_is_dialed(const sl_neighbour *n) {
     return n->rank < n->side->rank;
-}
-
-/* ---- sending ---- */
-
-/* The node holds at most a window of its parts, whichever connection they came over. */
-static uint64_t credit_now(const sl_neighbour *n) {
-    return n->received + n->side->window - n->held;
-}
-
-static bool is_due(const sl_neighbour *n, uint64_t now, uint64_t told) {
-    return now - told >= (n->side->window + 1) / 2;
-}
-
-static void complete_header(sl_neighbour *n, sl_frame *frame,
-                            uint8_t header[SL_FRAME_HEADER_BYTES]) {
-    frame->sender = n->side->rank;
-    frame->credit = (uint32_t)credit_now(n);
-    frame->received = (uint32_t)n->received;
-    sl_frame_encode(frame, header);
-}
-
-static bool note_sent(sl_neighbour *n, int result) {
-    if (result > 0)
-        n->side->retry_soon = true;
-    if (result != 0)
-        return false;
-    n->credit_told = credit_now(n);
-    n->received_told = n->received;
-    n->asked = false;
-    n->sent_s = n->side->now_s;
-    return true;
-}
-
-/* A control payload is small: it is copied behind its header, so that the caller's may go. */
-static bool send_small(sl_neighbour *n, sl_frame frame, const void *payload) {
-    if (n->connection == NULL || !n->hello_sent)
-        return false;
-    uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX];
-    if (payload != NULL && frame.payload_bytes > 0) {
-        memcpy(whole + SL_FRAME_HEADER_BYTES, payload, frame.payload_bytes);
-        frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
-    }
-    complete_header(n, &frame, whole);
-    int result = sl_connection_send(n->connection, whole,
-                                    SL_FRAME_HEADER_BYTES + frame.payload_bytes, NULL, 0, false, 0);
-    n->side->counters.control_frames_sent += result == 0;
-    return note_sent(n, result);
-}
-
-bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
-                               size_t bytes) {
-    sl_frame frame = {
-        .type = type, .exchange = n->side->exchange, .payload_bytes = (uint32_t)bytes};
-    if (!send_small(n, frame, payload))
-        return false;
-    n->exchange_told = frame.exchange;
-    return true;
-}
-
-bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame) {
-    return send_small(n, *frame, NULL);
-}
-
-bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload) {
-    if (n->connection == NULL || !n->hello_sent)
-        return false;
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    sl_frame whole = *frame;
-    whole.payload_sum = sl_checksum(payload, frame->payload_bytes);
-    complete_header(n, &whole, header);
-    return note_sent(n, sl_connection_send(n->connection, header, sizeof header, payload,
-                                           frame->payload_bytes, false, 0));
-}
-
-/* ---- sending data ---- */
-
-static uint32_t *place_of(const sl_neighbour *n, uint64_t number) {
-    return &n->places[number % n->side->window];
-}
-
-/* Beside the credit: so many frames may be on the way that are not known to have come. */
-static bool may_send(const sl_neighbour *n) {
-    return n->connection != NULL && n->agreed && n->hello_sent && n->sent < n->credit &&
-           n->sent < n->come + n->side->window;
-}
-
-/* Its answer is needed when no more may be sent; where nothing is copied, after the last part too;
- * else before the copies take all their room. */
-static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
-    const sl_kept *kept = &n->side->kept;
-    if (n->sent + 1 == n->come + n->side->window)
-        return true;
-    return kept->count == 0 ? part + 1 == outbox->message.parts || n->sent + 1 == n->credit
-                            : kept->free_count < kept->count / 2;
-}
-
-static int hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
-    uint8_t header[SL_FRAME_DIRECT_AT] = {0};
-    complete_header(n, &frame, header);
-    int result = sl_connection_send(n->connection, header, n->side->header_bytes, payload,
-                                    frame.payload_bytes, true, 0);
-    if (!note_sent(n, result))
-        return 0;
-    n->exchange_told = frame.exchange;
-    n->sent++;
-    if (n->sent_ever < n->sent)
-        n->sent_ever = n->sent;
-    return 1;
-}
-
-static int send_outbox_part(sl_neighbour *n, sl_outbox *outbox, uint32_t part, sl_error *error) {
-    int encoded = sl_outbox_encode(outbox, part, error);
-    if (encoded <= 0)
-        return encoded;
-    sl_frame frame = sl_outbox_frame(outbox, part);
-    frame.asks = asks(n, outbox, part);
-    *place_of(n, n->sent) = SL_KEPT_NOWHERE;
-    return hand_over(n, frame, outbox->payloads[part].data);
-}
-
-/* It still waits for others' data, which this would hold up on its link. */
-static bool is_early(const sl_neighbour *n, const sl_outbox *outbox, uint64_t part) {
-    return n->side->varies && part >= PARTS_EARLY && outbox->message.exchange > n->open;
-}
-
-int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
-    if (!may_send(n))
-        return 0;
-    const uint32_t place = n->sent < n->sent_ever ? *place_of(n, n->sent) : SL_KEPT_NOWHERE;
-    if (place != SL_KEPT_NOWHERE) {
-        const sl_kept_part *part = &n->side->kept.parts[place];
-        return hand_over(n, part->frame, part->payload);
-    }
-    const uint64_t part = n->sent - n->first;
-    if (part >= outbox->message.parts || is_early(n, outbox, part))
-        return 0;
-    return send_outbox_part(n, outbox, (uint32_t)part, error);
-}
-
-void sl_neighbour_keep(sl_neighbour *n, uint32_t part, uint32_t place) {
-    *place_of(n, n->first + part) = place;
-    n->side->kept.parts[place].users++;
-}
-
-void sl_neighbour_left(sl_neighbour *n) {
-    n->left++;
-}
-
-/* The first `count` frames have come. */
-static void note_came(sl_neighbour *n, uint64_t count) {
-    for (; n->come < count; n->come++) {
-        const uint32_t place = *place_of(n, n->come);
-        if (place != SL_KEPT_NOWHERE)
-            sl_kept_drop(&n->side->kept, place);
-    }
-}
-
-/* ---- telling ---- */
-
-static void say_hello(sl_neighbour *n) {
-    const sl_side *side = n->side;
-    if (n->connection == NULL || !n->connected)
-        return;
-    const sl_standing standing = {.incarnation = side->incarnation,
-                                  .knows = n->incarnation,
-                                  .trains = side->trains,
-                                  .attempt = n->dialed ? n->attempts : 0,
-                                  .credit = credit_now(n),
-                                  .received = n->received,
-                                  .meets = n->meets};
-    int result =
-        sl_side_send_hello(side, n->connection, &standing, &(sl_frame){.exchange = side->exchange});
-    n->side->counters.control_frames_sent += result == 0;
-    n->hello_sent = note_sent(n, result);
-}
-
-void sl_neighbour_tell_counts(sl_neighbour *n) {
-    if (n->asked || is_due(n, n->received, n->received_told) ||
-        is_due(n, credit_now(n), n->credit_told))
-        sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
-}
-
-void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {
-    const sl_frame frame = {.type = SL_FRAME_OPEN, .exchange = exchange};
-    const bool knows = n->exchange_told >= exchange || n->open_told >= exchange;
-    if (n->agreed && !knows && sl_neighbour_send_frame(n, &frame))
-        n->open_told = exchange;
-}
-
-void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
-    n->held--;
-    sl_buffer_release(buffer);
-    if (is_due(n, credit_now(n), n->credit_told))
-        sl_neighbour_tell_counts(n);
-}
-
-void sl_neighbour_tell(sl_neighbour *n, const char *cause) {
-    if (n->hello_sent && !n->told)
-        n->told =
-            sl_neighbour_send_control(n, SL_FRAME_ABORT, cause, strnlen(cause, SL_FRAME_TEXT_MAX));
 }
 
 /* ---- connecting ---- */
@@ -310,7 +107,7 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
 static void forget(sl_neighbour *n) {
     n->bye_received = n->parted = false;
     n->credit = n->received = n->received_told = n->meets = n->exchange = n->open = 0;
-    n->credit_told = credit_now(n); /* HELLO has said so, or will */
+    n->credit_told = sl_neighbour_credit(n); /* HELLO has said so, or will */
 }
 
 bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]) {
@@ -350,7 +147,7 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     n->agreed = n->back = true;
     n->doubted = false;
     n->refusal[0] = '\0';
-    note_came(n, theirs->received);
+    sl_neighbour_came(n, theirs->received);
     n->sent = n->left = theirs->received;
     if (n->credit < theirs->credit)
         n->credit = theirs->credit;
@@ -373,7 +170,7 @@ void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connect
 void sl_neighbour_connected(sl_neighbour *n) {
     n->connected = true;
     n->heard_s = n->side->now_s;
-    say_hello(n);
+    sl_neighbour_say_hello(n);
 }
 
 /* ---- receiving, before it has agreed ---- */
@@ -514,7 +311,7 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
                        sl_error *error) {
     n->heard_s = n->side->now_s;
     n->bytes_heard = 0;
-    note_came(n, n->come + came(n, frame));
+    sl_neighbour_came(n, n->come + came(n, frame));
     if ((int32_t)(frame->credit - (uint32_t)n->credit) > 0)
         n->credit += frame->credit - (uint32_t)n->credit;
     if (tells_exchange(frame) && frame->exchange > n->exchange)
@@ -579,7 +376,7 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
     double limit_s = silence_share * side->timeout_s;
     if (n->connected && !n->hello_sent) /* there was no room for it */
-        say_hello(n);
+        sl_neighbour_say_hello(n);
     if (n->connection != NULL && !n->agreed) {
         const double attempt_s = attempt_share * side->reconnect_s;
         if (side->now_s - n->dialed_s > (side->trains && attempt_s < limit_s ? attempt_s : limit_s))

@@ -112,6 +112,9 @@ bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint3
  * nothing. */
 bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
                       char text[SL_REFUSAL_MAX]);
+/* This side's HELLO, on any connection; completes *frame. As sl_connection_send. */
+int sl_side_send_hello(const sl_side *side, sl_connection *connection, const sl_standing *standing,
+                       sl_frame *frame);
 
 /* Connects where it is this agent's turn, and time. */
 void sl_neighbour_dial_if_due(sl_neighbour *n);
@@ -132,6 +135,17 @@ typedef enum sl_arrived {
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
                       sl_frame *frame, sl_error *error);
+/* Forgets the connection. `why` is kept until it has agreed. */
+void sl_neighbour_drop(sl_neighbour *n, const char *why);
+/* Sends heartbeats, notices silence: negative when it has lasted too long. */
+int sl_neighbour_tick(sl_neighbour *n, sl_error *error);
+
+/* ---- sending.c ---- */
+
+/* How many data frames it may have sent. */
+uint64_t sl_neighbour_credit(const sl_neighbour *n);
+/* Nothing, where there is no room: the next tick tries again. */
+void sl_neighbour_say_hello(sl_neighbour *n);
 /* Tells how many data frames came, and may come, where that is due. */
 void sl_neighbour_tell_counts(sl_neighbour *n);
 /* Tells that this agent is in this exchange, or through with the one before: where side->varies, it
@@ -153,9 +167,6 @@ void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
 /* Sends the next part: one that has to be sent again, or the outbox's. 1: sent; 0: nothing to send,
  * no credit, or no room; negative: it could not be encoded. */
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
-/* This side's HELLO, on any connection; completes *frame. As sl_connection_send. */
-int sl_side_send_hello(const sl_side *side, sl_connection *connection, const sl_standing *standing,
-                       sl_frame *frame);
 /* True when the frame is on its way. The payload may go then. */
 bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
                                size_t bytes);
@@ -163,11 +174,9 @@ bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *
 bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame);
 /* The same for a SUM frame, whose payload may go when the neighbour has said that it came. */
 bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload);
-/* Forgets the connection. `why` is kept until it has agreed. */
-void sl_neighbour_drop(sl_neighbour *n, const char *why);
-/* Sends heartbeats, notices silence: negative when it has lasted too long. */
-int sl_neighbour_tick(sl_neighbour *n, sl_error *error);
 /* Tells it why this agent ends. */
 void sl_neighbour_tell(sl_neighbour *n, const char *cause);
+/* The first `count` data frames have come to it. */
+void sl_neighbour_came(sl_neighbour *n, uint64_t count);
 
 #endif

@@ -44,7 +44,7 @@ DEFECTS = {
         "if (!n->bye_sent && due && side->meets)",
     ),
     "credit is given for buffers that are held": (
-        "src/agent/neighbour.c",
+        "src/agent/sending.c",
         "return n->received + n->side->window - n->held;",
         "return n->received + n->side->window;",
     ),
@@ -59,7 +59,7 @@ DEFECTS = {
         "n->connected && !n->agreed ? 1000 * retry_refused_s : 1000 * retry_connect_s",
     ),
     "a part is sent although there is no room": (
-        "src/agent/neighbour.c",
+        "src/agent/sending.c",
         "    if (!note_sent(n, result))\n        return 0;\n    n->exchange_told",
         "    note_sent(n, result);\n    n->exchange_told",
     ),
@@ -94,7 +94,7 @@ DEFECTS = {
         "n->sent = n->left = n->sent_ever;",
     ),
     "what came is asked for again": (
-        "src/agent/neighbour.c",
+        "src/agent/sending.c",
         ".received = n->received,\n",
         ".received = n->received > 0 ? n->received - 1 : 0,\n",
     ),
