@@ -1,8 +1,8 @@
 /* cmd_agent.c - `starling agent`: one peer.
  *
  * By hand or by a launcher it finds its peers itself (starling/launch.h) and keeps a run folder of
- * its own; started by `starling run` it reports to that process instead (agent_report.h), which is
- * told its port, hands out the roster and writes the one run folder.
+ * its own; started by `starling run` it reports to that process instead (reporter.h), which is told
+ * its port, hands out the roster and writes the one run folder.
  */
 #include <math.h>
 #include <pthread.h>
@@ -10,13 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/agent_report.h"
 #include "run/live_view.h"
 #include "run/node_table.h"
+#include "run/reporter.h"
 #include "run/resume.h"
 #include "run/run_info.h"
-
-#define ROUND_REPORT_SECONDS 0.1
 
 typedef struct peer {
     const options *o;
@@ -38,9 +36,10 @@ typedef struct peer {
     char path[SL_PATH_MAX];  /* of the folder */
     sl_record last;          /* by hand: for the summary */
     live_view view;          /* by hand */
-    pthread_mutex_t telling; /* one report at a time, and one user of `view` */
-    double reported;         /* time of the last report of a round */
-    sl_error error;          /* of the observer: the agent only passes its code on */
+    pthread_mutex_t viewing; /* one user of `view` */
+    reporter reporter;       /* of an agent of `starling run` */
+    sl_observer observer;
+    sl_error error; /* of the observer: the agent only passes its code on */
 } peer;
 
 static sl_agent *volatile agent_to_stop; /* for the signal handler */
@@ -60,51 +59,28 @@ static bool reports(const peer *p) {
     return p->o->report_fd >= 0;
 }
 
-/* On the loop's thread, which never waits. */
+/* ---- what an agent by hand observes ---- */
+
 static void on_notice(void *context, const char *text) {
     peer *p = context;
-    if (reports(p)) {
-        report r = {.type = REPORT_NOTICE};
-        sl_fail(&r.error, 0, "%s", text);
-        if (pthread_mutex_trylock(&p->telling) != 0)
-            return;
-        report_try(p->o->report_fd, &r);
-        pthread_mutex_unlock(&p->telling);
-        return;
-    }
-    pthread_mutex_lock(&p->telling);
+    pthread_mutex_lock(&p->viewing);
     live_view_clear(&p->view);
     printf("%s\n", text);
     fflush(stdout);
-    pthread_mutex_unlock(&p->telling);
+    pthread_mutex_unlock(&p->viewing);
 }
 
-/* On the worker's thread. */
-static int tell_parent(peer *p, const report *r, const float *x) {
-    pthread_mutex_lock(&p->telling);
-    int result = report_send(p->o->report_fd, r, x, p->trial.task.dimension);
-    pthread_mutex_unlock(&p->telling);
-    return result;
-}
-
-/* On the worker's thread. */
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     peer *p = context;
     (void)rank;
-    double now = now_seconds();
-    if (!reports(p)) {
-        pthread_mutex_lock(&p->telling);
-        live_view_round(&p->view, round - 1);
-        live_view_tick(&p->view);
-        pthread_mutex_unlock(&p->telling);
-    } else if (now - p->reported >= ROUND_REPORT_SECONDS) {
-        p->reported = now;
-        report r = {.type = REPORT_ROUND, .round = round};
-        tell_parent(p, &r, NULL); /* the next record notices if the parent is gone */
-    }
+    pthread_mutex_lock(&p->viewing);
+    live_view_round(&p->view, round - 1);
+    live_view_tick(&p->view);
+    pthread_mutex_unlock(&p->viewing);
 }
 
-static int record_by_hand(peer *p, const sl_record *record, const float *x) {
+static int on_record(void *context, const sl_record *record, const float *x) {
+    peer *p = context;
     p->last = *record;
     p->last.time_s = now_seconds() - p->opened_s;
     int result = sl_folder_metrics(p->folder, &p->last, &p->error);
@@ -125,29 +101,20 @@ static int record_by_hand(peer *p, const sl_record *record, const float *x) {
         .consensus = NAN,
         .bytes_per_node = (double)record->bytes_sent,
     };
-    pthread_mutex_lock(&p->telling);
+    pthread_mutex_lock(&p->viewing);
     live_view_measured(&p->view, &m);
-    pthread_mutex_unlock(&p->telling);
+    pthread_mutex_unlock(&p->viewing);
     return result;
-}
-
-static int on_record(void *context, const sl_record *record, const float *x) {
-    peer *p = context;
-    if (!reports(p))
-        return record_by_hand(p, record, x);
-    report r = {.type = REPORT_RECORD, .round = record->round.round, .record = *record};
-    return tell_parent(p, &r, x);
 }
 
 static int on_parameters(void *context, uint64_t round, uint32_t rank, const float *x,
                          double weight) {
     peer *p = context;
-    size_t dimension = p->trial.task.dimension;
-    if (!reports(p))
-        return sl_folder_parameters(p->folder, round, rank, x, dimension, weight, &p->error);
-    report r = {.type = REPORT_PARAMETERS, .round = round, .weight = weight};
-    return tell_parent(p, &r, x);
+    return sl_folder_parameters(p->folder, round, rank, x, p->trial.task.dimension, weight,
+                                &p->error);
 }
+
+/* ---- opening ---- */
 
 /* Which node this is, and from what; nothing is asked of the network yet. */
 static int find_rank(peer *p, sl_error *error) {
@@ -225,10 +192,11 @@ static int open_agent(peer *p, sl_error *error) {
         .rank = p->rank,
         .host = "127.0.0.1",
         .run_id = p->run_id,
-        .observer = {p, on_record, on_parameters, on_round, on_notice, on_resumed},
+        .observer = p->observer,
         .checkpoints = &p->checkpoints,
     };
     int result = 0;
+    p->reporter.dimension = p->trial.task.dimension;
     if (!reports(p))
         result = sl_launch_listen(p->launch, &settings.host, &settings.port, error);
     if (result == 0)
@@ -270,19 +238,6 @@ static int open_folder(peer *p, sl_error *error) {
     return 0;
 }
 
-static int join_parent(peer *p, sl_error *error) {
-    report r = {.type = REPORT_LISTENING, .port = sl_agent_port(p->agent)};
-    char *text = NULL;
-    int result = report_send(p->o->report_fd, &r, NULL, 0);
-    if (result != 0)
-        return sl_fail(error, result, "nobody listens to the reports");
-    result = report_wait_roster(p->o->report_fd, &text, error);
-    if (result == 0)
-        result = sl_roster_parse(&p->roster, text, "roster", error);
-    free(text);
-    return result;
-}
-
 /* In the run folder, which of an agent of `starling run` is its parent's. */
 static void open_monitor(peer *p) {
     sl_error error;
@@ -295,7 +250,7 @@ static void open_monitor(peer *p) {
         char text[SL_ERROR_TEXT_MAX + 64];
         snprintf(text, sizeof text, "warning: `starling status` will not see this agent: %s",
                  error.text);
-        on_notice(p, text);
+        p->observer.notice(p->observer.context, text);
     }
 }
 
@@ -385,7 +340,13 @@ static int exit_code(int result, bool started) {
 }
 
 static int be_peer(const options *o) {
-    peer p = {.o = o, .rank = o->rank, .telling = PTHREAD_MUTEX_INITIALIZER};
+    peer p = {.o = o,
+              .rank = o->rank,
+              .viewing = PTHREAD_MUTEX_INITIALIZER,
+              .reporter = REPORTER_OF(o->report_fd)};
+    p.observer = (sl_observer){&p, on_record, on_parameters, on_round, on_notice, on_resumed};
+    if (reports(&p))
+        p.observer = reporter_observer(&p.reporter);
     sl_error error = {0};
     catch_signals(stop_agent);
     if (reports(&p))
@@ -394,14 +355,13 @@ static int be_peer(const options *o) {
     int result = prepare(&p, &error);
     bool started = result == 0 || (p.meets && result != SL_EINVAL);
     if (result == 0 && reports(&p))
-        result = join_parent(&p, &error);
+        result = reporter_join(&p.reporter, sl_agent_port(p.agent), &p.roster, &error);
     if (result == 0)
         result = train(&p, &error);
     p.saved = result == SL_ESAVED;
     live_view_clear(&p.view);
     if (reports(&p)) {
-        report r = {.type = result == 0 ? REPORT_FINISHED : REPORT_FAILED, .error = error};
-        report_send(o->report_fd, &r, NULL, 0);
+        reporter_end(&p.reporter, result, &error);
     } else if (result != 0) {
         if (result == SL_ESAVED)
             complain("%s; go on with --resume %s", error.text, p.path);

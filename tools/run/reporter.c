@@ -1,0 +1,74 @@
+/* reporter.c - see reporter.h. */
+#include "run/reporter.h"
+
+#include <stdlib.h>
+
+static const double round_report_s = 0.1;
+
+/* On the worker's thread. */
+static int tell(reporter *r, const report *what, const float *x) {
+    pthread_mutex_lock(&r->telling);
+    int result = report_send(r->fd, what, x, r->dimension);
+    pthread_mutex_unlock(&r->telling);
+    return result;
+}
+
+static int on_record(void *context, const sl_record *record, const float *x) {
+    const report what = {.type = REPORT_RECORD, .round = record->round.round, .record = *record};
+    return tell(context, &what, x);
+}
+
+static int on_parameters(void *context, uint64_t round, uint32_t rank, const float *x,
+                         double weight) {
+    const report what = {.type = REPORT_PARAMETERS, .round = round, .weight = weight};
+    (void)rank;
+    return tell(context, &what, x);
+}
+
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    reporter *r = context;
+    const report what = {.type = REPORT_ROUND, .round = round};
+    const double now = now_seconds();
+    (void)rank;
+    if (now - r->told_round < round_report_s)
+        return;
+    r->told_round = now;
+    tell(r, &what, NULL); /* the next record notices if nobody listens */
+}
+
+/* On the loop's thread, which never waits. */
+static void on_notice(void *context, const char *text) {
+    reporter *r = context;
+    report what = {.type = REPORT_NOTICE};
+    sl_fail(&what.error, 0, "%s", text);
+    if (pthread_mutex_trylock(&r->telling) != 0)
+        return;
+    report_try(r->fd, &what);
+    pthread_mutex_unlock(&r->telling);
+}
+
+sl_observer reporter_observer(reporter *r) {
+    return (sl_observer){.context = r,
+                         .record = on_record,
+                         .parameters = on_parameters,
+                         .round = on_round,
+                         .notice = on_notice};
+}
+
+int reporter_join(reporter *r, uint16_t port, sl_roster **out, sl_error *error) {
+    const report what = {.type = REPORT_LISTENING, .port = port};
+    char *text = NULL;
+    int result = report_send(r->fd, &what, NULL, 0);
+    if (result != 0)
+        return sl_fail(error, result, "nobody listens to the reports");
+    result = report_wait_roster(r->fd, &text, error);
+    if (result == 0)
+        result = sl_roster_parse(out, text, "roster", error);
+    free(text);
+    return result;
+}
+
+void reporter_end(reporter *r, int result, const sl_error *error) {
+    const report what = {.type = result == 0 ? REPORT_FINISHED : REPORT_FAILED, .error = *error};
+    report_send(r->fd, &what, NULL, 0);
+}
