@@ -1,23 +1,13 @@
-/* cut_file.c - see cut_file.h.
- *
- * A file is believed piece by piece: first that it is as long as its head says, then the head, by
- * its own sum, then whom it belongs to, then each vector, by its sum. Bounds come before memory.
- */
+/* cut_file.c - see cut_file.h. */
 #include "checkpoint/cut_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/disk.h"
-#include "base/json.h"
-#include "vec/finite.h"
-#include "wire/checksum.h"
+#include "checkpoint/image_reader.h"
 
 void sl_cut_path(char out[SL_CUT_PATH_MAX], const char *folder, sl_checkpoint_file file) {
     snprintf(out, SL_CUT_PATH_MAX, "%s/round-%" PRIu64 "-rank-%u.safetensors", folder, file.round,
@@ -65,287 +55,61 @@ int sl_cut_write(const sl_image *image, size_t bytes, const char *folder, sl_err
 
 /* ---- reading ---- */
 
-typedef struct reader {
+typedef struct cut {
     char path[SL_CUT_PATH_MAX];
     int handle;
-    uint64_t bytes, data_at;
-    json_t *root, *metadata;
-} reader;
+    sl_image_reader reader;
+} cut;
 
-static int refuse_read(const reader *r, int why, const char *what, sl_error *error) {
-    return sl_fail(error, SL_EFILE, "%s: %s cannot be read: %s", r->path, what,
-                   why == ENODATA ? "the file ends before" : strerror(why));
+static void close_cut(cut *c) {
+    if (c->handle >= 0)
+        sl_disk_close(c->handle);
+    sl_image_reader_close(&c->reader);
 }
 
-static int read_length(const reader *r, size_t *length, sl_error *error) {
-    uint8_t bytes[SL_IMAGE_LENGTH_BYTES];
-    int why = sl_disk_read(r->handle, 0, bytes, sizeof bytes);
+static int open_cut(cut *c, const char *folder, sl_checkpoint_file file, sl_error *error) {
+    *c = (cut){.handle = -1};
+    sl_cut_path(c->path, folder, file);
+    uint64_t bytes;
+    int why = sl_disk_open(&c->handle, &bytes, c->path);
     if (why != 0)
-        return refuse_read(r, why, "its length", error);
-    uint64_t n = 0;
-    for (int i = 0; i < SL_IMAGE_LENGTH_BYTES; i++)
-        n |= (uint64_t)bytes[i] << 8 * i;
-    if (n > SL_IMAGE_HEAD_MAX || n > r->bytes - sizeof bytes)
-        return sl_fail(error, SL_EFILE,
-                       "%s: is cut short or no checkpoint: its head would have %" PRIu64
-                       " bytes, and the file has %" PRIu64,
-                       r->path, n, r->bytes);
-    *length = (size_t)n;
-    return 0;
+        return sl_fail(error, SL_EFILE, "%s: %s", c->path, strerror(why));
+    const sl_image_source source = {.name = c->path, .handle = c->handle, .bytes = bytes};
+    return sl_image_reader_open(&c->reader, &source, error);
 }
 
-static const char *field(const reader *r, const char *name) {
-    return json_string_value(json_object_get(r->metadata, name));
-}
-
-/* The head's sum, with zeros in its own place. */
-static int check_sum(const reader *r, char *head, size_t bytes, sl_error *error) {
-    char digits[SL_IMAGE_SUM_DIGITS + 1] = "", *place;
-    const char *said = field(r, "sum");
-    if (said != NULL && strlen(said) == SL_IMAGE_SUM_DIGITS &&
-        (place = memmem(head, bytes, said, SL_IMAGE_SUM_DIGITS)) != NULL) {
-        memset(place, '0', SL_IMAGE_SUM_DIGITS);
-        snprintf(digits, sizeof digits, "%016" PRIx64, sl_checksum(head, bytes));
-    }
-    if (said != NULL && strcmp(said, digits) == 0)
-        return 0;
-    return sl_fail(error, SL_EFILE, "%s: its head (%zu bytes) differs from its checksum", r->path,
-                   bytes);
-}
-
-static int parse_head(reader *r, char *head, size_t bytes, sl_error *error) {
-    int result = sl_json_parse(&r->root, head + SL_IMAGE_LENGTH_BYTES,
-                               bytes - SL_IMAGE_LENGTH_BYTES, 0, r->path, SL_EFILE, error);
-    if (result != 0)
-        return result;
-    r->metadata = json_object_get(r->root, "__metadata__");
-    const char *format = field(r, "format");
-    if (format == NULL || strcmp(format, SL_IMAGE_FORMAT) != 0)
-        return sl_fail(error, SL_EFILE, "%s: is \"%.60s\"; this program reads \"%s\"", r->path,
-                       format != NULL ? format : "of no format", SL_IMAGE_FORMAT);
-    return check_sum(r, head, bytes, error);
-}
-
-static int read_head(reader *r, sl_error *error) {
-    size_t length = 0;
-    int result = read_length(r, &length, error);
-    if (result != 0)
-        return result;
-    r->data_at = SL_IMAGE_LENGTH_BYTES + length;
-    char *head = malloc((size_t)r->data_at);
-    if (head == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory for its head", r->path);
-    int why = sl_disk_read(r->handle, 0, head, (size_t)r->data_at);
-    result = why != 0 ? refuse_read(r, why, "its head", error)
-                      : parse_head(r, head, (size_t)r->data_at, error);
-    free(head);
-    return result;
-}
-
-static void close_reader(reader *r) {
-    if (r->handle >= 0)
-        sl_disk_close(r->handle);
-    json_decref(r->root);
-}
-
-static int open_reader(reader *r, const char *folder, sl_checkpoint_file file, sl_error *error) {
-    *r = (reader){.handle = -1};
-    sl_cut_path(r->path, folder, file);
-    int why = sl_disk_open(&r->handle, &r->bytes, r->path);
-    if (why != 0)
-        return sl_fail(error, SL_EFILE, "%s: %s", r->path, strerror(why));
-    return read_head(r, error);
-}
-
-/* ---- whom it belongs to ---- */
-
-static bool whole_is(const char *text, uint64_t value) {
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, value);
-    return text != NULL && strcmp(text, digits) == 0;
-}
-
-static int check_field(const reader *r, const char *name, const char *meaning, uint64_t value,
-                       sl_error *error) {
-    const char *said = field(r, name);
-    if (whole_is(said, value))
-        return 0;
-    return sl_fail(error, SL_EFILE, "%s: is of another %s: %.40s, here %" PRIu64, r->path, meaning,
-                   said != NULL ? said : "none", value);
-}
-
-static int check_owner(const reader *r, const sl_checkpoint_owner *owner, sl_error *error) {
-    int result = 0;
-#define CHECK_OWNER(name, meaning)                                                                 \
-    if (result == 0)                                                                               \
-        result = check_field(r, #name, meaning, owner->name, error);
-    SL_CHECKPOINT_OWNERS(CHECK_OWNER)
-#undef CHECK_OWNER
-    return result;
-}
-
-static int check_head(const reader *r, sl_checkpoint_file file, const sl_checkpoint_owner *owner,
-                      sl_error *error) {
-    int result = check_field(r, "rank", "rank", file.rank, error);
+static int check_head(const sl_image_reader *r, sl_checkpoint_file file,
+                      const sl_checkpoint_owner *owner, sl_error *error) {
+    int result = sl_image_reader_expect(r, "rank", "rank", file.rank, error);
     if (result == 0)
-        result = check_field(r, "state.round", "round", file.round, error);
-    return result == 0 && owner != NULL ? check_owner(r, owner, error) : result;
-}
-
-/* ---- vectors ---- */
-
-/* Where a tensor begins; its numbers are [0, size) of one axis. */
-static int find_tensor(const reader *r, const char *name, uint64_t size, uint64_t *at,
-                       sl_error *error) {
-    const json_t *entry = json_object_get(r->root, name),
-                 *offsets = json_object_get(entry, "data_offsets"),
-                 *shape = json_object_get(entry, "shape");
-    if (entry == NULL)
-        return sl_fail(error, SL_EFILE, "%s: has no tensor \"%s\"", r->path, name);
-    const json_int_t begin = json_integer_value(json_array_get(offsets, 0)),
-                     end = json_integer_value(json_array_get(offsets, 1)),
-                     length = json_integer_value(json_array_get(shape, 0));
-    if (begin < 0 || (uint64_t)length != size || json_array_size(shape) != 1 ||
-        (uint64_t)(end - begin) != size * sizeof(float))
-        return sl_fail(error, SL_EFILE,
-                       "%s: tensor \"%s\" has %lld numbers at [%lld, %lld); it must have %" PRIu64,
-                       r->path, name, (long long)length, (long long)begin, (long long)end, size);
-    *at = r->data_at + (uint64_t)begin;
-    if (*at + size * sizeof(float) > r->bytes)
-        return sl_fail(error, SL_EFILE,
-                       "%s: is cut short: tensor \"%s\" ends at byte %" PRIu64
-                       ", the file at %" PRIu64,
-                       r->path, name, *at + size * sizeof(float), r->bytes);
-    return 0;
-}
-
-static int check_numbers(const reader *r, const char *name, const float *v, uint64_t size,
-                         uint64_t at, sl_error *error) {
-    char key[SL_PIECE_NAME_MAX + 8], digits[SL_IMAGE_SUM_DIGITS + 1];
-    snprintf(key, sizeof key, "sum.%s", name);
-    snprintf(digits, sizeof digits, "%016" PRIx64, sl_checksum(v, size * sizeof *v));
-    const char *said = field(r, key);
-    if (said == NULL || strcmp(said, digits) != 0)
-        return sl_fail(error, SL_EFILE,
-                       "%s: tensor \"%s\", bytes %" PRIu64 " to %" PRIu64
-                       ", differs from its checksum",
-                       r->path, name, at, at + size * sizeof *v);
-    if (sl_vec_is_finite(v, size))
-        return 0;
-    uint64_t i = 0;
-    while (isfinite(v[i]))
-        i++;
-    return sl_fail(error, SL_EFILE,
-                   "%s: tensor \"%s\", number %" PRIu64 " at byte %" PRIu64 " is %g", r->path, name,
-                   i, at + i * sizeof *v, (double)v[i]);
-}
-
-static int read_tensor(const reader *r, const char *name, float *out, uint64_t size,
-                       sl_error *error) {
-    uint64_t at = 0;
-    int result = find_tensor(r, name, size, &at, error);
-    if (result != 0)
-        return result;
-    int why = sl_disk_read(r->handle, at, out, size * sizeof *out);
-    return why != 0 ? refuse_read(r, why, name, error)
-                    : check_numbers(r, name, out, size, at, error);
-}
-
-/* ---- loading ---- */
-
-static int read_number(const reader *r, const sl_piece *p, sl_error *error) {
-    char key[SL_PIECE_NAME_MAX + 8], *end = NULL;
-    snprintf(key, sizeof key, "state.%s", p->name);
-    const char *text = field(r, key);
-    if (text != NULL && p->whole != NULL)
-        *p->whole = strtoull(text, &end, 10);
-    else if (text != NULL)
-        *p->real = strtod(text, &end);
-    return end != NULL && end != text && *end == '\0'
-               ? 0
-               : sl_fail(error, SL_EFILE, "%s: %s is %.40s; it must be a number", r->path, key,
-                         text != NULL ? text : "missing");
-}
-
-static int load_vector(const reader *r, const sl_piece *p, uint64_t size, const sl_vec_ops *vec,
-                       sl_error *error) {
-    const size_t bytes = (size_t)size * sizeof(float);
-    if (vec->on_host)
-        return read_tensor(r, p->name, p->vector, size, error);
-    float *copy = vec->allocate_host(bytes);
-    if (copy == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of host memory for tensor \"%s\"", r->path,
-                       p->name);
-    int result = read_tensor(r, p->name, copy, size, error);
-    if (result == 0)
-        vec->copy_in(p->vector, copy, bytes);
-    vec->release_host(copy);
-    return result;
-}
-
-static int load_pieces(const reader *r, uint64_t size, sl_node *node, const sl_vec_ops *vec,
-                       const sl_image_extras *extras, sl_error *error) {
-    int result = 0;
-    size_t vectors = 0;
-    sl_piece p;
-    for (size_t i = 0; result == 0 && sl_node_piece(node, i, &p); i++) {
-        vectors += p.vector != NULL;
-        result =
-            p.vector != NULL ? load_vector(r, &p, size, vec, error) : read_number(r, &p, error);
-    }
-    for (size_t i = 0; result == 0 && i < extras->count; i++)
-        result = read_number(r, &extras->pieces[i], error);
-    if (result == 0 && json_object_size(r->root) != vectors + 1)
-        result = sl_fail(error, SL_EFILE, "%s: has %zu tensors; this node has %zu", r->path,
-                         json_object_size(r->root) - 1, vectors);
-    return result;
+        result = sl_image_reader_expect(r, "state.round", "round", file.round, error);
+    return result == 0 && owner != NULL ? sl_image_reader_expect_owner(r, owner, error) : result;
 }
 
 int sl_cut_load(const char *folder, sl_checkpoint_file file, const sl_checkpoint_owner *owner,
                 sl_node *node, const sl_vec_ops *vec, const sl_image_extras *extras,
                 sl_error *error) {
-    reader r;
-    int result = open_reader(&r, folder, file, error);
+    cut c;
+    int result = open_cut(&c, folder, file, error);
     if (result == 0)
-        result = check_head(&r, file, owner, error);
+        result = check_head(&c.reader, file, owner, error);
     if (result == 0)
-        result = load_pieces(&r, owner->dimension, node, vec, extras, error);
-    close_reader(&r);
-    return result;
-}
-
-/* ---- checking ---- */
-
-static int check_tensors(const reader *r, sl_error *error) {
-    const char *said = field(r, "dimension"), *name;
-    const uint64_t size = said != NULL ? strtoull(said, NULL, 10) : 0;
-    if (size == 0 || size > r->bytes / sizeof(float))
-        return sl_fail(error, SL_EFILE,
-                       "%s: is cut short: it has %" PRIu64 " bytes for vectors of %.20s numbers",
-                       r->path, r->bytes, said != NULL ? said : "no");
-    float *v = malloc(size * sizeof *v);
-    if (v == NULL)
-        return sl_fail(error, SL_ENOMEM, "%s: out of memory for a vector", r->path);
-    int result = 0;
-    json_t *entry;
-    json_object_foreach(r->root, name, entry) {
-        if (result == 0 && entry != r->metadata)
-            result = read_tensor(r, name, v, size, error);
-    }
-    free(v);
+        result = sl_image_reader_load(&c.reader, owner->dimension, node, vec, extras, error);
+    close_cut(&c);
     return result;
 }
 
 int sl_checkpoint_check(const char *folder, sl_checkpoint_file file,
                         const sl_checkpoint_owner *owner, uint32_t *nodes, sl_error *error) {
-    reader r;
-    int result = open_reader(&r, folder, file, error);
+    cut c;
+    int result = open_cut(&c, folder, file, error);
     if (result == 0)
-        result = check_head(&r, file, owner, error);
+        result = check_head(&c.reader, file, owner, error);
     if (result == 0)
-        result = check_tensors(&r, error);
+        result = sl_image_reader_check(&c.reader, error);
+    const char *said = result == 0 ? sl_image_reader_field(&c.reader, "nodes") : NULL;
     if (result == 0 && nodes != NULL)
-        *nodes = (uint32_t)strtoul(field(&r, "nodes") != NULL ? field(&r, "nodes") : "0", NULL, 10);
-    close_reader(&r);
+        *nodes = (uint32_t)strtoul(said != NULL ? said : "0", NULL, 10);
+    close_cut(&c);
     return result;
 }

@@ -15,35 +15,50 @@
 
 enum { HEAD_FIXED = 4096, HEAD_A_VECTOR = 256, PAGE = 4096 };
 
-static size_t count_vectors(sl_node *node) {
+size_t sl_image_vectors(sl_node *node) {
     size_t count = 0;
     for (sl_piece p; sl_node_piece(node, count, &p) && p.vector != NULL;)
         count++;
     return count;
 }
 
-int sl_image_open(sl_image *out, sl_node *node, const sl_vec_ops *vec,
+static size_t head_bytes(size_t vectors) {
+    return sl_round_up(HEAD_FIXED + vectors * HEAD_A_VECTOR, PAGE);
+}
+
+size_t sl_image_bytes(size_t vectors, uint64_t dimension) {
+    return head_bytes(vectors) + vectors * (size_t)dimension * sizeof(float);
+}
+
+int sl_image_open(sl_image *out, size_t vectors, void *memory, const sl_vec_ops *vec,
                   const sl_checkpoint_owner *owner, sl_error *error) {
-    sl_image image = {.vec = vec, .owner = *owner, .vectors_max = count_vectors(node)};
+    sl_image image = {.vec = vec,
+                      .owner = *owner,
+                      .bytes = memory,
+                      .borrows = memory != NULL,
+                      .vectors_max = vectors};
     image.vector_bytes = (size_t)owner->dimension * sizeof(float);
-    image.head_bytes = sl_round_up(HEAD_FIXED + image.vectors_max * HEAD_A_VECTOR, PAGE);
-    image.capacity = image.head_bytes + image.vectors_max * image.vector_bytes;
-    image.bytes = aligned_alloc(PAGE, sl_round_up(image.capacity, PAGE));
-    image.names = calloc(image.vectors_max, sizeof *image.names);
+    image.head_bytes = head_bytes(vectors);
+    image.capacity = sl_image_bytes(vectors, owner->dimension);
+    if (memory == NULL)
+        image.bytes = aligned_alloc(PAGE, sl_round_up(image.capacity, PAGE));
+    image.names = calloc(vectors, sizeof *image.names);
     if (image.bytes == NULL || image.names == NULL) {
         sl_image_close(&image);
         return sl_fail(error, SL_ENOMEM,
                        "checkpoint: out of memory for a copy of %zu vectors of %" PRIu64
                        " parameters (checkpoint.every 0 does without)",
-                       count_vectors(node), owner->dimension);
+                       vectors, owner->dimension);
     }
-    memset(image.bytes, ' ', image.capacity);
+    if (memory == NULL)
+        memset(image.bytes, ' ', image.capacity);
     *out = image;
     return 0;
 }
 
 void sl_image_close(sl_image *image) {
-    free(image->bytes);
+    if (!image->borrows)
+        free(image->bytes);
     free(image->names);
     image->bytes = NULL;
     image->names = NULL;
@@ -72,17 +87,21 @@ static void take_vector(sl_image *image, const sl_piece *p) {
     image->vec->copy_out(vector_at(image, image->vectors++), p->vector, image->vector_bytes);
 }
 
+static void take_piece(sl_image *image, const sl_piece *p) {
+    if (p->vector != NULL)
+        take_vector(image, p);
+    else
+        take_number(image, p);
+}
+
 void sl_image_take(sl_image *image, sl_node *node, uint32_t rank, const sl_image_extras *extras) {
     image->rank = rank;
     image->vectors = image->number_count = 0;
     sl_piece p;
     for (size_t i = 0; sl_node_piece(node, i, &p); i++)
-        if (p.vector != NULL)
-            take_vector(image, &p);
-        else
-            take_number(image, &p);
+        take_piece(image, &p);
     for (size_t i = 0; i < extras->count; i++)
-        take_number(image, &extras->pieces[i]);
+        take_piece(image, &extras->pieces[i]);
 }
 
 /* ---- the head ---- */

@@ -18,7 +18,7 @@ enum {
     SL_IMAGE_SUM_DIGITS = 16
 };
 
-/* A driver's own numbers, saved with the node's: pieces without vectors. */
+/* A driver's own pieces, saved with the node's. */
 typedef struct sl_image_extras {
     const sl_piece *pieces; /* (count) */
     size_t count;
@@ -29,7 +29,8 @@ typedef struct sl_image {
     sl_checkpoint_owner owner;
     uint64_t round;
     uint32_t rank;
-    char *bytes; /* (capacity) head, then vectors */
+    char *bytes;  /* (capacity) head, then vectors */
+    bool borrows; /* they are the driver's */
     size_t capacity, head_bytes, vectors, vector_bytes;
     char (*names)[SL_PIECE_NAME_MAX]; /* (vectors_max) */
     size_t vectors_max;
@@ -37,9 +38,12 @@ typedef struct sl_image {
     size_t number_count;
 } sl_image;
 
-/* Room for nodes with up to this one's vectors; all of it is touched, so that no copy pays for
- * fresh pages. */
-int sl_image_open(sl_image *image, sl_node *node, const sl_vec_ops *vec,
+size_t sl_image_vectors(sl_node *node);
+/* What an image of so many vectors takes; all of it, once it is sealed, if it has as many. */
+size_t sl_image_bytes(size_t vectors, uint64_t dimension);
+/* Room for up to so many vectors. memory (sl_image_bytes): where the image is to be, borrowed;
+ * NULL: it has its own, all of which is touched, so that no copy pays for fresh pages. */
+int sl_image_open(sl_image *image, size_t vectors, void *memory, const sl_vec_ops *vec,
                   const sl_checkpoint_owner *owner, sl_error *error);
 void sl_image_close(sl_image *image);
 /* One copy of the state after the node's last round. */

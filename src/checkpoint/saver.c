@@ -169,7 +169,8 @@ static int open_all(sl_saver *s, sl_node *largest, sl_error *error) {
         return sl_fail(error, SL_ENOMEM, "checkpoint: out of memory for %zu ranks", ranks);
     int result = open_folder(s, error);
     if (result == 0)
-        result = sl_image_open(&s->image, largest, s->settings.vec, &s->settings.owner, error);
+        result = sl_image_open(&s->image, sl_image_vectors(largest), NULL, s->settings.vec,
+                               &s->settings.owner, error);
     if (result == 0 && pthread_create(&s->thread, NULL, work, s) != 0)
         return sl_fail(error, SL_ENOMEM, "checkpoint: no thread could be started");
     s->running = result == 0;

@@ -46,18 +46,23 @@ static void begin_step(sl_node *n) {
                       step->stage->gather ? step->published : (sl_range){0, n->settings.dimension});
 }
 
-/* From step `number` on, the first that this exchange has; after the last one, the exchange is
- * over. */
+/* From step *number on, the first that this exchange has. */
+static bool find_step(const sl_node *n, uint32_t *number, sl_exchange_step *out) {
+    bool found;
+    while ((found = sl_route_step(&n->route, n->state.exchange, *number, out)) &&
+           out->stage->wanted != NULL && !out->stage->wanted(&n->state))
+        (*number)++;
+    return found;
+}
+
+/* From step `number` on; after the last one, the exchange is over. */
 static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *error) {
     sl_exchange_step step;
-    bool found;
-    while ((found = sl_route_step(&n->route, n->state.exchange, number, &step)) &&
-           step.stage->wanted != NULL && !step.stage->wanted(&n->state))
-        number++;
+    const bool found = find_step(n, &number, &step);
     n->number = number;
     if (!found) {
         n->exchanging = false;
-        n->exchanged = true;
+        n->exchanged = 1;
         return 0;
     }
     n->step = step;
@@ -78,6 +83,16 @@ static int begin_exchange(sl_node *n, sl_update *update, sl_error *error) {
     return go_to_step(n, 0, update, error);
 }
 
+/* A loaded node whose pieces hold this exchange, too: what the round's end reads beside them. */
+static void take_exchange(sl_node *n) {
+    sl_exchange_step step;
+    n->state.exchange++;
+    for (uint32_t number = 0; find_step(n, &number, &step); number++) {
+        n->state.in = step.in;
+        n->state.self_weight = step.self_weight;
+    }
+}
+
 static bool step_is_over(const sl_node *n) {
     return sl_incoming_is_complete(n) && n->sent == n->message.parts;
 }
@@ -91,7 +106,7 @@ static bool has_exchange(const sl_node *n) {
 }
 
 static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
-    n->gradient_ready = n->exchanged = false;
+    n->gradient_ready = false;
     n->distance_squared = NAN;
     n->state.round++;
     n->state.last_sgd = n->state.sgd;
@@ -100,7 +115,9 @@ static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
         (sl_round){.round = n->state.round, .learning_rate = n->state.sgd.learning_rate};
     update->compute = true;
     update->round = n->state.round;
-    return has_exchange(n) && overlaps(n) ? begin_exchange(n, update, error) : 0;
+    if (n->exchanged)
+        take_exchange(n);
+    return has_exchange(n) && overlaps(n) && !n->exchanged ? begin_exchange(n, update, error) : 0;
 }
 
 static void end_updates(sl_node *n) {
@@ -145,6 +162,7 @@ static int end_round(sl_node *n, sl_update *update, sl_error *error) {
     n->statistics.neighbour_distance = measured ? sqrt(n->distance_squared) : NAN;
     n->statistics.push_sum_weight = n->state.push_sum_weight;
     n->measure = false;
+    n->exchanged = 0;
     n->ended = n->statistics;
     n->ended_exchange = n->state.exchange;
     return report_round(n, update, error);
@@ -270,6 +288,10 @@ void sl_node_lend(sl_node *n, const float *vector) {
 
 uint64_t sl_node_round(const sl_node *n) {
     return n->state.round;
+}
+
+bool sl_node_rests(const sl_node *n) {
+    return n->state.round > 0 && !n->exchanging && !n->gradient_ready;
 }
 
 uint64_t sl_node_exchange(const sl_node *n) {

@@ -22,6 +22,7 @@ static const struct {
 } numbers[] = {
     WHOLE("round", ended.round),
     WHOLE("exchange", ended_exchange),
+    WHOLE("exchanged", exchanged),
     REAL("push_sum_weight", state.push_sum_weight),
     REAL("loss_limit", loss_limit),
     REAL("loss", ended.loss),

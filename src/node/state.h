@@ -42,7 +42,8 @@ struct sl_node {
     size_t part_bytes_max;
 
     /* the round */
-    bool gradient_ready, exchanging, exchanged, finished;
+    bool gradient_ready, exchanging, finished;
+    uint64_t exchanged; /* 1: the round's exchange is over */
     double loss_limit;
     bool measure;
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */

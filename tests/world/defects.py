@@ -159,7 +159,7 @@ DISK_DEFECTS = {
         "(result = folder[0] == 1) != 0",
     ),
     "a vector's checksum is not compared": (
-        "src/checkpoint/cut_file.c",
+        "src/checkpoint/image_reader.c",
         "if (said == NULL || strcmp(said, digits) != 0)",
         "if (said == NULL || digits[0] == '\0')",
     ),
