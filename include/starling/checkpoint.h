@@ -15,6 +15,7 @@
 
 #include "starling/api.h"
 #include "starling/experiment.h"
+#include "starling/node.h"
 #include "starling/task.h"
 
 #ifdef __cplusplus
@@ -47,10 +48,14 @@ SL_API int sl_checkpoint_owner_of(sl_checkpoint_owner *out, const sl_experiment 
 
 /* What a driver (agent, simulator) does with checkpoints, beside checkpoint.every and .keep. */
 typedef struct sl_checkpoints {
-    const char *folder; /* of the files; made if its parent is there. Borrowed */
+    const char *folder; /* of the files; made if its parent is there. Borrowed. NULL: `opened` */
     uint64_t run_id;
     bool resume;    /* go on from the newest round of which all nodes have a good file */
     uint64_t round; /* of resume, if it is known (sl_checkpoint_newest); agents agree on it if 0 */
+    /* In place of files: each node before it starts. Who keeps its state fills it, if it is to
+     * resume, and may read it later, between two rounds (starling/node.h). NULL: there are files */
+    int (*opened)(void *context, uint32_t rank, sl_node *node, sl_error *error);
+    void *context; /* borrowed */
 } sl_checkpoints;
 
 /* checkpoint.path, or else RUN/checkpoints. */

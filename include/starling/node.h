@@ -147,8 +147,9 @@ typedef struct sl_piece {
 
 /* Piece `index` of the state after the last finished round; false: there are no more. Vectors come
  * first, the model before all. They may be read between the step that says round_done and the next
- * call that changes the node, and while it rests. Written before START, to a new node with equal settings, they let
- * START go on: it reports that round again, and then begins the next one, if there is one. */
+ * call that changes the node, and while it rests. Written before START, to a new node with equal
+ * settings, they let START go on: it reports that round again, and then begins the next one, if
+ * there is one. */
 SL_API bool sl_node_piece(sl_node *node, size_t index, sl_piece *out);
 
 /* Does it do nothing until GRADIENT? Where a round's exchange begins beside its gradient, that is

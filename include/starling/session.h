@@ -122,8 +122,27 @@ SL_API int sl_session_join(sl_session **out, const char *experiment, uint64_t di
                            const sl_session_options *options, sl_error *error);
 
 /* Connects to the neighbours, with x (d) as the first model. With same_start, x then is rank 0's.
- * SL_EPEER: one did not come within transport.connect_timeout_s. SL_EDIVERGED: as in mix. */
+ * SL_EPEER: one did not come within transport.connect_timeout_s. SL_EDIVERGED: as in mix. After
+ * load, SL_EINVAL: x is not as it was; the session stays as it was. */
 SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
+
+/* ---- going on after a stop ---- */
+
+/* Writes all that this peer's next rounds follow from, beside x and the experiment, to state
+ * (*bytes), for you to keep with x and your optimizer. state NULL: sets *bytes to what it takes
+ * now. x: the parameters as they are. All peers save after the same calls; then all go on from
+ * there with the bits that they would have had. After the first round; also between begin, or
+ * offer, and end, where it waits until that round is over. Changes nothing. */
+SL_API int sl_session_save(sl_session *session, const float *x, void *state, uint64_t *bytes,
+                           sl_error *error);
+
+/* Between join and start: goes on from what this rank has saved (bytes). start then wants x as it
+ * was, leaves it so, and refuses neighbours that go on from another round, or begin; what follows
+ * is the call that would have followed save. state is read until start has returned. SL_EFILE: it
+ * is of another rank or experiment, damaged or cut short; the session stays as it was. */
+SL_API int sl_session_load(sl_session *session, const void *state, uint64_t bytes, sl_error *error);
+
+/* ---- rounds ---- */
 
 /* One round. In: the model after your step; out: the model after the exchange. SL_EDIVERGED: x
  * holds a number that is not finite; the other peers' next call names this rank and the round.

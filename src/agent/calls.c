@@ -41,18 +41,23 @@ int sl_agent_meet(sl_agent *a, uint64_t round, sl_meet purpose, sl_error *error)
     return call(&a->calls, &(sl_call){SL_CALL_MEET, .round = round, .purpose = purpose}, error);
 }
 
+int sl_agent_rest(sl_agent *a, sl_error *error) {
+    return call(&a->calls, &(sl_call){.kind = SL_CALL_REST}, error);
+}
+
 int sl_agent_sum(sl_agent *a, const sl_share *share, sl_error *error) {
     return call(&a->calls, &(sl_call){SL_CALL_SUM, .share = *share}, error);
 }
 
 /* ---- the loop's thread ---- */
 
-int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, sl_neighbour *neighbours,
-                  uint32_t count, sl_error *error) {
+int sl_calls_open(sl_calls *c, const sl_tree *tree, sl_side *side, const sl_node *node,
+                  sl_neighbour *neighbours, uint32_t count, sl_error *error) {
     pthread_mutex_init(&c->mutex, NULL);
     pthread_cond_init(&c->changed, NULL);
     c->open = true;
     c->side = side;
+    c->node = node;
     c->neighbours = neighbours;
     c->neighbour_count = count;
     c->descriptor = sl_signal_open();
@@ -115,7 +120,7 @@ int sl_calls_receive(sl_calls *c, sl_error *error) {
                             "a call after the meeting that ends the run");
     if (c->current.kind == SL_CALL_SUM)
         return sl_reduce_begin(&c->reduce, &c->current.share, error);
-    if (c->coming)
+    if (c->current.kind == SL_CALL_REST || c->coming)
         return 0;
     c->coming = true;
     sl_meeting_come(&c->meeting, c->current.round, c->current.purpose);
@@ -179,6 +184,8 @@ int sl_calls_advance(sl_calls *c, sl_error *error) {
     sl_meeting_pass_on(&c->meeting);
     if (sl_reduce_advance(&c->reduce))
         answer(c, 0);
+    if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node))
+        answer(c, 0);
     return c->current.kind == SL_CALL_MEET ? advance_meeting(c, error) : 0;
 }
 
@@ -191,6 +198,13 @@ int sl_calls_go_on(sl_calls *c, const sl_neighbour *neighbour, sl_error *error) 
 
 bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
     return !c->open || sl_meeting_is_told(&c->meeting, neighbour);
+}
+
+static void name_exchange(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {
+    sl_error wait;
+    sl_node_name_wait(c->node, &wait);
+    *peer = wait.peer >= 0 ? (uint32_t)wait.peer : *peer;
+    snprintf(out, bytes, "the exchange that a state is to hold: %s", wait.text);
 }
 
 bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {
@@ -207,6 +221,9 @@ bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *pe
     case SL_CALL_SUM:
         sl_reduce_name_wait(&c->reduce, who, sizeof who, peer);
         snprintf(out, bytes, "the sum of all agents: %s", who);
+        return true;
+    case SL_CALL_REST:
+        name_exchange(c, out, bytes, peer);
         return true;
     }
     return false;

@@ -11,7 +11,7 @@
 #include "agent/meeting.h"
 #include "agent/reduce.h"
 
-typedef enum sl_call_kind { SL_CALL_NONE, SL_CALL_MEET, SL_CALL_SUM } sl_call_kind;
+typedef enum sl_call_kind { SL_CALL_NONE, SL_CALL_MEET, SL_CALL_SUM, SL_CALL_REST } sl_call_kind;
 
 typedef struct sl_call {
     sl_call_kind kind;
@@ -35,7 +35,8 @@ typedef struct sl_calls {
     sl_error error; /* once code is not 0, it answers every call */
 
     /* the loop's */
-    sl_side *side;            /* borrowed, like neighbours */
+    sl_side *side; /* borrowed, like the next two */
+    const sl_node *node;
     sl_neighbour *neighbours; /* (neighbour_count) */
     uint32_t neighbour_count;
     sl_call current; /* the call under way */
@@ -52,8 +53,8 @@ void sl_calls_give(sl_calls *calls, const sl_call *call);
 bool sl_calls_answered(sl_calls *calls);
 
 /* All these are for the loop's thread. Errors end the run. */
-int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, sl_neighbour *neighbours,
-                  uint32_t count, sl_error *error);
+int sl_calls_open(sl_calls *calls, const sl_tree *tree, sl_side *side, const sl_node *node,
+                  sl_neighbour *neighbours, uint32_t count, sl_error *error);
 void sl_calls_close(sl_calls *calls);
 /* The descriptor is readable. */
 int sl_calls_receive(sl_calls *calls, sl_error *error);

@@ -91,13 +91,14 @@ bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *their
                             {"topology's number of nodes", ours->nodes, theirs->nodes}};
     const value results[] = {{"rounds", ours->rounds, theirs->rounds},
                              {"model's number of parameters", ours->dimension, theirs->dimension},
-                             {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes}};
+                             {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes},
+                             {"round to go on from (0: none)", ours->resumed, theirs->resumed}};
     const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
     const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
     if (section == NULL && v == NULL)
         section = section_that_differs(ours, theirs);
     if (section == NULL && v == NULL)
-        v = value_that_differs(results, 3);
+        v = value_that_differs(results, 4);
     if (v != NULL)
         snprintf(text, SL_REFUSAL_MAX,
                  "the %s of agents %u and %u differs: %" PRIu64 " and %" PRIu64, v->key, peer, rank,

@@ -69,9 +69,11 @@ static int write_hello(sl_agent *a, sl_error *error) {
 
 static int fill_hello(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
+    const sl_checkpoints *c = a->settings.checkpoints;
     a->side.hello = (sl_hello){
         .run_id = a->settings.run_id,
         .seed = e->seed,
+        .resumed = c != NULL && c->resume ? c->round : 0,
         .topology_hash = sl_topology_hash(e->topology),
         .layout_hash = a->settings.task.layout_hash,
         .data_hash = a->settings.task.data_hash,
@@ -224,7 +226,8 @@ static int open_calls(sl_agent *a, sl_error *error) {
                      : sl_tree_open(&tree, algorithm, &a->plan.config, e->topology, error);
     if (result != 0)
         return result;
-    result = sl_calls_open(&a->calls, &tree, &a->side, a->neighbours, a->neighbour_count, error);
+    result = sl_calls_open(&a->calls, &tree, &a->side, a->node, a->neighbours, a->neighbour_count,
+                           error);
     sl_tree_close(&tree);
     return result;
 }

@@ -57,7 +57,8 @@ static int open_saver(sl_agent *a, sl_error *error) {
 
 int sl_saving_begin(sl_agent *a, sl_error *error) {
     const bool known = a->saving.agreement == SL_AGREED;
-    return checkpoints_of(a) != NULL && known ? open_saver(a, error) : 0;
+    const sl_checkpoints *c = checkpoints_of(a);
+    return c != NULL && c->opened == NULL && known ? open_saver(a, error) : 0;
 }
 
 int sl_saving_open(sl_agent *a, sl_error *error) {
@@ -69,12 +70,14 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->side.rank);
     if (c == NULL)
         return 0;
+    s->resumed = c->resume ? c->round : 0;
+    if (c->opened != NULL)
+        return c->opened(c->context, a->side.rank, a->node, error);
     int result = sl_checkpoint_owner_of(&s->owner, e, &a->settings.task, c->run_id, error);
     if (result == 0 && e->checkpoint.every > 0)
         result = sl_algorithm_spread(&s->spread, &e->algorithm, e->topology, error);
     if (result != 0)
         return result;
-    s->resumed = c->resume ? c->round : 0;
     s->agreement = c->resume && c->round == 0 ? SL_AGREEMENT_OPEN : SL_AGREED;
     return s->resumed > 0 ? load(a, error) : 0;
 }

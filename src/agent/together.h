@@ -40,6 +40,10 @@ typedef enum sl_meet {
  * Blocks until it knows. */
 int sl_agent_meet(sl_agent *agent, uint64_t round, sl_meet purpose, sl_error *error);
 
+/* Waits until this agent's node rests (sl_node_rests): its pieces then stay as they are until the
+ * gradient returns. In `gradient`. */
+int sl_agent_rest(sl_agent *agent, sl_error *error);
+
 /* The sum over all agents, after a meeting for it. Blocks; share->x and share->numbers hold the
  * result when it returns 0. Has the bits of sl_tree_sum over the tree of this experiment. */
 int sl_agent_sum(sl_agent *agent, const sl_share *share, sl_error *error);

@@ -30,8 +30,11 @@ static int read_bytes(const reader *r, uint64_t at, void *out, size_t bytes) {
 }
 
 static int refuse_read(const reader *r, int why, const char *what, sl_error *error) {
+    if (why == ENODATA)
+        return sl_fail(error, SL_EFILE, "%s: is cut short: its %" PRIu64 " bytes end within %s",
+                       r->source.name, r->source.bytes, what);
     return sl_fail(error, SL_EFILE, "%s: %s cannot be read: %s", r->source.name, what,
-                   why == ENODATA ? "it ends before" : strerror(why));
+                   strerror(why));
 }
 
 /* ---- the head ---- */
@@ -47,7 +50,7 @@ static int read_length(const reader *r, size_t *length, sl_error *error) {
     if (n > SL_IMAGE_HEAD_MAX || n > r->source.bytes - sizeof bytes)
         return sl_fail(error, SL_EFILE,
                        "%s: is cut short or no checkpoint: its head would have %" PRIu64
-                       " bytes, and the file has %" PRIu64,
+                       " bytes, of %" PRIu64 " in all",
                        r->source.name, n, r->source.bytes);
     *length = (size_t)n;
     return 0;
@@ -170,8 +173,7 @@ static int find_tensor(const reader *r, const char *name, uint64_t size, uint64_
     *at = r->data_at + (uint64_t)begin;
     if (*at + size * sizeof(float) > r->source.bytes)
         return sl_fail(error, SL_EFILE,
-                       "%s: is cut short: tensor \"%s\" ends at byte %" PRIu64
-                       ", the file at %" PRIu64,
+                       "%s: is cut short: tensor \"%s\" ends at byte %" PRIu64 " of %" PRIu64,
                        r->source.name, name, *at + size * sizeof(float), r->source.bytes);
     return 0;
 }

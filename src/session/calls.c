@@ -1,69 +1,21 @@
 /* calls.c - what the caller of a session calls; see starling/session.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "session/state.h"
-#include "wire/checksum.h"
-
-/* ---- who may call, and when ---- */
-
-static int check_caller(const sl_session *s, const char *call, sl_error *error) {
-    int result = sl_session_check_process(s, call, error);
-    if (result != 0 || pthread_equal(s->thread, pthread_self()))
-        return result;
-    return sl_fail(error, SL_EINVAL,
-                   "%s: was called on another thread than the one that joined; calls of a session "
-                   "come from that one",
-                   call);
-}
-
-/* The error of a session that has ended. */
-static int check_alive(sl_session *s, sl_error *error) {
-    pthread_mutex_lock(&s->mutex);
-    int result = s->ended ? s->error.code : 0;
-    pthread_mutex_unlock(&s->mutex);
-    if (result != 0 && error != NULL)
-        *error = s->error;
-    return result;
-}
-
-static int check_round(sl_session *s, const char *call, bool in_round, sl_error *error) {
-    int result = check_caller(s, call, error);
-    if (result == 0)
-        result = check_alive(s, error);
-    if (result != 0)
-        return result;
-    if (!s->started)
-        return sl_fail(error, SL_EINVAL, "%s: start comes first", call);
-    if (in_round && !s->in_round)
-        return sl_fail(error, SL_EINVAL, "%s: no round is under way; begin or offer comes first",
-                       call);
-    if (!in_round && s->in_round)
-        return sl_fail(error, SL_EINVAL, "%s: a round is under way since %s; end comes first", call,
-                       s->begun ? "begin" : "offer");
-    return 0;
-}
-
-static int check_vector(const char *call, const float *x, sl_error *error) {
-    if (x == NULL || (uintptr_t)x % sizeof *x != 0)
-        return sl_fail(error, SL_EINVAL, "%s: x is %s", call,
-                       x == NULL ? "NULL" : "not aligned to 4 bytes");
-    return 0;
-}
 
 /* ---- rounds ---- */
 
 int sl_session_start(sl_session *s, float *x, sl_error *error) {
-    int result = check_caller(s, "start", error);
+    int result = sl_session_check_call(s, "start", error);
+    if (result == 0 && s->started)
+        result = sl_fail(error, SL_EINVAL, "start: the session has started");
     if (result == 0)
-        result = check_alive(s, error);
+        result = sl_session_check_vector("start", x, error);
     if (result == 0)
-        result = check_vector("start", x, error);
+        result = sl_session_check_x(s, x, error);
     if (result != 0)
         return result;
-    if (s->started)
-        return sl_fail(error, SL_EINVAL, "start: the session has started");
     s->started = true;
     s->start = x;
     if (s->simulation != NULL)
@@ -72,84 +24,72 @@ int sl_session_start(sl_session *s, float *x, sl_error *error) {
         result = sl_peer_start(s, error);
     if (result == 0)
         result = sl_session_wait(s, error);
-    if (result == 0 && s->options.same_start)
-        memcpy(x, s->model, s->layout.dimension * sizeof *x);
+    if (result == 0 && s->state != NULL)
+        sl_session_stand(s, x);
+    else if (result == 0 && s->options.same_start)
+        memcpy(x, s->model, sl_session_bytes(s));
+    s->state = NULL;
     return result;
-}
-
-static size_t bytes_of(const sl_session *s) {
-    return s->layout.dimension * sizeof(float);
 }
 
 /* In a simulation the round begins with end: until then the caller runs alone. */
 static void begin_round(sl_session *s, const float *x, bool begun) {
     s->in_round = true;
     s->begun = begun;
+    s->over = false;
     s->offered = x;
     s->given = x;
     s->lends = begun || s->mixes_by_sum;
     if (s->options.check)
-        s->sum = sl_checksum(x, bytes_of(s));
+        s->sum = sl_session_checksum(s, x);
     if (s->simulation == NULL)
         sl_session_wish(s, WISH_ROUND);
 }
 
 int sl_session_offer(sl_session *s, const float *x, sl_error *error) {
-    int result = check_round(s, "offer", false, error);
+    int result = sl_session_check_round(s, "offer", false, error);
     if (result == 0)
-        result = check_vector("offer", x, error);
+        result = sl_session_check_vector("offer", x, error);
     if (result == 0)
         begin_round(s, x, false);
     return result;
 }
 
 int sl_session_begin(sl_session *s, const float *x, sl_error *error) {
-    int result = check_round(s, "begin", false, error);
+    int result = sl_session_check_round(s, "begin", false, error);
     if (result == 0 && !s->options.overlap)
         result =
             sl_fail(error, SL_EINVAL, "begin: join was not told; set options.overlap, or call mix");
     if (result == 0)
-        result = check_vector("begin", x, error);
+        result = sl_session_check_vector("begin", x, error);
     if (result == 0)
         begin_round(s, x, true);
     return result;
 }
 
-/* Ends the session with this error, or with one that came before it. */
-static int end_with(sl_session *s, const sl_error *why, sl_error *error) {
-    sl_session_fail(s, why);
-    sl_session_wish(s, WISH_GONE);
-    sl_session_wait_end(s);
-    if (error != NULL)
-        *error = s->error;
-    return s->error.code;
-}
-
 /* The round is over, and the next one has its number. */
 static int find_change(sl_session *s, sl_error *error) {
-    if (!s->options.check || sl_checksum(s->offered, bytes_of(s)) == s->sum)
+    if (!s->options.check || sl_session_checksum(s, s->offered) == s->sum)
         return 0;
     sl_error change;
     sl_fail_node(&change, SL_EINVAL, s->rank, s->round - 1,
                  "x was changed between %s and end, while the exchange read it",
                  s->begun ? "begin" : "offer");
-    return end_with(s, &change, error);
+    return sl_session_end_with(s, &change, error);
 }
 
 static int end_round(sl_session *s, float *x, sl_error *error) {
-    if (s->simulation != NULL)
-        sl_session_wish(s, WISH_ROUND);
-    int result = sl_session_wait(s, error);
+    int result = sl_session_finish_round(s, error);
     if (result == 0)
         result = find_change(s, error);
     s->in_round = false;
     if (result == 0)
-        memcpy(x, s->model, bytes_of(s));
+        memcpy(x, s->model, sl_session_bytes(s));
     return result;
 }
 
 int sl_session_end(sl_session *s, float *x, sl_error *error) {
-    int result = check_round(s, "end", true, error);
+    int result = sl_session_check_round(s, "end", true, error);
     if (result == 0 && x != s->offered)
         result =
             sl_fail(error, SL_EINVAL, "end: x is other memory than %s had; it must be the same",
@@ -158,34 +98,27 @@ int sl_session_end(sl_session *s, float *x, sl_error *error) {
 }
 
 int sl_session_mix(sl_session *s, float *x, sl_error *error) {
-    int result = check_round(s, "mix", false, error);
+    int result = sl_session_check_round(s, "mix", false, error);
     if (result == 0)
-        result = check_vector("mix", x, error);
+        result = sl_session_check_vector("mix", x, error);
     if (result != 0)
         return result;
     begin_round(s, x, false);
     return end_round(s, x, error);
 }
 
-static int run_short(sl_session *s, const char *call, size_t bytes, sl_error *error) {
-    sl_error shortage;
-    sl_fail_node(&shortage, SL_ENOMEM, s->rank, s->round, "%s: out of memory for %zu bytes", call,
-                 bytes);
-    return end_with(s, &shortage, error);
-}
-
 static size_t average_bytes(const sl_session *s) {
-    return bytes_of(s) + s->options.beside * sizeof(float);
+    return sl_session_bytes(s) + s->options.beside * sizeof(float);
 }
 
 int sl_session_beside(sl_session *s, const float *values, sl_error *error) {
-    int result = check_round(s, "beside", false, error);
+    int result = sl_session_check_round(s, "beside", false, error);
     if (result != 0)
         return result;
     const size_t bytes = s->options.beside * sizeof *values;
     float *copy = values != NULL && bytes > 0 ? malloc(bytes) : NULL;
     if (values != NULL && bytes > 0 && copy == NULL)
-        return run_short(s, "beside", bytes, error);
+        return sl_session_run_short(s, "beside", bytes, error);
     if (copy != NULL)
         memcpy(copy, values, bytes);
     free(s->beside);
@@ -194,12 +127,12 @@ int sl_session_beside(sl_session *s, const float *values, sl_error *error) {
 }
 
 int sl_session_average(sl_session *s, float *average, double *distance, sl_error *error) {
-    int result = check_round(s, "average", false, error);
+    int result = sl_session_check_round(s, "average", false, error);
     if (result != 0)
         return result;
     float *vector = average != NULL ? average : malloc(average_bytes(s));
     if (vector == NULL)
-        return run_short(s, "average", average_bytes(s), error);
+        return sl_session_run_short(s, "average", average_bytes(s), error);
     s->average = vector;
     sl_session_wish(s, WISH_AVERAGE);
     result = sl_session_wait(s, error);
@@ -243,13 +176,13 @@ int sl_session_leave(sl_session **session, sl_error *error) {
         *session = NULL;
         return result;
     }
-    result = check_caller(s, "leave", error);
+    result = sl_session_check_caller(s, "leave", error);
     if (result != 0)
         return result;
     if (s->in_round)
-        result = check_alive(s, error);
+        result = sl_session_check_alive(s, error);
     if (s->in_round && result == 0)
-        return check_round(s, "leave", false, error);
+        return sl_session_check_round(s, "leave", false, error);
     *session = NULL;
     if (s->started) {
         s->average = s->spare = malloc(average_bytes(s)); /* others may still ask for averages */

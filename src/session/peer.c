@@ -17,11 +17,13 @@ static int add_up(void *context, const sl_share *share, sl_error *error) {
     return sl_agent_sum(s->meets, share, error);
 }
 
-/* Rank 0's x is the sum: the others add zeros. */
+/* Rank 0's x is the sum: the others add zeros. A node that goes on has its model. */
 static void initial(void *context, uint32_t rank, float *x) {
     sl_session *s = context;
     const size_t d = s->layout.dimension;
     sl_error error;
+    if (s->state != NULL)
+        return;
     memcpy(x, s->start, d * sizeof *x);
     if (!s->options.same_start)
         return;
@@ -49,11 +51,19 @@ static bool meet(sl_session *s, uint64_t round) {
            sl_session_sum(&s, 1, add_up, s, &share, &error) == 0;
 }
 
+static bool save(sl_session *s) {
+    sl_error error;
+    if (sl_agent_rest(s->meets, &error) != 0)
+        return false;
+    sl_session_write(s);
+    return true;
+}
+
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     sl_session *s = context;
     (void)rank;
-    while (meet(s, round))
-        if (s->wish == WISH_AVERAGE)
+    while (s->wish == WISH_SAVE ? save(s) : meet(s, round))
+        if (s->wish != WISH_LEAVE)
             sl_session_hand(s, x);
     sl_session_answer(s, x, g);
     return 0;
@@ -82,13 +92,21 @@ static void notice(void *context, const char *text) {
 
 /* ---- the agent's thread ---- */
 
+static int opened(void *context, uint32_t rank, sl_node *node, sl_error *error) {
+    (void)rank;
+    return sl_session_open_node(context, node, error);
+}
+
 static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
+    s->checkpoints = (sl_checkpoints){
+        .resume = s->state != NULL, .round = s->moment.round, .opened = opened, .context = s};
     sl_agent_settings settings = {
         .experiment = s->experiment,
         .task = sl_session_task(s),
         .rank = s->rank,
         .run_id = sl_launch_run_id(s->launch),
         .observer = {.context = s, .record = record, .notice = notice},
+        .checkpoints = &s->checkpoints,
         .meets = true,
     };
     settings.task.context = s;

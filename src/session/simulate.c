@@ -5,6 +5,7 @@
  * wish. Between a round's turns and the next ones the simulator computes the round, with the nodes
  * and in the order of src/sim.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,11 @@ static int check_layouts(const sl_simulation *m, sl_error *error) {
             return sl_fail(error, SL_EINVAL,
                            "simulate: the dimension of ranks 0 and %u differs: %zu and %zu", i,
                            first->dimension, l->dimension);
+        if (m->sessions[i]->moment.round != m->sessions[0]->moment.round)
+            return sl_fail(error, SL_EINVAL,
+                           "simulate: the round to go on from (0: none) of ranks 0 and %u differs: "
+                           "%" PRIu64 " and %" PRIu64,
+                           i, m->sessions[0]->moment.round, m->sessions[i]->moment.round);
         if (m->sessions[i]->options.same_start != m->sessions[0]->options.same_start)
             return sl_fail(error, SL_EINVAL, "options.same_start: differs between ranks 0 and %u",
                            i);
@@ -241,6 +247,11 @@ static int record(void *context, const sl_record *record, const float *x) {
     return 0;
 }
 
+static int opened(void *context, uint32_t rank, sl_node *node, sl_error *error) {
+    const sl_simulation *m = context;
+    return sl_session_open_node(m->sessions[rank], node, error);
+}
+
 static int run(sl_simulation *m, sl_error *error) {
     sl_task task = sl_session_task(m->sessions[0]);
     task.context = m;
@@ -249,7 +260,10 @@ static int run(sl_simulation *m, sl_error *error) {
     task.gradient = gradient;
     task.lend = m->sessions[0]->options.overlap ? lend : NULL;
     const sl_observer observer = {.context = m, .record = record};
-    int result = sl_sim_run(m->experiment, &task, &observer, NULL, NULL, &m->stop, error);
+    const uint64_t round = m->sessions[0]->moment.round;
+    const sl_checkpoints checkpoints = {
+        .resume = round > 0, .round = round, .opened = opened, .context = m};
+    int result = sl_sim_run(m->experiment, &task, &observer, &checkpoints, NULL, &m->stop, error);
     if (m->error.code != 0) {
         *error = m->error;
         return m->error.code;

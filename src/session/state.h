@@ -6,8 +6,9 @@
  *   driver: hand(model) ......... waits for a wish           round under way ....... hand(model)
  *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
  *
- * hand.c is that exchange. join.c and calls.c: what the caller calls. wishes.c: what the driver
- * does with a wish. peer.c: the agent behind a session. simulate.c: all peers in one process.
+ * hand.c is that exchange. join.c, calls.c, saving.c and caller.c: what the caller calls. wishes.c:
+ * what the driver does with a wish. peer.c: the agent behind a session. simulate.c: all peers in
+ * one process.
  */
 #ifndef SL_SESSION_STATE_H
 #define SL_SESSION_STATE_H
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "checkpoint/image.h"
 #include "node/tree.h"
 #include "session/layout.h"
 #include "starling/agent.h"
@@ -29,9 +31,18 @@ typedef enum sl_wish {
     WISH_NONE,    /* the caller trains */
     WISH_ROUND,   /* `given` is the model after the step */
     WISH_AVERAGE, /* fill `average` */
+    WISH_SAVE,    /* write `image` */
     WISH_LEAVE,   /* no more steps; end with the others */
     WISH_GONE     /* simulated: the peer's function has returned, or has aborted */
 } sl_wish;
+
+/* What a state holds beside the node's pieces. */
+typedef struct sl_moment {
+    uint64_t round;  /* the last that has ended; 0: there is no state */
+    uint64_t form;   /* 0: between rounds; 1: offer, 2: begin, and end has not come */
+    uint64_t sum;    /* checksum of the caller's x */
+    uint64_t behind; /* 1: `base` is there */
+} sl_moment;
 
 struct sl_session {
     /* What join read. */
@@ -46,10 +57,14 @@ struct sl_session {
 
     /* The caller's. */
     bool started, in_round, begun; /* begun: with begin, not with offer */
+    bool over;                     /* in_round: and the driver is done with it */
     const float *offered;          /* in_round: the caller's x */
     uint64_t sum;                  /* checksum of x at begin */
     float *start;                  /* x of start */
-    float *beside;                 /* (options.beside) NULL: nothing to add */
+    const void *state;             /* (state_bytes) of load, until start has returned; else NULL */
+    uint64_t state_bytes;
+    sl_moment moment; /* of that state, or of the one that is saved */
+    float *beside;    /* (options.beside) NULL: nothing to add */
     double waited_s;
 
     /* Both threads', under the mutex. */
@@ -71,8 +86,12 @@ struct sl_session {
     double givers;      /* of what is beside x: this peer adds 1 or 0 */
     float *spare;       /* (d) for the latter */
     double distance;    /* out of WISH_AVERAGE */
+    sl_image image;     /* of WISH_SAVE, in the caller's memory */
 
     /* The driver's. */
+    sl_checkpoints checkpoints; /* none, but for sl_session_open_node */
+    sl_node *node;
+    size_t vectors; /* of the node's pieces */
     const float *lent;
     float *base; /* (d) the model that the caller knows, where rounds went by without it; else NULL
                   */
@@ -94,6 +113,37 @@ struct sl_session {
 /* What the caller gave, by its size, with defaults for the rest; given NULL: the defaults. */
 int sl_session_take_options(sl_session_options *out, const sl_session_options *given,
                             sl_error *error);
+
+/* ---- caller.c ---- */
+
+/* Is it the caller's thread? */
+int sl_session_check_caller(const sl_session *s, const char *call, sl_error *error);
+/* The error of a session that has ended. */
+int sl_session_check_alive(sl_session *s, sl_error *error);
+/* Both. */
+int sl_session_check_call(sl_session *s, const char *call, sl_error *error);
+/* And has it started; is a round under way, or not, as the call wants? */
+int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error);
+int sl_session_check_vector(const char *call, const float *x, sl_error *error);
+size_t sl_session_bytes(const sl_session *s); /* of x */
+uint64_t sl_session_checksum(const sl_session *s, const float *x);
+/* Waits until the driver is done with the round under way, whose end still comes. */
+int sl_session_finish_round(sl_session *s, sl_error *error);
+/* Ends the session with this error, or with one that came before it. */
+int sl_session_end_with(sl_session *s, const sl_error *why, sl_error *error);
+/* `call` found no memory, which ends the session. */
+int sl_session_run_short(sl_session *s, const char *call, size_t bytes, sl_error *error);
+
+/* ---- saving.c ---- */
+
+/* Is x what the loaded state was saved with? True without a state. */
+int sl_session_check_x(const sl_session *s, const float *x, sl_error *error);
+/* start has returned: the caller stands where it stood when it saved. */
+void sl_session_stand(sl_session *s, const float *x);
+/* The driver's: the node is open, and has not started. Fills it from the loaded state. */
+int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error);
+/* While the node rests: fills `image`. */
+void sl_session_write(sl_session *s);
 
 /* ---- hand.c, the driver's thread ---- */
 

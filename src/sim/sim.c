@@ -133,11 +133,22 @@ static int load_nodes(simulator *s, const sl_checkpoint_owner *owner, sl_error *
     return result;
 }
 
+/* Their states are with whoever drives the simulator. */
+static int show_nodes(simulator *s, sl_error *error) {
+    const sl_checkpoints *c = s->checkpoints;
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = c->opened(c->context, i, s->peers[i].node, error);
+    return result;
+}
+
 static int open_checkpoints(simulator *s, sl_error *error) {
     sl_checkpoint_owner owner;
     if (s->checkpoints == NULL)
         return 0;
     s->resumed = s->checkpoints->resume ? s->checkpoints->round : 0;
+    if (s->checkpoints->opened != NULL)
+        return show_nodes(s, error);
     int result =
         sl_checkpoint_owner_of(&owner, s->experiment, s->task, s->checkpoints->run_id, error);
     if (result == 0 && s->resumed > 0)

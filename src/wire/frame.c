@@ -134,6 +134,7 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put64(p, hello->dimension);
     p = put64(p, hello->rounds);
     p = put64(p, hello->seed);
+    p = put64(p, hello->resumed);
     p = put32(p, hello->chunk_bytes);
     p = put32(p, hello->nodes);
     p = put32(p, hello->section_count);
@@ -161,18 +162,19 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .dimension = get64(data + 32),
         .rounds = get64(data + 40),
         .seed = get64(data + 48),
-        .chunk_bytes = get32(data + 56),
-        .nodes = get32(data + 60),
-        .section_count = get32(data + 64),
-        .direct = get32(data + 68),
+        .resumed = get64(data + 56),
+        .chunk_bytes = get32(data + 64),
+        .nodes = get32(data + 68),
+        .section_count = get32(data + 72),
+        .direct = get32(data + 76),
         .layout = (const char *)data + SL_HELLO_BYTES,
         .layout_bytes = bytes - SL_HELLO_BYTES,
     };
     if (h.section_count > SL_HELLO_SECTIONS_MAX)
         return "HELLO with too many sections";
     for (int i = 0; i < SL_HELLO_SECTIONS_MAX; i++)
-        h.sections[i] = get64(data + 72 + 8 * i);
-    const uint8_t *standing = data + 72 + 8 * SL_HELLO_SECTIONS_MAX;
+        h.sections[i] = get64(data + 80 + 8 * i);
+    const uint8_t *standing = data + 80 + 8 * SL_HELLO_SECTIONS_MAX;
     h.standing = (sl_standing){
         .incarnation = get64(standing),
         .knows = get64(standing + 8),

@@ -92,6 +92,7 @@ typedef struct sl_hello {
     uint64_t dimension;
     uint64_t rounds;
     uint64_t seed;
+    uint64_t resumed; /* the round that it goes on from; 0: it begins, or does not know yet */
     uint32_t chunk_bytes;
     uint32_t nodes;
     uint32_t section_count;
@@ -104,7 +105,7 @@ typedef struct sl_hello {
 } sl_hello;
 
 enum {
-    SL_HELLO_BYTES = 7 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 + 7 * 8, /* without the layout */
+    SL_HELLO_BYTES = 8 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 + 7 * 8, /* without the layout */
     SL_HELLO_TEXT_MAX = 16384
 };
 /* All but the layout, which follows. */

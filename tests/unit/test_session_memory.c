@@ -4,14 +4,35 @@
 #include "allocation_sweep.h"
 #include "peers.h"
 
-enum { N = 3, D = 40, BESIDE = 3 };
+enum { N = 3, D = 40, BESIDE = 3, STATE_MAX = 16384 };
+
+/* What each rank has saved; and does it go on from there? */
+static struct saved {
+    float x[D];
+    char state[STATE_MAX];
+    uint64_t bytes;
+} saved[N];
+static bool goes_on;
 
 /* ---- one peer's loop ---- */
 
-static int train(sl_session *s, float *x, int rounds, sl_error *error) {
+static int start(sl_session *s, float *x, const struct saved *from, sl_error *error) {
+    int result = goes_on ? sl_session_load(s, from->state, from->bytes, error) : 0;
+    if (goes_on)
+        memcpy(x, from->x, sizeof from->x);
+    return result != 0 ? result : sl_session_start(s, x, error);
+}
+
+static int save(sl_session *s, const float *x, struct saved *to, sl_error *error) {
+    memcpy(to->x, x, sizeof to->x);
+    to->bytes = STATE_MAX;
+    return sl_session_save(s, x, to->state, &to->bytes, error);
+}
+
+static int train(sl_session *s, float *x, int rounds, struct saved *state, sl_error *error) {
     float average[D + BESIDE], beside[BESIDE] = {1, 2, 3};
     double distance;
-    int result = sl_session_start(s, x, error);
+    int result = start(s, x, state, error);
     for (int round = 0; round < rounds && result == 0; round++)
         result = sl_session_mix(s, x, error);
     if (result == 0)
@@ -20,6 +41,8 @@ static int train(sl_session *s, float *x, int rounds, sl_error *error) {
         result = sl_session_average(s, average, &distance, error);
     if (result == 0)
         result = sl_session_average(s, NULL, NULL, error);
+    if (result == 0 && !goes_on)
+        result = save(s, x, state, error);
     return result;
 }
 
@@ -36,7 +59,7 @@ static int peer(void *context, const sl_session_options *o, sl_error *error) {
     mine.beside = BESIDE;
     int result = sl_session_join(&s, experiment, D, &mine, error);
     if (result == 0)
-        result = train(s, x, 1 + (int)o->rank, error);
+        result = train(s, x, 1 + (int)o->rank, &saved[o->rank], error);
     if (result == 0)
         return sl_session_leave(&s, error);
     sl_session_abort(&s, NULL);
@@ -62,6 +85,9 @@ static int simulate(sl_error *error) {
 START_TEST(simulated_sessions) {
     experiment = experiments[_i];
     sweep(experiment, simulate);
+    goes_on = true;
+    sweep(experiment, simulate);
+    goes_on = false;
 }
 END_TEST
 
@@ -81,6 +107,9 @@ static int train_alone(sl_error *error) {
 
 START_TEST(a_session_of_one_agent) {
     sweep("an agent", train_alone);
+    goes_on = true;
+    sweep("an agent that goes on", train_alone);
+    goes_on = false;
 }
 END_TEST
 

@@ -168,6 +168,7 @@ START_TEST(a_hello_comes_back_as_it_was) {
                       .dimension = 5,
                       .rounds = 6,
                       .seed = 14,
+                      .resumed = 19,
                       .chunk_bytes = 7,
                       .nodes = 8,
                       .section_count = 5,
@@ -182,12 +183,13 @@ START_TEST(a_hello_comes_back_as_it_was) {
     ck_assert_uint_eq(back.run_id, 1);
     ck_assert_uint_eq(back.rounds, 6);
     ck_assert_uint_eq(back.seed, 14);
+    ck_assert_uint_eq(back.resumed, 19);
     ck_assert_uint_eq(back.direct, 1);
     ck_assert_uint_eq(back.nodes, 8);
     ck_assert_uint_eq(back.sections[4], 13);
     ck_assert_mem_eq(&back.standing, &hello.standing, sizeof back.standing);
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes - 1));
-    bytes[64] = SL_HELLO_SECTIONS_MAX + 1;
+    bytes[72] = SL_HELLO_SECTIONS_MAX + 1;
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes));
     hello.standing.incarnation = 0;
     sl_hello_encode(&hello, bytes);

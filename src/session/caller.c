@@ -1,0 +1,88 @@
+/* caller.c - what all calls of a session's caller begin and end with; see state.h. */
+#include <string.h>
+
+#include "session/state.h"
+#include "wire/checksum.h"
+
+/* ---- who may call, and when ---- */
+
+int sl_session_check_caller(const sl_session *s, const char *call, sl_error *error) {
+    int result = sl_session_check_process(s, call, error);
+    if (result != 0 || pthread_equal(s->thread, pthread_self()))
+        return result;
+    return sl_fail(error, SL_EINVAL,
+                   "%s: was called on another thread than the one that joined; calls of a session "
+                   "come from that one",
+                   call);
+}
+
+int sl_session_check_alive(sl_session *s, sl_error *error) {
+    pthread_mutex_lock(&s->mutex);
+    int result = s->ended ? s->error.code : 0;
+    pthread_mutex_unlock(&s->mutex);
+    if (result != 0 && error != NULL)
+        *error = s->error;
+    return result;
+}
+
+int sl_session_check_call(sl_session *s, const char *call, sl_error *error) {
+    int result = sl_session_check_caller(s, call, error);
+    return result != 0 ? result : sl_session_check_alive(s, error);
+}
+
+int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error) {
+    int result = sl_session_check_call(s, call, error);
+    if (result != 0)
+        return result;
+    if (!s->started)
+        return sl_fail(error, SL_EINVAL, "%s: start comes first", call);
+    if (in_round && !s->in_round)
+        return sl_fail(error, SL_EINVAL, "%s: no round is under way; begin or offer comes first",
+                       call);
+    if (!in_round && s->in_round)
+        return sl_fail(error, SL_EINVAL, "%s: a round is under way since %s; end comes first", call,
+                       s->begun ? "begin" : "offer");
+    return 0;
+}
+
+int sl_session_check_vector(const char *call, const float *x, sl_error *error) {
+    if (x == NULL || (uintptr_t)x % sizeof *x != 0)
+        return sl_fail(error, SL_EINVAL, "%s: x is %s", call,
+                       x == NULL ? "NULL" : "not aligned to 4 bytes");
+    return 0;
+}
+
+/* ---- x ---- */
+
+size_t sl_session_bytes(const sl_session *s) {
+    return s->layout.dimension * sizeof(float);
+}
+
+uint64_t sl_session_checksum(const sl_session *s, const float *x) {
+    return sl_checksum(x, sl_session_bytes(s));
+}
+
+/* ---- waiting, and ending ---- */
+
+int sl_session_finish_round(sl_session *s, sl_error *error) {
+    if (s->simulation != NULL && !s->over)
+        sl_session_wish(s, WISH_ROUND);
+    s->over = true;
+    return sl_session_wait(s, error);
+}
+
+int sl_session_end_with(sl_session *s, const sl_error *why, sl_error *error) {
+    sl_session_fail(s, why);
+    sl_session_wish(s, WISH_GONE);
+    sl_session_wait_end(s);
+    if (error != NULL)
+        *error = s->error;
+    return s->error.code;
+}
+
+int sl_session_run_short(sl_session *s, const char *call, size_t bytes, sl_error *error) {
+    sl_error shortage;
+    sl_fail_node(&shortage, SL_ENOMEM, s->rank, s->round, "%s: out of memory for %zu bytes", call,
+                 bytes);
+    return sl_session_end_with(s, &shortage, error);
+}
