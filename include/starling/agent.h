@@ -75,24 +75,39 @@ typedef enum sl_agent_doing {
     SL_AGENT_CONNECTS,
     SL_AGENT_COMPUTES, /* a gradient, an evaluation, or the caller's own step */
     SL_AGENT_EXCHANGES,
-    SL_AGENT_ENDS /* says goodbye, or has ended */
+    SL_AGENT_ENDS,   /* says goodbye, or has ended */
+    SL_AGENT_SILENT, /* seen from another: it is connected, and says nothing */
+    SL_AGENT_AWAY    /* seen from another: it is not connected */
 } sl_agent_doing;
-/* "computes". */
+/* "computes", "is silent". */
 SL_API const char *sl_agent_doing_name(sl_agent_doing doing);
+
+/* An agent, as it sees itself, or as another has heard of it. */
+typedef struct sl_agent_view {
+    uint32_t rank;
+    sl_agent_doing doing;
+    uint64_t round; /* under way; 0: none, or not known */
+    double still_s; /* since its node last made a step, it began to connect, or was heard last */
+} sl_agent_view;
 
 typedef struct sl_agent_progress {
     sl_record record;                  /* of the last round, with sums since the first */
     char waits_for[SL_AGENT_WAIT_MAX]; /* in words; empty: for nobody */
-    sl_agent_doing doing;
-    uint64_t round; /* under way; 0: none yet */
-    double still_s; /* since its node last made a step, or it began to connect */
+    sl_agent_view own;
+    bool waits;         /* and knows for whom in the end: */
+    sl_agent_view root; /* as neighbours have said */
 } sl_agent_progress;
 SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
 
 typedef struct sl_agent_edge {
     uint32_t rank;
     bool agreed;  /* connected, with the same experiment */
-    bool awaited; /* the step under way waits for its message */
+    bool awaited; /* the step under way waits for its message, or for it to take one */
+    bool heard;   /* it has said what it does: */
+    double ago_s;
+    sl_agent_view said;
+    uint32_t waits_for; /* a neighbour of it; itself: nobody */
+    sl_agent_view root; /* for whom it waits in the end; itself: nobody, or not known yet */
 } sl_agent_edge;
 /* Of neighbour `index`, by rank; false: there are no more. */
 SL_API bool sl_agent_edge_read(sl_agent *agent, uint32_t index, sl_agent_edge *out);

@@ -234,6 +234,7 @@ static void on_tick(void *context) {
 /* After the fabric has been polled: what came while this process was held up counts as heard. */
 static void tick(sl_agent *a) {
     a->tick_due = false;
+    sl_waits_look(a);
     sl_contacts_tick(a);
     check_deadlines(a);
     check_device(a);

@@ -228,3 +228,10 @@ bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *pe
     }
     return false;
 }
+
+const sl_neighbour *sl_calls_awaited(const sl_calls *c) {
+    char what[512];
+    uint32_t peer;
+    return sl_calls_name_wait(c, what, sizeof what, &peer) ? sl_place_towards(&c->place, peer)
+                                                           : NULL;
+}

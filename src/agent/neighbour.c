@@ -22,11 +22,7 @@
 
 static const double retry_connect_s = 0.1;
 static const double retry_refused_s = 1; /* after the other side has refused, or said nothing */
-/* A silent peer is given up a little before the time-out, so that everybody has ended within it. */
-static const double silence_share = 0.9;
 enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
-/* Of the time for connecting anew, what one attempt may take. */
-static const double attempt_share = 0.25;
 
 int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
@@ -63,7 +59,9 @@ bool sl_neighbour_is_dialed(const sl_neighbour *n) {
 static void reset(sl_neighbour *n) {
     n->connected = n->hello_sent = n->agreed = n->dialed = false;
     n->bye_sent = n->told = n->asked = false;
-    n->exchange_told = n->open_told = 0;
+    n->exchange_told = n->open_told = n->news_told = 0;
+    n->said_s = 0;
+    n->wait_told = false;
     n->bytes_heard = 0;
     n->heard_s = n->sent_s = n->side->now_s;
     n->left = n->sent_ever;
@@ -286,8 +284,10 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         return SL_ARRIVED_CALL;
     case SL_FRAME_CUT:
         return SL_ARRIVED_CUT;
-    case SL_FRAME_CREDIT:
     case SL_FRAME_HEARTBEAT:
+        n->said_s = n->side->now_s;
+        break;
+    case SL_FRAME_CREDIT:
     case SL_FRAME_OPEN:
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
@@ -350,6 +350,9 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
         sl_frame_decode(frame, buffer->data, bytes, n->side->part_bytes_max, n->side->direct);
     if (wrong == NULL && n->agreed)
         wrong = find_wrong_count(n, frame);
+    if (wrong == NULL && frame->type == SL_FRAME_HEARTBEAT)
+        wrong = sl_heartbeat_decode(&n->said, buffer->data + SL_FRAME_HEADER_BYTES,
+                                    frame->payload_bytes, n->rank, n->side->hello.nodes);
     int result = 0;
     if (wrong != NULL)
         result = refuse_frame(n, wrong, error);
@@ -360,44 +363,4 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
     if (result <= 0)
         sl_buffer_release(buffer);
     return result;
-}
-
-/* ---- time ---- */
-
-/* Bytes of a frame that is not whole yet are a sign of life: on a slow link it may take long. */
-static void hear_bytes(sl_neighbour *n) {
-    const uint64_t bytes = sl_connection_bytes_received(n->connection);
-    if (n->bytes_heard > 0 && bytes > n->bytes_heard)
-        n->heard_s = n->side->now_s;
-    n->bytes_heard = bytes;
-}
-
-int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
-    const sl_side *side = n->side;
-    double limit_s = silence_share * side->timeout_s;
-    if (n->connected && !n->hello_sent) /* there was no room for it */
-        sl_neighbour_say_hello(n);
-    if (n->connection != NULL && !n->agreed) {
-        const double attempt_s = attempt_share * side->reconnect_s;
-        if (side->now_s - n->dialed_s > (side->trains && attempt_s < limit_s ? attempt_s : limit_s))
-            sl_neighbour_drop(n, n->connected ? "it accepted the connection and said nothing"
-                                              : "it did not accept the connection");
-        return 0;
-    }
-    if (!n->connected)
-        return 0;
-    sl_neighbour_tell_counts(n);
-    if (!n->bye_received && side->now_s - n->heard_s > limit_s / 2)
-        hear_bytes(n);
-    if (!n->bye_received && side->now_s - n->heard_s > limit_s)
-        return sl_fail_edge(error, SL_EPEER, n->rank, side->rank, side->round,
-                            "agent %u has been silent for %.1f s; silence may last %g s, %g %% of "
-                            "transport.timeout_s (%g)",
-                            n->rank, side->now_s - n->heard_s, limit_s, 100 * silence_share,
-                            side->timeout_s);
-    const bool due = side->now_s - n->sent_s > side->timeout_s / 5 ||
-                     (side->meets && n->exchange_told < side->exchange);
-    if (!n->bye_sent && due)
-        sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, NULL, 0);
-    return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "agent/heartbeat.h"
 #include "agent/kept.h"
 #include "agent/outbox.h"
 #include "starling/agent.h"
@@ -30,6 +31,8 @@ typedef struct sl_side {
     uint64_t round;    /* under way, for errors */
     uint64_t exchange; /* the latest that the node has begun */
     bool meets;        /* neighbours want to know it at once */
+    sl_heartbeat says; /* of this agent, now */
+    uint64_t news;     /* how often that has changed in more than times */
     bool varies;       /* the next exchange has other neighbours */
     double timeout_s, connect_timeout_s, reconnect_s;
     uint32_t window;          /* receive buffers for data, per neighbour */
@@ -61,10 +64,15 @@ typedef struct sl_neighbour {
     bool bye_sent; /* and repeated on the next */
     bool told;     /* ABORT has been sent */
     bool asked;    /* to tell at once what has come */
+    bool awaited;  /* this agent waits for it (waits.c) */
     double dialed_s, heard_s, sent_s;
-    uint64_t bytes_heard;   /* by its socket, at the last look; 0: none since a frame */
-    uint64_t exchange_told; /* of this agent's; see `exchange` */
-    uint64_t open_told;     /* likewise; see `open` */
+    uint64_t bytes_heard;       /* by its socket, at the last look; 0: none since a frame */
+    uint64_t exchange_told;     /* of this agent's; see `exchange` */
+    uint64_t open_told;         /* likewise; see `open` */
+    uint64_t news_told;         /* of side->news */
+    bool wait_told;             /* in that, this agent waited */
+    double news_told_s, said_s; /* the last HEARTBEAT to it, and from it; 0: none came */
+    sl_heartbeat said;          /* in that */
 
     /* of all connections to this incarnation */
     uint64_t incarnation; /* 0: it has not agreed yet */
@@ -137,6 +145,11 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
                       sl_frame *frame, sl_error *error);
 /* Forgets the connection. `why` is kept until it has agreed. */
 void sl_neighbour_drop(sl_neighbour *n, const char *why);
+
+/* ---- alive.c ---- */
+
+/* Has it said lately what it does? */
+bool sl_neighbour_has_said(const sl_neighbour *n);
 /* Sends heartbeats, notices silence: negative when it has lasted too long. */
 int sl_neighbour_tick(sl_neighbour *n, sl_error *error);
 
@@ -160,6 +173,8 @@ static inline bool sl_neighbour_part_left(const sl_neighbour *n, uint32_t part) 
 static inline bool sl_neighbour_part_came(const sl_neighbour *n, uint32_t part) {
     return n->come > n->first + part;
 }
+/* Is it what keeps the next part of the message in the outbox from being overwritten? */
+bool sl_neighbour_holds_up(const sl_neighbour *n, const sl_outbox *outbox);
 /* From now on this part, which may not have come, is sent again from side->kept. */
 void sl_neighbour_keep(sl_neighbour *n, uint32_t part, uint32_t place);
 /* A data frame's buffer is free again. */

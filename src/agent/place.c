@@ -4,11 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Children are the first links; all that is not below them is behind the parent, the last. */
+static void find_ways(sl_place *p, const sl_tree *tree, uint32_t rank) {
+    for (uint32_t i = 0, child = 0; i < tree->nodes; i++) {
+        const uint32_t at = tree->order[i], parent = tree->parents[at];
+        if (at == rank)
+            p->towards[at] = p->link_count;
+        else if (parent == rank)
+            p->towards[at] = child++;
+        else
+            p->towards[at] = i == 0 ? p->child_count : p->towards[parent];
+    }
+}
+
 int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbour *neighbours,
                   uint32_t count, sl_error *error) {
-    sl_place p = {.links = calloc(count + 1u, sizeof *p.links)};
-    if (p.links == NULL)
+    sl_place p = {.links = calloc(count + 1u, sizeof *p.links),
+                  .towards = calloc(tree->nodes, sizeof *p.towards)};
+    if (p.links == NULL || p.towards == NULL) {
+        sl_place_close(&p);
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours", rank, count);
+    }
     for (uint32_t i = 0; i < count; i++)
         if (tree->parents[neighbours[i].rank] == rank)
             p.links[p.child_count++] = &neighbours[i];
@@ -16,12 +32,18 @@ int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbou
     for (uint32_t i = 0; i < count; i++)
         if (rank != tree->order[0] && neighbours[i].rank == tree->parents[rank])
             p.links[p.link_count++] = &neighbours[i];
+    find_ways(&p, tree, rank);
     *out = p;
     return 0;
 }
 
+const sl_neighbour *sl_place_towards(const sl_place *p, uint32_t rank) {
+    return p->towards[rank] < p->link_count ? p->links[p->towards[rank]] : NULL;
+}
+
 void sl_place_close(sl_place *p) {
     free(p->links);
+    free(p->towards);
     memset(p, 0, sizeof *p);
 }
 

@@ -9,6 +9,7 @@
 typedef struct sl_place {
     sl_neighbour **links; /* (link_count) */
     uint32_t link_count, child_count;
+    uint32_t *towards; /* (nodes) the link on the way to a rank; link_count: to this agent itself */
 } sl_place;
 
 /* `neighbours` (count) are sorted by rank, borrowed, and hold all of the rank's in the tree. */
@@ -17,6 +18,9 @@ int sl_place_open(sl_place *out, const sl_tree *tree, uint32_t rank, sl_neighbou
 void sl_place_close(sl_place *place);
 /* link_count: not one of them. */
 uint32_t sl_place_link(const sl_place *place, const sl_neighbour *neighbour);
+
+/* NULL: the rank is this agent's own. */
+const sl_neighbour *sl_place_towards(const sl_place *place, uint32_t rank);
 
 static inline bool sl_place_is_root(const sl_place *place) {
     return place->link_count == place->child_count;

@@ -60,13 +60,14 @@ static void name_absent(const sl_agent *a, char out[SL_AGENT_WAIT_MAX]) {
 }
 
 /* Whom, in words; empty: nobody. */
-static void name_wait(const sl_agent *a, bool round, char out[SL_AGENT_WAIT_MAX]) {
+static void name_wait(const sl_agent *a, char out[SL_AGENT_WAIT_MAX]) {
     uint32_t peer;
     sl_error wait;
     out[0] = '\0';
     if (a->phase == PHASE_CONNECTING)
         name_absent(a, out);
-    else if (!sl_calls_name_wait(&a->calls, out, SL_AGENT_WAIT_MAX, &peer) && round &&
+    else if (!sl_calls_name_wait(&a->calls, out, SL_AGENT_WAIT_MAX, &peer) &&
+             a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
              sl_node_name_wait(a->node, &wait) != 0)
         snprintf(out, SL_AGENT_WAIT_MAX, "%.*s", SL_AGENT_WAIT_MAX - 1, wait.text);
 }
@@ -79,49 +80,53 @@ const char *sl_agent_doing_name(sl_agent_doing doing) {
         return "computes";
     case SL_AGENT_EXCHANGES:
         return "exchanges";
+    case SL_AGENT_SILENT:
+        return "is silent";
+    case SL_AGENT_AWAY:
+        return "is not connected";
     case SL_AGENT_ENDS:
         break;
     }
     return "ends";
 }
 
-static sl_agent_doing doing_of(const sl_agent *a) {
-    switch (a->phase) {
-    case PHASE_CONNECTING:
-        return SL_AGENT_CONNECTS;
-    case PHASE_TRAINING:
-        return sl_worker_busy(a->worker) ? SL_AGENT_COMPUTES : SL_AGENT_EXCHANGES;
-    case PHASE_GOODBYE:
-    case PHASE_OVER:
-        break;
-    }
-    return SL_AGENT_ENDS;
+static sl_agent_edge edge_to(const sl_neighbour *n) {
+    return (sl_agent_edge){.rank = n->rank,
+                           .agreed = n->agreed,
+                           .awaited = n->awaited,
+                           .heard = n->said_s > 0,
+                           .ago_s = n->side->now_s - n->said_s,
+                           .said = n->said.own,
+                           .waits_for = n->said.waits_for,
+                           .root = n->said.root};
 }
 
 void sl_agent_look(sl_agent *a) {
+    const sl_heartbeat *says = &a->side.says;
     char whom[SL_AGENT_WAIT_MAX];
-    const bool round = a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
-    name_wait(a, round, whom);
+    name_wait(a, whom);
     pthread_mutex_lock(&a->mutex);
     a->progress.record = a->record;
-    a->progress.doing = doing_of(a);
-    a->progress.round = a->side.round;
-    a->moved_s =
-        a->phase == PHASE_CONNECTING ? a->deadline_s - a->side.connect_timeout_s : a->progress_s;
+    a->progress.own = says->own;
+    a->progress.waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
+    a->progress.root = says->root;
+    a->seen_s = a->side.now_s;
     memcpy(a->progress.waits_for, whom, sizeof whom);
-    for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        const sl_neighbour *n = &a->neighbours[i];
-        a->edges[i].agreed = n->agreed;
-        a->edges[i].awaited = (a->phase == PHASE_CONNECTING && !n->agreed) ||
-                              (round && sl_node_awaits(a->node, n->rank));
-    }
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        a->edges[i] = edge_to(&a->neighbours[i]);
     pthread_mutex_unlock(&a->mutex);
+}
+
+/* The loop may be held up: what it saw has grown older since. */
+static double since_seen_s(const sl_agent *a) {
+    return a->seen_s > 0 ? sl_clock_seconds() - a->seen_s : 0;
 }
 
 sl_agent_progress sl_agent_progress_read(sl_agent *a) {
     pthread_mutex_lock(&a->mutex);
     sl_agent_progress progress = a->progress;
-    progress.still_s = a->moved_s > 0 ? sl_clock_seconds() - a->moved_s : 0;
+    progress.own.still_s += since_seen_s(a);
+    progress.root.still_s += since_seen_s(a);
     pthread_mutex_unlock(&a->mutex);
     return progress;
 }
@@ -131,6 +136,7 @@ bool sl_agent_edge_read(sl_agent *a, uint32_t index, sl_agent_edge *out) {
         return false;
     pthread_mutex_lock(&a->mutex);
     *out = a->edges[index];
+    out->ago_s += since_seen_s(a);
     pthread_mutex_unlock(&a->mutex);
     return true;
 }

@@ -147,6 +147,13 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
     return send_outbox_part(n, outbox, (uint32_t)part, error);
 }
 
+bool sl_neighbour_holds_up(const sl_neighbour *n, const sl_outbox *outbox) {
+    const uint32_t part = outbox->gone;
+    if (!sl_neighbour_part_left(n, part))
+        return part < outbox->encoded || !may_send(n) || is_early(n, outbox, part);
+    return n->side->kept.count == 0 && !sl_neighbour_part_came(n, part);
+}
+
 void sl_neighbour_keep(sl_neighbour *n, uint32_t part, uint32_t place) {
     *place_of(n, n->first + part) = place;
     n->side->kept.parts[place].users++;

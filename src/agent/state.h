@@ -1,8 +1,9 @@
 /* state.h - the agent, for its own files. All of it runs on the loop's thread.
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
- * threads see. saving.c: checkpoints. contacts.c: what connections report. rounds.c: drives the
- * node. calls.c: what the task asks of the loop. Each calls only those behind it.
+ * threads see. waits.c: who waits for whom. saving.c: checkpoints. contacts.c: what connections
+ * report. rounds.c: drives the node. calls.c: what the task asks of the loop. Each calls only those
+ * behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -37,8 +38,8 @@ struct sl_agent {
     int stop_descriptor;
     pthread_mutex_t mutex;      /* of what other threads ask for, and see: */
     sl_error end;               /* why the run is to end; code 0: it is not */
-    sl_agent_progress progress; /* but for still_s, which follows from */
-    double moved_s;             /* when it last moved; 0: not running yet */
+    sl_agent_progress progress; /* as it was at */
+    double seen_s;              /* 0: it does not run yet */
     sl_agent_edge *edges;       /* (neighbour_count) */
 
     int notify_fd; /* signalled when a device has done what the node waits for */
@@ -101,6 +102,10 @@ void sl_agent_notice(sl_agent *agent, const char *format, ...)
 void sl_agent_look(sl_agent *agent);
 /* Of a request to stop: why. */
 sl_error sl_agent_end_asked(sl_agent *agent);
+
+/* waits.c */
+/* Finds out for whom it waits, and what heartbeats are to say. */
+void sl_waits_look(sl_agent *agent);
 
 /* agent.c */
 /* The loop, which wakes for the fabric, the worker, a request to stop, the device, and time. */

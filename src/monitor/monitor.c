@@ -40,24 +40,44 @@ void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank) {
 
 /* ---- what is said ---- */
 
+static json_t *describe_view(const sl_agent_view *v) {
+    return json_pack("{s:I, s:s, s:I, s:f}", "rank", (json_int_t)v->rank, "doing",
+                     sl_agent_doing_name(v->doing), "round", (json_int_t)v->round, "still_s",
+                     v->still_s);
+}
+
+/* What a neighbour has said; null: nothing. */
+static json_t *describe_said(const sl_agent_edge *edge) {
+    if (!edge->heard)
+        return json_null();
+    const bool waits = edge->waits_for != edge->rank, knows = edge->root.rank != edge->rank;
+    json_t *said = describe_view(&edge->said);
+    json_object_set_new(said, "ago_s", json_real(edge->ago_s));
+    json_object_set_new(said, "waits_for", waits ? json_integer(edge->waits_for) : json_null());
+    json_object_set_new(said, "root", knows ? describe_view(&edge->root) : json_null());
+    return said;
+}
+
 static json_t *describe_edges(sl_agent *agent) {
     json_t *edges = json_array();
     sl_agent_edge edge;
     for (uint32_t i = 0; sl_agent_edge_read(agent, i, &edge); i++)
-        json_array_append_new(edges, json_pack("{s:I, s:b, s:b}", "rank", (json_int_t)edge.rank,
-                                               "connected", edge.agreed, "awaited", edge.awaited));
+        json_array_append_new(
+            edges, json_pack("{s:I, s:b, s:b, s:o}", "rank", (json_int_t)edge.rank, "connected",
+                             edge.agreed, "awaited", edge.awaited, "said", describe_said(&edge)));
     return edges;
 }
 
 /* malloc'ed; NULL: out of memory. */
 static char *describe(const sl_monitor *m) {
-    const sl_agent_progress p = sl_agent_progress_read(m->agent);
-    json_t *all = json_pack("{s:I, s:I, s:s, s:I, s:f, s:s%}", "rank", (json_int_t)m->rank, "nodes",
-                            (json_int_t)m->nodes, "doing", sl_agent_doing_name(p.doing), "round",
-                            (json_int_t)p.round, "still_s", p.still_s, "waits_for", p.waits_for,
-                            strnlen(p.waits_for, sizeof p.waits_for));
+    sl_agent_progress p = sl_agent_progress_read(m->agent);
+    p.own.rank = m->rank; /* it may not run yet */
+    json_t *all = describe_view(&p.own);
     char *text = NULL;
-    if (all != NULL && json_object_set_new(all, "neighbours", describe_edges(m->agent)) == 0)
+    if (json_object_set_new(all, "nodes", json_integer(m->nodes)) == 0 &&
+        json_object_set_new(all, "waits_for", json_string(p.waits_for)) == 0 &&
+        json_object_set_new(all, "root", p.waits ? describe_view(&p.root) : json_null()) == 0 &&
+        json_object_set_new(all, "neighbours", describe_edges(m->agent)) == 0)
         text = json_dumps(all, JSON_COMPACT);
     json_decref(all);
     return text;

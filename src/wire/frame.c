@@ -61,12 +61,13 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
         return data_max;
     case SL_FRAME_ABORT:
         return SL_FRAME_TEXT_MAX;
+    case SL_FRAME_HEARTBEAT:
+        return SL_HEARTBEAT_BYTES;
     case SL_FRAME_SUM:
         return sl_frame_sum_bytes_max(data_max, direct);
     case SL_FRAME_MEET:
     case SL_FRAME_WANT:
     case SL_FRAME_CREDIT:
-    case SL_FRAME_HEARTBEAT:
     case SL_FRAME_BYE:
     case SL_FRAME_CUT:
     case SL_FRAME_OPEN:

@@ -22,6 +22,7 @@
 enum {
     SL_FRAME_HEADER_BYTES = 64,
     SL_FRAME_TEXT_MAX = 512,
+    SL_HEARTBEAT_BYTES = 48,
     SL_FRAME_DIRECT_AT =
         SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX /* where a DIRECT frame's payload begins */
 };
@@ -30,7 +31,7 @@ typedef enum sl_frame_type {
     SL_FRAME_HELLO = 1, /* payload: sl_hello, then its layout */
     SL_FRAME_DATA,      /* payload: one part of a message */
     SL_FRAME_CREDIT,    /* none: `credit` is the message */
-    SL_FRAME_HEARTBEAT, /* none */
+    SL_FRAME_HEARTBEAT, /* payload: what the sender does, and for whom it waits */
     SL_FRAME_ABORT,     /* payload: why the sender ends, text */
     SL_FRAME_BYE,       /* none: the sender sends no more data */
     SL_FRAME_DIRECT,    /* DATA from GPU memory: no checksum, at SL_FRAME_DIRECT_AT, zeros before */

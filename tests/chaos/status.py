@@ -2,6 +2,8 @@
 """`starling status`: what agents do, and the one that all wait for in the end.
 
 usage: status.py STARLING [TEST ...]
+
+STARLING_STALLS=N: so many stalls in real_stalls, and how soon they were named.
 """
 
 import http.client
@@ -15,6 +17,7 @@ import threading
 import time
 
 from _scene import check, run_tests
+from by_hand import free_ports
 from launchers import free_range
 
 N = 16
@@ -93,6 +96,112 @@ def a_stopped_agent_is_the_root(scene):
     scene.call("status", folder).check_refused("no agent runs there", code=1)
 
 
+ROOT = re.compile(r"^rank (\d+) .*; ([\d, ]+) waits? for it$", re.M)
+
+
+class Stalls:
+    """One agent of sixteen at a time is stopped, or computes for long; both ways of asking are
+    to name it."""
+
+    KINDS = {
+        "stopped": ("does not answer", r"is silent since \d+ s"),
+        "computes": (r"computes round \d+ since \d+ s",) * 2,
+    }
+
+    def __init__(self, scene):
+        self.scene, self.draw, self.seconds = scene, random.Random(3), {}
+        self.folder, self.stalls = scene.path("run"), scene.path("stalls")
+        os.mkdir(self.stalls)
+        build = os.path.dirname(os.path.dirname(scene.starling))
+        library = os.path.join(build, "tests", "libslow_gradient.so")
+        check(os.path.exists(library), "libslow_gradient.so is not built")
+        self.port = free_ports(1)[0]
+        path = scene.experiment(
+            rounds=10**7,
+            topology={"nodes": N, "family": "ring"},
+            data={"name": "digits", "train_samples": 1600, "test_samples": 10, "batch": 80},
+            record={"every": 10**7},
+            transport={"timeout_s": 300},
+            monitor={"listen": f"127.0.1.{{rank}}:{self.port}"},
+        )
+        scene.environment = {"LD_PRELOAD": library, "STARLING_STALLS": self.stalls}
+        self.running = scene.start("run", path, "--out", self.folder)
+        scene.environment = {}
+
+    def ask(self, place):
+        return self.scene.call("status", place).out
+
+    def wait_until_all_train(self):
+        def train():
+            said = self.ask(self.folder)
+            moves = re.findall(r"^ +\d+ +\d+ +(?:computes|exchanges) ", said, re.M)
+            return len(moves) == N and not ROOT.search(said)
+
+        wait_until(train, "not all agents train")
+
+    def stall(self, kind, pid, stalls):
+        if kind == "stopped":
+            os.kill(pid, signal.SIGSTOP if stalls else signal.SIGCONT)
+        elif stalls:
+            with open(os.path.join(self.stalls, str(pid)), "wb"):
+                pass
+        else:
+            os.remove(os.path.join(self.stalls, str(pid)))
+
+    def name(self, victim, words, place, found):
+        """Asks until somebody is named: who, as what, after how long, for how many."""
+        began = time.monotonic()
+        named = None
+        while named is None and time.monotonic() - began < 60:
+            named = ROOT.search(self.ask(place))
+        right = named and re.fullmatch(f"rank {victim} {words}; .*", named.group(0))
+        found[place] = (bool(right), time.monotonic() - began, named and named.group(0))
+
+    def once(self, agents):
+        kind, victim = self.draw.choice(list(self.KINDS)), self.draw.randrange(N)
+        other = self.draw.choice([rank for rank in range(N) if rank != victim])
+        time.sleep(self.draw.random() / 2)
+        places = (self.folder, f"127.0.1.{other}:{self.port}")
+        found = {}
+        self.stall(kind, agents[victim], True)
+        try:
+            threads = [
+                threading.Thread(target=self.name, args=(victim, words, place, found))
+                for words, place in zip(self.KINDS[kind], places)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            self.stall(kind, agents[victim], False)
+        for way, place in zip(("RUN", "HOST:PORT"), places):
+            right, seconds, line = found[place]
+            check(right, f"{kind}, rank {victim}, asked {place}: {line}")
+            self.seconds.setdefault(f"{kind}, {way}", []).append(seconds)
+
+    def close(self):
+        self.running.process.send_signal(signal.SIGINT)
+        self.running.wait(60)
+
+
+def real_stalls(scene):
+    many = os.environ.get("STARLING_STALLS")
+    stalls = Stalls(scene)
+    try:
+        wait_until(lambda: len(scene.agents()) == N, "not all agents start")
+        for _ in range(int(many or 4)):
+            stalls.wait_until_all_train()
+            stalls.once(scene.agents())
+    finally:
+        stalls.close()
+    for kind, seconds in sorted(stalls.seconds.items()) if many else ():
+        late = sum(s > 2 for s in seconds)
+        print(
+            f"{kind}: {len(seconds)} named, {late} after 2 s; the last after {max(seconds):.2f} s"
+        )
+
+
 class Agents:
     """Made-up agents: rank -> what it says; None: nothing."""
 
@@ -131,10 +240,10 @@ def reply(said):
     return b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + json.dumps(said).encode()
 
 
-def say(rank, doing, number, still_s, edges, awaited):
+def say(rank, doing, number, still_s, edges, awaited, root=None):
     neighbours = [{"rank": j, "connected": True, "awaited": j in awaited} for j in edges]
     keys = {"rank": rank, "nodes": N, "doing": doing, "round": number, "still_s": still_s}
-    return {**keys, "waits_for": "", "neighbours": neighbours}
+    return {**keys, "waits_for": "", "root": root, "neighbours": neighbours}
 
 
 def stall(draw):
@@ -177,8 +286,9 @@ def roots_of_made_up_stalls(scene):
 
 def odd_answers(scene):
     """Who says nothing, or something else, does not answer; who is not there is named too."""
+    away = {"rank": 4, "doing": "is not connected", "round": 0, "still_s": 9.2}
     words = {
-        0: say(0, "exchanges", 5, 9, [1, 3, 4], [1, 3, 4]),
+        0: say(0, "exchanges", 5, 9, [1, 3, 4], [1, 3, 4], away),
         1: None,
         2: b"SSH-2.0-x\r\n",
         3: reply([1, 2]),
@@ -197,7 +307,7 @@ def odd_answers(scene):
     for line in (
         "rank 1 does not answer; 0 waits for it",
         "rank 3 does not answer; 0 waits for it",
-        "rank 4 is not here; 0 waits for it",
+        "rank 4 is not connected since 9 s; 0 waits for it",
     ):
         check(line in got.out.splitlines(), got.out)
     check(got.out.count("for it") == 3, got.out)
@@ -251,6 +361,7 @@ if __name__ == "__main__":
     run_tests(
         [
             a_stopped_agent_is_the_root,
+            real_stalls,
             roots_of_made_up_stalls,
             odd_answers,
             nobody_is_there,

@@ -123,8 +123,10 @@ static void send_control(sl_connection *c) {
     static const sl_frame_type types[] = {SL_FRAME_CREDIT, SL_FRAME_HEARTBEAT, SL_FRAME_BYE,
                                           SL_FRAME_ABORT};
     uint8_t text[256];
-    sl_frame frame = {.type = types[next() % 5], .sender = c->peer, .credit = next()};
-    const size_t bytes = frame.type == SL_FRAME_ABORT ? next() : 0;
+    sl_frame frame = {.type = types[next() % 4], .sender = c->peer, .credit = next()};
+    const size_t bytes = frame.type == SL_FRAME_ABORT       ? next()
+                         : frame.type == SL_FRAME_HEARTBEAT ? SL_HEARTBEAT_BYTES
+                                                            : 0;
     for (size_t i = 0; i < bytes; i++)
         text[i] = next();
     deliver_frame(c, frame, text, bytes);

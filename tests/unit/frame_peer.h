@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/heartbeat.h"
 #include "harness.h"
 #include "starling/starling.h"
 #include "wire/checksum.h"
@@ -40,6 +41,8 @@ static uint32_t data_come;        /* to the peer */
 static float values_come[VALUES]; /* the first number of each */
 static uint64_t opened;           /* as its last OPEN says */
 static sl_standing agent_stands;  /* as its last HELLO says */
+static sl_heartbeat agent_says;   /* as its last HEARTBEAT says */
+static sl_agent_progress last_progress;
 static double reconnect_s;
 static uint32_t window_chunks = WINDOW;
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
@@ -122,7 +125,10 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     sl_frame frame;
     const bool direct = strcmp(experiment->device, "cpu") != 0;
     ck_assert_ptr_null(sl_frame_decode(&frame, buffer->data, bytes, sizeof p->last, direct));
-    if (frame.type != SL_FRAME_CREDIT && frame.type != SL_FRAME_HEARTBEAT) {
+    if (frame.type == SL_FRAME_HEARTBEAT) {
+        ck_assert_ptr_null(sl_heartbeat_decode(&agent_says, buffer->data + SL_FRAME_HEADER_BYTES,
+                                               frame.payload_bytes, frame.sender, 2));
+    } else if (frame.type != SL_FRAME_CREDIT) {
         memcpy(p->last, buffer->data, bytes);
         if (p->frames == 0)
             p->first_bytes = bytes;
@@ -308,6 +314,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     if (p.fabric != NULL)
         peer_close(&p);
     counters = sl_agent_counters_read(agent);
+    last_progress = sl_agent_progress_read(agent);
     sl_agent_close(&agent);
     sl_roster_close(&roster);
     sl_experiment_close(&experiment);

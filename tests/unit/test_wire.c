@@ -88,7 +88,7 @@ START_TEST(a_payload_longer_than_its_type_allows_is_refused_with_right_checksums
     size_t size = make_frame(bytes, SL_FRAME_DATA, PAYLOAD);
     ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, PAYLOAD - 1, false),
                      "payload longer than its type allows");
-    size = make_frame(bytes, SL_FRAME_HEARTBEAT, 1);
+    size = make_frame(bytes, SL_FRAME_HEARTBEAT, SL_HEARTBEAT_BYTES + 1);
     ck_assert_str_eq(sl_frame_decode(&frame, bytes, size, 4096, false),
                      "payload longer than its type allows");
     size = make_frame(bytes, SL_FRAME_ABORT, SL_FRAME_TEXT_MAX + 1);

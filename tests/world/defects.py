@@ -34,14 +34,14 @@ DEFECTS = {
         "if (header_sum(data) == 1 && get32(data + HEADER_SUM_AT) == 1)",
     ),
     "silence is not noticed": (
-        "src/agent/neighbour.c",
+        "src/agent/alive.c",
         "double limit_s = silence_share * side->timeout_s;",
         "double limit_s = 1e9 * silence_share * side->timeout_s;",
     ),
     "heartbeats are not sent": (
-        "src/agent/neighbour.c",
-        "if (!n->bye_sent && due)",
-        "if (!n->bye_sent && due && side->meets)",
+        "src/agent/alive.c",
+        "if (!n->bye_sent && must_beat(n))",
+        "if (!n->bye_sent && must_beat(n) && side->meets)",
     ),
     "credit is given for buffers that are held": (
         "src/agent/sending.c",
@@ -49,7 +49,7 @@ DEFECTS = {
         "return n->received + n->side->window;",
     ),
     "HELLO that found no room is not repeated": (
-        "src/agent/neighbour.c",
+        "src/agent/alive.c",
         "if (n->connected && !n->hello_sent)",
         "if (n->connected && !n->hello_sent && n->agreed)",
     ),

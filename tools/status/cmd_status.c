@@ -8,7 +8,7 @@
 #include "cli/tool.h"
 #include "status/waits.h"
 
-#define PATIENCE_S 1.0 /* an agent that is well answers in milliseconds */
+#define PATIENCE_S 0.5 /* an agent that is well answers in milliseconds */
 
 typedef struct status_request {
     bool wide;
@@ -23,7 +23,14 @@ static void put_awaited(text_table *t, const view *v) {
     text_table_put(t, "%s", text);
 }
 
-static void print_table(const view *views, size_t count, bool wide) {
+static void put_round(text_table *t, const view *v) {
+    if (v->round > 0)
+        text_table_put(t, "%llu", (unsigned long long)v->round);
+    else
+        text_table_put(t, "-");
+}
+
+static void print_table(const views *vs, bool wide) {
     static const char *const heads[] = {"rank", "round", "does", "since", "waits for"};
     text_table *t = text_table_open();
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -32,8 +39,8 @@ static void print_table(const view *views, size_t count, bool wide) {
                           : i == 4 ? ALIGN_FILL
                                    : ALIGN_RIGHT,
                           0, "", heads[i]);
-    for (size_t i = 0; i < count; i++) {
-        const view *v = &views[i];
+    for (size_t i = 0; i < vs->count; i++) {
+        const view *v = &vs->all[i];
         text_table_row(t);
         text_table_put(t, "%u", v->rank);
         if (!v->answers) {
@@ -41,7 +48,7 @@ static void print_table(const view *views, size_t count, bool wide) {
             text_table_put_rest(t, "does not answer");
             continue;
         }
-        text_table_put(t, "%llu", (unsigned long long)v->round);
+        put_round(t, v);
         text_table_put(t, "%s", v->doing);
         text_table_put(t, "%.1f s", v->still_s);
         put_awaited(t, v);
@@ -50,23 +57,24 @@ static void print_table(const view *views, size_t count, bool wide) {
     text_table_close(&t);
 }
 
-/* Of one agent nobody knows whom those wait for that it waits for. */
-static bool print_wait(const view *v) {
-    if (view_waits(v) && v->words[0] != '\0')
-        printf("rank %u waits: %s\n", v->rank, v->words);
-    return true;
+static void print_waits(const views *vs) {
+    for (size_t i = 0; i < vs->count; i++)
+        if (view_waits(&vs->all[i]) && vs->all[i].words[0] != '\0')
+            printf("rank %u waits: %s\n", vs->all[i].rank, vs->all[i].words);
 }
 
 static int show(const asked *all, size_t count, const char *folder, bool at_port, bool wide,
                 sl_error *error) {
     if (count == 0)
         return sl_fail(error, SL_EPEER, "%s: no agent runs there", folder);
-    view *views = views_open(all, count, !at_port);
-    if (views == NULL)
+    views vs;
+    if (!views_open(&vs, all, count, !at_port))
         return sl_fail(error, SL_ENOMEM, "out of memory");
-    print_table(views, count, wide);
-    const bool printed = at_port ? print_wait(views) : print_roots(views, count);
-    views_close(views, count);
+    print_table(&vs, wide);
+    if (at_port)
+        print_waits(&vs);
+    const bool printed = print_roots(&vs);
+    views_close(&vs);
     return printed ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }
 
@@ -100,7 +108,7 @@ const command status_command = {
     .offer = OFFER_FOLDER,
     .text = "Asks all agents that run in the run folder RUN on this machine, and follows who waits "
             "for whom to the agent that all wait for; or the one agent that listens at HOST:PORT "
-            "(monitor.listen).",
+            "(monitor.listen), which has heard of the others that it waits for.",
     .options = option_rows,
     .request_bytes = sizeof(status_request),
     .run = run,

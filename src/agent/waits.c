@@ -1,0 +1,116 @@
+/* waits.c - for whom this agent waits, and for whom in the end; see state.h.
+ *
+ * A neighbour that waits itself says in its heartbeats for whom, and who is at the end of its wait.
+ * Of what cannot be this agent makes nothing: words of the wait before, or that lead back to
+ * itself.
+ */
+#include "agent/state.h"
+
+static const double notable_s = 0.3; /* shorter waits belong to every round */
+static const double silent_s = 1; /* of a neighbour that is waited for, and answers that at once */
+
+static bool is_in_round(const sl_agent *a) {
+    return a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
+}
+
+/* It has not taken a part of this agent's message. */
+static bool holds_up(const sl_agent *a, const sl_neighbour *n) {
+    for (uint32_t i = 0; a->outbox.open && i < a->receiver_count; i++)
+        if (a->receivers[i] == n && a->outbox.gone < a->outbox.message.parts)
+            return sl_neighbour_holds_up(n, &a->outbox);
+    return false;
+}
+
+static bool awaits(const sl_agent *a, const sl_neighbour *n, const sl_neighbour *in_call) {
+    switch (a->phase) {
+    case PHASE_CONNECTING:
+        return !n->agreed;
+    case PHASE_TRAINING:
+        return n == in_call ||
+               (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || holds_up(a, n)));
+    case PHASE_GOODBYE:
+        return n->agreed && !n->bye_received;
+    case PHASE_OVER:
+        break;
+    }
+    return false;
+}
+
+static sl_agent_doing doing_of(const sl_agent *a) {
+    switch (a->phase) {
+    case PHASE_CONNECTING:
+        return SL_AGENT_CONNECTS;
+    case PHASE_TRAINING:
+        return sl_worker_busy(a->worker) && a->calls.current.kind == SL_CALL_NONE
+                   ? SL_AGENT_COMPUTES
+                   : SL_AGENT_EXCHANGES;
+    case PHASE_GOODBYE:
+    case PHASE_OVER:
+        break;
+    }
+    return SL_AGENT_ENDS;
+}
+
+/* When it last moved on. */
+static double moved_s_of(const sl_agent *a) {
+    const bool calls = a->calls.current.kind != SL_CALL_NONE;
+    if (a->phase == PHASE_CONNECTING)
+        return a->deadline_s - a->side.connect_timeout_s;
+    return calls && a->calls.moved_s > a->progress_s ? a->calls.moved_s : a->progress_s;
+}
+
+/* Who is at the end of the wait for this neighbour; false: not known yet. */
+static bool find_root(const sl_agent *a, const sl_neighbour *n, sl_agent_view *root) {
+    const double now_s = a->side.now_s, moved_s = moved_s_of(a);
+    const double quiet_s = now_s - (n->heard_s > moved_s ? n->heard_s : moved_s);
+    if (!n->agreed) {
+        const double since_s = n->lost_s > 0 ? n->lost_s : moved_s;
+        *root = (sl_agent_view){n->rank, SL_AGENT_AWAY, 0, now_s - since_s};
+    } else if (quiet_s >= silent_s) {
+        *root = (sl_agent_view){n->rank, SL_AGENT_SILENT, 0, now_s - n->heard_s};
+    } else if (sl_neighbour_has_said(n)) {
+        if (!sl_heartbeat_knows_root(&n->said) || n->said.root.rank == a->side.rank)
+            return false;
+        *root = n->said.root;
+        root->still_s += now_s - n->said_s;
+    } else { /* its data is on the way, with all that it says behind */
+        *root = (sl_agent_view){n->rank, SL_AGENT_EXCHANGES, a->side.round, now_s - moved_s};
+        return now_s - moved_s >= silent_s;
+    }
+    return true;
+}
+
+static bool differs(const sl_agent_view *a, const sl_agent_view *b) {
+    return a->rank != b->rank || a->doing != b->doing || a->round != b->round;
+}
+
+/* Of several roots the one that has stood still for longest. */
+static void follow(sl_agent *a, const sl_neighbour *n) {
+    sl_heartbeat *says = &a->side.says;
+    const bool first = !sl_heartbeat_waits(says), knows = sl_heartbeat_knows_root(says);
+    sl_agent_view root = says->own;
+    const bool found = find_root(a, n, &root);
+    if (!first && (!found || (knows && root.still_s <= says->root.still_s)))
+        return;
+    says->waits_for = n->rank;
+    if (found)
+        says->root = root;
+}
+
+void sl_waits_look(sl_agent *a) {
+    const sl_neighbour *in_call = sl_calls_awaited(&a->calls);
+    const sl_heartbeat before = a->side.says;
+    sl_heartbeat *says = &a->side.says;
+    const double still_s = a->side.now_s - moved_s_of(a);
+    says->own = (sl_agent_view){a->side.rank, doing_of(a), a->side.round, still_s};
+    says->waits_for = a->side.rank;
+    says->root = says->own;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        n->awaited = awaits(a, n, in_call);
+        if (n->awaited && still_s >= notable_s)
+            follow(a, n);
+    }
+    a->side.news += says->waits_for != before.waits_for || differs(&says->own, &before.own) ||
+                    differs(&says->root, &before.root);
+}

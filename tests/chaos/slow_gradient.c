@@ -1,0 +1,29 @@
+/* slow_gradient.c - preloaded into agents: a gradient takes as long as the folder STARLING_STALLS
+ * holds a file that is called after the process. */
+#include <cblas.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static void stall(void) {
+    const char *folder = getenv("STARLING_STALLS");
+    const struct timespec moment = {.tv_nsec = 5000000};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%ld", folder != NULL ? folder : "/nowhere", (long)getpid());
+    while (access(path, F_OK) == 0)
+        nanosleep(&moment, NULL);
+}
+
+void cblas_sgemm(OPENBLAS_CONST enum CBLAS_ORDER order, OPENBLAS_CONST enum CBLAS_TRANSPOSE a_as,
+                 OPENBLAS_CONST enum CBLAS_TRANSPOSE b_as, OPENBLAS_CONST blasint m,
+                 OPENBLAS_CONST blasint n, OPENBLAS_CONST blasint k, OPENBLAS_CONST float alpha,
+                 OPENBLAS_CONST float *a, OPENBLAS_CONST blasint a_stride, OPENBLAS_CONST float *b,
+                 OPENBLAS_CONST blasint b_stride, OPENBLAS_CONST float beta, float *c,
+                 OPENBLAS_CONST blasint c_stride) {
+    __typeof__(cblas_sgemm) *next;
+    *(void **)&next = dlsym(RTLD_NEXT, "cblas_sgemm");
+    stall();
+    next(order, a_as, b_as, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, c_stride);
+}
