@@ -2,6 +2,7 @@
  *
  *   config.json          resolved configuration, topology inline (quadratic: problem.json beside
  *                        it)
+ *   events-<rank>.jsonl  what happened beside rounds (starling/event_log.h)
  *   metrics-<rank>.jsonl one line per recorded round; of more than SL_FOLDER_METRICS_MAX nodes
  *                        metrics.jsonl, one line per round and node
  *   consensus.jsonl      one line per recorded round: consensus distance, and the averaged model's

@@ -64,6 +64,10 @@ SL_API double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t r
 /* Scores x (d) on the held-out samples. x is always on the host. */
 SL_API sl_evaluation sl_learner_evaluate(sl_learner *learner, const float *x);
 
+/* The kind of processor that OpenBLAS has chosen its kernels for, such as "Haswell". Gradients of
+ * networks have other last digits with each. OPENBLAS_CORETYPE chooses another one. */
+SL_API const char *sl_learner_blas(void);
+
 /* Is the model a network, which a device can compute? A quadratic is not. */
 SL_API bool sl_learner_has_layers(const sl_learner *learner);
 /* Networks only: moves gradients and evaluation to the memory of `vec`; they begin on the host.

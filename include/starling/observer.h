@@ -43,6 +43,63 @@ SL_API void sl_record_take_round(sl_record *record, const sl_round *round, size_
 enum { SL_RECORD_PIECES = 8 };
 SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
 
+/* ---- the log of events ---- */
+
+/* What happens to a run beside its rounds, as far as it takes to repeat it. Kind, its name. */
+#define SL_LOG_KINDS(X)                                                                            \
+    X(SL_LOG_START, "start")           /* training begins: all neighbours are connected */         \
+    X(SL_LOG_RESUME, "resume")         /* from a checkpoint; follows SL_LOG_START */               \
+    X(SL_LOG_DOWN, "down")             /* the connection to a neighbour broke */                   \
+    X(SL_LOG_UP, "up")                 /* and is back */                                           \
+    X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
+    X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
+    X(SL_LOG_END, "end")
+
+typedef enum sl_log_kind {
+#define SL_LOG_ENUM(name, text) name,
+    SL_LOG_KINDS(SL_LOG_ENUM)
+#undef SL_LOG_ENUM
+} sl_log_kind;
+
+/* What follows on a checkpoint that was asked for. */
+typedef enum sl_log_then { SL_LOG_GO_ON, SL_LOG_LEAVE } sl_log_then;
+/* How a run ended: all of its rounds, after a checkpoint that was asked for, on request, or not
+ * well. */
+typedef enum sl_log_outcome {
+    SL_LOG_DONE,
+    SL_LOG_SAVED,
+    SL_LOG_STOPPED,
+    SL_LOG_FAILED
+} sl_log_outcome;
+
+enum { SL_LOG_PASSED_MAX = 16, SL_LOG_WORD_MAX = 32 };
+#define SL_LOG_ALL UINT32_MAX /* rank of an entry that is of all nodes: the simulator's */
+
+/* One event. Only the members that its kind names mean something. */
+typedef struct sl_log_entry {
+    sl_log_kind kind;
+    uint32_t rank;
+    uint64_t round; /* start: the first; resume, checkpoint, request: the one that is saved; down,
+                       up: under way; end: the last that ended, 0: none */
+    uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
+                                                since 1970 */
+    char version[SL_LOG_WORD_MAX];           /* start; the log fills it in, as the next two */
+    char kernels[SL_LOG_WORD_MAX];           /* start: sl_kernels_name */
+    char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
+    uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
+    size_t passed_over_count;
+    uint32_t peer;               /* down, up */
+    uint64_t exchange;           /* down, up */
+    double seconds;              /* up: how long it was down */
+    sl_log_then then;            /* request */
+    sl_log_outcome outcome;      /* end */
+    char why[SL_ERROR_TEXT_MAX]; /* down, checkpoint (empty: it was written), end (empty:
+                                    all rounds are done) */
+} sl_log_entry;
+
+/* The end of a run that returned error->code. */
+SL_API sl_log_entry sl_log_end(uint64_t round, const sl_error *error);
+
 /* What a driver reports to its caller. Calls come from the driver's threads, one at a time. A
  * negative return value ends the run with that code. Each may be NULL. */
 typedef struct sl_observer {
@@ -61,6 +118,9 @@ typedef struct sl_observer {
     /* An agent goes on from the checkpoint of `round`, on which all have agreed; before any record.
      * On the agent's loop. Negative: the run ends. */
     int (*resumed)(void *context, uint64_t round);
+    /* An event, before anything that follows from it is sent. From any of the driver's threads, at
+     * any time; it does not wait for another. */
+    void (*log)(void *context, const sl_log_entry *entry);
 } sl_observer;
 
 /* The resolved record.every: as configured, or about 20 times a run. */

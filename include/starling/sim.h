@@ -18,7 +18,7 @@ extern "C" {
  * if not NULL, receives the messages, and the caller closes it; if the run fails, those so far, or
  * NULL. `stop`, if not NULL, is read between rounds; non-zero ends the run with SL_ESTOPPED.
  * `checkpoints`: NULL: none are written or read. A run that goes on must be told the round, records
- * that round again first, and has no timeline. */
+ * that round again first, and has no timeline. Without checkpoints nothing is logged. */
 SL_API int sl_sim_run(const sl_experiment *experiment, const sl_task *task,
                       const sl_observer *observer, const sl_checkpoints *checkpoints,
                       sl_timeline **timeline, const volatile int *stop, sl_error *error);

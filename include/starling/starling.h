@@ -10,6 +10,7 @@
 #include "starling/data.h"
 #include "starling/device.h"
 #include "starling/error.h"
+#include "starling/event_log.h"
 #include "starling/experiment.h"
 #include "starling/family.h"
 #include "starling/folder.h"

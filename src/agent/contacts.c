@@ -43,13 +43,31 @@ static void on_connected(void *context, void *owner) {
     sl_neighbour_connected(owner);
 }
 
+static sl_log_entry log_of(const sl_agent *a, sl_log_kind kind, const sl_neighbour *n) {
+    return (sl_log_entry){
+        .kind = kind, .peer = n->rank, .round = a->side.round, .exchange = a->side.exchange};
+}
+
+/* Its connection broke, and it has time to come back. */
+static void miss(sl_agent *a, sl_neighbour *n, const sl_error *why) {
+    sl_log_entry entry = log_of(a, SL_LOG_DOWN, n);
+    snprintf(entry.why, sizeof entry.why, "%s", why->text);
+    n->lost_s = a->side.now_s;
+    n->lost = *why;
+    sl_agent_log(a, &entry);
+}
+
 /* A connection was agreed on: what came over the one before goes on. */
 static void come_back(sl_agent *a, sl_neighbour *n) {
     sl_error error;
     n->back = false;
-    if (n->lost_s > 0)
+    if (n->lost_s > 0) {
+        sl_log_entry entry = log_of(a, SL_LOG_UP, n);
+        entry.seconds = a->side.now_s - n->lost_s;
+        sl_agent_log(a, &entry);
         sl_agent_notice(a, "the connection to agent %u is back after %.2f s; %s", n->rank,
-                        a->side.now_s - n->lost_s, n->lost.text);
+                        entry.seconds, n->lost.text);
+    }
     n->lost_s = 0;
     sl_saving_go_on(a, n);
     if (sl_calls_go_on(&a->calls, n, &error) != 0)
@@ -95,8 +113,8 @@ static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     }
     if (a->phase == PHASE_CONNECTING)
         return;
-    n->lost_s = n->next_attempt_s = a->side.now_s;
-    n->lost = *why;
+    n->next_attempt_s = a->side.now_s;
+    miss(a, n, why);
 }
 
 static void on_down(void *context, void *owner, bool established, const char *reason) {
@@ -161,9 +179,10 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
         return;
     }
     if (n->agreed && a->side.trains) {
-        n->lost_s = a->side.now_s;
-        sl_fail_edge(&n->lost, SL_EPEER, n->rank, a->side.rank, a->side.round,
+        sl_error why;
+        sl_fail_edge(&why, SL_EPEER, n->rank, a->side.rank, a->side.round,
                      "agent %u connected anew", n->rank);
+        miss(a, n, &why);
     }
     bool connected = visitor->connected;
     sl_neighbour_adopt(n, sl_visitors_release(visitor), connected, theirs);

@@ -18,6 +18,15 @@ void sl_agent_notice(sl_agent *a, const char *format, ...) {
     a->settings.observer.notice(a->settings.observer.context, text);
 }
 
+void sl_agent_log(sl_agent *a, const sl_log_entry *entry) {
+    const sl_observer *o = &a->settings.observer;
+    if (o->log == NULL)
+        return;
+    sl_log_entry mine = *entry;
+    mine.rank = a->side.rank;
+    o->log(o->context, &mine);
+}
+
 static void wish(sl_agent *agent, unsigned bit) {
     atomic_fetch_or(&agent->saving.wishes, bit);
     sl_signal_give(agent->stop_descriptor);

@@ -7,6 +7,7 @@
 #include "agent/saving.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,15 +30,30 @@ static uint32_t nodes_of(const sl_agent *a) {
 
 static int load(sl_agent *a, sl_error *error) {
     const sl_task *task = &a->settings.task;
-    const sl_saving *s = &a->saving;
+    sl_saving *s = &a->saving;
     sl_piece totals[SL_RECORD_PIECES];
     sl_record_pieces(&a->record, totals);
     if (s->resumed > task->rounds)
         return sl_fail_node(error, SL_EINVAL, a->side.rank, s->resumed,
                             "the checkpoint is of a round beyond the last, %" PRIu64, task->rounds);
+    s->passed_over_count =
+        sl_cut_newer(s->passed_over, SL_LOG_PASSED_MAX, checkpoints_of(a)->folder, a->side.rank,
+                     a->side.rank + 1, s->resumed);
     return sl_cut_load(checkpoints_of(a)->folder, (sl_checkpoint_file){s->resumed, a->side.rank},
                        &s->owner, a->node, a->vec, &(sl_image_extras){totals, SL_RECORD_PIECES},
                        error);
+}
+
+/* On the saver's thread, as the next one. */
+static void on_notice(void *context, const char *text) {
+    sl_agent_notice(context, "%s", text);
+}
+
+static void on_written(void *context, uint64_t round, uint32_t rank, const char *why) {
+    sl_log_entry entry = {.kind = SL_LOG_CHECKPOINT, .round = round};
+    (void)rank;
+    snprintf(entry.why, sizeof entry.why, "%s", why != NULL ? why : "");
+    sl_agent_log(context, &entry);
 }
 
 static int open_saver(sl_agent *a, sl_error *error) {
@@ -48,8 +64,9 @@ static int open_saver(sl_agent *a, sl_error *error) {
                                         .keep = a->settings.experiment->checkpoint.keep,
                                         .resumed = a->saving.resumed,
                                         .vec = a->vec,
-                                        .notice = a->settings.observer.notice,
-                                        .context = a->settings.observer.context};
+                                        .notice = on_notice,
+                                        .written = on_written,
+                                        .context = a};
     return a->settings.experiment->checkpoint.every > 0
                ? sl_saver_open(&a->saving.saver, &settings, a->node, error)
                : 0;
@@ -80,6 +97,22 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
         return result;
     s->agreement = c->resume && c->round == 0 ? SL_AGREEMENT_OPEN : SL_AGREED;
     return s->resumed > 0 ? load(a, error) : 0;
+}
+
+void sl_saving_log(sl_agent *a) {
+    const sl_saving *s = &a->saving;
+    const sl_log_entry start = {.kind = SL_LOG_START,
+                                .round = s->resumed + 1,
+                                .rounds = a->settings.task.rounds,
+                                .run_id =
+                                    checkpoints_of(a) != NULL ? s->owner.run : a->settings.run_id,
+                                .incarnation = a->side.incarnation};
+    sl_log_entry resume = {
+        .kind = SL_LOG_RESUME, .round = s->resumed, .passed_over_count = s->passed_over_count};
+    memcpy(resume.passed_over, s->passed_over, sizeof s->passed_over);
+    sl_agent_log(a, &start);
+    if (s->resumed > 0)
+        sl_agent_log(a, &resume);
 }
 
 void sl_saving_close(sl_agent *a) {
@@ -158,6 +191,9 @@ static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     if (*asked >= a->side.round && *asked <= round && *asked != 0)
         return;
     *asked = round;
+    sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_REQUEST,
+                                    .round = round,
+                                    .then = kind == SL_CUT_LEAVE ? SL_LOG_LEAVE : SL_LOG_GO_ON});
     sl_saving_pass_on(a);
 }
 

@@ -27,13 +27,15 @@ typedef enum sl_agreement {
 typedef struct sl_saving {
     sl_saver *saver; /* NULL: no checkpoints are written */
     sl_checkpoint_owner owner;
-    uint64_t resumed;               /* the round that it goes on from; 0: it begins */
-    uint64_t spread;                /* rounds that agents can be apart */
-    uint64_t asked[SL_CUT_KINDS];   /* the round; 0: none */
-    uint64_t (*told)[SL_CUT_KINDS]; /* (neighbours) what each knows of */
-    atomic_uint wishes;             /* of other threads: a bit for each kind, and SL_WISH_STOP */
-    atomic_bool trains;             /* it has been started */
-    bool left;                      /* the run is over for this agent, after a checkpoint */
+    uint64_t resumed;                        /* the round that it goes on from; 0: it begins */
+    uint64_t spread;                         /* rounds that agents can be apart */
+    uint64_t asked[SL_CUT_KINDS];            /* the round; 0: none */
+    uint64_t (*told)[SL_CUT_KINDS];          /* (neighbours) what each knows of */
+    uint64_t passed_over[SL_LOG_PASSED_MAX]; /* newer rounds that it had a file of */
+    size_t passed_over_count;
+    atomic_uint wishes; /* of other threads: a bit for each kind, and SL_WISH_STOP */
+    atomic_bool trains; /* it has been started */
+    bool left;          /* the run is over for this agent, after a checkpoint */
     sl_agreement agreement;
     float *rows; /* what is gathered; NULL: nothing is */
 } sl_saving;
@@ -56,6 +58,8 @@ int sl_saving_hear(sl_agent *agent, const sl_neighbour *from, const sl_frame *fr
                    sl_error *error);
 /* Tells the neighbours what they do not know. */
 void sl_saving_pass_on(sl_agent *agent);
+/* The run has begun, or gone on: for the log of events. */
+void sl_saving_log(sl_agent *agent);
 /* Does this neighbour know of every checkpoint that was asked for? */
 bool sl_saving_is_told(const sl_agent *agent, const sl_neighbour *neighbour);
 /* The neighbour is connected anew: what it may not have heard is said again, before data. */

@@ -98,6 +98,8 @@ double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
 /* Tells whoever started the agent, printf-like. */
 void sl_agent_notice(sl_agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Something for the log of events, from any thread. */
+void sl_agent_log(sl_agent *agent, const sl_log_entry *entry);
 /* Shows other threads what there is now. */
 void sl_agent_look(sl_agent *agent);
 /* Of a request to stop: why. */

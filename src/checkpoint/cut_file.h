@@ -10,6 +10,11 @@ void sl_cut_path(char out[SL_CUT_PATH_MAX], const char *folder, sl_checkpoint_fi
 /* False: the name is no checkpoint's. */
 bool sl_cut_name_read(sl_checkpoint_file *out, const char *name);
 
+/* The rounds after `round` of which ranks [from, to) have a file, good or not, rising: the first
+ * `room` of them. Returns how many. */
+size_t sl_cut_newer(uint64_t *out, size_t room, const char *folder, uint32_t from, uint32_t to,
+                    uint64_t round);
+
 /* Writes a sealed image of `bytes`. What it leaves after an error is not taken for a checkpoint.
  * SL_EFILE. */
 int sl_cut_write(const sl_image *image, size_t bytes, const char *folder, sl_error *error);

@@ -84,6 +84,22 @@ int sl_checkpoint_list(sl_checkpoint_file **out, size_t *count, const char *fold
     return 0;
 }
 
+size_t sl_cut_newer(uint64_t *out, size_t room, const char *folder, uint32_t from, uint32_t to,
+                    uint64_t round) {
+    sl_checkpoint_file *files = NULL;
+    size_t count = 0, found = 0;
+    if (sl_checkpoint_list(&files, &count, folder, NULL) != 0)
+        return 0;
+    for (size_t i = 0; i < count && found < room; i++) {
+        const sl_checkpoint_file *f = &files[i];
+        const bool is_own = f->rank >= from && f->rank < to;
+        if (is_own && f->round > round && (found == 0 || out[found - 1] != f->round))
+            out[found++] = f->round;
+    }
+    free(files);
+    return found;
+}
+
 /* ---- the newest whole cut ---- */
 
 /* Why not all ranks [from, to) have a good file among these of one round (count), by rank; 0: they

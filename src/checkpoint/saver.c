@@ -126,14 +126,21 @@ static void tell(sl_saver *s, const char *what, const char *why) {
         s->settings.notice(s->settings.context, text);
 }
 
+static void tell_written(const sl_saver *s, uint64_t round, uint32_t rank, const char *why) {
+    if (s->settings.written != NULL)
+        s->settings.written(s->settings.context, round, rank, why);
+}
+
 static void write_image(sl_saver *s, sl_error *error) {
     char what[64];
     const size_t bytes = sl_image_seal(&s->image);
     *error = (sl_error){0};
     if (sl_cut_write(&s->image, bytes, s->folder, error) == 0) {
         keep_file(s, s->image.round, s->image.rank);
+        tell_written(s, s->image.round, s->image.rank, NULL);
         return;
     }
+    tell_written(s, s->image.round, s->image.rank, error->text);
     snprintf(what, sizeof what, "no checkpoint of round %" PRIu64, s->image.round);
     tell(s, what, error->text);
 }
@@ -215,7 +222,9 @@ static bool wait_for_thread(sl_saver *s, double patience_s) {
 bool sl_saver_take(sl_saver *s, sl_node *node, uint32_t rank, const sl_image_extras *extras,
                    double patience_s) {
     if (!wait_for_thread(s, patience_s)) {
-        tell(s, "a checkpoint is left out", "the one before is still being written");
+        const char *why = "the one before is still being written";
+        tell(s, "a checkpoint is left out", why);
+        tell_written(s, sl_node_round(node), rank, why);
         return false;
     }
     sl_image_take(&s->image, node, rank, extras);

@@ -20,6 +20,9 @@ typedef struct sl_saver_settings {
                           none of theirs */
     const sl_vec_ops *vec;
     void (*notice)(void *context, const char *text); /* on the saver's thread; NULL: untold */
+    /* A file is there, or, why not NULL, cannot be: before the next one is taken. From the saver's
+     * thread, or the driver's where nothing was taken; NULL: untold. */
+    void (*written)(void *context, uint64_t round, uint32_t rank, const char *why);
     void *context;
 } sl_saver_settings;
 

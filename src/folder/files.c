@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { OPEN_MAX_FILES = 128, COPY_BYTES = 1 << 16 };
@@ -115,6 +116,45 @@ int sl_lines_append(sl_files *files, sl_lines *lines, const char *path, const ch
     if (files->open > OPEN_MAX_FILES)
         sl_lines_close(files, lines);
     return result;
+}
+
+/* Where the last whole line ends; below 0: errno says why nobody knows. */
+static off_t end_of_lines(int fd) {
+    char block[SL_LINES_PAGE];
+    off_t at = lseek(fd, 0, SEEK_END);
+    while (at > 0) {
+        const size_t bytes = at < SL_LINES_PAGE ? (size_t)at : SL_LINES_PAGE;
+        const ssize_t got = pread(fd, block, bytes, at - (off_t)bytes);
+        if (got < 0)
+            return got;
+        const char *end = memrchr(block, '\n', (size_t)got);
+        at -= (off_t)bytes;
+        if (end != NULL)
+            return at + (end - block) + 1;
+    }
+    return at;
+}
+
+bool sl_lines_are_busy(int fd) {
+    return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+int sl_lines_continue(sl_files *files, sl_lines *lines, const char *path, sl_error *error) {
+    int fd = sl_files_descriptor(files, path, O_RDWR | O_APPEND | O_CREAT);
+    if (fd < 0)
+        return sl_files_fail(path, error);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(fd);
+        return sl_fail(error, SL_EFILE, "%s: another process writes to it", path);
+    }
+    const off_t end = end_of_lines(fd);
+    if (end < 0 || ftruncate(fd, end) != 0) {
+        close_quietly(fd);
+        return sl_files_fail(path, error);
+    }
+    *lines = (sl_lines){.fd = fd + 1, .begun = true, .size = end};
+    files->open++;
+    return 0;
 }
 
 /* ---- whole files ---- */

@@ -38,6 +38,11 @@ size_t sl_lines_padding(const sl_lines *lines, size_t bytes);
  * the file: it must not be there. */
 int sl_lines_append(sl_files *files, sl_lines *lines, const char *path, const char *text,
                     size_t bytes, sl_error *error);
+/* Goes on with a file of lines, which is made if it is not there. What stands behind its last whole
+ * line goes: a process that was killed has left it. SL_EFILE: another process has it open so. */
+int sl_lines_continue(sl_files *files, sl_lines *lines, const char *path, sl_error *error);
+/* Does another process go on with it? */
+bool sl_lines_are_busy(int fd);
 void sl_lines_close(sl_files *files, sl_lines *lines);
 
 /* What is on the disk when a file's commit returns. */

@@ -258,6 +258,10 @@ static void release_evaluated(sl_learner *learner) {
     learner->evaluated = NULL;
 }
 
+const char *sl_learner_blas(void) {
+    return openblas_get_corename();
+}
+
 bool sl_learner_has_layers(const sl_learner *learner) {
     return !learner->is_quadratic;
 }

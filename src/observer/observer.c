@@ -2,6 +2,7 @@
 #include "starling/observer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const uint64_t records_of_a_run = 20;
@@ -70,4 +71,19 @@ double sl_consensus_distance(const float *const *models, uint32_t nodes, size_t 
         mean[k] = (float)average;
     }
     return sqrt(total / nodes);
+}
+
+static sl_log_outcome outcome_of(int code) {
+    if (code == 0)
+        return SL_LOG_DONE;
+    if (code == SL_ESAVED)
+        return SL_LOG_SAVED;
+    return code == SL_ESTOPPED ? SL_LOG_STOPPED : SL_LOG_FAILED;
+}
+
+sl_log_entry sl_log_end(uint64_t round, const sl_error *error) {
+    sl_log_entry end = {.kind = SL_LOG_END, .round = round, .outcome = outcome_of(error->code)};
+    if (error->code != 0)
+        snprintf(end.why, sizeof end.why, "%s", error->text);
+    return end;
 }

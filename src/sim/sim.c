@@ -10,6 +10,7 @@
 #include "starling/sim.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +52,9 @@ typedef struct simulator {
     uint64_t published;    /* messages so far */
     sl_timeline *timeline; /* NULL: nobody asks */
     const sl_checkpoints *checkpoints;
-    uint64_t resumed; /* the round that the run goes on from; 0: it begins */
-    sl_saver *saver;  /* NULL: no checkpoints are written */
+    sl_checkpoint_owner owner; /* of checkpoints */
+    uint64_t resumed;          /* the round that the run goes on from; 0: it begins */
+    sl_saver *saver;           /* NULL: no checkpoints are written */
     double began;
 } simulator;
 
@@ -85,8 +87,14 @@ static void let_go(simulator *s, message *m) {
 
 /* ---- checkpoints ---- */
 
+static uint64_t end_after(const simulator *s) {
+    return s->checkpoints != NULL ? s->checkpoints->end_after : 0;
+}
+
 static bool is_saved(const simulator *s, uint64_t round) {
-    return s->saver != NULL && round % s->experiment->checkpoint.every == 0 && round != s->resumed;
+    const uint64_t every = s->experiment->checkpoint.every;
+    return s->saver != NULL && round != s->resumed &&
+           (round == end_after(s) || (every > 0 && round % every == 0));
 }
 
 /* Before anything else changes the node. */
@@ -107,27 +115,63 @@ static sl_node *largest_node(const simulator *s) {
     return largest;
 }
 
-static int open_saver(simulator *s, const sl_checkpoint_owner *owner, sl_error *error) {
+static void add_to_log(const simulator *s, const sl_log_entry *entry) {
+    if (s->observer->log != NULL)
+        s->observer->log(s->observer->context, entry);
+}
+
+/* On the saver's thread, as the next one. */
+static void on_notice(void *context, const char *text) {
+    const simulator *s = context;
+    if (s->observer->notice != NULL)
+        s->observer->notice(s->observer->context, text);
+}
+
+static void on_written(void *context, uint64_t round, uint32_t rank, const char *why) {
+    sl_log_entry entry = {.kind = SL_LOG_CHECKPOINT, .rank = rank, .round = round};
+    snprintf(entry.why, sizeof entry.why, "%s", why != NULL ? why : "");
+    add_to_log(context, &entry);
+}
+
+/* Before the saver removes newer files. */
+static void log_beginning(const simulator *s) {
+    const sl_log_entry start = {.kind = SL_LOG_START,
+                                .rank = SL_LOG_ALL,
+                                .round = s->resumed + 1,
+                                .rounds = s->task->rounds,
+                                .run_id = s->checkpoints->run_id,
+                                .incarnation = sl_clock_epoch_us()};
+    sl_log_entry resume = {.kind = SL_LOG_RESUME, .rank = SL_LOG_ALL, .round = s->resumed};
+    add_to_log(s, &start);
+    if (s->resumed == 0)
+        return;
+    resume.passed_over_count = sl_cut_newer(resume.passed_over, SL_LOG_PASSED_MAX,
+                                            s->checkpoints->folder, 0, s->nodes, s->resumed);
+    add_to_log(s, &resume);
+}
+
+static int open_saver(simulator *s, sl_error *error) {
     const sl_saver_settings settings = {.folder = s->checkpoints->folder,
-                                        .owner = *owner,
+                                        .owner = s->owner,
                                         .to = s->nodes,
                                         .keep = s->experiment->checkpoint.keep,
                                         .resumed = s->resumed,
                                         .vec = s->vec,
-                                        .notice = s->observer->notice,
-                                        .context = s->observer->context};
-    return s->experiment->checkpoint.every > 0
+                                        .notice = on_notice,
+                                        .written = on_written,
+                                        .context = s};
+    return s->experiment->checkpoint.every > 0 || end_after(s) > 0
                ? sl_saver_open(&s->saver, &settings, largest_node(s), error)
                : 0;
 }
 
-static int load_nodes(simulator *s, const sl_checkpoint_owner *owner, sl_error *error) {
+static int load_nodes(simulator *s, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         peer *p = &s->peers[i];
         sl_piece totals[SL_RECORD_PIECES];
         sl_record_pieces(&p->record, totals);
-        result = sl_cut_load(s->checkpoints->folder, (sl_checkpoint_file){s->resumed, i}, owner,
+        result = sl_cut_load(s->checkpoints->folder, (sl_checkpoint_file){s->resumed, i}, &s->owner,
                              p->node, s->vec, &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
     }
     return result;
@@ -143,17 +187,12 @@ static int show_nodes(simulator *s, sl_error *error) {
 }
 
 static int open_checkpoints(simulator *s, sl_error *error) {
-    sl_checkpoint_owner owner;
-    if (s->checkpoints == NULL)
-        return 0;
     s->resumed = s->checkpoints->resume ? s->checkpoints->round : 0;
     if (s->checkpoints->opened != NULL)
         return show_nodes(s, error);
     int result =
-        sl_checkpoint_owner_of(&owner, s->experiment, s->task, s->checkpoints->run_id, error);
-    if (result == 0 && s->resumed > 0)
-        result = load_nodes(s, &owner, error);
-    return result != 0 ? result : open_saver(s, &owner, error);
+        sl_checkpoint_owner_of(&s->owner, s->experiment, s->task, s->checkpoints->run_id, error);
+    return result == 0 && s->resumed > 0 ? load_nodes(s, error) : result;
 }
 
 /* ---- messages ---- */
@@ -395,6 +434,15 @@ static int end_round(simulator *s, uint64_t round) {
     return report_round(s, round);
 }
 
+/* Its checkpoint is there, or the run has failed. */
+static int leave(simulator *s, uint64_t round, sl_error *error) {
+    int result = sl_saver_wait(s->saver, error);
+    return result != 0
+               ? result
+               : sl_fail(error, SL_ESAVED, "round %llu: ended on request, after a checkpoint",
+                         (unsigned long long)round);
+}
+
 static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     int result = s->resumed > 0 ? 0 : report_parameters(s, 0);
     s->began = sl_clock_seconds() - s->peers[0].record.times.total;
@@ -409,7 +457,33 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
         result = run_round(s, round, error);
         if (result == 0)
             result = end_round(s, round);
+        if (result == 0 && round == end_after(s))
+            return leave(s, round, error);
     }
+    return result;
+}
+
+/* An observer that ends the run only says its code. */
+static void log_end(const simulator *s, int result, const sl_error *why) {
+    sl_error how = *why;
+    if (how.code != result)
+        sl_fail(&how, result, "%s", sl_error_meaning(result));
+    sl_log_entry end = sl_log_end(s->peers[0].pending.finished_round.round, &how);
+    end.rank = SL_LOG_ALL;
+    add_to_log(s, &end);
+}
+
+static int train(simulator *s, const volatile int *stop, sl_error *error) {
+    sl_error why = {0};
+    if (s->checkpoints == NULL || s->checkpoints->opened != NULL)
+        return run_rounds(s, stop, error);
+    log_beginning(s);
+    int result = open_saver(s, &why);
+    if (result == 0)
+        result = run_rounds(s, stop, &why);
+    log_end(s, result, &why);
+    if (why.code != 0 && error != NULL)
+        *error = why;
     return result;
 }
 
@@ -444,10 +518,10 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
                                    task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
-    if (result == 0)
+    if (result == 0 && checkpoints != NULL)
         result = open_checkpoints(&s, error);
     if (result == 0)
-        result = run_rounds(&s, stop, error);
+        result = train(&s, stop, error);
     close_nodes(&s);
     if (timeline != NULL)
         *timeline = s.timeline;

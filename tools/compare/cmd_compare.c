@@ -110,7 +110,7 @@ static int run_on(const bench *b, const trial *t, const char *path, collector *h
                   sl_error *error) {
     sl_summary summary;
     if (!b->o->agents)
-        return simulation_run(here, true, &summary, error);
+        return simulation_run(here, path, true, &summary, error);
     int code = agents_run(here, path, true, &summary, error);
     return code != 0 ? code : simulate_some(t, &here->timeline, error);
 }

@@ -30,10 +30,11 @@ typedef struct peer {
     bool saved; /* it has ended after a checkpoint */
     sl_checkpoints checkpoints;
     char checkpoint_folder[SL_PATH_MAX];
+    sl_event_log *log;
     sl_folder *folder;       /* by hand */
     run_info info;           /* by hand */
     double opened_s;         /* by hand: when it opened the run folder */
-    char path[SL_PATH_MAX];  /* of the folder */
+    char path[SL_PATH_MAX];  /* of the run folder */
     sl_record last;          /* by hand: for the summary */
     live_view view;          /* by hand */
     pthread_mutex_t viewing; /* one user of `view` */
@@ -68,6 +69,12 @@ static void on_notice(void *context, const char *text) {
     printf("%s\n", text);
     fflush(stdout);
     pthread_mutex_unlock(&p->viewing);
+}
+
+/* On the loop's thread, and on the one that writes checkpoints. */
+static void on_log(void *context, const sl_log_entry *entry) {
+    const peer *p = context;
+    sl_event_log_write(p->log, entry);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -172,14 +179,11 @@ static int on_resumed(void *context, uint64_t round) {
 /* In the run's folder; `path` is there. Of agents by hand each has its own, and its own id. */
 static int find_checkpoints(peer *p, sl_error *error) {
     const options *o = p->o;
-    const char *run = reports(p) ? (o->resume != NULL ? o->resume : o->out) : p->path;
     p->checkpoints = (sl_checkpoints){.folder = p->checkpoint_folder,
                                       .run_id = p->run_id,
                                       .resume = o->resume != NULL,
                                       .round = o->resume_round};
-    if (run == NULL)
-        return sl_fail(error, SL_EINVAL, "--report-fd: is for `starling run` only");
-    sl_checkpoint_folder(p->trial.experiment, run, p->checkpoint_folder);
+    sl_checkpoint_folder(p->trial.experiment, p->path, p->checkpoint_folder);
     if (o->resume == NULL || reports(p))
         return 0;
     return run_info_read_id(&p->checkpoints.run_id, o->resume, p->rank, error);
@@ -218,7 +222,9 @@ static int choose_own_folder(peer *p, sl_error *error) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
-    if (p->o->resume != NULL)
+    if (reports(p) && p->o->resume == NULL && p->o->out == NULL)
+        return sl_fail(error, SL_EINVAL, "--report-fd: is for `starling run` only");
+    if (p->o->resume != NULL || reports(p)) /* the folder is its parent's */
         return 0;
     return sl_folder_check(p->path, p->trial.experiment, p->rank, error);
 }
@@ -238,15 +244,9 @@ static int open_folder(peer *p, sl_error *error) {
     return 0;
 }
 
-/* In the run folder, which of an agent of `starling run` is its parent's. */
 static void open_monitor(peer *p) {
     sl_error error;
-    char folder[SL_PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", reports(p) ? p->o->file : p->path);
-    char *end = reports(p) ? strrchr(folder, '/') : NULL;
-    if (end != NULL)
-        *end = '\0';
-    if (sl_monitor_open(&p->monitor, p->agent, p->rank, p->trial.nodes, folder, &error) != 0) {
+    if (sl_monitor_open(&p->monitor, p->agent, p->rank, p->trial.nodes, p->path, &error) != 0) {
         char text[SL_ERROR_TEXT_MAX + 64];
         snprintf(text, sizeof text, "warning: `starling status` will not see this agent: %s",
                  error.text);
@@ -265,7 +265,11 @@ static int listen_for_lookers(peer *p, sl_error *error) {
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
     open_monitor(p);
-    int result = sl_agent_run(p->agent, p->roster, error);
+    int result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice,
+                                   p->observer.context, error);
+    p->reporter.log = p->log;
+    if (result == 0)
+        result = sl_agent_run(p->agent, p->roster, error);
     if (result != 0 && p->error.code != 0)
         *error = p->error;
     if (result != 0 || reports(p))
@@ -293,6 +297,7 @@ static void close_peer(peer *p) {
     sl_monitor_close(&p->monitor);
     sl_monitor_close(&p->port);
     sl_agent_close(&p->agent);
+    sl_event_log_close(&p->log);
     run_info_end(&p->info, p->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
@@ -311,7 +316,7 @@ static int prepare(peer *p, sl_error *error) {
         result = find_rank(p, error);
     if (result == 0)
         result = resume_compare(&p->trial, p->o, error);
-    if (result == 0 && !reports(p))
+    if (result == 0)
         result = choose_own_folder(p, error);
     if (result == 0)
         result = find_checkpoints(p, error);
@@ -344,7 +349,8 @@ static int be_peer(const options *o) {
               .rank = o->rank,
               .viewing = PTHREAD_MUTEX_INITIALIZER,
               .reporter = REPORTER_OF(o->report_fd)};
-    p.observer = (sl_observer){&p, on_record, on_parameters, on_round, on_notice, on_resumed};
+    p.observer =
+        (sl_observer){&p, on_record, on_parameters, on_round, on_notice, on_resumed, on_log};
     if (reports(&p))
         p.observer = reporter_observer(&p.reporter);
     sl_error error = {0};

@@ -11,6 +11,7 @@
 #include "run/fleet.h"
 #include "run/forecast.h"
 #include "run/node_table.h"
+#include "run/replay.h"
 #include "run/resume.h"
 #include "run/simulation.h"
 
@@ -42,8 +43,8 @@ static int run_agents(collector *c, const char *path, sl_summary *summary, sl_er
 }
 
 static int simulate(collector *c, const char *path, sl_summary *summary, sl_error *error) {
-    (void)path;
-    return simulation_run(c, forecast_is_wanted(&c->trial->experiment->network), summary, error);
+    return simulation_run(c, path, forecast_is_wanted(&c->trial->experiment->network), summary,
+                          error);
 }
 
 static const driver with_agents = {"run", "agents", "", check_agents, run_agents};
@@ -90,9 +91,9 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     c.saved = result == SL_ESAVED;
     if (result == 0)
         node_table_print(&summary, o->wide);
-    else if (result == SL_ESAVED)
+    else if (result == SL_ESAVED && o->end_after == 0)
         complain("%s; go on with: starling %s --resume %s", error.text, d->name, path);
-    else
+    else if (result != SL_ESAVED)
         complain_of_run(error.text, c.folder, -1, path);
     collector_close(&c);
     return exit_code(result);
@@ -132,12 +133,16 @@ static int run(void *request, char *const *operands, size_t count) {
 }
 
 static int sim(void *request, char *const *operands, size_t count) {
-    options_take_files(request, operands, count);
-    return run_experiment(&simulated, request);
+    options *o = request;
+    options_take_files(o, operands, count);
+    return o->replay ? replay_run(o) : run_experiment(&simulated, o);
 }
 
 static const command_option *const option_rows[] = {&option_set, &option_wide, &option_out,
                                                     &option_resume, NULL};
+static const command_option *const sim_rows[] = {
+    &option_set,    &option_wide,      &option_out, &option_resume,
+    &option_replay, &option_end_after, NULL};
 
 const command run_command = {
     .name = "run",
@@ -156,8 +161,10 @@ const command sim_command = {
     OPERAND_FILE_OR_RUN,
     .text = "Runs the experiment in one process without a network. Models, losses and files are "
             "those of `starling run`, bit for bit; times are the simulator's own. With network.* "
-            "in the experiment it says how long the run would take on such nodes and links.",
-    .options = option_rows,
+            "in the experiment it says how long the run would take on such nodes and links. With "
+            "--replay it repeats the run in a folder from its logs of events, and ends with 1 if "
+            "the bits differ.",
+    .options = sim_rows,
     REQUEST_OPTIONS,
     .run = sim,
 };

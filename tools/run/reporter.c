@@ -47,12 +47,19 @@ static void on_notice(void *context, const char *text) {
     pthread_mutex_unlock(&r->telling);
 }
 
+/* Written here: a report might wait. */
+static void on_log(void *context, const sl_log_entry *entry) {
+    const reporter *r = context;
+    sl_event_log_write(r->log, entry);
+}
+
 sl_observer reporter_observer(reporter *r) {
     return (sl_observer){.context = r,
                          .record = on_record,
                          .parameters = on_parameters,
                          .round = on_round,
-                         .notice = on_notice};
+                         .notice = on_notice,
+                         .log = on_log};
 }
 
 int reporter_join(reporter *r, uint16_t port, sl_roster **out, sl_error *error) {

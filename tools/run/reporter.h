@@ -11,6 +11,7 @@ typedef struct reporter {
     size_t dimension;
     pthread_mutex_t telling; /* one report at a time */
     double told_round;       /* when it last reported a round */
+    sl_event_log *log;       /* in the run folder; borrowed */
 } reporter;
 
 #define REPORTER_OF(descriptor)                                                                    \

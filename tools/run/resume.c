@@ -117,7 +117,8 @@ static int find_cut(resumption *r, const trial *t, const options *o, sl_error *e
 
 int resume_prepare(resumption *out, const trial *t, const options *o, const char *path,
                    uint64_t run_id, sl_error *error) {
-    *out = (resumption){.checkpoints = {.run_id = run_id, .resume = o->resume != NULL}};
+    *out = (resumption){
+        .checkpoints = {.run_id = run_id, .resume = o->resume != NULL, .end_after = o->end_after}};
     out->checkpoints.folder = out->folder;
     sl_checkpoint_folder(t->experiment, path, out->folder);
     if (o->resume != NULL)

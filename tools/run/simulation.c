@@ -3,6 +3,7 @@
 
 typedef struct simulation {
     collector *collector;
+    sl_event_log *log;
     sl_error error; /* of the observer: sl_sim_run only passes its code on */
 } simulation;
 
@@ -27,23 +28,34 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     live_view_tick(s->collector->view);
 }
 
-/* On the thread that writes checkpoints. */
+/* On the thread that writes checkpoints, too. */
 static void on_notice(void *context, const char *text) {
     (void)context;
     complain("%s", text);
 }
 
-int simulation_run(collector *c, bool predicts, sl_summary *summary, sl_error *error) {
+static void on_log(void *context, const sl_log_entry *entry) {
+    const simulation *s = context;
+    sl_event_log_write(s->log, entry);
+}
+
+int simulation_run(collector *c, const char *path, bool predicts, sl_summary *summary,
+                   sl_error *error) {
     simulation s = {.collector = c};
     const trial *t = c->trial;
+    int result = sl_event_log_open(&s.log, path, -1, on_notice, NULL, error);
+    if (result != 0)
+        return result;
     sl_observer observer = {.context = &s,
                             .record = on_record,
                             .parameters = on_parameters,
                             .round = on_round,
-                            .notice = on_notice};
+                            .notice = on_notice,
+                            .log = on_log};
     const bool whole = !c->checkpoints->resume; /* else there are no messages of the first rounds */
-    int result = sl_sim_run(t->experiment, &t->task, &observer, c->checkpoints,
-                            predicts && whole ? &c->timeline : NULL, &stop_requested, error);
+    result = sl_sim_run(t->experiment, &t->task, &observer, c->checkpoints,
+                        predicts && whole ? &c->timeline : NULL, &stop_requested, error);
+    sl_event_log_close(&s.log);
     if (result != 0 && s.error.code != 0)
         *error = s.error;
     if (result == 0)

@@ -5,8 +5,9 @@
 
 #include "run/collector.h"
 
-/* Runs to the end and finishes the collector. predicts: gives the collector a timeline, even if
- * the run fails. */
-int simulation_run(collector *c, bool predicts, sl_summary *summary, sl_error *error);
+/* Runs to the end and finishes the collector, whose folder is at `path`. predicts: gives the
+ * collector a timeline, even if the run fails. */
+int simulation_run(collector *c, const char *path, bool predicts, sl_summary *summary,
+                   sl_error *error);
 
 #endif

@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""`starling sim RUN --replay` repeats runs of real agents that were cut, killed, asked to end and
+gone on with, bit for bit; and what it says of logs of events that are damaged.
+
+usage: replay.py STARLING [TEST ...]
+"""
+import glob
+import json
+import os
+import platform
+import random
+import shutil
+import signal
+
+from _cutter import Cutter
+from _scene import check, run_tests
+from by_hand import free_ports
+from resume import rounds_saved, wait_beyond
+
+EVERY = 20
+RUN = {
+    "rounds": 300,
+    "topology": {"nodes": 4, "family": "ring"},
+    "algorithm": {"name": "d-psgd"},
+    "optimizer__momentum": 0.9,
+    "model": "softmax",
+    "data": {"name": "digits", "train_samples": 400, "test_samples": 50, "batch": 8},
+    "record": {"every": 50},
+    "checkpoint": {"every": EVERY, "keep": 3},
+    "transport__connect_timeout_s": 60,
+}
+RANDOM = {"name": "choco-sgd", "compressor": {"name": "random-k", "fraction": 0.05}}
+FOREVER = 2000000
+
+
+def events(folder, rank):
+    with open(os.path.join(folder, f"events-{rank}.jsonl")) as file:
+        return [json.loads(line) for line in file]
+
+
+def kinds(folder, rank):
+    return [event["event"] for event in events(folder, rank)]
+
+
+def replay(scene, folder, *more):
+    out = scene.path(f"again{getattr(scene, 'count', 0)}")
+    return scene.call("sim", folder, "--replay", "--out", out, *more, timeout=120)
+
+
+def is_repeated(scene, folder, *words):
+    ended = replay(scene, folder)
+    ended.check_well()
+    for word in (f"same bits as {folder}: ", *words):
+        check(word in ended.out, f"{word!r} is missing in {ended.out!r}")
+
+
+def kill_all(scene, running):
+    for pid in [running.process.pid, *scene.agents().values()]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    running.process.wait()
+    scene.wait_gone(10)
+
+
+def interrupted(scene, **changes):
+    """A run that SIGTERM ends, that goes on, that is killed, and goes on to its end."""
+    path = scene.experiment(**{**RUN, "rounds": FOREVER, **changes})
+    out = scene.path("out")
+    running = scene.start("run", path, "--out", out)
+    wait_beyond(scene, running, out, [])
+    os.kill(running.process.pid, signal.SIGTERM)
+    running.wait(30)
+    check(running.code == 75, f"exit code {running.code}: {running.err!r}")
+    first = rounds_saved(out)[-1]
+    running = scene.start("run", "--resume", out)
+    wait_beyond(scene, running, out, [first])
+    kill_all(scene, running)
+    rounds = rounds_saved(out)[-1] + 70
+    scene.call("run", "--resume", out, "--set", f"rounds={rounds}", timeout=120).check_well()
+    seen = kinds(out, 2)
+    check(seen.count("start") == 3 and seen.count("resume") == 2, f"events {seen}")
+    check({"request", "end"} <= set(seen), f"events {seen}")
+    is_repeated(scene, out, f"going on from round {first}, ", "4 final models")
+    return out
+
+
+def d_psgd(scene):
+    interrupted(scene)
+
+
+def choco_sgd_with_a_random_compressor(scene):
+    interrupted(scene, algorithm=RANDOM)
+
+
+def push_sum_over_a_directed_schedule(scene):
+    interrupted(
+        scene,
+        topology={"nodes": 4, "family": "one-peer-exponential"},
+        algorithm={"name": "sgp"},
+    )
+
+
+def all_reduce(scene):
+    interrupted(scene, algorithm={"name": "all-reduce"}, optimizer__schedule={"name": "cosine"})
+
+
+def connections_that_are_cut(scene):
+    """Agents by hand in one folder, behind a proxy; each broken connection is in both logs."""
+    nodes, cuts = 4, 6
+    changes = {"algorithm": RANDOM, "transport__reconnect_s": 60, "transport__timeout_s": 1}
+    path = scene.experiment(**{**RUN, "rounds": 60, **changes})
+    ports = free_ports(nodes)
+    cutter = Cutter(5, ports, cuts, 40000)
+    roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in cutter.ports))
+    cutter.start()
+    out = scene.path("out")
+    agents = [
+        scene.start(
+            *("agent", path, "--rank", str(rank), "--roster", roster, "--run-id", "5"),
+            *("--listen", f"127.0.0.1:{ports[rank]}", "--out", out),
+        )
+        for rank in range(nodes)
+    ]
+    for agent in agents:
+        agent.wait(120)
+        check(agent.code == 0, f"exit code {agent.code}: {agent.err!r}")
+    cutter.stop()
+    seen = [event for rank in range(nodes) for event in events(out, rank)]
+    downs = [event for event in seen if event["event"] == "down"]
+    ups = [event for event in seen if event["event"] == "up"]
+    check(downs and ups and all(e["peer"] != e["node"] for e in downs), f"{downs} {ups}")
+    is_repeated(scene, out, f"{len(downs)} connections broke", "4 final models")
+
+
+def a_run_that_was_cut_short(scene):
+    """As far as it was recorded. Its last line may be torn, and a later process makes it whole."""
+    path, out = scene.experiment(**{**RUN, "rounds": FOREVER}), scene.path("out")
+    running = scene.start("run", path, "--out", out)
+    running.wait_for("round 50/")
+    ended = replay(scene, out)
+    ended.check_refused("a process still writes to it")
+    kill_all(scene, running)
+    with open(os.path.join(out, "events-1.jsonl"), "a") as file:
+        file.write('{"event":"down","no')
+    ended = replay(scene, out)
+    ended.check_well()
+    check("same bits" in ended.out and "0 final models" in ended.out, ended.out)
+    check("its last line has no end" in ended.err, ended.err)
+    last = rounds_saved(out)[-1]
+    scene.call("run", "--resume", out, "--set", f"rounds={last + 30}", timeout=60).check_well()
+    check(kinds(out, 1)[-1:] == ["end"] or "end" in kinds(out, 1), f"{kinds(out, 1)}")
+    is_repeated(scene, out, "4 final models")
+
+
+def a_simulation_goes_on_where_agents_were(scene):
+    path, out = scene.experiment(**RUN), scene.path("out")
+    running = scene.start("run", path, "--out", out, "--set", f"rounds={FOREVER}")
+    wait_beyond(scene, running, out, [])
+    os.kill(running.process.pid, signal.SIGTERM)
+    running.wait(30)
+    last = rounds_saved(out)[-1]
+    scene.call("sim", "--resume", out, "--set", f"rounds={last + 30}").check_well()
+    is_repeated(scene, out, f"going on from round {last} (2 starts")
+
+
+def kernels_are_those_of_the_run(scene):
+    if platform.machine() != "x86_64":
+        return "kernels of x86-64"
+    path, out = scene.experiment(**{**RUN, "rounds": 60}), scene.path("out")
+    scene.environment = {"OPENBLAS_CORETYPE": "Nehalem", "STARLING_KERNELS": "plain"}
+    scene.call("run", path, "--out", out).check_well()
+    scene.environment = {}
+    start = events(out, 0)[0]
+    check((start["kernels"], start["blas"]) == ("plain", "Nehalem"), str(start))
+    is_repeated(scene, out)
+    for rank in range(4):
+        edited(lambda e: e[0].update(kernels="x86-64-v9"))(f"{out}/events-{rank}.jsonl")
+    ended = replay(scene, out)
+    for word in (
+        'STARLING_KERNELS=x86-64-v9 is not allowed; it must be "plain"',
+        "after round 0 the run had kernels x86-64-v9 and BLAS Nehalem, and x86-64-",
+    ):
+        check(f"the bits may differ: {word}" in ended.err, ended.err)
+    return None
+
+
+def numbers_that_differ_are_named(scene):
+    path, out = scene.experiment(**{**RUN, "rounds": 100}), scene.path("out")
+    scene.call("run", path, "--out", out).check_well()
+    with open(os.path.join(out, "model-2.npy"), "r+b") as file:
+        file.seek(128 + 4 * 77)
+        file.write(b"\0\0\0\0")
+    ended = replay(scene, out)
+    check(ended.code == 1, f"exit code {ended.code}")
+    check("model-2.npy: element 77 of 7850 is 0, and " in ended.err, ended.err)
+    name = os.path.join(out, "metrics-3.jsonl")
+    with open(name) as file:
+        lines = [json.loads(line) for line in file]
+    lines[1]["loss"] = 0.5
+    with open(name, "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    ended = replay(scene, out)
+    check(ended.code == 1, f"exit code {ended.code}")
+    check("node 3, round 100: loss is 0.5, and " in ended.err, ended.err)
+
+
+def edited(change):
+    """Applies `change` to the objects of a log."""
+
+    def apply(path):
+        with open(path) as file:
+            lines = [json.loads(line) for line in file]
+        change(lines)
+        with open(path, "w") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+
+    return apply
+
+
+def goes_on_alone(lines):
+    del lines[1:-1]
+    lines[0]["round"] = 41
+
+
+def resumed(event):
+    return {"event": "resume", "node": 1, "round": 20, "passed_over": [], "time": event["time"]}
+
+
+def cut_inside(path):
+    with open(path) as file:
+        text = file.read()
+    with open(path, "w") as file:
+        file.write(text[:30] + "\n" + text[60:])
+
+
+def logs_are_refused(scene):
+    """Every one names file, line and field."""
+    path, out = scene.experiment(**{**RUN, "rounds": 60}), scene.path("out")
+    scene.call("run", path, "--out", out).check_well()
+    other = scene.path("other")
+    scene.call("run", path, "--out", other).check_well()
+    end = next(i for i, kind in enumerate(kinds(out, 1)) if kind == "end")
+    foreign = os.path.join(other, "events-1.jsonl")
+    at = "events-1.jsonl:"
+    for change, *words in (
+        (os.unlink, "missing are those of ranks 1;"),
+        (lambda p: open(p, "w").close(), "the log of rank 1 holds no whole line"),
+        (cut_inside, at + "1: column"),
+        (lambda p: shutil.copy(foreign, p), at + "1: run_id: ", "is another run's"),
+        (edited(lambda e: e[0].update(round=-1)), at + "1: round: -1 is not allowed"),
+        (
+            edited(goes_on_alone),
+            "of ranks 0 and 1 differ",
+            "events-1.jsonl:1 begins after round 40",
+        ),
+        (edited(lambda e: e[0].pop("blas")), at + "1: blas: is missing"),
+        (edited(lambda e: e[0].update(peer=1)), at + "1: peer: is no field of"),
+        (edited(lambda e: e[1].update(event="fold")), at + '2: event: "fold" is not allowed'),
+        (edited(lambda e: e[1].update(node=0)), at + "2: node: 0 is not allowed"),
+        (edited(lambda e: e[1].update(round=900)), at + "2: round: 900 is not allowed"),
+        (edited(lambda e: e.pop(0)), at + '1: event: must be "start"'),
+        (
+            edited(lambda e: e[end].update(outcome="well")),
+            f'{at}{end + 1}: outcome: "well" is not allowed; it must be one of "done"',
+        ),
+        (
+            edited(lambda e: e.insert(2, {**e[1], "event": "resume", "passed_over": []})),
+            at + "3: why: is no field of",
+        ),
+        (
+            edited(lambda e: e.insert(2, resumed(e[1]))),
+            at + '3: event: "resume" is not allowed here',
+        ),
+    ):
+        broken = scene.path("broken")
+        shutil.copytree(out, broken)
+        change(os.path.join(broken, "events-1.jsonl"))
+        ended = replay(scene, broken)
+        ended.check_refused(*words)
+        shutil.rmtree(broken)
+    for name in glob.glob(os.path.join(out, "events-*")):
+        os.unlink(name)
+    replay(scene, out).check_refused("holds no log of events")
+    replay(scene, scene.path("nowhere")).check_refused("nowhere/config.json: No such file")
+    scene.call("sim", "--replay").check_refused("--replay: which RUN?")
+
+
+def a_full_disk_is_said_once(scene):
+    """The run goes on."""
+    disk = scene.path("disk")
+    os.mkdir(disk)
+    if os.system(f"mount -t tmpfs -o size=24k starling-test {disk} 2>/dev/null") != 0:
+        return "no right to mount a tmpfs"
+    try:
+        path, out = scene.experiment(**{**RUN, "rounds": 400}), scene.path("out")
+        os.mkdir(out)
+        for rank in range(4):
+            os.symlink(f"{disk}/events-{rank}", os.path.join(out, f"events-{rank}.jsonl"))
+        with open(os.path.join(disk, "full"), "wb") as file:
+            try:
+                file.write(random.randbytes(1 << 16))
+            except OSError:
+                pass
+        running = scene.call("run", path, "--out", out, "--set", "checkpoint.every=10")
+        check(running.code == 0, f"exit code {running.code}: {running.err!r}")
+        said = [line for line in running.out.splitlines() if "log of events lacks a line" in line]
+        check(0 < len(said) <= 4 and "training goes on" in said[0], running.out)
+    finally:
+        os.system(f"umount {disk}")
+    return None
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            d_psgd,
+            choco_sgd_with_a_random_compressor,
+            push_sum_over_a_directed_schedule,
+            all_reduce,
+            connections_that_are_cut,
+            a_run_that_was_cut_short,
+            a_simulation_goes_on_where_agents_were,
+            kernels_are_those_of_the_run,
+            numbers_that_differ_are_named,
+            logs_are_refused,
+            a_full_disk_is_said_once,
+        ]
+    )

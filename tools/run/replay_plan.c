@@ -1,0 +1,367 @@
+/* replay_plan.c - see replay_plan.h. */
+#include "run/replay_plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MISSING_NAMED = 8 };
+
+/* A start in a log. */
+typedef struct begin {
+    uint64_t from, rounds, incarnation, line;
+    uint64_t last; /* round of the end */
+    int64_t log;   /* whose it is in; -1: the simulator's */
+    bool ended;
+    sl_log_outcome outcome;
+    char kernels[SL_LOG_WORD_MAX], blas[SL_LOG_WORD_MAX];
+} begin;
+
+typedef struct begins {
+    begin *items; /* (count) */
+    size_t count, room;
+} begins;
+
+typedef struct reader {
+    begins *ranks; /* (nodes) */
+    begins shared;
+    begins *into; /* of the file that is read */
+    int64_t rank; /* likewise; -1: the simulator's */
+    bool resumes; /* the line before is a start that does not begin at round 1 */
+    uint32_t nodes;
+    uint64_t run_id, breaks;
+} reader;
+
+/* ---- one line ---- */
+
+static int refuse_round(const sl_log_entry *entry, const begin *b, sl_error *error) {
+    return sl_fail(error, SL_EFILE,
+                   "round: %" PRIu64 " is not allowed; the start before it goes on from round "
+                   "%" PRIu64 " of %" PRIu64,
+                   entry->round, b->from, b->rounds);
+}
+
+static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error *error) {
+    if (e->run_id != r->run_id)
+        return sl_fail(error, SL_EFILE,
+                       "run_id: %" PRIu64 " is another run's; run.json has %" PRIu64, e->run_id,
+                       r->run_id);
+    begin b = {.from = e->round - 1,
+               .rounds = e->rounds,
+               .incarnation = e->incarnation,
+               .line = line,
+               .log = r->rank,
+               .outcome = SL_LOG_FAILED};
+    memcpy(b.kernels, e->kernels, sizeof b.kernels);
+    memcpy(b.blas, e->blas, sizeof b.blas);
+    if (e->round == 0 || b.from > b.rounds)
+        return refuse_round(e, &b, error);
+    if (r->into->count == r->into->room) {
+        const size_t room = r->into->room > 0 ? 2 * r->into->room : 4;
+        begin *items = realloc(r->into->items, room * sizeof *items);
+        if (items == NULL)
+            return sl_fail(error, SL_ENOMEM, "out of memory for %zu starts", room);
+        r->into->items = items;
+        r->into->room = room;
+    }
+    r->into->items[r->into->count++] = b;
+    r->resumes = b.from > 0;
+    return 0;
+}
+
+static int check_node(const reader *r, const sl_log_entry *e, sl_error *error) {
+    const bool good =
+        r->rank >= 0 ? e->rank == r->rank : e->rank == SL_LOG_ALL || e->rank < r->nodes;
+    if (good)
+        return 0;
+    if (e->rank == SL_LOG_ALL)
+        return sl_fail(error, SL_EFILE, "node: null is not allowed; it must be %" PRId64, r->rank);
+    return sl_fail(error, SL_EFILE, "node: %u is not allowed; this is the log of %s %" PRId64,
+                   e->rank, r->rank >= 0 ? "node" : "nodes below",
+                   r->rank >= 0 ? r->rank : (int64_t)r->nodes);
+}
+
+static int check_peer(const reader *r, const sl_log_entry *e, sl_error *error) {
+    return e->peer < r->nodes && e->peer != e->rank
+               ? 0
+               : sl_fail(error, SL_EFILE, "peer: %u is not allowed; it must be another of %u nodes",
+                         e->peer, r->nodes);
+}
+
+/* What comes after a start. */
+static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *error) {
+    const bool first = r->resumes;
+    r->resumes = false;
+    switch (e->kind) {
+    case SL_LOG_START:
+    case SL_LOG_REQUEST: /* of a round ahead, perhaps beyond the last */
+        return 0;
+    case SL_LOG_RESUME:
+        if (!first)
+            return sl_fail(error, SL_EFILE,
+                           "event: \"resume\" is not allowed here; it follows a \"start\" that "
+                           "does not begin with round 1");
+        return e->round == b->from ? 0 : refuse_round(e, b, error);
+    case SL_LOG_DOWN:
+        r->breaks++;
+        break;
+    case SL_LOG_UP:
+    case SL_LOG_CHECKPOINT:
+        break;
+    case SL_LOG_END:
+        b->ended = true;
+        b->outcome = e->outcome;
+        b->last = e->round;
+        if (e->outcome == SL_LOG_DONE && e->round != b->rounds)
+            return refuse_round(e, b, error);
+        return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
+    }
+    if (e->round > b->rounds + 1 || e->round < b->from)
+        return refuse_round(e, b, error);
+    return e->kind == SL_LOG_CHECKPOINT ? 0 : check_peer(r, e, error);
+}
+
+static int take_line(void *context, uint64_t line, const sl_log_entry *e, sl_error *error) {
+    reader *r = context;
+    begin *b = r->into->count > 0 ? &r->into->items[r->into->count - 1] : NULL;
+    int result = check_node(r, e, error);
+    if (result != 0)
+        return result;
+    if (e->kind == SL_LOG_START)
+        return take_start(r, line, e, error);
+    /* The last checkpoint may still be written when all rounds are done. */
+    if (b == NULL || (b->ended && e->kind != SL_LOG_CHECKPOINT))
+        return sl_fail(error, SL_EFILE, "event: must be \"start\" %s",
+                       b == NULL ? "in the first line" : "after an \"end\"");
+    return take_event(r, b, e, error);
+}
+
+/* ---- the files ---- */
+
+static int read_log(reader *r, const char *folder, int64_t rank, void (*tell)(const char *text),
+                    sl_error *error) {
+    char path[SL_EVENT_LOG_PATH_MAX], text[SL_EVENT_LOG_PATH_MAX + 128];
+    bool torn;
+    sl_event_log_path(path, folder, rank);
+    r->rank = rank;
+    r->into = rank < 0 ? &r->shared : &r->ranks[rank];
+    r->resumes = false;
+    int result = sl_event_log_read(path, take_line, r, &torn, error);
+    if (result == 0 && torn) {
+        snprintf(text, sizeof text,
+                 "%s: its last line has no end, as a process that was killed leaves it; it is left "
+                 "out",
+                 path);
+        tell(text);
+    }
+    return result;
+}
+
+static bool has_log(const char *folder, int64_t rank) {
+    char path[SL_EVENT_LOG_PATH_MAX];
+    sl_event_log_path(path, folder, rank);
+    return access(path, F_OK) == 0;
+}
+
+/* Which ranks have none, where there is none of all nodes. */
+static int refuse_missing(const char *folder, uint32_t nodes, sl_error *error) {
+    char ranks[MISSING_NAMED * 12] = "", more[32] = "";
+    uint32_t missing = 0;
+    for (uint32_t i = 0; i < nodes; i++) {
+        const size_t used = strlen(ranks);
+        if (!has_log(folder, i) && missing++ < MISSING_NAMED)
+            snprintf(ranks + used, sizeof ranks - used, "%s%u", used > 0 ? ", " : "", i);
+    }
+    if (missing == nodes)
+        return sl_fail(error, SL_EFILE,
+                       "%s: holds no log of events (events-RANK.jsonl), from which a run is "
+                       "repeated",
+                       folder);
+    if (missing > MISSING_NAMED)
+        snprintf(more, sizeof more, " and %u more", missing - MISSING_NAMED);
+    return sl_fail(error, SL_EFILE,
+                   "%s: holds the logs of some ranks (events-RANK.jsonl); missing are those of "
+                   "ranks %s%s; where agents have folders of their own, copy these files, metrics "
+                   "and models into one",
+                   folder, ranks, more);
+}
+
+static int read_logs(reader *r, const char *folder, void (*tell)(const char *text),
+                     sl_error *error) {
+    const bool shared = has_log(folder, -1);
+    uint32_t logs = 0;
+    int result = shared ? read_log(r, folder, -1, tell, error) : 0;
+    for (uint32_t i = 0; i < r->nodes && result == 0; i++)
+        if (has_log(folder, i)) {
+            logs++;
+            result = read_log(r, folder, i, tell, error);
+        }
+    const bool all = logs == r->nodes || (shared && logs == 0);
+    return result != 0 || all ? result : refuse_missing(folder, r->nodes, error);
+}
+
+/* ---- what lasted ---- */
+
+static int by_incarnation(const void *x, const void *y) {
+    const begin *a = x, *b = y;
+    return (a->incarnation > b->incarnation) - (a->incarnation < b->incarnation);
+}
+
+/* Those of the simulator are of every rank. */
+static int add_shared(begins *rank, const begins *shared, sl_error *error) {
+    const size_t count = rank->count + shared->count;
+    if (shared->count == 0)
+        return 0;
+    begin *items = realloc(rank->items, count * sizeof *items);
+    if (items == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %zu starts", count);
+    memcpy(items + rank->count, shared->items, shared->count * sizeof *items);
+    *rank = (begins){items, count, count};
+    qsort(items, count, sizeof *items, by_incarnation);
+    return 0;
+}
+
+/* Leaves the starts out whose rounds a later one computed anew. */
+static void leave_out(begins *rank) {
+    size_t kept = 0;
+    for (size_t i = 0; i < rank->count; i++) {
+        while (kept > 0 && rank->items[kept - 1].from >= rank->items[i].from)
+            kept--;
+        rank->items[kept++] = rank->items[i];
+    }
+    rank->count = kept;
+}
+
+static const begin *top_of(const begins *rank) {
+    return &rank->items[rank->count - 1];
+}
+
+static bool is_whole(const begin *b) {
+    return b->ended && (b->outcome == SL_LOG_DONE || b->outcome == SL_LOG_SAVED);
+}
+
+static const begin *begin_at(const begins *rank, size_t i) {
+    return &rank->items[i < rank->count ? i : rank->count - 1];
+}
+
+static void describe(const begin *b, char out[256]) {
+    char path[SL_EVENT_LOG_PATH_MAX];
+    sl_event_log_path(path, "", b->log);
+    snprintf(out, 256, "%.60s:%" PRIu64 " begins after round %" PRIu64 " of %" PRIu64, path + 1,
+             b->line, b->from, b->rounds);
+}
+
+static int refuse_unlike(const char *folder, const reader *r, uint32_t rank, size_t i,
+                         sl_error *error) {
+    char ours[256], theirs[256];
+    describe(begin_at(&r->ranks[0], i), ours);
+    describe(begin_at(&r->ranks[rank], i), theirs);
+    return sl_fail(error, SL_EFILE,
+                   "%s: the logs of ranks 0 and %u differ in from where the run went on: %s, %s",
+                   folder, rank, ours, theirs);
+}
+
+/* How many stretches all ranks have. One that was cut short as it began need not be there on all.
+ */
+static int agree(size_t *out, const char *folder, const reader *r, sl_error *error) {
+    size_t common = r->ranks[0].count;
+    bool whole = false;
+    for (uint32_t i = 0; i < r->nodes; i++) {
+        common = r->ranks[i].count < common ? r->ranks[i].count : common;
+        whole = whole || is_whole(top_of(&r->ranks[i]));
+    }
+    for (uint32_t rank = 0; rank < r->nodes; rank++) {
+        if (whole && r->ranks[rank].count != r->ranks[0].count)
+            return refuse_unlike(folder, r, rank, common, error);
+        for (size_t i = 0; i < common; i++) {
+            const begin *a = &r->ranks[0].items[i], *b = &r->ranks[rank].items[i];
+            if (a->from != b->from || a->rounds != b->rounds)
+                return refuse_unlike(folder, r, rank, i, error);
+        }
+    }
+    *out = common;
+    return 0;
+}
+
+static uint32_t first_unlike(const reader *r, size_t i) {
+    const begin *a = &r->ranks[0].items[i];
+    for (uint32_t rank = 1; rank < r->nodes; rank++) {
+        const begin *b = &r->ranks[rank].items[i];
+        if (strcmp(a->kernels, b->kernels) != 0 || strcmp(a->blas, b->blas) != 0)
+            return rank;
+    }
+    return 0;
+}
+
+static sl_log_outcome outcome_of(const reader *r) {
+    const begin *first = top_of(&r->ranks[0]);
+    for (uint32_t i = 0; i < r->nodes; i++) {
+        const begin *b = top_of(&r->ranks[i]);
+        if (!is_whole(b) || b->outcome != first->outcome || b->last != first->last)
+            return SL_LOG_FAILED;
+    }
+    return first->outcome;
+}
+
+static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error *error) {
+    int result = agree(&plan->count, folder, r, error);
+    if (result != 0)
+        return result;
+    const begin *first = r->ranks[0].items;
+    if (first->from > 0)
+        return sl_fail(error, SL_EFILE,
+                       "%s: the log of rank 0 begins after round %" PRIu64
+                       "; that of the rounds before is missing",
+                       folder, first->from);
+    plan->stretches = calloc(plan->count, sizeof *plan->stretches);
+    if (plan->stretches == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %zu stretches", plan->count);
+    plan->outcome = outcome_of(r);
+    plan->breaks = r->breaks;
+    for (size_t i = 0; i < plan->count; i++) {
+        replay_stretch *s = &plan->stretches[i];
+        *s = (replay_stretch){
+            .from = first[i].from, .rounds = first[i].rounds, .unlike = first_unlike(r, i)};
+        memcpy(s->kernels, first[i].kernels, sizeof s->kernels);
+        memcpy(s->blas, first[i].blas, sizeof s->blas);
+        s->to = i + 1 < plan->count              ? first[i + 1].from
+                : plan->outcome == SL_LOG_FAILED ? s->from
+                                                 : first[i].last;
+    }
+    return 0;
+}
+
+int replay_plan_open(replay_plan *out, const char *folder, uint32_t nodes, uint64_t run_id,
+                     void (*tell)(const char *text), sl_error *error) {
+    reader r = {.nodes = nodes, .run_id = run_id, .ranks = calloc(nodes, sizeof *r.ranks)};
+    replay_plan plan = {0};
+    int result = r.ranks != NULL ? read_logs(&r, folder, tell, error)
+                                 : sl_fail(error, SL_ENOMEM, "out of memory for %u logs", nodes);
+    for (uint32_t i = 0; i < nodes && result == 0; i++) {
+        result = add_shared(&r.ranks[i], &r.shared, error);
+        if (result == 0 && r.ranks[i].count == 0)
+            result =
+                sl_fail(error, SL_EFILE, "%s: the log of rank %u holds no whole line", folder, i);
+        plan.starts = r.ranks[0].count;
+    }
+    for (uint32_t i = 0; i < nodes && result == 0; i++)
+        leave_out(&r.ranks[i]);
+    if (result == 0)
+        result = draw(&plan, folder, &r, error);
+    for (uint32_t i = 0; r.ranks != NULL && i < nodes; i++)
+        free(r.ranks[i].items);
+    free(r.ranks);
+    free(r.shared.items);
+    if (result == 0)
+        *out = plan;
+    else
+        replay_plan_close(&plan);
+    return result;
+}
+
+void replay_plan_close(replay_plan *plan) {
+    free(plan->stretches);
+    *plan = (replay_plan){0};
+}
