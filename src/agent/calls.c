@@ -204,7 +204,7 @@ static void name_exchange(const sl_calls *c, char *out, size_t bytes, uint32_t *
     sl_error wait;
     sl_node_name_wait(c->node, &wait);
     *peer = wait.peer >= 0 ? (uint32_t)wait.peer : *peer;
-    snprintf(out, bytes, "the exchange that a state is to hold: %s", wait.text);
+    snprintf(out, bytes, "the exchange that a state is to hold: %.200s", wait.text);
 }
 
 bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {

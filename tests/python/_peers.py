@@ -21,7 +21,7 @@ EXPERIMENT = {
     },
 }
 HEAD = """
-import json, os, sys, time
+import json, os, pickle, sys, time
 import starling
 RANK = int(sys.argv[1])
 EXPERIMENT = json.loads(sys.argv[2])

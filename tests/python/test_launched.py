@@ -118,6 +118,41 @@ def test_a_process_group_is_one_peer(scene):
     check([row[2:5] for row in found] == [[0, 2, 6]] * 2 + [[1, 2, 6]] * 2, found)
 
 
+def test_a_process_group_goes_on(scene):
+    """Its first process has the state; saved and gone on with in the middle of an exchange."""
+    body = """
+    import sys
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    mine = groups[rank // 2]
+    ddp = nn.parallel.DistributedDataParallel(model, process_group=mine)
+    goes_on, name = os.path.exists("goes-on"), f"state-{rank}.pt"
+    with starling.join(EXPERIMENT, ddp, group=mine, start=not goes_on) as peer:
+        if goes_on:
+            in_model, in_peer = torch.load(name)
+            model.load_state_dict(in_model)
+            peer.load_state_dict(in_peer)
+        peer.attach(optimizer)
+        for step in range(3 if goes_on else 0, 5):
+            torch.manual_seed(10 * rank + step)
+            optimizer.zero_grad()
+            ddp(torch.randn(8, 4)).square().sum().backward()
+            optimizer.step()
+            if step == 2:
+                state = peer.state_dict()
+                assert (state["session"] is None) == (rank % 2 == 1), state
+                torch.save((model.state_dict(), state), name)
+        peer.end()
+        said = flat().tolist(), peer.round
+    with open(f"out-{rank}", "w") as file:
+        file.write(repr(said))
+    """
+    whole = torchrun(scene, body, 4)
+    scene.write("goes-on", "")
+    check(torchrun(scene, body, 4) == whole, "other bits")
+
+
 if __name__ == "__main__":
     if importlib.util.find_spec("torch") is None:
         print("skip torch: it is not installed here")

@@ -60,6 +60,15 @@ class GroupSession:
         self._tell(lambda: self._session.start(x))
         self._send(x, self._dimension)
 
+    def load(self, state):
+        self._tell(lambda: self._session.load(state))
+
+    def save(self, x):
+        """The state, on the first process; None on the others."""
+        saved = []
+        self._tell(lambda: saved.append(self._session.save(x)))
+        return saved[0] if saved else None
+
     def mix(self, x):
         self._tell(lambda: self._session.mix(x))
         self._send(x, self._dimension)

@@ -65,6 +65,7 @@ def join(
     master=None,
     listen=None,
     same_start=None,
+    start=True,
     group=None,
 ):
     """Joins the experiment's peers with the numbers of x, and waits until the neighbours are there.
@@ -74,6 +75,7 @@ def join(
     pattern "host-{rank}:7000"); or master: "HOST:PORT" where rank 0 tells the roster. Default: what
     the launcher says in the environment. listen: "HOST:PORT" of this peer.
     same_start: all begin with the numbers of rank 0; default: for modules.
+    start: False: peer.load_state_dict() or peer.start() comes next, and waits in its place.
     group: a process group of torch.distributed whose processes together are one peer.
     """
     simulation = getattr(_here, "simulation", None)
@@ -109,12 +111,15 @@ def join(
         session = GroupSession(experiment, vector.count, options, group)
     if simulation is not None:
         simulation.sessions.append(session)
-    return _start(session, vector, x, same_start)
+    peer = Peer(session, vector, x, same_start)
+    if start:
+        _start(peer)
+    return peer
 
 
-def _start(session, vector, x, same_start):
+def _start(peer):
     try:
-        return Peer(session, vector, x, same_start)
+        peer.start()
     except Error as error:
         if error.code == "SL_ENET" and any(peer.active for peer in alive):  # as in a notebook
             error.args = (

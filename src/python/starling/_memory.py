@@ -107,6 +107,17 @@ def _buffer_of(x):
         return None
 
 
+def bytes_of(state, name):
+    """A copy of bytes that were given out as a tensor, an array, or bytes."""
+    if is_torch(state) and str(state.dtype) == "torch.uint8":
+        state = state.cpu().contiguous()
+        return ctypes.string_at(state.data_ptr(), state.numel())
+    view = None if is_torch(state) else _buffer_of(state)
+    if view is None or view.itemsize != 1:
+        raise Error(f"{name} is a {type(state).__name__}; it must be the bytes that were saved")
+    return bytes(view)
+
+
 def memory_of(x, name="x", dtypes=("float32",), devices=("cpu",)):
     """x's Memory; refuses what is not contiguous, of another dtype, or elsewhere."""
     if is_torch(x):

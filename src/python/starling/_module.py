@@ -140,6 +140,15 @@ class Module:
         with torch.no_grad():
             for p in self._staying:
                 p.publish(self.overlap)
+        self.watch()
+
+    def show(self):
+        self._check_places()
+        with torch.no_grad():
+            for p in self._staying:
+                p.place.copy_(p.parameter)
+
+    def watch(self):
         self._versions = [p.parameter._version for p in self._parameters]
 
     def absorb(self):
@@ -169,6 +178,23 @@ class Module:
                     "by other means than the optimizer, call peer.end(); for layers that change "
                     "them, as Embedding(max_norm=...), choose d-psgd's variant adapt-then-combine"
                 )
+
+    def keep(self, buffer):
+        return torch.frombuffer(buffer, dtype=torch.uint8)
+
+    def masters(self):
+        return {p.name: p.master.clone() for p in self._parameters if p.is_rounded}
+
+    def restore(self, masters):
+        rounded = {p.name: p for p in self._parameters if p.is_rounded}
+        if set(masters) != set(rounded):
+            raise Error(
+                f"the state has masters of {sorted(masters)}; this module has half precision "
+                f"parameters {sorted(rounded)}"
+            )
+        with torch.no_grad():
+            for name, master in masters.items():
+                rounded[name].master.copy_(master)
 
     def parameters(self):
         return [p.parameter for p in self._parameters] + [p for _, p in self.frozen]

@@ -8,8 +8,10 @@ import sys
 import weakref
 
 from starling._library import Error
+from starling._memory import bytes_of
 from starling._vectors import vector_of
 
+STATE = {"rank", "round", "exchanging", "session", "masters"}
 alive = weakref.WeakSet()
 
 
@@ -32,23 +34,62 @@ class Peer:
 
     def __init__(self, session, vector, given, same_start):
         self._session, self._vector, self._given = session, vector, given
-        self._exchanged = None  # the vector of the exchange that is under way
+        self._same_start, self._started = same_start, False
+        self._mixed = vector  # that of the last round
+        self._exchanged = None  # that of the exchange that is under way
         self._gossip = None  # the optimizer's
         self.distance = math.nan
-        try:
-            self._start(same_start)
-        except BaseException as raised:
-            session.abort(why(raised))
-            raise
         alive.add(self)
 
-    def _start(self, same_start):
-        self._vector.publish()
+    # ---- the beginning ----
+
+    def start(self):
+        """Waits until the neighbours are there, and begins, where join() was told start=False."""
+        self._check_unstarted("start()")
+        try:
+            self._vector.publish()
+            self._session.start(self._vector.floats())
+            self._started = True
+            self._vector.absorb()
+            if self._same_start and self._vector.beside:
+                first = self._vector.beside_floats() if self.rank == 0 else None
+                self._vector.set_beside(self._averages(first))
+        except BaseException as raised:
+            self._session.abort(why(raised))
+            raise
+
+    def state_dict(self, x=None):
+        """What this peer goes on from after a stop, beside your model and optimizer: a dict for
+        torch.save() or pickle. All peers call it after as many steps; nothing is changed.
+        x: your numbers as they are now; by default those that were mixed last."""
+        self._check_active("state_dict()")
+        vector = self._exchanged or (self._mixed if x is None else self._find("state_dict()", x))
+        if not self.exchanging:
+            vector.show()
+        state = self._session.save(vector.floats())
+        return {
+            "rank": self.rank,
+            "round": self.round,
+            "exchanging": self.exchanging,
+            "session": None if state is None else vector.keep(state),
+            "masters": vector.masters(),
+        }
+
+    def load_state_dict(self, state):
+        """Starts, where join() was told start=False, and goes on from what state_dict() has given
+        out. What join() got is as it was then; so are its optimizer and schedule."""
+        self._check_unstarted("load_state_dict()")
+        if not isinstance(state, dict) or not STATE.issubset(state):
+            raise Error("load_state_dict(): this is no dict that peer.state_dict() has given out")
+        saved = state["session"]
+        self._vector.restore(state["masters"])
+        self._vector.show()
+        self._session.load(None if saved is None else bytes_of(saved, "the state's session"))
         self._session.start(self._vector.floats())
-        self._vector.absorb()
-        if same_start and self._vector.beside:
-            first = self._vector.beside_floats() if self.rank == 0 else None
-            self._vector.set_beside(self._averages(first))
+        self._started = True
+        if state["exchanging"]:
+            self._exchanged = self._vector
+            self._vector.watch()
 
     # ---- rounds ----
 
@@ -203,12 +244,24 @@ class Peer:
     def _check_active(self, call):
         if not self.active:
             raise Error(f"{call}: this peer has left")
+        if not self._started:
+            raise Error(f"{call}: start() or load_state_dict() comes first")
+
+    def _check_unstarted(self, call):
+        if not self.active:
+            raise Error(f"{call}: this peer has left")
+        if self._started:
+            raise Error(f"{call}: this peer has started; join(..., start=False) leaves that to you")
 
     def _free_vector(self, call, x):
         """The vector of x, between exchanges."""
         self._check_active(call)
         if self.exchanging:
             raise Error(f"{call}: an exchange is under way; end() comes first")
+        self._mixed = self._find(call, x)
+        return self._mixed
+
+    def _find(self, call, x):
         if x is None or x is self._given:
             return self._vector
         if self._vector.is_module:

@@ -78,6 +78,10 @@ _join = declare(
     "sl_session_join", _int, ctypes.POINTER(_session), _text, _u64, ctypes.POINTER(Options), _error
 )
 _start = declare("sl_session_start", _int, _session, _floats, _error)
+_load = declare("sl_session_load", _int, _session, ctypes.c_void_p, _u64, _error)
+_save = declare(
+    "sl_session_save", _int, _session, _floats, ctypes.c_void_p, ctypes.POINTER(_u64), _error
+)
 _mix = declare("sl_session_mix", _int, _session, _floats, _error)
 _begin = declare("sl_session_begin", _int, _session, _floats, _error)
 _end = declare("sl_session_end", _int, _session, _floats, _error)
@@ -153,8 +157,22 @@ class Session:
         handle = ctypes.byref(self._handle)
         self._signals.call(_join, handle, experiment, dimension, ctypes.byref(options))
 
+    def load(self, state):
+        """state: bytes that save() gave out; None is refused. start() then goes on from them."""
+        call(_load, self._open(), state, len(state or b""))
+        self._state = state  # it is read until start() has returned
+
     def start(self, x):
         self._signals.call(_start, self._open(), x)
+        self._state = None
+
+    def save(self, x):
+        """All that the next rounds follow from, beside x, as an array of ctypes."""
+        size = _u64()
+        self._signals.call(_save, self._open(), x, None, ctypes.byref(size))
+        state = (ctypes.c_uint8 * size.value)()
+        self._signals.call(_save, self._open(), x, state, ctypes.byref(size))
+        return state
 
     def mix(self, x):
         self._signals.call(_mix, self._open(), x)

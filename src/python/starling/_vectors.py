@@ -7,6 +7,10 @@ module. A session sees each as one vector of float32.
     publish()   before a call: brings the user's numbers into the vector
     absorb()    after it: brings the vector to the user
     parameters()  what an optimizer of torch may have
+    show()      the user's numbers as they are, for a look between two calls
+    keep(b)     b, a ctypes array of bytes, as what belongs to such numbers
+    masters()   what the numbers do not say of themselves: {name: tensor}; restore() takes it
+    watch()     from here on absorb() refuses numbers that have changed
     beside      numbers that are averaged and not mixed
     overlap     does the session mix by begin and end?
     result(v)   v (count), a ctypes array of float32, in the form of what was joined
@@ -31,11 +35,39 @@ def _like(x, shape, floats):
     return numpy.frombuffer(floats, "f4").copy().reshape(shape)
 
 
-class Array:
-    """One array: its own memory is the vector."""
+def _bytes_like(x, buffer):
+    if is_torch(x):
+        import torch
+
+        return torch.frombuffer(buffer, dtype=torch.uint8)
+    try:
+        import numpy
+    except ImportError:
+        return bytes(buffer)
+    return numpy.frombuffer(buffer, "u1")
+
+
+class _Plain:
+    """What arrays have in common."""
 
     is_module = is_distributed = overlap = False
     beside = 0
+
+    def masters(self):
+        return {}
+
+    def restore(self, masters):
+        if masters:
+            raise Error(
+                f"the state has masters of {', '.join(masters)}; it was saved with a module"
+            )
+
+    def watch(self):
+        pass
+
+
+class Array(_Plain):
+    """One array: its own memory is the vector."""
 
     def __init__(self, x):
         self._x, self._memory = x, memory_of(x)
@@ -53,15 +85,18 @@ class Array:
     def absorb(self):
         pass
 
+    def show(self):
+        pass
+
+    def keep(self, buffer):
+        return _bytes_like(self._x, buffer)
+
     def result(self, values):
         return _like(self._x, self._memory.shape, values)
 
 
-class Arrays:
+class Arrays(_Plain):
     """A list of arrays: the vector is a copy of them."""
-
-    is_module = is_distributed = overlap = False
-    beside = 0
 
     def __init__(self, xs):
         self._xs = list(xs)
@@ -92,6 +127,11 @@ class Arrays:
     def absorb(self):
         for memory, address in self._places():
             ctypes.memmove(memory.address, address, 4 * memory.count)
+
+    show = publish
+
+    def keep(self, buffer):
+        return _bytes_like(self._xs[0], buffer)
 
     def result(self, values):
         found, at = [], 0
