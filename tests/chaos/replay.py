@@ -74,6 +74,7 @@ def interrupted(scene, **changes):
     running.wait(30)
     check(running.code == 75, f"exit code {running.code}: {running.err!r}")
     first = rounds_saved(out)[-1]
+    is_repeated(scene, out, f"rounds 1 to {first} (", "0 final models, 4 checkpoints")
     running = scene.start("run", "--resume", out)
     wait_beyond(scene, running, out, [first])
     kill_all(scene, running)
@@ -82,7 +83,7 @@ def interrupted(scene, **changes):
     seen = kinds(out, 2)
     check(seen.count("start") == 3 and seen.count("resume") == 2, f"events {seen}")
     check({"request", "end"} <= set(seen), f"events {seen}")
-    is_repeated(scene, out, f"going on from round {first}, ", "4 final models")
+    is_repeated(scene, out, f"going on from round {first}", "4 final models")
     return out
 
 

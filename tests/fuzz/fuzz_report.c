@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; i < AGENTS; i++) {
         int pair[2];
         assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-        f.members[i].fd = pair[0];
+        f.members[i].child.pipe = pair[0];
         fds[i] = pair[1];
     }
     send_pieces(fds, data, size);

@@ -255,7 +255,12 @@ static int tell_difference(const replay *r) {
         complain("the bits differ from those of %s: %s", r->run, d.text);
         return TOOL_FAILED;
     }
-    printf("same bits as %s: %zu lines of metrics, %zu final models\n", r->run, d.lines, d.models);
+    if (d.lines + d.models + d.states == 0) {
+        complain("%s: holds nothing up to round %" PRIu64 " to compare with", r->run, r->last);
+        return TOOL_FAILED;
+    }
+    printf("same bits as %s: %zu lines of metrics, %zu final models, %zu checkpoints\n", r->run,
+           d.lines, d.models, d.states);
     return TOOL_OK;
 }
 

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-enum { FILE_PATH_MAX = SL_PATH_MAX + 64 };
+enum { FILE_PATH_MAX = SL_PATH_MAX + 64, STATE_NUMBERS = 4096 };
 
 /* A line of metrics. */
 typedef struct row {
@@ -217,12 +217,75 @@ static int compare_models(replay_difference *d, const trial *t, const char *firs
     return result;
 }
 
+/* ---- checkpoints ---- */
+
+/* At the first byte of its vectors; NULL: there is no good file. */
+static FILE *open_state(const char *folder, sl_checkpoint_file name) {
+    char path[SL_PATH_MAX + 64];
+    unsigned char head[8];
+    uint64_t length = 0;
+    if (sl_checkpoint_check(folder, name, NULL, NULL, NULL) != 0)
+        return NULL;
+    snprintf(path, sizeof path, "%s/round-%" PRIu64 "-rank-%u.safetensors", folder, name.round,
+             name.rank);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return NULL;
+    if (fread(head, 1, sizeof head, file) == sizeof head)
+        for (int i = 0; i < 8; i++)
+            length |= (uint64_t)head[i] << 8 * i;
+    fseeko(file, (off_t)length, SEEK_CUR);
+    return file;
+}
+
+/* Both are read to their ends, unless a number differs. */
+static void compare_state(replay_difference *d, FILE *first, FILE *again, sl_checkpoint_file name) {
+    float x[STATE_NUMBERS], y[STATE_NUMBERS];
+    size_t at = 0, got, other;
+    do {
+        got = fread(x, sizeof *x, STATE_NUMBERS, first);
+        other = fread(y, sizeof *y, STATE_NUMBERS, again);
+        const size_t common = got < other ? got : other;
+        if (got != other || memcmp(x, y, common * sizeof *x) != 0) {
+            size_t i = 0;
+            while (i + 1 < common && memcmp(&x[i], &y[i], sizeof *x) == 0)
+                i++;
+            snprintf(d->text, sizeof d->text,
+                     "checkpoint of round %" PRIu64 ", rank %u: number %zu is %.9g, and %.9g here",
+                     name.round, name.rank, at + i, (double)x[i], (double)y[i]);
+            return;
+        }
+        at += got;
+    } while (got == STATE_NUMBERS);
+    d->states++;
+}
+
+/* Those of the last round, where there are some: of a run that was asked to end. */
+static void compare_states(replay_difference *d, const trial *t, const char *first,
+                           const char *again, uint64_t last) {
+    char of_run[SL_PATH_MAX], here[SL_PATH_MAX + 16];
+    sl_checkpoint_folder(t->experiment, first, of_run);
+    snprintf(here, sizeof here, "%s/checkpoints", again);
+    for (uint32_t rank = 0; rank < t->nodes && d->text[0] == '\0'; rank++) {
+        const sl_checkpoint_file name = {last, rank};
+        FILE *x = open_state(of_run, name), *y = open_state(here, name);
+        if (x != NULL && y != NULL)
+            compare_state(d, x, y, name);
+        if (x != NULL)
+            fclose(x);
+        if (y != NULL)
+            fclose(y);
+    }
+}
+
 int replay_compare(replay_difference *out, const trial *t, const char *first, const char *again,
                    uint64_t last, bool models, sl_error *error) {
     replay_difference d = {0};
     int result = compare_metrics(&d, t->nodes, first, again, last, error);
     if (result == 0 && models && d.text[0] == '\0')
         result = compare_models(&d, t, first, again, error);
+    if (result == 0 && d.text[0] == '\0')
+        compare_states(&d, t, first, again, last);
     if (result == 0)
         *out = d;
     return result;

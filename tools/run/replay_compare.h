@@ -6,14 +6,15 @@
 
 /* What two runs have in common up to a round. */
 typedef struct replay_difference {
-    size_t models, lines; /* that are equal, as far as they were read */
-    char text[512];       /* the first number that differs; empty: none */
+    size_t lines, models, states; /* that are equal: of metrics, final models, checkpoints */
+    char text[512];               /* the first number that differs; empty: none */
 } replay_difference;
 
 /* The last round that is recorded of every node; 0: none. */
 int replay_last_recorded(uint64_t *out, const char *folder, uint32_t nodes, sl_error *error);
-/* Compares what folder `first` has recorded up to `last` with what `again` has; with `models`, the
- * final models too. SL_EFILE: a file cannot be read. */
+/* Compares what folder `first` has recorded up to `last` with what `again` has, and checkpoints of
+ * `last` where both have them; with `models`, the final models too. SL_EFILE: a file cannot be
+ * read. */
 int replay_compare(replay_difference *out, const trial *t, const char *first, const char *again,
                    uint64_t last, bool models, sl_error *error);
 

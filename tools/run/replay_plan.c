@@ -114,9 +114,10 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
         b->ended = true;
         b->outcome = e->outcome;
         b->last = e->round;
-        if (e->outcome == SL_LOG_DONE && e->round != b->rounds)
+        if ((e->outcome == SL_LOG_DONE && e->round != b->rounds) ||
+            (e->outcome == SL_LOG_SAVED && e->round <= b->from) || e->round > b->rounds)
             return refuse_round(e, b, error);
-        return e->round <= b->rounds ? 0 : refuse_round(e, b, error);
+        return 0;
     }
     if (e->round > b->rounds + 1 || e->round < b->from)
         return refuse_round(e, b, error);
@@ -305,32 +306,41 @@ static sl_log_outcome outcome_of(const reader *r) {
     return first->outcome;
 }
 
+/* Stretch i ends where the next one, if there is one, goes on. */
+static int draw_stretch(replay_plan *plan, const char *folder, const reader *r, size_t i,
+                        sl_error *error) {
+    const begin *b = &r->ranks[0].items[i];
+    replay_stretch *s = &plan->stretches[i];
+    *s = (replay_stretch){.from = b->from, .rounds = b->rounds, .unlike = first_unlike(r, i)};
+    memcpy(s->kernels, b->kernels, sizeof s->kernels);
+    memcpy(s->blas, b->blas, sizeof s->blas);
+    s->to = i + 1 < plan->count ? b[1].from : plan->outcome == SL_LOG_FAILED ? s->from : b->last;
+    return s->to <= s->rounds
+               ? 0
+               : sl_fail(error, SL_EFILE,
+                         "%s: the log of rank 0 goes on from round %" PRIu64
+                         ", and the start before that was of a run of %" PRIu64 " rounds",
+                         folder, s->to, s->rounds);
+}
+
 static int draw(replay_plan *plan, const char *folder, const reader *r, sl_error *error) {
     int result = agree(&plan->count, folder, r, error);
     if (result != 0)
         return result;
-    const begin *first = r->ranks[0].items;
-    if (first->from > 0)
+    const uint64_t from = r->ranks[0].items[0].from;
+    if (from > 0)
         return sl_fail(error, SL_EFILE,
                        "%s: the log of rank 0 begins after round %" PRIu64
                        "; that of the rounds before is missing",
-                       folder, first->from);
+                       folder, from);
     plan->stretches = calloc(plan->count, sizeof *plan->stretches);
     if (plan->stretches == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for %zu stretches", plan->count);
     plan->outcome = outcome_of(r);
     plan->breaks = r->breaks;
-    for (size_t i = 0; i < plan->count; i++) {
-        replay_stretch *s = &plan->stretches[i];
-        *s = (replay_stretch){
-            .from = first[i].from, .rounds = first[i].rounds, .unlike = first_unlike(r, i)};
-        memcpy(s->kernels, first[i].kernels, sizeof s->kernels);
-        memcpy(s->blas, first[i].blas, sizeof s->blas);
-        s->to = i + 1 < plan->count              ? first[i + 1].from
-                : plan->outcome == SL_LOG_FAILED ? s->from
-                                                 : first[i].last;
-    }
-    return 0;
+    for (size_t i = 0; i < plan->count && result == 0; i++)
+        result = draw_stretch(plan, folder, r, i, error);
+    return result;
 }
 
 int replay_plan_open(replay_plan *out, const char *folder, uint32_t nodes, uint64_t run_id,
