@@ -11,7 +11,7 @@
 #include "launch/resolver.h"
 #include "starling/device.h"
 
-enum { REGIONS_MAX = 16 };
+enum { REGIONS_MAX = 16, RESERVE_OF_FILES = 8 }; /* descriptors, of checkpoints and records */
 
 /* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
  * device's memory is the host's, which any provider takes. */
@@ -171,6 +171,7 @@ static int memory_of_payloads(const sl_agent *a) {
 static int open_fabric(sl_agent *a, sl_error *error) {
     sl_fabric_settings settings = {.provider = a->settings.experiment->transport.provider,
                                    .gpu = memory_of_payloads(a) >= 0,
+                                   .reserve = 2 * a->neighbour_count + RESERVE_OF_FILES,
                                    .context = a,
                                    .requested = sl_contacts_requested};
     int result = find_own_address(a, &settings.address, error);

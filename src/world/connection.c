@@ -14,6 +14,7 @@
 
 #include "starling/vec.h"
 #include "world/fabric_state.h"
+#include "world/sockets.h"
 
 static bool allocate_sends(sl_connection *c) {
     c->sends = calloc(c->send_count, sizeof *c->sends);
@@ -118,11 +119,6 @@ uint64_t sl_connection_bytes_received(const sl_connection *c) {
     return find_addresses(c, &own, &other) ? sl_socket_received(&own, &other) : 0;
 }
 
-bool sl_connection_is_from(const sl_connection *c, const struct sockaddr_storage *other) {
-    struct sockaddr_storage own, theirs;
-    return find_addresses(c, &own, &theirs) && sl_address_equal(&theirs, other);
-}
-
 /* ---- connecting ---- */
 
 int sl_connection_post(operation *o) {
@@ -161,13 +157,18 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
               sizeof host);
     uint16_t port = ntohs(six ? v6->sin6_port : v4->sin_port);
     snprintf(service, sizeof service, "%u", port);
+    /* The doorway of the other side waits for a request of full length. */
+    uint8_t request[SL_DOORWAY_GREETING_BYTES] = {0};
+    const size_t request_bytes =
+        sl_doorway_is_used(&c->fabric->doorway) ? sizeof request : SL_GREETING_BYTES;
+    memcpy(request, greeting, SL_GREETING_BYTES);
     struct fi_info *info = NULL;
     int result =
         fi_getinfo(FI_VERSION(1, 17), host, service, FI_NUMERICHOST, c->fabric->hints, &info);
     if (result == 0)
         result = sl_connection_open_endpoint(c, info);
     if (result == 0)
-        result = fi_connect(c->endpoint, info->dest_addr, greeting, SL_GREETING_BYTES);
+        result = fi_connect(c->endpoint, info->dest_addr, request, request_bytes);
     if (info != NULL)
         fi_freeinfo(info);
     return result != 0 ? sl_fail(error, SL_ENET, "cannot connect to %s port %u: %s", host, port,

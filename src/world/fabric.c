@@ -7,8 +7,9 @@
 #include <arpa/inet.h>
 
 #include "world/fabric_state.h"
+#include "world/sockets.h"
 
-enum { COMPLETIONS_AT_ONCE = 32 };
+enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 32 };
 
 /* ---- opening ---- */
 
@@ -95,10 +96,18 @@ static int open_queues(sl_fabric *f, sl_error *error) {
     return result != 0 ? fail(error, SL_ENET, "fi_cq_open", result) : 0;
 }
 
+static int find_own_address(const sl_fabric *f, struct sockaddr_storage *out) {
+    size_t bytes = sizeof *out;
+    return fi_getname(&f->listener->fid, out, &bytes);
+}
+
 static int listen_on(sl_fabric *f, const char *host, uint16_t port, sl_error *error) {
+    struct sockaddr_storage address;
     int result = fi_passive_ep(f->fabric, f->info, &f->listener, NULL);
     if (result == 0)
         result = fi_pep_bind(f->listener, &f->eq->fid, 0);
+    if (result == 0 && find_own_address(f, &address) == 0)
+        sl_doorway_open(&f->doorway, &address, f->settings.reserve);
     if (result == 0)
         result = fi_listen(f->listener);
     if (result != 0)
@@ -107,13 +116,10 @@ static int listen_on(sl_fabric *f, const char *host, uint16_t port, sl_error *er
                        result == -FI_EADDRINUSE
                            ? "; another program uses it: choose another port in the roster"
                            : "");
-    struct sockaddr_storage address;
-    size_t bytes = sizeof address;
-    result = fi_getname(&f->listener->fid, &address, &bytes);
+    result = find_own_address(f, &address);
     if (result != 0)
         return fail(error, SL_ENET, "fi_getname", result);
-    f->port = ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                                  : ((struct sockaddr_in *)&address)->sin_port);
+    f->port = sl_address_port(&address);
     return 0;
 }
 
@@ -126,7 +132,7 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
         return sl_fail(error, SL_ENOMEM, "fabric: out of memory");
     }
     f->settings = *settings;
-    f->doorway.spare = -1;
+    f->doorway.listener = f->doorway.spare = -1;
     char host[INET6_ADDRSTRLEN];
     uint16_t port = split_address(&settings->address, host);
     int result = find_provider(f, host, port, error);
@@ -138,7 +144,6 @@ int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error
         sl_fabric_close(&f);
         return result;
     }
-    sl_doorway_open(&f->doorway, f->port);
     *out = f;
     return 0;
 }
@@ -214,6 +219,13 @@ static void describe(const struct fi_info *info, char from[SL_ADDRESS_TEXT_MAX])
              port);
 }
 
+static bool let_in(sl_fabric *f, const struct fi_info *info) {
+    struct sockaddr_storage address = {0};
+    if (info->dest_addr != NULL && info->dest_addrlen <= sizeof address)
+        memcpy(&address, info->dest_addr, info->dest_addrlen);
+    return sl_doorway_let_in(&f->doorway, &address);
+}
+
 static void accept_request(sl_fabric *f, struct fi_eq_cm_entry *entry, size_t greeting_bytes) {
     sl_connection *c = NULL;
     char from[SL_ADDRESS_TEXT_MAX];
@@ -223,7 +235,8 @@ static void accept_request(sl_fabric *f, struct fi_eq_cm_entry *entry, size_t gr
     if (c == NULL) {
         fi_reject(f->listener, entry->info->handle, NULL, 0);
     } else {
-        int result = sl_connection_open_endpoint(c, entry->info);
+        int result =
+            let_in(f, entry->info) ? sl_connection_open_endpoint(c, entry->info) : -FI_ENOTCONN;
         if (result == 0)
             result = fi_accept(c->endpoint, NULL, 0);
         if (result != 0)
@@ -252,22 +265,25 @@ static void handle_event_error(sl_fabric *f) {
         sl_connection_take_down(entry.fid->context, fi_strerror(entry.err));
 }
 
-static int drain_events(sl_fabric *f) {
+/* Not all that there are: what was closed is freed before more comes. */
+static int take_events(sl_fabric *f) {
     union {
         struct fi_eq_cm_entry entry;
         uint8_t bytes[sizeof(struct fi_eq_cm_entry) + 256];
     } buffer;
     int total = 0;
-    for (;; total++) {
+    for (; total < EVENTS_AT_ONCE; total++) {
         uint32_t event;
         ssize_t bytes = fi_eq_read(f->eq, &event, &buffer, sizeof buffer, 0);
+        sl_doorway_count(&f->doorway);
         if (bytes == -FI_EAVAIL)
             handle_event_error(f);
         else if (bytes >= (ssize_t)sizeof buffer.entry)
             handle_event(f, event, &buffer.entry, (size_t)bytes);
         else
-            return total;
+            break;
     }
+    return total;
 }
 
 int sl_fabric_poll(sl_fabric *f) {
@@ -277,20 +293,11 @@ int sl_fabric_poll(sl_fabric *f) {
     int total = drain_completions(f);
     if (closed != NULL && f->closed == closed)
         sl_connection_free_closed(f);
-    return total > 0 ? total : drain_events(f);
-}
-
-/* Has whoever is at this address greeted? */
-static bool has_greeted(void *context, const struct sockaddr_storage *other) {
-    const sl_fabric *f = context;
-    for (const sl_connection *c = f->open; c != NULL; c = c->next)
-        if (sl_connection_is_from(c, other))
-            return true;
-    return false;
+    return total > 0 ? total : take_events(f);
 }
 
 size_t sl_fabric_end_silent(sl_fabric *f, double now_s) {
-    return sl_doorway_tick(&f->doorway, now_s, has_greeted, f);
+    return sl_doorway_tick(&f->doorway, now_s);
 }
 
 bool sl_fabric_may_block(sl_fabric *f) {

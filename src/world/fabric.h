@@ -51,6 +51,7 @@ typedef struct sl_fabric_settings {
     const char *provider;
     struct sockaddr_storage address; /* to listen on; port 0: any free one */
     bool gpu;                        /* a GPU's memory will be registered */
+    unsigned reserve;                /* descriptors that strangers leave free */
     void *context;
     /* Somebody asks to connect: the connection to accept with, not connected yet, or NULL to
      * reject. */

@@ -9,8 +9,8 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
+#include "world/doorway.h"
 #include "world/fabric.h"
-#include "world/sockets.h"
 
 enum { REGIONS_MAX = 128, IOV_COUNT = 2 };
 
@@ -104,8 +104,6 @@ void *sl_fabric_descriptor(const sl_fabric *fabric, const void *memory);
 /* connection.c */
 /* Opens the endpoint and posts the first receive. */
 int sl_connection_open_endpoint(sl_connection *connection, struct fi_info *info);
-/* Is it open, and has this address at its other end? */
-bool sl_connection_is_from(const sl_connection *connection, const struct sockaddr_storage *other);
 void sl_connection_take_down(sl_connection *connection, const char *reason);
 void sl_connection_complete(operation *o, size_t bytes);
 void sl_connection_complete_with_error(operation *o, int why);

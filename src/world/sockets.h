@@ -1,46 +1,30 @@
 /* sockets.h - this process's own TCP sockets, as the kernel sees them.
  *
- * libfabric's tcp provider accepts every connection and waits for ever for the first bytes; when no
- * descriptor is left, it tries to accept again and again. It says nothing of either, nor of bytes
- * of a message that is not whole. All of that can be seen from the descriptors, which are this
- * process's. Providers without sockets have none of these troubles, and nothing is found.
+ * libfabric's tcp provider says nothing of its sockets, nor of bytes of a message that is not
+ * whole. Both can be seen from the descriptors, which are this process's.
  */
 #ifndef SL_SOCKETS_H
 #define SL_SOCKETS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
+typedef struct sl_socket {
+    int fd;
+    bool connected; /* else it is bound to a port only, or was connected */
+    struct sockaddr_storage own, other;
+} sl_socket;
+
+/* Calls visit for each that has a port, until it returns true. */
+void sl_sockets_visit(bool (*visit)(void *context, const sl_socket *s), void *context);
+
+uint16_t sl_address_port(const struct sockaddr_storage *a);
+bool sl_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* Host and port. */
 bool sl_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 /* Bytes that the connection between these addresses has received; 0: there is none. */
 uint64_t sl_socket_received(const struct sockaddr_storage *own,
                             const struct sockaddr_storage *other);
-
-enum { SL_SILENT_MAX = 64 };
-
-/* Who connected to the listening port and has not greeted. */
-typedef struct sl_doorway {
-    uint16_t port;
-    int listener; /* descriptor of the listening socket; -1: not found */
-    int spare;    /* kept for when no other is left; -1: none */
-    bool paused;  /* new connections wait in the kernel */
-    double looked_s;
-    struct {
-        struct sockaddr_storage other;
-        double seen_s;
-    } silent[SL_SILENT_MAX];
-    size_t silent_count;
-} sl_doorway;
-
-void sl_doorway_open(sl_doorway *d, uint16_t port);
-void sl_doorway_close(sl_doorway *d);
-/* Ends silent connections after some seconds, or at once where there are too many; stops accepting
- * while descriptors are short. greeted(context, other): does this peer have a connection? Returns
- * how many were ended. To be called often: it looks when it is time to. */
-size_t sl_doorway_tick(sl_doorway *d, double now_s,
-                       bool (*greeted)(void *context, const struct sockaddr_storage *other),
-                       void *context);
 
 #endif

@@ -241,6 +241,27 @@ def silent_connections_are_closed(scene):
     first.wait(10)
 
 
+def half_a_request_stops_nobody(scene):
+    """The first bytes of a request, and then none: they stay open while the agents train."""
+    ports = free_ports(2)
+    roster = roster_of(scene, ports)
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    first = start(scene, experiment, 0, roster, "out0")
+    wait_listening(ports[0])
+    head = bytes([3, 0, 0, 48]) + bytes(20) + (1).to_bytes(8, "little")
+    parts = [head, head[:5], head + bytes(47), head[:2] + bytes([1, 0]) + head[4:] + bytes(48)]
+    silent = [socket.create_connection(("127.0.0.1", ports[0])) for _ in parts]
+    try:
+        for s, part in zip(silent, parts):
+            s.sendall(part)
+        second = start(scene, experiment, 1, roster, "out1")
+        for running in (second.wait(60), first.wait(60)):
+            running.check_well()
+    finally:
+        for s in silent:
+            s.close()
+
+
 def who_waits_says_for_whom(scene):
     ports = free_ports(2)
     roster = roster_of(scene, ports)
@@ -262,6 +283,7 @@ if __name__ == "__main__":
             who_has_begun_to_train_is_started_again,
             silent_connections_take_all_descriptors,
             silent_connections_are_closed,
+            half_a_request_stops_nobody,
             who_waits_says_for_whom,
         ]
     )

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Many strangers at an agent's port, in sequence and at once: what they cost it, and its neighbour.
+
+An agent waits for its neighbour; strangers come; the neighbour comes; both train. Prints what the
+strangers cost: memory, descriptors, processor time, and how long an honest greeting waits. How many
+come in sequence: STARLING_CROWD, 2,000 without it; a million take ten minutes.
+
+usage: crowd.py STARLING [TEST ...]
+"""
+import os
+import socket
+import struct
+import threading
+import time
+
+from _scene import SLOWER, check, run_tests
+from by_hand import PAIR, free_ports
+from strangers import check_models, roster_of, seconds_of_processor, start, wait_listening
+
+COUNT = int(os.environ.get("STARLING_CROWD", "2000"))
+AT_ONCE = 1000
+RATE = 500  # a second, where that is what is measured
+PAGE = os.sysconf("SC_PAGE_SIZE")
+# Of a request to connect, as libfabric's tcp provider sends it, with all the room it has.
+HEAD, ROOM = struct.Struct(">BBHIQQQ"), 256
+
+
+def request(greeting, room=ROOM):
+    return HEAD.pack(3, 0, room, 0, 0, 0, 1) + greeting.ljust(room, b"\0")
+
+
+def greeting(rank, to, magic=b"starling"):
+    return magic + struct.pack("<II", rank, to)
+
+
+KINDS = {
+    "silence": b"",
+    "a byte": b"\3",
+    "half a request": request(greeting(1, 0))[:40],
+    "a head alone": request(b"")[: HEAD.size],
+    "a short request": request(b"", 16),
+    "a silent request": request(b""),
+    "garbage": bytes(range(256)) * 4,
+    "another protocol": b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "a foreign greeting": request(greeting(1, 0, b"STARLING")),
+    "no neighbour's greeting": request(greeting(7, 0)),
+}
+TRUE = request(greeting(1, 0))
+MEMORY = 4.5 * 2**20  # that they may cost
+
+
+class Watched:
+    """An agent's process: its descriptors, memory and processor time, seen from outside."""
+
+    def __init__(self, pid):
+        self.pid, self.descriptors, self.open = pid, 0, True
+        self.memory = 0
+        self.thread = threading.Thread(target=self.watch)
+        self.first = self.resident()
+        self.thread.start()
+
+    def resident(self):
+        with open(f"/proc/{self.pid}/statm") as file:
+            return int(file.read().split()[1]) * PAGE
+
+    def watch(self):
+        while self.open:
+            self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.pid}/fd")))
+            self.memory = max(self.memory, self.resident() - self.first)
+            time.sleep(0.01)
+
+    def end(self):
+        self.open = False
+        self.thread.join()
+
+
+class Honest:
+    """Greets as the neighbour does, again and again, and waits for the answer."""
+
+    def __init__(self, port):
+        self.port, self.open, self.waits = port, True, []
+        self.thread = threading.Thread(target=self.greet)
+        self.thread.start()
+
+    def greet(self):
+        while self.open:
+            began = time.monotonic()
+            with socket.socket() as s:
+                s.settimeout(30)
+                try:
+                    s.connect(("127.0.0.1", self.port))
+                    s.sendall(TRUE)
+                    answered = len(s.recv(HEAD.size)) == HEAD.size
+                except OSError:
+                    answered = False
+            wait = time.monotonic() - began
+            self.waits.append(wait if answered else 30)
+            time.sleep(0.1)
+
+    def end(self):
+        self.open = False
+        self.thread.join()
+
+
+def connect(port, says):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    try:
+        s.settimeout(30)
+        s.connect(("127.0.0.1", port))
+        s.sendall(says)
+    except OSError:
+        pass
+    return s
+
+
+def come_in_sequence(port, count, rate=None):
+    """Each says what its kind does; the last 200 are open at a time."""
+    kinds, there, began = list(KINDS.values()), [], time.monotonic()
+    for i in range(count):
+        there.append(connect(port, kinds[i % len(kinds)]))
+        if len(there) > 200:
+            there.pop(0).close()
+        if rate is not None and (ahead := began + i / rate - time.monotonic()) > 0:
+            time.sleep(ahead)
+    for s in there:
+        s.close()
+
+
+def come_at_once(port, says):
+    there = [connect(port, says) for _ in range(AT_ONCE)]
+    time.sleep(5)
+    for s in there:
+        s.close()
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def measure(what, pid, port, act):
+    watched, honest = Watched(pid), Honest(port)
+    before, began = seconds_of_processor(pid), time.monotonic()
+    act()
+    spent, took = seconds_of_processor(pid) - before, time.monotonic() - began
+    honest.end()
+    watched.end()
+    print(
+        f"# {what}: {took:.1f} s; {100 * spent / took:.1f} % of a core; "
+        f"memory +{watched.memory / 2**20:.2f} MiB; at most {watched.descriptors} descriptors; "
+        f"{len(honest.waits)} honest greetings, the slowest {max(honest.waits):.3f} s",
+        flush=True,
+    )
+    return max(honest.waits)
+
+
+def an_agent_waits_in_a_crowd(scene):
+    """The pair trains as the simulator does, and the crowd has cost nothing that stays."""
+    ports = free_ports(2)
+    roster = roster_of(scene, ports)
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=36000)
+    first = start(scene, experiment, 0, roster, "out0")
+    wait_listening(ports[0])
+    pid = first.process.pid
+    first.wait_for("come up: 1 (")
+    memory = Watched(pid)
+    acts = {
+        "nobody": lambda: time.sleep(2),
+        f"{RATE} a second": lambda: come_in_sequence(ports[0], min(COUNT // 2, 30000), RATE),
+        f"{COUNT} in sequence": lambda: come_in_sequence(ports[0], COUNT),
+        f"{AT_ONCE} silent ones at once": lambda: come_at_once(ports[0], KINDS["silence"]),
+        f"{AT_ONCE} heads at once": lambda: come_at_once(ports[0], KINDS["a head alone"]),
+        f"{AT_ONCE} with garbage at once": lambda: come_at_once(ports[0], KINDS["garbage"]),
+        f"{AT_ONCE} true greetings at once": lambda: come_at_once(ports[0], TRUE),
+    }
+    slowest = max(measure(what, pid, ports[0], act) for what, act in acts.items())
+    memory.end()
+    print(f"# memory in all: +{memory.memory / 2**20:.2f} MiB", flush=True)
+    second = start(scene, experiment, 1, roster, "out1")
+    for running in (second.wait(60), first.wait(60)):
+        running.check_well()
+    check_models(scene, experiment, ["out0", "out1"])
+    check(slowest < 3 * SLOWER, f"an honest greeting waited {slowest:.1f} s")
+    if b"__asan" not in read(scene.starling):
+        check(memory.memory < MEMORY, f"memory has grown by {memory.memory} bytes")
+
+
+if __name__ == "__main__":
+    run_tests([an_agent_waits_in_a_crowd])
