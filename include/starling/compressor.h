@@ -37,7 +37,11 @@ extern "C" {
     X(TERNGRAD, terngrad, "terngrad")                                                              \
     X(NATURAL, natural, "natural")                                                                 \
     X(RANDOM_DROPPING, random_dropping, "random-dropping")                                         \
-    X(THRESHOLD, threshold, "threshold")
+    X(THRESHOLD, threshold, "threshold")                                                           \
+    X(STC, stc, "stc")                                                                             \
+    X(SBC, sbc, "sbc")                                                                             \
+    X(POS_NEG, pos_neg, "pos-neg")                                                                 \
+    X(STROM, strom, "strom")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
@@ -56,14 +60,15 @@ typedef enum sl_scope { SL_SCOPE_MODEL, SL_SCOPE_TENSOR } sl_scope;
 
 typedef struct sl_compressor_config {
     sl_compressor_kind kind;
-    uint64_t k;      /* top-k, random-k: entries kept; 0: from fraction */
-    double fraction; /* top-k, random-k: k = max(1, round(fraction d)) */
+    uint64_t k;      /* top-k, random-k, stc, sbc: entries kept, pos-neg: of each kind; 0: from
+                        fraction */
+    double fraction; /* k = max(1, round(fraction d)) */
     uint32_t levels; /* qsgd: s >= 1 */
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
                         vector */
     sl_norm norm;    /* qsgd */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
-    double threshold;   /* threshold (CD-SGD's T): tau > 0 */
+    double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
     sl_scope scope;
@@ -80,7 +85,7 @@ typedef struct sl_quality {
 } sl_quality;
 
 SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
-/* Bits of one message of `dimension` elements; random-dropping: expected. */
+/* Bits of one message of `dimension` elements; random-dropping: expected; strom: at most. */
 SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
 /* Do the parameters suit this length? The error names algorithm.compressor.KEY, the value and what
  * is allowed. */

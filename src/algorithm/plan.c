@@ -49,7 +49,8 @@ static int plan_compressor(const sl_algorithm *a, sl_plan *plan, size_t dimensio
                            sl_error *error) {
     sl_algorithm_config *c = &plan->config;
     c->compressor.kind = sl_algorithm_compressor(c);
-    c->compressor.threshold = c->threshold;
+    if (a->own_compressor == SL_COMPRESSOR_THRESHOLD)
+        c->compressor.threshold = c->threshold;
     c->compressor.scaled = resolve_switch(c->scaled, a->compressor == SL_TAKES_UNBIASED);
     c->compressor.contractive = resolve_switch(
         c->contractive, a->compressor == SL_TAKES_CONTRACTIVE && !c->compressor.scaled);

@@ -24,6 +24,7 @@ typedef struct codec_ops codec_ops;
 struct codec_ops {
     const char *keys; /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
     const struct dense_coder *dense; /* a dense-coded one (dense.h); else NULL */
+    const struct marks_coder *marks; /* one that marks elements (marks.h); else NULL */
     const codec_pieces *pieces;      /* NULL: the codec is one */
     sl_quality (*quality)(const sl_compressor_config *config, size_t dimension);
     double (*bits)(const codec_ops *self, const sl_compressor_config *config, size_t dimension);

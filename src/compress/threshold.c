@@ -11,15 +11,16 @@
 #include "base/kernels.h"
 #include "compress/dense.h"
 #include "compress/pack.h"
+#include "compress/threshold.h"
 #include "element/code.h"
 
-static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
+sl_quality sl_threshold_quality(const sl_compressor_config *config, size_t dimension) {
     (void)config;
     (void)dimension;
     return (sl_quality){.omega = INFINITY};
 }
 
-static int check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
+int sl_threshold_check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
     (void)dimension;
     if (config->threshold >= FLT_MIN && config->threshold <= FLT_MAX)
         return 0;
@@ -68,4 +69,7 @@ static void table(const sl_compressor_config *config, const float *scale, float 
 }
 
 static const dense_coder coder = {.form = form, .pack = pack, .table = table};
-const codec_ops sl_threshold_codec = {.quality = quality, .check = check, DENSE_OPERATIONS(coder)};
+const codec_ops sl_threshold_codec = {.keys = "threshold",
+                                      .quality = sl_threshold_quality,
+                                      .check = sl_threshold_check,
+                                      DENSE_OPERATIONS(coder)};

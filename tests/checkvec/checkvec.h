@@ -47,6 +47,8 @@ void name_the_rest(void);
 int count_compressors(void);
 /* Bytes from one part of a message to the next. */
 size_t stride_of(const sl_codec *codec);
+/* Can the device encode and decode it? */
+bool has_kernel(const target *t, const sl_codec *codec);
 void check_compressors(const target *t);
 
 /* speed.c: prints the speed of operations, compressors and models on vectors of n elements. */

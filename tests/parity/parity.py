@@ -110,6 +110,14 @@ ALGORITHMS = {
     ),
     "deep-squeeze top-k": algorithm("deep-squeeze", compressor=TOP_K),
     "deep-squeeze scaled-sign": algorithm("deep-squeeze", compressor="scaled-sign"),
+    "choco-sgd stc": algorithm("choco-sgd", compressor={"name": "stc", "fraction": 0.05}),
+    "deep-squeeze sbc": algorithm("deep-squeeze", compressor={"name": "sbc", "fraction": 0.05}),
+    "double-squeeze pos-neg": algorithm(
+        "double-squeeze", optimizer=PLAIN, compressor={"name": "pos-neg", "fraction": 0.05}
+    ),
+    "naive-compression strom": algorithm(
+        "naive-compression", compressor={"name": "strom", "threshold": 0.01}
+    ),
     "sgp digraph": algorithm("sgp", PUSH),
     "sgp exponential local steps": algorithm("sgp", EXPONENTIAL, local_steps=2),
     "gradient-tracking": algorithm("gradient-tracking", optimizer=PLAIN),

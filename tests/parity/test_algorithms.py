@@ -65,6 +65,12 @@ ALONE = {
 NONE = {"identity": {"name": "identity"}}
 TOP4 = {"top-k": {"name": "top-k", "k": 4}}
 SIGN = {"scaled-sign": {"name": "scaled-sign"}}
+MARKS = {
+    "stc": {"name": "stc", "k": 4},
+    "sbc": {"name": "sbc", "fraction": 0.2},
+    "pos-neg": {"name": "pos-neg", "k": 3},
+}
+STROM = {"strom": {"name": "strom", "threshold": 0.3}}
 ALL = {
     **NONE,
     **TOP4,
@@ -234,6 +240,17 @@ def all_cases():
         [OWN],
     )
     yield from cases(
+        "choco-sgd",
+        {"name": "choco-sgd", "consensus_step": 0.2},
+        MARKS,
+        FIXED,
+        WITH_MOMENTUM,
+        [SAME],
+    )
+    yield from cases(
+        "deep-squeeze", {"name": "deep-squeeze", "eta": 0.1}, MARKS, FIXED, WITH_MOMENTUM, [OWN]
+    )
+    yield from cases(
         "deep-squeeze H=4",
         {"name": "deep-squeeze", "eta": 0.2, "local_steps": 4},
         SIGN,
@@ -271,6 +288,7 @@ def all_cases():
         WITH_MOMENTUM,
         both,
     )
+    yield from cases("naive-compression", {"name": "naive-compression"}, STROM, FIXED, ALONE, [OWN])
     yield from cases("all-reduce", {"name": "all-reduce"}, None, FIXED, ALONE, [SAME])
     for server in (0, 5, "sharded"):
         yield from cases(

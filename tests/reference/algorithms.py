@@ -66,9 +66,58 @@ def buckets(d, size):
     return [(begin, min(begin + size, d)) for begin in range(0, d, size)]
 
 
-def threshold(tau):
-    """CD-SGD's two bits."""
-    return lambda v: np.where(v >= tau, tau, np.where(v <= -tau, -tau, 0.0))
+def by_threshold(threshold):
+    """CD-SGD's two bits, and Strom's entries: tau, -tau or 0."""
+    return lambda v: np.where(v >= threshold, threshold, np.where(v <= -threshold, -threshold, 0.0))
+
+
+def stc(k=None, fraction=None):
+    """The k entries of largest magnitude, each as the mean of their magnitudes with its sign."""
+    kept = top_k(k, fraction)
+
+    def compress(v):
+        out = kept(v)
+        count = kept_entries(k, fraction, v.shape[1])
+        return np.sign(out) * abs(out).sum(axis=1, keepdims=True) / count
+
+    return compress
+
+
+def ends(v, count):
+    """What is among the `count` largest values of each row, by index where they are equal."""
+    chosen = np.zeros(v.shape, bool)
+    order = np.argsort(-v, axis=1, kind="stable")[:, :count]
+    np.put_along_axis(chosen, order, True, axis=1)
+    return chosen
+
+
+def mean_where(v, chosen):
+    count = np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+    return np.where(chosen, v, 0).sum(axis=1, keepdims=True) / count
+
+
+def sbc(k=None, fraction=None):
+    """Of the k largest and the k least the side with the larger mean, as that mean."""
+
+    def compress(v):
+        kept = kept_entries(k, fraction, v.shape[1])
+        up, down = ends(v, kept), ends(-v, kept)
+        above, below = mean_where(v, up), mean_where(v, down)
+        return np.where(above >= -below, up * above, down * below)
+
+    return compress
+
+
+def pos_neg(k=None, fraction=None):
+    """The k largest and the k least, each as the mean of its kind."""
+
+    def compress(v):
+        kept = kept_entries(k, fraction, v.shape[1])
+        up, down = ends(v, kept), ends(-v, min(kept, v.shape[1] - kept))
+        assert not (up & down).any()
+        return up * mean_where(v, up) + down * mean_where(v, down)
+
+    return compress
 
 
 def random_k(k=None, fraction=None, scaled=False, random=None):
@@ -116,7 +165,11 @@ def compressor(config, random=None):
     return {
         "top-k": top_k,
         "scaled-sign": scaled_sign,
-        "threshold": threshold,
+        "threshold": by_threshold,
+        "strom": by_threshold,
+        "stc": stc,
+        "sbc": sbc,
+        "pos-neg": pos_neg,
         "random-k": random_k,
         "qsgd": qsgd,
     }[name](**config)
@@ -383,7 +436,7 @@ class CdSgd(GradientAlgorithm):
 
     @staticmethod
     def own_compressor(settings):
-        return {"name": "threshold", "tau": settings["threshold"]}
+        return {"name": "threshold", "threshold": settings["threshold"]}
 
     def at(self):
         # asked for before the round is counted

@@ -124,7 +124,12 @@ static inline sl_compressor_config dropping(double p, bool scaled) {
         .kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = p, .scaled = scaled};
 }
 
-/* The configurations that tests of all sparse compressors run through. */
+static inline sl_compressor_config marking(sl_compressor_kind kind, size_t k) {
+    return (sl_compressor_config){.kind = kind, .k = k, .threshold = 2.5};
+}
+
+/* The configurations that tests of all sparse compressors run through: lengths of the last one's
+ * messages vary. */
 static inline sl_compressor_config any_config(int i, size_t d) {
     switch (i) {
     case 0:
@@ -137,10 +142,18 @@ static inline sl_compressor_config any_config(int i, size_t d) {
         return random_k(d * 2 / 3 + 1, false);
     case 4:
         return dropping(0.02, true);
-    default:
+    case 5:
         return dropping(0.7, false);
+    case 6:
+        return marking(SL_COMPRESSOR_STC, d / 100 + 1);
+    case 7:
+        return marking(SL_COMPRESSOR_SBC, d / 100 + 1);
+    case 8:
+        return marking(SL_COMPRESSOR_POS_NEG, d / 100 + 1);
+    default:
+        return marking(SL_COMPRESSOR_STROM, 0);
     }
 }
-enum { CONFIGS = 6 };
+enum { RANDOM = 2, MARKING = 6, STROM = 9, CONFIGS };
 
 #endif

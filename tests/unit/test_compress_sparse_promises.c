@@ -476,8 +476,8 @@ int main(void) {
     tcase_set_timeout(each, 120);
     tcase_add_loop_test(each, parts_of_two_messages_may_come_in_turns, 0, CONFIGS);
     tcase_add_loop_test(each, decoders_keep_to_the_payload, 0, CONFIGS);
-    tcase_add_loop_test(each, a_wrong_length_or_value_is_refused, 0, CONFIGS);
-    tcase_add_loop_test(drawn, messages_differ_in_what_they_keep, 2, CONFIGS);
+    tcase_add_loop_test(each, a_wrong_length_or_value_is_refused, 0, STROM);
+    tcase_add_loop_test(drawn, messages_differ_in_what_they_keep, RANDOM, MARKING);
     suite_add_tcase(suite, each);
     suite_add_tcase(suite, drawn);
     ADD_TESTS(suite, "random", elements_are_kept_with_equal_probability,

@@ -6,7 +6,7 @@
 
 void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
     const char *name = sl_compressor_name(k->kind);
-    bool sparse = k->kind == SL_COMPRESSOR_TOP_K || k->kind == SL_COMPRESSOR_RANDOM_K;
+    const bool sparse = sl_compressor_reads(k->kind, "fraction");
     if (sparse && k->k > 0)
         snprintf(out, bytes, "%s k = %llu", name, (unsigned long long)k->k);
     else if (sparse)
@@ -15,6 +15,8 @@ void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
         snprintf(out, bytes, "%s s = %u", name, k->levels);
     else if (k->kind == SL_COMPRESSOR_RANDOM_DROPPING)
         snprintf(out, bytes, "%s p = %g", name, k->probability);
+    else if (sl_compressor_reads(k->kind, "threshold"))
+        snprintf(out, bytes, "%s tau = %g", name, k->threshold);
     else
         snprintf(out, bytes, "%s", name);
 }

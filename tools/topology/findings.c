@@ -134,7 +134,7 @@ static void take_costs(findings *f) {
                                            .fraction = 0.01,
                                            .levels = 7,
                                            .probability = 0.1,
-                                           .threshold = 1},
+                                           .threshold = 0.1},
                             .serial_s = NAN,
                             .parallel_s = NAN};
         m->bytes = ceil(sl_compressor_bits(&m->compressor, a->parameters) / 8);
