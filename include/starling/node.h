@@ -180,9 +180,10 @@ SL_API bool sl_node_ready(const sl_node *node);
 /* Adapts and encodes the next part of update.message: parts 0, 1, 2, ... in order, each once.
  * SL_EDIVERGED: a number is not finite. */
 SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_error *error);
-/* In the text of a deadline. */
-#define SL_NODE_LATE "did not come in time"
-/* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. */
+/* In the text of a deadline that has passed. */
+#define SL_NODE_LATE "has not come in time"
+/* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. 0:
+ * there is no exchange. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);

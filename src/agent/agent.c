@@ -16,7 +16,7 @@
 static const double farewell_s = 0.5; /* how long a failing agent stays to tell its neighbours */
 static const double farewell_connecting_s = 1.5; /* the same where some are not connected yet */
 static const double farewell_look_s = 0.002;
-static const double tell_every_s = 5; /* what is waited for */
+static const double tell_every_s = 5, tell_every_max_s = 60; /* what is waited for */
 enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
 
 static void on_stop(void *context) {
@@ -66,60 +66,77 @@ static bool has_not_said_bye(const sl_neighbour *n) {
     return n->connection != NULL && !n->bye_received;
 }
 
-/* The task waits for the others in a call. Rounds that it answers meanwhile are progress too. */
-static double call_idle_s(const sl_agent *a) {
-    const double moved_s = a->calls.moved_s > a->progress_s ? a->calls.moved_s : a->progress_s;
-    return a->calls.current.kind == SL_CALL_NONE ? 0 : a->side.now_s - moved_s;
+static bool is_lost(const sl_agent *a, const sl_neighbour *n) {
+    return !n->agreed && n->lost_s > 0 && sl_contacts_left_s(a, n) > 0;
 }
 
-static void tell_wait_in_call(sl_agent *a, double since_s) {
-    char what[512];
-    uint32_t peer;
-    if (sl_calls_name_wait(&a->calls, what, sizeof what, &peer))
-        sl_agent_notice(a, "waiting for %s; %.0f s left (transport.round_timeout_s)", what,
-                        a->settings.experiment->transport.round_timeout_s - since_s);
-}
-
+/* Connections that broke, and neighbours that are waited for and say nothing. */
 static void tell_lost(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         const sl_neighbour *n = &a->neighbours[i];
-        if (!n->agreed && n->lost_s > 0 && a->side.now_s - n->lost_s >= tell_every_s)
+        const double quiet_s = a->side.now_s - n->heard_s;
+        if (is_lost(a, n))
             sl_agent_notice(a,
                             "waiting for agent %u to come back: %s; %.0f s left "
                             "(transport.reconnect_s)",
                             n->rank, n->lost.text, sl_contacts_left_s(a, n));
+        else if (n->agreed && n->awaited && quiet_s >= tell_every_s)
+            sl_agent_notice(a,
+                            "agent %u has been silent for %.0f s; %.0f s left until its connection "
+                            "counts as broken (transport.timeout_s)",
+                            n->rank, quiet_s, sl_neighbour_patience_s(n) - quiet_s);
     }
 }
 
-static void tell_wait_in_round(sl_agent *a, double since_s) {
-    double limit_s = a->settings.experiment->transport.round_timeout_s;
-    sl_error error;
-    if (sl_node_name_wait(a->node, &error) != 0)
-        sl_agent_notice(a, "waiting: %s; %.0f s left (transport.round_timeout_s)", error.text,
-                        limit_s - since_s);
+static void tell_wait_in_training(sl_agent *a) {
+    char what[512], root[128];
+    if (!sl_waits_name(a, what, sizeof what))
+        return;
+    sl_waits_name_root(a, root, sizeof root);
+    sl_agent_notice(a, "waiting%s %s%s; %.0f s left (transport.round_timeout_s)",
+                    a->calls.current.kind == SL_CALL_NONE ? ":" : " for", what, root,
+                    a->settings.experiment->transport.round_timeout_s -
+                        (a->side.now_s - sl_waits_moved_s(a)));
 }
 
-/* Every few seconds of waiting, says for whom, and how long still. */
-static void tell_wait(sl_agent *a) {
-    double now_s = a->side.now_s, idle_s = now_s - a->progress_s;
+static void tell_wait_for_all(sl_agent *a) {
+    const bool connecting = a->phase == PHASE_CONNECTING;
     char whom[512];
-    if (now_s - a->told_s < tell_every_s)
-        return;
-    a->told_s = now_s;
-    tell_lost(a);
-    if (a->phase == PHASE_TRAINING) {
-        if (idle_s >= tell_every_s && !sl_worker_busy(a->worker))
-            tell_wait_in_round(a, idle_s);
-        if (call_idle_s(a) >= tell_every_s)
-            tell_wait_in_call(a, call_idle_s(a));
-        return;
-    }
-    bool connecting = a->phase == PHASE_CONNECTING;
     name_awaited(a, connecting ? has_not_agreed : has_not_said_bye, whom, sizeof whom);
     if (whom[0] != '\0')
         sl_agent_notice(a, "waiting for agents to %s: %s; %.0f s left (transport.%s)",
-                        connecting ? "come up" : "finish", whom, a->deadline_s - now_s,
+                        connecting ? "come up" : "finish", whom, a->deadline_s - a->side.now_s,
                         connecting ? "connect_timeout_s" : "round_timeout_s");
+}
+
+/* Since when it waits for anything; now: for nothing. */
+static double waits_since_s(const sl_agent *a) {
+    char what[512];
+    double since_s = sl_waits_name(a, what, sizeof what) ? sl_waits_moved_s(a) : a->side.now_s;
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        if (is_lost(a, n) && n->lost_s < since_s)
+            since_s = n->lost_s;
+    }
+    return since_s;
+}
+
+/* Says for whom a wait of some seconds is, and how long still: ever more rarely. */
+static void tell_wait(sl_agent *a) {
+    const double now_s = a->side.now_s, since_s = waits_since_s(a);
+    const bool anew = since_s > a->told_s;
+    if (anew)
+        a->tell_after_s = tell_every_s;
+    if (now_s - (anew ? since_s : a->told_s) < a->tell_after_s)
+        return;
+    a->told_s = now_s;
+    a->tell_after_s =
+        a->tell_after_s < tell_every_max_s / 2 ? 2 * a->tell_after_s : tell_every_max_s;
+    tell_lost(a);
+    if (a->phase == PHASE_TRAINING)
+        tell_wait_in_training(a);
+    else
+        tell_wait_for_all(a);
 }
 
 /* ---- phases ---- */
@@ -147,6 +164,7 @@ static void begin_training(sl_agent *a) {
     a->phase = PHASE_TRAINING;
     a->side.trains = true;
     a->progress_s = sl_clock_seconds();
+    sl_agent_look(a); /* nobody is to come up any more */
     if (a->saving.agreement == SL_AGREED)
         start(a);
 }
@@ -211,6 +229,15 @@ static void fail_call(sl_agent *a) {
     sl_agent_fail(a, &error, error.text);
 }
 
+/* A gradient may take as long as it likes. A call waits for the others; rounds that it answers
+ * meanwhile are progress too. */
+static void fail_late(sl_agent *a) {
+    if (a->calls.current.kind != SL_CALL_NONE)
+        fail_call(a);
+    else if (!sl_worker_busy(a->worker))
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
+}
+
 static void check_deadlines(sl_agent *a) {
     double now_s = a->side.now_s;
     double patience_s = a->settings.experiment->transport.round_timeout_s;
@@ -218,11 +245,8 @@ static void check_deadlines(sl_agent *a) {
         begin_training(a); /* the last HELLO may just have come, or gone */
     if (a->phase == PHASE_CONNECTING && now_s > a->deadline_s)
         fail_connecting(a);
-    else if (a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
-             now_s - a->progress_s > patience_s)
-        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
-    else if (a->phase == PHASE_TRAINING && call_idle_s(a) > patience_s)
-        fail_call(a);
+    else if (a->phase == PHASE_TRAINING && now_s - sl_waits_moved_s(a) > patience_s)
+        fail_late(a);
     else if (a->phase == PHASE_GOODBYE && now_s > a->deadline_s)
         a->phase = PHASE_OVER; /* its own part is done: who never says goodbye is not an error */
 }
@@ -235,12 +259,11 @@ static void on_tick(void *context) {
 /* After the fabric has been polled: what came while this process was held up counts as heard. */
 static void tick(sl_agent *a) {
     a->tick_due = false;
-    sl_waits_look(a);
+    sl_agent_look(a);
     sl_contacts_tick(a);
     check_deadlines(a);
     check_device(a);
     tell_wait(a);
-    sl_agent_look(a);
 }
 
 /* ---- the loop ---- */
@@ -328,6 +351,7 @@ static void tell_everyone(sl_agent *a) {
     double until_s = sl_clock_seconds() + farewell_s;
     bool waiting = true;
     a->parting = true;
+    sl_agent_look(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         if (!a->neighbours[i].agreed)
             until_s = sl_clock_seconds() + farewell_connecting_s;
@@ -366,7 +390,7 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
     if (result != 0)
         return result;
     a->side.roster = roster;
-    a->side.now_s = a->told_s = sl_clock_seconds();
+    a->side.now_s = sl_clock_seconds();
     a->deadline_s = a->side.now_s + a->side.connect_timeout_s;
     result = run_loop(a);
     if (result != 0 && !may_come_back(a))

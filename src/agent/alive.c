@@ -16,6 +16,10 @@ static void hear_bytes(sl_neighbour *n) {
     n->bytes_heard = bytes;
 }
 
+double sl_neighbour_patience_s(const sl_neighbour *n) {
+    return silence_share * n->side->timeout_s;
+}
+
 bool sl_neighbour_has_said(const sl_neighbour *n) {
     return n->said_s > 0 && n->side->now_s - n->said_s < said_for_s;
 }
@@ -41,7 +45,7 @@ static void beat(sl_neighbour *n) {
 
 int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
-    double limit_s = silence_share * side->timeout_s;
+    double limit_s = sl_neighbour_patience_s(n);
     if (n->connected && !n->hello_sent) /* there was no room for it */
         sl_neighbour_say_hello(n);
     if (n->connection != NULL && !n->agreed) {

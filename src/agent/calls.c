@@ -201,7 +201,7 @@ bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
 }
 
 static void name_exchange(const sl_calls *c, char *out, size_t bytes, uint32_t *peer) {
-    sl_error wait;
+    sl_error wait = {.peer = SL_ERROR_NOWHERE};
     sl_node_name_wait(c->node, &wait);
     *peer = wait.peer >= 0 ? (uint32_t)wait.peer : *peer;
     snprintf(out, bytes, "the exchange that a state is to hold: %.200s", wait.text);
@@ -232,6 +232,8 @@ bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *pe
 const sl_neighbour *sl_calls_awaited(const sl_calls *c) {
     char what[512];
     uint32_t peer;
-    return sl_calls_name_wait(c, what, sizeof what, &peer) ? sl_place_towards(&c->place, peer)
-                                                           : NULL;
+    const bool everybody = c->current.kind == SL_CALL_MEET || c->current.kind == SL_CALL_SUM;
+    return everybody && sl_calls_name_wait(c, what, sizeof what, &peer)
+               ? sl_place_towards(&c->place, peer)
+               : NULL;
 }

@@ -69,7 +69,7 @@ void sl_calls_fail(sl_calls *calls, const sl_error *error);
 int sl_calls_go_on(sl_calls *calls, const sl_neighbour *neighbour, sl_error *error);
 /* Has the neighbour been told of everybody who has come? */
 bool sl_calls_are_told(const sl_calls *calls, const sl_neighbour *neighbour);
-/* On the way to whom the current call waits for; NULL: there is none. */
+/* On the way to whom the current meeting or sum waits for; NULL: there is none. */
 const sl_neighbour *sl_calls_awaited(const sl_calls *calls);
 /* Whom or what the current call waits for; false: there is none. *peer: the first of them. */
 bool sl_calls_name_wait(const sl_calls *calls, char *out, size_t bytes, uint32_t *peer);

@@ -148,6 +148,8 @@ void sl_neighbour_drop(sl_neighbour *n, const char *why);
 
 /* ---- alive.c ---- */
 
+/* How long it may be silent. */
+double sl_neighbour_patience_s(const sl_neighbour *n);
 /* Has it said lately what it does? */
 bool sl_neighbour_has_said(const sl_neighbour *n);
 /* Sends heartbeats, notices silence: negative when it has lasted too long. */

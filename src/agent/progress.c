@@ -59,44 +59,9 @@ sl_error sl_agent_end_asked(sl_agent *a) {
     return error;
 }
 
-static void name_absent(const sl_agent *a, char out[SL_AGENT_WAIT_MAX]) {
-    size_t used = 0;
-    for (uint32_t i = 0; i < a->neighbour_count && used < SL_AGENT_WAIT_MAX; i++)
-        if (!a->neighbours[i].agreed)
-            used +=
-                (size_t)snprintf(out + used, SL_AGENT_WAIT_MAX - used, "%s%u",
-                                 used > 0 ? ", " : "agents to come up: ", a->neighbours[i].rank);
-}
-
-/* Whom, in words; empty: nobody. */
-static void name_wait(const sl_agent *a, char out[SL_AGENT_WAIT_MAX]) {
-    uint32_t peer;
-    sl_error wait;
-    out[0] = '\0';
-    if (a->phase == PHASE_CONNECTING)
-        name_absent(a, out);
-    else if (!sl_calls_name_wait(&a->calls, out, SL_AGENT_WAIT_MAX, &peer) &&
-             a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker) &&
-             sl_node_name_wait(a->node, &wait) != 0)
-        snprintf(out, SL_AGENT_WAIT_MAX, "%.*s", SL_AGENT_WAIT_MAX - 1, wait.text);
-}
-
-const char *sl_agent_doing_name(sl_agent_doing doing) {
-    switch (doing) {
-    case SL_AGENT_CONNECTS:
-        return "connects";
-    case SL_AGENT_COMPUTES:
-        return "computes";
-    case SL_AGENT_EXCHANGES:
-        return "exchanges";
-    case SL_AGENT_SILENT:
-        return "is silent";
-    case SL_AGENT_AWAY:
-        return "is not connected";
-    case SL_AGENT_ENDS:
-        break;
-    }
-    return "ends";
+static void append(char text[SL_AGENT_WAIT_MAX], const char *more) {
+    const size_t used = strlen(text);
+    snprintf(text + used, SL_AGENT_WAIT_MAX - used, "%s", more);
 }
 
 static sl_agent_edge edge_to(const sl_neighbour *n) {
@@ -112,8 +77,12 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
 
 void sl_agent_look(sl_agent *a) {
     const sl_heartbeat *says = &a->side.says;
-    char whom[SL_AGENT_WAIT_MAX];
-    name_wait(a, whom);
+    char whom[SL_AGENT_WAIT_MAX], root[SL_AGENT_WAIT_MAX / 2];
+    sl_waits_look(a);
+    if (sl_waits_name(a, whom, sizeof whom)) {
+        sl_waits_name_root(a, root, sizeof root);
+        append(whom, root);
+    }
     pthread_mutex_lock(&a->mutex);
     a->progress.record = a->record;
     a->progress.own = says->own;

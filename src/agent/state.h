@@ -62,7 +62,7 @@ struct sl_agent {
     double busy_since_gradient_s; /* encode and combine since this round's gradient was there */
     double progress_s;            /* when the node last made a step */
     double deadline_s;            /* end of the phase, where it has one */
-    double told_s;                /* when somebody was last told what is waited for */
+    double told_s, tell_after_s;  /* when it was last told what is waited for; when again */
     sl_record record;
 };
 
@@ -108,6 +108,12 @@ sl_error sl_agent_end_asked(sl_agent *agent);
 /* waits.c */
 /* Finds out for whom it waits, and what heartbeats are to say. */
 void sl_waits_look(sl_agent *agent);
+/* When the agent last moved on. */
+double sl_waits_moved_s(const sl_agent *agent);
+/* For whom or what it waits; false, and "": for nobody. */
+bool sl_waits_name(const sl_agent *agent, char *out, size_t bytes);
+/* "; agent 5 computes round 812 since 41 s"; "": nobody knows, or all are still to come up. */
+void sl_waits_name_root(const sl_agent *agent, char *out, size_t bytes);
 
 /* agent.c */
 /* The loop, which wakes for the fabric, the worker, a request to stop, the device, and time. */

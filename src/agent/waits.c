@@ -4,13 +4,17 @@
  * Of what cannot be this agent makes nothing: words of the wait before, or that lead back to
  * itself.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "agent/state.h"
 
 static const double notable_s = 0.3; /* shorter waits belong to every round */
 static const double silent_s = 1; /* of a neighbour that is waited for, and answers that at once */
 
 static bool is_in_round(const sl_agent *a) {
-    return a->phase == PHASE_TRAINING && !sl_worker_busy(a->worker);
+    const bool computes = sl_worker_busy(a->worker) && a->calls.current.kind != SL_CALL_REST;
+    return a->phase == PHASE_TRAINING && !computes;
 }
 
 /* It has not taken a part of this agent's message. */
@@ -51,8 +55,7 @@ static sl_agent_doing doing_of(const sl_agent *a) {
     return SL_AGENT_ENDS;
 }
 
-/* When it last moved on. */
-static double moved_s_of(const sl_agent *a) {
+double sl_waits_moved_s(const sl_agent *a) {
     const bool calls = a->calls.current.kind != SL_CALL_NONE;
     if (a->phase == PHASE_CONNECTING)
         return a->deadline_s - a->side.connect_timeout_s;
@@ -61,7 +64,7 @@ static double moved_s_of(const sl_agent *a) {
 
 /* Who is at the end of the wait for this neighbour; false: not known yet. */
 static bool find_root(const sl_agent *a, const sl_neighbour *n, sl_agent_view *root) {
-    const double now_s = a->side.now_s, moved_s = moved_s_of(a);
+    const double now_s = a->side.now_s, moved_s = sl_waits_moved_s(a);
     const double quiet_s = now_s - (n->heard_s > moved_s ? n->heard_s : moved_s);
     if (!n->agreed) {
         const double since_s = n->lost_s > 0 ? n->lost_s : moved_s;
@@ -101,7 +104,7 @@ void sl_waits_look(sl_agent *a) {
     const sl_neighbour *in_call = sl_calls_awaited(&a->calls);
     const sl_heartbeat before = a->side.says;
     sl_heartbeat *says = &a->side.says;
-    const double still_s = a->side.now_s - moved_s_of(a);
+    const double still_s = a->side.now_s - sl_waits_moved_s(a);
     says->own = (sl_agent_view){a->side.rank, doing_of(a), a->side.round, still_s};
     says->waits_for = a->side.rank;
     says->root = says->own;
@@ -113,4 +116,85 @@ void sl_waits_look(sl_agent *a) {
     }
     a->side.news += says->waits_for != before.waits_for || differs(&says->own, &before.own) ||
                     differs(&says->root, &before.root);
+}
+
+/* ---- in words ---- */
+
+const char *sl_agent_doing_name(sl_agent_doing doing) {
+    switch (doing) {
+    case SL_AGENT_CONNECTS:
+        return "connects";
+    case SL_AGENT_COMPUTES:
+        return "computes";
+    case SL_AGENT_EXCHANGES:
+        return "exchanges";
+    case SL_AGENT_SILENT:
+        return "is silent";
+    case SL_AGENT_AWAY:
+        return "is not connected";
+    case SL_AGENT_ENDS:
+        break;
+    }
+    return "ends";
+}
+
+static void name_ranks(const sl_agent *a, const char *what, char *out, size_t bytes) {
+    size_t used = 0;
+    for (uint32_t i = 0; i < a->neighbour_count && used < bytes; i++)
+        if (a->neighbours[i].awaited)
+            used += (size_t)snprintf(out + used, bytes - used, "%s%u", used > 0 ? ", " : what,
+                                     a->neighbours[i].rank);
+}
+
+/* Of an exchange whose parts have come, and that waits for one of its own to go: to whom. */
+static void name_taker(const sl_agent *a, sl_error *wait) {
+    const sl_neighbour *n = NULL;
+    for (uint32_t i = 0; i < a->receiver_count && n == NULL; i++)
+        if (holds_up(a, a->receivers[i]))
+            n = a->receivers[i];
+    if (n != NULL)
+        sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.round,
+                     "part %u of %u has not been taken", a->outbox.gone, a->outbox.message.parts);
+}
+
+static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
+    sl_error wait;
+    if (sl_node_name_wait(a->node, &wait) == 0)
+        return;
+    if (wait.peer == SL_ERROR_NOWHERE)
+        name_taker(a, &wait);
+    snprintf(out, bytes, "%s", wait.text);
+}
+
+bool sl_waits_name(const sl_agent *a, char *out, size_t bytes) {
+    uint32_t peer;
+    out[0] = '\0';
+    switch (a->phase) {
+    case PHASE_CONNECTING:
+        name_ranks(a, "agents to come up: ", out, bytes);
+        break;
+    case PHASE_TRAINING:
+        if (!sl_calls_name_wait(&a->calls, out, bytes, &peer) && is_in_round(a))
+            name_in_round(a, out, bytes);
+        break;
+    case PHASE_GOODBYE:
+        name_ranks(a, "agents to finish: ", out, bytes);
+        break;
+    case PHASE_OVER:
+        break;
+    }
+    return out[0] != '\0';
+}
+
+void sl_waits_name_root(const sl_agent *a, char *out, size_t bytes) {
+    const sl_heartbeat *says = &a->side.says;
+    const sl_agent_view *root = &says->root;
+    char round[32] = "";
+    out[0] = '\0';
+    if (!sl_heartbeat_waits(says) || !sl_heartbeat_knows_root(says) || a->phase == PHASE_CONNECTING)
+        return;
+    if (root->round > 0)
+        snprintf(round, sizeof round, " round %" PRIu64, root->round);
+    snprintf(out, bytes, "; agent %u %s%s since %.0f s", root->rank,
+             sl_agent_doing_name(root->doing), round, root->still_s);
 }

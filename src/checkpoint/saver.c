@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 
 #include "base/disk.h"
 #include "checkpoint/cut_file.h"
+
+static const double tell_every_s = 5; /* what the driver waits for */
 
 struct sl_saver {
     sl_saver_settings settings;
@@ -206,14 +209,34 @@ int sl_saver_open(sl_saver **out, const sl_saver_settings *settings, sl_node *la
     return result;
 }
 
+static void tell_wait(const sl_saver *s, double left_s) {
+    char text[160], left[48] = "";
+    if (s->settings.notice == NULL)
+        return;
+    if (isfinite(left_s))
+        snprintf(left, sizeof left, "; in %.0f s the next one is left out", left_s);
+    snprintf(text, sizeof text,
+             "waiting for the disk: the checkpoint of round %" PRIu64 " is still being written%s",
+             s->image.round, left);
+    s->settings.notice(s->settings.context, text);
+}
+
 /* Is the thread idle, at the latest after patience_s? */
 static bool wait_for_thread(sl_saver *s, double patience_s) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)patience_s;
     pthread_mutex_lock(&s->mutex);
-    while (s->busy && pthread_cond_timedwait(&s->changed, &s->mutex, &until) == 0)
-        ;
+    for (double left_s = patience_s; s->busy && left_s >= 0;) {
+        until.tv_sec += (time_t)(left_s < tell_every_s ? left_s : tell_every_s);
+        while (s->busy && pthread_cond_timedwait(&s->changed, &s->mutex, &until) == 0)
+            ;
+        left_s -= tell_every_s;
+        if (!s->busy || left_s <= 0)
+            continue;
+        pthread_mutex_unlock(&s->mutex);
+        tell_wait(s, left_s);
+        pthread_mutex_lock(&s->mutex);
+    }
     const bool idle = !s->busy;
     pthread_mutex_unlock(&s->mutex);
     return idle;
@@ -236,9 +259,8 @@ bool sl_saver_take(sl_saver *s, sl_node *node, uint32_t rank, const sl_image_ext
 }
 
 int sl_saver_wait(sl_saver *s, sl_error *error) {
+    wait_for_thread(s, INFINITY);
     pthread_mutex_lock(&s->mutex);
-    while (s->busy)
-        pthread_cond_wait(&s->changed, &s->mutex);
     const sl_error last = s->last;
     pthread_mutex_unlock(&s->mutex);
     if (last.code != 0 && error != NULL)

@@ -19,7 +19,7 @@ typedef struct sl_saver_settings {
     uint64_t resumed;  /* the round that they go on from: newer files go; 0: the folder must have
                           none of theirs */
     const sl_vec_ops *vec;
-    void (*notice)(void *context, const char *text); /* on the saver's thread; NULL: untold */
+    void (*notice)(void *context, const char *text); /* on either thread; NULL: untold */
     /* A file is there, or, why not NULL, cannot be: before the next one is taken. From the saver's
      * thread, or the driver's where nothing was taken; NULL: untold. */
     void (*written)(void *context, uint64_t round, uint32_t rank, const char *why);
@@ -30,8 +30,8 @@ typedef struct sl_saver_settings {
  * writes to it, or it has files of these ranks. */
 int sl_saver_open(sl_saver **out, const sl_saver_settings *settings, sl_node *largest,
                   sl_error *error);
-/* Between two rounds of the node. Waits up to patience_s for the write before; false: that is
- * still going on, which is told, and nothing was taken. */
+/* Between two rounds of the node. Waits up to patience_s for the write before, and says so; false:
+ * that is still going on, which is told, and nothing was taken. */
 bool sl_saver_take(sl_saver *saver, sl_node *node, uint32_t rank, const sl_image_extras *extras,
                    double patience_s);
 /* Waits for the write under way. 0, or why the last one failed. */

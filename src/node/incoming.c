@@ -242,7 +242,7 @@ int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
         for (uint32_t i = g->first; i < g->first + g->count; i++)
             if (g->combined < g->parts && sl_queue_first(n->incoming[i].queue) == NULL)
                 return sl_fail_edge(error, SL_EPEER, n->incoming[i].peer, n->settings.rank,
-                                    n->state.round, "part %u of %u " SL_NODE_LATE, g->combined,
+                                    n->state.round, "part %u of %u has not come", g->combined,
                                     g->parts);
     return 0;
 }

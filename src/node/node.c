@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "node/incoming.h"
 #include "node/outgoing.h"
@@ -207,9 +208,20 @@ static int name_peer_down(const sl_node *n, uint32_t peer, sl_error *error) {
 
 int sl_node_name_wait(const sl_node *n, sl_error *error) {
     int result = sl_incoming_name_missing(n, error);
-    return result != 0 ? result
-                       : sl_fail_node(error, SL_EPEER, n->settings.rank, n->state.round,
-                                      "%u of %u parts left in time", n->sent, n->message.parts);
+    return result != 0 || !n->exchanging
+               ? result
+               : sl_fail_node(error, SL_EPEER, n->settings.rank, n->state.round,
+                              "%u of %u parts have left", n->sent, n->message.parts);
+}
+
+/* SL_NODE_LATE */
+static int name_late(const sl_node *n, sl_error *error) {
+    if (sl_node_name_wait(n, error) == 0)
+        return sl_fail_node(error, SL_EPEER, n->settings.rank, n->state.round,
+                            "it did not end in time");
+    const size_t used = strlen(error->text);
+    snprintf(error->text + used, sizeof error->text - used, " in time");
+    return error->code;
 }
 
 /* All pieces of a finished round are here; the rest of the state follows from them. */
@@ -257,7 +269,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = name_peer_down(n, event->peer, error);
         break;
     case SL_EVENT_DEADLINE:
-        result = sl_node_name_wait(n, error);
+        result = name_late(n, error);
         break;
     }
     if (result == 0 && n->state.round > 0 && !n->finished)

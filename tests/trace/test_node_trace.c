@@ -352,7 +352,7 @@ START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
     gradient(0);
     receive(0, 1, 0, 0);
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_DEADLINE}), SL_EPEER);
-    ck_assert_str_eq(error.text, "edge 2->1, round 1: part 0 of 2 did not come in time");
+    ck_assert_str_eq(error.text, "edge 2->1, round 1: part 0 of 2 has not come in time");
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_PEER_DOWN, .peer = 2}), SL_EPEER);
     ck_assert_str_eq(error.text, "edge 2->1, round 1: the neighbour is gone");
     close_node();

@@ -40,11 +40,12 @@ static atomic_bool gradient_waits;
 static uint32_t data_come;        /* to the peer */
 static float values_come[VALUES]; /* the first number of each */
 static uint64_t opened;           /* as its last OPEN says */
-static sl_standing agent_stands;  /* as its last HELLO says */
-static sl_heartbeat agent_says;   /* as its last HEARTBEAT says */
-static sl_agent_progress last_progress;
-static double reconnect_s;
-static uint32_t window_chunks = WINDOW;
+static char notices[8192];        /* of the agent */
+static pthread_mutex_t noticing = PTHREAD_MUTEX_INITIALIZER;
+static sl_standing agent_stands; /* as its last HELLO says */
+static sl_heartbeat agent_says;  /* as its last HEARTBEAT says */
+static double reconnect_s, timeout_s = 2;
+static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what came */
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 
 /* ---- the agent, on a thread of its own ---- */
@@ -71,6 +72,22 @@ static sl_evaluation evaluate(void *context, const float *x) {
     (void)context;
     memcpy(last_model, x, sizeof last_model);
     return (sl_evaluation){0};
+}
+
+static void on_notice(void *context, const char *text) {
+    (void)context;
+    pthread_mutex_lock(&noticing);
+    const size_t used = strlen(notices);
+    snprintf(notices + used, sizeof notices - used, "%s\n", text);
+    pthread_mutex_unlock(&noticing);
+}
+
+/* Has the agent said so? */
+static inline bool is_noticed(const char *text) {
+    pthread_mutex_lock(&noticing);
+    const bool is = strstr(notices, text) != NULL;
+    pthread_mutex_unlock(&noticing);
+    return is;
 }
 
 static void *run(void *roster) {
@@ -214,7 +231,7 @@ static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint3
                       .sender = 1,
                       .exchange = round,
                       .part = part,
-                      .credit = data_come + 8,
+                      .credit = data_come + credit,
                       .received = data_come,
                       .payload_bytes = bytes,
                       .payload_sum = sl_checksum(payload, bytes)};
@@ -228,7 +245,7 @@ static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
                                 .sender = 1,
                                 .exchange = round,
-                                .credit = data_come + 8,
+                                .credit = data_come + credit,
                                 .received = data_come,
                                 .payload_bytes = D * sizeof *values},
                     frame);
@@ -245,7 +262,7 @@ static sl_hello own_hello(bool direct) {
                       .nodes = 2,
                       .section_count = SL_SECTION_COUNT,
                       .direct = direct,
-                      .standing = {.incarnation = 1, .credit = 8}};
+                      .standing = {.incarnation = 1, .credit = credit}};
     for (int i = 0; i < SL_SECTION_COUNT; i++)
         hello.sections[i] = sl_experiment_section_hash(experiment, (sl_section)i);
     return hello;
@@ -279,14 +296,15 @@ typedef void (*meeting)(peer *p);
 /* With the agent's vectors on `device`, and payloads straight from its memory and to it if
  * `direct`. */
 static void meet_on(const char *device, bool direct, meeting behave) {
-    char json[256], on[32], reconnect[64], chunk[64], window[64];
+    char json[256], on[32], reconnect[64], chunk[64], window[64], silence[64];
     snprintf(json, sizeof json,
              "{\"rounds\": 3, \"topology\": %s, \"optimizer\": {\"learning_rate\": 0}}", topology);
     snprintf(on, sizeof on, "device=%s", device);
     snprintf(reconnect, sizeof reconnect, "transport.reconnect_s=%g", reconnect_s);
+    snprintf(silence, sizeof silence, "transport.timeout_s=%g", timeout_s);
     snprintf(chunk, sizeof chunk, "transport.chunk_bytes=%d", PART_BYTES);
     snprintf(window, sizeof window, "transport.window_chunks=%u", window_chunks);
-    const char *overrides[] = {"transport.timeout_s=2",
+    const char *overrides[] = {silence,
                                "transport.connect_timeout_s=3",
                                on,
                                chunk,
@@ -296,6 +314,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 7, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
+    settings.observer.notice = on_notice;
     settings.task = (sl_task){.dimension = D,
                               .rounds = ROUNDS,
                               .initial = initial,
@@ -307,6 +326,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     pthread_t thread;
     data_come = 0;
     opened = 0;
+    notices[0] = '\0';
     pthread_create(&thread, NULL, run, roster);
     peer p = {0};
     behave(&p);
@@ -314,7 +334,6 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     if (p.fabric != NULL)
         peer_close(&p);
     counters = sl_agent_counters_read(agent);
-    last_progress = sl_agent_progress_read(agent);
     sl_agent_close(&agent);
     sl_roster_close(&roster);
     sl_experiment_close(&experiment);

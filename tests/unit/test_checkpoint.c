@@ -2,6 +2,7 @@
  * finite, and which rounds stay. The disk's functions pass through the test. */
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@ static struct {
     int calls;
 } fault = {.fails = NO_CALL};
 
+static atomic_bool hangs; /* each sync, until somebody says that it waits */
+
 static bool fails(disk_call call) {
     if (fault.fails != call)
         return false;
@@ -43,6 +46,8 @@ int __wrap_sl_disk_append(int handle, const void *data, size_t bytes) {
 
 int __real_sl_disk_sync(int handle);
 int __wrap_sl_disk_sync(int handle) {
+    for (int i = 0; i < 6000 && atomic_load(&hangs); i++)
+        usleep(10000);
     return fails(SYNC) ? EIO : __real_sl_disk_sync(handle);
 }
 
@@ -84,7 +89,10 @@ static const sl_task task = {.dimension = DIMENSION,
 
 static void on_notice(void *context, const char *text) {
     (void)context;
-    ck_assert_msg(strstr(text, "training goes on") != NULL, "%s", text);
+    if (strcmp(text, "waiting for the disk: the checkpoint of round 1 is still being written") == 0)
+        atomic_store(&hangs, false);
+    else
+        ck_assert_msg(strstr(text, "training goes on") != NULL, "%s", text);
     notices++;
 }
 
@@ -176,6 +184,16 @@ START_TEST(a_disk_that_fails_voids_a_file) {
 }
 END_TEST
 
+START_TEST(who_waits_for_a_disk_says_so) {
+    sl_experiment *e = parse();
+    atomic_store(&hangs, true);
+    ck_assert_msg(simulate(e, 0) == 0, "%s", error.text);
+    ck_assert_int_eq(notices, 1);
+    ck_assert(!atomic_load(&hangs));
+    sl_experiment_close(&e);
+}
+END_TEST
+
 START_TEST(a_disk_that_stays_full_is_told_once) {
     sl_experiment *e = parse();
     uint64_t round;
@@ -245,7 +263,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("checkpoint");
-    ADD_TESTS_WITH(suite, "files", begin, end, the_newest_rounds_stay,
+    ADD_TESTS_WITH(suite, "files", begin, end, the_newest_rounds_stay, who_waits_for_a_disk_says_so,
                    a_disk_that_stays_full_is_told_once, a_number_that_is_not_finite_is_named,
                    a_fresh_run_refuses_files_of_another);
     TCase *faults = tcase_create("faults");

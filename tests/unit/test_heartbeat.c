@@ -8,37 +8,38 @@ static void say(peer *p, uint32_t waits_for, sl_agent_view root) {
     peer_send(p, frame, make_frame(frame, SL_FRAME_HEARTBEAT, 0, 0, payload, sizeof payload));
 }
 
+/* ---- what it makes of words ---- */
+
+static sl_agent_progress progress; /* when last seen */
+
 static bool seen(sl_agent_doing doing) {
-    const sl_agent_progress progress = sl_agent_progress_read(agent);
+    progress = sl_agent_progress_read(agent);
     return progress.waits && progress.root.doing == doing;
 }
 
-/* Says so, again and again, until the agent has seen at the end of its wait who does this. */
-static void say_until(peer *p, uint32_t waits_for, sl_agent_view root, sl_agent_doing doing) {
+/* Says so, again and again, until the agent has seen that, and has said so itself. */
+static void compute(peer *p) {
     greet_properly(p);
     peer_agree(p);
-    for (int i = 0; i < 500 && !p->down && !seen(doing); i++)
-        say(p, waits_for, root);
-    for (int i = 0; i < 500 && !p->down && agent_says.waits_for != 1; i++)
-        say(p, waits_for, root);
+    agent_says = (sl_heartbeat){0};
+    while (!p->down && !(seen(SL_AGENT_COMPUTES) && agent_says.root.rank == 1))
+        say(p, 1, (sl_agent_view){1, SL_AGENT_COMPUTES, 1, 41});
     sl_agent_stop(agent);
-}
-
-static void compute(peer *p) {
-    say_until(p, 1, (sl_agent_view){1, SL_AGENT_COMPUTES, 1, 41}, SL_AGENT_COMPUTES);
 }
 
 START_TEST(who_is_waited_for_and_waits_for_nobody_is_the_root) {
     meet(compute);
-    ck_assert(last_progress.waits);
-    ck_assert_uint_eq(last_progress.root.rank, 1);
-    ck_assert_int_eq(last_progress.root.doing, SL_AGENT_COMPUTES);
-    ck_assert_uint_eq(last_progress.root.round, 1);
-    ck_assert_double_ge(last_progress.root.still_s, 41);
-    ck_assert_int_eq(last_progress.own.doing, SL_AGENT_EXCHANGES);
-    ck_assert_double_lt(last_progress.own.still_s, 41);
+    ck_assert(progress.waits);
+    ck_assert_uint_eq(progress.root.rank, 1);
+    ck_assert_int_eq(progress.root.doing, SL_AGENT_COMPUTES);
+    ck_assert_uint_eq(progress.root.round, 1);
+    ck_assert_double_ge(progress.root.still_s, 41);
+    ck_assert_int_eq(progress.own.doing, SL_AGENT_EXCHANGES);
+    ck_assert_ptr_nonnull(
+        strstr(progress.waits_for,
+               "edge 1->0, round 1: part 0 of 1 has not come; agent 1 computes round 1 since 4"));
     ck_assert_uint_eq(agent_says.waits_for, 1);
-    ck_assert_uint_eq(agent_says.root.rank, 1);
+    ck_assert_int_eq(agent_says.root.doing, SL_AGENT_COMPUTES);
     ck_assert_int_eq(agent_says.own.doing, SL_AGENT_EXCHANGES);
     ck_assert_uint_eq(agent_says.own.round, 1);
 }
@@ -51,6 +52,7 @@ static void wait_for_the_agent(peer *p) {
     agent_says = (sl_heartbeat){0};
     while (!p->down && agent_says.own.still_s < 1.5)
         say(p, 0, (sl_agent_view){0, SL_AGENT_COMPUTES, 1, 50});
+    progress = sl_agent_progress_read(agent);
     sl_agent_stop(agent);
 }
 
@@ -58,21 +60,24 @@ START_TEST(words_that_lead_back_name_nobody) {
     meet(wait_for_the_agent);
     ck_assert_uint_eq(agent_says.waits_for, 1);
     ck_assert(!sl_heartbeat_knows_root(&agent_says));
-    ck_assert(!last_progress.waits);
+    ck_assert(!progress.waits);
+    ck_assert_str_eq(progress.waits_for, "edge 1->0, round 1: part 0 of 1 has not come");
 }
 END_TEST
 
 static void fall_silent(peer *p) {
     greet_properly(p);
     peer_agree(p);
+    while (!p->down && !seen(SL_AGENT_SILENT))
+        usleep(10000);
+    sl_agent_stop(agent);
 }
 
 START_TEST(who_says_nothing_is_silent) {
     meet(fall_silent);
-    ck_assert_int_eq(agent_result, SL_EPEER);
-    ck_assert_int_eq(last_progress.root.doing, SL_AGENT_SILENT);
-    ck_assert_uint_eq(last_progress.root.rank, 1);
-    ck_assert_double_ge(last_progress.root.still_s, 1);
+    ck_assert_int_eq(progress.root.doing, SL_AGENT_SILENT);
+    ck_assert_uint_eq(progress.root.rank, 1);
+    ck_assert_double_ge(progress.root.still_s, 1);
 }
 END_TEST
 
@@ -85,11 +90,75 @@ static void stay_away(peer *p) {
 
 START_TEST(who_has_not_come_is_away) {
     meet(stay_away);
-    ck_assert_int_eq(last_progress.own.doing, SL_AGENT_CONNECTS);
-    ck_assert_int_eq(last_progress.root.doing, SL_AGENT_AWAY);
-    ck_assert_uint_eq(last_progress.root.rank, 1);
+    ck_assert_int_eq(progress.own.doing, SL_AGENT_CONNECTS);
+    ck_assert_int_eq(progress.root.doing, SL_AGENT_AWAY);
+    ck_assert_uint_eq(progress.root.rank, 1);
+    ck_assert_str_eq(progress.waits_for, "agents to come up: 1");
 }
 END_TEST
+
+/* ---- what it is told ---- */
+
+/* The rest is seconds. */
+static void be_told(peer *p, const char *text) {
+    for (int i = 0; i < 6000 && !p->down && !is_noticed(text); i++) {
+        sl_fabric_poll(p->fabric);
+        usleep(10000);
+    }
+    ck_assert_msg(is_noticed(text), "%s", notices);
+    sl_agent_stop(agent);
+}
+
+static void send_nothing(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    be_told(p, "agent 1 has been silent for ");
+}
+
+START_TEST(a_wait_for_data_is_told_with_both_deadlines) {
+    meet(send_nothing);
+    ck_assert_ptr_nonnull(strstr(notices, " s left until its connection counts as broken "
+                                          "(transport.timeout_s)\n"));
+    ck_assert_ptr_nonnull(strstr(notices, "waiting: edge 1->0, round 1: part 0 of 1 has not come; "
+                                          "agent 1 is silent since "));
+    ck_assert_ptr_nonnull(strstr(notices, " s left (transport.round_timeout_s)\n"));
+}
+END_TEST
+
+/* All that it has to say comes, and it takes nothing. */
+static void take_nothing(peer *p) {
+    uint8_t frame[1024];
+    const float values[D] = {3};
+    credit = 0;
+    greet_properly(p);
+    peer_agree(p);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    be_told(p, "waiting: edge 0->1, round 1: part 0 of 1 has not been taken");
+    credit = 8;
+}
+
+START_TEST(a_wait_for_who_takes_nothing_is_told) {
+    meet(take_nothing);
+    ck_assert_ptr_nonnull(strstr(notices, " s left (transport.round_timeout_s)\n"));
+}
+END_TEST
+
+static void go_away(peer *p) {
+    greet_properly(p);
+    peer_agree(p);
+    sl_connection_close(&p->link);
+    be_told(p, "waiting for agent 1 to come back: edge 1->0, round 1: agent 1 is gone");
+}
+
+START_TEST(a_wait_for_a_connection_is_told) {
+    reconnect_s = 60;
+    meet(go_away);
+    reconnect_s = 0;
+    ck_assert_ptr_nonnull(strstr(notices, " s left (transport.reconnect_s)\n"));
+}
+END_TEST
+
+/* ---- what makes no sense ---- */
 
 static void say_half(peer *p) {
     uint8_t frame[1024];
@@ -125,9 +194,12 @@ START_TEST(words_that_make_no_sense_are_refused) {
 END_TEST
 
 int main(void) {
+    timeout_s = 60;
     Suite *suite = suite_create("heartbeat");
     ADD_TESTS(suite, "roots", who_is_waited_for_and_waits_for_nobody_is_the_root,
               words_that_lead_back_name_nobody, who_says_nothing_is_silent,
               who_has_not_come_is_away, words_that_make_no_sense_are_refused);
+    ADD_TESTS(suite, "notices", a_wait_for_data_is_told_with_both_deadlines,
+              a_wait_for_who_takes_nothing_is_told, a_wait_for_a_connection_is_told);
     return run_suite(suite);
 }

@@ -133,8 +133,8 @@ START_TEST(a_peer_that_never_calls_is_named) {
     static const char *set[] = {"transport.round_timeout_s=1"};
     options.overrides = set;
     options.override_count = 1;
-    fail_with((failing){.fault = never_call}, SL_EPEER, "did not come in time",
-              "did not come in time");
+    fail_with((failing){.fault = never_call}, SL_EPEER, "has not come in time",
+              "has not come in time");
     int named = 0; /* by those who waited for it, and by whom they told first */
     for (int i = 0; i < N; i++)
         named += strstr(threads[i].error.text, "edge 2->") != NULL;

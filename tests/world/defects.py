@@ -35,8 +35,8 @@ DEFECTS = {
     ),
     "silence is not noticed": (
         "src/agent/alive.c",
-        "double limit_s = silence_share * side->timeout_s;",
-        "double limit_s = 1e9 * silence_share * side->timeout_s;",
+        "return silence_share * n->side->timeout_s;",
+        "return 1e9 * silence_share * n->side->timeout_s;",
     ),
     "heartbeats are not sent": (
         "src/agent/alive.c",
@@ -62,6 +62,11 @@ DEFECTS = {
         "src/agent/sending.c",
         "    if (!note_sent(n, result))\n        return 0;\n    n->exchange_told",
         "    note_sent(n, result);\n    n->exchange_told",
+    ),
+    "who waits for long does not say so": (
+        "src/agent/agent.c",
+        "if (now_s - (anew ? since_s : a->told_s) < a->tell_after_s)",
+        "if (now_s - a->told_s < a->tell_after_s || a->told_s == 0)",
     ),
     "who waits for neighbours waits for ever": (
         "src/agent/agent.c",

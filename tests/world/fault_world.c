@@ -7,7 +7,7 @@
  *   - who ends well has the simulator's models, after every round, bit for bit; without a fault
  *     that may end a run, all do;
  *   - who does not says an edge or a node, and the round;
- *   - nobody waits beyond its deadlines (P1);
+ *   - nobody waits beyond its deadlines (P1), or for long without saying for whom;
  *   - who ends leaves no memory; nobody holds more than its bound;
  *   - a payload stays as it is until it has left, the model while a gradient is computed;
  *   - the same seed is the same run.
@@ -39,12 +39,14 @@ typedef struct peer {
     sl_error error;
     double ended_s;
     uint64_t recorded; /* the last round */
+    double told_s;     /* when it last said for whom it waits */
     sl_checkpoints checkpoints;
 } peer;
 
 static scenario s;
 static bool saves; /* the agents write checkpoints */
 static peer peers[NODES_MAX];
+static const double told_after_s = 6; /* five, and the time to look */
 static double last_fault_s;
 static bool guilty[NODES_MAX][NODES_MAX];            /* edges that a fault has touched */
 static uint64_t finished, failed, broken, blackouts; /* agents, connections, runs; of all seeds */
@@ -214,8 +216,26 @@ static int on_record(void *context, const sl_record *record, const float *x) {
 }
 
 static void on_notice(void *context, const char *text) {
-    const peer *p = context;
+    peer *p = context;
     world_note("notices", p->rank, sl_checksum(text, strlen(text)), 0);
+    if (strncmp(text, "waiting", strlen("waiting")) == 0)
+        p->told_s = world_now();
+}
+
+/* Each second: does every agent say for whom it waits for longer than 5 s? */
+static void look(void *of, uint64_t ignored) {
+    (void)of, (void)ignored;
+    for (const peer *p = peers; p < peers + s.nodes; p++) {
+        if (p->agent == NULL || p->process->stopped)
+            continue;
+        const sl_agent_progress progress = sl_agent_progress_read(p->agent);
+        const double still_s = progress.own.still_s;
+        if (progress.waits_for[0] != '\0' && still_s > told_after_s &&
+            p->told_s < world_now() - still_s)
+            world_fail("agent %u has waited for %.3f s, and has not said so: %s", p->rank, still_s,
+                       progress.waits_for);
+    }
+    world_at(world_now() + 1, look, NULL, 0);
 }
 
 static int run_agent(peer *p, sl_roster *roster) {
@@ -371,6 +391,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     for (int i = 0; i < s.fault_count; i++)
         if (s.faults[i].round == 0)
             world_at(1000 + s.faults[i].at_s, strike, &s.faults[i], 0);
+    world_at(1001, look, NULL, 0);
     world_run(1100, all_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);
