@@ -276,15 +276,17 @@ def sanitized():
 
 def threads():
     """The emulated device's streams are threads (gpu/emulated_stream.h): what ThreadSanitizer
-    reports of them has no order on a GPU either."""
+    reports of them has no order on a GPU either. Checkpoints are written, and events logged, by
+    threads."""
+    names = ("checkvec", "test_devices", "checkpoint", "event_log")
 
     def tests():
         env = {"TSAN_OPTIONS": "halt_on_error=1", "STARLING_QUICK": "1"}
         jobs = tests_of(THREADS, ("unit", "parity"), "threads ", env)
-        return [job for job in jobs if job.label.split()[-1] in ("checkvec", "test_devices")]
+        return [job for job in jobs if job.label.split()[-1] in names]
 
     targets = ["tools/starling", "tests/checkvec", "tests/libstarling-other.so"]
-    targets.append("gpu/libstarling-emulated.so")
+    targets += ["gpu/libstarling-emulated.so", "tests/test_checkpoint", "tests/test_event_log"]
     return build(THREADS, sanitizer_options("thread", 1), tests, None, targets)
 
 

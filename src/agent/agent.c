@@ -150,6 +150,7 @@ static void start(sl_agent *a) {
     a->progress_s = sl_clock_seconds();
     a->began_s = a->progress_s - a->record.times.total;
     sl_saving_log(a);
+    sl_contacts_log_lost(a); /* while they agreed on a round */
     atomic_store(&a->saving.trains, true);
     if (a->settings.meets)
         sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
@@ -397,10 +398,8 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
         tell_everyone(a);
     if (result == 0)
         result = sl_saving_outcome(a, &a->error);
-    if (a->began_s != 0) {
-        const sl_log_entry end = sl_log_end(a->record.round.round, &a->error);
-        sl_agent_log(a, &end);
-    }
+    const sl_log_entry end = sl_log_end(a->record.round.round, &a->error);
+    sl_agent_log(a, &end);
     if (result != 0 && error != NULL)
         *error = a->error;
     return result;

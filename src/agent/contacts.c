@@ -48,13 +48,23 @@ static sl_log_entry log_of(const sl_agent *a, sl_log_kind kind, const sl_neighbo
         .kind = kind, .peer = n->rank, .round = a->side.round, .exchange = a->side.exchange};
 }
 
+static void log_lost(sl_agent *a, const sl_neighbour *n) {
+    sl_log_entry entry = log_of(a, SL_LOG_DOWN, n);
+    snprintf(entry.why, sizeof entry.why, "%s", n->lost.text);
+    sl_agent_log(a, &entry);
+}
+
+void sl_contacts_log_lost(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (a->neighbours[i].lost_s > 0)
+            log_lost(a, &a->neighbours[i]);
+}
+
 /* Its connection broke, and it has time to come back. */
 static void miss(sl_agent *a, sl_neighbour *n, const sl_error *why) {
-    sl_log_entry entry = log_of(a, SL_LOG_DOWN, n);
-    snprintf(entry.why, sizeof entry.why, "%s", why->text);
     n->lost_s = a->side.now_s;
     n->lost = *why;
-    sl_agent_log(a, &entry);
+    log_lost(a, n);
 }
 
 /* A connection was agreed on: what came over the one before goes on. */

@@ -20,7 +20,7 @@ void sl_agent_notice(sl_agent *a, const char *format, ...) {
 
 void sl_agent_log(sl_agent *a, const sl_log_entry *entry) {
     const sl_observer *o = &a->settings.observer;
-    if (o->log == NULL)
+    if (o->log == NULL || a->began_s == 0)
         return;
     sl_log_entry mine = *entry;
     mine.rank = a->side.rank;

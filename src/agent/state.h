@@ -91,6 +91,8 @@ sl_connection *sl_contacts_requested(void *agent, const uint8_t greeting[SL_GREE
 void sl_contacts_tick(sl_agent *agent);
 /* Is this neighbour still to be connected, or to be connected anew? */
 bool sl_contacts_awaits(const sl_agent *agent, const sl_neighbour *n);
+/* Into the log of events: which connections are down. */
+void sl_contacts_log_lost(sl_agent *agent);
 /* Of a neighbour whose connection broke: the seconds left for another one; below 0: it is gone. */
 double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
 
@@ -98,7 +100,7 @@ double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);
 /* Tells whoever started the agent, printf-like. */
 void sl_agent_notice(sl_agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Something for the log of events, from any thread. */
+/* Something for the log of events, from any thread. Before the first round nothing is noted. */
 void sl_agent_log(sl_agent *agent, const sl_log_entry *entry);
 /* Shows other threads what there is now. */
 void sl_agent_look(sl_agent *agent);

@@ -15,7 +15,7 @@ import signal
 from _cutter import Cutter
 from _scene import check, run_tests
 from by_hand import free_ports
-from resume import rounds_saved, wait_beyond
+from resume import rounds_saved, start_by_hand, wait_beyond
 
 EVERY = 20
 RUN = {
@@ -153,6 +153,34 @@ def a_run_that_was_cut_short(scene):
     scene.call("run", "--resume", out, "--set", f"rounds={last + 30}", timeout=60).check_well()
     check(kinds(out, 1)[-1:] == ["end"] or "end" in kinds(out, 1), f"{kinds(out, 1)}")
     is_repeated(scene, out, "4 final models")
+
+
+def agents_by_hand_with_folders_of_their_own(scene):
+    """They pass over a round that one lacks. Their files are copied into one folder."""
+    changes = {"checkpoint": {"every": EVERY, "keep": 200}}
+    path = scene.experiment(**{**RUN, "rounds": FOREVER, **changes})
+    agents = start_by_hand(scene, path)
+    wait_beyond(scene, agents[1], scene.path("out1"), [EVERY], 1)
+    os.kill(agents[1].process.pid, signal.SIGTERM)
+    for agent in agents:
+        agent.wait(30)
+        check(agent.code == 75, f"exit code {agent.code}: {agent.err!r}")
+    *_, before, last = rounds_saved(scene.path("out3"), 3)
+    os.unlink(scene.path(f"out3/checkpoints/round-{last}-rank-3.safetensors"))
+    agents = start_by_hand(scene, path, resume=True)
+    wait_beyond(scene, agents[1], scene.path("out1"), [last], 1)
+    os.kill(agents[2].process.pid, signal.SIGTERM)
+    for agent in agents:
+        agent.wait(30)
+        check(agent.code == 75, f"exit code {agent.code}: {agent.err!r}")
+    resume = next(event for event in events(scene.path("out0"), 0) if event["event"] == "resume")
+    check((resume["round"], resume["passed_over"]) == (before, [last]), str(resume))
+    out = scene.path("out0")
+    replay(scene, out).check_refused("missing are those of ranks 1, 2, 3; ")
+    for rank in range(1, 4):
+        for name in glob.glob(scene.path(f"out{rank}/[em]*-{rank}.*")):
+            shutil.copy(name, out)
+    is_repeated(scene, out, f"going on from round {before} (2 starts", "1 checkpoints")
 
 
 def a_simulation_goes_on_where_agents_were(scene):
@@ -322,6 +350,7 @@ if __name__ == "__main__":
             all_reduce,
             connections_that_are_cut,
             a_run_that_was_cut_short,
+            agents_by_hand_with_folders_of_their_own,
             a_simulation_goes_on_where_agents_were,
             kernels_are_those_of_the_run,
             numbers_that_differ_are_named,

@@ -47,12 +47,12 @@ def wait_until(holds, what):
         time.sleep(0.01)
 
 
-def wait_beyond(scene, running, folder, rounds):
-    """Until it has saved a round after these."""
+def wait_beyond(scene, running, folder, rounds, rank=0):
+    """Until rank has saved a round after these."""
 
     def has():
         check(running.process.poll() is None, f"ended with {running.process.poll()}: {running.err}")
-        return rounds_saved(folder)[-1:] > rounds[-1:]
+        return rounds_saved(folder, rank)[-1:] > rounds[-1:]
 
     wait_until(has, f"a checkpoint after {rounds}")
 

@@ -53,6 +53,16 @@ DEFECTS = {
         "if (n->connected && !n->hello_sent)",
         "if (n->connected && !n->hello_sent && n->agreed)",
     ),
+    "a connection that is back is not logged": (
+        "src/agent/contacts.c",
+        "entry.seconds = a->side.now_s - n->lost_s;\n        sl_agent_log(a, &entry);",
+        "entry.seconds = a->side.now_s - n->lost_s;",
+    ),
+    "events are logged before the run begins": (
+        "src/agent/progress.c",
+        "if (o->log == NULL || a->began_s == 0)",
+        "if (o->log == NULL)",
+    ),
     "who was refused does not try again": (
         "src/agent/neighbour.c",
         "n->connected && !n->agreed ? retry_refused_s : retry_connect_s",

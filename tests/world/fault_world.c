@@ -10,6 +10,7 @@
  *   - nobody waits beyond its deadlines (P1), or for long without saying for whom;
  *   - who ends leaves no memory; nobody holds more than its bound;
  *   - a payload stays as it is until it has left, the model while a gradient is computed;
+ *   - what is told for the log of events makes sense;
  *   - the same seed is the same run.
  */
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "config/buffers.h"
 #include "disk.h"
 #include "expected.h"
+#include "logbook.h"
 #include "seeds.h"
 #include "virtual.h"
 #include "wire/checksum.h"
@@ -41,6 +43,7 @@ typedef struct peer {
     uint64_t recorded; /* the last round */
     double told_s;     /* when it last said for whom it waits */
     sl_checkpoints checkpoints;
+    logbook logbook; /* of the last process */
 } peer;
 
 static scenario s;
@@ -88,6 +91,7 @@ static void start(void *of, uint64_t ignored) {
     peer *p = of;
     (void)ignored;
     p->ended = false;
+    p->logbook = (logbook){0};
     p->process = process_start(p->rank, be_agent, p);
 }
 
@@ -238,19 +242,29 @@ static void look(void *of, uint64_t ignored) {
     world_at(world_now() + 1, look, NULL, 0);
 }
 
+static void on_log(void *context, const sl_log_entry *entry) {
+    peer *p = context;
+    logbook_take(&p->logbook, entry, s.rounds);
+}
+
 static int run_agent(peer *p, sl_roster *roster) {
-    const sl_agent_settings settings = {
-        .experiment = experiment,
-        .task = task,
-        .rank = p->rank,
-        .host = "127.0.0.1",
-        .port = (uint16_t)(7000 + p->rank),
-        .checkpoints = saves ? &p->checkpoints : NULL,
-        .observer = {.context = p, .record = on_record, .round = on_round, .notice = on_notice}};
+    const sl_agent_settings settings = {.experiment = experiment,
+                                        .task = task,
+                                        .rank = p->rank,
+                                        .host = "127.0.0.1",
+                                        .port = (uint16_t)(7000 + p->rank),
+                                        .checkpoints = saves ? &p->checkpoints : NULL,
+                                        .observer = {.context = p,
+                                                     .record = on_record,
+                                                     .round = on_round,
+                                                     .notice = on_notice,
+                                                     .log = on_log}};
     int result = sl_agent_open(&p->agent, &settings, &p->error);
     if (result == 0)
         result = sl_agent_run(p->agent, roster, &p->error);
     p->ended_s = world_now();
+    if (p->agent != NULL)
+        logbook_close(&p->logbook, p->rank, result);
     sl_agent *agent = p->agent;
     p->agent = NULL; /* from here on it cannot be stopped */
     sl_agent_close(&agent);
