@@ -169,7 +169,7 @@ static void tell(sl_agent *a, sl_neighbour *n) {
     for (uint32_t kind = 0; kind < SL_CUT_KINDS; kind++) {
         const sl_frame frame = {.type = SL_FRAME_CUT, .exchange = s->asked[kind], .step = kind};
         const bool due = s->asked[kind] != 0 && s->told[n->index][kind] != s->asked[kind];
-        if (due && n->agreed && sl_neighbour_send_frame(n, &frame))
+        if (due && sl_neighbour_send_frame(n, &frame))
             s->told[n->index][kind] = s->asked[kind];
     }
 }

@@ -67,12 +67,13 @@ bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *
     return true;
 }
 
+/* Its HELLO says what came over the connection before: nothing that it counts may go earlier. */
 bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame) {
-    return send_small(n, *frame, NULL);
+    return n->agreed && send_small(n, *frame, NULL);
 }
 
 bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload) {
-    if (n->connection == NULL || !n->hello_sent)
+    if (n->connection == NULL || !n->hello_sent || !n->agreed)
         return false;
     uint8_t header[SL_FRAME_HEADER_BYTES];
     sl_frame whole = *frame;
@@ -200,7 +201,7 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {
     const sl_frame frame = {.type = SL_FRAME_OPEN, .exchange = exchange};
     const bool knows = n->exchange_told >= exchange || n->open_told >= exchange;
-    if (n->agreed && !knows && sl_neighbour_send_frame(n, &frame))
+    if (!knows && sl_neighbour_send_frame(n, &frame))
         n->open_told = exchange;
 }
 

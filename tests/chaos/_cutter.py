@@ -101,7 +101,7 @@ class Cutter(threading.Thread):
         except OSError:
             data = b""
         if not data:
-            self.drop(pair)
+            self.finish(pair, end)
         elif not pair.silent:
             if self.left > 0 and len(data) >= pair.budget:
                 data = data[: pair.budget]
@@ -109,6 +109,16 @@ class Cutter(threading.Thread):
             else:
                 pair.budget -= len(data)
                 pair.waiting[pair.other(end)] += data
+
+    def finish(self, pair, end):
+        """What an end has sent before it closed goes on first."""
+        other = pair.other(end)
+        try:
+            other.settimeout(5)
+            other.sendall(b"" if pair.silent else pair.waiting[other])
+        except OSError:
+            pass
+        self.drop(pair)
 
     def write(self, end):
         pair = self.pairs[end]

@@ -25,12 +25,18 @@ QUICK = {
 SPARSE = {"name": "top-k", "fraction": 0.05}
 
 
-def start_agents(scene, path, nodes, seed, cuts, mean, kinds=("reset", "end", "silence")):
-    """Agents that reach each other through a cutter only."""
+def start_cutter(scene, nodes, seed, cuts, mean):
+    """A cutter, the roster that goes through it, and the ports behind it."""
     ports = free_ports(nodes)
-    cutter = Cutter(seed, ports, cuts, mean, kinds)
+    cutter = Cutter(seed, ports, cuts, mean)
     roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in cutter.ports))
     cutter.start()
+    return cutter, roster, ports
+
+
+def start_agents(scene, path, nodes, seed, cuts, mean):
+    """Agents that reach each other through a cutter only."""
+    cutter, roster, ports = start_cutter(scene, nodes, seed, cuts, mean)
     agents = [
         scene.start(
             *("agent", path, "--rank", str(rank), "--roster", roster),
@@ -54,20 +60,24 @@ def train(scene, nodes, seed, cuts, mean, seconds=200, **changes):
     simulated = scene.call("sim", path, "--out", scene.path("sim"), timeout=300)
     check(simulated.code == 0, f"sim: {simulated.err!r}")
     cutter, agents = start_agents(scene, path, nodes, seed, cuts, mean)
+    wait_for_all(cutter, agents, cuts, seconds)
+    check_models(scene, nodes)
+    return cutter.made
+
+
+def wait_for_all(cutter, agents, cuts, seconds):
+    """All end well, and all cuts were made."""
     try:
         for rank, agent in enumerate(agents):
             agent.wait(seconds)
             check(
                 agent.code == 0,
-                f"agent {rank} ended with {agent.code}: {agent.err[-600:]!r}; seed {seed}, "
-                f"{cutter.made}",
+                f"agent {rank} ended with {agent.code}: {agent.err[-600:]!r}; {cutter.made}",
             )
     finally:
         cutter.stop()
-    check_models(scene, nodes)
     made = sum(cutter.made.values())
     check(made == cuts, f"{made} cuts were made, wanted {cuts}")
-    return cutter.made
 
 
 def gossip(scene, name, seed, **changes):
@@ -125,6 +135,42 @@ def payloads_on_a_device(scene):
     gossip(scene, "d-psgd", 7, device="cuda:0", transport__gpu_direct="on")
 
 
+def lines_of(text):
+    return sorted(text.splitlines())
+
+
+def meet_in_sessions(scene, seed, algorithm, form):
+    """Loops in sessions, which average every few rounds."""
+    nodes, cuts, rounds, dimension = 4, 8, 12, 20000
+    build = os.path.dirname(os.path.dirname(scene.starling))
+    scene.starling = os.path.join(build, "tests", "session_loop")
+    topology = {"nodes": nodes, "family": "ring"}
+    path = scene.experiment(**{**QUICK, "topology": topology, "algorithm": algorithm})
+    loop = [path, form, str(rounds), str(dimension)]
+    simulated = scene.call(*loop, str(nodes), timeout=300)
+    check(simulated.code == 0, f"simulated: {simulated.err!r}")
+    cutter, roster, ports = start_cutter(scene, nodes, seed, cuts, 100000)
+    peers = []
+    for rank in range(nodes):
+        scene.environment = {
+            "STARLING_RANK": str(rank),
+            "STARLING_ROSTER": roster,
+            "STARLING_LISTEN": f"127.0.0.1:{ports[rank]}",
+        }
+        peers.append(scene.start(*loop))
+    wait_for_all(cutter, peers, cuts, 200)
+    found = lines_of("".join(peer.out for peer in peers))
+    check(found == lines_of(simulated.out), f"other bits than simulated; seed {seed}")
+
+
+def sessions_that_average(scene):
+    meet_in_sessions(scene, 8, {"name": "d-psgd"}, "begin")
+
+
+def sessions_that_average_and_compress(scene):
+    meet_in_sessions(scene, 14, {"name": "choco-sgd", "compressor": SPARSE}, "mix")
+
+
 def gone_for_longer(scene):
     """A cut that nobody mends ends the run, with edge and round."""
     changes = {"rounds": 2000000, "transport__reconnect_s": 1, "record": {"every": 20}}
@@ -162,6 +208,8 @@ if __name__ == "__main__":
             gradient_tracking,
             push_sum_over_a_directed_schedule,
             payloads_on_a_device,
+            sessions_that_average,
+            sessions_that_average_and_compress,
             gone_for_longer,
         ]
     )

@@ -1,14 +1,18 @@
-/* session_loop.c - a loop on f_i(x) = 1/2 |x - c_i|^2 in sessions, for test_session.py.
+/* session_loop.c - a loop on f_i(x) = 1/2 |x - c_i|^2 in sessions, for test_session.py and
+ * cuts.py.
  *
  * usage: session_loop EXPERIMENT FORM ROUNDS DIMENSION [N]
  *
  * FORM is "mix", "begin", or "offer". With N all peers are simulated, else this process is one of
- * them. Prints for each "RANK model HEX", "RANK average HEX", "RANK distance HEX": the bits. */
+ * them. Prints for each "RANK model HEX", "RANK average HEX", "RANK distance HEX": the bits; and
+ * every few rounds "RANK early-average HEX". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "starling/session.h"
+
+enum { AVERAGE_EVERY = 5 };
 
 typedef struct loop {
     const char *experiment, *form;
@@ -56,6 +60,19 @@ static int one_round(const loop *l, sl_session *s, uint64_t rank, float *x, floa
     return result != 0 ? result : sl_session_end(s, x, e);
 }
 
+static int run_rounds(const loop *l, sl_session *s, uint64_t rank, float *x, float *at,
+                      float *average, sl_error *e) {
+    int result = 0;
+    for (int k = 1; k <= l->rounds && result == 0; k++) {
+        result = one_round(l, s, rank, x, at, e);
+        if (result == 0 && k % AVERAGE_EVERY == 0) {
+            result = sl_session_average(s, average, NULL, e);
+            show(rank, "early-average", average, (size_t)l->dimension * sizeof *average);
+        }
+    }
+    return result;
+}
+
 static int finish(const loop *l, sl_session **s, uint64_t rank, float *x, float *average,
                   sl_error *e) {
     const size_t bytes = (size_t)l->dimension * sizeof *x;
@@ -83,8 +100,8 @@ static int peer(void *context, const sl_session_options *options, sl_error *erro
         x[i] = start(report.rank, i);
     if (result == 0)
         result = sl_session_start(s, x, error);
-    for (int k = 0; k < l->rounds && result == 0; k++)
-        result = one_round(l, s, report.rank, x, at, error);
+    if (result == 0)
+        result = run_rounds(l, s, report.rank, x, at, average, error);
     if (result == 0)
         result = finish(l, &s, report.rank, x, average, error);
     sl_session_abort(&s, NULL);
