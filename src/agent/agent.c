@@ -21,6 +21,7 @@ enum { TICK_MS = 50, PASSES_BETWEEN_LOOPS = 16, LOOKS_BEFORE_SLEEP = 4 };
 
 static void on_stop(void *context) {
     sl_agent *a = context;
+    sl_signal_take(a->stop_descriptor);
     unsigned wishes = atomic_exchange(&a->saving.wishes, 0);
     if ((wishes & 1u << SL_CUT_GO_ON) != 0 && !sl_saving_ask(a, SL_CUT_GO_ON))
         sl_agent_notice(a, "warning: no checkpoint now: checkpoint.every is 0, or nothing trains");

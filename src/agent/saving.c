@@ -185,10 +185,11 @@ void sl_saving_go_on(sl_agent *a, const sl_neighbour *n) {
     sl_saving_pass_on(a);
 }
 
-/* Of several rounds the first counts; a round that was saved makes place for a later one. */
+/* Of several rounds the first counts; a round that was saved makes place for a later one. Who has
+ * left leaves no other round. */
 static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     uint64_t *asked = &a->saving.asked[kind];
-    if (*asked >= a->side.round && *asked <= round && *asked != 0)
+    if (a->saving.left || (*asked >= a->side.round && *asked <= round && *asked != 0))
         return;
     *asked = round;
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_REQUEST,

@@ -195,6 +195,75 @@ DISK_DEFECTS = {
     ),
 }
 
+# The same for run_world.
+RUN_DEFECTS = {
+    "who does nothing any more is waited for without end": (
+        "tools/run/fleet.c",
+        "const bool late = now_seconds() - f->still_since > f->timeout_s + GRACE_SECONDS;",
+        "const bool late = f->still_since > 1e300;",
+    ),
+    "who never comes up is waited for without end": (
+        "tools/run/fleet.c",
+        "    kill_within(f, f->connect_timeout_s + GRACE_SECONDS);\n",
+        "",
+    ),
+    "an exit code is not looked at": (
+        "tools/run/fleet.c",
+        "if (!ended_well(status))",
+        "if (!ended_well(status) && f->count == 0)",
+    ),
+    "who waits for a neighbour to come back is killed": (
+        "tools/run/fleet.c",
+        "    patience += f->reconnect_s;\n",
+        "",
+    ),
+    "agents are not told that the run is to end": (
+        "tools/run/fleet.c",
+        "        signal_all(f, SIGHUP);\n",
+        "",
+    ),
+    "agents are left when the run ends": (
+        "tools/run/fleet.c",
+        "        child_close(&f->members[i].child);\n",
+        "        child_hang_up(&f->members[i].child);\n",
+    ),
+    "the cause of a failure is not kept": (
+        "tools/run/agents.c",
+        "if (r->cause.code == 0 ||",
+        "if (r->cause.code == 1 ||",
+    ),
+    "a model is read before the others' of its round": (
+        "tools/run/agents.c",
+        "return r->collector->incomplete || !r->collector->waiting[rank];",
+        "return true;",
+    ),
+    "reports wait behind a round that will never be complete": (
+        "tools/run/agents.c",
+        "        r->collector->incomplete = true;\n",
+        "        r->collector->incomplete = false;\n",
+    ),
+    "two reports are mixed": (
+        "tools/run/reporter.c",
+        "if (pthread_mutex_timedlock(&r->telling, &until) == 0) {",
+        "if (pthread_mutex_timedlock(&r->telling, &until) != 1) {",
+    ),
+    "who is asked for a checkpoint looks at that for ever": (
+        "src/agent/agent.c",
+        "    sl_signal_take(a->stop_descriptor);\n",
+        "",
+    ),
+    "who has left names another round": (
+        "src/agent/saving.c",
+        "if (a->saving.left || (",
+        "if ((",
+    ),
+    "not all agents leave after the same round": (
+        "src/agent/saving.c",
+        "note(a, kind, under_way + s->spread);",
+        "note(a, kind, under_way);",
+    ),
+}
+
 
 def command_of(build, source):
     """How the build compiles a source, without its input and output."""
@@ -272,6 +341,7 @@ def main():
     missed = 0
     planted = [("fault_world", *row) for row in DEFECTS.items()]
     planted += [("disk_world", *row) for row in DISK_DEFECTS.items()]
+    planted += [("run_world", *row) for row in RUN_DEFECTS.items()]
     for world, name, defect in planted:
         if o.only not in name:
             continue

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "blame.h"
 #include "config/buffers.h"
 #include "disk.h"
 #include "expected.h"
@@ -51,7 +52,6 @@ static bool saves; /* the agents write checkpoints */
 static peer peers[NODES_MAX];
 static const double told_after_s = 6; /* five, and the time to look */
 static double last_fault_s;
-static bool guilty[NODES_MAX][NODES_MAX];            /* edges that a fault has touched */
 static uint64_t finished, failed, broken, blackouts; /* agents, connections, runs; of all seeds */
 
 static double latest(double a, double b) {
@@ -141,16 +141,16 @@ static void stop_agent(peer *p, const fault *f) {
     world_at(world_now() + f->seconds, go_on, p->process, 0);
 }
 
-static void accuse(uint32_t a, uint32_t b) {
-    guilty[a][b] = guilty[b][a] = true;
-}
-
 /* Whose edges may be named by those who end early. */
-static void accuse_all(const fault *f) {
-    for (uint32_t i = 0; i < s.nodes; i++)
-        for (uint32_t j = 0; j < s.nodes; j++)
-            if (f->kind == FAULT_CORRUPT || i == f->a)
-                accuse(i, j);
+static void blame(const fault *f) {
+    const bool edge = f->kind == FAULT_CUT || f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE ||
+                      f->kind == FAULT_PARTITION;
+    if (edge)
+        blame_edge(f->a, f->b);
+    else if (f->kind >= FAULT_CUT)
+        blame_node(f->a);
+    for (uint32_t i = 0; i < s.nodes && f->kind == FAULT_CORRUPT; i++)
+        blame_node(i);
 }
 
 static void strike(void *of, uint64_t ignored) {
@@ -158,11 +158,7 @@ static void strike(void *of, uint64_t ignored) {
     peer *a = &peers[f->a];
     (void)ignored;
     world_note("strikes", f->kind, f->a, f->b);
-    if (f->kind == FAULT_CUT || f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE ||
-        f->kind == FAULT_PARTITION)
-        accuse(f->a, f->b);
-    else if (f->kind >= FAULT_CUT)
-        accuse_all(f);
+    blame(f);
     /* Who is started again has a time-out of its own to find the others. */
     const bool starts = f->kind == FAULT_RESTART || f->kind == FAULT_BLACKOUT;
     last_fault_s = latest(last_fault_s, world_now() + f->seconds + (starts ? s.connect_s : 0));
@@ -307,18 +303,6 @@ static double end_by(void) {
     return by_s + s.timeout_s + 2 * s.reconnect_s + 2;
 }
 
-/* Is an edge or a node named that a fault has touched? */
-static bool names_the_guilty(const char *text) {
-    unsigned a, b;
-    for (const char *at = text; (at = strstr(at, "edge ")) != NULL; at++)
-        if (sscanf(at, "edge %u->%u", &a, &b) == 2 && a < s.nodes && b < s.nodes && guilty[a][b])
-            return true;
-    for (const char *at = text; (at = strstr(at, "node ")) != NULL; at++)
-        if (sscanf(at, "node %u", &a) == 1 && a < s.nodes && guilty[a][a])
-            return true;
-    return false;
-}
-
 static void judge_error(const peer *p) {
     const sl_error *e = &p->error;
     /* Who alone is started again finds its own checkpoints, and does not go on alone. */
@@ -331,7 +315,7 @@ static void judge_error(const peer *p) {
         world_fail("agent %u names no edge and round: %s", p->rank, e->text);
     /* Who starts late may find that its neighbours have ended. */
     const bool absent = e->round == 0 || strstr(e->text, "did not come up") != NULL;
-    if (!absent && !names_the_guilty(e->text))
+    if (!absent && !blame_is_right(e->text))
         world_fail("agent %u names only edges that were well: %s", p->rank, e->text);
 }
 
@@ -393,7 +377,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     if (verbose)
         scenario_print(&s);
     memset(peers, 0, sizeof peers);
-    memset(guilty, 0, sizeof guilty);
+    blame_none();
     last_fault_s = 1000;
     saves = blacks_out();
     expected_open(&s, checkpoints, saves ? 2 : 0);

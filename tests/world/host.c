@@ -1,5 +1,6 @@
 /* host.c - world/loop.h and base/clock.h in virtual time. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "virtual.h"
@@ -34,6 +35,10 @@ static struct {
     int number;     /* of the owner */
     bool ready;
 } signals[SIGNALS_MAX];
+
+void signals_clear(void) {
+    memset(signals, 0, sizeof signals);
+}
 
 static bool is_taken(int i) {
     const process *p = signals[i].owner;
@@ -75,7 +80,7 @@ bool signal_is_ready(int fd) {
 
 /* ---- the event loop ---- */
 
-enum { WATCHES_MAX = 8 };
+enum { WATCHES_MAX = 8, SPINS_MAX = 1000 };
 typedef struct watch {
     int fd; /* -1: a tick */
     double interval_s, due_s;
@@ -86,6 +91,7 @@ typedef struct watch {
 struct sl_loop {
     watch watches[WATCHES_MAX];
     int count;
+    int spins; /* passes on end that were to wait, and found something readable at once */
 };
 
 int sl_loop_open(sl_loop **out, sl_error *error) {
@@ -142,6 +148,10 @@ int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
     double until_s = block ? next_look_s(loop) : world_now() + pass_s;
     if (limit_ms > 0 && until_s > world_now() + 1e-3 * limit_ms)
         until_s = world_now() + 1e-3 * limit_ms;
+    loop->spins = block && until_s <= world_now() ? loop->spins + 1 : 0;
+    if (loop->spins > SPINS_MAX)
+        world_fail("agent %u looks at a descriptor that stays readable again and again",
+                   process_current()->rank);
     thread_wait(process_current(), latest(until_s, world_now() + pass_s));
     for (int i = 0; i < loop->count; i++) {
         watch *w = &loop->watches[i];

@@ -16,6 +16,7 @@ int __real_pthread_cond_timedwait(pthread_cond_t *what, pthread_mutex_t *mutex,
 int __real_pthread_cond_signal(pthread_cond_t *what);
 int __real_pthread_cond_broadcast(pthread_cond_t *what);
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until);
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
 
 static const double look_s = 1e-5, for_ever_s = 1e301;
@@ -51,6 +52,17 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
         return __real_pthread_mutex_lock(mutex);
     while (pthread_mutex_trylock(mutex) != 0)
         process_wait(world_now() + look_s);
+    return 0;
+}
+
+int __wrap_pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until) {
+    if (process_current() == NULL)
+        return __real_pthread_mutex_timedlock(mutex, until);
+    while (pthread_mutex_trylock(mutex) != 0) {
+        if (world_now() >= seconds(until))
+            return ETIMEDOUT;
+        process_wait(world_now() + 1e-3);
+    }
     return 0;
 }
 

@@ -73,6 +73,7 @@ void world_open(uint64_t seed, bool verbose) {
     world.state = seed * 0x9e3779b97f4a7c15u + 1;
     world.now_s = 1000;
     world.verbose = verbose;
+    signals_clear();
     network_open();
 }
 

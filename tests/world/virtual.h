@@ -74,6 +74,8 @@ void thread_wake(const void *what);
 
 /* ---- signals: descriptors of the virtual loop ---- */
 
+/* None are open. */
+void signals_clear(void);
 bool signal_is_ready(int fd);
 
 /* ---- the network ---- */

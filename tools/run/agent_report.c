@@ -13,8 +13,8 @@ int report_send(int fd, const report *r, const float *x, size_t dimension) {
     return result;
 }
 
-void report_try(int fd, const report *r) {
-    pipe_try(fd, r, sizeof *r);
+bool report_try(int fd, const report *r, int wait_ms) {
+    return pipe_try(fd, r, sizeof *r, wait_ms);
 }
 
 int report_send_run_id(int fd, uint64_t run_id) {

@@ -31,8 +31,8 @@ enum { ROSTER_BYTES_MAX = 1 << 16 };
 
 /* Returns 0, or SL_ESTOPPED if the other end is closed. x may be NULL. Blocks. */
 int report_send(int fd, const report *r, const float *x, size_t dimension);
-/* Sends it unless that would block. */
-void report_try(int fd, const report *r);
+/* Sends it if there is room within wait_ms. */
+bool report_try(int fd, const report *r, int wait_ms);
 /* The run id. No other process may learn it. */
 int report_send_run_id(int fd, uint64_t run_id);
 int report_wait_run_id(int fd, uint64_t *run_id, sl_error *error);

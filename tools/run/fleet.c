@@ -39,6 +39,7 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
     *f = (fleet){.count = t->nodes, .dimension = t->task.dimension, .handlers = handlers};
     f->saves = experiment->checkpoint.every > 0;
     f->timeout_s = experiment->transport.timeout_s;
+    f->reconnect_s = experiment->transport.reconnect_s;
     f->connect_timeout_s = experiment->transport.connect_timeout_s;
     for (uint32_t i = 0; i < CHILDREN_MAX; i++)
         f->members[i].child.pipe = -1;
@@ -81,13 +82,15 @@ static void run_failed(fleet *f) {
     /* Before the roster is sent, no agent waits for another. While they connect, each waits for up
      * to the longer time. */
     double patience = all_train(f) ? f->timeout_s : fmax(f->timeout_s, f->connect_timeout_s);
+    patience += f->reconnect_s;
     kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
 }
 
 static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
     fleet_member *m = &f->members[rank];
     run_failed(f);
-    if (!m->complained && !f->interrupted && error->code != SL_ESTOPPED)
+    const bool asked = error->code == SL_ESTOPPED && (stop_requested || leave_requested);
+    if (!m->complained && !f->interrupted && !asked)
         f->handlers->failed(f->handlers->context, rank, error);
     m->complained = true;
 }
@@ -234,16 +237,27 @@ static void reap(fleet *f) {
     }
 }
 
-/* Are all remaining agents stopped? Then no report can come. */
-static bool only_stopped_left(const fleet *f) {
-    uint32_t stopped = 0;
+/* Is nobody left that does anything: all are stopped, or have made their last report and do not
+ * exit? If the run has failed and all are stopped, it ends at once. If others are through, these
+ * have as long as an agent may be silent. If all are stopped, they may go on at any time. */
+static bool is_stuck(fleet *f) {
+    uint32_t alive = 0, stopped = 0, through = 0, moving = 0;
     for (uint32_t i = 0; i < f->count; i++) {
-        const bool lives = f->members[i].child.pid > 0;
-        if (lives && !f->members[i].stopped)
-            return false;
-        stopped += lives;
+        const fleet_member *m = &f->members[i];
+        const bool lives = m->child.pid > 0;
+        alive += lives;
+        stopped += lives && m->stopped;
+        through += m->ended || !lives;
+        moving += lives && !m->stopped && !m->ended;
     }
-    return stopped > 0;
+    if (moving > 0 || alive == 0) {
+        f->still_since = 0;
+        return false;
+    }
+    if (f->still_since == 0)
+        f->still_since = now_seconds();
+    const bool late = now_seconds() - f->still_since > f->timeout_s + GRACE_SECONDS;
+    return ((f->failed || f->interrupted) && stopped == alive) || (through > 0 && late);
 }
 
 static void tell_silent(fleet *f) {
@@ -281,10 +295,9 @@ static void enforce_deadlines(fleet *f) {
         signal_all(f, SIGHUP);
         f->kill_at = now_seconds() + GRACE_SECONDS;
     }
-    bool hopeless = (f->failed || f->interrupted) && only_stopped_left(f);
     bool impatient = stop_requested > 1; /* a second Ctrl-C */
     bool late = f->kill_at > 0 && now_seconds() >= f->kill_at;
-    if (!hopeless && !impatient && !late)
+    if (!is_stuck(f) && !impatient && !late)
         return;
     if (late && !f->roster_sent && !f->failed)
         tell_silent(f);

@@ -45,8 +45,9 @@ typedef struct fleet {
     uint32_t count;
     size_t dimension;
     const fleet_handlers *handlers;
-    double connect_timeout_s, timeout_s;
-    double kill_at; /* time in seconds at which agents are killed; 0: never */
+    double connect_timeout_s, timeout_s, reconnect_s;
+    double kill_at;     /* time in seconds at which agents are killed; 0: never */
+    double still_since; /* since when nobody does anything; 0: somebody does */
     bool roster_sent, interrupted, failed, killed;
     bool saves;               /* agents write checkpoints */
     bool leaving;             /* they were asked to end after one */

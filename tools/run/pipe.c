@@ -2,10 +2,13 @@
 #include "run/pipe.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "cli/signals.h"
 #include "starling/error.h"
+
+enum { LOOK_MS = 10 };
 
 int pipe_send(int pipe, const void *data, size_t bytes) {
     const char *at = data;
@@ -21,8 +24,15 @@ int pipe_send(int pipe, const void *data, size_t bytes) {
     return 0;
 }
 
-void pipe_try(int pipe, const void *data, size_t bytes) {
-    (void)!send(pipe, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+/* poll calls a socket full that still takes a short report: so it is asked again and again. */
+bool pipe_try(int pipe, const void *data, size_t bytes, int wait_ms) {
+    struct pollfd room = {.fd = pipe, .events = POLLOUT};
+    ssize_t sent = send(pipe, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    for (; sent < 0 && errno == EAGAIN && wait_ms > 0; wait_ms -= LOOK_MS) {
+        poll(&room, 1, LOOK_MS);
+        sent = send(pipe, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    return sent == (ssize_t)bytes;
 }
 
 int pipe_receive(int pipe, void *data, size_t bytes) {

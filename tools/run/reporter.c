@@ -2,8 +2,10 @@
 #include "run/reporter.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static const double round_report_s = 0.1;
+enum { failure_report_ms = 1000 };
 
 /* On the worker's thread. */
 static int tell(reporter *r, const report *what, const float *x) {
@@ -43,7 +45,7 @@ static void on_notice(void *context, const char *text) {
     sl_fail(&what.error, 0, "%s", text);
     if (pthread_mutex_trylock(&r->telling) != 0)
         return;
-    report_try(r->fd, &what);
+    report_try(r->fd, &what, 0);
     pthread_mutex_unlock(&r->telling);
 }
 
@@ -75,7 +77,25 @@ int reporter_join(reporter *r, uint16_t port, sl_roster **out, sl_error *error) 
     return result;
 }
 
+/* The run may not read: it waits for a record that an agent cannot make any more. Then this agent's
+ * exit code says to it that nobody will, and the cause goes to standard error. */
+static void tell_failure(reporter *r, const report *what) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += failure_report_ms / 1000;
+    bool told = false;
+    if (pthread_mutex_timedlock(&r->telling, &until) == 0) {
+        told = report_try(r->fd, what, failure_report_ms);
+        pthread_mutex_unlock(&r->telling);
+    }
+    if (!told)
+        complain("%s", what->error.text);
+}
+
 void reporter_end(reporter *r, int result, const sl_error *error) {
     const report what = {.type = result == 0 ? REPORT_FINISHED : REPORT_FAILED, .error = *error};
-    report_send(r->fd, &what, NULL, 0);
+    if (result == 0)
+        tell(r, &what, NULL);
+    else
+        tell_failure(r, &what);
 }

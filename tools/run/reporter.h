@@ -22,7 +22,8 @@ sl_observer reporter_observer(reporter *r);
 /* Says where it listens, and waits for all others to. The caller closes the roster. SL_ESTOPPED:
  * nobody listens to it, or a signal asks to stop. */
 int reporter_join(reporter *r, uint16_t port, sl_roster **out, sl_error *error);
-/* The last report. result 0: it has trained to the end. */
+/* The last report. result 0: it has trained to the end. Does not wait long if it has failed: the
+ * error may then go to standard error. */
 void reporter_end(reporter *r, int result, const sl_error *error);
 
 #endif

@@ -1,0 +1,429 @@
+/* run_world.c - many runs of `starling run`: what it does with its agents, from the first that it
+ * starts to the last that it reaps; each from a seed, in the virtual world (docs/reliability.md).
+ *
+ *   run_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *
+ * The run is tools/run's own code: agents.c, fleet.c, and reporter.c in the agents. Held of each
+ * seed:
+ *   - its models are the simulator's, after every round, bit for bit; without a blow it ends well;
+ *   - it ends in time, and no agent, no pipe and no memory is left;
+ *   - it says whom a blow has hit, or that it was asked to stop;
+ *   - who was asked to end after a checkpoint has a whole one, and goes on from it to the end;
+ *   - the same seed is the same run.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blame.h"
+#include "children.h"
+#include "disk.h"
+#include "expected.h"
+#include "run/agents.h"
+#include "run/reporter.h"
+#include "seeds.h"
+
+enum { QUICK = 200, BLOWS_MAX = 3 };
+static const double grace_s = 5; /* fleet.c's */
+
+typedef enum blow_kind {
+    BLOW_KILL,    /* an agent's process */
+    BLOW_STOP,    /* it, by SIGSTOP; it does not go on */
+    BLOW_PAUSE,   /* it goes on in time */
+    BLOW_SILENCE, /* it never comes up */
+    BLOW_REFUSAL, /* it does not start, and says why */
+    BLOW_EXIT,    /* it does not start, and says nothing */
+    BLOW_HANG,    /* it does not exit when it is through */
+    BLOW_LEAVE,   /* it is asked to end after a checkpoint */
+    BLOW_TERM,    /* the run gets SIGTERM, */
+    BLOW_INT,     /* SIGINT, */
+    BLOW_SAVE,    /* SIGUSR1 */
+    BLOW_FOLDER,  /* the run cannot write its folder */
+    BLOWS
+} blow_kind;
+static const char *const names[BLOWS] = {"kill", "stop",  "pause", "silence", "refusal", "exit",
+                                         "hang", "leave", "term",  "int",     "save",    "folder"};
+
+typedef struct blow {
+    blow_kind kind;
+    uint32_t rank;
+    uint64_t round; /* that it has recorded; 0: since the start */
+    double at_s;
+} blow;
+
+static scenario s;
+static blow blows[BLOWS_MAX];
+static int blow_count;
+static bool saves; /* agents write checkpoints */
+static process *run;
+static sl_checkpoints checkpoints;
+static bool finished, folder_fails;
+static bool trained;    /* an agent has recorded a round */
+static bool complained; /* an agent has named whom a blow has hit, on standard error */
+static int result;
+static sl_error error;
+static double struck_s, ended_s;    /* the last blow; the run's end */
+static uint64_t well, early, saved; /* runs of all seeds */
+
+/* ---- what agents.c needs of the command ---- */
+
+double now_seconds(void) {
+    return world_now();
+}
+
+/* An agent that could not tell the run. */
+void complain(const char *format, ...) {
+    char text[SL_ERROR_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    complained = complained || blame_is_right(text);
+}
+
+void live_view_round(live_view *v, uint64_t round) {
+    (void)v, (void)round;
+}
+
+void live_view_tick(live_view *v) {
+    (void)v;
+}
+
+void live_view_clear(live_view *v) {
+    (void)v;
+}
+
+static void strike(void *of, uint64_t ignored);
+
+/* As run/collector.c does, without files. */
+int collector_record(collector *c, const sl_record *record, const float *x, sl_error *why) {
+    expected_check(record->rank, record->round.round, x);
+    trained = true;
+    for (int i = 0; i < blow_count; i++)
+        if (blows[i].round == record->round.round && blows[i].rank == record->rank)
+            world_at(world_now() + blows[i].at_s, strike, &blows[i], 0);
+    if (folder_fails)
+        return sl_fail(why, SL_EFILE, "the disk is full");
+    if (c->incomplete)
+        return 0;
+    if (c->waiting[record->rank])
+        world_fail("agent %u records twice before the others have", record->rank);
+    c->waiting[record->rank] = true;
+    if (++c->waiting_count == s.nodes) {
+        memset(c->waiting, 0, s.nodes * sizeof *c->waiting);
+        c->waiting_count = 0;
+    }
+    return 0;
+}
+
+int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
+    (void)c, (void)summary, (void)why;
+    finished = true;
+    return 0;
+}
+
+/* ---- an agent ---- */
+
+typedef struct life {
+    reporter reporter;
+    sl_agent *agent; /* that signals reach */
+    bool saves;
+} life;
+
+/* As run/cmd_agent.c's. */
+static bool on_signal(void *context, int number) {
+    const life *l = context;
+    if (number == SIGINT || (number == SIGUSR1 && l->agent == NULL))
+        return false;
+    if (l->saves && l->agent != NULL && number != SIGHUP) {
+        sl_agent_checkpoint(l->agent, number == SIGTERM);
+        return false;
+    }
+    if (l->agent != NULL)
+        sl_agent_stop(l->agent);
+    return true;
+}
+
+static bool is_hit(uint32_t rank, blow_kind kind) {
+    for (int i = 0; i < blow_count; i++)
+        if (blows[i].kind == kind && blows[i].rank == rank)
+            return true;
+    return false;
+}
+
+static int train(life *l, uint32_t rank, const sl_checkpoints *from, sl_agent **agent,
+                 sl_error *why) {
+    sl_checkpoints own = *from;
+    sl_roster *roster = NULL;
+    int code = report_wait_run_id(l->reporter.fd, &own.run_id, why);
+    if (code == 0 && is_hit(rank, BLOW_REFUSAL))
+        code = sl_fail(why, SL_EINVAL, "it cannot start");
+    sl_agent_settings settings = {.experiment = experiment,
+                                  .task = task,
+                                  .rank = rank,
+                                  .host = "127.0.0.1",
+                                  .port = (uint16_t)(7000 + rank),
+                                  .run_id = own.run_id,
+                                  .checkpoints = &own,
+                                  .observer = reporter_observer(&l->reporter)};
+    settings.observer.log = NULL; /* there is no run folder */
+    if (code == 0)
+        code = sl_agent_open(agent, &settings, why);
+    l->saves = true;
+    l->agent = *agent;
+    if (code == 0)
+        code = reporter_join(&l->reporter, sl_agent_port(*agent), &roster, why);
+    if (code == 0)
+        code = sl_agent_run(*agent, roster, why);
+    sl_roster_close(&roster);
+    return code;
+}
+
+static int be_agent(uint32_t rank, int pipe, const sl_checkpoints *from) {
+    life l = {.reporter = REPORTER_OF(pipe)};
+    sl_agent *agent = NULL;
+    sl_error why = {0};
+    process_wait(world_now() + s.start_s[rank]);
+    if (is_hit(rank, BLOW_SILENCE))
+        process_wait(1e301);
+    child_catch(on_signal, &l);
+    if (is_hit(rank, BLOW_EXIT))
+        return 3;
+    l.reporter.dimension = task.dimension;
+    const int code = train(&l, rank, from, &agent, &why);
+    reporter_end(&l.reporter, code, &why);
+    l.agent = NULL;
+    sl_agent_close(&agent);
+    if (is_hit(rank, BLOW_HANG))
+        process_wait(1e301);
+    return code == 0 ? TOOL_OK : code == SL_ESAVED ? TOOL_SAVED : TOOL_FAILED;
+}
+
+/* ---- the run ---- */
+
+static void *be_run(void *ignored) {
+    bool waiting[NODES_MAX] = {false};
+    const trial t = {.experiment = experiment, .task = task, .nodes = s.nodes};
+    collector c = {.trial = &t, .waiting = waiting, .checkpoints = &checkpoints};
+    sl_summary summary;
+    stop_requested = 0;
+    catch_signals(NULL);
+    result = agents_run(&c, "/run", true, &summary, &error);
+    ended_s = world_now();
+    world_note("ended", (uint64_t)(int64_t)result, 0, 0);
+    if (children_left() > 0)
+        world_fail("the run ends, and %u agents or pipes are left", children_left());
+    return ignored;
+}
+
+static void go_on(void *of, uint64_t ignored) {
+    (void)ignored;
+    child_receive(((const blow *)of)->rank, SIGCONT);
+}
+
+static void strike(void *of, uint64_t ignored) {
+    const blow *b = of;
+    (void)ignored;
+    if (b >= blows + blow_count)
+        return; /* it was for the run before */
+    world_note(names[b->kind], b->rank, 0, 0);
+    struck_s = world_now();
+    switch (b->kind) {
+    case BLOW_KILL:
+        child_receive(b->rank, SIGKILL);
+        break;
+    case BLOW_STOP:
+        child_receive(b->rank, SIGSTOP);
+        break;
+    case BLOW_PAUSE:
+        child_receive(b->rank, SIGSTOP);
+        world_at(world_now() + 0.1 * s.timeout_s, go_on, of, 0);
+        break;
+    case BLOW_LEAVE:
+        child_receive(b->rank, SIGTERM);
+        break;
+    case BLOW_TERM:
+        run_receive(SIGTERM);
+        break;
+    case BLOW_INT:
+        run_receive(SIGINT);
+        break;
+    case BLOW_SAVE:
+        run_receive(SIGUSR1);
+        break;
+    case BLOW_FOLDER:
+        folder_fails = true;
+        break;
+    case BLOW_SILENCE:
+    case BLOW_REFUSAL:
+    case BLOW_EXIT:
+    case BLOW_HANG:
+    case BLOWS:
+        break;
+    }
+}
+
+/* ---- what holds at the end ---- */
+
+static bool has(blow_kind kind) {
+    for (int i = 0; i < blow_count; i++)
+        if (blows[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* Whom an error may name. */
+static void blame(void) {
+    blame_none();
+    for (int i = 0; i < blow_count; i++)
+        if (blows[i].kind <= BLOW_LEAVE && blows[i].kind != BLOW_PAUSE)
+            blame_node(blows[i].rank);
+}
+
+static double latest(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* When the run must have ended: what it takes by itself, or the deadlines that follow a blow. */
+static double end_by(double began_s) {
+    double by_s = began_s + (double)s.rounds * (s.gradient_s + 0.5);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        by_s = latest(by_s, began_s + s.start_s[i]);
+    by_s = latest(by_s, struck_s) + s.connect_s + 2 * s.timeout_s + 2 * s.reconnect_s;
+    return by_s + 2 * grace_s + 2;
+}
+
+static void judge_cause(void) {
+    const bool asked = has(BLOW_INT) || has(BLOW_TERM) || has(BLOW_LEAVE);
+    if (result == SL_ESTOPPED && !asked)
+        world_fail("the run was stopped, and nobody asked: %s", error.text);
+    if (result == SL_EFILE && !has(BLOW_FOLDER))
+        world_fail("the run ended for its folder: %s", error.text);
+    if (result == SL_EPEER || result == SL_EPROTO || result == SL_EINVAL)
+        if (!blame_is_right(error.text) &&
+            !(complained && strstr(error.text, "said nothing") != NULL))
+            world_fail("the run names nobody whom a blow has hit: %s", error.text);
+    if (result == SL_ESAVED && (!saves || (!has(BLOW_TERM) && !has(BLOW_LEAVE))))
+        world_fail("the run ended after a checkpoint that nobody asked for");
+}
+
+/* Who would have ended by itself is not killed: it names an edge, once its neighbours are late, or
+ * is asked to end. */
+static void judge_kills(void) {
+    int asked = 0;
+    for (int i = 0; i < blow_count; i++)
+        asked += blows[i].kind == BLOW_INT || blows[i].kind == BLOW_TERM;
+    const bool in_time = (result == SL_EPEER && asked == 0) ||
+                         (result == SL_ESTOPPED && asked == 1); /* more are impatient */
+    for (uint32_t i = 0; i < s.nodes && trained && in_time; i++)
+        if (child_was_killed(i) && !is_hit(i, BLOW_STOP) && !is_hit(i, BLOW_HANG) &&
+            !is_hit(i, BLOW_SILENCE))
+            world_fail("the run killed agent %u, which would have ended: %s", i, error.text);
+}
+
+static void judge(double began_s, bool verbose) {
+    if (verbose)
+        printf("the run ended with %d at %.3f: %s\n", result, ended_s - 1000,
+               result != 0 ? error.text : "");
+    if (run->alive)
+        world_fail("the run goes on at %.3f s", world_now() - 1000);
+    if (ended_s > end_by(began_s))
+        world_fail("the run ended at %.3f s, and should have by %.3f", ended_s - 1000,
+                   end_by(began_s) - 1000);
+    if ((result == 0) != finished)
+        world_fail("the run ended with %d, and %s its folder", result,
+                   finished ? "finished" : "did not finish");
+    bool well_due = true;
+    for (int i = 0; i < blow_count; i++)
+        well_due = well_due && (blows[i].kind == BLOW_SAVE || blows[i].kind == BLOW_PAUSE);
+    if (result != 0 && well_due)
+        world_fail("the run ended with %d, without a cause: %s", result, error.text);
+    judge_cause();
+    judge_kills();
+    well += result == 0;
+    early += result != 0 && result != SL_ESAVED;
+    saved += result == SL_ESAVED;
+}
+
+/* ---- a seed ---- */
+
+static bool is_over(void) {
+    return !run->alive;
+}
+
+static void begin_run(const sl_checkpoints *from, bool verbose) {
+    const double began_s = struck_s = world_now();
+    checkpoints = *from;
+    finished = folder_fails = trained = complained = false;
+    error = (sl_error){0};
+    children_open(be_agent);
+    blame();
+    run = process_start(NODES_MAX, be_run, NULL);
+    for (int i = 0; i < blow_count; i++)
+        if (blows[i].round == 0)
+            world_at(began_s + blows[i].at_s, strike, &blows[i], 0);
+    world_run(began_s + 500, is_over);
+    judge(began_s, verbose);
+}
+
+/* From the checkpoint after which it ended, to the last round. */
+static void go_on_to_the_end(bool verbose) {
+    const uint64_t round = expected_newest(NULL);
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "round %llu:", (unsigned long long)round);
+    if (round == 0 || strstr(error.text, wanted) == NULL)
+        world_fail("the newest whole cut is of round %llu: %s", (unsigned long long)round,
+                   error.text);
+    blow_count = 0;
+    begin_run(
+        &(sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID, .resume = true, .round = round},
+        verbose);
+}
+
+static void draw_blows(bool verbose) {
+    blow_count = world_chance(0.2) ? 0 : 1 + (int)(world_draw() % BLOWS_MAX);
+    for (int i = 0; i < blow_count; i++) {
+        blow *b = &blows[i];
+        *b = (blow){.kind = (blow_kind)(world_draw() % BLOWS),
+                    .rank = (uint32_t)(world_draw() % s.nodes)};
+        const bool early_one = world_chance(0.3);
+        b->round = early_one ? 0 : 1 + world_draw() % s.rounds;
+        b->at_s = (early_one ? 0.1 : 0.02) * world_uniform();
+        if (verbose)
+            printf("%s of %u, %.4f s after %s %llu\n", names[b->kind], b->rank, b->at_s,
+                   early_one ? "the start" : "round", (unsigned long long)b->round);
+    }
+}
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    const char *const set[] = {"checkpoint.every=2", "checkpoint.keep=16"};
+    world_open(seed, verbose);
+    disk_open();
+    scenario_draw(&s, seed);
+    draw_blows(verbose);
+    saves = world_chance(0.6);
+    expected_open(&s, set, saves ? 2 : 0);
+    if (verbose)
+        printf("%s\n", s.text);
+    begin_run(&(sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID}, verbose);
+    if (result == SL_ESAVED)
+        go_on_to_the_end(verbose);
+    const uint64_t hash = world_hash();
+    world_close();
+    disk_close();
+    expected_close();
+    return hash;
+}
+
+int main(int count, char **arguments) {
+    uint64_t seeds;
+    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
+        return 2;
+    printf("%llu seeds: %llu trained to the end, %llu ended after a checkpoint, %llu early, and "
+           "said why\n",
+           (unsigned long long)seeds, (unsigned long long)well, (unsigned long long)saved,
+           (unsigned long long)early);
+    return 0;
+}
