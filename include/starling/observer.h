@@ -25,6 +25,18 @@ typedef struct sl_times {
     double combine;
 } sl_times;
 
+/* Connections that were not those of neighbours, by what was wrong. Kind, its name. */
+#define SL_REFUSED_KINDS_X(X)                                                                      \
+    X(SL_REFUSED_SILENT, "silent")     /* they did not greet in time, or whole */                  \
+    X(SL_REFUSED_GREETING, "greeting") /* they greeted as no neighbour does */                     \
+    X(SL_REFUSED_HELLO, "hello")       /* they greeted, and did not agree */
+typedef enum sl_refused {
+#define SL_REFUSED_ENUM(name, text) name,
+    SL_REFUSED_KINDS_X(SL_REFUSED_ENUM)
+#undef SL_REFUSED_ENUM
+        SL_REFUSED_KINDS
+} sl_refused;
+
 /* One recorded round of one node. */
 typedef struct sl_record {
     uint32_t rank;
@@ -33,6 +45,7 @@ typedef struct sl_record {
     sl_evaluation evaluation; /* of this node's model on held-out data; NaN: not evaluated */
     uint64_t bytes_sent, bytes_received; /* data frames with headers, since the run began */
     sl_times times;
+    uint64_t refused[SL_REFUSED_KINDS]; /* since the process began */
 } sl_record;
 
 /* Records a finished round and adds its traffic, with `header_bytes` for each frame, to the
@@ -112,7 +125,7 @@ typedef struct sl_observer {
     /* `rank` is about to compute the gradient of `round`. */
     void (*round)(void *context, uint32_t rank, uint64_t round);
     /* A message to show: for whom the driver waits, or, if it begins with "warning: ", whom it has
-     * refused. A few a second at most. Comes from another thread than the calls above, at any
+     * refused. Twenty a second at most. Comes from another thread than the calls above, at any
      * time. */
     void (*notice)(void *context, const char *text);
     /* An agent goes on from the checkpoint of `round`, on which all have agreed; before any record.

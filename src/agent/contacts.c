@@ -268,7 +268,5 @@ void sl_contacts_tick(sl_agent *a) {
         check_lost(a, n);
     }
     sl_visitors_tick(&a->visitors);
-    size_t ended = sl_fabric_end_silent(a->side.fabric, a->side.now_s);
-    if (ended > 0)
-        sl_agent_notice(a, "warning: %zu connections were closed that said nothing", ended);
+    sl_visitors_note_silent(&a->visitors, sl_fabric_end_silent(a->side.fabric, a->side.now_s));
 }

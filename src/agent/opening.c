@@ -144,8 +144,9 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     }
     a->visitors = (sl_visitors){.side = &a->side,
                                 .handlers = &sl_contacts_visitors,
-                                .notice = a->settings.observer.notice,
-                                .context = a->settings.observer.context};
+                                .refusals = {.notice = a->settings.observer.notice,
+                                             .context = a->settings.observer.context,
+                                             .counts = a->record.refused}};
     return sl_outbox_open(&a->outbox, a->node, a->side.direct, error);
 }
 

@@ -1,33 +1,21 @@
 /* visitors.c - see visitors.h. */
 #include "agent/visitors.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "wire/checksum.h"
 
-static const double patience_s = 3;   /* for HELLO */
-static const double parting_s = 1;    /* for a refusal to arrive */
-static const double told_every_s = 1; /* notices */
+static const double patience_s = 3; /* for HELLO */
+static const double parting_s = 1;  /* for a refusal to arrive */
 enum { SENDS = 2 };
 
+/* who: empty before it is a visitor. */
 static void tell(sl_visitors *v, const char *who, const char *from, const char *why) {
-    double now_s = v->side->now_s;
-    if (v->notice == NULL)
-        return;
-    if (v->told_s > 0 && now_s - v->told_s < told_every_s) {
-        v->untold++;
-        return;
-    }
-    char text[SL_REFUSAL_MAX + 256], more[64] = "";
-    if (v->untold > 0)
-        snprintf(more, sizeof more, " (and %" PRIu64 " more)", v->untold);
-    snprintf(text, sizeof text, "warning: a connection from %s%s was refused: %s%s", from, who, why,
-             more);
-    v->notice(v->context, text);
-    v->told_s = now_s;
-    v->untold = 0;
+    char text[SL_ERROR_TEXT_MAX + 256];
+    snprintf(text, sizeof text, "warning: a connection from %s%s was refused: %s", from, who, why);
+    sl_refusals_note(&v->refusals, v->side->now_s,
+                     who[0] == '\0' ? SL_REFUSED_GREETING : SL_REFUSED_HELLO, 1, text);
 }
 
 void sl_visitors_refuse(sl_visitors *v, sl_visitor *visitor, const char *why) {
@@ -167,6 +155,14 @@ void sl_visitors_tick(sl_visitors *v) {
     for (int i = 0; i < SL_VISITORS_MAX; i++)
         if (v->list[i].connection != NULL && v->side->now_s > v->list[i].deadline_s)
             sl_visitors_refuse(v, &v->list[i], "it said nothing");
+    sl_refusals_tick(&v->refusals, v->side->now_s);
+}
+
+void sl_visitors_note_silent(sl_visitors *v, size_t count) {
+    char text[96];
+    snprintf(text, sizeof text, "warning: %zu connections were closed that said nothing", count);
+    if (count > 0)
+        sl_refusals_note(&v->refusals, v->side->now_s, SL_REFUSED_SILENT, count, text);
 }
 
 void sl_visitors_close(sl_visitors *v) {

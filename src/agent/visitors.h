@@ -9,6 +9,7 @@
 #define SL_VISITORS_H
 
 #include "agent/neighbour.h"
+#include "agent/refusals.h"
 
 enum { SL_VISITORS_MAX = 64 };
 
@@ -24,11 +25,7 @@ typedef struct sl_visitor {
 typedef struct sl_visitors {
     const sl_side *side;
     const sl_connection_handlers *handlers;
-    /* Told of refusals, one a second at most; may be NULL. */
-    void (*notice)(void *context, const char *text);
-    void *context;
-    double told_s;
-    uint64_t untold; /* refusals since then */
+    sl_refusals refusals;
     sl_visitor list[SL_VISITORS_MAX];
 } sl_visitors;
 
@@ -43,6 +40,8 @@ sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GRE
                                    const char *from);
 /* Somebody was rejected who is no visitor yet. */
 void sl_visitors_reject(sl_visitors *v, const char *from, const char *why);
+/* As many said nothing at all. */
+void sl_visitors_note_silent(sl_visitors *v, size_t count);
 /* Judges its first message. Releases the buffer. `text`: what differs; EQUAL: where it stands. */
 sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
                              sl_standing *standing, char text[SL_REFUSAL_MAX]);

@@ -519,7 +519,7 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
         return result;
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->record_count; i++)
-        sl_json_append(&nodes, sl_record_json(&s->records[i]));
+        sl_json_append(&nodes, sl_node_json(&s->records[i]));
     json_t *root =
         json_pack("{ss sI sI so so}", "driver", s->driver, "rounds", (json_int_t)s->rounds, "nodes",
                   (json_int_t)s->nodes, "seconds", sl_number_json(s->seconds), "per_node", nodes);

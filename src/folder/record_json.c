@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/json.h"
+
 json_t *sl_number_json(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -24,4 +26,14 @@ json_t *sl_record_json(const sl_record *r) {
                      sl_number_json(r->round.push_sum_weight), "bytes_sent",
                      (json_int_t)r->bytes_sent, "bytes_received", (json_int_t)r->bytes_received,
                      "seconds", times_json(&r->times), "time", sl_number_json(r->time_s));
+}
+
+json_t *sl_node_json(const sl_record *record) {
+    json_t *node = sl_record_json(record), *refused = json_object();
+#define ADD(kind, name)                                                                            \
+    sl_json_set(&refused, name, json_integer((json_int_t)record->refused[kind]));
+    SL_REFUSED_KINDS_X(ADD)
+#undef ADD
+    sl_json_set(&node, "refused", refused);
+    return node;
 }

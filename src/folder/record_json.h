@@ -10,5 +10,7 @@
 json_t *sl_number_json(double value);
 /* A line of metrics. */
 json_t *sl_record_json(const sl_record *record);
+/* The same, with whom the node refused: for the summary. */
+json_t *sl_node_json(const sl_record *record);
 
 #endif

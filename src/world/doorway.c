@@ -154,19 +154,27 @@ typedef struct look {
     size_t before_count;
 } look;
 
-static double first_seen(const look *l, const struct sockaddr_storage *other) {
+static sl_silent recognize(const look *l, const sl_socket *s) {
     for (size_t i = 0; i < l->before_count; i++)
-        if (sl_address_equal(&l->before[i].other, other))
-            return l->before[i].seen_s;
-    return l->doorway->now_s;
+        if (l->before[i].fd == s->fd && sl_address_equal(&l->before[i].other, &s->other))
+            return l->before[i];
+    return (sl_silent){s->fd, s->other, l->doorway->now_s, l->doorway->look};
 }
 
 static size_t oldest_of(const sl_doorway *d) {
     size_t oldest = 0;
     for (size_t i = 1; i < d->silent_count; i++)
-        if (d->silent[i].seen_s < d->silent[oldest].seen_s)
+        if (d->silent[i].look < d->silent[oldest].look)
             oldest = i;
     return oldest;
+}
+
+/* Ends the oldest until so many are left. Who was not there at the look before may have been
+ * accepted this very moment. */
+static void end_all_but(sl_doorway *d, size_t count) {
+    for (size_t oldest = oldest_of(d); d->silent_count > count && d->silent[oldest].look < d->look;
+         oldest = oldest_of(d))
+        end(d, oldest);
 }
 
 /* Whose request is there whole is let in, or refused, when the provider comes to it. */
@@ -184,14 +192,14 @@ static bool add_silent(void *context, const sl_socket *s) {
         return false;
     if (d->silent_count == SL_DOORWAY_PLACES)
         end(d, oldest_of(d));
-    d->silent[d->silent_count++] = (sl_silent){s->fd, s->other, first_seen(l, &s->other)};
+    d->silent[d->silent_count++] = recognize(l, s);
     return false;
 }
 
-static size_t count_younger_of_address(const sl_doorway *d, const sl_silent *silent) {
+static size_t count_others_of_address(const sl_doorway *d, const sl_silent *silent) {
     size_t count = 0;
     for (size_t i = 0; i < d->silent_count; i++)
-        count += &d->silent[i] != silent && d->silent[i].seen_s >= silent->seen_s &&
+        count += &d->silent[i] != silent && d->silent[i].look >= silent->look &&
                  sl_address_same_host(&d->silent[i].other, &silent->other);
     return count;
 }
@@ -199,8 +207,8 @@ static size_t count_younger_of_address(const sl_doorway *d, const sl_silent *sil
 /* Has he had his time, or are there too many of his address? Here, all have one. */
 static bool has_to_go(const sl_doorway *d, const sl_silent *silent) {
     return d->now_s - silent->seen_s > patience_s ||
-           (!sl_address_is_loopback(&silent->other) &&
-            count_younger_of_address(d, silent) >= SL_SILENT_OF_ADDRESS_MAX);
+           (silent->look < d->look && !sl_address_is_loopback(&silent->other) &&
+            count_others_of_address(d, silent) >= SL_SILENT_OF_ADDRESS_MAX);
 }
 
 /* An honest agent greets at once, so the oldest go first. */
@@ -211,14 +219,14 @@ static void look_round(sl_doorway *d, int free_from) {
     for (size_t i = 0; i < d->silent_count; i++)
         l.before[i] = d->silent[i];
     const size_t ended = d->ended;
+    d->look++;
     d->looked_s = d->now_s;
     d->silent_count = 0;
     sl_sockets_visit(add_silent, &l);
     for (size_t i = d->silent_count; i-- > 0;)
         if (has_to_go(d, &d->silent[i]))
             end(d, i);
-    while (d->silent_count > (is_short ? 0 : SL_SILENT_MAX))
-        end(d, oldest_of(d));
+    end_all_but(d, is_short ? 0 : SL_SILENT_MAX);
     const int usual = free_from - (int)(d->ended - ended) + SL_SILENT_MAX;
     d->crowded_from = is_short || usual > reserve_from ? reserve_from : usual;
 }

@@ -31,6 +31,7 @@ typedef struct sl_silent {
     int fd;
     struct sockaddr_storage other;
     double seen_s; /* first */
+    uint64_t look; /* the first at which he was seen */
 } sl_silent;
 
 typedef struct sl_doorway {
@@ -40,6 +41,7 @@ typedef struct sl_doorway {
     unsigned reserve; /* descriptors that strangers leave free */
     bool paused;      /* new connections wait in the kernel */
     double now_s, looked_s;
+    uint64_t look; /* this, or the last: their number */
     unsigned looks;
     int crowded_from; /* where this is the lowest descriptor that is free, it is time to look */
     sl_silent silent[SL_DOORWAY_PLACES];

@@ -78,7 +78,7 @@ class Honest:
     """Greets as the neighbour does, again and again, and waits for the answer."""
 
     def __init__(self, port):
-        self.port, self.open, self.waits = port, True, []
+        self.port, self.open, self.waits, self.refused = port, True, [], []
         self.thread = threading.Thread(target=self.greet)
         self.thread.start()
 
@@ -90,16 +90,21 @@ class Honest:
                 try:
                     s.connect(("127.0.0.1", self.port))
                     s.sendall(TRUE)
-                    answered = len(s.recv(HEAD.size)) == HEAD.size
-                except OSError:
-                    answered = False
-            wait = time.monotonic() - began
-            self.waits.append(wait if answered else 30)
+                    said = len(s.recv(HEAD.size))
+                    self.check_answer(said == HEAD.size, f"an answer of {said} bytes")
+                except OSError as error:
+                    self.check_answer(False, error)
+            self.waits.append(time.monotonic() - began)
             time.sleep(0.1)
+
+    def check_answer(self, holds, why):
+        if not holds:
+            self.refused.append(str(why))
 
     def end(self):
         self.open = False
         self.thread.join()
+        check(not self.refused, f"honest greetings were not answered: {self.refused}")
 
 
 def connect(port, says):

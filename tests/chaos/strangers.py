@@ -4,6 +4,7 @@
 usage: strangers.py STARLING [TEST ...]
 """
 
+import json
 import os
 import signal
 import socket
@@ -92,6 +93,9 @@ def strangers_while_one_agent_waits(scene):
     lines = [line for line in first.out.splitlines() if "was refused" in line]
     check(0 < len(lines) <= 10, f"{len(lines)} lines of refusals: {first.out!r}")
     check_models(scene, experiment, ["out0", "out1"])
+    with open(scene.path("out0/summary.json")) as file:
+        refused = json.load(file)["per_node"][0]["refused"]
+    check(refused["greeting"] > 0 and refused["hello"] >= len(MODES), f"refused: {refused}")
 
 
 def listening_ports(pid):

@@ -107,6 +107,7 @@ START_TEST(what_is_no_number_is_null) {
     sl_record record = record_of(0, 1);
     record.evaluation.accuracy = NAN;
     record.round.loss = INFINITY;
+    record.refused[SL_REFUSED_HELLO] = 3;
     ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
     sl_summary summary = {
         .driver = "sim",
@@ -129,7 +130,12 @@ START_TEST(what_is_no_number_is_null) {
     ck_assert(real_at(table, "consensus_distance") == 0.5 &&
               real_at(json_object_get(table, "mean_model"), "loss") == 2.5);
     ck_assert(json_is_null(json_object_get(json_object_get(table, "mean_model"), "accuracy")));
-    ck_assert(json_equal(json_array_get(json_object_get(table, "per_node"), 0), line));
+    json_t *node = json_array_get(json_object_get(table, "per_node"), 0),
+           *refused = json_object_get(node, "refused");
+    ck_assert(real_at(refused, "silent") == 0 && real_at(refused, "greeting") == 0 &&
+              real_at(refused, "hello") == 3);
+    json_object_del(node, "refused");
+    ck_assert(json_equal(node, line));
     json_decref(line), json_decref(table);
     sl_experiment_close(&e);
 }
