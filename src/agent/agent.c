@@ -292,9 +292,7 @@ static bool move(sl_agent *a) {
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
         advance_calls(a);
-    if (sl_agent_send_parts(a) || happened > 0)
-        return true;
-    return sl_agent_settle(a, true); /* there is nothing better to do than to copy a part */
+    return sl_agent_send_parts(a) || happened > 0;
 }
 
 /* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a
@@ -315,7 +313,7 @@ static int run_loop(sl_agent *a) {
     sl_error error;
     int result = 0;
     for (unsigned pass = 0; a->phase != PHASE_OVER && result == 0; pass++) {
-        bool moved = move(a) || linger(a);
+        bool moved = move(a) || linger(a) || sl_agent_settle(a, true);
         if (moved && pass % PASSES_BETWEEN_LOOPS != 0)
             continue;
         bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->side.fabric);

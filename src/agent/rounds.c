@@ -62,7 +62,8 @@ static bool may_send(const sl_agent *a) {
 }
 
 /* May the node overwrite this part? It has left for all receivers. Where it did not come to some of
- * them, it may have to be sent again, from a copy that is made now if `copy`. */
+ * them, it may have to be sent again: from a copy, which is made when the node stops for it. What
+ * comes meanwhile often says that the part has come. */
 static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
     sl_kept *kept = &a->side.kept;
     bool came = true;
@@ -71,7 +72,7 @@ static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
             return false;
         came = came && sl_neighbour_part_came(a->receivers[i], part);
     }
-    if (came || !copy || kept->count == 0)
+    if (came || !copy || kept->count == 0 || !sl_node_awaits_sent(a->node))
         return came;
     const sl_frame frame = sl_outbox_frame(&a->outbox, part);
     const uint32_t place = sl_kept_put(kept, &frame, a->outbox.payloads[part].data);
@@ -146,9 +147,8 @@ static void tell_open(sl_agent *a) {
 bool sl_agent_send_parts(sl_agent *a) {
     bool any = send_again(a);
     publish_to_nobody(a);
-    while (send_to_each(a))
-        any = true;
-    tell_open(a); /* after data, which says it too */
+    any = send_to_each(a) || any; /* in between comes word of what came */
+    tell_open(a);                 /* after data, which says it too */
     spend(a, &a->record.times.encode, a->outbox.encode_seconds);
     a->outbox.encode_seconds = 0;
     return any;

@@ -95,14 +95,11 @@ static bool may_send(const sl_neighbour *n) {
            n->sent < n->come + n->side->window;
 }
 
-/* Its answer is needed when no more may be sent; where nothing is copied, after the last part too;
- * else before the copies take all their room. */
+/* Where nothing is copied, its answer is waited for: after the last part, and when no more may be
+ * sent. */
 static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
-    const sl_kept *kept = &n->side->kept;
-    if (n->sent + 1 == n->come + n->side->window)
-        return true;
-    return kept->count == 0 ? part + 1 == outbox->message.parts || n->sent + 1 == n->credit
-                            : kept->free_count < kept->count / 2;
+    return n->side->kept.count == 0 &&
+           (part + 1 == outbox->message.parts || n->sent + 1 == n->credit);
 }
 
 static int hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
@@ -193,7 +190,8 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
 }
 
 void sl_neighbour_tell_counts(sl_neighbour *n) {
-    if (n->asked || is_due(n, n->received, n->received_told) ||
+    const bool waits = n->side->kept.count == 0; /* with its parts until it is told */
+    if (n->asked || (waits && is_due(n, n->received, n->received_told)) ||
         is_due(n, sl_neighbour_credit(n), n->credit_told))
         sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
 }

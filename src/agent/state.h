@@ -73,7 +73,8 @@ void sl_agent_deliver(sl_agent *agent, const sl_event *event);
 /* Sends what may be sent; true: something was. */
 bool sl_agent_send_parts(sl_agent *agent);
 /* Tells the node which parts it may overwrite: those that came to all receivers. `copy`: also one
- * that has left and may not have come, of which a copy is made. True: there was one. */
+ * that has left and may not have come, if the node stops for it: a copy is made. True: there was
+ * one. */
 bool sl_agent_settle(sl_agent *agent, bool copy);
 /* The worker has a result. */
 void sl_agent_on_worker(void *agent);

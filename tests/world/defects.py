@@ -115,7 +115,8 @@ DEFECTS = {
     ),
     "no copy is kept of what may not have come": (
         "src/agent/rounds.c",
-        "    if (came || !copy || kept->count == 0)\n        return came;\n",
+        "    if (came || !copy || kept->count == 0 || !sl_node_awaits_sent(a->node))\n"
+        "        return came;\n",
         "    if (came || kept->count > 0)\n        return true;\n",
     ),
     "a copy is given up before all have the part": (
