@@ -9,6 +9,7 @@
 #include "starling/api.h"
 #include "starling/checkpoint.h"
 #include "starling/experiment.h"
+#include "starling/keys.h"
 #include "starling/observer.h"
 #include "starling/roster.h"
 #include "starling/task.h"
@@ -22,10 +23,12 @@ typedef struct sl_agent_settings {
     sl_task task;                    /* sl_learner_task(learner), or a training loop of your own */
     const sl_plan *plan;             /* of experiment and task; NULL: the agent computes it */
     uint32_t rank;
-    const char *host;     /* to listen on; beyond loopback only if security.trusted_network */
-    uint16_t port;        /* 0: any free one */
-    uint64_t run_id;      /* equal on all agents of a run; 0 if there is none */
-    sl_observer observer; /* called on the agent's worker thread */
+    const char *host; /* to listen on; beyond loopback only if sl_security_goes_out */
+    uint16_t port;    /* 0: any free one */
+    uint64_t run_id;  /* equal on all agents of a run; 0 if there is none */
+    const sl_credentials *credentials; /* of the experiment's security, as sl_security_load makes
+                                          them; NULL: nothing is proved */
+    sl_observer observer;              /* called on the agent's worker thread */
     const sl_checkpoints *checkpoints; /* NULL: none are written or read. All agents of a run go on,
                                           or none does */
     bool meets; /* the task comes together with those of the other agents (a session's). Its

@@ -14,6 +14,7 @@
 #include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/keys.h"
 #include "starling/learner.h"
 #include "starling/node.h"
 #include "starling/optimizer.h"
@@ -66,11 +67,23 @@ typedef struct sl_transport_config {
     double round_timeout_s;     /* how long a living neighbour may keep a round waiting */
 } sl_transport_config;
 
-/* Who may connect. "none": no authentication, no encryption. Then an agent listens beyond loopback
- * only if trusted_network is set. */
-typedef enum sl_security_mode { SL_SECURITY_NONE } sl_security_mode;
+/* Who may connect. Without a key there is no authentication, and no encryption: then an agent
+ * listens beyond loopback only if trusted_network is set. */
+typedef enum sl_security_mode {
+    SL_SECURITY_AUTO, /* SL_SECURITY_KEY if there is a key, else SL_SECURITY_NONE */
+    SL_SECURITY_NONE,
+    SL_SECURITY_KEY,         /* a run's key, which all agents share */
+    SL_SECURITY_CERTIFICATES /* a pair for each node, pinned in the roster */
+} sl_security_mode;
+typedef enum sl_security_seal {
+    SL_SEAL_AUTO,          /* SL_SEAL_ON beyond loopback, else SL_SEAL_HANDSHAKE_ONLY */
+    SL_SEAL_ON,            /* all frames are sealed */
+    SL_SEAL_HANDSHAKE_ONLY /* agents prove who they are; data is neither encrypted nor proved */
+} sl_security_seal;
 typedef struct sl_security_config {
     sl_security_mode mode;
+    char key[SL_PATH_MAX]; /* a run key's file, or the NAME of a node's pair */
+    sl_security_seal seal;
     bool trusted_network; /* everybody who can reach this network is trusted */
 } sl_security_config;
 
@@ -131,6 +144,14 @@ SL_API int sl_experiment_load_session(sl_experiment **out, const char *source,
 /* device_memory_gb in bytes. */
 SL_API size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 SL_API void sl_experiment_close(sl_experiment **experiment);
+
+/* What SL_SECURITY_AUTO stands for. */
+SL_API sl_security_mode sl_security_mode_of(const sl_security_config *config);
+/* May an agent listen beyond loopback? */
+SL_API bool sl_security_goes_out(const sl_security_config *config);
+/* Reads the key's files; *out is NULL where there is none. */
+SL_API int sl_security_load(sl_credentials **out, const sl_security_config *config,
+                            sl_error *error);
 
 /* The settings of the experiment's learner. */
 SL_API sl_learner_settings sl_experiment_learner(const sl_experiment *experiment);
@@ -201,6 +222,7 @@ typedef struct sl_key {
     size_t offset, count_offset; /* offset of the value in sl_experiment, and of a list's length */
     double min, max;             /* of a number, or of each in a list */
     size_t length_max;           /* of a list */
+    bool as_named;               /* PATH: need not be there, and links in it stay */
     const char *const *choices;  /* CHOICE: names in the order of the enum; TEXT: known values, or
                                     NULL. Ends with NULL */
     const char *(*names)(size_t index); /* TEXT: the same from a function, or NULL */

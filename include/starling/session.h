@@ -110,6 +110,8 @@ typedef struct sl_session_options {
 
     /* Inside sl_simulate: what it gave; else NULL. */
     sl_simulation *simulation;
+
+    const char *key; /* in place of the experiment's security.key, such as "run.key"; NULL: that */
 } sl_session_options;
 
 /* size: sizeof(sl_session_options). */

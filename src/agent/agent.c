@@ -188,7 +188,7 @@ static bool is_through(const sl_agent *a, const sl_neighbour *n) {
     if (!n->agreed)
         return n->parted || n->lost_s == 0 || sl_contacts_left_s(a, n) <= 0;
     return n->bye_sent && n->bye_received && n->come == n->sent_ever &&
-           sl_connection_sending(n->connection) == 0;
+           !sl_channel_waits(n->channel) && sl_connection_sending(n->connection) == 0;
 }
 
 static void say_goodbye(sl_agent *a) {
@@ -387,6 +387,9 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
         return result;
     result = sl_roster_find_addresses(roster, a->side.connect_timeout_s, a->stop_descriptor, NULL,
                                       error);
+    if (result != 0)
+        return result;
+    result = sl_guard_take_roster(&a->side.guard, roster, a->settings.rank, error);
     if (result != 0)
         return result;
     a->side.roster = roster;

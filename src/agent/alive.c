@@ -46,6 +46,7 @@ static void beat(sl_neighbour *n) {
 int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
     double limit_s = sl_neighbour_patience_s(n);
+    sl_channel_flush(n->channel);
     if (n->connected && !n->hello_sent) /* there was no room for it */
         sl_neighbour_say_hello(n);
     if (n->connection != NULL && !n->agreed) {

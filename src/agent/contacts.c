@@ -84,6 +84,19 @@ static void come_back(sl_agent *a, sl_neighbour *n) {
         fail(a, n, &error);
 }
 
+/* The connection to it broke, or is good for nothing. There is time for another one. */
+static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
+    sl_neighbour_drop(n, NULL);
+    if (a->side.reconnect_s == 0 && !n->bye_received) {
+        fail(a, n, why);
+        return;
+    }
+    if (a->phase == PHASE_CONNECTING)
+        return;
+    n->next_attempt_s = a->side.now_s;
+    miss(a, n, why);
+}
+
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
@@ -103,28 +116,18 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     }
     if (n->back)
         come_back(a, n);
+    if (result == SL_ARRIVED_BROKEN)
+        lose(a, n, &error);
     if (result < 0)
         fail(a, n, &error);
     sl_agent_settle(a, false);
 }
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
-    (void)cookie;
-    sl_neighbour_left(owner);
+    sl_neighbour *n = owner;
+    if (sl_channel_sent(n->channel, cookie))
+        sl_neighbour_left(n);
     sl_agent_settle(context, false);
-}
-
-/* The connection to it broke, or is good for nothing. There is time for another one. */
-static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
-    sl_neighbour_drop(n, NULL);
-    if (a->side.reconnect_s == 0 && !n->bye_received) {
-        fail(a, n, why);
-        return;
-    }
-    if (a->phase == PHASE_CONNECTING)
-        return;
-    n->next_attempt_s = a->side.now_s;
-    miss(a, n, why);
 }
 
 static void on_down(void *context, void *owner, bool established, const char *reason) {
@@ -153,17 +156,19 @@ const sl_connection_handlers sl_contacts_neighbours = {on_connected, on_received
 /* ---- visitors ---- */
 
 sl_connection *sl_contacts_requested(void *context, const uint8_t greeting[SL_GREETING_BYTES],
-                                     const char *from) {
+                                     const char *from, char why[SL_GREETING_WHY_MAX]) {
     sl_agent *a = context;
-    uint32_t rank, wanted;
+    sl_passage passage;
+    snprintf(why, SL_GREETING_WHY_MAX, "it has ended");
     if (a->phase == PHASE_OVER && !a->parting)
         return NULL;
-    if (sl_neighbour_read_greeting(greeting, &rank, &wanted) && wanted == a->side.rank &&
-        sl_agent_neighbour(a, rank) == NULL) {
-        sl_visitors_reject(&a->visitors, from, "it calls itself an agent that is no neighbour");
+    if (sl_greeting_read(greeting, &passage) && passage.to == a->side.rank &&
+        sl_agent_neighbour(a, passage.from) == NULL) {
+        snprintf(why, SL_GREETING_WHY_MAX, "it calls itself an agent that is no neighbour");
+        sl_visitors_reject(&a->visitors, from, why);
         return NULL;
     }
-    return sl_visitors_welcome(&a->visitors, greeting, from);
+    return sl_visitors_welcome(&a->visitors, greeting, from, why);
 }
 
 static void visitor_connected(void *context, void *owner) {
@@ -194,8 +199,8 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
                      "agent %u connected anew", n->rank);
         miss(a, n, &why);
     }
-    bool connected = visitor->connected;
-    sl_neighbour_adopt(n, sl_visitors_release(visitor), connected, theirs);
+    sl_channel *channel = visitor->channel;
+    sl_neighbour_adopt(n, sl_visitors_release(visitor), channel, visitor->connected, theirs);
     come_back(a, n);
     sl_agent_settle(a, false);
 }
@@ -223,14 +228,14 @@ static void visitor_received(void *context, void *owner, sl_buffer *buffer, size
         doubt(a, visitor->rank, text);
         break;
     case SL_VERDICT_REFUSED:
+    case SL_VERDICT_NONE:
         break;
     }
 }
 
 static void visitor_sent(void *context, void *owner, uint32_t cookie) {
     (void)context;
-    (void)owner;
-    (void)cookie;
+    sl_channel_sent(((sl_visitor *)owner)->channel, cookie);
 }
 
 static void visitor_down(void *context, void *owner, bool established, const char *reason) {

@@ -4,27 +4,25 @@
 #include <string.h>
 
 #include "agent/neighbour.h"
+#include "base/clock.h"
 #include "task/layout_text.h"
 #include "wire/checksum.h"
 
-static const uint8_t greeting_magic[8] = "starling";
-
-void sl_neighbour_greeting(const sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]) {
-    memcpy(out, greeting_magic, sizeof greeting_magic);
-    memcpy(out + 8, &side->rank, sizeof side->rank);
-    memcpy(out + 12, &to, sizeof to);
+bool sl_neighbour_greeting(sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]) {
+    const sl_passage passage = sl_side_passage(side, to);
+    return sl_guard_greet(&side->guard, &passage, sl_clock_epoch_us(), out);
 }
 
-bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint32_t *from,
-                                uint32_t *to) {
-    memcpy(from, greeting + 8, sizeof *from);
-    memcpy(to, greeting + 12, sizeof *to);
-    return memcmp(greeting, greeting_magic, sizeof greeting_magic) == 0;
+sl_passage sl_side_passage(const sl_side *side, uint32_t to) {
+    return (sl_passage){.run_id = side->hello.run_id,
+                        .from = side->rank,
+                        .to = to,
+                        .incarnation = side->incarnation};
 }
 
 /* The checksum is of both: what is of this connection only, and the layout. */
-int sl_side_send_hello(const sl_side *side, sl_connection *connection, const sl_standing *standing,
-                       sl_frame *frame) {
+int sl_side_send_hello(const sl_side *side, sl_channel *channel, sl_connection *connection,
+                       const sl_standing *standing, sl_frame *frame) {
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES + SL_HELLO_TEXT_MAX];
     uint8_t *payload = whole + SL_FRAME_HEADER_BYTES;
     const size_t layout_bytes = side->hello.layout_bytes;
@@ -37,8 +35,9 @@ int sl_side_send_hello(const sl_side *side, sl_connection *connection, const sl_
     frame->payload_bytes = (uint32_t)(SL_HELLO_BYTES + layout_bytes);
     frame->payload_sum = sl_checksum(payload, frame->payload_bytes);
     sl_frame_encode(frame, whole);
-    return sl_connection_send(connection, whole, SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES,
-                              side->layout, layout_bytes, false, 0);
+    return sl_channel_send(channel, connection, side->now_s, whole,
+                           SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES, side->layout, layout_bytes,
+                           false);
 }
 
 typedef struct value {

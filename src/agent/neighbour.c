@@ -41,8 +41,13 @@ int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
     return sl_pool_open(&n->pool, side->fabric, &buffers, n, error);
 }
 
-void sl_neighbour_close(sl_neighbour *n) {
+static void close_connection(sl_neighbour *n) {
     sl_connection_close(&n->connection);
+    sl_channel_close(&n->channel);
+}
+
+void sl_neighbour_close(sl_neighbour *n) {
+    close_connection(n);
     sl_pool_close(&n->pool);
     free(n->places);
     n->places = NULL;
@@ -72,13 +77,22 @@ void sl_neighbour_drop(sl_neighbour *n, const char *why) {
         snprintf(n->refusal, sizeof n->refusal, "%.*s", SL_REFUSAL_MAX - 1, why);
     n->next_attempt_s =
         n->side->now_s + (n->connected && !n->agreed ? retry_refused_s : retry_connect_s);
-    sl_connection_close(&n->connection);
+    close_connection(n);
     reset(n);
 }
 
-static int open_connection(sl_neighbour *n, sl_error *error) {
-    return sl_connection_open(&n->connection, n->side->fabric, n->side->handlers, n,
-                              n->side->window + CONTROL_SENDS, error);
+static int dial(sl_neighbour *n, sl_error *error) {
+    sl_side *side = n->side;
+    uint8_t greeting[SL_GREETING_BYTES];
+    const sl_passage passage = sl_side_passage(side, n->rank);
+    const struct sockaddr_storage address = sl_roster_address(side->roster, n->rank);
+    if (!sl_neighbour_greeting(side, n->rank, greeting))
+        return sl_fail(error, SL_EPEER, "OpenSSL proves no greeting to agent %u", n->rank);
+    int result = sl_connection_open(&n->connection, side->fabric, side->handlers, n,
+                                    side->window + CONTROL_SENDS, error);
+    if (result == 0)
+        result = sl_channel_open(&n->channel, &side->guard, n->connection, &passage, true, error);
+    return result != 0 ? result : sl_connection_dial(n->connection, &address, greeting, error);
 }
 
 void sl_neighbour_dial_if_due(sl_neighbour *n) {
@@ -86,14 +100,9 @@ void sl_neighbour_dial_if_due(sl_neighbour *n) {
     if (n->connection != NULL || (!sl_neighbour_is_dialed(n) && !n->doubted) ||
         side->now_s < n->next_attempt_s)
         return;
-    uint8_t greeting[SL_GREETING_BYTES];
-    sl_neighbour_greeting(side, n->rank, greeting);
-    struct sockaddr_storage address = sl_roster_address(side->roster, n->rank);
     sl_error error;
     reset(n);
-    int result = open_connection(n, &error);
-    if (result == 0)
-        result = sl_connection_dial(n->connection, &address, greeting, &error);
+    const int result = dial(n, &error);
     n->dialed = true;
     n->attempts++;
     n->dialed_s = side->now_s;
@@ -154,11 +163,12 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     sl_connection_grant(n->connection, n->pool);
 }
 
-void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
-                        const sl_standing *theirs) {
-    sl_connection_close(&n->connection);
+void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, sl_channel *channel,
+                        bool connected, const sl_standing *theirs) {
+    close_connection(n);
     reset(n);
     n->connection = connection;
+    n->channel = channel;
     sl_connection_adopt(connection, n->side->handlers, n);
     agree(n, theirs);
     if (connected && n->connection != NULL)
@@ -168,6 +178,7 @@ void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connect
 void sl_neighbour_connected(sl_neighbour *n) {
     n->connected = true;
     n->heard_s = n->side->now_s;
+    sl_channel_begin(n->channel);
     sl_neighbour_say_hello(n);
 }
 
@@ -291,6 +302,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_OPEN:
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
+    case SL_FRAME_HANDSHAKE:
     case SL_FRAME_TYPE_END:
         break;
     }
@@ -344,23 +356,48 @@ static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
     return 0;
 }
 
+/* Some of the handshake: when it is done, HELLO may go. */
+static int go_on(sl_neighbour *n) {
+    sl_connection_receive_again(n->connection);
+    sl_neighbour_say_hello(n);
+    return 0;
+}
+
+/* Whoever is on the way may break a seal, and ends this connection only. */
+static int lose_broken(sl_neighbour *n, const char *wrong, sl_error *error) {
+    n->side->counters.frames_corrupted++;
+    if (n->agreed) {
+        sl_fail_edge(error, SL_EPROTO, n->rank, n->side->rank, n->side->round, "agent %u: %s",
+                     n->rank, wrong);
+        return SL_ARRIVED_BROKEN;
+    }
+    sl_neighbour_drop(n, wrong);
+    return 0;
+}
+
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
                       sl_frame *frame, sl_error *error) {
-    const char *wrong =
-        sl_frame_decode(frame, buffer->data, bytes, n->side->part_bytes_max, n->side->direct);
-    if (wrong == NULL && n->agreed)
+    const sl_side *side = n->side;
+    const char *wrong;
+    const sl_passed passed = sl_channel_take(n->channel, buffer->data, bytes, side->part_bytes_max,
+                                             side->direct, side->now_s, frame, &wrong);
+    if (passed == SL_PASSED && n->agreed)
         wrong = find_wrong_count(n, frame);
     if (wrong == NULL && frame->type == SL_FRAME_HEARTBEAT)
         wrong = sl_heartbeat_decode(&n->said, buffer->data + SL_FRAME_HEADER_BYTES,
                                     frame->payload_bytes, n->rank, n->side->hello.nodes);
     int result = 0;
-    if (wrong != NULL)
+    if (passed == SL_PASSED_HANDSHAKE)
+        result = go_on(n);
+    else if (passed == SL_PASSED_BROKEN)
+        result = lose_broken(n, wrong, error);
+    else if (wrong != NULL)
         result = refuse_frame(n, wrong, error);
     else if (n->agreed)
         result = take_agreed(n, frame, buffer, event, error);
     else
         result = take_first(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
-    if (result <= 0)
+    if (result <= 0 || result == SL_ARRIVED_BROKEN)
         sl_buffer_release(buffer);
     return result;
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "agent/channel.h"
+#include "agent/guard.h"
 #include "agent/heartbeat.h"
 #include "agent/kept.h"
 #include "agent/outbox.h"
@@ -43,6 +45,7 @@ typedef struct sl_side {
     uint8_t *payload_memory; /* (neighbours, receive_buffers, payload_stride) on the device; NULL:
                                 payloads come to the host */
     size_t payload_stride;
+    sl_guard guard;  /* what its connections prove, and are sealed with */
     sl_kept kept;    /* copies of parts that may have to be sent again */
     bool retry_soon; /* a send found no room: nothing will wake the loop, so it looks again in a
                         millisecond */
@@ -55,6 +58,7 @@ typedef struct sl_neighbour {
     uint32_t index, rank;
     sl_pool *pool;             /* receive buffers */
     sl_connection *connection; /* NULL between attempts to connect */
+    sl_channel *channel;       /* on it; NULL: nothing is proved or sealed */
 
     /* of this connection */
     bool dialed; /* by this agent */
@@ -112,33 +116,35 @@ int sl_neighbour_open(sl_neighbour *n, sl_error *error);
 void sl_neighbour_close(sl_neighbour *n);
 /* Who connects: of two neighbours the higher rank. */
 bool sl_neighbour_is_dialed(const sl_neighbour *n);
-void sl_neighbour_greeting(const sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]);
-/* False: it is no greeting of ours. */
-bool sl_neighbour_read_greeting(const uint8_t greeting[SL_GREETING_BYTES], uint32_t *from,
-                                uint32_t *to);
+/* False: it cannot be proved. */
+bool sl_neighbour_greeting(sl_side *side, uint32_t to, uint8_t out[SL_GREETING_BYTES]);
+/* Of a connection that this agent makes. */
+sl_passage sl_side_passage(const sl_side *side, uint32_t to);
 /* What differs between two agents that should run the same experiment, as a sentence; false:
  * nothing. */
 bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
                       char text[SL_REFUSAL_MAX]);
 /* This side's HELLO, on any connection; completes *frame. As sl_connection_send. */
-int sl_side_send_hello(const sl_side *side, sl_connection *connection, const sl_standing *standing,
-                       sl_frame *frame);
+int sl_side_send_hello(const sl_side *side, sl_channel *channel, sl_connection *connection,
+                       const sl_standing *standing, sl_frame *frame);
 
 /* Connects where it is this agent's turn, and time. */
 void sl_neighbour_dial_if_due(sl_neighbour *n);
 /* May this neighbour go on where it stands? If not, why. Counts of another process of this agent
  * become those of this one. */
 bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]);
-/* Takes a connection over on which a HELLO came that equals ours; an older one is closed. */
-void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, bool connected,
-                        const sl_standing *theirs);
+/* Takes a connection and its channel over, on which a HELLO came that equals ours; older ones are
+ * closed. */
+void sl_neighbour_adopt(sl_neighbour *n, sl_connection *connection, sl_channel *channel,
+                        bool connected, const sl_standing *theirs);
 void sl_neighbour_connected(sl_neighbour *n);
 /* What came. */
 typedef enum sl_arrived {
     SL_ARRIVED_NOTHING, /* that is not done already */
     SL_ARRIVED_DATA,    /* *event is for the node, and the buffer its token */
     SL_ARRIVED_CALL,    /* *frame is MEET, WANT or SUM; the caller releases the buffer */
-    SL_ARRIVED_CUT      /* *frame is CUT; likewise */
+    SL_ARRIVED_CUT,     /* *frame is CUT; likewise */
+    SL_ARRIVED_BROKEN   /* nothing that it sent: the connection is lost, *error says why */
 } sl_arrived;
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,

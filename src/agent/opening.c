@@ -147,7 +147,7 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
                                 .refusals = {.notice = a->settings.observer.notice,
                                              .context = a->settings.observer.context,
                                              .counts = a->record.refused}};
-    return sl_outbox_open(&a->outbox, a->node, a->side.direct, error);
+    return 0;
 }
 
 static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_error *error) {
@@ -156,7 +156,9 @@ static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_
     int result = sl_lookup_all(&own, 1, a->side.connect_timeout_s, -1, NULL, error);
     if (result == 0)
         result = sl_address_check_trust(&own.address, own.host, a->settings.rank,
-                                        a->settings.experiment->security.trusted_network, error);
+                                        sl_security_goes_out(&a->settings.experiment->security) ||
+                                            a->settings.credentials != NULL,
+                                        error);
     if (result != 0)
         return result;
     *out = own.address;
@@ -169,6 +171,25 @@ static int memory_of_payloads(const sl_agent *a) {
     return a->side.direct ? a->vec->cuda_index : -1;
 }
 
+/* What auto stands for follows from where it listens: all agents of a roster do on this host's
+ * loopback, or none. */
+static int open_guard(sl_agent *a, const struct sockaddr_storage *address, sl_error *error) {
+    const sl_security_config *c = &a->settings.experiment->security;
+    const sl_credentials *credentials = a->settings.credentials;
+    if (credentials == NULL && sl_security_mode_of(c) != SL_SECURITY_NONE)
+        return sl_fail(error, SL_EINVAL, "agent %u: has no credentials, which security.mode needs",
+                       a->settings.rank);
+    const bool seals =
+        credentials != NULL &&
+        (c->seal == SL_SEAL_ON || (c->seal == SL_SEAL_AUTO && !sl_address_is_loopback(address)));
+    if (seals && a->side.direct)
+        return sl_fail(error, SL_EINVAL,
+                       "security.seal: what goes from GPU memory to GPU memory "
+                       "(transport.gpu_direct) cannot be sealed; say \"handshake-only\", or set "
+                       "transport.gpu_direct \"off\"");
+    return sl_guard_open(&a->side.guard, credentials, seals, error);
+}
+
 static int open_fabric(sl_agent *a, sl_error *error) {
     sl_fabric_settings settings = {.provider = a->settings.experiment->transport.provider,
                                    .gpu = memory_of_payloads(a) >= 0,
@@ -176,6 +197,8 @@ static int open_fabric(sl_agent *a, sl_error *error) {
                                    .context = a,
                                    .requested = sl_contacts_requested};
     int result = find_own_address(a, &settings.address, error);
+    if (result == 0)
+        result = open_guard(a, &settings.address, error);
     if (result == 0)
         result = sl_fabric_open(&a->side.fabric, &settings, error);
     void *bases[REGIONS_MAX];
@@ -206,12 +229,27 @@ static int open_payload_memory(sl_agent *a, sl_error *error) {
                                             memory_of_payloads(a), error);
 }
 
+/* Each neighbour may have some, and so may one visitor, for its HELLO. */
+static int open_envelopes(sl_agent *a, sl_error *error) {
+    const sl_guard *guard = &a->side.guard;
+    const uint32_t owners = guard->credentials != NULL ? a->neighbour_count + 1 : 0;
+    size_t bytes = SL_HELLO_TEXT_MAX;
+    if (guard->seals && bytes < a->side.part_bytes_max)
+        bytes = a->side.part_bytes_max;
+    return sl_envelopes_open(&a->side.guard.envelopes, a->side.fabric, owners, bytes, error);
+}
+
 /* What neighbours receive into, and where parts stay that they may not have. With GPU-direct, parts
  * are not copied: links between GPUs answer soon. */
 static int open_pools(sl_agent *a, sl_error *error) {
-    int result = open_payload_memory(a, error);
+    const bool sums = !a->side.direct && !a->side.guard.seals;
+    int result = sl_outbox_open(&a->outbox, a->node, a->side.direct, sums, error);
+    if (result == 0)
+        result = open_payload_memory(a, error);
     for (uint32_t i = 0; i < a->neighbour_count && result == 0; i++)
         result = sl_neighbour_open(&a->neighbours[i], error);
+    if (result == 0)
+        result = open_envelopes(a, error);
     const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.window;
     return result != 0
                ? result
@@ -320,6 +358,7 @@ void sl_agent_close(sl_agent **agent) {
     for (uint32_t i = 0; i < a->neighbour_count; i++)
         sl_neighbour_close(&a->neighbours[i]);
     sl_fabric_close(&a->side.fabric);
+    sl_guard_close(&a->side.guard);
     sl_saving_close(a);
     sl_kept_close(&a->side.kept);
     sl_calls_close(&a->calls);

@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "wire/checksum.h"
 
-int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, sl_error *error) {
+int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_error *error) {
     uint32_t parts = sl_node_parts_max(node);
-    sl_outbox box = {.node = node, .direct = direct};
+    sl_outbox box = {.node = node, .direct = direct, .sums = sums};
     box.payloads = calloc(parts, sizeof *box.payloads);
-    box.sums = calloc(parts, sizeof *box.sums);
-    if (box.payloads == NULL || box.sums == NULL) {
+    box.checksums = calloc(parts, sizeof *box.checksums);
+    if (box.payloads == NULL || box.checksums == NULL) {
         sl_outbox_close(&box);
         return sl_fail(error, SL_ENOMEM, "out of memory for a message of %u parts", parts);
     }
@@ -22,7 +22,7 @@ int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, sl_error *error) 
 
 void sl_outbox_close(sl_outbox *box) {
     free(box->payloads);
-    free(box->sums);
+    free(box->checksums);
     memset(box, 0, sizeof *box);
 }
 
@@ -43,7 +43,7 @@ int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error) {
     int result = sl_node_payload(box->node, part, payload, error);
     if (result != 0)
         return result;
-    box->sums[part] = box->direct ? 0 : sl_checksum(payload->data, payload->bytes);
+    box->checksums[part] = box->sums ? sl_checksum(payload->data, payload->bytes) : 0;
     box->encode_seconds += sl_clock_seconds() - before;
     return 1;
 }
@@ -55,5 +55,5 @@ sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
                       .part = part,
                       .scalar = box->message.scalar,
                       .payload_bytes = (uint32_t)box->payloads[part].bytes,
-                      .payload_sum = box->sums[part]};
+                      .payload_sum = box->checksums[part]};
 }

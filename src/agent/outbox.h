@@ -10,17 +10,18 @@
 
 typedef struct sl_outbox {
     sl_node *node; /* borrowed */
-    bool direct;   /* payloads stay in a device's memory: no checksums */
+    bool direct;   /* payloads stay in a device's memory */
+    bool sums;     /* payloads have checksums: nothing else tells what was altered on the way */
     bool open;     /* there is a message, and parts of it may be sent */
     sl_outbound message;
     uint32_t encoded;
     uint32_t gone;         /* of these, how many the node may overwrite */
     sl_payload *payloads;  /* (parts) */
-    uint64_t *sums;        /* (parts) checksums; 0 where direct */
+    uint64_t *checksums;   /* (parts) checksums, or 0 */
     double encode_seconds; /* spent since the caller set it to 0 */
 } sl_outbox;
 
-int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, sl_error *error);
+int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_error *error);
 void sl_outbox_close(sl_outbox *box);
 /* The node has published a message. */
 void sl_outbox_begin(sl_outbox *box, const sl_outbound *message);

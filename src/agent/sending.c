@@ -41,6 +41,12 @@ static bool note_sent(sl_neighbour *n, int result) {
     return true;
 }
 
+static int send_frame(sl_neighbour *n, const uint8_t *header, size_t header_bytes,
+                      const void *payload, size_t payload_bytes, bool data) {
+    return sl_channel_send(n->channel, n->connection, n->side->now_s, header, header_bytes, payload,
+                           payload_bytes, data);
+}
+
 /* A control payload is small: it is copied behind its header, so that the caller's may go. */
 static bool send_small(sl_neighbour *n, sl_frame frame, const void *payload) {
     if (n->connection == NULL || !n->hello_sent)
@@ -51,8 +57,7 @@ static bool send_small(sl_neighbour *n, sl_frame frame, const void *payload) {
         frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
     }
     complete_header(n, &frame, whole);
-    int result = sl_connection_send(n->connection, whole,
-                                    SL_FRAME_HEADER_BYTES + frame.payload_bytes, NULL, 0, false, 0);
+    int result = send_frame(n, whole, SL_FRAME_HEADER_BYTES + frame.payload_bytes, NULL, 0, false);
     n->side->counters.control_frames_sent += result == 0;
     return note_sent(n, result);
 }
@@ -79,8 +84,7 @@ bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const voi
     sl_frame whole = *frame;
     whole.payload_sum = sl_checksum(payload, frame->payload_bytes);
     complete_header(n, &whole, header);
-    return note_sent(n, sl_connection_send(n->connection, header, sizeof header, payload,
-                                           frame->payload_bytes, false, 0));
+    return note_sent(n, send_frame(n, header, sizeof header, payload, frame->payload_bytes, false));
 }
 
 /* ---- sending data ---- */
@@ -105,8 +109,7 @@ static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) 
 static int hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
     uint8_t header[SL_FRAME_DIRECT_AT] = {0};
     complete_header(n, &frame, header);
-    int result = sl_connection_send(n->connection, header, n->side->header_bytes, payload,
-                                    frame.payload_bytes, true, 0);
+    int result = send_frame(n, header, n->side->header_bytes, payload, frame.payload_bytes, true);
     if (!note_sent(n, result))
         return 0;
     n->exchange_told = frame.exchange;
@@ -174,7 +177,7 @@ void sl_neighbour_came(sl_neighbour *n, uint64_t count) {
 
 void sl_neighbour_say_hello(sl_neighbour *n) {
     const sl_side *side = n->side;
-    if (n->connection == NULL || !n->connected)
+    if (n->connection == NULL || !n->connected || !sl_channel_is_ready(n->channel))
         return;
     const sl_standing standing = {.incarnation = side->incarnation,
                                   .knows = n->incarnation,
@@ -183,8 +186,8 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
                                   .credit = sl_neighbour_credit(n),
                                   .received = n->received,
                                   .meets = n->meets};
-    int result =
-        sl_side_send_hello(side, n->connection, &standing, &(sl_frame){.exchange = side->exchange});
+    int result = sl_side_send_hello(side, n->channel, n->connection, &standing,
+                                    &(sl_frame){.exchange = side->exchange});
     n->side->counters.control_frames_sent += result == 0;
     n->hello_sent = note_sent(n, result);
 }

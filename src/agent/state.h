@@ -87,7 +87,7 @@ sl_neighbour *sl_agent_neighbour(sl_agent *agent, uint32_t rank);
 /* contacts.c */
 extern const sl_connection_handlers sl_contacts_neighbours, sl_contacts_visitors;
 sl_connection *sl_contacts_requested(void *agent, const uint8_t greeting[SL_GREETING_BYTES],
-                                     const char *from);
+                                     const char *from, char why[SL_GREETING_WHY_MAX]);
 /* Dials, sends heartbeats, notices silence, ends silent visitors. */
 void sl_contacts_tick(sl_agent *agent);
 /* Is this neighbour still to be connected, or to be connected anew? */

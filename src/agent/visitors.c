@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "wire/checksum.h"
 
 static const double patience_s = 3; /* for HELLO */
 static const double parting_s = 1;  /* for a refusal to arrive */
-enum { SENDS = 2 };
+enum { UNPROVED_EACH = 4 };
+enum { SENDS = 4 }; /* the longest handshake is two frames; then HELLO, and ABORT */
 
 /* who: empty before it is a visitor. */
 static void tell(sl_visitors *v, const char *who, const char *from, const char *why) {
@@ -18,10 +20,15 @@ static void tell(sl_visitors *v, const char *who, const char *from, const char *
                      who[0] == '\0' ? SL_REFUSED_GREETING : SL_REFUSED_HELLO, 1, text);
 }
 
+static void close_connection(sl_visitor *visitor) {
+    sl_connection_close(&visitor->connection);
+    sl_channel_close(&visitor->channel);
+}
+
 void sl_visitors_refuse(sl_visitors *v, sl_visitor *visitor, const char *why) {
     char who[64];
     snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
-    sl_connection_close(&visitor->connection);
+    close_connection(visitor);
     if (why != NULL && !visitor->refused)
         tell(v, who, visitor->from, why);
 }
@@ -43,21 +50,49 @@ void sl_visitors_reject(sl_visitors *v, const char *from, const char *why) {
     tell(v, "", from, why);
 }
 
+static int open_visitor(sl_visitors *v, sl_visitor *visitor, const sl_passage *passage,
+                        sl_error *error) {
+    sl_side *side = v->side;
+    int result =
+        sl_connection_open(&visitor->connection, side->fabric, v->handlers, visitor, SENDS, error);
+    if (result == 0)
+        result = sl_channel_open(&visitor->channel, &side->guard, visitor->connection, passage,
+                                 false, error);
+    return result;
+}
+
+/* Who may have seen the roster can greet, and takes few places of those who can prove more. */
+static bool is_crowded(const sl_visitors *v, const char *from, char why[SL_GREETING_WHY_MAX]) {
+    const char *colon = strrchr(from, ':'); /* before the port */
+    const size_t host = colon != NULL ? (size_t)(colon - from) + 1 : strlen(from);
+    int count = 0;
+    for (int i = 0; i < SL_VISITORS_MAX; i++)
+        count += !sl_channel_is_ready(v->list[i].channel) && v->list[i].connection != NULL &&
+                 strncmp(v->list[i].from, from, host) == 0;
+    snprintf(why, SL_GREETING_WHY_MAX,
+             "%d connections from its address have not proved themselves yet", count);
+    return sl_guard_uses_certificates(&v->side->guard) && count >= UNPROVED_EACH;
+}
+
 sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
-                                   const char *from) {
-    uint32_t rank, wanted;
-    if (!sl_neighbour_read_greeting(greeting, &rank, &wanted)) {
-        tell(v, "", from, "it is not an agent of this release");
+                                   const char *from, char why[SL_GREETING_WHY_MAX]) {
+    sl_passage passage = {.run_id = v->side->hello.run_id};
+    snprintf(why, SL_GREETING_WHY_MAX, "it is not an agent of this release");
+    if (!sl_greeting_read(greeting, &passage) ||
+        !sl_guard_admits(&v->side->guard, greeting, passage.run_id, sl_clock_epoch_us(), why) ||
+        is_crowded(v, from, why)) {
+        tell(v, "", from, why);
         return NULL;
     }
     sl_visitor *visitor = find_place(v);
-    *visitor = (sl_visitor){.rank = rank, .wanted = wanted, .came_s = v->side->now_s};
+    *visitor = (sl_visitor){.rank = passage.from, .wanted = passage.to, .came_s = v->side->now_s};
     visitor->deadline_s = v->side->now_s + patience_s;
     snprintf(visitor->from, sizeof visitor->from, "%s", from);
     sl_error error;
-    if (sl_connection_open(&visitor->connection, v->side->fabric, v->handlers, visitor, SENDS,
-                           &error) != 0)
+    if (open_visitor(v, visitor, &passage, &error) != 0) {
+        close_connection(visitor);
         tell(v, "", from, error.text);
+    }
     return visitor->connection;
 }
 
@@ -76,14 +111,14 @@ static void answer(sl_visitors *v, sl_visitor *visitor, sl_frame_type type, cons
                       .payload_sum = sl_checksum(payload, bytes)};
     sl_frame_encode(&frame, whole);
     memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
-    sl_connection_send(visitor->connection, whole, SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false,
-                       0);
+    sl_channel_send(visitor->channel, visitor->connection, v->side->now_s, whole,
+                    SL_FRAME_HEADER_BYTES + bytes, NULL, 0, false);
     let_arrive(v, visitor);
 }
 
 void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor) {
     const sl_standing standing = {.incarnation = v->side->incarnation};
-    sl_side_send_hello(v->side, visitor->connection, &standing, &(sl_frame){0});
+    sl_side_send_hello(v->side, visitor->channel, visitor->connection, &standing, &(sl_frame){0});
     let_arrive(v, visitor);
 }
 
@@ -102,17 +137,18 @@ void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, const char *why)
     refuse_politely(v, visitor, false, why);
 }
 
-static const char *read_hello(const sl_visitors *v, const sl_visitor *visitor,
-                              const sl_buffer *buffer, size_t bytes, sl_hello *hello) {
-    sl_frame frame;
-    const char *wrong = sl_frame_decode(&frame, buffer->data, bytes, 0, v->side->direct);
-    if (wrong != NULL)
-        return wrong;
-    if (frame.type != SL_FRAME_HELLO)
+static const char *read_hello(const sl_visitor *visitor, const sl_frame *frame,
+                              const sl_buffer *buffer, sl_hello *hello) {
+    const sl_passage *proved = sl_channel_passage(visitor->channel);
+    if (frame->type != SL_FRAME_HELLO)
         return "it did not begin with HELLO";
-    if (frame.sender != visitor->rank)
+    if (frame->sender != visitor->rank)
         return "HELLO names another sender";
-    return sl_hello_decode(hello, buffer->data + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
+    const char *wrong =
+        sl_hello_decode(hello, buffer->data + SL_FRAME_HEADER_BYTES, frame->payload_bytes);
+    if (wrong == NULL && proved != NULL && proved->incarnation != hello->standing.incarnation)
+        wrong = "HELLO names another incarnation than its greeting";
+    return wrong;
 }
 
 static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hello,
@@ -131,16 +167,36 @@ static sl_verdict judge(sl_visitors *v, sl_visitor *visitor, const sl_hello *hel
     return SL_VERDICT_DIFFERS;
 }
 
+/* It has not proved itself. What the handshake says of it may still arrive. */
+static void end_handshake(sl_visitors *v, sl_visitor *visitor, const char *wrong) {
+    char who[64];
+    snprintf(who, sizeof who, " that calls itself agent %u", visitor->rank);
+    tell(v, who, visitor->from, wrong);
+    let_arrive(v, visitor);
+}
+
 sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
                              sl_standing *standing, char text[SL_REFUSAL_MAX]) {
     sl_hello hello;
+    sl_frame frame;
     sl_verdict verdict = SL_VERDICT_REFUSED;
-    const char *wrong = read_hello(v, visitor, buffer, bytes, &hello);
+    const char *wrong;
+    const sl_passed passed = sl_channel_take(visitor->channel, buffer->data, bytes, 0,
+                                             v->side->direct, v->side->now_s, &frame, &wrong);
+    if (passed == SL_PASSED_HANDSHAKE) {
+        sl_buffer_release(buffer);
+        sl_connection_receive_again(visitor->connection);
+        return SL_VERDICT_NONE;
+    }
+    if (passed == SL_PASSED)
+        wrong = read_hello(visitor, &frame, buffer, &hello);
     if (wrong == NULL)
         verdict = judge(v, visitor, &hello, text);
     *standing = wrong == NULL ? hello.standing : (sl_standing){0};
     sl_buffer_release(buffer);
-    if (wrong != NULL)
+    if (passed == SL_PASSED_BROKEN && visitor->channel != NULL)
+        end_handshake(v, visitor, wrong);
+    else if (wrong != NULL)
         sl_visitors_refuse(v, visitor, wrong);
     return verdict;
 }
@@ -148,13 +204,16 @@ sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buf
 sl_connection *sl_visitors_release(sl_visitor *visitor) {
     sl_connection *connection = visitor->connection;
     visitor->connection = NULL;
+    visitor->channel = NULL;
     return connection;
 }
 
 void sl_visitors_tick(sl_visitors *v) {
-    for (int i = 0; i < SL_VISITORS_MAX; i++)
+    for (int i = 0; i < SL_VISITORS_MAX; i++) {
+        sl_channel_flush(v->list[i].channel);
         if (v->list[i].connection != NULL && v->side->now_s > v->list[i].deadline_s)
             sl_visitors_refuse(v, &v->list[i], "it said nothing");
+    }
     sl_refusals_tick(&v->refusals, v->side->now_s);
 }
 
@@ -167,5 +226,5 @@ void sl_visitors_note_silent(sl_visitors *v, size_t count) {
 
 void sl_visitors_close(sl_visitors *v) {
     for (int i = 0; i < SL_VISITORS_MAX; i++)
-        sl_connection_close(&v->list[i].connection);
+        close_connection(&v->list[i]);
 }

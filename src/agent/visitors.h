@@ -15,6 +15,7 @@ enum { SL_VISITORS_MAX = 64 };
 
 typedef struct sl_visitor {
     sl_connection *connection; /* NULL: this place is free */
+    sl_channel *channel;       /* on it; NULL: nothing is proved or sealed */
     uint32_t rank;             /* that it calls itself */
     uint32_t wanted;           /* rank that it wants to reach */
     bool connected, refused;
@@ -23,33 +24,34 @@ typedef struct sl_visitor {
 } sl_visitor;
 
 typedef struct sl_visitors {
-    const sl_side *side;
+    sl_side *side;
     const sl_connection_handlers *handlers;
     sl_refusals refusals;
     sl_visitor list[SL_VISITORS_MAX];
 } sl_visitors;
 
 typedef enum sl_verdict {
+    SL_VERDICT_NONE, /* it proves itself; there was no HELLO yet */
     SL_VERDICT_REFUSED,
     SL_VERDICT_DIFFERS, /* its HELLO is of another configuration, or another run */
     SL_VERDICT_EQUAL    /* it is the neighbour: adopt its connection */
 } sl_verdict;
 
-/* A connection for whoever greets so; NULL: rejected. */
+/* A connection for whoever greets so; NULL: rejected, and why. */
 sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
-                                   const char *from);
+                                   const char *from, char why[SL_GREETING_WHY_MAX]);
 /* Somebody was rejected who is no visitor yet. */
 void sl_visitors_reject(sl_visitors *v, const char *from, const char *why);
 /* As many said nothing at all. */
 void sl_visitors_note_silent(sl_visitors *v, size_t count);
-/* Judges its first message. Releases the buffer. `text`: what differs; EQUAL: where it stands. */
+/* Judges a message. Releases the buffer. `text`: what differs; EQUAL: where it stands. */
 sl_verdict sl_visitors_judge(sl_visitors *v, sl_visitor *visitor, sl_buffer *buffer, size_t bytes,
                              sl_standing *standing, char text[SL_REFUSAL_MAX]);
 /* Says that this is the agent that it looks for, and no more. */
 void sl_visitors_confirm(sl_visitors *v, sl_visitor *visitor);
 /* Refuses it although its HELLO is equal, and tells it why. */
 void sl_visitors_turn_away(sl_visitors *v, sl_visitor *visitor, const char *why);
-/* Hands its connection over, and forgets it. */
+/* Hands its connection and its channel over, and forgets both. */
 sl_connection *sl_visitors_release(sl_visitor *visitor);
 /* Ends its connection; `why` goes into a notice, NULL: none. */
 void sl_visitors_refuse(sl_visitors *v, sl_visitor *visitor, const char *why);

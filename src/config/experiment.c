@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "config/keys.h"
+#include "config/security.h"
 #include "config/tree.h"
 #include "starling/algorithm.h"
 #include "starling/device.h"
@@ -198,14 +199,17 @@ static int read_keys(sl_experiment *e, json_t *root, sl_error *error) {
     return 0;
 }
 
+/* as_named: it need not be there, and links in it stay. */
 static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char *name,
-                         sl_error *error) {
+                         bool as_named, sl_error *error) {
     char whole[2 * SL_PATH_MAX], real[PATH_MAX];
     if (path[0] == '\0')
         return 0;
     snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/",
              path);
-    if (realpath(whole, real) == NULL)
+    if (as_named)
+        snprintf(real, sizeof real, "%s", whole);
+    else if (realpath(whole, real) == NULL)
         return sl_fail(error, SL_EFILE, "%s: %s: %s", name, whole, strerror(errno));
     json_t *text = json_string(real);
     json_decref(text);
@@ -224,8 +228,8 @@ static int make_absolute(char path[SL_PATH_MAX], const char *folder, const char 
 static int resolve_paths(sl_experiment *e, const char *folder, sl_error *error) {
     for (size_t i = 0; i < sl_key_count; i++)
         if (sl_keys[i].type == SL_KEY_PATH) {
-            int result =
-                make_absolute((char *)e + sl_keys[i].offset, folder, sl_keys[i].path, error);
+            int result = make_absolute((char *)e + sl_keys[i].offset, folder, sl_keys[i].path,
+                                       sl_keys[i].as_named, error);
             if (result != 0)
                 return result;
         }
@@ -277,7 +281,7 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder, bo
                            "topology: \"\" is not allowed; it must be the path of a topology file, "
                            "or an object such as {\"nodes\": 8, \"family\": \"ring\"}");
         memcpy(path, json_string_value(value), json_string_length(value) + 1);
-        int result = make_absolute(path, folder, "topology", error);
+        int result = make_absolute(path, folder, "topology", false, error);
         if (result == SL_EFILE)
             return refuse_path(path, folder, error);
         if (result == 0)
@@ -393,6 +397,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
         result = sl_algorithm_check(&e->algorithm, e->topology, e->optimizer.momentum > 0, error);
     if (result == 0)
         result = check_checkpoint(e, error);
+    if (result == 0)
+        result = sl_security_check(&e->security, error);
     return result != 0 ? result : check_gpu_direct(e, error);
 }
 

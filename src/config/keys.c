@@ -41,7 +41,8 @@ static const char *const data_sets[] = {
         NULL};
 static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
 static const char *const providers[] = {"tcp", "verbs", NULL};
-static const char *const securities[] = {"none", NULL};
+static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
+static const char *const seals[] = {"auto", "on", "handshake-only", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {
 #define PARTITION_NAME(kind, text) text,
@@ -279,8 +280,14 @@ const sl_key sl_keys[] = {
      .fallback = "600", .help = "longest wait for a neighbour that is alive, in seconds"},
 
     {"security.mode", SL_KEY_CHOICE, AT(security.mode), .choices = securities,
-     .fallback = "\"none\"",
-     .help = "how neighbours authenticate each other; none = whoever connects is trusted"},
+     .fallback = "\"auto\"",
+     .help = "how neighbours prove who they are: none = whoever connects is trusted; auto = key if "
+             "security.key is given, else none"},
+    {"security.key", SL_KEY_PATH, AT(security.key), .as_named = true, .fallback = "\"\"",
+     .help = "mode key: the file of `starling keys make`; certificates: NAME of this node's pair"},
+    {"security.seal", SL_KEY_CHOICE, AT(security.seal), .choices = seals, .fallback = "\"auto\"",
+     .help = "with a key: encrypt and authenticate every frame (on), or only prove who connects "
+             "(handshake-only); auto = on beyond loopback"},
     {"security.trusted_network", SL_KEY_BOOL, AT(security.trusted_network), .fallback = "false",
      .help = "mode none: true lets an agent listen beyond loopback, where anybody may connect"},
 

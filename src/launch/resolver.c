@@ -83,12 +83,14 @@ int sl_address_check_trust(const struct sockaddr_storage *address, const char *h
                            bool trusted_network, sl_error *error) {
     if (trusted_network || (address != NULL && sl_address_is_loopback(address)))
         return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "agent %u would listen on %s, beyond loopback, and connections are neither "
-                   "encrypted nor authenticated: if everybody on that network is trusted, say "
-                   "\"security\": {\"mode\": \"none\", \"trusted_network\": true} (security.mode, "
-                   "security.trusted_network)",
-                   rank, host);
+    return sl_fail(
+        error, SL_EINVAL,
+        "agent %u would listen on %s, beyond loopback, and connections would be neither "
+        "encrypted nor authenticated: make a key (`starling keys make -o run.key`), give "
+        "it to all agents, and say \"security\": {\"key\": \"run.key\"}; or, if everybody "
+        "on that network is trusted, \"security\": {\"mode\": \"none\", "
+        "\"trusted_network\": true} (security.key, security.trusted_network)",
+        rank, host);
 }
 
 static bool look_up(sl_lookup *l, int *failure) {

@@ -9,12 +9,20 @@
 #include "base/file.h"
 #include "launch/environment.h"
 
-enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512 };
+enum { ROSTER_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512, PIN_DIGITS = 64 };
+static const char pin_begin[] = "sha256:";
+
+/* A certificate's fingerprint, as text; empty: none. */
+typedef struct pin {
+    char text[sizeof pin_begin + PIN_DIGITS];
+} pin;
+
 static const char rank_hole[] = "{rank}";
 
 struct sl_roster {
     sl_lookup *hosts; /* (count) */
     uint16_t *ports;  /* (count) */
+    pin *pins;        /* (count) */
     int *lines;       /* (count) of the file, for errors */
     uint32_t count, room;
     char where[SL_HOST_MAX]; /* file, for errors */
@@ -68,37 +76,69 @@ static int make_room(sl_roster *r, sl_error *error) {
     r->hosts = hosts != NULL ? hosts : r->hosts;
     uint16_t *ports = realloc(r->ports, room * sizeof *ports);
     r->ports = ports != NULL ? ports : r->ports;
+    pin *pins = realloc(r->pins, room * sizeof *pins);
+    r->pins = pins != NULL ? pins : r->pins;
     int *lines = realloc(r->lines, room * sizeof *lines);
     r->lines = lines != NULL ? lines : r->lines;
-    if (hosts == NULL || ports == NULL || lines == NULL)
+    if (hosts == NULL || ports == NULL || pins == NULL || lines == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", r->where);
     r->room = room;
     return 0;
 }
 
-static int add_line(sl_roster *r, char *text, int line, sl_error *error) {
-    char *save = NULL, *first = strtok_r(text, " \t\r", &save);
-    if (first == NULL || first[0] == '#')
+static bool is_pin(const char *word) {
+    return word != NULL && strncmp(word, pin_begin, sizeof pin_begin - 1) == 0;
+}
+
+static int take_pin(pin *out, const char *word, const char *where, sl_error *error) {
+    const char *digits = word != NULL ? word + sizeof pin_begin - 1 : NULL;
+    *out = (pin){0};
+    if (word == NULL)
         return 0;
-    char *second = strtok_r(NULL, " \t\r", &save);
-    if (second != NULL && second[0] == '#')
-        second = NULL;
-    int result = second != NULL ? check_rank(r, first, line, error) : 0;
-    if (result == 0)
-        result = make_room(r, error);
+    if (!is_pin(word) || strlen(digits) != PIN_DIGITS ||
+        strspn(digits, "0123456789abcdef") != PIN_DIGITS)
+        return sl_fail(error, SL_EFILE,
+                       "%s: '%s' is not a certificate's fingerprint, sha256: and %d digits 0-9a-f, "
+                       "as `starling keys roster` prints it",
+                       where, word, PIN_DIGITS);
+    strcpy(out->text, word);
+    return 0;
+}
+
+static char *next_word(char **save) {
+    char *word = strtok_r(NULL, " \t\r", save);
+    return word != NULL && word[0] != '#' ? word : NULL;
+}
+
+static int add_place(sl_roster *r, const char *place, const char *fingerprint, int line,
+                     sl_error *error) {
+    char where[SL_HOST_MAX + 16];
+    int result = make_room(r, error);
     if (result != 0)
         return result;
     sl_lookup *host = &r->hosts[r->count];
     memset(host, 0, sizeof *host);
-    char where[SL_HOST_MAX + 16];
     snprintf(where, sizeof where, "%s:%d", r->where, line);
-    result =
-        sl_place_parse(host->host, &r->ports[r->count], second ? second : first, 1, where, error);
+    result = sl_place_parse(host->host, &r->ports[r->count], place, 1, where, error);
+    if (result == 0)
+        result = take_pin(&r->pins[r->count], fingerprint, where, error);
     if (result != 0)
         return result;
     sl_lookup_numeric(host);
     r->lines[r->count++] = line;
     return 0;
+}
+
+/* "PLACE", or "RANK PLACE", and maybe a fingerprint. */
+static int add_line(sl_roster *r, char *text, int line, sl_error *error) {
+    char *save = NULL, *first = strtok_r(text, " \t\r", &save);
+    if (first == NULL || first[0] == '#')
+        return 0;
+    char *second = next_word(&save), *third = second != NULL ? next_word(&save) : NULL;
+    if (second == NULL || is_pin(second))
+        return add_place(r, first, second, line, error);
+    int result = check_rank(r, first, line, error);
+    return result != 0 ? result : add_place(r, second, third, line, error);
 }
 
 /* ---- addresses ---- */
@@ -306,6 +346,7 @@ void sl_roster_close(sl_roster **roster) {
         return;
     free(r->hosts);
     free(r->ports);
+    free(r->pins);
     free(r->lines);
     free(r);
     *roster = NULL;
@@ -317,6 +358,10 @@ uint32_t sl_roster_count(const sl_roster *roster) {
 
 const char *sl_roster_host(const sl_roster *roster, uint32_t rank) {
     return roster->hosts[rank].host;
+}
+
+const char *sl_roster_fingerprint(const sl_roster *roster, uint32_t rank) {
+    return roster->pins[rank].text;
 }
 
 uint16_t sl_roster_port(const sl_roster *roster, uint32_t rank) {

@@ -10,8 +10,8 @@
  * fingerprint, which is no secret: it keeps away whoever does not know the roster, and the
  * handshake decides.
  */
-#ifndef SL_GREETING_H
-#define SL_GREETING_H
+#ifndef SL_SECURE_GREETING_H
+#define SL_SECURE_GREETING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,7 +16,7 @@ static bool is_checking(const sl_session_options *o) {
 static void keep_options(sl_session *s, const sl_session_options *o) {
     s->options = *o;
     s->options.check = is_checking(o);
-    s->options.roster = s->options.master = s->options.listen = NULL;
+    s->options.roster = s->options.master = s->options.listen = s->options.key = NULL;
     s->options.overrides = NULL;
     s->options.tensors = NULL;
 }

@@ -105,6 +105,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
         .task = sl_session_task(s),
         .rank = s->rank,
         .run_id = sl_launch_run_id(s->launch),
+        .credentials = s->credentials,
         .observer = {.context = s, .record = record, .notice = notice},
         .checkpoints = &s->checkpoints,
         .meets = true,
@@ -161,13 +162,15 @@ int sl_peer_open(sl_session *s, const sl_session_options *o, sl_error *error) {
         .master = o->master,
         .listen = o->listen,
         .run_id = o->run_id,
-        .trusted_network = s->experiment->security.trusted_network,
+        .trusted_network = sl_security_goes_out(&s->experiment->security),
         .timeout_s = t->connect_timeout_s,
         .stop = &s->stop,
         .notice = o->log,
         .context = o->context,
     };
-    int result = sl_launch_find(&s->launch, &settings, s->nodes, error);
+    int result = sl_security_load(&s->credentials, &s->experiment->security, error);
+    if (result == 0)
+        result = sl_launch_find(&s->launch, &settings, s->nodes, error);
     if (result == 0)
         s->rank = sl_launch_rank(s->launch);
     return result;

@@ -34,6 +34,13 @@ static int check_nodes(const sl_experiment *e, int64_t nodes, sl_error *error) {
                    (long long)nodes, sl_topology_nodes(e->topology));
 }
 
+/* A node's pair where the experiment wants certificates; else a run's key. */
+static void take_key(sl_security_config *security, const char *key) {
+    snprintf(security->key, sizeof security->key, "%s", key);
+    if (security->mode != SL_SECURITY_CERTIFICATES)
+        security->mode = SL_SECURITY_KEY;
+}
+
 static const uint64_t measure_every = 10; /* rounds */
 
 int sl_session_read(sl_experiment **out, const char *experiment, const sl_session_options *o,
@@ -47,6 +54,8 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
     int result = sl_experiment_load_session(out, experiment, &how, error);
     if (result != 0)
         return result;
+    if (o->key != NULL)
+        take_key(&(*out)->security, o->key);
     if ((*out)->record.every == 0)
         (*out)->record.every = measure_every;
     result = check_nodes(*out, o->nodes, error);
@@ -62,6 +71,7 @@ int sl_session_read(sl_experiment **out, const char *experiment, const sl_sessio
 void sl_session_free(sl_session *s) {
     if (s->simulation == NULL)
         sl_experiment_close(&s->experiment);
+    sl_credentials_close(&s->credentials);
     sl_layout_close(&s->layout);
     free(s->base);
     free(s->beside);

@@ -100,6 +100,7 @@ struct sl_session {
 
     /* A process of its own. */
     sl_launch *launch;
+    sl_credentials *credentials;
     sl_agent *agent; /* under the mutex; NULL: none runs */
     sl_agent *meets; /* the same, for its worker, which ends before the agent is closed */
     pthread_t runner;

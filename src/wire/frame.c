@@ -11,7 +11,9 @@
 
 static const uint32_t magic = 0x474C5453; /* "STLG" */
 
-enum { HEADER_SUM_AT = 60, ASKS = 1 << 8 };
+enum { KIND_AT = 6, SUM_AT = 40, RESERVED_AT = 56, HEADER_SUM_AT = 60 };
+/* Flags, beside the type. */
+enum { ASKS = 1 << 8, SEALED = 1 << 9, PHASE = 1 << 10 };
 
 static uint32_t header_sum(const uint8_t *header) {
     return (uint32_t)sl_checksum(header, HEADER_SUM_AT);
@@ -60,6 +62,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_DIRECT:
         return data_max;
     case SL_FRAME_ABORT:
+    case SL_FRAME_HANDSHAKE:
         return SL_FRAME_TEXT_MAX;
     case SL_FRAME_HEARTBEAT:
         return SL_HEARTBEAT_BYTES;
@@ -77,19 +80,22 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     return 0;
 }
 
-const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max,
-                            bool direct) {
+static const char *find_wrong_header(const uint8_t *data, size_t bytes) {
     if (bytes < SL_FRAME_HEADER_BYTES)
         return "frame shorter than its header";
     if (get32(data) != magic)
         return "wrong magic";
-    if (get16(data + 4) != SL_PROTOCOL_VERSION)
-        return "another protocol version";
+    return get16(data + 4) != SL_PROTOCOL_VERSION ? "another protocol version" : NULL;
+}
+
+static const char *find_wrong_header_sum(const uint8_t *data) {
     if (get32(data + HEADER_SUM_AT) != header_sum(data))
         return "header checksum differs";
-    if (get32(data + 56) != 0)
-        return "reserved bytes are not zero";
-    const uint16_t kind = get16(data + 6), type = kind & 0xff;
+    return get32(data + RESERVED_AT) != 0 ? "reserved bytes are not zero" : NULL;
+}
+
+static const char *find_wrong_kind(uint16_t kind, bool direct) {
+    const uint16_t type = kind & 0xff;
     if (type < SL_FRAME_HELLO || type >= SL_FRAME_TYPE_END)
         return "unknown frame type";
     const bool is_data = type == SL_FRAME_DATA || type == SL_FRAME_DIRECT;
@@ -98,17 +104,28 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
     if (type == (direct ? SL_FRAME_DATA : SL_FRAME_DIRECT))
         return direct ? "data through the host's memory, where GPUs exchange theirs"
                       : "data between GPUs, where it goes through the host's memory";
-    uint32_t payload_bytes = get32(data + 32);
+    return NULL;
+}
+
+static const char *find_wrong_length(uint16_t type, uint32_t payload_bytes, size_t bytes,
+                                     size_t payload_max, bool direct) {
     const size_t payload_at = type == SL_FRAME_DIRECT ? SL_FRAME_DIRECT_AT : SL_FRAME_HEADER_BYTES;
     if (payload_bytes > payload_limit(type, payload_max, direct))
         return "payload longer than its type allows";
-    if (payload_at + payload_bytes != bytes)
-        return "payload length is not what came";
-    uint64_t payload_sum = get64(data + 40);
-    if (payload_bytes > 0 && type != SL_FRAME_DIRECT &&
-        payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes))
-        return "payload checksum differs";
-    double scalar = double_of(get64(data + 48));
+    return payload_at + payload_bytes != bytes ? "payload length is not what came" : NULL;
+}
+
+/* kind: without the flags of seals. */
+static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, size_t bytes,
+                          size_t payload_max, bool direct) {
+    const uint16_t type = kind & 0xff;
+    const uint32_t payload_bytes = get32(data + 32);
+    const double scalar = double_of(get64(data + 48));
+    const char *wrong = find_wrong_kind(kind, direct);
+    if (wrong == NULL)
+        wrong = find_wrong_length(type, payload_bytes, bytes, payload_max, direct);
+    if (wrong != NULL)
+        return wrong;
     if (!isfinite(scalar))
         return "scalar is not finite";
     *out = (sl_frame){
@@ -122,9 +139,57 @@ const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, si
         .credit = get32(data + 24),
         .received = get32(data + 28),
         .payload_bytes = payload_bytes,
-        .payload_sum = payload_sum,
+        .payload_sum = get64(data + SUM_AT),
     };
     return NULL;
+}
+
+const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max,
+                            bool direct) {
+    sl_frame frame;
+    const char *wrong = find_wrong_header(data, bytes);
+    if (wrong == NULL)
+        wrong = find_wrong_header_sum(data);
+    if (wrong == NULL)
+        wrong = decode(&frame, get16(data + KIND_AT), data, bytes, payload_max, direct);
+    if (wrong != NULL)
+        return wrong;
+    if (frame.payload_bytes > 0 && frame.type != SL_FRAME_DIRECT &&
+        frame.payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, frame.payload_bytes))
+        return "payload checksum differs";
+    *out = frame;
+    return NULL;
+}
+
+/* ---- sealed frames ---- */
+
+void sl_frame_seal(uint8_t header[SL_FRAME_HEADER_BYTES], bool phase) {
+    static const uint8_t none[SL_FRAME_TAG_BYTES];
+    put16(header + KIND_AT, (uint16_t)(get16(header + KIND_AT) | SEALED | (phase ? PHASE : 0)));
+    sl_frame_put_tag(header, none);
+}
+
+void sl_frame_put_tag(uint8_t header[SL_FRAME_HEADER_BYTES],
+                      const uint8_t tag[SL_FRAME_TAG_BYTES]) {
+    memcpy(header + SUM_AT, tag, SL_FRAME_TAG_BYTES / 2);
+    memcpy(header + RESERVED_AT, tag + SL_FRAME_TAG_BYTES / 2, SL_FRAME_TAG_BYTES / 2);
+}
+
+bool sl_frame_take_tag(uint8_t *data, size_t bytes, bool *phase, uint8_t tag[SL_FRAME_TAG_BYTES]) {
+    static const uint8_t none[SL_FRAME_TAG_BYTES];
+    if (find_wrong_header(data, bytes) != NULL || (get16(data + KIND_AT) & SEALED) == 0)
+        return false;
+    *phase = (get16(data + KIND_AT) & PHASE) != 0;
+    memcpy(tag, data + SUM_AT, SL_FRAME_TAG_BYTES / 2);
+    memcpy(tag + SL_FRAME_TAG_BYTES / 2, data + RESERVED_AT, SL_FRAME_TAG_BYTES / 2);
+    sl_frame_put_tag(data, none);
+    return true;
+}
+
+const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t bytes,
+                                   size_t payload_max, bool direct) {
+    const uint16_t kind = get16(data + KIND_AT) & (uint16_t) ~(SEALED | PHASE);
+    return decode(out, kind, data, bytes, payload_max, direct);
 }
 
 void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {

@@ -11,6 +11,9 @@
  *          32  payload bytes u32              36  step u32
  *          40  payload sum u64                48  scalar f64   56  reserved, zero (4)   60  header
  *              sum u32 over bytes 0..59
+ *
+ * A sealed frame has a tag of 16 bytes in place of both checksums and the reserved bytes, its first
+ * half at 40, its second at 56. Its payload is encrypted; its header, with zeros there, is not.
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -41,6 +44,7 @@ typedef enum sl_frame_type {
     SL_FRAME_SUM,  /* payload: part `part` of sum `exchange` */
     SL_FRAME_CUT,  /* none: all write a checkpoint after round `exchange`; step 1: and end */
     SL_FRAME_OPEN, /* none: the exchange before `exchange` is over at the sender */
+    SL_FRAME_HANDSHAKE, /* payload: some bytes of the handshake that comes before HELLO */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -71,6 +75,16 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
  * included. */
 const char *sl_frame_decode(sl_frame *out, const uint8_t *data, size_t bytes, size_t payload_max,
                             bool direct);
+
+enum { SL_FRAME_TAG_BYTES = 16 };
+/* Makes an encoded header the one of a sealed frame, whose tag is zero still. phase: which key. */
+void sl_frame_seal(uint8_t header[SL_FRAME_HEADER_BYTES], bool phase);
+void sl_frame_put_tag(uint8_t header[SL_FRAME_HEADER_BYTES], const uint8_t tag[SL_FRAME_TAG_BYTES]);
+/* Of what came: is it sealed, and with which key? Takes its tag out. */
+bool sl_frame_take_tag(uint8_t *data, size_t bytes, bool *phase, uint8_t tag[SL_FRAME_TAG_BYTES]);
+/* sl_frame_decode, of a sealed frame whose tag was right, without its tag. */
+const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t bytes,
+                                   size_t payload_max, bool direct);
 
 /* Where the sender of a HELLO stands with its receiver. Counts are since the start. */
 typedef struct sl_standing {

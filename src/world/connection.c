@@ -135,6 +135,12 @@ int sl_connection_post(operation *o) {
     return (int)fi_recvmsg(c->endpoint, &message, FI_COMPLETION);
 }
 
+void sl_connection_receive_again(sl_connection *c) {
+    const int result = c->down || c->endpoint == NULL ? 0 : sl_connection_post(&c->first);
+    if (result != 0)
+        sl_connection_take_down(c, fi_strerror(-result));
+}
+
 int sl_connection_open_endpoint(sl_connection *c, struct fi_info *info) {
     sl_fabric *f = c->fabric;
     int result = fi_endpoint(f->domain, info, &c->endpoint, c);

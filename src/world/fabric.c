@@ -9,7 +9,7 @@
 #include "world/fabric_state.h"
 #include "world/sockets.h"
 
-enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 32 };
+enum { COMPLETIONS_AT_ONCE = 32, EVENTS_AT_ONCE = 32, REASON_MAX = 256 };
 
 /* ---- opening ---- */
 
@@ -228,12 +228,12 @@ static bool let_in(sl_fabric *f, const struct fi_info *info) {
 
 static void accept_request(sl_fabric *f, struct fi_eq_cm_entry *entry, size_t greeting_bytes) {
     sl_connection *c = NULL;
-    char from[SL_ADDRESS_TEXT_MAX];
+    char from[SL_ADDRESS_TEXT_MAX], why[SL_GREETING_WHY_MAX] = "it is not an agent of this release";
     describe(entry->info, from);
     if (greeting_bytes >= SL_GREETING_BYTES)
-        c = f->settings.requested(f->settings.context, entry->data, from);
+        c = f->settings.requested(f->settings.context, entry->data, from, why);
     if (c == NULL) {
-        fi_reject(f->listener, entry->info->handle, NULL, 0);
+        fi_reject(f->listener, entry->info->handle, why, strlen(why));
     } else {
         int result =
             let_in(f, entry->info) ? sl_connection_open_endpoint(c, entry->info) : -FI_ENOTCONN;
@@ -257,12 +257,25 @@ static void handle_event(sl_fabric *f, uint32_t event, struct fi_eq_cm_entry *en
     }
 }
 
+/* Who rejects says why, which anybody may have written. */
+static void describe_rejection(const struct fi_eq_err_entry *entry, char text[REASON_MAX]) {
+    const uint8_t *said = entry->err_data;
+    const size_t count = entry->err_data_size;
+    snprintf(text, REASON_MAX, "%s%s", fi_strerror(entry->err), count > 0 ? ": " : "");
+    for (size_t i = 0, at = strlen(text); i < count && at + 1 < REASON_MAX; i++, at++) {
+        text[at] = said[i] >= ' ' && said[i] < 127 ? (char)said[i] : '?';
+        text[at + 1] = '\0';
+    }
+}
+
 static void handle_event_error(sl_fabric *f) {
     struct fi_eq_err_entry entry = {0};
+    char reason[REASON_MAX];
     if (fi_eq_readerr(f->eq, &entry, 0) <= 0)
         return;
+    describe_rejection(&entry, reason);
     if (entry.fid != NULL && entry.fid->context != NULL && entry.fid->fclass == FI_CLASS_EP)
-        sl_connection_take_down(entry.fid->context, fi_strerror(entry.err));
+        sl_connection_take_down(entry.fid->context, reason);
 }
 
 /* Not all that there are: what was closed is freed before more comes. */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "secure/greeting.h"
 #include "starling/error.h"
 
 typedef struct sl_fabric sl_fabric;
@@ -22,7 +23,6 @@ typedef struct sl_connection sl_connection;
 typedef struct sl_pool sl_pool;
 
 enum {
-    SL_GREETING_BYTES = 16,
     SL_HEADER_BYTES_MAX = 640, /* of a message, which are copied; a multiple of SL_VEC_ALIGNMENT */
     SL_FIRST_MESSAGE_MAX = 16640, /* likewise */
     SL_ADDRESS_TEXT_MAX = 64
@@ -54,9 +54,9 @@ typedef struct sl_fabric_settings {
     unsigned reserve;                /* descriptors that strangers leave free */
     void *context;
     /* Somebody asks to connect: the connection to accept with, not connected yet, or NULL to
-     * reject. */
+     * reject, and why: he is told. */
     sl_connection *(*requested)(void *context, const uint8_t greeting[SL_GREETING_BYTES],
-                                const char *from);
+                                const char *from, char why[SL_GREETING_WHY_MAX]);
 } sl_fabric_settings;
 
 /* Does this host have the provider, with connection-oriented endpoints, and if `gpu`, with a GPU's
@@ -110,6 +110,9 @@ void *sl_pool_owner(const sl_pool *pool);
  * here once they are released. Once, after the first message came, and to one open connection at a
  * time. May call `down`. */
 void sl_connection_grant(sl_connection *connection, sl_pool *pool);
+/* Once more a buffer for one message of a side that has not proved who it is. After the one before
+ * was read, and before sl_connection_grant. May call `down`. */
+void sl_connection_receive_again(sl_connection *connection);
 /* Sends header (copied) and payload (not copied). `data`: report `sent` with the cookie. 0; 1: no
  * room now, try again after the next completion or in a millisecond; negative: the connection is
  * broken (`down` has been or will be called). */

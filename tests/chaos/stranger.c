@@ -20,7 +20,9 @@ typedef struct stranger {
     bool connected, down;
 } stranger;
 
-static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from) {
+static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from,
+                                   char why[SL_GREETING_WHY_MAX]) {
+    (void)why;
     (void)context, (void)greeting, (void)from;
     return NULL;
 }

@@ -160,13 +160,14 @@ static void establish(sl_connection *c) {
 }
 
 static void request(uint8_t how) {
-    const sl_side other = {.rank = how % 4}; /* 2, the neighbour, or another */
+    sl_side other = {.rank = how % 4}; /* 2, the neighbour, or another */
     uint8_t greeting[SL_GREETING_BYTES];
     sl_neighbour_greeting(&other, how < 240 ? RANK : how % 4, greeting);
     if (how == 255)
         greeting[0] = 0;
+    char why[SL_GREETING_WHY_MAX];
     sl_connection *c =
-        the_fabric.settings.requested(the_fabric.settings.context, greeting, "somewhere");
+        the_fabric.settings.requested(the_fabric.settings.context, greeting, "somewhere", why);
     if (c != NULL) {
         c->peer = how % 4;
         c->known = true;

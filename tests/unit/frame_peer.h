@@ -109,7 +109,9 @@ typedef struct peer {
     size_t first_bytes, last_bytes, frames;
 } peer;
 
-static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from) {
+static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from,
+                                   char why[SL_GREETING_WHY_MAX]) {
+    (void)why;
     (void)context;
     (void)greeting;
     (void)from;

@@ -130,6 +130,10 @@ START_TEST(text_for_a_group_without_a_name_is_refused) {
     refuse(SMALLEST, "optimizer=adam", "optimizer: \"adam\" is not allowed", "learning_rate");
     refuse(SMALLEST, "record=5", "record: 5 is not allowed", "every");
     refuse(WITH("\"security\": \"none\""), NULL, "security: \"none\"", "trusted_network");
+    refuse(WITH("\"security\": {\"mode\": \"key\"}"), NULL, "security.key: missing",
+           "starling keys make");
+    refuse(WITH("\"security\": {\"mode\": \"none\", \"key\": \"run.key\"}"), NULL,
+           "security.key: ", "leave one of them out");
 }
 END_TEST
 
@@ -219,8 +223,8 @@ START_TEST(keys_are_listed_with_what_they_allow) {
         if (strcmp(keys[i].path, "algorithm.name") == 0)
             ck_assert_str_eq(sl_key_choice(&keys[i], 0), sl_algorithm_name(0));
         if (strcmp(keys[i].path, "security.mode") == 0)
-            ck_assert(strcmp(sl_key_choice(&keys[i], 0), "none") == 0 &&
-                      sl_key_choice(&keys[i], 1) == NULL);
+            ck_assert(strcmp(sl_key_choice(&keys[i], 3), "certificates") == 0 &&
+                      sl_key_choice(&keys[i], 4) == NULL);
         if (strcmp(keys[i].path, "seed") == 0)
             ck_assert_ptr_null(sl_key_choice(&keys[i], 0));
     }

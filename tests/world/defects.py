@@ -25,8 +25,8 @@ SECONDS = 300  # for one defect; a run that never ends is found, too
 DEFECTS = {
     "a payload's checksum is not compared": (
         "src/wire/frame.c",
-        "payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, payload_bytes)",
-        "payload_sum == 1",
+        "frame.payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, frame.payload_bytes)",
+        "frame.payload_sum == 1",
     ),
     "a header's checksum is not compared": (
         "src/wire/frame.c",

@@ -182,6 +182,12 @@ void sl_connection_grant(sl_connection *c, sl_pool *pool) {
     pool->connection = c;
 }
 
+void sl_connection_receive_again(sl_connection *c) {
+    if (c->pool != NULL || !c->first_used)
+        world_fail("a connection has a buffer for a first message already");
+    c->first_used = false;
+}
+
 void sl_buffer_release(sl_buffer *released) {
     slot *s = (slot *)released;
     if (released->pool == NULL)
@@ -308,7 +314,8 @@ static void answer_request(sl_fabric *f) {
     char from[SL_ADDRESS_TEXT_MAX];
     memmove(f->requests, f->requests + 1, (size_t)--f->request_count * sizeof(wire *));
     snprintf(from, sizeof from, "10.0.0.%u", w->ends[0].rank);
-    sl_connection *c = f->settings.requested(f->settings.context, w->greeting, from);
+    char why[SL_GREETING_WHY_MAX];
+    sl_connection *c = f->settings.requested(f->settings.context, w->greeting, from, why);
     if (c != NULL)
         network_accept(w, c);
     else

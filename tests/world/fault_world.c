@@ -32,6 +32,9 @@ enum { QUICK = 400 }; /* with sanitizers */
  * a neighbour's tables, a connection's first message. */
 static const size_t agent_bytes = 48 << 10, head_bytes = 48 << 10, neighbour_bytes = 8 << 10,
                     connection_bytes = 18 << 10;
+/* Beyond that, where there is a key: greetings, and for each of at most as many as there are nodes
+ * four sealed payloads, which may be a HELLO. */
+static const size_t sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10);
 
 typedef struct peer {
     process *process; /* the last one */
@@ -243,12 +246,36 @@ static void on_log(void *context, const sl_log_entry *entry) {
     logbook_take(&p->logbook, entry, s.rounds);
 }
 
+/* A seed in two has a key; of these, one in two seals all frames. */
+static bool has_key(void) {
+    return s.seed % 2 == 1;
+}
+
+/* One for all seeds, from a pipe. What OpenSSL allocates is not this world's. */
+static const sl_credentials *the_key(void) {
+    static sl_credentials *credentials;
+    static const char text[] = "starling run key 1 "
+                               "000102030405060708090a0b0c0d0e0f"
+                               "101112131415161718191a1b1c1d1e1f\n";
+    int ends[2];
+    if (credentials != NULL)
+        return credentials;
+    if (pipe(ends) != 0 || write(ends[1], text, sizeof text - 1) != sizeof text - 1)
+        abort();
+    close(ends[1]);
+    if (sl_credentials_read_key(&credentials, ends[0], NULL) != 0)
+        abort();
+    close(ends[0]);
+    return credentials;
+}
+
 static int run_agent(peer *p, sl_roster *roster) {
     const sl_agent_settings settings = {.experiment = experiment,
                                         .task = task,
                                         .rank = p->rank,
                                         .host = "127.0.0.1",
                                         .port = (uint16_t)(7000 + p->rank),
+                                        .credentials = has_key() ? the_key() : NULL,
                                         .checkpoints = saves ? &p->checkpoints : NULL,
                                         .observer = {.context = p,
                                                      .record = on_record,
@@ -330,7 +357,7 @@ static void judge_memory(const peer *p) {
     const process *of = p->process;
     const size_t bound = forecast.agent + agent_bytes + (saves ? head_bytes : 0) +
                          sl_receive_degree(experiment, p->rank) * neighbour_bytes +
-                         of->connections_max * connection_bytes;
+                         of->connections_max * connection_bytes + (has_key() ? sealed_bytes : 0);
     if (of->bytes_max > bound)
         world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
                    p->rank, of->bytes_max, of->connections_max, bound);
@@ -402,6 +429,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 
 int main(int count, char **arguments) {
     uint64_t seeds;
+    the_key(); /* before there is a process whose memory it would be */
     if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
         return 2;
     printf("%llu seeds: %llu agents trained to the end, %llu ended early and said why\n"

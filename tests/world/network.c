@@ -360,7 +360,7 @@ static void garble(wire *w) {
 
 void network_send_stranger(uint32_t rank) {
     wire *w = new_wire(PORTS_MAX - 1, rank);
-    const sl_side side = {.rank = (uint32_t)(world_draw() % 8)};
+    sl_side side = {.rank = (uint32_t)(world_draw() % 8)};
     w->stranger = true;
     w->garbage = (int)(world_draw() % STRANGER_KINDS);
     if (world_chance(0.3))

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "run/live_view.h"
 #include "run/node_table.h"
@@ -21,8 +22,9 @@ typedef struct peer {
     trial trial;
     uint32_t rank;
     uint64_t run_id;
-    sl_launch *launch; /* by hand */
-    bool meets;        /* it is meeting the others, or has failed to */
+    sl_launch *launch;           /* by hand */
+    bool meets;                  /* it is meeting the others, or has failed to */
+    sl_credentials *credentials; /* NULL: it proves nothing */
     sl_agent *agent;
     sl_monitor *monitor; /* NULL: the folder can hold no socket */
     sl_monitor *port;    /* at monitor.listen; NULL: nowhere */
@@ -133,7 +135,7 @@ static int find_rank(peer *p, sl_error *error) {
                                          .master = o->master,
                                          .listen = o->listen,
                                          .run_id = o->run_id,
-                                         .trusted_network = e->security.trusted_network,
+                                         .trusted_network = sl_security_goes_out(&e->security),
                                          .timeout_s = e->transport.connect_timeout_s,
                                          .stop = &stop_requested,
                                          .notice = on_notice,
@@ -189,6 +191,21 @@ static int find_checkpoints(peer *p, sl_error *error) {
     return run_info_read_id(&p->checkpoints.run_id, o->resume, p->rank, error);
 }
 
+/* Whoever reads this process's memory, or a core file of it, reads its key. A leak sanitizer reads
+ * it as a debugger does. */
+static void hide_memory(void) {
+#ifndef __SANITIZE_ADDRESS__
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+static int load_credentials(peer *p, sl_error *error) {
+    int result = sl_security_load(&p->credentials, &p->trial.experiment->security, error);
+    if (p->credentials != NULL)
+        hide_memory();
+    return result;
+}
+
 static int open_agent(peer *p, sl_error *error) {
     sl_agent_settings settings = {
         .experiment = p->trial.experiment,
@@ -196,6 +213,7 @@ static int open_agent(peer *p, sl_error *error) {
         .rank = p->rank,
         .host = "127.0.0.1",
         .run_id = p->run_id,
+        .credentials = p->credentials,
         .observer = p->observer,
         .checkpoints = &p->checkpoints,
     };
@@ -298,6 +316,7 @@ static void close_peer(peer *p) {
     sl_monitor_close(&p->port);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
+    sl_credentials_close(&p->credentials);
     run_info_end(&p->info, p->saved ? "saved" : stop_requested ? "stopped" : "failed", NULL);
     sl_folder_close(&p->folder, NULL);
     sl_roster_close(&p->roster);
@@ -320,6 +339,8 @@ static int prepare(peer *p, sl_error *error) {
         result = choose_own_folder(p, error);
     if (result == 0)
         result = find_checkpoints(p, error);
+    if (result == 0)
+        result = load_credentials(p, error);
     if (result == 0)
         result = open_agent(p, error);
     if (result == 0)

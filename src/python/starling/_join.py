@@ -64,6 +64,7 @@ def join(
     roster=None,
     master=None,
     listen=None,
+    key=None,
     same_start=None,
     start=True,
     group=None,
@@ -74,6 +75,7 @@ def join(
     rank, size, roster: which peer this is, of how many, and their addresses (a file, a list, or a
     pattern "host-{rank}:7000"); or master: "HOST:PORT" where rank 0 tells the roster. Default: what
     the launcher says in the environment. listen: "HOST:PORT" of this peer.
+    key: in place of the experiment's security.key: a file of `starling keys make`.
     same_start: all begin with the numbers of rank 0; default: for modules.
     start: False: peer.load_state_dict() or peer.start() comes next, and waits in its place.
     group: a process group of torch.distributed whose processes together are one peer.
@@ -95,6 +97,7 @@ def join(
         options.nodes = -1 if size is None else size
         options.roster = _roster_text(roster)
         options.master, options.listen = _text(master), _text(listen)
+        options.key = _text(None if key is None else os.fspath(key))
         stopped = _never
     else:
         options = _session.copy_of(_here.options)

@@ -45,6 +45,7 @@ class Options(ctypes.Structure):
         ("log", _LOG),
         ("waiting", _WAITING),
         ("simulation", ctypes.c_void_p),
+        ("key", _text),
     ]
 
 

@@ -1,0 +1,36 @@
+/* envelopes.h - memory that sealed payloads leave from.
+ *
+ * What a frame sends stays readable where it is, so its sealed form needs a place of its own until
+ * it has left. There are a few for each neighbour, taken last in first out, so that they stay in
+ * cache.
+ */
+#ifndef SL_ENVELOPES_H
+#define SL_ENVELOPES_H
+
+#include <stdint.h>
+
+#include "world/fabric.h"
+
+enum { SL_ENVELOPES_EACH = 4 }; /* at most, of one owner */
+#define SL_ENVELOPE_NONE UINT32_MAX
+
+typedef struct sl_envelopes {
+    uint8_t *memory; /* (count, stride) registered */
+    size_t stride;
+    uint32_t count, free_count;
+    uint32_t *free;      /* (free_count) */
+    const void **owners; /* (count) NULL: free */
+} sl_envelopes;
+
+/* owners: who has envelopes at a time; count 0 with no owners. */
+int sl_envelopes_open(sl_envelopes *out, sl_fabric *fabric, uint32_t owners, size_t bytes,
+                      sl_error *error);
+void sl_envelopes_close(sl_envelopes *envelopes);
+/* SL_ENVELOPE_NONE: there is none now. */
+uint32_t sl_envelopes_take(sl_envelopes *envelopes, const void *owner);
+uint8_t *sl_envelope_memory(const sl_envelopes *envelopes, uint32_t number);
+void sl_envelopes_give(sl_envelopes *envelopes, uint32_t number);
+/* All that this owner has: nothing leaves from them any more. */
+void sl_envelopes_give_all(sl_envelopes *envelopes, const void *owner);
+
+#endif

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Agents with keys: they train as without, whoever has no key stays outside, and what is on the
+wire says nothing.
+
+usage: secure.py STARLING [TEST ...]
+"""
+import os
+import re
+import shutil
+import socket
+import time
+
+from _scene import check, run_tests
+from _tap import Tap
+from by_hand import PAIR, free_ports
+from strangers import MODES, Strangers, check_models, start, wait_listening
+
+SEALED = {"security__seal": "on"}
+RUN_ID = 0x5EC2E75EC2E75EC2
+
+
+def make_keys(scene, *names):
+    for name in names:
+        scene.call("keys", "make", "-o", scene.path(name)).check_well()
+
+
+def make_nodes(scene, count):
+    """The fingerprints of node-0, node-1, ..."""
+    made = [
+        scene.call("keys", "make", "--node", "-o", scene.path(f"node-{rank}"))
+        for rank in range(count)
+    ]
+    return [one.out.strip() for one in made]
+
+
+def with_key(name):
+    return ("--set", f"security.key={name}")
+
+
+def with_pair(name):
+    return (*with_key(name), "--set", "security.mode=certificates")
+
+
+def write_roster(scene, name, ports, fingerprints=("", "")):
+    rows = zip(ports, fingerprints)
+    return scene.write(name, "".join(f"127.0.0.1:{port} {pin}\n" for port, pin in rows))
+
+
+def train(scene, experiment, extra, pins=("", ""), tap=None, run_id=RUN_ID):
+    """Two agents, of which rank 1 may go through a tap to rank 0, as they ended."""
+    ports = free_ports(2) if tap is None else (tap.target, free_ports(1)[0])
+    rosters = [write_roster(scene, "roster", ports, pins)] * 2
+    if tap is not None:
+        rosters[1] = write_roster(scene, "roster-1", (tap.port, ports[1]), pins)
+    running = [
+        start(scene, experiment, i, rosters[i], f"out{i}", "--run-id", str(run_id), *extra[i])
+        for i in range(2)
+    ]
+    return [one.wait(120) for one in running]
+
+
+def check_both(scene, experiment, ended):
+    for one in ended:
+        one.check_well()
+    check_models(scene, experiment, ["out0", "out1"])
+
+
+def a_key_changes_no_number(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, **SEALED)
+    check_both(scene, experiment, train(scene, experiment, [with_key("run.key")] * 2))
+
+
+def certificates_change_no_number(scene):
+    pins = make_nodes(scene, 2)
+    experiment = scene.experiment(**PAIR, **SEALED)
+    pairs = [with_pair("node-0"), with_pair("node-1")]
+    check_both(scene, experiment, train(scene, experiment, pairs, pins))
+
+
+def check_apart(scene, first, second, words, pins=("", ""), **changes):
+    """They do not meet. words: of the first one's notice, and the second one's error."""
+    experiment = scene.experiment(**{**PAIR, "transport__connect_timeout_s": 3, **changes})
+    ended = train(scene, experiment, [first, second], pins)
+    for rank in range(2):
+        shutil.rmtree(scene.path(f"out{rank}"))
+    for one in ended:
+        check(one.code == 1, f"exit code {one.code}: {one.err!r}")
+    for text, word in zip((ended[0].out, ended[1].err), words):
+        check(word in text, f"{word!r} is missing in {text!r}")
+
+
+def without_the_same_key_nobody_comes_in(scene):
+    make_keys(scene, "run.key", "other.key")
+    own, other = with_key("run.key"), with_key("other.key")
+    foreign = "it has another key, or another run id"
+    check_apart(scene, own, other, (foreign, foreign))
+    none = "it shows no key, and this agent asks for one"
+    check_apart(scene, own, (), (none, none))
+    shown = "it shows a key, and this agent has none"
+    check_apart(scene, (), own, (shown, shown))
+    sealed = (*own, "--set", "security.seal=on")
+    check_apart(scene, sealed, own, ("a frame's seal is broken", "did not come up"))
+
+
+def another_certificate_is_named(scene):
+    pins = make_nodes(scene, 3)
+    words = ("is not the one that the roster names", "does not accept this agent's")
+    # rank 1's own roster agrees with its pair; rank 0's names another one
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=3)
+    ports = free_ports(2)
+    rosters = [
+        write_roster(scene, "roster-0", ports, pins[:2]),
+        write_roster(scene, "roster-1", ports, (pins[0], pins[2])),
+    ]
+    running = [
+        start(scene, experiment, 0, rosters[0], "out0", *with_pair("node-0")),
+        start(scene, experiment, 1, rosters[1], "out1", *with_pair("node-2")),
+    ]
+    first, second = [one.wait(60) for one in running]
+    check(words[0] in first.out and pins[2] in first.out, repr(first.out))
+    check(words[1] in second.err, repr(second.err))
+    wrong = start(scene, experiment, 1, rosters[0], "out2", *with_pair("node-2")).wait(60)
+    check(pins[2] in wrong.err and pins[1] in wrong.err, repr(wrong.err))
+    bare = write_roster(scene, "bare", ports)
+    start(scene, experiment, 1, bare, "out3", *with_pair("node-1")).wait(60).check_refused(
+        "names no certificate of agent 0", code=1
+    )
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def is_heard(tap, secret):
+    return any(secret in heard for heard in tap.heard)
+
+
+def model_pieces(scene):
+    """Runs of 16 bytes of the model that stand in its last message, and are not all zeros."""
+    model = read_bytes(scene.path("out1/model-1.npy"))[128:]  # behind its header
+    pieces = {model[i : i + 16] for i in range(0, len(model) - 15, 16)}
+    return [piece for piece in pieces if len(set(piece)) > 4]
+
+
+def what_is_on_the_wire_says_nothing(scene):
+    """With learning rate 0 the model on the wire is the model in the file."""
+    make_keys(scene, "run.key")
+    run_id = RUN_ID.to_bytes(8, "little")
+    experiment = scene.experiment(**PAIR, **SEALED, optimizer__learning_rate=1e-30)
+    for extra, heard in (((), True), (with_key("run.key"), False)):
+        tap = Tap(free_ports(1)[0])
+        tap.start()
+        ended = train(scene, experiment, [extra] * 2, tap=tap)
+        tap.end()
+        for one in ended:
+            one.check_well()
+        pieces = model_pieces(scene)
+        check(len(pieces) > 100, f"{len(pieces)} pieces of the model to look for")
+        count = sum(is_heard(tap, piece) for piece in pieces)
+        check((count > 0) == heard, f"{count} of {len(pieces)} pieces of the model are heard")
+        check(is_heard(tap, run_id) == heard, f"the run id is heard: {not heard}")
+        for rank in range(2):
+            os.rename(scene.path(f"out{rank}"), scene.path(f"out{rank}-{heard}"))
+
+
+def who_flips_bits_on_the_way_costs_connections_only(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**{**PAIR, **SEALED, "transport__reconnect_s": 30})
+    tap = Tap(free_ports(1)[0], flips=(20000, 30000, 50000))
+    tap.start()
+    ended = train(scene, experiment, [with_key("run.key")] * 2, tap=tap)
+    tap.end()
+    check(tap.flipped == 3, f"{tap.flipped} bits were flipped")
+    check_both(scene, experiment, ended)
+    told = ended[0].out + ended[1].out
+    check("a frame's seal is broken" in told, repr(told))
+    check("is back after" in told, repr(told))
+
+
+def who_was_heard_is_not_repeated(scene):
+    """All that rank 1 sent, sent again by somebody else, to an agent that opens, and trains."""
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, **SEALED)
+    port = free_ports(1)[0]
+    tap = Tap(port)
+    tap.start()
+    extra = [with_key("run.key")] * 2
+    ended = train(scene, experiment, extra, tap=tap)
+    tap.end()
+    check_both(scene, experiment, ended)
+    roster = write_roster(scene, "roster", (port, free_ports(1)[0]))
+    for name in ("out0", "out1", "sim"):
+        os.rename(scene.path(name), scene.path(name + "-before"))
+    first = start(scene, experiment, 0, roster, "out0", "--run-id", str(RUN_ID), *extra[0])
+    wait_listening(port)
+    for heard in tap.heard:
+        with socket.create_connection(("127.0.0.1", port)) as again:
+            again.settimeout(30)
+            again.sendall(heard)
+            try:
+                while again.recv(1 << 16):
+                    pass
+            except OSError:
+                pass
+    check(first.process.poll() is None, f"the agent ended: {first.err!r}")
+    second = start(scene, experiment, 1, roster, "out1", "--run-id", str(RUN_ID), *extra[1])
+    check_both(scene, experiment, [second.wait(60), first.wait(60)])
+
+
+def strangers_get_no_word_of_the_run(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
+    wait_listening(ports[0])
+    strangers = Strangers(scene)
+    try:
+        for mode in MODES:
+            process = strangers.send(ports[0], mode, 1, 0)
+            said, why = process.communicate(timeout=30)
+            check("connected" not in said, f"{mode} was accepted: {said!r} {why!r}")
+        second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
+        ended = [second.wait(60), first.wait(60)]
+    finally:
+        strangers.end()
+    check_both(scene, experiment, ended)
+    check("shows no key" in first.out, repr(first.out))
+
+
+def check_nowhere(where, text, secret):
+    check(secret not in text, f"the key is in {where}")
+
+
+def keys_are_in_their_files_only(scene):
+    make_keys(scene, "run.key")
+    secret = re.search("[0-9a-f]{64}", read_bytes(scene.path("run.key")).decode()).group().encode()
+    raw = bytes.fromhex(secret.decode())
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
+    wait_listening(ports[0])
+    for name in ("cmdline", "environ"):
+        text = read_bytes(f"/proc/{first.process.pid}/{name}")
+        for form in (secret, raw):
+            check_nowhere(name, text, form)
+    second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
+    check_both(scene, experiment, [second.wait(60), first.wait(60)])
+    for folder, _, files in os.walk(scene.folder):
+        for name in files:
+            for form in (secret, raw):
+                if name != "run.key":
+                    check_nowhere(name, read_bytes(os.path.join(folder, name)), form)
+
+
+def key_files_that_others_may_read_are_refused(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR)
+    roster = write_roster(scene, "roster", free_ports(2))
+    os.symlink("run.key", scene.path("link.key"))
+    for name, mode, words in (
+        ("run.key", 0o644, ("run.key", "chmod 600")),
+        ("link.key", 0o600, ("link.key", "symbolic link")),
+        ("none.key", None, ("none.key", "No such file")),
+    ):
+        if mode is not None:
+            os.chmod(scene.path(name), mode)
+        ended = start(scene, experiment, 0, roster, "out0", *with_key(name)).wait(60)
+        ended.check_refused(*words)
+
+
+def many_connections_keep_nobody_out(scene):
+    """One after the other, as fast as one process can, while two agents meet."""
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
+    wait_listening(ports[0])
+    second, count, until = None, 0, time.monotonic() + 60
+    while (second is None or second.process.poll() is None) and time.monotonic() < until:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", ports[0])) == 0 and count % 3 > 0:
+                one.send(b"garbage" * (count % 3))
+        count += 1
+        if count == 300:
+            second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
+    check_both(scene, experiment, [second.wait(60), first.wait(60)])
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            a_key_changes_no_number,
+            certificates_change_no_number,
+            without_the_same_key_nobody_comes_in,
+            another_certificate_is_named,
+            what_is_on_the_wire_says_nothing,
+            who_flips_bits_on_the_way_costs_connections_only,
+            who_was_heard_is_not_repeated,
+            strangers_get_no_word_of_the_run,
+            keys_are_in_their_files_only,
+            key_files_that_others_may_read_are_refused,
+            many_connections_keep_nobody_out,
+        ]
+    )
