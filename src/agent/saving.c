@@ -247,8 +247,11 @@ static int fill_row(sl_agent *a, sl_error *error) {
     for (size_t i = count; result == 0 && i-- > 0 && good < ROUNDS_TOLD;) {
         if (files[i].rank != a->side.rank)
             continue;
-        if (sl_checkpoint_check(folder, files[i], &a->saving.owner, NULL, &why) == 0)
+        const int checked = sl_checkpoint_check(folder, files[i], &a->saving.owner, NULL, &why);
+        if (checked == 0)
             write_words(row + ++good * WORDS, files[i].round);
+        else if (checked == SL_ENOMEM) /* nothing is wrong with the file */
+            result = sl_fail(error, SL_ENOMEM, "%s", why.text);
         else
             sl_agent_notice(a, "warning: left out: %s", why.text);
     }

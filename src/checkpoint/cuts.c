@@ -155,18 +155,23 @@ int sl_checkpoint_newest(uint64_t *round, const char *folder, const sl_checkpoin
     if (result != 0)
         return result;
     uint64_t found = 0;
-    while (count > 0 && found == 0) {
+    while (count > 0 && found == 0 && result == 0) {
         size_t first = count - 1;
         while (first > 0 && files[first - 1].round == files[count - 1].round)
             first--;
         sl_error why;
-        if (check_cut(files + first, count - first, folder, owner, from, to, &why) == 0)
+        const int checked = check_cut(files + first, count - first, folder, owner, from, to, &why);
+        if (checked == 0)
             found = files[first].round;
+        else if (checked == SL_ENOMEM) /* nothing is wrong with the files */
+            result = sl_fail(error, SL_ENOMEM, "%s", why.text);
         else
             add_lack(lacks, sizeof lacks, files[first].round, &why);
         count = first;
     }
     free(files);
+    if (result != 0)
+        return result;
     if (found == 0)
         return sl_fail(error, SL_EFILE, "%s: holds no whole checkpoint%s%s", folder,
                        lacks[0] != '\0' ? ": " : "", lacks);

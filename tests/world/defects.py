@@ -265,6 +265,15 @@ RUN_DEFECTS = {
     ),
 }
 
+# The same for sweep_world.
+SWEEP_DEFECTS = {
+    "a shortage of memory is taken for a file that is not good": (
+        "src/agent/saving.c",
+        "else if (checked == SL_ENOMEM)",
+        "else if (checked == 1)",
+    ),
+}
+
 
 def command_of(build, source):
     """How the build compiles a source, without its input and output."""
@@ -343,6 +352,7 @@ def main():
     planted = [("fault_world", *row) for row in DEFECTS.items()]
     planted += [("disk_world", *row) for row in DISK_DEFECTS.items()]
     planted += [("run_world", *row) for row in RUN_DEFECTS.items()]
+    planted += [("sweep_world", *row) for row in SWEEP_DEFECTS.items()]
     for world, name, defect in planted:
         if o.only not in name:
             continue

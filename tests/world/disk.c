@@ -56,6 +56,8 @@ static int change(void) {
         disk.stop();
         process_wait(1e301); /* it never goes on */
     }
+    if (d.done == disk.fails)
+        return d.done % 2 == 0 ? ENOSPC : EIO;
     return world_chance(disk.failing) ? world_chance(0.5) ? ENOSPC : EIO : 0;
 }
 
@@ -220,13 +222,34 @@ int sl_disk_lock(int *handle, const char *path, uint64_t from, uint64_t count) {
 
 /* ---- what befalls it ---- */
 
-void disk_lose_power(void) {
-    const int kept = d.change_count > 0 ? (int)(world_draw() % (uint64_t)(d.change_count + 1)) : 0;
+static void keep_names(int kept) {
     for (int i = 0; i < kept; i++)
         set(d.durable, d.changes[i].path, d.changes[i].file);
     d.change_count = 0;
     memcpy(d.names, d.durable, sizeof d.names);
     memset(d.handles, 0, sizeof d.handles);
+}
+
+int disk_loose_names(void) {
+    return d.change_count;
+}
+
+void disk_lose_power_to(int names, disk_tear tear) {
+    keep_names(names);
+    for (int i = 0; i < d.file_count; i++) {
+        file *f = &d.files[i];
+        const size_t loose = f->bytes - f->synced;
+        if (tear == TEAR_ALL)
+            f->bytes = f->synced;
+        else if (tear == TEAR_HALF)
+            f->bytes -= loose / 2;
+        else if (tear == TEAR_ZEROS && loose > 0)
+            memset(f->data + f->synced, 0, loose);
+    }
+}
+
+void disk_lose_power(void) {
+    keep_names(d.change_count > 0 ? (int)(world_draw() % (uint64_t)(d.change_count + 1)) : 0);
     for (int i = 0; i < d.file_count; i++) {
         file *f = &d.files[i];
         const size_t loose = f->bytes - f->synced;

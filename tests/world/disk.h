@@ -9,6 +9,7 @@
 typedef struct disk_habits {
     double write_s; /* at most, of each change */
     double failing; /* chance that a change fails */
+    uint64_t fails; /* the one change that fails; 0: none */
     uint64_t last;  /* after so many changes `stop` is called; 0: never */
     void (*stop)(void);
 } disk_habits;
@@ -18,6 +19,12 @@ void disk_open(void);
 void disk_close(void);
 /* Changes so far. */
 uint64_t disk_changes(void);
+/* How many names have changed since their folder was synced. */
+int disk_loose_names(void);
+/* What becomes of what was appended and not synced. */
+typedef enum disk_tear { TEAR_ALL, TEAR_NOTHING, TEAR_HALF, TEAR_ZEROS, TEARS } disk_tear;
+/* The power is lost: the first so many changes of names stay. */
+void disk_lose_power_to(int names, disk_tear tear);
 /* The power is lost. Of each file stay what was synced and some of the rest, torn or not; of names
  * changed since their folder was synced, the first so many. */
 void disk_lose_power(void);

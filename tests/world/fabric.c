@@ -17,6 +17,8 @@ int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes)
 
 int sl_fabric_open(sl_fabric **out, const sl_fabric_settings *settings, sl_error *error) {
     sl_fabric *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return sl_fail(error, SL_ENOMEM, "fabric: out of memory");
     const uint16_t port = ntohs(((const struct sockaddr_in *)&settings->address)->sin_port);
     f->settings = *settings;
     f->process = process_current();
@@ -93,12 +95,19 @@ int sl_connection_open(sl_connection **out, sl_fabric *fabric,
         i++;
     if (i == SLOTS_MAX)
         return sl_fail(error, SL_ENOMEM, "fabric: no connection is left");
-    sl_connection *c = fabric->slots[i] = calloc(1, sizeof *c);
+    sl_connection *c = calloc(1, sizeof *c);
+    void *first = malloc(SL_FIRST_MESSAGE_MAX);
+    if (c == NULL || first == NULL) {
+        free(c);
+        free(first);
+        return sl_fail(error, SL_ENOMEM, "fabric: out of memory for a connection");
+    }
+    fabric->slots[i] = c;
     c->handlers = handlers;
     c->owner = owner;
     c->send_count = send_count;
     c->end = -1;
-    c->first.data = malloc(SL_FIRST_MESSAGE_MAX);
+    c->first.data = first;
     if (++fabric->process->connections > fabric->process->connections_max)
         fabric->process->connections_max = fabric->process->connections;
     *out = c;
@@ -147,15 +156,22 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
 
 int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,
                  sl_error *error) {
-    (void)fabric, (void)error;
+    (void)fabric;
     if (b->count > BUFFERS_MAX || b->rest != NULL)
         world_fail("a pool of %u buffers, or of a device's", b->count);
-    sl_pool *p = *out = calloc(1, sizeof *p);
-    p->owner = owner;
-    p->count = b->count;
-    p->bytes = b->bytes;
-    for (uint32_t i = 0; i < b->count; i++)
+    sl_pool *p = calloc(1, sizeof *p);
+    bool good = p != NULL;
+    for (uint32_t i = 0; good && i < b->count; i++) {
         p->slots[i].base = (sl_buffer){p, malloc(b->bytes), NULL};
+        good = p->slots[p->count++].base.data != NULL;
+    }
+    if (!good) {
+        sl_pool_close(&p);
+        return sl_fail(error, SL_ENOMEM, "fabric: out of memory for %u buffers", b->count);
+    }
+    p->owner = owner;
+    p->bytes = b->bytes;
+    *out = p;
     return 0;
 }
 

@@ -95,9 +95,8 @@ struct sl_loop {
 };
 
 int sl_loop_open(sl_loop **out, sl_error *error) {
-    (void)error;
     *out = calloc(1, sizeof(sl_loop));
-    return 0;
+    return *out != NULL ? 0 : sl_fail(error, SL_ENOMEM, "event loop: out of memory");
 }
 
 void sl_loop_close(sl_loop **loop) {

@@ -62,6 +62,13 @@ static void grow(void) {
     __real_free(before);
 }
 
+struct memory_habits shortage;
+
+static bool is_short(void) {
+    const process *p = process_current();
+    return p != NULL && p->rank == shortage.rank && ++shortage.made == shortage.fails;
+}
+
 static void *take(void *memory, size_t bytes) {
     process *p = process_current();
     if (p == NULL || memory == NULL)
@@ -84,18 +91,20 @@ static void forget(const void *memory) {
 }
 
 void *__wrap_malloc(size_t bytes) {
-    return take(__real_malloc(bytes), bytes);
+    return is_short() ? NULL : take(__real_malloc(bytes), bytes);
 }
 
 void *__wrap_calloc(size_t count, size_t bytes) {
-    return take(__real_calloc(count, bytes), count * bytes);
+    return is_short() ? NULL : take(__real_calloc(count, bytes), count * bytes);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-    return take(__real_aligned_alloc(alignment, bytes), bytes);
+    return is_short() ? NULL : take(__real_aligned_alloc(alignment, bytes), bytes);
 }
 
 void *__wrap_realloc(void *memory, size_t bytes) {
+    if (is_short())
+        return NULL;
     forget(memory);
     return take(__real_realloc(memory, bytes), bytes);
 }

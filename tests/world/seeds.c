@@ -11,10 +11,12 @@
 #include "virtual.h"
 
 static uint64_t seed_now;
-static const char *program;
+static const char *program; /* NULL: it runs no seeds */
 
 static void tell_replay(void) {
     char text[256];
+    if (program == NULL)
+        return;
     const int bytes =
         snprintf(text, sizeof text, "replay: %s -v %llu\n", program, (unsigned long long)seed_now);
     (void)!write(STDERR_FILENO, text, (size_t)bytes);
@@ -23,7 +25,8 @@ static void tell_replay(void) {
 void world_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "seed %llu: ", (unsigned long long)seed_now);
+    if (program != NULL)
+        fprintf(stderr, "seed %llu: ", (unsigned long long)seed_now);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);

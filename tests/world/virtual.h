@@ -63,6 +63,13 @@ void process_kill(process *p, bool mute);
 void process_stop(process *p);
 void process_go_on(process *p);
 
+/* The n-th allocation of the processes of a rank fails. */
+extern struct memory_habits {
+    uint32_t rank;
+    uint64_t fails; /* n, from 1; 0: none */
+    uint64_t made;  /* so far */
+} shortage;
+
 /* ---- threads of the process that runs ---- */
 
 int thread_start(void *(*body)(void *), void *argument);

@@ -1,0 +1,270 @@
+/* sweep_world.c - one small run, and a fault at every n-th call, for every n: an allocation of an
+ * agent fails, a change of the disk fails, the power goes; in the virtual world
+ * (docs/reliability.md).
+ *
+ * The run has what there is to go wrong: a connection breaks, all agents are killed and go on from
+ * their checkpoints. Held of each n: training goes on, or ends with one error and frees all memory;
+ * all models are those of an undisturbed run, bit for bit; from what is on the disk a run goes on,
+ * and from no older cut than the newest that was surely there.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/disk.h"
+#include "disk.h"
+#include "expected.h"
+#include "seeds.h"
+#include "virtual.h"
+
+enum { NODES = 3, ROUNDS = 4, HIT = 1, CUT_IN = 2, KILL_IN = 3 };
+
+typedef struct peer {
+    process *process;
+    uint32_t rank;
+    int result;
+    sl_error error;
+} peer;
+
+static scenario s;
+static peer peers[NODES];
+static bool resumes, disturbed; /* disturbed: connections break, agents are killed */
+static uint64_t resumed;        /* of the simulator */
+static bool ended;
+static process *life;
+static uint64_t states; /* of the disk, when the power had gone */
+
+/* ---- agents ---- */
+
+static void cut(void *ignored, uint64_t number) {
+    (void)ignored, (void)number;
+    network_break_between(HIT, 0, BREAK_RESET);
+}
+
+static void kill_all(void *ignored, uint64_t number) {
+    (void)ignored, (void)number;
+    for (int i = 0; i < NODES; i++)
+        process_kill(peers[i].process, false);
+}
+
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    (void)context;
+    if (disturbed && rank == HIT && round == CUT_IN)
+        world_at(world_now() + 1e-4, cut, NULL, 0);
+    if (disturbed && rank == HIT && round == KILL_IN && !resumes)
+        world_at(world_now() + 1e-4, kill_all, NULL, 0);
+}
+
+static int on_record(void *context, const sl_record *record, const float *x) {
+    (void)context;
+    expected_check(record->rank, record->round.round, x);
+    return 0;
+}
+
+static int run_agent(peer *p, sl_error *error) {
+    const sl_checkpoints checkpoints = {.folder = CHECKPOINTS, .run_id = RUN_ID, .resume = resumes};
+    const sl_agent_settings settings = {.experiment = experiment,
+                                        .task = task,
+                                        .rank = p->rank,
+                                        .host = "127.0.0.1",
+                                        .port = (uint16_t)(7000 + p->rank),
+                                        .checkpoints = &checkpoints,
+                                        .observer = {.record = on_record, .round = on_round}};
+    sl_agent *agent = NULL;
+    sl_roster *roster = NULL;
+    int result = sl_roster_parse(&roster, "127.0.0.1:7000\n127.0.0.1:7001\n127.0.0.1:7002\n",
+                                 "roster", error);
+    if (result == 0)
+        result = sl_agent_open(&agent, &settings, error);
+    if (result == 0)
+        result = sl_agent_run(agent, roster, error);
+    sl_agent_close(&agent);
+    sl_roster_close(&roster);
+    return result;
+}
+
+static void *be_agent(void *of) {
+    peer *p = of;
+    p->error = (sl_error){0};
+    p->result = run_agent(p, &p->error);
+    return NULL;
+}
+
+static bool all_are_over(void) {
+    for (int i = 0; i < NODES; i++)
+        if (peers[i].process->alive)
+            return false;
+    return true;
+}
+
+static void start_agents(bool resume) {
+    resumes = resume;
+    for (uint32_t i = 0; i < NODES; i++) {
+        peers[i].rank = i;
+        peers[i].result = 0; /* of who is killed */
+        peers[i].process = process_start(i, be_agent, &peers[i]);
+    }
+    world_run(world_now() + 100, all_are_over);
+    if (!all_are_over())
+        world_fail("an agent still waits");
+}
+
+/* ---- the simulator ---- */
+
+static void *simulate(void *ignored) {
+    sl_error error;
+    const sl_observer observer = {.record = on_record};
+    const sl_checkpoints checkpoints = {
+        .folder = CHECKPOINTS, .run_id = RUN_ID, .resume = resumed > 0, .round = resumed};
+    if (sl_sim_run(experiment, &task, &observer, &checkpoints, NULL, NULL, &error) != 0)
+        world_fail("it ended: %s", error.text);
+    ended = true;
+    return ignored;
+}
+
+static bool is_over(void) {
+    return !life->alive;
+}
+
+static void kill_life(void) {
+    process_kill(life, true);
+}
+
+static void run_simulator(void) {
+    ended = false;
+    life = process_start(0, simulate, NULL);
+    world_run(world_now() + 1000, is_over);
+}
+
+/* From what is there, to the end. Where nothing is, it begins anew. */
+static void go_on_from(uint64_t at_least) {
+    disk.last = disk.fails = 0;
+    resumed = expected_newest(NULL);
+    if (resumed < at_least)
+        world_fail("it goes on from round %" PRIu64 ", and %" PRIu64 " was on the disk", resumed,
+                   at_least);
+    if (resumed == 0)
+        disk_clear();
+    run_simulator();
+    if (!ended)
+        world_fail("it did not come to the end");
+}
+
+/* ---- a world for each n ---- */
+
+static void open_world(bool disturb) {
+    world_open(1, false);
+    disk_open();
+    network = (network_habits){.latency_s = 1e-3, .slow = NODES, .slow_wake_s = 1e-6};
+    shortage = (struct memory_habits){.rank = HIT};
+    disturbed = disturb;
+    s = (scenario){.nodes = NODES, .rounds = ROUNDS, .dimension = 1100, .gradient_s = 1e-3};
+    strcpy(s.text,
+           "{\"rounds\": 4, \"topology\": {\"nodes\": 3, \"family\": \"path\"}, \"algorithm\":"
+           " {\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}}, \"record\":"
+           " {\"every\": 1}, \"optimizer\": {\"learning_rate\": 0.1}, \"checkpoint\": {\"every\":"
+           " 1, \"keep\": 3}, \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 1,"
+           " \"connect_timeout_s\": 2, \"round_timeout_s\": 10, \"reconnect_s\": 3}}");
+    expected_open(&s, NULL, 0);
+    resumed = 0;
+}
+
+static void close_world(void) {
+    world_close();
+    disk_close();
+    expected_close();
+}
+
+/* ---- the sweeps: each returns whether there is an n-th call ---- */
+
+/* The n-th change of the disk fails: agents train to the end, and the cut before is there at least.
+ */
+static bool fail_agents_disk(uint64_t n) {
+    open_world(false);
+    disk.fails = n;
+    start_agents(false);
+    for (int i = 0; i < NODES; i++)
+        if (peers[i].result != 0)
+            world_fail("change %" PRIu64 " failed, and agent %d ended: %s", n, i,
+                       peers[i].error.text);
+    const bool there = disk_changes() >= n;
+    go_on_from(ROUNDS - 1);
+    close_world();
+    return there;
+}
+
+static bool fail_simulators_disk(uint64_t n) {
+    open_world(false);
+    disk.fails = n;
+    run_simulator();
+    const bool there = disk_changes() >= n;
+    go_on_from(ROUNDS - 1);
+    close_world();
+    return there;
+}
+
+static int find_latest(void *context, const char *name) {
+    uint64_t round, *latest = context;
+    if (sscanf(name, "round-%" SCNu64, &round) == 1 && round > *latest)
+        *latest = round;
+    return 0;
+}
+
+/* The power goes at the n-th change, in every state that it may leave. */
+static bool lose_power(uint64_t n) {
+    bool there = false;
+    for (int names = 0, names_max = 0; names <= names_max; names++)
+        for (disk_tear tear = TEAR_ALL; tear < TEARS; tear++) {
+            uint64_t latest = 0;
+            open_world(false);
+            disk.last = n;
+            disk.stop = kill_life;
+            run_simulator();
+            there = !ended;
+            names_max = disk_loose_names();
+            /* A cut is on the disk once something of a later one is written. */
+            const uint64_t cut = expected_newest(NULL);
+            sl_disk_list(CHECKPOINTS, find_latest, &latest);
+            disk_lose_power_to(names, tear);
+            states++;
+            go_on_from(latest > cut ? cut : 0);
+            close_world();
+        }
+    return there;
+}
+
+/* The n-th allocation of an agent fails: it says so, or goes on without a checkpoint. */
+static bool fail_allocation(uint64_t n) {
+    open_world(true);
+    shortage.fails = n;
+    start_agents(false);
+    const peer *hit = &peers[HIT];
+    if (hit->result == 0 && expected_newest(NULL) > 0)
+        start_agents(true);
+    const bool there = shortage.made >= n;
+    if (there && hit->result != 0 && (hit->result != SL_ENOMEM || hit->error.text[0] == '\0'))
+        world_fail("allocation %" PRIu64 " failed, and the agent ended with %d: %s", n, hit->result,
+                   hit->error.text);
+    if (!there && hit->result != 0)
+        world_fail("the agent ended with %d: %s", hit->result, hit->error.text);
+    close_world();
+    return there;
+}
+
+static void sweep(const char *what, bool (*with)(uint64_t n)) {
+    uint64_t n = 1;
+    while (with(n))
+        n++;
+    printf("%s: %" PRIu64 "\n", what, n - 1);
+    fflush(stdout);
+}
+
+int main(void) {
+    sweep("changes of the disk that fail, agents", fail_agents_disk);
+    sweep("changes of the disk that fail, simulator", fail_simulators_disk);
+    sweep("changes of the disk at which the power goes", lose_power);
+    printf("states that it leaves: %" PRIu64 "\n", states);
+    sweep("allocations that fail", fail_allocation);
+    return 0;
+}
