@@ -245,6 +245,32 @@ def silent_connections_are_closed(scene):
     first.wait(10)
 
 
+def frames_of_every_type_change_nothing(scene):
+    """As first messages, from before the neighbour comes until both have ended: any type."""
+    ports = free_ports(2)
+    roster = roster_of(scene, ports)
+    long = {"rounds": 4000, "record__every": 1000, "transport__connect_timeout_s": 60}
+    experiment = scene.experiment(**{**PAIR, **long})
+    first = start(scene, experiment, 0, roster, "out0")
+    wait_listening(ports[0])
+    strangers = Strangers(scene)
+    try:
+        sent = [strangers.send(ports[0], "frames", 1, 0)]
+        check(sent[0].stdout.readline() == "connected\n", "the agent does not let greet")
+        time.sleep(0.5)
+        second = start(scene, experiment, 1, roster, "out1")
+        wait_listening(ports[1])
+        sent.append(strangers.send(ports[1], "frames", 0, 1))
+        for running in (second.wait(120), first.wait(120)):
+            running.check_well()
+        for process in sent:
+            said, why = process.communicate(timeout=30)
+            check(" frames" in said, f"{said!r} {why!r}")
+    finally:
+        strangers.end()
+    check_models(scene, experiment, ["out0", "out1"])
+
+
 def half_a_request_stops_nobody(scene):
     """The first bytes of a request, and then none: they stay open while the agents train."""
     ports = free_ports(2)
@@ -288,6 +314,7 @@ if __name__ == "__main__":
             silent_connections_take_all_descriptors,
             silent_connections_are_closed,
             half_a_request_stops_nobody,
+            frames_of_every_type_change_nothing,
             who_waits_says_for_whom,
         ]
     )
