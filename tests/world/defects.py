@@ -154,6 +154,16 @@ DEFECTS = {
         "a->side.direct ? 0 : a->neighbour_count * a->side.window;",
         "4 * a->neighbour_count * a->side.window;",
     ),
+    "a visitor that gives its place to another keeps its connection": (
+        "src/agent/visitors.c",
+        '    sl_visitors_refuse(v, oldest, "others came while it said nothing");\n',
+        "",
+    ),
+    "a visitor that says nothing stays": (
+        "src/agent/visitors.c",
+        "v->side->now_s > v->list[i].deadline_s)",
+        "v->side->now_s > v->list[i].deadline_s + 1e9)",
+    ),
     "the model changes while a gradient is computed": (
         "src/agent/rounds.c",
         "    if (update.publish)\n        start_publishing(a, &update.message);\n",

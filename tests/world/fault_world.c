@@ -9,6 +9,7 @@
  *   - who does not says an edge or a node, and the round;
  *   - nobody waits beyond its deadlines (P1), or for long without saying for whom;
  *   - who ends leaves no memory; nobody holds more than its bound;
+ *   - a stranger has a few seconds, and few are let in at a time;
  *   - a payload stays as it is until it has left, the model while a gradient is computed;
  *   - what is told for the log of events makes sense;
  *   - the same seed is the same run.
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/visitors.h"
 #include "blame.h"
 #include "config/buffers.h"
 #include "disk.h"
@@ -27,7 +29,9 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 400 }; /* with sanitizers */
+enum { QUICK = 400 };               /* with sanitizers */
+enum { CROWD = 120, POLLED = 8 };   /* more than an agent lets in at a time */
+static const double crowd_s = 0.02; /* in which they come */
 /* What an agent holds beside what `starling check` forecasts: for itself, the head of a checkpoint,
  * a neighbour's tables, a connection's first message. */
 static const size_t agent_bytes = 48 << 10, head_bytes = 48 << 10, neighbour_bytes = 8 << 10,
@@ -81,6 +85,12 @@ static void join(void *of, uint64_t ignored) {
     const fault *f = of;
     (void)ignored;
     network_part(f->a, f->b, false);
+}
+
+static void send_stranger(void *of, uint64_t ignored) {
+    const fault *f = of;
+    (void)ignored;
+    network_send_stranger(f->a);
 }
 
 static void stop_corrupting(void *of, uint64_t ignored) {
@@ -199,6 +209,10 @@ static void strike(void *of, uint64_t ignored) {
         break;
     case FAULT_STRANGER:
         network_send_stranger(f->a);
+        break;
+    case FAULT_CROWD:
+        for (int i = 0; i < CROWD; i++)
+            world_at(world_now() + crowd_s * world_uniform(), send_stranger, f, 0);
         break;
     case FAULT_BLACKOUT:
         black_out(f);
@@ -363,6 +377,23 @@ static void judge_memory(const peer *p) {
                    p->rank, of->bytes_max, of->connections_max, bound);
 }
 
+/* A place for each visitor, and a neighbour's connections: the old one, the new one, and one that
+ * is only to be asked. What is closed goes at the next poll. */
+static void judge_visitors(void) {
+    const uint32_t most = SL_VISITORS_MAX + 3 * s.nodes + POLLED;
+    double stay_s = 3 + s.timeout_s + 0.5;
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (peers[i].process->connections_max > most)
+            world_fail("agent %u had %u connections at a time; %u are right", i,
+                       peers[i].process->connections_max, most);
+    for (int i = 0; i < s.fault_count; i++)
+        if (s.faults[i].kind == FAULT_STOP || s.faults[i].kind == FAULT_SHORT_STOP)
+            stay_s += s.faults[i].seconds;
+    if (network_longest_stay() > stay_s)
+        world_fail("a stranger was connected for %.3f s; %.3f are right", network_longest_stay(),
+                   stay_s);
+}
+
 static void judge(const peer *p, bool verbose) {
     if (verbose && p->ended)
         printf("agent %u: %d after round %llu at %.3f %s\n", p->rank, p->result,
@@ -420,6 +451,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_run(1100, all_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);
+    judge_visitors();
     const uint64_t hash = world_hash();
     world_close();
     disk_close();

@@ -15,9 +15,14 @@ static wire *wires;
 static sl_fabric *listeners[PORTS_MAX];
 static bool parted[PORTS_MAX][PORTS_MAX];
 static uint64_t corrupted;
+static double longest_stay_s;
 
 uint64_t network_corrupted(void) {
     return corrupted;
+}
+
+double network_longest_stay(void) {
+    return longest_stay_s;
 }
 
 /* ---- queues ---- */
@@ -53,6 +58,7 @@ void network_open(void) {
     memset(parted, 0, sizeof parted);
     network = (network_habits){0};
     corrupted = 0;
+    longest_stay_s = 0;
 }
 
 void network_close(void) {
@@ -117,6 +123,8 @@ static void tell_end(wire *w, int end, farewell how) {
 }
 
 void network_hang_up(wire *w, int end) {
+    if (w->stranger && world_now() - w->came_s > longest_stay_s)
+        longest_stay_s = world_now() - w->came_s;
     queue_clear(&w->lanes[end].offered);
     queue_clear(&w->lanes[1 - end].arrived);
     w->ends[end].connection = NULL;
@@ -226,7 +234,7 @@ static void hear_accepted(void *of, uint64_t end) {
     wake(w, (int)end);
 }
 
-static void garble(wire *w);
+static void misbehave(wire *w);
 
 void network_accept(wire *w, sl_connection *c) {
     w->ends[1].connection = c;
@@ -242,7 +250,7 @@ void network_accept(wire *w, sl_connection *c) {
     world_at(world_now() + 1e-6, hear_accepted, w, 1);
     world_at(there_s, hear_accepted, w, 0);
     if (w->stranger)
-        garble(w);
+        misbehave(w);
 }
 
 /* ---- messages ---- */
@@ -344,16 +352,32 @@ void network_part(uint32_t a, uint32_t b, bool is_parted) {
 
 /* ---- strangers ---- */
 
-enum { STRANGER_SILENT, STRANGER_GARBAGE, STRANGER_KINDS };
+enum { STRANGER_SILENT, STRANGER_GARBAGE, STRANGER_FRAME, STRANGER_KINDS };
 
-static void garble(wire *w) {
-    if (w->garbage == STRANGER_SILENT)
+/* Of any type, in the name that it has greeted with. */
+static void put_frame(const wire *w, message *m) {
+    const size_t bytes = m->bytes - SL_FRAME_HEADER_BYTES;
+    sl_frame frame = {.type = (sl_frame_type)(1 + world_draw() % (SL_FRAME_TYPE_END - 1)),
+                      .exchange = world_draw() % 4,
+                      .credit = (uint32_t)world_draw() % 64,
+                      .payload_bytes = (uint32_t)bytes,
+                      .payload_sum = sl_checksum(m->body + SL_FRAME_HEADER_BYTES, bytes)};
+    memcpy(&frame.sender, w->greeting + 8, sizeof frame.sender);
+    sl_frame_encode(&frame, m->body);
+}
+
+static void misbehave(wire *w) {
+    w->came_s = world_now();
+    if (w->says == STRANGER_SILENT)
         return;
-    const size_t bytes = 1 + world_draw() % 300;
+    const size_t head = w->says == STRANGER_FRAME ? SL_FRAME_HEADER_BYTES : 1;
+    const size_t bytes = head + world_draw() % 300;
     message *m = world_allocate(sizeof *m + bytes);
     *m = (message){.bytes = bytes};
     for (size_t i = 0; i < bytes; i++)
         m->body[i] = (uint8_t)world_draw();
+    if (w->says == STRANGER_FRAME)
+        put_frame(w, m);
     w->lanes[0].last_arrival_s = world_now() + 2e-6;
     network_send(w, 0, m);
 }
@@ -362,12 +386,12 @@ void network_send_stranger(uint32_t rank) {
     wire *w = new_wire(PORTS_MAX - 1, rank);
     sl_side side = {.rank = (uint32_t)(world_draw() % 8)};
     w->stranger = true;
-    w->garbage = (int)(world_draw() % STRANGER_KINDS);
+    w->says = (int)(world_draw() % STRANGER_KINDS);
     if (world_chance(0.3))
         for (int i = 0; i < SL_GREETING_BYTES; i++)
             w->greeting[i] = (uint8_t)world_draw();
     else
         sl_neighbour_greeting(&side, rank, w->greeting);
-    world_note("stranger", rank, (uint64_t)w->garbage, 0);
+    world_note("stranger", rank, (uint64_t)w->says, 0);
     world_at(world_now() + latency(w), arrive_request, w, 0);
 }

@@ -48,7 +48,8 @@ typedef struct wire {
     bool dead;      /* nothing arrives any more */
     bool half_open; /* dead, but who sends hears of it */
     bool stranger;  /* nobody's process has dialed */
-    int garbage;    /* what a stranger says */
+    int says;       /* what a stranger says: of its kinds */
+    double came_s;  /* when it was accepted */
 } wire;
 
 typedef struct slot {

@@ -178,9 +178,9 @@ void scenario_draw(scenario *out, uint64_t seed) {
 }
 
 static const char *const names[FAULT_KINDS] = {
-    "none",   "stranger", "short-stop", "short-partition", "blackout", "cut",       "half-open",
-    "mute",   "corrupt",  "kill",       "power",           "stop",     "partition", "term",
-    "restart"};
+    "none",      "stranger", "crowd",   "short-stop", "short-partition", "blackout", "cut",
+    "half-open", "mute",     "corrupt", "kill",       "power",           "stop",     "partition",
+    "term",      "restart"};
 
 void scenario_print(const scenario *s) {
     printf("%s\n", s->text);

@@ -10,6 +10,7 @@ typedef enum fault_kind {
     /* With these the run still ends as the simulator does. */
     FAULT_NONE,
     FAULT_STRANGER,
+    FAULT_CROWD, /* of strangers, at about the same time */
     FAULT_SHORT_STOP,
     FAULT_SHORT_PARTITION,
     FAULT_BLACKOUT, /* of all hosts; then all go on from their checkpoints */

@@ -112,8 +112,11 @@ extern network_habits network;
 /* How many were broken: between these ranks, in either direction. */
 int network_break_between(uint32_t a, uint32_t b, network_break how);
 void network_part(uint32_t a, uint32_t b, bool parted);
-/* Somebody who is no agent connects to rank's port: says nothing, garbage, or a true greeting. */
+/* Somebody who is no agent connects to rank's port: greets, truly or not, and says nothing,
+ * garbage, or a frame of any type. */
 void network_send_stranger(uint32_t rank);
+/* How long one of them was at most connected, in seconds. */
+double network_longest_stay(void);
 uint64_t network_corrupted(void);
 
 /* ---- what must never be ---- */
