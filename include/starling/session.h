@@ -134,7 +134,8 @@ SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
  * (*bytes), for you to keep with x and your optimizer. state NULL: sets *bytes to what it takes
  * now. x: the parameters as they are. All peers save after the same calls; then all go on from
  * there with the bits that they would have had. After the first round; also between begin, or
- * offer, and end, where it waits until that round is over. Changes nothing. */
+ * offer, and end. Waits for an exchange that is under way, and so for all peers whose x it needs;
+ * changes nothing. */
 SL_API int sl_session_save(sl_session *session, const float *x, void *state, uint64_t *bytes,
                            sl_error *error);
 

@@ -385,6 +385,50 @@ START_TEST(all_go_on_from_the_same_round) {
 }
 END_TEST
 
+/* ---- neighbours that fail ---- */
+
+static bool rank_2_ends;
+
+/* Rank 2 ends after two rounds, or calls no more, while the others save after three. */
+static int save_to_the_end(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    const int64_t rank = o->rank;
+    sl_session_report report = {.size = sizeof report};
+    sl_session *s = NULL;
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result == 0)
+        result = start(s, w, rank, e);
+    for (int step = 0; step < (rank == 2 ? 2 : 3) && result == 0; step++)
+        result = make_step(s, w, step, rank, e);
+    if (rank == 2 && rank_2_ends)
+        sl_session_abort(&s, "enough");
+    while (rank == 2 && s != NULL && report.state != SL_SESSION_FAILED) {
+        ck_assert_int_eq(sl_session_status(s, &report, NULL), 0);
+        usleep(20000);
+    }
+    while (rank != 2 && result == 0)
+        result = save(s, w, rank, e);
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+START_TEST(who_ends_or_never_calls_ends_saving) {
+    static const char *set[] = {"transport.round_timeout_s=1"};
+    options.overrides = set;
+    options.override_count = 1;
+    for (int k = 0; k < 2; k++) {
+        rank_2_ends = k == 0;
+        *whole = (scene){.experiment = algorithms[1]};
+        run_agents(threads, N, save_to_the_end, whole, &options);
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(threads[i].result, i == 2 ? 0 : SL_EPEER);
+    }
+    ck_assert_msg(strstr(threads[1].error.text, "the exchange that a state is to hold") != NULL,
+                  "%s", threads[1].error.text);
+    ck_assert_msg(strstr(threads[1].error.text, "edge 2->") != NULL, "%s", threads[1].error.text);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("session saving");
     TCase *states = tcase_create("states");
@@ -396,6 +440,6 @@ int main(void) {
                    offers_go_on_too, who_waited_for_an_average_goes_on);
     ADD_TESTS_WITH(suite, "refusals", setup, teardown, a_state_of_others_is_refused,
                    a_damaged_state_is_refused, calls_that_are_not_allowed_change_nothing,
-                   all_go_on_from_the_same_round);
+                   all_go_on_from_the_same_round, who_ends_or_never_calls_ends_saving);
     return run_suite(suite);
 }
