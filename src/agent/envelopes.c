@@ -5,11 +5,12 @@
 #include <stdlib.h>
 
 #include "base/round_up.h"
+#include "config/buffers.h"
 #include "starling/vec.h"
 
 int sl_envelopes_open(sl_envelopes *out, sl_fabric *fabric, uint32_t owners, size_t bytes,
                       sl_error *error) {
-    const uint32_t count = owners * SL_ENVELOPES_EACH;
+    const uint32_t count = owners * SL_SEALED_BUFFERS;
     sl_envelopes e = {.stride = sl_round_up(bytes, SL_VEC_ALIGNMENT), .count = count};
     *out = (sl_envelopes){0};
     if (count == 0)
@@ -38,7 +39,7 @@ uint32_t sl_envelopes_take(sl_envelopes *e, const void *owner) {
     uint32_t has = 0;
     for (uint32_t i = 0; i < e->count; i++)
         has += e->owners[i] == owner;
-    if (has >= SL_ENVELOPES_EACH || e->free_count == 0)
+    if (has >= SL_SEALED_BUFFERS || e->free_count == 0)
         return SL_ENVELOPE_NONE;
     const uint32_t number = e->free[--e->free_count];
     e->owners[number] = owner;

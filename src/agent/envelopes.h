@@ -11,7 +11,6 @@
 
 #include "world/fabric.h"
 
-enum { SL_ENVELOPES_EACH = 4 }; /* at most, of one owner */
 #define SL_ENVELOPE_NONE UINT32_MAX
 
 typedef struct sl_envelopes {
@@ -26,7 +25,7 @@ typedef struct sl_envelopes {
 int sl_envelopes_open(sl_envelopes *out, sl_fabric *fabric, uint32_t owners, size_t bytes,
                       sl_error *error);
 void sl_envelopes_close(sl_envelopes *envelopes);
-/* SL_ENVELOPE_NONE: there is none now. */
+/* SL_ENVELOPE_NONE: there is none now, or this owner has SL_SEALED_BUFFERS. */
 uint32_t sl_envelopes_take(sl_envelopes *envelopes, const void *owner);
 uint8_t *sl_envelope_memory(const sl_envelopes *envelopes, uint32_t number);
 void sl_envelopes_give(sl_envelopes *envelopes, uint32_t number);

@@ -6,6 +6,8 @@
 
 /* Buffers per neighbour for frames that are not data. */
 #define SL_CONTROL_BUFFERS 8u
+/* Per neighbour, and for one visitor: sealed payloads that have not left. */
+#define SL_SEALED_BUFFERS 4u
 
 /* Number of a rank's neighbours. With servers, it is all others. */
 uint32_t sl_receive_degree(const sl_experiment *experiment, uint32_t rank);

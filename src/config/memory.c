@@ -83,7 +83,11 @@ static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t d
                                : (size_t)ceil(sl_compressor_bits(c, dimension) / 8),
                  /* what comes, and copies of what may have to be sent again */
         buffers = 2 * sl_receive_window(e, rank) + SL_CONTROL_BUFFERS;
-    return message + sl_receive_degree(e, rank) * buffers * e->transport.chunk_bytes;
+    const uint32_t degree = sl_receive_degree(e, rank);
+    const bool seals = sl_security_mode_of(&e->security) != SL_SECURITY_NONE &&
+                       e->security.seal != SL_SEAL_HANDSHAKE_ONLY;
+    const size_t sealed = seals ? (degree + 1) * SL_SEALED_BUFFERS : 0;
+    return message + (degree * buffers + sealed) * e->transport.chunk_bytes;
 }
 
 void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_plan *plan,

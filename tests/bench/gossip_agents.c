@@ -149,6 +149,10 @@ static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrid
                               .initial = initial,
                               .gradient = gradient,
                               .evaluate = evaluate};
+    sl_credentials *credentials;
+    if (sl_security_load(&credentials, &experiment->security, &error) != 0)
+        die(&error);
+    settings.credentials = credentials;
     if (sl_agent_open(&agent, &settings, &error) != 0)
         die(&error);
     sl_roster *roster = meet(p, rank, sl_agent_port(agent));
@@ -165,6 +169,7 @@ static void run_agent(process *p, uint32_t rank, uint64_t rounds, char **overrid
                 (double)usage.ru_maxrss * 1024 / 4 / (double)p->dimension);
     }
     sl_agent_close(&agent);
+    sl_credentials_close(&credentials);
     sl_roster_close(&roster);
     sl_experiment_close(&experiment);
 }

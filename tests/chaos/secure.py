@@ -272,6 +272,21 @@ def key_files_that_others_may_read_are_refused(scene):
         ended.check_refused(*words)
 
 
+def check_says_who_may_take_part(scene):
+    make_keys(scene, "run.key")
+    bare, sealed = scene.experiment(**PAIR), scene.experiment("s.json", **PAIR, **SEALED)
+    for experiment, extra, words in (
+        (bare, (), "every process of this host"),
+        (bare, ("--set", "security.trusted_network=true"), "whoever reaches"),
+        (bare, with_key("run.key"), "AES-256-GCM beyond loopback"),
+        (sealed, with_key("run.key"), "TLS 1.3 with the run's key"),
+    ):
+        said = scene.call("check", experiment, *extra)
+        check(said.code == 0 and words in said.out, f"{words!r} is missing in {said.out!r}")
+    os.chmod(scene.path("run.key"), 0o604)
+    scene.call("check", bare, *with_key("run.key")).check_refused("chmod 600")
+
+
 def many_connections_keep_nobody_out(scene):
     """One after the other, as fast as one process can, while two agents meet."""
     make_keys(scene, "run.key")
@@ -304,6 +319,7 @@ if __name__ == "__main__":
             strangers_get_no_word_of_the_run,
             keys_are_in_their_files_only,
             key_files_that_others_may_read_are_refused,
+            check_says_who_may_take_part,
             many_connections_keep_nobody_out,
         ]
     )

@@ -112,11 +112,43 @@ static void print_memory(const trial *t) {
         printf("  limit on a process  %.1f MB\n", 1e-6 * (double)m.limit);
 }
 
+/* Who may take part, and what of it is sealed (docs/security.md). */
+static void print_connections(const sl_security_config *c) {
+    static const char *const proofs[] = {
+        [SL_SECURITY_AUTO] = "",
+        [SL_SECURITY_NONE] = "nobody proves who he is, and nothing is encrypted",
+        [SL_SECURITY_KEY] = "TLS 1.3 with the run's key",
+        [SL_SECURITY_CERTIFICATES] = "TLS 1.3 with the certificates that the roster pins",
+    };
+    static const char *const seals[] = {
+        [SL_SEAL_AUTO] = "AES-256-GCM beyond loopback; on loopback data is in the clear",
+        [SL_SEAL_ON] = "AES-256-GCM",
+        [SL_SEAL_HANDSHAKE_ONLY] = "data is in the clear",
+    };
+    const sl_security_mode mode = sl_security_mode_of(c);
+    printf("connections\n  proof               %s\n", proofs[mode]);
+    if (mode != SL_SECURITY_NONE)
+        printf("  frames              %s\n", seals[c->seal]);
+    else
+        printf("  who can take part   %s\n", c->trusted_network
+                                                 ? "whoever reaches an agent's port"
+                                                 : "every process of this host; not beyond it");
+}
+
+/* The key's files are as they have to be. */
+static int check_key(const sl_security_config *c, sl_error *error) {
+    sl_credentials *credentials = NULL;
+    int result = sl_security_load(&credentials, c, error);
+    sl_credentials_close(&credentials);
+    return result;
+}
+
 static void print_trial(const trial *t) {
     printf("learner\n  %s\n  %llu rounds\n", sl_learner_describe(t->learner),
            (unsigned long long)t->task.rounds);
     print_plan(&t->plan, t->experiment->topology, t->task.dimension);
     print_memory(t);
+    print_connections(&t->experiment->security);
 }
 
 /* The whole configuration. */
@@ -125,6 +157,8 @@ static int check_single(const sl_experiment *e, sl_error *error) {
     char *json = sl_experiment_json(e);
     int result =
         json != NULL ? trial_prepare(&t, false, error) : sl_fail(error, SL_ENOMEM, "out of memory");
+    if (result == 0)
+        result = check_key(&e->security, error);
     if (result == 0) {
         warn_of_keys(e);
         printf("%s\n\n", json);
