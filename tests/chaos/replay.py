@@ -155,6 +155,25 @@ def a_run_that_was_cut_short(scene):
     is_repeated(scene, out, "4 final models")
 
 
+def a_run_that_was_cut_short_as_it_began(scene):
+    """Some agents had been asked to end, or had begun again, and others not."""
+    path, out = scene.experiment(**{**RUN, "rounds": FOREVER}), scene.path("out")
+    running = scene.start("run", path, "--out", out)
+    wait_beyond(scene, running, out, [])
+    os.kill(running.process.pid, signal.SIGTERM)
+    running.wait(30)
+    last = rounds_saved(out)[-1]
+    for rank in (0, 2):
+        start = {**events(out, rank)[0], "round": last + 1, "incarnation": 1 << 52}
+        with open(os.path.join(out, f"events-{rank}.jsonl"), "a") as file:
+            file.write(json.dumps(start) + "\n")
+    is_repeated(scene, out, f"rounds 1 to {last} (", "4 checkpoints")
+    end = {"event": "end", "node": 2, "round": FOREVER, "outcome": "done", "why": None, "time": 1}
+    with open(os.path.join(out, "events-2.jsonl"), "a") as file:
+        file.write(json.dumps(end) + "\n")
+    replay(scene, out).check_refused("of ranks 2 and 1 differ")
+
+
 def agents_by_hand_with_folders_of_their_own(scene):
     """They pass over a round that one lacks. Their files are copied into one folder."""
     changes = {"checkpoint": {"every": EVERY, "keep": 200}}
@@ -350,6 +369,7 @@ if __name__ == "__main__":
             all_reduce,
             connections_that_are_cut,
             a_run_that_was_cut_short,
+            a_run_that_was_cut_short_as_it_began,
             agents_by_hand_with_folders_of_their_own,
             a_simulation_goes_on_where_agents_were,
             kernels_are_those_of_the_run,

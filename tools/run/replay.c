@@ -67,7 +67,7 @@ static int find_last(replay *r, sl_error *error) {
             return result;
         if (recorded > top->to)
             top->to = recorded;
-        else if (p->count > 1)
+        else if (p->count > 1 && top->to == top->from)
             p->count--;
     }
     r->last = p->stretches[p->count - 1].to;

@@ -254,35 +254,47 @@ static void describe(const begin *b, char out[256]) {
              b->line, b->from, b->rounds);
 }
 
-static int refuse_unlike(const char *folder, const reader *r, uint32_t rank, size_t i,
+static int refuse_unlike(const char *folder, const reader *r, uint32_t a, uint32_t b, size_t i,
                          sl_error *error) {
-    char ours[256], theirs[256];
-    describe(begin_at(&r->ranks[0], i), ours);
-    describe(begin_at(&r->ranks[rank], i), theirs);
+    char one[256], other[256];
+    describe(begin_at(&r->ranks[a], i), one);
+    describe(begin_at(&r->ranks[b], i), other);
     return sl_fail(error, SL_EFILE,
-                   "%s: the logs of ranks 0 and %u differ in from where the run went on: %s, %s",
-                   folder, rank, ours, theirs);
+                   "%s: the logs of ranks %u and %u differ in from where the run went on: %s, %s",
+                   folder, a, b, one, other);
 }
 
-/* How many stretches all ranks have. One that was cut short as it began need not be there on all.
- */
+/* The rank with the fewest stretches. */
+static uint32_t shortest(const reader *r) {
+    uint32_t rank = 0;
+    for (uint32_t i = 1; i < r->nodes; i++)
+        rank = r->ranks[i].count < r->ranks[rank].count ? i : rank;
+    return rank;
+}
+
+/* How many stretches all ranks have. One more that was cut short as it began need not be there on
+ * all. */
 static int agree(size_t *out, const char *folder, const reader *r, sl_error *error) {
-    size_t common = r->ranks[0].count;
-    bool whole = false;
-    for (uint32_t i = 0; i < r->nodes; i++) {
-        common = r->ranks[i].count < common ? r->ranks[i].count : common;
-        whole = whole || is_whole(top_of(&r->ranks[i]));
-    }
+    const uint32_t least = shortest(r);
+    const size_t common = r->ranks[least].count;
     for (uint32_t rank = 0; rank < r->nodes; rank++) {
-        if (whole && r->ranks[rank].count != r->ranks[0].count)
-            return refuse_unlike(folder, r, rank, common, error);
-        for (size_t i = 0; i < common; i++) {
-            const begin *a = &r->ranks[0].items[i], *b = &r->ranks[rank].items[i];
-            if (a->from != b->from || a->rounds != b->rounds)
-                return refuse_unlike(folder, r, rank, i, error);
-        }
+        const begins *b = &r->ranks[rank];
+        for (size_t i = 0; i < common; i++)
+            if (r->ranks[0].items[i].from != b->items[i].from ||
+                r->ranks[0].items[i].rounds != b->items[i].rounds)
+                return refuse_unlike(folder, r, 0, rank, i, error);
+        if (b->count > common + 1 || (b->count > common && is_whole(top_of(b))))
+            return refuse_unlike(folder, r, rank, least, common, error);
     }
     *out = common;
+    return 0;
+}
+
+/* Where a rank began after stretch i; 0: none did. */
+static uint64_t next_from(const reader *r, size_t i) {
+    for (uint32_t rank = 0; rank < r->nodes; rank++)
+        if (r->ranks[rank].count > i + 1)
+            return r->ranks[rank].items[i + 1].from;
     return 0;
 }
 
@@ -314,7 +326,8 @@ static int draw_stretch(replay_plan *plan, const char *folder, const reader *r, 
     *s = (replay_stretch){.from = b->from, .rounds = b->rounds, .unlike = first_unlike(r, i)};
     memcpy(s->kernels, b->kernels, sizeof s->kernels);
     memcpy(s->blas, b->blas, sizeof s->blas);
-    s->to = i + 1 < plan->count ? b[1].from : plan->outcome == SL_LOG_FAILED ? s->from : b->last;
+    const uint64_t next = next_from(r, i);
+    s->to = next > 0 ? next : plan->outcome == SL_LOG_FAILED ? s->from : b->last;
     return s->to <= s->rounds
                ? 0
                : sl_fail(error, SL_EFILE,

@@ -22,8 +22,8 @@ typedef struct replay_stretch {
 typedef struct replay_plan {
     replay_stretch *stretches; /* (count) */
     size_t count;
-    sl_log_outcome outcome; /* done, saved: of all nodes; stopped, failed: it was cut short, and the
-                               last stretch ends where it begins */
+    sl_log_outcome outcome; /* done, saved: of all nodes; failed: it was cut short, and the last
+                               stretch ends where it, or one that just began, begins */
     uint64_t starts;        /* of rank 0 */
     uint64_t breaks;        /* of connections, as both ends saw them */
 } replay_plan;
