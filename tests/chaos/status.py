@@ -103,8 +103,8 @@ class Stalls:
     """One agent of sixteen at a time is stopped, or computes for long; both ways of asking are
     to name it."""
 
-    KINDS = {
-        "stopped": ("does not answer", r"is silent since \d+ s"),
+    KINDS = {  # at a port a stopped agent may be what it last said, until it is silent
+        "stopped": ("does not answer", r".* since \d+ s"),
         "computes": (r"computes round \d+ since \d+ s",) * 2,
     }
 
