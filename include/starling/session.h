@@ -216,7 +216,8 @@ typedef struct sl_session_report {
     uint64_t bytes_received;   /* likewise */
     double exchange_s;         /* exchanges, since start */
     double wait_s;             /* this peer's calls waited, since start */
-    char waits_for[SL_SESSION_TEXT_MAX]; /* whom and what, in words; "": for nobody */
+    char waits_for[SL_SESSION_TEXT_MAX]; /* whom and what, and who is at the end of the
+                                            wait, in words; "": for nobody */
 } sl_session_report;
 
 /* Fills *out. From any thread. */

@@ -26,8 +26,8 @@ bool sl_neighbour_has_said(const sl_neighbour *n) {
 
 static bool must_beat(const sl_neighbour *n) {
     const sl_side *side = n->side;
-    const bool waits = n->wait_told || sl_heartbeat_waits(&side->says) ||
-                       (sl_neighbour_has_said(n) && sl_heartbeat_waits(&n->said));
+    const bool waits = n->wait_told || sl_heartbeat_waits_long(&side->says) ||
+                       (sl_neighbour_has_said(n) && sl_heartbeat_waits_long(&n->said));
     return side->now_s - n->sent_s > side->timeout_s / 5 ||
            (side->meets && n->exchange_told < side->exchange) ||
            (waits && (n->news_told != side->news || side->now_s - n->news_told_s > beat_every_s));
@@ -39,7 +39,7 @@ static void beat(sl_neighbour *n) {
     if (!sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, payload, sizeof payload))
         return;
     n->news_told = n->side->news;
-    n->wait_told = sl_heartbeat_waits(&n->side->says);
+    n->wait_told = sl_heartbeat_waits_long(&n->side->says);
     n->news_told_s = n->side->now_s;
 }
 

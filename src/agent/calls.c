@@ -131,9 +131,7 @@ int sl_calls_take(sl_calls *c, sl_neighbour *from, const sl_frame *frame, const 
                   sl_error *error) {
     if (!c->open)
         return sl_fail_edge(error, SL_EPROTO, from->rank, from->side->rank, from->side->round,
-                            "agent %u runs in a session, and this agent does not (or it goes on "
-                            "from a checkpoint, and this agent begins)",
-                            from->rank);
+                            "agent %u runs in a session, and this agent does not", from->rank);
     c->moved_s = from->side->now_s;
     return frame->type == SL_FRAME_MEET ? sl_meeting_take(&c->meeting, from, frame, error)
                                         : sl_reduce_take(&c->reduce, from, frame, payload, error);

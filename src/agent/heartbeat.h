@@ -24,6 +24,12 @@ static inline bool sl_heartbeat_knows_root(const sl_heartbeat *h) {
     return h->root.rank != h->own.rank || !sl_heartbeat_waits(h);
 }
 
+/* Shorter waits belong to every round. */
+static const double sl_heartbeat_long_s = 0.3;
+static inline bool sl_heartbeat_waits_long(const sl_heartbeat *h) {
+    return sl_heartbeat_waits(h) && h->own.still_s >= sl_heartbeat_long_s;
+}
+
 void sl_heartbeat_encode(const sl_heartbeat *heartbeat, uint8_t out[SL_HEARTBEAT_BYTES]);
 /* Of a run of so many nodes. NULL, or what is wrong. */
 const char *sl_heartbeat_decode(sl_heartbeat *out, const uint8_t *payload, size_t bytes,

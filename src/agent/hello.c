@@ -84,20 +84,43 @@ static const char *section_that_differs(const sl_hello *ours, const sl_hello *th
                                                 : NULL;
 }
 
+static void name_beginning(uint64_t resumed, char out[64]) {
+    if (resumed == 0)
+        snprintf(out, 64, "begins anew");
+    else if (resumed == SL_HELLO_AGREES)
+        snprintf(out, 64, "goes on from a checkpoint");
+    else
+        snprintf(out, 64, "goes on from round %" PRIu64, resumed);
+}
+
+static void name_beginnings(const sl_hello *ours, uint32_t rank, const sl_hello *theirs,
+                            uint32_t peer, char text[SL_REFUSAL_MAX]) {
+    char here[64], there[64];
+    name_beginning(ours->resumed, here);
+    name_beginning(theirs->resumed, there);
+    snprintf(
+        text, SL_REFUSAL_MAX,
+        "agent %u %s, and agent %u %s; all go on (--resume), from the same round, or none does",
+        peer, there, rank, here);
+}
+
 bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,
                       char text[SL_REFUSAL_MAX]) {
     const value inputs[] = {{"seed", ours->seed, theirs->seed},
                             {"topology's number of nodes", ours->nodes, theirs->nodes}};
     const value results[] = {{"rounds", ours->rounds, theirs->rounds},
                              {"model's number of parameters", ours->dimension, theirs->dimension},
-                             {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes},
-                             {"round to go on from (0: none)", ours->resumed, theirs->resumed}};
+                             {"transport.chunk_bytes", ours->chunk_bytes, theirs->chunk_bytes}};
     const char *section = ours->run_id != theirs->run_id ? "run id" : NULL;
     const value *v = section == NULL ? value_that_differs(inputs, 2) : NULL;
     if (section == NULL && v == NULL)
         section = section_that_differs(ours, theirs);
+    if (section == NULL && v == NULL && ours->resumed != theirs->resumed) {
+        name_beginnings(ours, rank, theirs, peer, text);
+        return true;
+    }
     if (section == NULL && v == NULL)
-        v = value_that_differs(results, 4);
+        v = value_that_differs(results, 3);
     if (v != NULL)
         snprintf(text, SL_REFUSAL_MAX,
                  "the %s of agents %u and %u differs: %" PRIu64 " and %" PRIu64, v->key, peer, rank,

@@ -73,7 +73,9 @@ static int fill_hello(sl_agent *a, sl_error *error) {
     a->side.hello = (sl_hello){
         .run_id = a->settings.run_id,
         .seed = e->seed,
-        .resumed = c != NULL && c->resume ? c->round : 0,
+        .resumed = c == NULL || !c->resume ? 0
+                   : c->round > 0          ? c->round
+                                           : SL_HELLO_AGREES,
         .topology_hash = sl_topology_hash(e->topology),
         .layout_hash = a->settings.task.layout_hash,
         .data_hash = a->settings.task.data_hash,

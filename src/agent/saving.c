@@ -259,7 +259,8 @@ static int fill_row(sl_agent *a, sl_error *error) {
     return result != 0 || good > 0
                ? result
                : sl_fail(error, SL_EFILE, "%s: holds no good checkpoint of rank %u%s%s", folder,
-                         a->side.rank, why.text[0] != '\0' ? ": " : "", why.text);
+                         a->side.rank, why.text[0] != '\0' ? ": " : "; checkpoint.every makes them",
+                         why.text);
 }
 
 static int gather(sl_agent *a, sl_error *error) {

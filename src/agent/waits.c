@@ -9,7 +9,6 @@
 
 #include "agent/state.h"
 
-static const double notable_s = 0.3; /* shorter waits belong to every round */
 static const double silent_s = 1; /* of a neighbour that is waited for, and answers that at once */
 
 static bool is_in_round(const sl_agent *a) {
@@ -111,8 +110,10 @@ void sl_waits_look(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
         sl_neighbour *n = &a->neighbours[i];
         n->awaited = awaits(a, n, in_call);
-        if (n->awaited && still_s >= notable_s)
+        if (n->awaited && still_s >= sl_heartbeat_long_s)
             follow(a, n);
+        else if (n->awaited)
+            says->waits_for = n->rank;
     }
     a->side.news += says->waits_for != before.waits_for || differs(&says->own, &before.own) ||
                     differs(&says->root, &before.root);

@@ -174,7 +174,7 @@ int sl_checkpoint_newest(uint64_t *round, const char *folder, const sl_checkpoin
         return result;
     if (found == 0)
         return sl_fail(error, SL_EFILE, "%s: holds no whole checkpoint%s%s", folder,
-                       lacks[0] != '\0' ? ": " : "", lacks);
+                       lacks[0] != '\0' ? ": " : "; checkpoint.every makes them", lacks);
     snprintf(text, sizeof text, "going on from round %" PRIu64 "; newer ones are not whole: %.800s",
              found, lacks);
     if (lacks[0] != '\0' && notice != NULL)

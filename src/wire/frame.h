@@ -97,6 +97,9 @@ typedef struct sl_standing {
     uint64_t meets;            /* MEET frames that have come */
 } sl_standing;
 
+/* It goes on from a round that the agents are still to agree on. */
+#define SL_HELLO_AGREES UINT64_MAX
+
 /* What two agents compare before anything else. */
 enum { SL_HELLO_SECTIONS_MAX = 8 };
 typedef struct sl_hello {
@@ -107,7 +110,7 @@ typedef struct sl_hello {
     uint64_t dimension;
     uint64_t rounds;
     uint64_t seed;
-    uint64_t resumed; /* the round that it goes on from; 0: it begins, or does not know yet */
+    uint64_t resumed; /* the round that it goes on from; 0: it begins; SL_HELLO_AGREES */
     uint32_t chunk_bytes;
     uint32_t nodes;
     uint32_t section_count;

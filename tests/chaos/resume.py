@@ -10,6 +10,7 @@ import glob
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 import time
@@ -121,12 +122,12 @@ def run_is_asked_to_save_and_to_end(scene):
     check(names and all(found[n] == expected[n] for n in names), "the models differ")
 
 
-def start_by_hand(scene, path, resume=None):
+def start_by_hand(scene, path, resume=()):
     roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(4)))
     agents = []
     for rank in range(4):
         own = scene.path(f"out{rank}")
-        words = ["--resume", own] if resume else [path, "--out", own]
+        words = ["--resume", own] if rank in resume else [path, "--out", own]
         words += ["--rank", str(rank), "--roster", roster, "--run-id", "7"]
         agents.append(scene.start("agent", *words))
     return agents
@@ -144,7 +145,7 @@ def agents_by_hand_agree_on_a_round(scene):
     saved = rounds_saved(scene.path("out3"), 3)
     gone = f"checkpoints/round-{saved[-1]}-rank-3.safetensors"
     os.unlink(os.path.join(scene.path("out3"), gone))
-    agents = start_by_hand(scene, path, resume=True)
+    agents = start_by_hand(scene, path, resume=range(4))
     for running in agents:
         running.wait(120)
         check(running.code == 0, f"exit code {running.code}: {running.err!r}")
@@ -155,6 +156,27 @@ def agents_by_hand_agree_on_a_round(scene):
         found, expected = lasting(scene.path(f"out{rank}")), lasting(scene.path("sim"))
         for name in (f"model-{rank}.npy", f"metrics-{rank}.jsonl"):
             check(found[name] == expected[name], f"{name} differs from the simulator's")
+
+
+def some_alone_do_not_go_on(scene):
+    """Two agents go on and two begin anew: both sides say so, at once."""
+    path = scene.experiment(**RUN)
+    agents = start_by_hand(scene, path)
+    wait_until(lambda: rounds_saved(scene.path("out0"), 0)[-1:] >= [EVERY], "a checkpoint")
+    os.kill(agents[1].process.pid, signal.SIGTERM)
+    for running in agents:
+        running.wait(30)
+    for rank in (2, 3):
+        shutil.rmtree(scene.path(f"out{rank}"))
+    agents = start_by_hand(scene, path, resume=(0, 1))
+    said = []
+    for running in agents:
+        running.wait(60)
+        check(running.code == 1, f"exit code {running.code}: {running.err!r}")
+        said += re.findall(r"agent (\d) (goes on from a checkpoint|begins anew), and", running.err)
+        rule = "all go on (--resume), from the same round, or none does"
+        check(rule in running.err, f"{running.err!r}")
+    check({("0", "goes on from a checkpoint"), ("3", "begins anew")} & set(said), str(said))
 
 
 def a_folder_in_use_is_refused(scene):
@@ -195,6 +217,7 @@ if __name__ == "__main__":
             all_are_killed_at_any_moment,
             run_is_asked_to_save_and_to_end,
             agents_by_hand_agree_on_a_round,
+            some_alone_do_not_go_on,
             a_folder_in_use_is_refused,
             a_full_disk_is_said_once,
         ]

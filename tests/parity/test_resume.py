@@ -186,6 +186,10 @@ def files_are_refused(starling):
 
         file = "round-10-rank-3.safetensors: "
         size = os.path.getsize(os.path.join(whole, "checkpoints", file[:-2]))
+        broken(
+            lambda p: shutil.rmtree(os.path.dirname(p)),
+            "holds no whole checkpoint; checkpoint.every makes them",
+        )
         broken(os.unlink, "holds no whole checkpoint: round 10: rank 3 has none")
         broken(lambda p: os.truncate(p, 5), file + "its length cannot be read: the file ends")
         broken(lambda p: os.truncate(p, 900), file + "is cut short or no checkpoint")

@@ -2,6 +2,7 @@
  * simulated, and with agents. */
 #include <math.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -407,6 +408,8 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
     ck_assert_uint_eq(r.nodes, N);
     fill(x, o->rank);
     int result = sl_session_start(s, x, e);
+    ck_assert_int_eq(sl_session_status(s, &r, NULL), 0);
+    ck_assert_msg(strstr(r.waits_for, "come up") == NULL, "%s", r.waits_for);
     for (int i = 0; i < 20 && result == 0; i++) {
         result = sl_session_offer(s, x, e);
         while (o->simulation == NULL && sl_session_ready(s) == 0)
@@ -472,6 +475,57 @@ START_TEST(status_tells_round_edges_and_bytes) {
 }
 END_TEST
 
+/* Rank 0 takes its time, until rank 2, which is no neighbour of it, knows for whom it waits. */
+static sl_session *distant;
+static atomic_bool known;
+static char wanted[64];
+
+static int ask_status(void *context) {
+    sl_session_report r = {.size = sizeof r};
+    (void)context;
+    if (sl_session_status(distant, &r, NULL) == 0 && strstr(r.waits_for, wanted) != NULL)
+        atomic_store(&known, true);
+    return 0;
+}
+
+static int wait_for_rank_0(void *context, const sl_session_options *o, sl_error *e) {
+    scene *w = context;
+    float *x = w->x[o->rank];
+    sl_session_options own = *o;
+    sl_session *s;
+    if (o->rank == 2)
+        own.waiting = ask_status;
+    int result = sl_session_join(&s, ring, D, &own, e);
+    if (o->rank == 2)
+        distant = s;
+    if (result == 0)
+        result = sl_session_start(s, x, e);
+    for (int i = 0; i < 6000 && o->rank == 0 && !atomic_load(&known); i++)
+        usleep(10000);
+    for (int i = 0; i < w->rounds && result == 0; i++)
+        result = sl_session_mix(s, x, e);
+    if (result == 0)
+        result = sl_session_average(s, w->average[o->rank], NULL, e);
+    return result != 0 ? result : sl_session_leave(&s, e);
+}
+
+static void find_rank_0(int rounds) {
+    world->rounds = rounds;
+    atomic_store(&known, false);
+    run_agents(threads, N, wait_for_rank_0, world, &options);
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    ck_assert(atomic_load(&known));
+}
+
+START_TEST(status_names_who_is_at_the_end_of_a_wait) {
+    strcpy(wanted, "has not come; agent 0 computes round 1 since ");
+    find_rank_0(3);
+    strcpy(wanted, "to average: 0; agent 0 computes round 1 since ");
+    find_rank_0(0);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("session");
     ADD_TESTS_WITH(suite, "rounds", setup, teardown, mix_leaves_w_x,
@@ -482,6 +536,7 @@ int main(void) {
                    same_start_gives_all_the_x_of_rank_0);
     ADD_TESTS_WITH(suite, "calls", setup, teardown, join_refuses, join_warns_of_what_has_no_effect,
                    calls_that_are_not_allowed_change_nothing, begin_wants_overlap,
-                   status_tells_round_edges_and_bytes, status_says_who_has_not_come);
+                   status_tells_round_edges_and_bytes, status_says_who_has_not_come,
+                   status_names_who_is_at_the_end_of_a_wait);
     return run_suite(suite);
 }

@@ -49,7 +49,8 @@ static int tell_all(const char *folder, const sl_checkpoint_file *files, size_t 
     const uint32_t nodes = nodes_of(folder, files, count);
     bool any = false;
     if (nodes == 0) {
-        complain("%s: holds no good checkpoint", folder);
+        complain("%s: holds no good checkpoint%s", folder,
+                 count == 0 ? "; checkpoint.every makes them" : "");
         return TOOL_USAGE;
     }
     for (size_t i = 0; i < count;) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WHILE_S 0.75 /* shorter waits belong to every round */
+#define WHILE_S 0.5 /* shorter waits belong to every round */
 #define LATELY_S 1.0
 
 /* ---- what was said ---- */
