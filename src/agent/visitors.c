@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "launch/resolver.h"
+#include "launch/roster.h"
 #include "wire/checksum.h"
 
 static const double patience_s = 3; /* for HELLO */
@@ -61,17 +63,34 @@ static int open_visitor(sl_visitors *v, sl_visitor *visitor, const sl_passage *p
     return result;
 }
 
+/* Of "host:port", with the colon. */
+static size_t host_length(const char *from) {
+    const char *colon = strrchr(from, ':');
+    return colon != NULL ? (size_t)(colon - from) + 1 : strlen(from);
+}
+
+/* Does the roster name this address for the rank? On loopback all have one. */
+static bool is_at_home(const sl_visitors *v, const char *from, uint32_t rank) {
+    char ip[SL_IP_TEXT_MAX], known[SL_ADDRESS_TEXT_MAX];
+    if (rank >= sl_roster_count(v->side->roster))
+        return false;
+    const struct sockaddr_storage address = sl_roster_address(v->side->roster, rank);
+    sl_address_text(&address, ip);
+    snprintf(known, sizeof known, address.ss_family == AF_INET6 ? "[%s]:" : "%s:", ip);
+    return strncmp(from, known, host_length(from)) == 0;
+}
+
 /* Who may have seen the roster can greet, and takes few places of those who can prove more. */
-static bool is_crowded(const sl_visitors *v, const char *from, char why[SL_GREETING_WHY_MAX]) {
-    const char *colon = strrchr(from, ':'); /* before the port */
-    const size_t host = colon != NULL ? (size_t)(colon - from) + 1 : strlen(from);
+static bool is_crowded(const sl_visitors *v, const char *from, uint32_t rank,
+                       char why[SL_GREETING_WHY_MAX]) {
     int count = 0;
     for (int i = 0; i < SL_VISITORS_MAX; i++)
         count += !sl_channel_is_ready(v->list[i].channel) && v->list[i].connection != NULL &&
-                 strncmp(v->list[i].from, from, host) == 0;
+                 strncmp(v->list[i].from, from, host_length(from)) == 0;
     snprintf(why, SL_GREETING_WHY_MAX,
              "%d connections from its address have not proved themselves yet", count);
-    return sl_guard_uses_certificates(&v->side->guard) && count >= UNPROVED_EACH;
+    return sl_guard_uses_certificates(&v->side->guard) && count >= UNPROVED_EACH &&
+           !is_at_home(v, from, rank);
 }
 
 sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GREETING_BYTES],
@@ -80,7 +99,7 @@ sl_connection *sl_visitors_welcome(sl_visitors *v, const uint8_t greeting[SL_GRE
     snprintf(why, SL_GREETING_WHY_MAX, "it is not an agent of this release");
     if (!sl_greeting_read(greeting, &passage) ||
         !sl_guard_admits(&v->side->guard, greeting, passage.run_id, sl_clock_epoch_us(), why) ||
-        is_crowded(v, from, why)) {
+        is_crowded(v, from, passage.from, why)) {
         tell(v, "", from, why);
         return NULL;
     }

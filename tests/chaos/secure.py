@@ -7,6 +7,7 @@ usage: secure.py STARLING [TEST ...]
 import os
 import re
 import shutil
+import signal
 import socket
 import time
 
@@ -287,6 +288,27 @@ def check_says_who_may_take_part(scene):
     scene.call("check", bare, *with_key("run.key")).check_refused("chmod 600")
 
 
+def neighbours_of_one_address_all_come_in_at_once(scene):
+    """Six dial an agent that is stopped; it hears of all in one moment, before any has proved
+    itself."""
+    count = 7
+    pins, ports = make_nodes(scene, count), free_ports(count)
+    roster = write_roster(scene, "roster", ports, pins)
+    star = {**PAIR, "topology": {"nodes": count, "family": "star"}}
+    experiment = scene.experiment(**star, transport__connect_timeout_s=60)
+    agents = [start(scene, experiment, 0, roster, "out0", *with_pair("node-0"))]
+    wait_listening(ports[0])
+    os.kill(agents[0].process.pid, signal.SIGSTOP)
+    for i in range(1, count):
+        agents.append(start(scene, experiment, i, roster, f"out{i}", *with_pair(f"node-{i}")))
+        agents[i].wait_for("listening")
+    time.sleep(1)
+    os.kill(agents[0].process.pid, signal.SIGCONT)
+    for agent in agents:
+        agent.wait(60).check_well()
+    check("have not proved themselves" not in agents[0].out, agents[0].out)
+
+
 def many_connections_keep_nobody_out(scene):
     """One after the other, as fast as one process can, while two agents meet."""
     make_keys(scene, "run.key")
@@ -321,5 +343,6 @@ if __name__ == "__main__":
             key_files_that_others_may_read_are_refused,
             check_says_who_may_take_part,
             many_connections_keep_nobody_out,
+            neighbours_of_one_address_all_come_in_at_once,
         ]
     )
