@@ -1,21 +1,20 @@
 /* hand.c - the model goes to the caller, a wish comes back; see state.h. */
-#include <sys/eventfd.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "session/state.h"
+#include "world/loop.h"
 
 enum { LOOK_NS = 100000000 }; /* how often a waiting caller looks at stop and deadline */
 
 /* `fd` is readable while there is nothing to wait for. */
 static void show(sl_session *s) {
-    eventfd_t ignored;
     if (s->fd < 0)
         return;
     if (s->handed || s->ended)
-        eventfd_write(s->fd, 1);
+        sl_signal_give(s->fd);
     else
-        eventfd_read(s->fd, &ignored);
+        sl_signal_take(s->fd);
 }
 
 /* ---- the driver's thread ---- */

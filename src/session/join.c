@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "session/state.h"
+#include "world/loop.h"
 
 static bool is_checking(const sl_session_options *o) {
     const char *said = getenv("STARLING_CHECK");
@@ -40,7 +40,7 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
     int result = sl_session_read(&s->experiment, experiment, o, error);
     if (result == 0)
         s->nodes = sl_topology_nodes(s->experiment->topology);
-    if (result == 0 && (s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+    if (result == 0 && (s->fd = sl_signal_open()) < 0)
         result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
     return result != 0 ? result : sl_peer_open(s, o, error);
 }

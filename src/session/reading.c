@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "session/state.h"
+#include "world/loop.h"
 
 static void log_lines(const sl_session_options *o, const char *lines) {
     char line[SL_ERROR_TEXT_MAX];
@@ -76,8 +77,7 @@ void sl_session_free(sl_session *s) {
     free(s->base);
     free(s->beside);
     free(s->spare);
-    if (s->fd >= 0)
-        close(s->fd);
+    sl_signal_close(s->fd);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->mutex);
     free(s);

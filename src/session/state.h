@@ -70,7 +70,7 @@ struct sl_session {
     /* Both threads', under the mutex. */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int fd;      /* eventfd: readable while handed or ended */
+    int fd;      /* of sl_signal_open: readable while handed or ended */
     bool handed; /* it is the caller's turn */
     sl_wish wish;
     bool ending;    /* the driver is to let go of the session: no more waiting for wishes */

@@ -275,6 +275,20 @@ RUN_DEFECTS = {
     ),
 }
 
+# The same for session_world.
+SESSION_DEFECTS = {
+    "a sum does not begin anew over a new connection": (
+        "src/agent/reduce.c",
+        "s->links[link].anew = s->links[link].tells = true;",
+        "s->links[link].anew = s->links[link].tells = false;",
+    ),
+    "every rank gives its own first model": (
+        "src/session/peer.c",
+        "    if (rank != 0)\n        memset(x, 0, d * sizeof *x);\n",
+        "",
+    ),
+}
+
 # The same for sweep_world.
 SWEEP_DEFECTS = {
     "a shortage of memory is taken for a file that is not good": (
@@ -362,6 +376,7 @@ def main():
     planted = [("fault_world", *row) for row in DEFECTS.items()]
     planted += [("disk_world", *row) for row in DISK_DEFECTS.items()]
     planted += [("run_world", *row) for row in RUN_DEFECTS.items()]
+    planted += [("session_world", *row) for row in SESSION_DEFECTS.items()]
     planted += [("sweep_world", *row) for row in SWEEP_DEFECTS.items()]
     for world, name, defect in planted:
         if o.only not in name:

@@ -1,0 +1,230 @@
+/* session_world.c - sessions in the virtual world: loops of callers' own, each on its agent's side
+ * of a thread, under breaks of connections; each from a seed (docs/reliability.md).
+ *
+ *   session_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *
+ * The session's code, its threads and its agents are the library's own. A peer trains, mixes or
+ * overlaps (begin and end), asks for averages, and leaves, after more rounds or fewer than the
+ * others, whom it goes on to answer. Held of each seed: all that its calls leave has the bits of
+ * sl_simulate; all end well, and in time; no memory is left; the same seed is the same run.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario.h"
+#include "seeds.h"
+#include "starling/session.h"
+#include "virtual.h"
+#include "wire/checksum.h"
+
+enum { QUICK = 200, CALLS_MAX = 64, BREAKS_MAX = 6 };
+
+typedef struct peer {
+    process *process;
+    sl_session_options options;
+    uint64_t rounds; /* until it leaves */
+    bool ended;
+} peer;
+
+typedef struct break_at {
+    uint32_t rank;
+    uint64_t round; /* that it begins */
+    double after_s;
+    network_break how;
+} break_at;
+
+static scenario s;
+static bool overlaps;
+static uint64_t average_every;
+static peer peers[NODES_MAX];
+static break_at breaks[BREAKS_MAX];
+static int break_count;
+static uint64_t sums[NODES_MAX][CALLS_MAX]; /* of what sl_simulate's calls left */
+static uint64_t calls[NODES_MAX];           /* so far */
+static uint64_t broken;                     /* connections of all seeds */
+
+/* ---- a caller's loop ---- */
+
+static bool in_world(void) {
+    return process_current() != NULL;
+}
+
+/* The next call of this rank has left x. */
+static void check(uint32_t rank, const float *x) {
+    const uint64_t sum = sl_checksum(x, s.dimension * sizeof *x), at = calls[rank]++;
+    if (at >= CALLS_MAX)
+        world_fail("more than %d calls", CALLS_MAX);
+    if (!in_world()) {
+        sums[rank][at] = sum;
+        return;
+    }
+    world_note("leaves", rank, at, sum);
+    if (sum != sums[rank][at])
+        world_fail("peer %u: call %llu left other numbers than in sl_simulate", rank,
+                   (unsigned long long)at);
+}
+
+static void break_now(void *of, uint64_t ignored) {
+    const break_at *b = of;
+    (void)ignored;
+    for (uint32_t other = 0; other < s.nodes; other++)
+        if (other != b->rank)
+            broken += (uint64_t)network_break_between(b->rank, other, b->how);
+}
+
+static void compute(uint32_t rank, uint64_t round) {
+    if (!in_world())
+        return;
+    for (int i = 0; i < break_count; i++)
+        if (breaks[i].rank == rank && breaks[i].round == round)
+            world_at(world_now() + breaks[i].after_s, break_now, &breaks[i], 0);
+    process_wait(world_now() + s.gradient_s * world_uniform());
+}
+
+/* A step towards where the rank wants x, from a gradient at `at`. */
+static void descend(float *x, const float *at, uint32_t rank) {
+    for (size_t i = 0; i < s.dimension; i++)
+        x[i] -= 0.1f * (at[i] - (float)rank);
+}
+
+static int one_round(sl_session *session, uint32_t rank, uint64_t round, float *x, float *at,
+                     sl_error *error) {
+    memcpy(at, x, s.dimension * sizeof *x);
+    if (!overlaps) {
+        compute(rank, round);
+        descend(x, at, rank);
+        return sl_session_mix(session, x, error);
+    }
+    int result = sl_session_begin(session, x, error);
+    compute(rank, round);
+    if (result == 0)
+        result = sl_session_end(session, x, error);
+    descend(x, at, rank);
+    return result;
+}
+
+static int work(sl_session *session, uint32_t rank, float *x, float *at, sl_error *error) {
+    int result = sl_session_start(session, x, error);
+    for (uint64_t k = 1; k <= peers[rank].rounds && result == 0; k++) {
+        result = one_round(session, rank, k, x, at, error);
+        if (result == 0)
+            check(rank, x);
+        if (result == 0 && k % average_every == 0 && k <= s.rounds &&
+            (result = sl_session_average(session, at, NULL, error)) == 0)
+            check(rank, at);
+    }
+    return result;
+}
+
+static int train(void *ignored, const sl_session_options *options, sl_error *error) {
+    const uint32_t rank = (uint32_t)options->rank;
+    static float xs[NODES_MAX][DIMENSION_MAX], ats[NODES_MAX][DIMENSION_MAX];
+    sl_session *session;
+    (void)ignored;
+    calls[rank] = 0;
+    for (size_t i = 0; i < s.dimension; i++)
+        xs[rank][i] = sinf((float)(i + 100 * rank));
+    int result = sl_session_join(&session, s.text, s.dimension, options, error);
+    if (result != 0)
+        return result;
+    result = work(session, rank, xs[rank], ats[rank], error);
+    if (result == 0)
+        return sl_session_leave(&session, error);
+    sl_session_abort(&session, NULL);
+    return result;
+}
+
+static void *be_peer(void *of) {
+    peer *p = of;
+    sl_error error;
+    if (train(NULL, &p->options, &error) != 0)
+        world_fail("peer %d ended: %s", (int)p->options.rank, error.text);
+    p->ended = true;
+    return NULL;
+}
+
+/* ---- a seed ---- */
+
+static bool all_are_over(void) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (peers[i].process == NULL || peers[i].process->alive)
+            return false;
+    return true;
+}
+
+static void start(void *of, uint64_t ignored) {
+    peer *p = of;
+    (void)ignored;
+    p->process = process_start((uint32_t)p->options.rank, be_peer, p);
+}
+
+static sl_session_options draw_options(void) {
+    sl_session_options o;
+    sl_session_defaults(&o, sizeof o);
+    o.nodes = s.nodes;
+    o.same_start = world_chance(0.5);
+    overlaps = strstr(s.text, "\"name\": \"d-psgd\"}") != NULL && world_chance(0.7);
+    o.overlap = overlaps;
+    average_every = 1 + world_draw() % 4;
+    return o;
+}
+
+static void draw_breaks(void) {
+    break_count = s.reconnect_s > 0 ? (int)(world_draw() % (BREAKS_MAX + 1)) : 0;
+    for (int i = 0; i < break_count; i++)
+        breaks[i] = (break_at){.rank = (uint32_t)(world_draw() % s.nodes),
+                               .round = 2 + world_draw() % s.rounds,
+                               .after_s = 0.02 * world_uniform(),
+                               .how = (network_break)(world_draw() % 3)};
+}
+
+static void simulate(const sl_session_options *options) {
+    sl_error error;
+    sl_session_options o = *options;
+    o.rank = -1;
+    o.roster = NULL;
+    if (sl_simulate(s.text, s.nodes, train, NULL, &o, &error) != 0)
+        world_fail("%s\n%s", error.text, s.text);
+}
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    static const char roster[] = "127.0.0.1:7000,127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,"
+                                 "127.0.0.1:7004,127.0.0.1:7005,127.0.0.1:7006,127.0.0.1:7007";
+    char own[sizeof roster];
+    world_open(seed, verbose);
+    scenario_draw(&s, seed);
+    snprintf(own, sizeof own, "%.*s", (int)(15 * s.nodes - 1), roster);
+    const sl_session_options options = draw_options();
+    draw_breaks();
+    if (verbose)
+        printf("%s\noverlap %d, an average every %llu rounds, %d breaks\n", s.text, overlaps,
+               (unsigned long long)average_every, break_count);
+    memset(peers, 0, sizeof peers);
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        peers[i].options = options;
+        peers[i].options.rank = i;
+        peers[i].options.roster = own;
+        peers[i].rounds = s.rounds + world_draw() % 4;
+    }
+    simulate(&options);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        world_at(1000 + s.start_s[i], start, &peers[i], 0);
+    world_run(1000 + s.connect_s + 60, all_are_over);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (!peers[i].ended || peers[i].process->alive)
+            world_fail("peer %u still waits at %.3f s", i, world_now() - 1000);
+    const uint64_t hash = world_hash();
+    world_close();
+    return hash;
+}
+
+int main(int count, char **arguments) {
+    uint64_t seeds;
+    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
+        return 2;
+    printf("%llu seeds: %llu connections broken\n", (unsigned long long)seeds,
+           (unsigned long long)broken);
+    return 0;
+}
