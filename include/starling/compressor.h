@@ -41,7 +41,9 @@ extern "C" {
     X(STC, stc, "stc")                                                                             \
     X(SBC, sbc, "sbc")                                                                             \
     X(POS_NEG, pos_neg, "pos-neg")                                                                 \
-    X(STROM, strom, "strom")
+    X(STROM, strom, "strom")                                                                       \
+    X(DRIVE, drive, "drive")                                                                       \
+    X(EDEN, eden, "eden")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
@@ -67,6 +69,7 @@ typedef struct sl_compressor_config {
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
                         vector */
     sl_norm norm;    /* qsgd */
+    uint32_t bits;   /* eden: of an element, 1 to 4 */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */

@@ -69,6 +69,13 @@ int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dim
     c->dimension = dimension;
     c->factor = factor_of(config, dimension);
     c->ops->lay_out(c, part_bytes);
+    if (c->part_bytes_max > part_bytes) {
+        result = sl_fail(error, SL_EINVAL,
+                         "transport.chunk_bytes: %zu: the parts of %s cannot be shorter than %zu",
+                         part_bytes, sl_compressor_name(config->kind), c->part_bytes_max);
+        sl_codec_close(&c);
+        return result;
+    }
     *out = c;
     return 0;
 }

@@ -132,6 +132,8 @@ const sl_key sl_keys[] = {
      USED_BY_COMPRESSORS},
     {"algorithm.compressor.levels", SL_KEY_U32, AT(algorithm.compressor.levels), BETWEEN(1, 32767),
      .fallback = "7", .help = "qsgd: number of levels, s", USED_BY_COMPRESSORS},
+    {"algorithm.compressor.bits", SL_KEY_U32, AT(algorithm.compressor.bits), BETWEEN(1, 4),
+     .fallback = "2", .help = "eden: bits of an element", USED_BY_COMPRESSORS},
     {"algorithm.compressor.bucket", SL_KEY_U32, AT(algorithm.compressor.bucket),
      BETWEEN(0, 4294967295.0), .fallback = "0",
      .help = "qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0 = one scale for the whole "

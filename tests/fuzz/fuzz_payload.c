@@ -24,6 +24,7 @@ static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint3
         .kind = (sl_compressor_kind)(data[0] % SL_COMPRESSOR_COUNT),
         .k = 1 + two_bytes(data + 6) % *dimension,
         .levels = two_bytes(data + 8),
+        .bits = 1 + data[9] % 4,
         .bucket = two_bytes(data + 10) % (DIMENSION_MAX + 2),
         .norm = data[12] % 2 ? SL_NORM_MAX : SL_NORM_L2,
         .probability = (data[13] + 1) / 256.0,

@@ -118,6 +118,8 @@ ALGORITHMS = {
     "naive-compression strom": algorithm(
         "naive-compression", compressor={"name": "strom", "threshold": 0.01}
     ),
+    "choco-sgd drive": algorithm("choco-sgd", compressor="drive"),
+    "dcd-psgd eden": algorithm("dcd-psgd", compressor={"name": "eden", "bits": 3}),
     "sgp digraph": algorithm("sgp", PUSH),
     "sgp exponential local steps": algorithm("sgp", EXPONENTIAL, local_steps=2),
     "gradient-tracking": algorithm("gradient-tracking", optimizer=PLAIN),

@@ -8,6 +8,7 @@ static inline sl_compressor_config usual_compressor(sl_compressor_kind kind) {
     return (sl_compressor_config){.kind = kind,
                                   .fraction = 0.2,
                                   .levels = 7,
+                                  .bits = 2,
                                   .bucket = sl_compressor_reads(kind, "bucket") ? 16 : 0,
                                   .probability = 0.3,
                                   .threshold = 0.3};

@@ -133,6 +133,7 @@ static void take_costs(findings *f) {
         *m = (message_cost){.compressor = {.kind = (sl_compressor_kind)kind,
                                            .fraction = 0.01,
                                            .levels = 7,
+                                           .bits = 2,
                                            .probability = 0.1,
                                            .threshold = 0.1},
                             .serial_s = NAN,
