@@ -309,11 +309,17 @@ static bool linger(sl_agent *a) {
     return false;
 }
 
+/* That the last parts of a message came is not said by data that comes anyway. */
+static bool is_last_window(const sl_agent *a) {
+    return a->outbox.gone + a->side.window >= a->outbox.message.parts;
+}
+
 static int run_loop(sl_agent *a) {
     sl_error error;
     int result = 0;
     for (unsigned pass = 0; a->phase != PHASE_OVER && result == 0; pass++) {
-        bool moved = move(a) || linger(a) || sl_agent_settle(a, true);
+        bool moved = move(a) || (is_last_window(a) && sl_agent_settle(a, true)) || linger(a) ||
+                     sl_agent_settle(a, true);
         if (moved && pass % PASSES_BETWEEN_LOOPS != 0)
             continue;
         bool block = !moved && a->phase != PHASE_OVER && sl_fabric_may_block(a->side.fabric);

@@ -3,12 +3,14 @@
 
 usage: cuts.py STARLING [TEST ...]
        cuts.py STARLING --many CUTS [SEED]     a run of eight agents, with that many cuts
+       cuts.py STARLING --walls CUTS [SEED]    the same in network namespaces, by nftables (root)
 """
 import os
 import sys
 
 from _cutter import Cutter
 from _scene import Scene, check, run_tests
+from _walls import Net, Walls, why_not
 from by_hand import free_ports
 
 QUICK = {
@@ -194,11 +196,53 @@ def many(starling, cuts, seed):
     print(f"8 agents, {cuts} rounds, cuts {made}: bit-equal to the simulator")
 
 
+def behind_walls(starling, cuts, seed):
+    """Rounds outlast the cuts."""
+    nodes, rounds = 8, 4 * cuts
+    why = why_not()
+    if why is not None:
+        sys.exit(f"skip: {why}")
+    scene = Scene(os.path.abspath(starling))
+    topology = {"nodes": nodes, "family": "ring"}
+    security = {"mode": "none", "trusted_network": True}
+    changes = {**QUICK, "rounds": rounds, "topology": topology, "security": security}
+    changes["record"] = {"every": 20}
+    try:
+        path = scene.experiment(**changes)
+        simulated = scene.call("sim", path, "--out", scene.path("sim"), timeout=900)
+        check(simulated.code == 0, f"sim: {simulated.err!r}")
+        with Net(nodes) as net:
+            roster = "".join(f"{net.address(rank)}:7000\n" for rank in range(nodes))
+            roster = scene.write("roster", roster)
+            walls = Walls(net, seed, cuts)
+            agents = [
+                scene.start(
+                    *("agent", path, "--rank", str(rank), "--roster", roster),
+                    *("--out", scene.path(f"out{rank}")),
+                    wrapper=net.wrapper(rank),
+                )
+                for rank in range(nodes)
+            ]
+            agents[0].wait_for("round 20/")
+            walls.start()
+            wait_for_all(walls, agents, cuts, 3000)
+        check_models(scene, nodes)
+        back = 0
+        for rank in range(nodes):
+            with open(scene.path(f"out{rank}/events-{rank}.jsonl")) as events:
+                back += events.read().count('"event":"up"')
+    finally:
+        scene.close()
+    print(f"{nodes} agents, {rounds} rounds, cuts {walls.made}: bit-equal to the simulator")
+    print(f"ends of connections that broke and came back: {back}")
+
+
 if __name__ == "__main__":
-    if "--many" in sys.argv:
-        numbers = [int(word) for word in sys.argv[3:]]
-        many(sys.argv[1], *(numbers + [1])[:2])
-        sys.exit(0)
+    for option, run in (("--many", many), ("--walls", behind_walls)):
+        if option in sys.argv:
+            numbers = [int(word) for word in sys.argv[3:]]
+            run(sys.argv[1], *(numbers + [1])[:2])
+            sys.exit(0)
     run_tests(
         [
             d_psgd,
