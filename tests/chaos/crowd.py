@@ -191,5 +191,21 @@ def an_agent_waits_in_a_crowd(scene):
         check(memory.memory < MEMORY, f"memory has grown by {memory.memory} bytes")
 
 
+def a_pair_trains_in_a_crowd(scene):
+    ports = free_ports(2)
+    roster = roster_of(scene, ports)
+    experiment = scene.experiment(**{**PAIR, "rounds": 6000, "record__every": 2000})
+    pair = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1)]
+    pair[0].wait_for("round 2000/")
+    for port in ports:
+        come_in_sequence(port, 500)
+    crowd = [connect(port, says) for port in ports for says in KINDS.values() for _ in range(20)]
+    for running in pair:
+        running.wait(120).check_well()
+    for s in crowd:
+        s.close()
+    check_models(scene, experiment, ["out0", "out1"])
+
+
 if __name__ == "__main__":
-    run_tests([an_agent_waits_in_a_crowd])
+    run_tests([an_agent_waits_in_a_crowd, a_pair_trains_in_a_crowd])
