@@ -191,7 +191,9 @@ def files_are_refused(starling):
             "holds no whole checkpoint; checkpoint.every makes them",
         )
         broken(os.unlink, "holds no whole checkpoint: round 10: rank 3 has none")
-        broken(lambda p: os.truncate(p, 5), file + "its length cannot be read: the file ends")
+        broken(
+            lambda p: os.truncate(p, 5), file + "is cut short: its 5 bytes end within its length"
+        )
         broken(lambda p: os.truncate(p, 900), file + "is cut short or no checkpoint")
         broken(
             lambda p: os.truncate(p, size - 8),
