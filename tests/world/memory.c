@@ -62,11 +62,11 @@ static void grow(void) {
     __real_free(before);
 }
 
-struct memory_habits shortage;
+nth_call shortage;
 
-static bool is_short(void) {
+bool nth_call_fails(nth_call *n) {
     const process *p = process_current();
-    return p != NULL && p->rank == shortage.rank && ++shortage.made == shortage.fails;
+    return p != NULL && p->rank == n->rank && ++n->made == n->fails;
 }
 
 static void *take(void *memory, size_t bytes) {
@@ -91,19 +91,19 @@ static void forget(const void *memory) {
 }
 
 void *__wrap_malloc(size_t bytes) {
-    return is_short() ? NULL : take(__real_malloc(bytes), bytes);
+    return nth_call_fails(&shortage) ? NULL : take(__real_malloc(bytes), bytes);
 }
 
 void *__wrap_calloc(size_t count, size_t bytes) {
-    return is_short() ? NULL : take(__real_calloc(count, bytes), count * bytes);
+    return nth_call_fails(&shortage) ? NULL : take(__real_calloc(count, bytes), count * bytes);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-    return is_short() ? NULL : take(__real_aligned_alloc(alignment, bytes), bytes);
+    return nth_call_fails(&shortage) ? NULL : take(__real_aligned_alloc(alignment, bytes), bytes);
 }
 
 void *__wrap_realloc(void *memory, size_t bytes) {
-    if (is_short())
+    if (nth_call_fails(&shortage))
         return NULL;
     forget(memory);
     return take(__real_realloc(memory, bytes), bytes);

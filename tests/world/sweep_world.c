@@ -157,7 +157,7 @@ static void open_world(bool disturb) {
     world_open(1, false);
     disk_open();
     network = (network_habits){.latency_s = 1e-3, .slow = NODES, .slow_wake_s = 1e-6};
-    shortage = (struct memory_habits){.rank = HIT};
+    shortage = no_room = (nth_call){.rank = HIT};
     disturbed = disturb;
     s = (scenario){.nodes = NODES, .rounds = ROUNDS, .dimension = 1100, .gradient_s = 1e-3};
     strcpy(s.text,
@@ -252,6 +252,22 @@ static bool fail_allocation(uint64_t n) {
     return there;
 }
 
+/* The n-th send of an agent, a HELLO or any other frame, finds no room: nobody notices. */
+static bool refuse_send(uint64_t n) {
+    open_world(true);
+    no_room.fails = n;
+    start_agents(false);
+    if (expected_newest(NULL) > 0)
+        start_agents(true);
+    const bool there = no_room.made >= n;
+    for (int i = 0; i < NODES; i++)
+        if (peers[i].result != 0)
+            world_fail("send %" PRIu64 " found no room, and agent %d ended: %s", n, i,
+                       peers[i].error.text);
+    close_world();
+    return there;
+}
+
 static void sweep(const char *what, bool (*with)(uint64_t n)) {
     uint64_t n = 1;
     while (with(n))
@@ -266,5 +282,6 @@ int main(void) {
     sweep("changes of the disk at which the power goes", lose_power);
     printf("states that it leaves: %" PRIu64 "\n", states);
     sweep("allocations that fail", fail_allocation);
+    sweep("sends that find no room", refuse_send);
     return 0;
 }
