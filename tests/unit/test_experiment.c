@@ -63,6 +63,8 @@ static json_t *another_value(const sl_key *k) {
         return json_string("sharded");
     case SL_KEY_U32:
     case SL_KEY_U64:
+        if (k->max < 9)
+            return json_integer((json_int_t)k->max);
         return json_integer(strcmp(k->path, "transport.chunk_bytes") == 0 ? 8192 : 9);
     case SL_KEY_REAL:
         return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25
