@@ -187,7 +187,8 @@ SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_err
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
-/* Does the node stop until the next part has left? All else that it needs has come. */
+/* Does the node stop until it hears SENT of the next part? All else that it needs has come; what
+ * came before this part was encoded, it has not looked at since. */
 SL_API bool sl_node_awaits_sent(const sl_node *node);
 /* Do other peers send to the node in each exchange? */
 SL_API bool sl_node_varies(const sl_node *node);

@@ -237,10 +237,8 @@ bool sl_incoming_is_complete(const sl_node *n) {
     return true;
 }
 
-/* Has the group's next part come from everybody, and waits for this node's own? */
-static bool awaits_own(const sl_node *n, const sl_group *g) {
-    if (!n->step.stage->in_place || parts_free(n, g) > g->combined)
-        return false;
+/* Has the group's next part come from everybody? Then only this node's own holds it up. */
+static bool has_all(const sl_node *n, const sl_group *g) {
     for (uint32_t i = g->first; i < g->first + g->count; i++)
         if (sl_queue_first(n->incoming[i].queue) == NULL)
             return false;
@@ -251,7 +249,7 @@ bool sl_node_awaits_sent(const sl_node *n) {
     if (!n->exchanging || n->sent == n->encoded)
         return false;
     for (const sl_group *g = n->groups; g < n->groups + n->group_count; g++)
-        if (g->combined < g->parts && awaits_own(n, g))
+        if (g->combined < g->parts && has_all(n, g))
             return true;
     return sl_incoming_is_complete(n);
 }

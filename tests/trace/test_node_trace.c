@@ -180,6 +180,25 @@ START_TEST(combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_f
 }
 END_TEST
 
+START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
+    for (int in_place = 0; in_place < 2; in_place++) {
+        open_node(in_place ? SL_VARIANT_ADAPT_THEN_COMBINE : SL_VARIANT_COMBINE_WHILE_ADAPT, 0, 1);
+        start();
+        if (in_place)
+            gradient(0);
+        receive(0, 1, 0, 0);
+        receive(2, 1, 0, 6);
+        ck_assert(!sl_node_awaits_sent(node)); /* but for its own part to be encoded */
+        publish(0);
+        ck_assert(sl_node_awaits_sent(node));
+        sent(0);
+        expect_released(2);
+        ck_assert(!sl_node_awaits_sent(node));
+        close_node();
+    }
+}
+END_TEST
+
 START_TEST(an_early_part_waits_for_its_round) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 2);
     start();
@@ -436,6 +455,7 @@ int main(void) {
     Suite *suite = suite_create("node trace");
     ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
               combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
+              who_has_everything_but_word_of_its_own_part_says_so,
               an_early_part_waits_for_its_round, parts_may_come_before_start,
               cd_sgd_sends_the_last_gradient_beside_the_next);
     ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
