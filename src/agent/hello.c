@@ -88,7 +88,7 @@ static void name_beginning(uint64_t resumed, char out[64]) {
     if (resumed == 0)
         snprintf(out, 64, "begins anew");
     else if (resumed == SL_HELLO_AGREES)
-        snprintf(out, 64, "goes on from a checkpoint");
+        snprintf(out, 64, "goes on from a checkpoint (--resume)");
     else
         snprintf(out, 64, "goes on from round %" PRIu64, resumed);
 }
@@ -98,10 +98,9 @@ static void name_beginnings(const sl_hello *ours, uint32_t rank, const sl_hello 
     char here[64], there[64];
     name_beginning(ours->resumed, here);
     name_beginning(theirs->resumed, there);
-    snprintf(
-        text, SL_REFUSAL_MAX,
-        "agent %u %s, and agent %u %s; all go on (--resume), from the same round, or none does",
-        peer, there, rank, here);
+    snprintf(text, SL_REFUSAL_MAX,
+             "agent %u %s, and agent %u %s; all go on from the same round, or none does", peer,
+             there, rank, here);
 }
 
 bool sl_hello_differs(const sl_hello *ours, uint32_t rank, const sl_hello *theirs, uint32_t peer,

@@ -186,7 +186,7 @@ def agents_by_hand_with_folders_of_their_own(scene):
         check(agent.code == 75, f"exit code {agent.code}: {agent.err!r}")
     *_, before, last = rounds_saved(scene.path("out3"), 3)
     os.unlink(scene.path(f"out3/checkpoints/round-{last}-rank-3.safetensors"))
-    agents = start_by_hand(scene, path, resume=True)
+    agents = start_by_hand(scene, path, resume=range(4))
     wait_beyond(scene, agents[1], scene.path("out1"), [last], 1)
     os.kill(agents[2].process.pid, signal.SIGTERM)
     for agent in agents:

@@ -379,9 +379,9 @@ START_TEST(all_go_on_from_the_same_round) {
     run(whole, true);
     whole->goes_on = true;
     make_states(halves);
-    check_difference("of ranks 0 and 2 differs: 3 and 4", "2 differs: 3 and 4");
+    check_difference("of ranks 0 and 2 differs: 3 and 4", "agent 2 goes on from round 4");
     whole->goes_on = false;
-    check_difference("of ranks 0 and 2 differs: 3 and 0", "2 differs: 3 and 0");
+    check_difference("of ranks 0 and 2 differs: 3 and 0", "agent 2 begins anew");
 }
 END_TEST
 
