@@ -258,7 +258,8 @@ START_TEST(opening_a_compressor) {
                                         .fraction = 0.1,
                                         .levels = 7,
                                         .probability = 0.3,
-                                        .threshold = 0.5};
+                                        .threshold = 0.5,
+                                        .bits = 2};
     sweep(sl_compressor_name(compressor.kind), send);
 }
 END_TEST

@@ -186,7 +186,7 @@ static void strike(void *of, uint64_t ignored) {
         broken += (uint64_t)network_break_between(f->a, f->b, BREAK_MUTE);
         break;
     case FAULT_CORRUPT:
-        network.corrupt = 0.02;
+        network.corrupt = 0.05;
         world_at(world_now() + f->seconds, stop_corrupting, NULL, 0);
         break;
     case FAULT_KILL:

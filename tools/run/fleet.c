@@ -237,27 +237,31 @@ static void reap(fleet *f) {
     }
 }
 
-/* Is nobody left that does anything: all are stopped, or have made their last report and do not
- * exit? If the run has failed and all are stopped, it ends at once. If others are through, these
- * have as long as an agent may be silent. If all are stopped, they may go on at any time. */
+/* Are all that live stopped by signals? */
+static bool all_stopped(const fleet *f) {
+    uint32_t alive = 0, stopped = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        alive += f->members[i].child.pid > 0;
+        stopped += f->members[i].child.pid > 0 && f->members[i].stopped;
+    }
+    return alive > 0 && stopped == alive;
+}
+
+/* Others are through, and nobody that is left has done anything for as long as an agent may be
+ * silent: all are stopped, have made their last report and do not exit, or have a report that waits
+ * for one of these. If all are stopped and nobody is through, they may go on at any time. */
 static bool is_stuck(fleet *f) {
-    uint32_t alive = 0, stopped = 0, through = 0, moving = 0;
+    uint32_t through = 0, moving = 0;
     for (uint32_t i = 0; i < f->count; i++) {
         const fleet_member *m = &f->members[i];
         const bool lives = m->child.pid > 0;
-        alive += lives;
-        stopped += lives && m->stopped;
         through += m->ended || !lives;
-        moving += lives && !m->stopped && !m->ended;
+        moving += lives && !m->stopped && !m->ended && f->handlers->ready(f->handlers->context, i);
     }
-    if (moving > 0 || alive == 0) {
-        f->still_since = 0;
-        return false;
-    }
-    if (f->still_since == 0)
+    if (moving > 0 || f->still_since == 0)
         f->still_since = now_seconds();
     const bool late = now_seconds() - f->still_since > f->timeout_s + GRACE_SECONDS;
-    return ((f->failed || f->interrupted) && stopped == alive) || (through > 0 && late);
+    return through > 0 && late;
 }
 
 static void tell_silent(fleet *f) {
@@ -295,9 +299,12 @@ static void enforce_deadlines(fleet *f) {
         signal_all(f, SIGHUP);
         f->kill_at = now_seconds() + GRACE_SECONDS;
     }
+    if (is_stuck(f) && !f->failed)
+        run_failed(f);                   /* reports that waited are taken, and who can, ends */
     bool impatient = stop_requested > 1; /* a second Ctrl-C */
+    bool hopeless = (f->failed || f->interrupted) && all_stopped(f);
     bool late = f->kill_at > 0 && now_seconds() >= f->kill_at;
-    if (!is_stuck(f) && !impatient && !late)
+    if (!hopeless && !impatient && !late)
         return;
     if (late && !f->roster_sent && !f->failed)
         tell_silent(f);
