@@ -318,8 +318,8 @@ static void judge_kills(void) {
     const bool in_time = (result == SL_EPEER && asked == 0) ||
                          (result == SL_ESTOPPED && asked == 1); /* more are impatient */
     for (uint32_t i = 0; i < s.nodes && trained && in_time; i++)
-        if (child_was_killed(i) && !is_hit(i, BLOW_STOP) && !is_hit(i, BLOW_HANG) &&
-            !is_hit(i, BLOW_SILENCE))
+        if (child_was_killed(i) && !is_hit(i, BLOW_STOP) && !is_hit(i, BLOW_PAUSE) &&
+            !is_hit(i, BLOW_HANG) && !is_hit(i, BLOW_SILENCE))
             world_fail("the run killed agent %u, which would have ended: %s", i, error.text);
 }
 
