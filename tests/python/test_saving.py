@@ -422,7 +422,7 @@ def test_peers_that_differ_say_from_which_round(scene):
         peer.load_state_dict(state)
     """
     for code, _, err in Peers(scene, body, experiment, LOOPS).wait():
-        check(code != 0 and "all go on (--resume), from the same round" in err, err[-800:])
+        check(code != 0 and "all go on from the same round" in err, err[-800:])
 
 
 if __name__ == "__main__":
