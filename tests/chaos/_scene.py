@@ -140,6 +140,16 @@ class Scene:
             if len(arguments) > 1 and arguments[1] == "agent"
         }
 
+    def kill_run(self, running):
+        """SIGKILL to `starling run` and all its agents."""
+        for pid in [running.process.pid, *self.agents().values()]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        running.process.wait()
+        self.wait_gone(10)
+
     def wait_gone(self, seconds):
         until = time.monotonic() + SLOWER * seconds
         while self.processes() and time.monotonic() < until:

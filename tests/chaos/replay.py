@@ -54,16 +54,6 @@ def is_repeated(scene, folder, *words):
         check(word in ended.out, f"{word!r} is missing in {ended.out!r}")
 
 
-def kill_all(scene, running):
-    for pid in [running.process.pid, *scene.agents().values()]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    running.process.wait()
-    scene.wait_gone(10)
-
-
 def interrupted(scene, **changes):
     """A run that SIGTERM ends, that goes on, that is killed, and goes on to its end."""
     path = scene.experiment(**{**RUN, "rounds": FOREVER, **changes})
@@ -77,7 +67,7 @@ def interrupted(scene, **changes):
     is_repeated(scene, out, f"rounds 1 to {first} (", "0 final models, 4 checkpoints")
     running = scene.start("run", "--resume", out)
     wait_beyond(scene, running, out, [first])
-    kill_all(scene, running)
+    scene.kill_run(running)
     rounds = rounds_saved(out)[-1] + 70
     scene.call("run", "--resume", out, "--set", f"rounds={rounds}", timeout=120).check_well()
     seen = kinds(out, 2)
@@ -142,7 +132,7 @@ def a_run_that_was_cut_short(scene):
     running.wait_for("round 50/")
     ended = replay(scene, out)
     ended.check_refused("a process still writes to it")
-    kill_all(scene, running)
+    scene.kill_run(running)
     with open(os.path.join(out, "events-1.jsonl"), "a") as file:
         file.write('{"event":"down","no')
     ended = replay(scene, out)

@@ -79,13 +79,7 @@ def all_are_killed_at_any_moment(scene):
             lambda: rounds_saved(out)[-1:] > before[-1:] or running.process.poll() == 0, "save"
         )
         time.sleep(draw.random() * 0.3)
-        for pid in [running.process.pid, *scene.agents().values()]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        running.process.wait()
-        scene.wait_gone(10)
+        scene.kill_run(running)
         if os.path.exists(os.path.join(out, "summary.json")):
             print(f"# the run was through after {number + 1} kills", flush=True)
             break

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "descent.h"
 #include "harness.h"
 #include "peers.h"
 
@@ -40,17 +41,6 @@ static void teardown(void) {
     free(other);
 }
 
-static void fill(float *x, int64_t rank) {
-    for (int i = 0; i < D; i++)
-        x[i] = sinf((float)(i + 100 * rank));
-}
-
-/* Everybody's own optimum is its rank. */
-static void descend(float *x, const float *at, int64_t rank) {
-    for (int i = 0; i < D; i++)
-        x[i] -= 0.1f * (at[i] - (float)rank);
-}
-
 static int one_round(sl_session *s, scene *w, float *x, int64_t rank, sl_error *e) {
     static _Thread_local float at[D];
     if (strcmp(w->form, "begin") == 0) {
@@ -58,10 +48,10 @@ static int one_round(sl_session *s, scene *w, float *x, int64_t rank, sl_error *
         memcpy(at, x, sizeof at);
         if (result == 0)
             result = sl_session_end(s, x, e);
-        descend(x, at, rank);
+        descent_step(x, at, D, rank);
         return result;
     }
-    descend(x, x, rank);
+    descent_step(x, x, D, rank);
     return sl_session_mix(s, x, e);
 }
 
@@ -72,7 +62,7 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
     int result = sl_session_join(&s, w->experiment, D, o, e);
     if (result != 0)
         return result;
-    fill(x, o->rank);
+    descent_fill(x, D, o->rank);
     result = sl_session_start(s, x, e);
     for (int k = 0; k < w->rounds + (w->more_rounds ? o->rank : 0) && result == 0; k++)
         result = one_round(s, w, x, o->rank, e);
@@ -107,7 +97,7 @@ START_TEST(mix_leaves_w_x) {
     world->rounds = 0;
     simulate(world); /* x0 */
     for (int r = 0; r < N; r++)
-        descend(world->x[r], world->x[r], r);
+        descent_step(world->x[r], world->x[r], D, r);
     *other = *world;
     other->rounds = 1;
     simulate(other);
@@ -228,14 +218,14 @@ static int start_only(void *context, const sl_session_options *o, sl_error *e) {
     int result = sl_session_join(&s, ring, D, o, e);
     if (result != 0)
         return result;
-    fill(w->x[o->rank], o->rank);
+    descent_fill(w->x[o->rank], D, o->rank);
     result = sl_session_start(s, w->x[o->rank], e);
     return result != 0 ? result : sl_session_leave(&s, e);
 }
 
 START_TEST(same_start_gives_all_the_x_of_rank_0) {
     float first[D];
-    fill(first, 0);
+    descent_fill(first, D, 0);
     options.same_start = 1;
     ck_assert_msg(sl_simulate(ring, N, start_only, world, &options, &error) == 0, "%s", error.text);
     for (int r = 0; r < N; r++)
@@ -351,7 +341,7 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
         return result;
     expect(sl_session_mix(s, x, e), "mix: start comes first", e);
     expect(sl_session_start(s, NULL, e), "start: x is NULL", e);
-    fill(x, o->rank);
+    descent_fill(x, D, o->rank);
     ck_assert_int_eq(sl_session_start(s, x, e), 0);
     expect(sl_session_start(s, x, e), "has started", e);
     expect(sl_session_end(s, x, e), "end: no round is under way", e);
@@ -406,7 +396,7 @@ static int look(void *context, const sl_session_options *o, sl_error *e) {
     ck_assert_uint_eq(r.state, SL_SESSION_JOINED);
     ck_assert_uint_eq(r.rank, (uint64_t)o->rank);
     ck_assert_uint_eq(r.nodes, N);
-    fill(x, o->rank);
+    descent_fill(x, D, o->rank);
     int result = sl_session_start(s, x, e);
     ck_assert_int_eq(sl_session_status(s, &r, NULL), 0);
     ck_assert_msg(strstr(r.waits_for, "come up") == NULL, "%s", r.waits_for);

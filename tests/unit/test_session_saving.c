@@ -1,10 +1,10 @@
 /* test_session_saving.c - sessions that are stopped, and go on from the states that they saved:
  * with the bits of a run that was never stopped, simulated and with agents; what is no such state.
  */
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "descent.h"
 #include "harness.h"
 #include "peers.h"
 
@@ -43,28 +43,17 @@ static void teardown(void) {
     free(halves);
 }
 
-static void fill(float *x, int64_t rank) {
-    for (int i = 0; i < D; i++)
-        x[i] = sinf((float)(i + 100 * rank));
-}
-
-/* Everybody's own optimum is its rank. */
-static void descend(float *x, const float *at, int64_t rank) {
-    for (int i = 0; i < D; i++)
-        x[i] -= 0.1f * (at[i] - (float)rank);
-}
-
 static int half_step(sl_session *s, scene *w, int step, int64_t rank, sl_error *e) {
     float *x = w->x[rank], *at = w->at[rank];
     int result;
     if (step % 2 != 0) {
         result = sl_session_end(s, x, e);
         if (w->form == BEGIN)
-            descend(x, at, rank);
+            descent_step(x, at, D, rank);
         return result;
     }
     if (w->form == OFFER)
-        descend(x, x, rank);
+        descent_step(x, x, D, rank);
     memcpy(at, x, D * sizeof *x);
     return w->form == OFFER ? sl_session_offer(s, x, e) : sl_session_begin(s, x, e);
 }
@@ -73,7 +62,7 @@ static int make_step(sl_session *s, scene *w, int step, int64_t rank, sl_error *
     float *x = w->x[rank];
     if (w->form != MIX)
         return half_step(s, w, step, rank, e);
-    descend(x, x, rank);
+    descent_step(x, x, D, rank);
     return sl_session_mix(s, x, e);
 }
 
@@ -107,7 +96,7 @@ static int run_steps(sl_session *s, scene *w, int64_t rank, sl_error *e) {
 }
 
 static int start(sl_session *s, scene *w, int64_t rank, sl_error *e) {
-    fill(w->x[rank], rank);
+    descent_fill(w->x[rank], D, rank);
     if (!w->goes_on)
         return sl_session_start(s, w->x[rank], e);
     int result = sl_session_load(s, w->state[rank], w->bytes[rank], e);

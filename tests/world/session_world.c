@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/descent.h"
 #include "scenario.h"
 #include "seeds.h"
 #include "starling/session.h"
@@ -83,25 +84,19 @@ static void compute(uint32_t rank, uint64_t round) {
     process_wait(world_now() + s.gradient_s * world_uniform());
 }
 
-/* A step towards where the rank wants x, from a gradient at `at`. */
-static void descend(float *x, const float *at, uint32_t rank) {
-    for (size_t i = 0; i < s.dimension; i++)
-        x[i] -= 0.1f * (at[i] - (float)rank);
-}
-
 static int one_round(sl_session *session, uint32_t rank, uint64_t round, float *x, float *at,
                      sl_error *error) {
     memcpy(at, x, s.dimension * sizeof *x);
     if (!overlaps) {
         compute(rank, round);
-        descend(x, at, rank);
+        descent_step(x, at, s.dimension, rank);
         return sl_session_mix(session, x, error);
     }
     int result = sl_session_begin(session, x, error);
     compute(rank, round);
     if (result == 0)
         result = sl_session_end(session, x, error);
-    descend(x, at, rank);
+    descent_step(x, at, s.dimension, rank);
     return result;
 }
 
