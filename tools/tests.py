@@ -15,6 +15,7 @@ default: all
 
 import dataclasses
 import glob
+import itertools
 import json
 import os
 import re
@@ -35,6 +36,7 @@ WAITING = 3
 CORES = os.cpu_count()
 BUILD_SECONDS = 1000  # more than any test: what waits for a build begins late enough
 FUZZ_SECONDS = 75  # of all targets together
+LIMIT = 3600  # after which no other test begins
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
@@ -47,6 +49,8 @@ WITHOUT_SYMBOLS += ['mount --bind /dev/null /proc/kallsyms && exec "$@"', "sh"]
 # under the thread sanitizer.
 SANITIZED_SCRIPTS = ("parity", "test_algorithms", "test_command", "test_compare", "test_pictures")
 SANITIZED_SCRIPTS += ("test_rank", "test_topology")
+NUMBERS = itertools.count()  # of calls
+FRAME = ("Thread", "#")  # how gdb's lines begin that tell where a process stands
 LINE = re.compile(r"^(ok|not ok|skip)\b[ \d-]*(.*)$")
 
 
@@ -93,7 +97,7 @@ class Counts:
         if failed and outcome.output:
             lines = outcome.output.strip().splitlines()
             lines = [line for line in lines if not line.startswith("ok ")]
-            print("  | " + "\n  | ".join(lines[-60:]))
+            print("  | " + "\n  | ".join(lines[-200:]))
         sys.stdout.flush()
 
 
@@ -103,6 +107,7 @@ class Schedule:
     def __init__(self, jobs):
         self.jobs, self.running = list(jobs), 0
         self.counts, self.changed = Counts(), threading.Condition()
+        self.began = time.monotonic()
 
     def take_job(self, waits):
         """The next job, or None when there is none and none can follow."""
@@ -124,6 +129,8 @@ class Schedule:
             if job is None:
                 return
             try:
+                if time.monotonic() - self.began > LIMIT:
+                    raise TimeoutError(f"not begun: the tests have taken {LIMIT} s")
                 outcome = job.work()
             except Exception as problem:  # counted as the job's failure
                 outcome = Outcome([("not ok", job.label)], f"{type(problem).__name__}: {problem}")
@@ -150,30 +157,77 @@ def parse(text):
     return [match.groups() for match in map(LINE.match, text.splitlines()) if match]
 
 
+def processes_of(mark):
+    """The processes that have this in their environment; sessions of their own do not hide them."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(path, "rb") as file:
+                if mark in file.read().split(b"\0"):
+                    found.append(int(path.split("/")[2]))
+        except OSError:
+            pass  # it has ended, or is another user's
+    return found
+
+
+def kill_all(mark):
+    """Kills these processes and all that they begin meanwhile."""
+    while pids := processes_of(mark):
+        for pid in pids:
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+
+
+def where_they_stand(mark):
+    """What a test that hangs waits for: its processes, with all threads where gdb is installed."""
+    told = ""
+    for pid in processes_of(mark):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                told += f"{pid}: {file.read().replace(bytes(1), b' ').decode(errors='replace')}\n"
+            command = ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all backtrace 12"]
+            seen = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+            told += "".join(line + "\n" for line in seen.splitlines() if line.startswith(FRAME))
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            told += f"{pid}: {problem}\n"
+    return told
+
+
 def call(command, timeout, env=None, cwd=ROOT):
-    """(exit code, output, seconds, seconds of a core); 124 when it took too long."""
+    """(exit code, output, seconds, seconds of a core); 124 when it took too long. The output goes
+    to a file: a process left behind could hold a pipe open for ever."""
     began = time.monotonic()
-    child = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    late = threading.Event()
-    timer = threading.Timer(timeout, lambda: (late.set(), os.killpg(child.pid, 9)))
-    timer.start()
-    with child.stdout:
-        output = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    timer.cancel()
-    child.returncode = code = os.waitstatus_to_exitcode(status)
-    if late.is_set():
-        code, output = 124, output + f"\nkilled after {timeout} s\n"
+    mark = f"STARLING_TEST={os.getpid()}-{next(NUMBERS)}"
+    with tempfile.TemporaryFile() as file:
+        child = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**os.environ, **(env or {}), **dict([mark.split("=")])},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        late = []
+
+        def end():
+            late.append(where_they_stand(mark.encode()))
+            kill_all(mark.encode())
+
+        timer = threading.Timer(timeout, end)
+        timer.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        timer.cancel()
+        timer.join()
+        kill_all(mark.encode())
+        child.returncode = code = os.waitstatus_to_exitcode(status)
+        file.seek(0)
+        output = file.read().decode(errors="replace")
+    if late:
+        code, output = 124, output + f"\n{late[0]}killed after {timeout} s\n"
     return code, output, time.monotonic() - began, usage.ru_utime + usage.ru_stime
 
 
