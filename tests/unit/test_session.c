@@ -303,9 +303,12 @@ END_TEST
 
 /* ---- calls ---- */
 
+static bool refuses(int result, const char *text, const sl_error *e) {
+    return result == SL_EINVAL && strstr(e->text, text) != NULL;
+}
+
 static void expect(int result, const char *text, const sl_error *e) {
-    ck_assert_int_eq(result, SL_EINVAL);
-    ck_assert_msg(strstr(e->text, text) != NULL, "%s: %s", text, e->text);
+    ck_assert_msg(refuses(result, text, e), "%s: %d, %s", text, result, e->text);
 }
 
 static void *mix_elsewhere(void *session) {
@@ -315,19 +318,23 @@ static void *mix_elsewhere(void *session) {
     return NULL;
 }
 
-static void check_child(sl_session *s, float *x) {
+/* Check's own lock may be held by a thread that the child does not have: nothing of Check here. */
+static bool child_is_refused(sl_session *s, float *x) {
+    sl_session_report report = {.size = sizeof report};
     sl_error e = {0};
+    bool refused = refuses(sl_session_mix(s, x, &e), "forked", &e);
+    refused &= refuses(sl_session_begin(s, x, &e), "forked", &e);
+    refused &= refuses(sl_session_average(s, x, NULL, &e), "forked", &e);
+    refused &= refuses(sl_session_status(s, &report, &e), "forked", &e);
+    refused &= sl_session_ready(s) == 0 && sl_session_fd(s) == -1;
+    refused &= refuses(sl_session_leave(&s, &e), "forked", &e);
+    return refused && s == NULL;
+}
+
+static void check_child(sl_session *s, float *x) {
     pid_t child = fork();
-    if (child == 0) {
-        expect(sl_session_mix(s, x, &e), "forked", &e);
-        expect(sl_session_begin(s, x, &e), "forked", &e);
-        expect(sl_session_average(s, x, NULL, &e), "forked", &e);
-        expect(sl_session_status(s, &(sl_session_report){.size = 8}, &e), "forked", &e);
-        ck_assert_int_eq(sl_session_ready(s), 0);
-        ck_assert_int_eq(sl_session_fd(s), -1);
-        expect(sl_session_leave(&s, &e), "forked", &e);
-        _exit(s == NULL ? 0 : 1);
-    }
+    if (child == 0)
+        _exit(child_is_refused(s, x) ? 0 : 1);
     int status;
     ck_assert(waitpid(child, &status, 0) == child && status == 0);
 }

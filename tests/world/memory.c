@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "virtual.h"
 
@@ -11,11 +12,14 @@ void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void __real_free(void *memory);
+void *__real_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
+int __real_munmap(void *memory, size_t bytes);
 
 typedef struct entry {
     void *memory; /* NULL: free; GONE: was used */
     process *owner;
     size_t bytes;
+    bool mapped;
 } entry;
 
 static char gone;
@@ -75,7 +79,7 @@ static void *take(void *memory, size_t bytes) {
         return memory;
     if (2 * used >= room)
         grow();
-    put((entry){memory, p, bytes});
+    put((entry){.memory = memory, .owner = p, .bytes = bytes});
     p->bytes += bytes;
     if (p->bytes > p->bytes_max)
         p->bytes_max = p->bytes;
@@ -89,6 +93,8 @@ static void forget(const void *memory) {
     e->owner->bytes -= e->bytes;
     e->memory = GONE;
 }
+
+/* ---- what the linker sends here ---- */
 
 void *__wrap_malloc(size_t bytes) {
     return nth_call_fails(&shortage) ? NULL : take(__real_malloc(bytes), bytes);
@@ -120,6 +126,20 @@ void __wrap_free(void *memory) {
     __real_free(memory);
 }
 
+void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
+    if (nth_call_fails(&shortage))
+        return MAP_FAILED;
+    void *memory = __real_mmap64(at, bytes, protection, flags, file, offset);
+    if (memory != MAP_FAILED && take(memory, bytes) != NULL && process_current() != NULL)
+        find(memory)->mapped = true;
+    return memory;
+}
+
+int __wrap_munmap(void *memory, size_t bytes) {
+    forget(memory);
+    return __real_munmap(memory, bytes);
+}
+
 void *world_allocate(size_t bytes) {
     void *memory = __real_malloc(bytes);
     if (memory == NULL) {
@@ -136,7 +156,10 @@ void world_free(void *memory) {
 static void free_all(const process *p) {
     for (size_t i = 0; i < room; i++)
         if (table[i].memory != NULL && table[i].memory != GONE && table[i].owner == p) {
-            __real_free(table[i].memory);
+            if (table[i].mapped)
+                __real_munmap(table[i].memory, table[i].bytes);
+            else
+                __real_free(table[i].memory);
             table[i].memory = GONE;
         }
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -239,8 +238,7 @@ static int new_thread(process *p, void *(*body)(void *), void *argument) {
     thread *own = &world.threads[place];
     *own = (thread){.process = p, .body = body, .argument = argument, .waits = true};
     if (places[place].stack == NULL)
-        places[place].stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        places[place].stack = world_allocate(STACK_BYTES);
     ASAN_UNPOISON_MEMORY_REGION(places[place].stack, STACK_BYTES);
     getcontext(&places[place].context);
     places[place].context.uc_stack.ss_sp = places[place].stack;
