@@ -9,19 +9,10 @@ import socket
 import threading
 import time
 
+from _ports import free_ports
 from _scene import check, run_tests
 
 PAIR = {"rounds": 30, "record__every": 10, "topology": {"nodes": 2, "family": "ring"}}
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def start_pair(scene, first, second, extra=((), ())):

@@ -14,7 +14,8 @@ import threading
 import time
 
 from _scene import SLOWER, check, run_tests
-from by_hand import PAIR, free_ports
+from _ports import free_ports
+from by_hand import PAIR
 from strangers import check_models, roster_of, seconds_of_processor, start, wait_listening
 
 COUNT = int(os.environ.get("STARLING_CROWD", "2000"))

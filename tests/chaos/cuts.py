@@ -11,7 +11,7 @@ import sys
 from _cutter import Cutter
 from _scene import Scene, check, run_tests
 from _walls import Net, Walls, why_not
-from by_hand import free_ports
+from _ports import free_ports
 
 QUICK = {
     "model": {"name": "mlp", "hidden": [32]},

@@ -17,7 +17,7 @@ import threading
 import time
 
 from _scene import check, run_tests
-from by_hand import free_ports
+from _ports import free_ports
 
 SHORT = {
     "rounds": 20,

@@ -10,7 +10,8 @@ import signal
 import time
 
 from _scene import check, run_tests
-from by_hand import PAIR, free_ports
+from _ports import free_ports
+from by_hand import PAIR
 
 # A network on which a name server never answers; needs the right to make name spaces.
 NO_ANSWER = """ip link set lo up && ip link add silent type veth peer name sink &&

@@ -14,7 +14,7 @@ import signal
 
 from _cutter import Cutter
 from _scene import check, run_tests
-from by_hand import free_ports
+from _ports import free_ports
 from resume import rounds_saved, start_by_hand, wait_beyond
 
 EVERY = 20

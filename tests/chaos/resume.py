@@ -19,7 +19,7 @@ sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity")
 )
 from _scene import SLOWER, Failure, check, run_tests  # noqa: E402
-from by_hand import free_ports  # noqa: E402
+from _ports import free_ports  # noqa: E402
 from test_resume import Wrong, lasting, same  # noqa: E402
 
 KILLS = int(os.environ.get("STARLING_KILLS", "3"))

@@ -12,7 +12,8 @@ import subprocess
 import time
 
 from _scene import Failure, check, run_tests
-from by_hand import PAIR, free_ports
+from _ports import free_ports
+from by_hand import PAIR
 
 MODES = ["silent", "garbage", "half", "abort", "hello", "run"]
 TRIO = {"rounds": 30, "record__every": 10, "topology": {"nodes": 3, "family": "ring"}}

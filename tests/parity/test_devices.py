@@ -22,13 +22,17 @@ import glob
 import math
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 
 from _listed import unnamed
 from _simulate import QUICK, arguments, read_lines, write
+
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "chaos")
+)
+from _ports import free_ports  # noqa: E402
 
 ON_GPU = os.environ.get("STARLING_TEST_PLUGIN") == "cuda"
 TIMEOUT_S = (
@@ -365,14 +369,6 @@ def check_failing(starling, after, otherwise=None):
             r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to", ended.stderr
         ):
             raise RuntimeError(f"ended with {ended.returncode} and said {ended.stderr}")
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def run_pair(starling, env, *settings):

@@ -8,16 +8,16 @@ import argparse
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
+sys.path[:0] = [os.path.join(ROOT, "tests", folder) for folder in ("reference", "chaos")]
 import algorithms  # noqa: E402
 import dpsgd  # noqa: E402
+from _ports import free_ports  # noqa: E402
 
 N, D, ROUNDS = 8, 300, 30
 RING = [[i, (i + 1) % N] for i in range(N)]
@@ -55,16 +55,6 @@ LOOPS = {
     "sgp": ("mix", {"name": "sgp"}, DIRECTED, algorithms.push_sum_weights(N, DIRECTED)),
     "gradient-tracking": ("mix", TRACKING, None, W),
 }
-
-
-def free_ports(n):
-    sockets = [socket.socket() for _ in range(n)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def run_processes(command, n):

@@ -1,12 +1,12 @@
 """Peers as processes of their own, each with a script."""
 
 import json
-import socket
 import subprocess
 import sys
 import textwrap
 import time
 
+from _ports import free_ports
 from _scene import check
 
 PYTHON = "/usr/bin/python3"
@@ -31,16 +31,6 @@ def join(x, experiment=EXPERIMENT, **more):
     return starling.join(experiment, x, rank=RANK, roster=ROSTER, **more)
 """
 ONES = "import numpy; x = numpy.full(6, RANK, dtype='f4')"
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def roster(count):

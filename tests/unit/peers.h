@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,19 +41,29 @@ static inline void *peer_thread_run(void *argument) {
     return NULL;
 }
 
+/* A socket at a port that is free now, below those that the kernel gives to connections that go
+ * out: other tests make many of them, and may have it before a peer listens there. */
+static inline int free_port(uint16_t *port) {
+    enum { PORT_MIN = 10000, PORTS = 22000 };
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int bound = socket(AF_INET, SOCK_STREAM, 0);
+    do {
+        if (getrandom(port, sizeof *port, 0) != sizeof *port)
+            abort();
+        *port = (uint16_t)(PORT_MIN + *port % PORTS);
+        own.sin_port = htons(*port);
+    } while (bind(bound, (struct sockaddr *)&own, sizeof own) != 0);
+    return bound;
+}
+
 /* "127.0.0.1:P,127.0.0.1:Q": ports that are free now. */
 static inline void free_roster(char *out, size_t bytes, int n) {
     int sockets[PEERS_MAX];
     size_t used = 0;
     for (int i = 0; i < n; i++) {
-        struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-        socklen_t size = sizeof own;
-        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
-        if (bind(sockets[i], (struct sockaddr *)&own, sizeof own) != 0 ||
-            getsockname(sockets[i], (struct sockaddr *)&own, &size) != 0)
-            abort();
-        used += (size_t)snprintf(out + used, bytes - used, "%s127.0.0.1:%u", i > 0 ? "," : "",
-                                 ntohs(own.sin_port));
+        uint16_t port;
+        sockets[i] = free_port(&port);
+        used += (size_t)snprintf(out + used, bytes - used, "%s127.0.0.1:%u", i > 0 ? "," : "", port);
     }
     for (int i = 0; i < n; i++)
         close(sockets[i]);
