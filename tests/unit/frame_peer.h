@@ -190,13 +190,20 @@ static sl_fabric_settings local_fabric(peer *p, uint16_t port) {
 }
 
 static bool poll_until(peer *p, const bool *flag, size_t frames) {
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 30000; i++) { /* half a minute: the machine may be loaded */
         sl_fabric_poll(p->fabric);
         if ((flag != NULL && *flag) || (flag == NULL && p->frames >= frames))
             return true;
         usleep(1000);
     }
     return false;
+}
+
+/* Until so many data frames have come in all, or the agent has gone. */
+static inline void peer_take_data(peer *p, uint32_t count) {
+    while (data_come < count && !p->down && poll_until(p, NULL, p->frames + 1))
+        ;
+    ck_assert(p->down || data_come == count);
 }
 
 static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {

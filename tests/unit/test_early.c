@@ -31,12 +31,6 @@ static void send_message(peer *p, uint64_t exchange) {
         send_part(p, exchange, part);
 }
 
-static void wait_for_data(peer *p, uint32_t count) {
-    while (data_come < count && poll_until(p, NULL, p->frames + 1))
-        ;
-    ck_assert_uint_eq(data_come, count);
-}
-
 static void wait_for_open(peer *p, uint64_t exchange) {
     while (opened < exchange && poll_until(p, NULL, p->frames + 1))
         ;
@@ -69,7 +63,7 @@ static void finish(peer *p, uint64_t exchange) {
     uint8_t frame[SL_FRAME_HEADER_BYTES];
     for (; exchange <= ROUNDS; exchange++) {
         send_message(p, exchange);
-        wait_for_data(p, (uint32_t)exchange * PARTS + (exchange < ROUNDS ? EARLY : 0));
+        peer_take_data(p, (uint32_t)exchange * PARTS + (exchange < ROUNDS ? EARLY : 0));
     }
     peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
 }
@@ -82,11 +76,11 @@ static void check_end(void) {
 
 static void open_late(peer *p) {
     begin(p);
-    wait_for_data(p, EARLY);
+    peer_take_data(p, EARLY);
     send_part(p, 0, 0); /* of no exchange: dropped, and says nothing */
     ck_assert_uint_eq(data_come, EARLY);
     send_open(p, 1);
-    wait_for_data(p, PARTS);
+    peer_take_data(p, PARTS);
     finish(p, 1);
 }
 
@@ -98,12 +92,12 @@ END_TEST
 
 static void open_by_data(peer *p) {
     begin(p);
-    wait_for_data(p, EARLY);
+    peer_take_data(p, EARLY);
     send_part(p, 1, 0);
-    wait_for_data(p, PARTS);
+    peer_take_data(p, PARTS);
     for (uint32_t part = 1; part < PARTS; part++)
         send_part(p, 1, part);
-    wait_for_data(p, PARTS + EARLY);
+    peer_take_data(p, PARTS + EARLY);
     finish(p, 2);
 }
 
@@ -118,7 +112,7 @@ static void hear_of_the_end(peer *p) {
     begin(p);
     wait_for_open(p, 1);
     send_open(p, 1);
-    wait_for_data(p, PARTS);
+    peer_take_data(p, PARTS);
     atomic_store(&gradient_waits, true);
     send_message(p, 1);
     wait_for_open(p, 2);
@@ -136,7 +130,7 @@ END_TEST
 static void come_back(peer *p) {
     begin(p);
     send_open(p, 1);
-    wait_for_data(p, PARTS);
+    peer_take_data(p, PARTS);
     atomic_store(&gradient_waits, true);
     send_message(p, 1);
     wait_for_open(p, 2);
