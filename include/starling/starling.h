@@ -9,6 +9,7 @@
 #include "starling/compressor.h"
 #include "starling/data.h"
 #include "starling/device.h"
+#include "starling/epoch.h"
 #include "starling/error.h"
 #include "starling/event_log.h"
 #include "starling/experiment.h"

@@ -1,0 +1,53 @@
+/* epoch.h - who takes part from a round on, and which connections do not.
+ *
+ * It is no pass over a data set. Members that agree on an epoch have equal hashes of it; frames
+ * carry the hash, and models of different epochs are never mixed. A *rank* is who one is; a *place*
+ * is the index in the sorted view.
+ */
+#ifndef STARLING_EPOCH_H
+#define STARLING_EPOCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "starling/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sl_member {
+    uint32_t rank;
+    uint64_t incarnation; /* of its process; a later process of the rank has a larger one */
+} sl_member;
+
+/* Two ranks. */
+typedef struct sl_pair {
+    uint32_t low, high;
+} sl_pair;
+
+typedef struct sl_epoch {
+    uint64_t number;          /* from 1: the epoch that a run begins with; it only grows */
+    uint64_t round;           /* the first under it, from 1 */
+    uint64_t exchange;        /* the last one before that round; 0: none */
+    const sl_member *members; /* (count) the view, rising by rank; borrowed, like broken */
+    uint32_t count;
+    const sl_pair *broken; /* (broken_count) edges between living members: rising, each once */
+    uint32_t broken_count;
+} sl_epoch;
+
+/* Of all of it; not 0, and the same on every machine. Order and number of members matter. */
+SL_API uint64_t sl_epoch_hash(const sl_epoch *epoch);
+/* Do the fields keep what they promise above? Broken edges join members. For epochs from outside.
+ */
+SL_API bool sl_epoch_is_valid(const sl_epoch *epoch);
+/* The place of a rank; `count`: it is no member. */
+SL_API uint32_t sl_epoch_place(const sl_epoch *epoch, uint32_t rank);
+/* Is the edge between these ranks, in either order, listed as broken? */
+SL_API bool sl_epoch_is_broken(const sl_epoch *epoch, uint32_t a, uint32_t b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
