@@ -63,7 +63,8 @@ static inline void free_roster(char *out, size_t bytes, int n) {
     for (int i = 0; i < n; i++) {
         uint16_t port;
         sockets[i] = free_port(&port);
-        used += (size_t)snprintf(out + used, bytes - used, "%s127.0.0.1:%u", i > 0 ? "," : "", port);
+        used +=
+            (size_t)snprintf(out + used, bytes - used, "%s127.0.0.1:%u", i > 0 ? "," : "", port);
     }
     for (int i = 0; i < n; i++)
         close(sockets[i]);
