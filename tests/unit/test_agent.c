@@ -114,6 +114,13 @@ static void send_direct_to_the_host(peer *p) {
     send_direct(p, 1, (const float[D]){0});
 }
 
+static void send_through_the_host(peer *p) {
+    uint8_t frame[1024];
+    greet_properly(p);
+    peer_agree(p);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, (const float[D]){0}, D * 4));
+}
+
 static void give_up_before_a_gpu(peer *p) {
     greet_properly(p);
     peer_agree(p);
@@ -129,7 +136,7 @@ START_TEST(payloads_come_the_agreed_way_only) {
     ck_assert_ptr_nonnull(strstr(
         agent_text, "agent 1 sent a malformed frame, which ends the run: data between GPUs, where "
                     "it goes through the host's memory"));
-    meet_direct(behave_well);
+    meet_direct(send_through_the_host);
     ck_assert_int_eq(agent_result, SL_EPROTO);
     ck_assert_ptr_nonnull(strstr(
         agent_text, "agent 1 sent a malformed frame, which ends the run: data through the host's "
