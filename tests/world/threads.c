@@ -45,8 +45,8 @@ int __wrap_pthread_timedjoin_np(pthread_t which, void **out, const struct timesp
         return __real_pthread_timedjoin_np(which, out, until);
     if (thread_join((int)which, seconds(until)))
         return 0;
-    /* A process that was stopped meanwhile leaves its thread behind. Here that is memory lost. */
-    return thread_join((int)which, world_now() + 1) ? 0 : ETIMEDOUT;
+    process_current()->leaves_thread = true;
+    return ETIMEDOUT;
 }
 
 /* Another thread may wait while it holds it: for a disk, say. */

@@ -200,11 +200,11 @@ static void switch_back(bool for_ever) {
 }
 
 static void end_process(process *p) {
-    p->alive = false;
-    network_lose(p, false);
+    const size_t lost = p->leaves_thread ? 0 : p->bytes;
     world_note("ends", p->rank, (uint64_t)p->number, p->bytes);
-    if (p->bytes != 0)
-        world_fail("process %u ended and left %zu bytes", p->rank, p->bytes);
+    if (lost != 0)
+        world_fail("process %u ended and left %zu bytes", p->rank, lost);
+    process_kill(p, false);
 }
 
 static void begin(void) {

@@ -193,9 +193,9 @@ static void tell_status(fleet *f, uint32_t rank) {
     sl_error error;
     if (WIFSIGNALED(m->status) && m->stopped)
         sl_fail(&error, SL_EPEER, "was stopped by a signal and did not go on; ended with SIGKILL");
-    else if (WIFSIGNALED(m->status) && f->killed && !f->roster_sent)
+    else if (WIFSIGNALED(m->status) && m->killed && !f->roster_sent)
         sl_fail(&error, SL_EPEER, "was ended, because the run failed before it began");
-    else if (WIFSIGNALED(m->status) && f->killed)
+    else if (WIFSIGNALED(m->status) && m->killed)
         sl_fail(&error, SL_EPEER, "did not end in time; ended with SIGKILL");
     else if (WIFSIGNALED(m->status))
         sl_fail(&error, SL_EPEER, "killed by signal %d (%s)", WTERMSIG(m->status),
@@ -213,6 +213,23 @@ static bool ended_well(int status) {
     return status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == TOOL_SAVED);
 }
 
+/* Tells of those that have ended badly without a word: whom this run has killed, or the others.
+ * Returns false if the word of one of them may still be in its pipe. */
+static bool tell_ended(fleet *f, bool killed) {
+    bool all = true;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const fleet_member *m = &f->members[i];
+        const bool well = m->ended && ended_well(m->status);
+        if (m->child.pid != 0 || m->killed != killed || well || m->complained)
+            continue;
+        if (m->child.pipe < 0)
+            tell_status(f, i);
+        else
+            all = false;
+    }
+    return all;
+}
+
 /* Finds agents that have ended or were stopped. */
 static void reap(fleet *f) {
     for (uint32_t i = 0; i < f->count; i++) {
@@ -225,16 +242,13 @@ static void reap(fleet *f) {
             continue;
         }
         m->status = status;
+        m->killed = f->killed;
         if (!ended_well(status)) /* its report of the failure may wait behind a round that will
                                     never be complete */
             run_failed(f);
     }
-    for (uint32_t i = 0; i < f->count; i++) {
-        const fleet_member *m = &f->members[i];
-        bool well = m->ended && ended_well(m->status);
-        if (m->child.pid == 0 && m->child.pipe < 0 && !well && !m->complained)
-            tell_status(f, i);
-    }
+    if (tell_ended(f, false)) /* the cause comes first */
+        tell_ended(f, true);
 }
 
 /* Are all that live stopped by signals? */

@@ -34,6 +34,7 @@ typedef struct fleet_member {
     bool ended;      /* has reported FINISHED or FAILED */
     bool trains;     /* has begun a round */
     bool stopped;    /* by a signal such as SIGSTOP */
+    bool killed;     /* this run had sent it SIGKILL when it ended */
     bool complained; /* its failure was reported to the owner */
     int status;      /* of waitpid */
     size_t got;      /* bytes received of the current report: its struct, then its floats */
