@@ -76,6 +76,7 @@ static void draw_experiment(scenario *s) {
     s->dimension = PICK(dimensions);
     if (topologies[f->takes].schedule[which] || strcmp(family, "hypercube") == 0)
         s->nodes = below(2) == 0 ? 4 : 8;
+    s->period = topologies[f->takes].schedule[which] ? 3 : strstr(f->algorithm, "local") ? 2 : 1;
     if (f->compressed)
         snprintf(compressor, sizeof compressor, ", \"compressor\": {\"name\": \"%s\"}",
                  PICK(compressors));
@@ -108,13 +109,13 @@ static bool starts_late(const scenario *s) {
 }
 
 /* A connection between two that train is connected anew. Where one still waits for others, its time
- * for that may be over first. */
+ * for that may be over first: until an exchange has gone over each edge. */
 static bool is_mended(const scenario *s, const fault *f) {
     if (s->reconnect_s == 0)
         return false;
     if (f->kind == FAULT_CUT)
-        return f->round > 1 || (f->round == 1 && !starts_late(s));
-    return (f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE) && f->round > 1;
+        return f->round > s->period || (f->round > 0 && !starts_late(s));
+    return (f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE) && f->round > s->period;
 }
 
 static bool may_end_the_run(const scenario *s, const fault *f) {

@@ -41,7 +41,7 @@ typedef struct scenario {
     uint64_t seed;
     char text[2048]; /* of the experiment */
     uint32_t nodes;
-    uint64_t rounds;
+    uint64_t rounds, period; /* period: after so many an exchange has gone over each edge */
     size_t dimension;
     double timeout_s, connect_s, round_s, reconnect_s; /* 0: a broken connection ends the run */
     double gradient_s;                                 /* that one takes at most */
