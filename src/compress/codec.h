@@ -20,6 +20,8 @@ typedef struct codec_pieces {
     void (*decoders_close)(sl_decoder *decoder);
 } codec_pieces;
 
+typedef struct part_numbers part_numbers; /* entropy.h */
+
 typedef struct codec_ops codec_ops;
 struct codec_ops {
     const char *keys; /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
@@ -44,6 +46,9 @@ struct codec_ops {
     int (*check_part)(sl_decoder *decoder, uint32_t part, sl_payload payload);
     void (*add)(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight,
                 float *acc); /* weight includes codec->factor */
+    /* What a coding applies to: of a part, and of its payload if that is given; NULL: nothing. */
+    void (*numbers)(const sl_codec *codec, uint32_t part, const sl_payload *plain,
+                    part_numbers *out);
 };
 
 struct sl_codec {
@@ -65,6 +70,7 @@ struct sl_encoder {
     const sl_codec *codec;
     sl_message message;
     void *memory;          /* encoder_bytes; split: the pieces' encoders */
+    uint8_t *plain;        /* a part before it is coded; NULL: there is no coding */
     float *scratch;        /* SL_BLOCK floats */
     const sl_coder *coder; /* NULL: the vectors are on the host */
     void *device;          /* the coder's encoder; NULL where the codec is split */
@@ -76,6 +82,7 @@ struct sl_decoder {
     const sl_codec *codec;
     sl_message message;
     void *memory;          /* decoder_bytes; split: the pieces' decoders */
+    uint8_t *plain;        /* a part without its coding; NULL: there is none */
     const sl_coder *coder; /* as of an encoder */
     void *device;
 };

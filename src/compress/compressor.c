@@ -6,6 +6,7 @@
 
 #include "base/words.h"
 #include "compress/codec.h"
+#include "compress/entropy.h"
 #include "starling/rng.h"
 
 static const codec_ops *const table[SL_COMPRESSOR_COUNT] = {
@@ -110,11 +111,20 @@ void sl_codec_coding(const sl_codec *c, sl_coding *out) {
     c->ops->describe(c, out);
 }
 
+static bool is_coded(const sl_codec *c) {
+    return c->config.coding != SL_ENTROPY_NONE && c->ops->numbers != NULL;
+}
+
 /* SL_EDEVICE: the vectors are on a device that has no kernel for this codec. */
 static int check_kernel(const sl_codec *c, const sl_vec_ops *vec, sl_error *error) {
     sl_coding coding;
     if (vec->coder == NULL || c->ops->pieces != NULL)
         return 0;
+    if (is_coded(c))
+        return sl_fail(error, SL_EDEVICE,
+                       "algorithm.compressor.coding: has no kernel for %s; set it to \"none\", or "
+                       "device to \"cpu\"",
+                       vec->name);
     sl_codec_coding(c, &coding);
     if (coding.form != CODING_DENSE || coding.code != CODE_NONE)
         return 0;
@@ -130,11 +140,19 @@ static bool allocate(void **out, size_t bytes) {
     return bytes == 0 || *out != NULL;
 }
 
+static bool allocate_plain(uint8_t **out, const sl_codec *c) {
+    void *memory;
+    const bool done = allocate(&memory, is_coded(c) ? c->part_bytes_max : 0);
+    *out = memory;
+    return done;
+}
+
 /* The working memory that there is on the host, or that the device has. */
 static bool allocate_encoder(sl_encoder *e) {
     const sl_codec *c = e->codec;
     if (e->coder == NULL)
-        return allocate(&e->memory, c->ops->encoder_bytes ? c->ops->encoder_bytes(c) : 0);
+        return allocate(&e->memory, c->ops->encoder_bytes ? c->ops->encoder_bytes(c) : 0) &&
+               allocate_plain(&e->plain, c);
     sl_coding coding;
     if (c->ops->pieces != NULL)
         return true;
@@ -173,6 +191,7 @@ void sl_encoder_close(sl_encoder **encoder) {
             (*encoder)->coder->encoder_close((*encoder)->device);
         free((*encoder)->scratch);
         free((*encoder)->memory);
+        free((*encoder)->plain);
     }
     free(*encoder);
     *encoder = NULL;
@@ -194,12 +213,26 @@ int sl_encoder_begin(sl_encoder *e, const sl_message *message, const sl_source *
     return e->codec->ops->begin != NULL ? e->codec->ops->begin(e, source) : 0;
 }
 
+static int encode_coded(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
+                        sl_payload *out) {
+    const sl_codec *c = e->codec;
+    sl_payload plain;
+    part_numbers numbers;
+    const int result = c->ops->encode(e, part, source, e->plain, &plain);
+    if (result != 0)
+        return result;
+    c->ops->numbers(c, part, &plain, &numbers);
+    *out = (sl_payload){buffer, sl_entropy_encode(c->config.coding, &numbers, plain, buffer)};
+    return 0;
+}
+
 int sl_encoder_part(sl_encoder *e, uint32_t part, const sl_source *source, void *buffer,
                     sl_payload *out) {
     assert(part < e->codec->parts);
     if (e->device != NULL)
         return e->coder->part(e->device, part, out, &e->local);
-    int result = e->codec->ops->encode(e, part, source, buffer, out);
+    int result = is_coded(e->codec) ? encode_coded(e, part, source, buffer, out)
+                                    : e->codec->ops->encode(e, part, source, buffer, out);
     if (e->codec->ops->pieces == NULL)
         e->local = *out;
     return result;
@@ -221,7 +254,8 @@ sl_payload sl_encoder_local(const sl_encoder *e) {
 static bool allocate_decoder(sl_decoder *d) {
     const sl_codec *c = d->codec;
     sl_coding coding;
-    if (!allocate(&d->memory, c->ops->decoder_bytes ? c->ops->decoder_bytes(c) : 0))
+    if (!allocate(&d->memory, c->ops->decoder_bytes ? c->ops->decoder_bytes(c) : 0) ||
+        !allocate_plain(&d->plain, c))
         return false;
     if (d->coder == NULL || c->ops->pieces != NULL)
         return true;
@@ -255,16 +289,27 @@ void sl_decoder_close(sl_decoder **decoder) {
         if ((*decoder)->device != NULL)
             (*decoder)->coder->decoder_close((*decoder)->device);
         free((*decoder)->memory);
+        free((*decoder)->plain);
     }
     free(*decoder);
     *decoder = NULL;
+}
+
+/* The payload without its coding; what was checked once is so again. */
+static bool decode_coded(sl_decoder *d, uint32_t part, sl_payload *payload) {
+    part_numbers numbers;
+    if (!is_coded(d->codec))
+        return true;
+    d->codec->ops->numbers(d->codec, part, NULL, &numbers);
+    return sl_entropy_decode(d->codec->config.coding, numbers, *payload, d->plain, payload);
 }
 
 int sl_decoder_check(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload) {
     if (part >= d->codec->parts || payload.bytes > d->codec->part_bytes_max)
         return SL_EPROTO;
     d->message = *message;
-    return d->codec->ops->check_part(d, part, payload);
+    return decode_coded(d, part, &payload) ? d->codec->ops->check_part(d, part, payload)
+                                           : SL_EPROTO;
 }
 
 void sl_decoder_add(sl_decoder *d, const sl_message *message, uint32_t part, sl_payload payload,
@@ -274,6 +319,8 @@ void sl_decoder_add(sl_decoder *d, const sl_message *message, uint32_t part, sl_
         const sl_rng_key key = sl_message_key(message);
         d->coder->add(d->device, &key, part, payload, weight * d->codec->factor, acc);
     } else {
+        const bool is_right = decode_coded(d, part, &payload);
+        assert(is_right);
         d->codec->ops->add(d, part, payload, weight * d->codec->factor, acc);
     }
 }

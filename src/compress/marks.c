@@ -5,6 +5,7 @@
 
 #include "base/kernels.h"
 #include "compress/entries.h"
+#include "compress/entropy.h"
 #include "compress/indices.h"
 #include "compress/largest.h"
 #include "element/sum.h"
@@ -20,8 +21,11 @@ static unsigned number_width(const marks_coder *coder, size_t elements) {
 /* Where the number of entries is not known, that of all elements. */
 double sl_marks_bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
     const marks_coder *coder = self->marks;
-    const size_t entries = coder->entries != NULL ? coder->entries(config, dimension) : dimension;
-    return 32.0 * coder->floats + (double)entries * number_width(coder, dimension);
+    const unsigned width = number_width(coder, dimension);
+    if (coder->entries == NULL)
+        return 32.0 * coder->floats + (double)dimension * width;
+    return 32.0 * coder->floats + sl_entropy_bits(config->coding, coder->entries(config, dimension),
+                                                  dimension, width, coder->two);
 }
 
 /* ---- parts ---- */
@@ -41,9 +45,10 @@ static void lay_out_entries(sl_codec *c, size_t part_bytes) {
     c->part_bytes_max = coder_of(c)->floats * sizeof(float) + packed_bytes(c->part_elements, width);
 }
 
-/* Elements of a part: as many as may all be marked. */
+/* Elements of a part: as many as may all be marked. A coding says how many there are. */
 static void lay_out_ranges(sl_codec *c, size_t part_bytes) {
-    size_t n = SL_BLOCK, room = part_bytes - coder_of(c)->floats * sizeof(float);
+    const size_t counted = c->config.coding != SL_ENTROPY_NONE ? sizeof(uint32_t) : 0;
+    size_t n = SL_BLOCK, room = part_bytes - coder_of(c)->floats * sizeof(float) - counted;
     while (n < c->dimension &&
            packed_bytes(n + SL_BLOCK, number_width(coder_of(c), n + SL_BLOCK)) <= room)
         n += SL_BLOCK;
@@ -142,6 +147,21 @@ static sl_indices numbers_of(const sl_codec *c, const part_place *p, sl_payload 
     if (!c->sparse)
         s.count = count_in(s);
     return s;
+}
+
+void sl_marks_numbers(const sl_codec *c, uint32_t part, const sl_payload *plain,
+                      part_numbers *out) {
+    const part_place p = place_of(c, part);
+    *out = (part_numbers){.ahead = coder_of(c)->floats * sizeof(float),
+                          .counted = !c->sparse,
+                          .width = width_of(c),
+                          .beside = coder_of(c)->two,
+                          .elements = p.elements,
+                          .share = (double)c->k / (double)c->dimension};
+    if (c->sparse)
+        out->count = p.count;
+    else
+        out->count = plain != NULL ? numbers_of(c, &p, *plain).count : p.elements;
 }
 
 int sl_marks_check_part(sl_decoder *d, uint32_t part, sl_payload payload) {

@@ -40,12 +40,14 @@ int sl_marks_encode(sl_encoder *encoder, uint32_t part, const sl_source *source,
                     sl_payload *out);
 int sl_marks_check_part(sl_decoder *decoder, uint32_t part, sl_payload payload);
 void sl_marks_add(sl_decoder *decoder, uint32_t part, sl_payload payload, float weight, float *acc);
+void sl_marks_numbers(const sl_codec *codec, uint32_t part, const sl_payload *plain,
+                      part_numbers *out);
 
 #define MARKS_OPERATIONS(coder)                                                                    \
     .marks = &(coder), .bits = sl_marks_bits, .lay_out = sl_marks_lay_out,                         \
     .describe = sl_marks_describe, .encoder_bytes = sl_marks_encoder_bytes,                        \
     .begin = sl_marks_begin, .encode = sl_marks_encode, .check_part = sl_marks_check_part,         \
-    .add = sl_marks_add
+    .add = sl_marks_add, .numbers = sl_marks_numbers
 
 /* Bricks. */
 

@@ -47,7 +47,7 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
 /* Of a number only the index is sent. */
 static const marks_coder coder = {
     .floats = 1, .entries = sl_entries_kept, .room = room, .mark = mark};
-const codec_ops sl_sbc_codec = {.keys = "k fraction",
+const codec_ops sl_sbc_codec = {.keys = "k fraction coding",
                                 .quality = quality,
                                 .check = sl_marks_check_half,
                                 MARKS_OPERATIONS(coder)};

@@ -10,10 +10,12 @@
  *   bitmap   the values of a range of elements, then one bit for each element of the range. A part
  *            is a range of elements; how many
  *            values it has is told by its length, and by its bits.
+ * Where indices have a coding (entropy.h), a message has the first form.
  */
 #include <math.h>
 
 #include "compress/entries.h"
+#include "compress/entropy.h"
 #include "compress/indices.h"
 #include "compress/largest.h"
 
@@ -30,6 +32,9 @@ static uint64_t bits_as_bitmap(size_t k, size_t dimension) {
 static double bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
     (void)self;
     size_t k = sl_entries_kept(config, dimension);
+    if (config->coding != SL_ENTROPY_NONE)
+        return 32.0 * (double)k +
+               sl_entropy_bits(config->coding, k, dimension, sl_index_width(dimension), 0);
     return fmin((double)bits_as_indices(k, dimension), (double)bits_as_bitmap(k, dimension));
 }
 
@@ -71,7 +76,8 @@ static void lay_out_bitmap(sl_codec *c, size_t part_bytes) {
 
 static void lay_out(sl_codec *c, size_t part_bytes) {
     c->k = sl_entries_kept(&c->config, c->dimension);
-    if (bits_as_indices(c->k, c->dimension) <= bits_as_bitmap(c->k, c->dimension))
+    if (c->config.coding != SL_ENTROPY_NONE ||
+        bits_as_indices(c->k, c->dimension) <= bits_as_bitmap(c->k, c->dimension))
         lay_out_indices(c, part_bytes);
     else
         lay_out_bitmap(c, part_bytes);
@@ -167,6 +173,16 @@ static sl_indices read_indices(const sl_codec *c, sl_payload payload, size_t cou
                         sl_index_width(c->dimension), 0};
 }
 
+static void numbers(const sl_codec *c, uint32_t part, const sl_payload *plain, part_numbers *out) {
+    size_t first;
+    (void)plain;
+    *out = (part_numbers){.count = part_entries(c, part, &first),
+                          .width = sl_index_width(c->dimension),
+                          .elements = c->dimension,
+                          .share = (double)c->k / (double)c->dimension};
+    out->ahead = out->count * sizeof(float);
+}
+
 /* Indices leave room for the entries of the parts before and behind. */
 static int check_indices(const sl_codec *c, uint32_t part, sl_payload payload) {
     size_t first, count = part_entries(c, part, &first), behind = c->k - first - count;
@@ -238,7 +254,7 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
         add_bitmap(d->codec, part, payload, weight, acc);
 }
 
-const codec_ops sl_top_k_codec = {.keys = "k fraction",
+const codec_ops sl_top_k_codec = {.keys = "k fraction coding",
                                   .quality = quality,
                                   .bits = bits,
                                   .check = sl_entries_check,
@@ -248,4 +264,5 @@ const codec_ops sl_top_k_codec = {.keys = "k fraction",
                                   .begin = begin,
                                   .encode = encode,
                                   .check_part = check_part,
-                                  .add = add};
+                                  .add = add,
+                                  .numbers = numbers};

@@ -19,6 +19,7 @@ static const char *const variants[] = {
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
+static const char *const codings[] = {"none", "golomb", "elias", NULL};
 static const char *const compressors[] = {
 #define COMPRESSOR_NAME(kind, codec, text) text,
     SL_COMPRESSORS(COMPRESSOR_NAME)
@@ -148,6 +149,9 @@ const sl_key sl_keys[] = {
      BETWEEN(1e-30, 1e30), .fallback = "0.1",
      .help = "threshold, strom: tau; an element of at least tau is sent as tau, with its sign",
      USED_BY_COMPRESSORS},
+    {"algorithm.compressor.coding", SL_KEY_CHOICE, AT(algorithm.compressor.coding),
+     .choices = codings, .fallback = "\"none\"",
+     .help = "top-k, stc, sbc, pos-neg, strom: lossless code of the indices", USED_BY_COMPRESSORS},
     {"algorithm.compressor.per", SL_KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes,
      .fallback = "\"model\"",
      .help = "what is compressed at a time: the whole model, or each tensor",

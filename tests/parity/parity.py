@@ -118,6 +118,14 @@ ALGORITHMS = {
     "naive-compression strom": algorithm(
         "naive-compression", compressor={"name": "strom", "threshold": 0.01}
     ),
+    "choco-sgd top-k golomb": algorithm("choco-sgd", compressor={**TOP_K, "coding": "golomb"}),
+    "choco-sgd sbc elias per tensor": algorithm(
+        "choco-sgd",
+        compressor={"name": "sbc", "fraction": 0.05, "coding": "elias", "per": "tensor"},
+    ),
+    "naive-compression strom golomb": algorithm(
+        "naive-compression", compressor={"name": "strom", "threshold": 0.01, "coding": "golomb"}
+    ),
     "choco-sgd drive": algorithm("choco-sgd", compressor="drive"),
     "dcd-psgd eden": algorithm("dcd-psgd", compressor={"name": "eden", "bits": 3}),
     "sgp digraph": algorithm("sgp", PUSH),

@@ -69,6 +69,8 @@ MARKS = {
     "stc": {"name": "stc", "k": 4},
     "sbc": {"name": "sbc", "fraction": 0.2},
     "pos-neg": {"name": "pos-neg", "k": 3},
+    "stc golomb": {"name": "stc", "k": 4, "coding": "golomb"},
+    "top-k elias": {"name": "top-k", "k": 4, "coding": "elias"},
 }
 STROM = {"strom": {"name": "strom", "threshold": 0.3}}
 ALL = {

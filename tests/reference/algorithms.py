@@ -158,6 +158,7 @@ def compressor(config, random=None):
     """The compressor of an experiment's algorithm.compressor."""
     config = {"name": config} if isinstance(config, str) else dict(config)
     name = config.pop("name")
+    config.pop("coding", None)  # lossless: it changes messages, not what they say
     if name == "identity":
         return identity
     if name in ("random-k", "qsgd"):

@@ -1,0 +1,245 @@
+/* entropy.c - see entropy.h. */
+#include "compress/entropy.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/kernels.h"
+#include "compress/bitmap.h"
+#include "compress/indices.h"
+
+enum { WORD = 32, RICE_BITS_MAX = 31 };
+
+/* ---- how long the codes are ---- */
+
+/* b is at least j + 1 where (1 - p)^(2^j) >= phi - 1: roots, which are the same on every machine,
+ * in place of logarithms. */
+unsigned sl_golomb_bits(double share) {
+    unsigned b = 0;
+    for (double root = (sqrt(5) - 1) / 2; b < RICE_BITS_MAX && 1 - share >= root; b++)
+        root = sqrt(root);
+    return b;
+}
+
+/* Of a gap, each element of which ends it with probability p. */
+static double rice_bits(double p) {
+    const unsigned b = sl_golomb_bits(p);
+    return b + 1 / -expm1(ldexp(log1p(-p), (int)b));
+}
+
+/* One, and two more for each power of two that the gap and one more reach. */
+static double gamma_bits(double p) {
+    double bits = 1;
+    for (int j = 1; j < WORD; j++)
+        bits += 2 * exp((ldexp(1, j) - 1) * log1p(-p));
+    return bits;
+}
+
+double sl_entropy_bits(sl_entropy entropy, size_t k, size_t d, unsigned width, unsigned beside) {
+    const double p = (double)k / (double)d, plain = (double)k * width;
+    if (entropy == SL_ENTROPY_NONE)
+        return plain;
+    const double gap = entropy == SL_ENTROPY_GOLOMB ? rice_bits(p) : gamma_bits(p);
+    return fmin(plain, width + (double)(k - 1) * (gap + beside));
+}
+
+/* ---- bits out ---- */
+
+typedef struct writer {
+    uint8_t *at, *end;
+    uint64_t waiting;
+    unsigned filled; /* lowest bits of `waiting`, fewer than a word */
+    bool full;
+} writer;
+
+static inline __attribute__((always_inline)) void put(writer *w, uint64_t value, unsigned bits) {
+    w->waiting = w->waiting << bits | value;
+    w->filled += bits;
+    if (w->filled < WORD)
+        return;
+    w->filled -= WORD;
+    const uint32_t word = __builtin_bswap32((uint32_t)(w->waiting >> w->filled));
+    w->full |= w->end - w->at < (ptrdiff_t)sizeof word;
+    if (w->full)
+        return;
+    memcpy(w->at, &word, sizeof word);
+    w->at += sizeof word;
+}
+
+/* What waits, with zeros behind it; then `at` is the end. */
+static void finish(writer *w) {
+    for (; w->filled > 0 && !w->full; w->filled -= w->filled < 8 ? w->filled : 8) {
+        w->full = w->at == w->end;
+        if (!w->full)
+            *w->at++ = (uint8_t)(w->filled >= 8 ? w->waiting >> (w->filled - 8)
+                                                : w->waiting << (8 - w->filled));
+    }
+}
+
+static inline __attribute__((always_inline)) void put_rice(writer *w, uint64_t gap, unsigned b) {
+    uint64_t ones = gap >> b;
+    for (; ones >= WORD && !w->full; ones -= WORD)
+        put(w, UINT32_MAX, WORD);
+    if (w->full)
+        return;
+    put(w, (UINT64_C(2) << ones) - 2, (unsigned)ones + 1);
+    put(w, gap & ((UINT64_C(1) << b) - 1), b);
+}
+
+static inline __attribute__((always_inline)) void put_gamma(writer *w, uint64_t number) {
+    const unsigned behind = 63 - (unsigned)__builtin_clzll(number);
+    put(w, 0, behind);
+    put(w, number, behind + 1);
+}
+
+FOR_EACH_CPU(void, put_all, (writer * w, sl_entropy entropy, const part_numbers *n, sl_indices all),
+             (w, entropy, n, all)) {
+    const unsigned b = sl_golomb_bits(n->share);
+    uint64_t numbers[SL_BATCH], last = 0;
+    for (size_t at = 0; at < all.count && !w->full; at += SL_BATCH) {
+        const size_t some = all.count - at < SL_BATCH ? all.count - at : SL_BATCH;
+        sl_indices_get(all, at, some, numbers);
+        for (size_t i = 0; i < some; i++) {
+            const uint64_t index = numbers[i] >> n->beside, gap = index - last - 1;
+            if (at + i == 0)
+                put(w, index, n->width - n->beside);
+            else if (entropy == SL_ENTROPY_GOLOMB)
+                put_rice(w, gap, b);
+            else
+                put_gamma(w, gap + 1);
+            put(w, numbers[i] & n->beside, n->beside);
+            last = index;
+        }
+    }
+}
+
+static size_t count_bytes(const part_numbers *n) {
+    return n->counted ? sizeof(uint32_t) : 0;
+}
+
+static void put_ahead(const part_numbers *n, const uint8_t *plain, uint8_t *out) {
+    const uint32_t count = (uint32_t)n->count;
+    memcpy(out, plain, n->ahead);
+    memcpy(out + n->ahead, &count, count_bytes(n));
+}
+
+/* A counted part's share is its own. */
+static part_numbers settled(part_numbers n) {
+    if (n.counted)
+        n.share = (double)n.count / (double)n.elements;
+    return n;
+}
+
+size_t sl_entropy_encode(sl_entropy entropy, const part_numbers *numbers, sl_payload plain,
+                         uint8_t *out) {
+    const part_numbers n = settled(*numbers);
+    const uint8_t *bytes = plain.data;
+    const size_t packed = plain.bytes - n.ahead, begin = n.ahead + count_bytes(&n);
+    put_ahead(&n, bytes, out);
+    writer w = {.at = out + begin, .end = out + begin + packed};
+    put_all(&w, entropy, &n, (sl_indices){bytes + n.ahead, packed, n.count, n.width, n.beside});
+    finish(&w);
+    if (!w.full && w.at < w.end)
+        return (size_t)(w.at - out);
+    memcpy(out + begin, bytes + n.ahead, packed);
+    return begin + packed;
+}
+
+/* ---- bits in ---- */
+
+typedef struct reader {
+    const uint8_t *bytes;
+    size_t count, at; /* bytes; bits that were read, perhaps more than there are */
+} reader;
+
+/* What comes next from the highest bit on, 57 bits of it at least; zeros behind the end. */
+static inline __attribute__((always_inline)) uint64_t look(const reader *r) {
+    const size_t byte = r->at / 8;
+    uint64_t word = 0;
+    if (byte + sizeof word <= r->count)
+        memcpy(&word, r->bytes + byte, sizeof word);
+    else if (byte < r->count)
+        memcpy(&word, r->bytes + byte, r->count - byte);
+    return __builtin_bswap64(word) << r->at % 8;
+}
+
+/* bits <= 32 */
+static inline __attribute__((always_inline)) uint64_t take(reader *r, unsigned bits) {
+    const uint64_t value = bits > 0 ? look(r) >> (64 - bits) : 0;
+    r->at += bits;
+    return value;
+}
+
+static inline __attribute__((always_inline)) uint64_t take_rice(reader *r, unsigned b) {
+    uint64_t ones = 0, word = look(r);
+    for (; word >> WORD == UINT32_MAX; ones += WORD, word = look(r))
+        r->at += WORD;
+    const unsigned more = (unsigned)__builtin_clzll(~word);
+    r->at += more + 1;
+    return (ones + more) << b | take(r, b);
+}
+
+/* 0: no such number. */
+static inline __attribute__((always_inline)) uint64_t take_gamma(reader *r) {
+    const uint64_t word = look(r);
+    if (word >> WORD == 0)
+        return 0;
+    const unsigned behind = (unsigned)__builtin_clzll(word);
+    r->at += behind;
+    return take(r, behind + 1);
+}
+
+/* The numbers, packed; false: an index is beyond the elements, or a code is none. */
+FOR_EACH_CPU(bool, take_all, (reader * r, sl_entropy entropy, const part_numbers *n, uint8_t *out),
+             (r, entropy, n, out)) {
+    const unsigned b = sl_golomb_bits(n->share);
+    uint64_t numbers[SL_BATCH], next = 0;
+    for (size_t at = 0; at < n->count; at += SL_BATCH) {
+        const size_t some = n->count - at < SL_BATCH ? n->count - at : SL_BATCH;
+        for (size_t i = 0; i < some; i++) {
+            uint64_t index = next;
+            if (at + i == 0)
+                index = take(r, n->width - n->beside);
+            else if (entropy == SL_ENTROPY_GOLOMB)
+                index += take_rice(r, b);
+            else
+                index += take_gamma(r) - 1;
+            if (index < next || index >= n->elements)
+                return false;
+            next = index + 1;
+            numbers[i] = index << n->beside | take(r, n->beside);
+        }
+        out += sl_indices_put(numbers, some, n->width, out);
+    }
+    return true;
+}
+
+/* Are there just so many bytes, and zeros in what is left of the last one? */
+static bool is_all(const reader *r) {
+    return (r->at + 7) / 8 == r->count &&
+           (r->at % 8 == 0 || (uint8_t)(r->bytes[r->count - 1] << r->at % 8) == 0);
+}
+
+bool sl_entropy_decode(sl_entropy entropy, part_numbers n, sl_payload coded, uint8_t *out,
+                       sl_payload *plain) {
+    const uint8_t *bytes = coded.data;
+    const size_t begin = n.ahead + count_bytes(&n);
+    uint32_t count;
+    if (coded.bytes < begin)
+        return false;
+    if (n.counted) {
+        memcpy(&count, bytes + n.ahead, sizeof count);
+        if (count > n.count)
+            return false;
+        n.count = count;
+    }
+    n = settled(n);
+    const size_t packed = (n.count * n.width + 7) / 8;
+    reader r = {.bytes = bytes + begin, .count = coded.bytes - begin};
+    memcpy(out, bytes, n.ahead);
+    *plain = (sl_payload){out, n.ahead + packed};
+    if (r.count < packed)
+        return take_all(&r, entropy, &n, out + n.ahead) && is_all(&r);
+    memcpy(out + n.ahead, r.bytes, packed);
+    return r.count == packed;
+}
