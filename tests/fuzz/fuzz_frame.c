@@ -1,5 +1,6 @@
 /* fuzz_frame.c - what a peer may send: frames and HELLOs. An input is tried as it is, and again
- * with its two checksums made right, because few mutations would get past them. */
+ * with its two checksums made right, because few mutations would get past them, and as a sealed
+ * frame whose tag was right. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,22 @@ static void decode(const uint8_t *data, size_t size) {
     decode_as(data, size, true);
 }
 
+/* A neighbour has the keys: what its seal says is right may still be made wrong. */
+static void decode_sealed(uint8_t *data, size_t size) {
+    uint8_t tag[SL_FRAME_TAG_BYTES];
+    bool phase;
+    sl_frame frame;
+    if (size < SL_FRAME_HEADER_BYTES)
+        return;
+    sl_frame_seal(data, size % 2 == 0);
+    assert(!sl_frame_take_tag(data, SL_FRAME_HEADER_BYTES - 1, &phase, tag));
+    if (!sl_frame_take_tag(data, size, &phase, tag))
+        return;
+    for (int direct = 0; direct < 2; direct++)
+        if (sl_frame_decode_sealed(&frame, data, size, PAYLOAD_MAX, direct != 0) == NULL)
+            assert(frame.payload_bytes <= size - SL_FRAME_HEADER_BYTES);
+}
+
 static void put(uint8_t *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++)
         at[i] = (uint8_t)(value >> 8 * i);
@@ -51,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     put(mended + 56, 0, 4);
     put(mended + HEADER_SUM_AT, sl_checksum(mended, HEADER_SUM_AT), 4);
     decode(mended, size);
+    decode_sealed(mended, size);
     free(mended);
     return 0;
 }

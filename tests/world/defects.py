@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Plants defects in the agent, one at a time, and asks the virtual world to find each.
+"""Plants defects in the agent, one at a time, and asks the virtual world, or a test of what agents
+prove and seal, to find each.
 
 A defect is a change of one source: that is compiled as the build compiles it, and linked before the
 library's archive. Nothing in the tree changes. A text that is not there any more is a failure: the
@@ -299,6 +300,134 @@ SWEEP_DEFECTS = {
 }
 
 
+# The same for the tests of unit/.
+CHANNEL_DEFECTS = {
+    "two frames have one nonce": (
+        "src/secure/seal.c",
+        "put64(nonce, s->frames++);",
+        "put64(nonce, s->frames);",
+    ),
+    "a tag is not compared": (
+        "src/secure/seal.c",
+        "if (EVP_CipherFinal_ex(s->cipher, nothing, &done) != 1)",
+        "if (EVP_CipherFinal_ex(s->cipher, nothing, &done) != 1 && s->writes)",
+    ),
+    "what a seal says is not looked at": (
+        "src/agent/channel.c",
+        "if (!unseal(c, data, bytes, now_s)) {",
+        "if (!unseal(c, data, bytes, now_s) && bytes < SL_FRAME_HEADER_BYTES) {",
+    ),
+    "a header is not sealed": (
+        "src/secure/seal.c",
+        "EVP_CipherUpdate(s->cipher, NULL, &done, header, (int)bytes) == 1;",
+        "EVP_CipherUpdate(s->cipher, NULL, &done, header, bytes > 8 ? 8 : (int)bytes) == 1;",
+    ),
+    "a frame without a seal passes where all are sealed": (
+        "src/agent/channel.c",
+        "if (c == NULL || c->in == NULL)",
+        "if (c == NULL || c->in == NULL || (bytes > 7 && (data[7] & 2) == 0))",
+    ),
+    "the next key is the same one": (
+        "src/secure/seal.c",
+        "    memcpy(s->key, next, sizeof next);\n",
+        "",
+    ),
+    "a key is never worn": (
+        "src/secure/seal.c",
+        "now_s - s->began_s > key_s",
+        "now_s - s->began_s > 1e9 * key_s",
+    ),
+    "the next key of the other side is not followed": (
+        "src/agent/channel.c",
+        "if (phase != sl_seal_phase(c->in) && ",
+        "if (phase != sl_seal_phase(c->in) && c->dials && ",
+    ),
+    "both directions have one key": (
+        "src/secure/handshake.c",
+        "memcpy(h->dials ? takes : sends, both + SL_SEAL_KEY_BYTES, SL_SEAL_KEY_BYTES);",
+        "memcpy(h->dials ? takes : sends, both, SL_SEAL_KEY_BYTES);",
+    ),
+    "a certificate is not compared with the roster's": (
+        "src/secure/tls.c",
+        "CRYPTO_memcmp(fingerprint, peer->pinned, sizeof fingerprint) == 0",
+        "peer->pinned != NULL",
+    ),
+    "any rank's certificate proves a rank": (
+        "src/agent/channel.c",
+        "!sl_guard_pinned(guard, peer, c->pinned)",
+        "!sl_guard_pinned(guard, 0 * peer, c->pinned)",
+    ),
+    "an expired certificate is good": (
+        "src/secure/tls.c",
+        "if (known && is_current(certificate))",
+        "if (known)",
+    ),
+    "a run's key proves any rank": (
+        "src/secure/handshake.c",
+        'sl_secret_derive(c->secret, "starling psk", context, sizeof context,',
+        'sl_secret_derive(c->secret, "starling psk", context, 0,',
+    ),
+    "HELLO passes before the proof": (
+        "src/agent/channel.c",
+        "else if (!sl_channel_is_ready(c))",
+        "else if (!sl_channel_is_ready(c) && frame->type != SL_FRAME_HELLO)",
+    ),
+    "a clock is not compared": (
+        "src/secure/greeting.c",
+        "fabs(ahead_s) > window_s",
+        "fabs(ahead_s) > 1e9 * window_s",
+    ),
+    "a greeting passes again": (
+        "src/secure/greeting.c",
+        "else if (note(greetings, proof))",
+        "else if (note(greetings, proof) && now_us == 0)",
+    ),
+    "a greeting's proof is not compared": (
+        "src/secure/greeting.c",
+        "CRYPTO_memcmp(proof, greeting + PROOF_AT, sizeof proof) != 0",
+        "CRYPTO_memcmp(proof, greeting + PROOF_AT, 0) != 0",
+    ),
+    "two greetings of one time are one": (
+        "src/agent/guard.c",
+        "now_us = guard->greeted_us + 1;",
+        "now_us = guard->greeted_us;",
+    ),
+    "one receiver takes all envelopes": (
+        "src/agent/envelopes.c",
+        "if (has >= SL_SEALED_BUFFERS || e->free_count == 0)",
+        "if (has > 1000 || e->free_count == 0)",
+    ),
+    "an envelope is used again before it has left": (
+        "src/agent/envelopes.c",
+        "    const uint32_t number = e->free[--e->free_count];\n",
+        "    const uint32_t number = e->free[e->free_count - 1];\n",
+    ),
+    "a closed connection keeps its envelopes": (
+        "src/agent/channel.c",
+        "    sl_envelopes_give_all(&c->guard->envelopes, c);\n",
+        "",
+    ),
+    "a frame that found no room is sealed again": (
+        "src/agent/channel.c",
+        "    if (result == 0)\n        w->header_bytes = 0;\n    return result;",
+        "    w->header_bytes = 0;\n    return result;",
+    ),
+}
+
+SECURE_DEFECTS = {
+    "frames' keys are of any passage": (
+        "src/secure/handshake.c",
+        "context, sizeof context, 1) == 1;",
+        "NULL, 0, 0) == 1;",
+    ),
+    "TLS 1.2 is spoken": (
+        "src/secure/tls.c",
+        "return SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&",
+        "return SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1 &&",
+    ),
+}
+
+
 def command_of(build, source):
     """How the build compiles a source, without its input and output."""
     with open(os.path.join(build, "compile_commands.json")) as file:
@@ -317,10 +446,10 @@ def command_of(build, source):
     raise SystemExit(f"not ok defects: {source} is not in {build}/compile_commands.json")
 
 
-def link_command(build, world):
-    """How the build links a program of the virtual world."""
+def link_command(build, program):
+    """How the build links a program of tests/."""
     rules = subprocess.run(
-        ["ninja", "-C", build, "-t", "commands", f"tests/world/{world}"],
+        ["ninja", "-C", build, "-t", "commands", f"tests/{program}"],
         capture_output=True,
         text=True,
         check=True,
@@ -328,7 +457,7 @@ def link_command(build, world):
     return shlex.split(rules.strip().splitlines()[-1])
 
 
-def plant(build, folder, world, source, before, after):
+def plant(build, folder, finder, source, before, after):
     """The program with the defect, or why there is none."""
     with open(os.path.join(ROOT, source)) as file:
         text = file.read()
@@ -346,7 +475,7 @@ def plant(build, folder, world, source, before, after):
     )
     if compiled.returncode != 0:
         return None, compiled.stderr
-    words = link_command(build, world)
+    words = link_command(build, finder)
     words[words.index("-o") + 1] = program
     words.insert(words.index(program) + 1, changed + ".o")
     linked = subprocess.run(words, cwd=build, capture_output=True, text=True)
@@ -362,6 +491,7 @@ def hunt(program, seeds):
     except subprocess.TimeoutExpired:
         return True, "a seed that never ended"
     said = [line for line in run.stderr.splitlines() if line.strip()]
+    said = said or run.stdout.splitlines()[-1:]
     return run.returncode != 0, said[0] if said else f"ended with {run.returncode}"
 
 
@@ -373,16 +503,18 @@ def main():
     o = parser.parse_args()
     build = os.path.dirname(os.path.dirname(os.path.abspath(o.starling)))
     missed = 0
-    planted = [("fault_world", *row) for row in DEFECTS.items()]
-    planted += [("disk_world", *row) for row in DISK_DEFECTS.items()]
-    planted += [("run_world", *row) for row in RUN_DEFECTS.items()]
-    planted += [("session_world", *row) for row in SESSION_DEFECTS.items()]
-    planted += [("sweep_world", *row) for row in SWEEP_DEFECTS.items()]
-    for world, name, defect in planted:
+    planted = [("world/fault_world", *row) for row in DEFECTS.items()]
+    planted += [("world/disk_world", *row) for row in DISK_DEFECTS.items()]
+    planted += [("world/run_world", *row) for row in RUN_DEFECTS.items()]
+    planted += [("world/session_world", *row) for row in SESSION_DEFECTS.items()]
+    planted += [("world/sweep_world", *row) for row in SWEEP_DEFECTS.items()]
+    planted += [("test_channel", *row) for row in CHANNEL_DEFECTS.items()]
+    planted += [("test_secure", *row) for row in SECURE_DEFECTS.items()]
+    for finder, name, defect in planted:
         if o.only not in name:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            program, why = plant(build, folder, world, *defect)
+            program, why = plant(build, folder, finder, *defect)
             found, said = hunt(program, o.seeds) if program else (False, why)
         missed += not found
         print(f"{'ok' if found else 'not ok'} {name}: {re.sub(' *$', '', said)[:160]}", flush=True)

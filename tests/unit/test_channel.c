@@ -1,0 +1,404 @@
+/* test_channel.c - what two agents' channels let pass, and what somebody on the way between them,
+ * or with another key, can make of that: nothing. */
+#include "channel_pair.h"
+#include "config/buffers.h"
+#include "harness.h"
+#include "launch/roster.h"
+
+static const sl_passage passage = {.run_id = 5, .from = 1, .to = 0, .incarnation = 9};
+static const uint64_t now_us = 1700000000000000u;
+static const char text[] = "forty bytes of a model that is a secret";
+
+static sl_credentials *credentials[2]; /* of who dials, and of who listens */
+static sl_roster *roster;
+static pair p;
+
+static void use_key(void) {
+    credentials[0] = credentials[1] = make_run_key();
+}
+
+static sl_roster *make_roster(const sl_credentials *first, const sl_credentials *second) {
+    char lines[512], pins[2][SL_FINGERPRINT_TEXT_MAX];
+    sl_roster *made;
+    sl_fingerprint_print(first->fingerprint, pins[0]);
+    sl_fingerprint_print(second->fingerprint, pins[1]);
+    snprintf(lines, sizeof lines, "127.0.0.1:1 %s\n127.0.0.1:2 %s\n", pins[0], pins[1]);
+    ck_assert_int_eq(sl_roster_parse(&made, lines, "roster", NULL), 0);
+    return made;
+}
+
+static void use_certificates(void) {
+    credentials[0] = make_node();
+    credentials[1] = make_node();
+    roster = make_roster(credentials[1], credentials[0]); /* who dials is rank 1 */
+}
+
+static void forget(void) {
+    if (credentials[1] != credentials[0])
+        sl_credentials_close(&credentials[1]);
+    sl_credentials_close(&credentials[0]);
+    if (roster != NULL)
+        sl_roster_close(&roster);
+}
+
+static void open_as(const sl_passage *dialer, bool seals) {
+    open_end(&p.ends[0], credentials[0], roster, seals, dialer, true);
+    open_end(&p.ends[1], credentials[1], roster, seals, &passage, false);
+}
+
+static void open_ready(bool seals) {
+    open_as(&passage, seals);
+    ck_assert(meet(&p));
+}
+
+static void check_broken(int to, message m, const char *what, size_t which) {
+    sl_frame frame;
+    const sl_passed passed = give(&p, to, &m, &frame);
+    ck_assert_msg(passed == SL_PASSED_BROKEN, "%s %zu: %d", what, which, (int)passed);
+}
+
+static void check_passes(int to, message m, sl_frame_type type) {
+    sl_frame frame;
+    ck_assert_int_eq(give(&p, to, &m, &frame), SL_PASSED);
+    ck_assert_int_eq(frame.type, type);
+    ck_assert_mem_eq(m.data + SL_FRAME_HEADER_BYTES, text, m.bytes - SL_FRAME_HEADER_BYTES);
+}
+
+/* ---- greetings ---- */
+
+static bool admits(const uint8_t *greeting, uint64_t at_us) {
+    char why[SL_GREETING_WHY_MAX] = "";
+    const bool admitted = sl_guard_admits(&p.ends[1].guard, greeting, passage.run_id, at_us, why);
+    ck_assert(admitted || why[0] != '\0');
+    return admitted;
+}
+
+START_TEST(a_greeting_opens_the_door_once_and_in_its_minute) {
+    uint8_t first[SL_GREETING_BYTES], second[SL_GREETING_BYTES];
+    open_as(&passage, true);
+    ck_assert(sl_guard_greet(&p.ends[0].guard, &passage, now_us, first));
+    ck_assert(sl_guard_greet(&p.ends[0].guard, &passage, now_us, second));
+    ck_assert(!admits(first, now_us + 61000000));
+    ck_assert(!admits(first, now_us - 61000000));
+    ck_assert(admits(first, now_us));
+    ck_assert(!admits(first, now_us)); /* repeated */
+    ck_assert(admits(second, now_us)); /* though of the same microsecond */
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(an_altered_greeting_or_one_of_another_run_opens_nothing) {
+    uint8_t greeting[SL_GREETING_BYTES];
+    const sl_passage other = {.run_id = 6, .from = 1, .to = 0, .incarnation = 9};
+    open_as(&passage, true);
+    for (size_t bit = 64; bit < 8 * SL_GREETING_BYTES; bit++) { /* behind "starling" */
+        ck_assert(sl_guard_greet(&p.ends[0].guard, &passage, now_us, greeting));
+        greeting[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        ck_assert_msg(!admits(greeting, now_us), "bit %zu", bit);
+    }
+    ck_assert(sl_guard_greet(&p.ends[0].guard, &other, now_us, greeting));
+    ck_assert(!admits(greeting, now_us));
+    close_pair(&p);
+}
+END_TEST
+
+/* ---- before the proof ---- */
+
+START_TEST(nothing_passes_before_the_proof) {
+    for (int type = SL_FRAME_HELLO; type < SL_FRAME_TYPE_END; type++)
+        for (int to = 0; to < 2; to++) {
+            sl_frame frame;
+            open_as(&passage, true);
+            const size_t bytes = type == SL_FRAME_HANDSHAKE ? sizeof text : 0;
+            message m = plain_frame((sl_frame_type)type, 1, text, bytes);
+            const sl_passed passed = give(&p, to, &m, &frame);
+            ck_assert_msg(passed == SL_PASSED_BROKEN || passed == SL_PASSED_MALFORMED,
+                          "type %d: %d", type, (int)passed);
+            close_pair(&p);
+        }
+}
+END_TEST
+
+/* The dialer has proved itself by then, but the listener has not read it. */
+START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
+    sl_frame frame;
+    open_as(&passage, true);
+    sl_channel_begin(p.ends[0].channel);
+    message hello = pop_message(&p.ends[0]);
+    ck_assert_int_eq(give(&p, 1, &hello, &frame), SL_PASSED_HANDSHAKE);
+    check_broken(1, plain_frame(SL_FRAME_HELLO, 1, text, 0), "HELLO", 0);
+    check_broken(1, plain_frame(SL_FRAME_DATA, 1, text, sizeof text), "DATA", 0);
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
+    for (size_t at = 0; at < 160; at += 3) {
+        sl_frame frame;
+        open_as(&passage, true);
+        sl_channel_begin(p.ends[0].channel);
+        message m = pop_message(&p.ends[0]);
+        const size_t bytes = m.bytes - SL_FRAME_HEADER_BYTES;
+        uint8_t *payload = m.data + SL_FRAME_HEADER_BYTES;
+        ck_assert_uint_gt(bytes, 160);
+        message cut = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, at + 1);
+        const sl_passed passed = give(&p, 1, &cut, &frame);
+        ck_assert(passed == SL_PASSED_HANDSHAKE && !sl_channel_is_ready(p.ends[1].channel));
+        close_pair(&p);
+
+        open_as(&passage, true);
+        sl_channel_begin(p.ends[0].channel);
+        m = pop_message(&p.ends[0]);
+        m.data[SL_FRAME_HEADER_BYTES + 11 + at] ^= 1; /* behind what TLS does not look at */
+        m = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, bytes);
+        if (give(&p, 1, &m, &frame) == SL_PASSED_HANDSHAKE)
+            ck_assert_msg(!exchange(&p), "byte %zu", at);
+        close_pair(&p);
+    }
+}
+END_TEST
+
+START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
+    const sl_passage others[] = {{6, 1, 0, 9}, {5, 2, 0, 9}, {5, 1, 2, 9}, {5, 1, 0, 8}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        open_as(&others[i], true);
+        ck_assert_msg(!meet(&p), "passage %zu", i);
+        close_pair(&p);
+    }
+}
+END_TEST
+
+START_TEST(another_key_proves_nothing) {
+    sl_credentials *other = make_run_key(), *own = credentials[0];
+    credentials[0] = other;
+    open_as(&passage, true);
+    ck_assert(!meet(&p));
+    close_pair(&p);
+    credentials[0] = own;
+    sl_credentials_close(&other);
+}
+END_TEST
+
+/* ---- certificates ---- */
+
+static void check_strangers_roster(sl_roster *other) {
+    open_end(&p.ends[0], credentials[0], roster, true, &passage, true);
+    open_end(&p.ends[1], credentials[1], other, true, &passage, false);
+    ck_assert(!meet(&p));
+    close_pair(&p);
+    sl_roster_close(&other);
+}
+
+START_TEST(a_certificate_is_of_one_rank) {
+    sl_credentials *foreign = make_node();
+    open_ready(true);
+    check_passes(1, sealed_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), SL_FRAME_DATA);
+    close_pair(&p);
+    check_strangers_roster(make_roster(credentials[1], foreign));
+    check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
+    sl_credentials_close(&foreign);
+}
+END_TEST
+
+START_TEST(an_expired_certificate_proves_nothing) {
+    sl_credentials *c = credentials[0];
+    X509_gmtime_adj(X509_getm_notAfter(c->certificate), -1);
+    ck_assert_int_gt(X509_sign(c->certificate, c->key, NULL), 0);
+    ck_assert(sl_fingerprint_find(c->certificate, c->fingerprint));
+    ck_assert_int_eq(SSL_CTX_use_certificate(c->tls, c->certificate), 1);
+    sl_roster_close(&roster);
+    roster = make_roster(credentials[1], credentials[0]);
+    open_as(&passage, true);
+    ck_assert(!meet(&p));
+    close_pair(&p);
+}
+END_TEST
+
+/* ---- a sealed stream ---- */
+
+START_TEST(frames_of_either_side_come_whole_and_unreadable) {
+    open_ready(true);
+    for (int i = 0; i < 20; i++)
+        for (int from = 0; from < 2; from++) {
+            message m = sealed_frame(&p, from, SL_FRAME_ABORT, text, sizeof text);
+            for (size_t k = 0; k + 4 <= sizeof text; k++)
+                ck_assert_mem_ne(m.data + SL_FRAME_HEADER_BYTES + k, text + k, 4);
+            check_passes(1 - from, m, SL_FRAME_ABORT);
+            sl_envelopes_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
+        }
+    close_pair(&p);
+}
+END_TEST
+
+/* BYE, ABORT and all others, with right checksums, and as if they were sealed. */
+START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
+    for (int type = SL_FRAME_HELLO; type < SL_FRAME_TYPE_END; type++)
+        for (int to = 0; to < 2; to++)
+            for (int marked = 0; marked < 2; marked++) {
+                open_ready(true);
+                message m = plain_frame((sl_frame_type)type, (uint32_t)(1 - to), text,
+                                        type == SL_FRAME_ABORT ? sizeof text : 0);
+                if (marked)
+                    sl_frame_seal(m.data, false);
+                check_broken(to, m, "type", (size_t)type);
+                close_pair(&p);
+            }
+}
+END_TEST
+
+START_TEST(no_new_handshake_begins_in_a_sealed_stream) {
+    static pair other;
+    open_ready(true);
+    open_end(&other.ends[0], credentials[0], roster, true, &passage, true);
+    sl_channel_begin(other.ends[0].channel);
+    check_broken(1, pop_message(&other.ends[0]), "a client's first words", 0);
+    close_end(&other.ends[0]);
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(every_bit_and_every_length_is_sealed) {
+    open_ready(true);
+    const message whole = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
+    for (size_t bit = 0; bit < 8 * whole.bytes; bit += 3) {
+        close_pair(&p);
+        open_ready(true);
+        message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
+        m.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        check_broken(1, m, "bit", bit);
+    }
+    for (size_t bytes = 0; bytes <= whole.bytes + 1; bytes += 4) {
+        close_pair(&p);
+        open_ready(true);
+        message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
+        m.bytes = bytes == m.bytes ? bytes + 1 : bytes;
+        check_broken(1, m, "bytes", bytes);
+    }
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(frames_repeated_swapped_left_out_or_sent_back_do_not_pass) {
+    for (int wrong = 0; wrong < 4; wrong++) {
+        open_ready(true);
+        const message a = sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0),
+                      b = sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0);
+        if (wrong == 0)
+            check_broken(1, b, "the second first", 0);
+        if (wrong == 1)
+            check_broken(0, a, "sent back", 0);
+        if (wrong > 1)
+            check_passes(1, a, SL_FRAME_BYE);
+        if (wrong == 2)
+            check_broken(1, a, "repeated", 0);
+        if (wrong == 3)
+            check_passes(1, b, SL_FRAME_BYE);
+        close_pair(&p);
+    }
+}
+END_TEST
+
+START_TEST(frames_of_the_connection_before_do_not_pass) {
+    open_ready(true);
+    const message before = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
+    close_pair(&p);
+    open_ready(true);
+    const message after = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
+    ck_assert_mem_ne(before.data + SL_FRAME_HEADER_BYTES, after.data + SL_FRAME_HEADER_BYTES, 16);
+    check_broken(1, before, "of before", 0);
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(no_two_frames_are_sealed_alike) {
+    message sealed[8];
+    open_ready(true);
+    for (int i = 0; i < 8; i++) {
+        if (i == 4)
+            p.now_s += 3601; /* the next key */
+        sealed[i] = sealed_frame(&p, i % 2, SL_FRAME_ABORT, text, sizeof text);
+        ck_assert_int_eq((sealed[i].data[7] & 4) != 0, i >= 4); /* it says so */
+        sl_envelopes_give_all(&p.ends[i % 2].guard.envelopes, p.ends[i % 2].channel);
+        for (int k = 0; k < i; k++)
+            ck_assert_mem_ne(sealed[i].data + SL_FRAME_HEADER_BYTES,
+                             sealed[k].data + SL_FRAME_HEADER_BYTES, 16);
+    }
+    for (int i = 0; i < 8; i++)
+        check_passes(1 - i % 2, sealed[i], SL_FRAME_ABORT);
+    check_broken(1, sealed[0], "of the key before", 0);
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_sealed_hello_comes_first_where_only_that_is_sealed) {
+    open_ready(false);
+    check_broken(1, plain_frame(SL_FRAME_HELLO, 1, NULL, 0), "plain", 0);
+    close_pair(&p);
+    open_ready(false);
+    check_passes(1, sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0), SL_FRAME_BYE);
+    const message m = sealed_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text);
+    ck_assert_mem_eq(m.data + SL_FRAME_HEADER_BYTES, text, sizeof text);
+    check_passes(1, m, SL_FRAME_ABORT);
+    close_pair(&p);
+}
+END_TEST
+
+/* ---- where there is no room ---- */
+
+START_TEST(what_found_no_room_is_sealed_once_and_leaves_in_its_turn) {
+    open_ready(true);
+    p.ends[0].connection.full = true;
+    ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_ABORT, text, sizeof text), 0);
+    ck_assert(sl_channel_waits(p.ends[0].channel));
+    ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_BYE, NULL, 0), 1);
+    p.ends[0].connection.full = false;
+    ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_BYE, NULL, 0), 0);
+    check_passes(1, pop_message(&p.ends[0]), SL_FRAME_ABORT);
+    check_passes(1, pop_message(&p.ends[0]), SL_FRAME_BYE);
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(an_envelope_is_used_again_when_it_has_left) {
+    open_ready(true);
+    for (unsigned i = 0; i < SL_SEALED_BUFFERS; i++)
+        ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), 0);
+    ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), 1);
+    ck_assert_uint_eq(p.ends[0].guard.envelopes.free_count, SL_SEALED_BUFFERS); /* for others */
+    ck_assert(sl_channel_sent(p.ends[0].channel, 1 | 1 << 30));
+    ck_assert_int_eq(send_frame(&p, 0, SL_FRAME_DATA, text, sizeof text), 0);
+    sl_channel_close(&p.ends[0].channel);
+    ck_assert_uint_eq(p.ends[0].guard.envelopes.free_count, 2 * SL_SEALED_BUFFERS);
+    close_pair(&p);
+}
+END_TEST
+
+#define ADD(name, setup, ...) ADD_TESTS_WITH(s, name, setup, forget, __VA_ARGS__)
+
+static Suite *suite(void) {
+    Suite *s = suite_create("channel");
+    ADD("greeting", use_key, a_greeting_opens_the_door_once_and_in_its_minute,
+        an_altered_greeting_or_one_of_another_run_opens_nothing);
+    ADD("greeting, certificates", use_certificates,
+        a_greeting_opens_the_door_once_and_in_its_minute,
+        an_altered_greeting_or_one_of_another_run_opens_nothing);
+    ADD("proof", use_key, nothing_passes_before_the_proof,
+        data_in_the_middle_of_a_handshake_does_not_pass,
+        a_cut_or_altered_handshake_does_not_end_well, a_proof_is_of_one_run_and_rank_and_start,
+        another_key_proves_nothing);
+    ADD("certificates", use_certificates, a_certificate_is_of_one_rank,
+        an_expired_certificate_proves_nothing, nothing_passes_before_the_proof);
+    ADD("sealed", use_key, frames_of_either_side_come_whole_and_unreadable,
+        a_frame_that_somebody_puts_in_between_does_not_pass,
+        no_new_handshake_begins_in_a_sealed_stream, every_bit_and_every_length_is_sealed,
+        frames_repeated_swapped_left_out_or_sent_back_do_not_pass,
+        frames_of_the_connection_before_do_not_pass, no_two_frames_are_sealed_alike,
+        a_sealed_hello_comes_first_where_only_that_is_sealed);
+    ADD("room", use_key, what_found_no_room_is_sealed_once_and_leaves_in_its_turn,
+        an_envelope_is_used_again_when_it_has_left);
+    return s;
+}
+
+int main(void) {
+    return run_suite(suite());
+}
