@@ -2,6 +2,7 @@
  * peer comes back (docs/reliability.md). The agent's numbers are 1, 2, 2.5 and 2.75 whatever
  * happens. */
 #include "frame_peer.h"
+#include "relay.h"
 
 static bool is_direct;
 static uint64_t attempt;
@@ -20,10 +21,8 @@ static void say_bye(peer *p) {
     peer_send(p, frame, make_frame(frame, SL_FRAME_BYE, ROUNDS, 0, NULL, 0));
 }
 
-/* Connects, and says HELLO as who has got so many of the agent's frames. */
-static void come(peer *p, uint64_t incarnation, uint32_t received) {
-    *p = (peer){0};
-    greet_properly(p);
+/* Says HELLO as who has got so many of the agent's frames. */
+static void say_hello(peer *p, uint64_t incarnation, uint32_t received) {
     sl_hello hello = own_hello(is_direct);
     hello.standing = (sl_standing){.incarnation = incarnation,
                                    .knows = agent_stands.incarnation,
@@ -33,6 +32,13 @@ static void come(peer *p, uint64_t incarnation, uint32_t received) {
                                    .received = received};
     data_come = received;
     peer_say(p, &hello);
+}
+
+/* Connects, and says so. */
+static void come(peer *p, uint64_t incarnation, uint32_t received) {
+    *p = (peer){0};
+    greet_properly(p);
+    say_hello(p, incarnation, received);
 }
 
 static void start(peer *p) {
@@ -138,6 +144,37 @@ START_TEST(a_connection_may_break_before_hello) {
 }
 END_TEST
 
+/* The agent has read a header, and nothing of the payload behind it. */
+static void break_within_a_frame(peer *p) {
+    relay r;
+    relay_open(&r, sl_agent_port(agent));
+    agent_stands = (sl_standing){0};
+    attempt = 0;
+    peer_connect(p, r.port, "starling", 1);
+    ck_assert(poll_until(p, &p->connected, 0));
+    say_hello(p, 1, 0);
+    ck_assert(poll_until(p, NULL, 2)); /* HELLO, and the first round's part */
+    const size_t before = r.passed;
+    send_data(p, 1);
+    ck_assert(poll_until(p, NULL, 3)); /* the second's: the frame has come */
+    r.limit = r.passed + (r.passed - before) - D * sizeof(float);
+    send_data(p, 2);
+    ck_assert(poll_until(p, &p->down, 0));
+    relay_close(&r);
+    peer_close(p);
+    come(p, 1, 2);
+    ck_assert(poll_until(p, NULL, 1));
+    ck_assert_uint_eq(agent_stands.received, 1);
+    finish(p, 2);
+}
+
+START_TEST(half_a_frame_is_sent_again_whole) {
+    meet(break_within_a_frame);
+    check_end();
+    ck_assert_uint_eq(counters.frames_corrupted, 0);
+}
+END_TEST
+
 static void break_in_bye(peer *p) {
     start(p);
     for (uint64_t exchange = 1; exchange <= ROUNDS; exchange++)
@@ -233,8 +270,8 @@ int main(void) {
     Suite *suite = suite_create("reconnect");
     ADD_TESTS(suite, "breaks", what_left_and_did_not_come_is_sent_again,
               a_gpu_sends_again_what_did_not_come, what_came_is_not_sent_again,
-              a_connection_may_break_before_hello, bye_is_said_again,
-              a_newer_connection_replaces_one_that_is_half_open,
+              a_connection_may_break_before_hello, half_a_frame_is_sent_again_whole,
+              bye_is_said_again, a_newer_connection_replaces_one_that_is_half_open,
               another_process_or_count_is_refused_with_its_reason,
               who_stays_away_ends_the_run_with_edge_and_round);
     return run_suite(suite);

@@ -171,6 +171,13 @@ DEFECTS = {
         "    if (update.compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n"
         "    if (update.publish)\n        start_publishing(a, &update.message);\n",
     ),
+    "a node does not see that only its own parts are missing": (
+        "src/node/incoming.c",
+        "        if (sl_queue_first(n->incoming[i].queue) == NULL)\n            return false;\n"
+        "    return true;\n",
+        "        if (sl_queue_first(n->incoming[i].queue) == NULL)\n            return false;\n"
+        "    return false;\n",
+    ),
 }
 
 # The same for disk_world.
@@ -282,6 +289,16 @@ SESSION_DEFECTS = {
         "src/agent/reduce.c",
         "s->links[link].anew = s->links[link].tells = true;",
         "s->links[link].anew = s->links[link].tells = false;",
+    ),
+    "a call goes before HELLO has come": (
+        "src/agent/sending.c",
+        "return n->agreed && send_small(n, *frame, NULL);",
+        "return send_small(n, *frame, NULL);",
+    ),
+    "a sum goes before HELLO has come": (
+        "src/agent/sending.c",
+        "if (n->connection == NULL || !n->hello_sent || !n->agreed)",
+        "if (n->connection == NULL || !n->hello_sent)",
     ),
     "every rank gives its own first model": (
         "src/session/peer.c",
