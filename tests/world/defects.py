@@ -171,13 +171,6 @@ DEFECTS = {
         "    if (update.compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n"
         "    if (update.publish)\n        start_publishing(a, &update.message);\n",
     ),
-    "a node does not see that only its own parts are missing": (
-        "src/node/incoming.c",
-        "        if (sl_queue_first(n->incoming[i].queue) == NULL)\n            return false;\n"
-        "    return true;\n",
-        "        if (sl_queue_first(n->incoming[i].queue) == NULL)\n            return false;\n"
-        "    return false;\n",
-    ),
 }
 
 # The same for disk_world.

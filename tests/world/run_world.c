@@ -60,8 +60,9 @@ static bool saves; /* agents write checkpoints */
 static process *run;
 static sl_checkpoints checkpoints;
 static bool finished, folder_fails;
-static bool trained;    /* an agent has recorded a round */
-static bool complained; /* an agent has named whom a blow has hit, on standard error */
+static bool trained;     /* an agent has recorded a round */
+static bool interrupted; /* it waited for agents that all stood still, and got SIGINT */
+static bool complained;  /* an agent has named whom a blow has hit, on standard error */
 static int result;
 static sl_error error;
 static double struck_s, ended_s;    /* the last blow; the run's end */
@@ -296,7 +297,7 @@ static double end_by(double began_s) {
 }
 
 static void judge_cause(void) {
-    const bool asked = has(BLOW_INT) || has(BLOW_TERM) || has(BLOW_LEAVE);
+    const bool asked = interrupted || has(BLOW_INT) || has(BLOW_TERM) || has(BLOW_LEAVE);
     if (result == SL_ESTOPPED && !asked)
         world_fail("the run was stopped, and nobody asked: %s", error.text);
     if (result == SL_EFILE && !has(BLOW_FOLDER))
@@ -353,10 +354,23 @@ static bool is_over(void) {
     return !run->alive;
 }
 
+/* Agents that all stand still may go on at any time: the run waits for them, or for its user. */
+static void interrupt_who_waits(void) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (!is_hit(i, BLOW_STOP))
+            return;
+    if (!run->alive)
+        return;
+    interrupted = true;
+    struck_s = world_now();
+    run_receive(SIGINT);
+    world_run(struck_s + 500, is_over);
+}
+
 static void begin_run(const sl_checkpoints *from, bool verbose) {
     const double began_s = struck_s = world_now();
     checkpoints = *from;
-    finished = folder_fails = trained = complained = false;
+    finished = folder_fails = trained = complained = interrupted = false;
     error = (sl_error){0};
     children_open(be_agent);
     blame();
@@ -365,6 +379,7 @@ static void begin_run(const sl_checkpoints *from, bool verbose) {
         if (blows[i].round == 0)
             world_at(began_s + blows[i].at_s, strike, &blows[i], 0);
     world_run(began_s + 500, is_over);
+    interrupt_who_waits();
     judge(began_s, verbose);
 }
 
