@@ -9,7 +9,7 @@ def names_in(text):
     found = re.search(r"must be one of (.*)", text)
     if found is None:
         raise ValueError(f"no list in {text!r}")
-    return found.group(1).split(", ")
+    return found.group(1).replace('"', "").split(", ")
 
 
 def families(starling):
@@ -18,15 +18,18 @@ def families(starling):
     return names_in(subprocess.run(command, capture_output=True, text=True).stderr)
 
 
-def algorithms(starling):
-    """Names of all algorithms, from what the program says of a wrong one."""
+def allowed(starling, key):
+    """What a key of an experiment may be, from what the program says of a wrong value."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(
-            '{"rounds": 1, "topology": {"nodes": 2, "family": "complete"}, "algorithm": "?"}'
-        )
+        file.write('{"rounds": 1, "topology": {"nodes": 2, "family": "complete"}}')
         file.flush()
-        ended = subprocess.run([starling, "check", file.name], capture_output=True, text=True)
-    return names_in(ended.stderr)
+        command = [starling, "check", file.name, "--set", f"{key}=?"]
+        return names_in(subprocess.run(command, capture_output=True, text=True).stderr)
+
+
+def algorithms(starling):
+    """Names of all algorithms."""
+    return allowed(starling, "algorithm.name")
 
 
 def unnamed(starling, cases):

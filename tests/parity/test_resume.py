@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A run that goes on from a checkpoint ends with the bits of one that was never stopped: every
-algorithm, schedules of topologies and of the learning rate, a device. And what is said of
-checkpoints that cannot be gone on from.
+algorithm, compressor, schedule, optimizer and partition (_cover.py), simulated and, some of them,
+with agents and on a device. And what is said of checkpoints that cannot be gone on from.
 
 usage: test_resume.py [--starling] STARLING [--only TEXT]
 """
@@ -15,18 +15,16 @@ import subprocess
 import sys
 import tempfile
 
+from _cover import NO_GPU_KERNELS, combinations, forgotten
 from _listed import unnamed
 from _simulate import QUICK, arguments, read_lines, write
 from test_devices import CASES, DIRECTED, OTHERWISE, WITHOUT_MOMENTUM, guarded
 
 ROUNDS, EVERY, KEEP = 11, 2, 4
 RING = {"nodes": 5, "family": "ring"}
-MATCHINGS = {"nodes": 6, "family": "base-k", "peers": 1}
 ON_DEVICE = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", "cd-sgd"]
-SCHEDULES = {
-    "cosine": {"schedule": {"name": "cosine", "warmup_rounds": 3}, "nesterov": True},
-    "step": {"schedule": {"name": "step", "milestones": [0.3, 0.6]}, "weight_decay": 1e-3},
-}
+AGENTS_EACH, DEVICE_EACH = 6, 7  # so many combinations, one is run by agents, or on a device
+SPEAKERS = ["ANNA:", "BERT:", "CARL:", "DORA:", "EMIL:"]
 
 
 class Wrong(Exception):
@@ -67,21 +65,23 @@ def must(ended):
     return ended
 
 
-def run_whole(starling, folder, content, env=None):
+def run_whole(starling, folder, content, env=None, command="sim"):
     write(folder, "experiment.json", content)
-    out = os.path.join(folder, "whole")
-    must(call(starling, "sim", os.path.join(folder, "experiment.json"), "--out", out, env=env))
+    out = os.path.join(folder, f"whole-{command}")
+    must(call(starling, command, os.path.join(folder, "experiment.json"), "--out", out, env=env))
     return out
 
 
 def cut_back(whole, to, last):
-    """A copy of a run as if it had been killed after the checkpoint of round `last`."""
+    """A copy of a run as if it had been killed after the checkpoint of round `last`. It keeps the
+    best model, which may be of a round before."""
     shutil.copytree(whole, to)
     for path in glob.glob(os.path.join(to, "checkpoints", "round-*")):
         if int(re.search(r"round-(\d+)-", path).group(1)) > last:
             os.unlink(path)
     for path in glob.glob(os.path.join(to, "model*")) + [os.path.join(to, "summary.json")]:
-        os.unlink(path)
+        if "-best." not in path:
+            os.unlink(path)
     return to
 
 
@@ -121,28 +121,76 @@ def check(starling, content, lasts, env=None):
             same(lasting(again), lasting(whole))
 
 
+def check_agents(starling, content, last, env):
+    """Agents that go on, beside a simulator that was never stopped."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        expected = lasting(run_whole(starling, folder, content, env))
+        whole = run_whole(starling, folder, content, env, "run")
+        again = cut_back(whole, os.path.join(folder, "again"), last)
+        must(call(starling, "run", "--resume", again, env=env))
+        found = {name: rows for name, rows in lasting(again).items() if name in expected}
+        same(found, {name: expected[name] for name in found})
+        if not any(re.match(r"model-\d+.npy", name) for name in found):
+            raise Wrong(f"no models among {sorted(found)}")
+
+
 def cases(starling):
     for name, settings in CASES.items():
         more = {"topology": DIRECTED if settings["name"] == "sgp" else RING}
         more.update(OTHERWISE.get(name, {}))
         content = experiment(settings, **more)
-        yield f"resume {name}", lambda content=content: check(starling, content, (4, 6))
-    for name, optimizer in SCHEDULES.items():
-        content = experiment({"name": "d-psgd"}, optimizer=optimizer)
-        yield f"resume {name}", lambda content=content: check(starling, content, (4, 8, 10))
-    schedule = experiment({"name": "d-psgd"}, MATCHINGS)
-    schedule["checkpoint"]["keep"] = 5
-    yield "resume schedule of a topology", lambda: check(starling, schedule, (4, 6))
+        yield f"resume {name}", lambda content=content: check(starling, content, (4,))
+    for i, combination in enumerate(combinations()):
+        yield combined(starling, i, *combination)
     for name in ON_DEVICE:
         content = experiment(CASES[name], device="cuda:0")
         yield f"resume {name} on a device", lambda content=content: check(
             starling, content, (6,), guarded(starling)
         )
-    for test in (rounds_are_extended, files_are_refused, cuts_are_chosen, keys_are_refused):
+    for test in (speakers_go_on, rounds_are_extended, files_are_refused, cuts_are_chosen, keys_are_refused):
         yield test.__name__.replace("_", " "), lambda test=test: test(starling)
 
 
+def combined(starling, i, topology, algorithm, optimizer, partition):
+    """The case of one combination: its name, and what to call."""
+    content = experiment(algorithm, topology or RING, optimizer=optimizer)
+    if algorithm["name"] in WITHOUT_MOMENTUM:
+        content["optimizer"].update(momentum=0, nesterov=False)
+    content["data"]["partition"] = partition
+    content["checkpoint"]["keep"] = 6
+    compressor = algorithm.get("compressor", {"name": ""})["name"]
+    env = None
+    if i % DEVICE_EACH == 0 and compressor not in NO_GPU_KERNELS:
+        content["device"], env = "cuda:0", guarded(starling)
+    family = (topology or RING).get("family", "schedule")
+    where = "agents" if i % AGENTS_EACH == 0 else "sim"
+    words = [algorithm["name"], compressor, family, partition["name"], content["device"], where]
+    name = " ".join(["combined", str(i), *filter(None, words)])
+    if where == "agents":
+        return name, lambda: check_agents(starling, content, 4, env)
+    return name, lambda: check(starling, content, (4 + i % 2 * 2,), env)
+
+
 # ---- other experiments, other files ----
+
+
+def speakers_go_on(starling):
+    """The partition that only texts have."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        path = os.path.join(folder, "text")
+        with open(path, "w") as file:
+            for i in range(60):
+                file.write(f"{SPEAKERS[i % 5]}\n{'to be or not to be ' * (3 + i % 4)}\n\n")
+        content = experiment({"name": "choco-sgd"})
+        content["model"] = {"name": "lstm", "layers": 1, "units": 8}
+        content["data"] = {
+            "name": "text",
+            "path": path,
+            "sequence": 20,
+            "batch": 4,
+            "partition": {"name": "speakers"},
+        }
+        check(starling, content, (6,))
 
 
 def rounds_are_extended(starling):
@@ -263,7 +311,7 @@ def run_case(case):
 
 def main():
     starling, only = arguments(__doc__)
-    missing = unnamed(starling, CASES.values())
+    missing = unnamed(starling, CASES.values()) + forgotten(starling, ["speakers"])
     chosen = [case for case in cases(starling) if only in case[0]]
     if QUICK:
         chosen = chosen[::4]

@@ -9,7 +9,7 @@ BUILD = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
 PACKAGE = os.path.join(ROOT, "src", "python")
 os.environ.setdefault("STARLING_LIBRARY", os.path.join(BUILD, "src", "libstarling.so.0"))
 os.environ["PYTHONPATH"] = PACKAGE
-sys.path[:0] = [PACKAGE, os.path.join(os.path.dirname(HERE), "chaos")]
+sys.path[:0] = [PACKAGE, *(os.path.join(ROOT, "tests", name) for name in ("chaos", "parity"))]
 
 
 def refused(call, *words):

@@ -13,6 +13,7 @@ import sys
 import _package
 import numpy
 import starling
+from _listed import unnamed
 from _loops import SAVED, STEPS, Script, first_x, overlaps, train_array
 from _package import refused
 from _peers import EXPERIMENT, HEAD, Peers, read_line
@@ -32,6 +33,18 @@ ALGORITHMS = (
     {"name": "deep-squeeze", **TOP_K},
     {"name": "sgp"},
     {"name": "gradient-tracking"},
+)
+# Simulated only; with those above, all that there are.
+MORE_ALGORITHMS = (
+    {"name": "choco-sgd", "replicas": "per-neighbour", **TOP_K},
+    {"name": "ecd-psgd", "compressor": {"name": "natural"}},
+    {"name": "exact-diffusion"},
+    {"name": "naive-compression", "compressor": {"name": "qsgd", "levels": 64}},
+    {"name": "all-reduce"},
+    {"name": "parameter-server"},
+    {"name": "local-sgd", "period": 3},
+    {"name": "double-squeeze", **TOP_K},
+    {"name": "cd-sgd"},
 )
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 LOOPS = HEAD + f"\nsys.path.insert(0, {_package.HERE!r})\nfrom _loops import *\n"
@@ -97,7 +110,9 @@ def test_loops_of_numpy_are_killed_and_go_on(scene):
 
 
 def test_simulated_arrays_go_on(scene):
-    for algorithm in ALGORITHMS:
+    missing = unnamed(scene.starling, ALGORITHMS + MORE_ALGORITHMS)
+    check(not missing, f"no case of {missing}")
+    for algorithm in ALGORITHMS + MORE_ALGORITHMS:
         experiment, saved = of(algorithm), {}
 
         def begin(rank):
