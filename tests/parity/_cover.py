@@ -8,7 +8,7 @@ COMPRESSORS = [
     {"name": "bfloat16"},
     {"name": "float8"},
     {"name": "top-k", "fraction": 0.1},
-    {"name": "top-k", "k": 5, "per": "tensor"},
+    {"name": "top-k", "k": 5, "per": "tensor", "coding": "elias"},
     {"name": "random-k", "fraction": 0.1},
     {"name": "random-k", "k": 400, "scaled": True, "contractive": True},
     {"name": "qsgd", "levels": 127, "bucket": 512},
@@ -20,7 +20,7 @@ COMPRESSORS = [
     {"name": "natural", "contractive": False},
     {"name": "random-dropping", "probability": 0.3},
     {"name": "random-dropping", "probability": 0.5, "scaled": True, "contractive": True},
-    {"name": "stc", "fraction": 0.1},
+    {"name": "stc", "fraction": 0.1, "coding": "golomb"},
     {"name": "sbc", "k": 100},
     {"name": "pos-neg", "fraction": 0.05, "per": "tensor"},
     {"name": "drive"},
@@ -96,7 +96,7 @@ def without_scale(compressor):
 
 
 def with_compressors():
-    """An algorithm's settings for each of COMPRESSORS; those that need an unbiased one go beside."""
+    """An algorithm's settings for each of COMPRESSORS, and one more that needs it unbiased."""
     for i, compressor in enumerate(COMPRESSORS):
         name = compressor["name"]
         algorithm = ANY[i % len(ANY)]
@@ -120,6 +120,7 @@ def forgotten(starling, partitions=()):
     """What the program allows and nothing here holds."""
     held = {
         "algorithm.compressor.name": [c["name"] for c in COMPRESSORS],
+        "algorithm.compressor.coding": ["none", *(c.get("coding") for c in COMPRESSORS)],
         "optimizer.schedule.name": [rate["name"] for rate in RATES],
         "data.partition.name": [p["name"] for p in PARTITIONS] + list(partitions),
     }

@@ -147,7 +147,8 @@ def cases(starling):
         yield f"resume {name} on a device", lambda content=content: check(
             starling, content, (6,), guarded(starling)
         )
-    for test in (speakers_go_on, rounds_are_extended, files_are_refused, cuts_are_chosen, keys_are_refused):
+    others = (rounds_are_extended, files_are_refused, cuts_are_chosen, keys_are_refused)
+    for test in (speakers_go_on, *others):
         yield test.__name__.replace("_", " "), lambda test=test: test(starling)
 
 
