@@ -43,7 +43,8 @@ extern "C" {
     X(POS_NEG, pos_neg, "pos-neg")                                                                 \
     X(STROM, strom, "strom")                                                                       \
     X(DRIVE, drive, "drive")                                                                       \
-    X(EDEN, eden, "eden")
+    X(EDEN, eden, "eden")                                                                          \
+    X(THREE_LC, three_lc, "3lc")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
@@ -75,6 +76,7 @@ typedef struct sl_compressor_config {
     uint32_t bits;   /* eden: of an element, 1 to 4 */
     double probability; /* random-dropping: of keeping an element, in (0, 1] */
     double threshold;   /* threshold (CD-SGD's T), strom: tau > 0 */
+    double multiplier;  /* 3lc: s, at least 1 and below 2 */
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
     sl_scope scope;

@@ -67,6 +67,7 @@ static const contender contenders[] = {
     {"drive", {.kind = SL_COMPRESSOR_DRIVE}, 1, 1},
     {"eden 2 bits", {.kind = SL_COMPRESSOR_EDEN, .bits = 2}, 1, 1},
     {"eden 4 bits", {.kind = SL_COMPRESSOR_EDEN, .bits = 4}, 1, 1},
+    {"3lc", {.kind = SL_COMPRESSOR_THREE_LC, .multiplier = 1}, 2, 1},
     {"random-dropping 50 %",
      {.kind = SL_COMPRESSOR_RANDOM_DROPPING, .probability = 0.5, .scaled = true},
      0,

@@ -69,6 +69,7 @@ MARKS = {
     "stc": {"name": "stc", "k": 4},
     "sbc": {"name": "sbc", "fraction": 0.2},
     "pos-neg": {"name": "pos-neg", "k": 3},
+    "3lc": {"name": "3lc"},
     "stc golomb": {"name": "stc", "k": 4, "coding": "golomb"},
     "top-k elias": {"name": "top-k", "k": 4, "coding": "elias"},
 }

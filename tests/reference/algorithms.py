@@ -120,6 +120,16 @@ def pos_neg(k=None, fraction=None):
     return compress
 
 
+def three_lc(multiplier=1.0):
+    """M where an element is at least half of M = s max |v|, with its sign."""
+
+    def compress(v):
+        m = multiplier * abs(v).max(axis=1, keepdims=True)
+        return np.where(2 * abs(v) >= m, np.sign(v) * m, 0)
+
+    return compress
+
+
 def random_k(k=None, fraction=None, scaled=False, random=None):
     """A uniform k-subset for each message; scaled by d/k it is unbiased."""
 
@@ -171,6 +181,7 @@ def compressor(config, random=None):
         "stc": stc,
         "sbc": sbc,
         "pos-neg": pos_neg,
+        "3lc": three_lc,
         "random-k": random_k,
         "qsgd": qsgd,
     }[name](**config)

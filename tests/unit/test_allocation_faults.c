@@ -259,7 +259,8 @@ START_TEST(opening_a_compressor) {
                                         .levels = 7,
                                         .probability = 0.3,
                                         .threshold = 0.5,
-                                        .bits = 2};
+                                        .bits = 2,
+                                        .multiplier = 1};
     sweep(sl_compressor_name(compressor.kind), send);
 }
 END_TEST

@@ -69,6 +69,7 @@ static json_t *another_value(const sl_key *k) {
     case SL_KEY_REAL:
         return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25
                          : strcmp(k->path, "epochs") == 0        ? 0.0
+                         : k->min > 0.3                          ? k->max
                                                                  : 0.3);
     case SL_KEY_REALS:
         return json_pack("[fff]", 0.1, 1.0 / 3, 0.75);

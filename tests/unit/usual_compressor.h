@@ -11,7 +11,8 @@ static inline sl_compressor_config usual_compressor(sl_compressor_kind kind) {
                                   .bits = 2,
                                   .bucket = sl_compressor_reads(kind, "bucket") ? 16 : 0,
                                   .probability = 0.3,
-                                  .threshold = 0.3};
+                                  .threshold = 0.3,
+                                  .multiplier = 1};
 }
 
 #endif

@@ -17,6 +17,8 @@ void name_compressor(const sl_compressor_config *k, char *out, size_t bytes) {
         snprintf(out, bytes, "%s b = %u", name, k->bits);
     else if (k->kind == SL_COMPRESSOR_RANDOM_DROPPING)
         snprintf(out, bytes, "%s p = %g", name, k->probability);
+    else if (k->kind == SL_COMPRESSOR_THREE_LC)
+        snprintf(out, bytes, "%s s = %g", name, k->multiplier);
     else if (sl_compressor_reads(k->kind, "threshold"))
         snprintf(out, bytes, "%s tau = %g", name, k->threshold);
     else

@@ -135,7 +135,8 @@ static void take_costs(findings *f) {
                                            .levels = 7,
                                            .bits = 2,
                                            .probability = 0.1,
-                                           .threshold = 0.1},
+                                           .threshold = 0.1,
+                                           .multiplier = 1},
                             .serial_s = NAN,
                             .parallel_s = NAN};
         m->bytes = ceil(sl_compressor_bits(&m->compressor, a->parameters) / 8);
