@@ -17,7 +17,8 @@ struct sl_seal {
     uint8_t *key; /* (SL_SEAL_KEY_BYTES) */
     EVP_CIPHER_CTX *cipher;
     bool writes, phase;
-    uint64_t frames; /* under this key */
+    uint64_t frames; /* under all keys: none can be left out where a key ends */
+    uint64_t began;  /* frames before this key */
     double began_s;
 };
 
@@ -51,7 +52,7 @@ void sl_seal_close(sl_seal **seal) {
 }
 
 bool sl_seal_is_worn(const sl_seal *s, double now_s) {
-    return s->frames >= frames_max || now_s - s->began_s > key_s;
+    return s->frames - s->began >= frames_max || now_s - s->began_s > key_s;
 }
 
 bool sl_seal_renew(sl_seal *s, double now_s) {
@@ -60,7 +61,7 @@ bool sl_seal_renew(sl_seal *s, double now_s) {
     memcpy(s->key, next, sizeof next);
     OPENSSL_cleanse(next, sizeof next);
     s->phase = !s->phase;
-    s->frames = 0;
+    s->began = s->frames;
     s->began_s = now_s;
     return derived && set_key(s);
 }

@@ -4,7 +4,7 @@
  * is missing, repeated or out of order does not open. No nonce comes twice under a key: the number
  * only rises, and whatever was sealed has to be sent. After 2^32 frames, or an hour, the sender
  * goes on with the next key, which follows from this one by HKDF, and from which this one does not
- * follow. A bit of the header tells the receiver; it is sealed as the rest of it.
+ * follow; the number goes on. A bit of the header tells the receiver; it is sealed as the rest.
  *
  * A frame is begun with its header, which stays readable, goes on with its payload in pieces, and
  * ends with the tag.

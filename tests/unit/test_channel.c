@@ -330,6 +330,15 @@ START_TEST(no_two_frames_are_sealed_alike) {
 }
 END_TEST
 
+START_TEST(the_last_frame_of_a_key_cannot_be_left_out) {
+    open_ready(true);
+    sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0);
+    p.now_s += 3601;
+    check_broken(1, sealed_frame(&p, 0, SL_FRAME_BYE, NULL, 0), "under the next key", 0);
+    close_pair(&p);
+}
+END_TEST
+
 START_TEST(a_sealed_hello_comes_first_where_only_that_is_sealed) {
     open_ready(false);
     check_broken(1, plain_frame(SL_FRAME_HELLO, 1, NULL, 0), "plain", 0);
@@ -393,6 +402,7 @@ static Suite *suite(void) {
         no_new_handshake_begins_in_a_sealed_stream, every_bit_and_every_length_is_sealed,
         frames_repeated_swapped_left_out_or_sent_back_do_not_pass,
         frames_of_the_connection_before_do_not_pass, no_two_frames_are_sealed_alike,
+        the_last_frame_of_a_key_cannot_be_left_out,
         a_sealed_hello_comes_first_where_only_that_is_sealed);
     ADD("room", use_key, what_found_no_room_is_sealed_once_and_leaves_in_its_turn,
         an_envelope_is_used_again_when_it_has_left);

@@ -342,6 +342,11 @@ CHANNEL_DEFECTS = {
         "    memcpy(s->key, next, sizeof next);\n",
         "",
     ),
+    "frames are counted anew under each key": (
+        "src/secure/seal.c",
+        "s->began = s->frames;",
+        "s->began = s->frames = 0;",
+    ),
     "a key is never worn": (
         "src/secure/seal.c",
         "now_s - s->began_s > key_s",
