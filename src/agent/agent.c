@@ -231,12 +231,23 @@ static void fail_call(sl_agent *a) {
     sl_agent_fail(a, &error, error.text);
 }
 
+/* The node does not know its receivers' connections. */
+static bool fail_untaken(sl_agent *a) {
+    sl_error error;
+    if (!sl_waits_name_taker(a, &error))
+        return false;
+    const size_t used = strlen(error.text);
+    snprintf(error.text + used, sizeof error.text - used, " in time");
+    sl_agent_fail(a, &error, error.text);
+    return true;
+}
+
 /* A gradient may take as long as it likes. A call waits for the others; rounds that it answers
  * meanwhile are progress too. */
 static void fail_late(sl_agent *a) {
     if (a->calls.current.kind != SL_CALL_NONE)
         fail_call(a);
-    else if (!sl_worker_busy(a->worker))
+    else if (!sl_worker_busy(a->worker) && !fail_untaken(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
 }
 

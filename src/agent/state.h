@@ -115,6 +115,9 @@ void sl_waits_look(sl_agent *agent);
 double sl_waits_moved_s(const sl_agent *agent);
 /* For whom or what it waits; false, and "": for nobody. */
 bool sl_waits_name(const sl_agent *agent, char *out, size_t bytes);
+/* Of an exchange whose parts have come: the edge on which one of its own does not go. False: there
+ * is none. */
+bool sl_waits_name_taker(const sl_agent *agent, sl_error *wait);
 /* "; agent 5 computes round 812 since 41 s"; "": nobody knows, or all are still to come up. */
 void sl_waits_name_root(const sl_agent *agent, char *out, size_t bytes);
 

@@ -147,24 +147,27 @@ static void name_ranks(const sl_agent *a, const char *what, char *out, size_t by
                                      a->neighbours[i].rank);
 }
 
-/* Of an exchange whose parts have come, and that waits for one of its own to go: to whom. */
-static void name_taker(const sl_agent *a, sl_error *wait) {
+bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
     const sl_neighbour *n = NULL;
+    sl_error missing;
+    if (sl_node_name_wait(a->node, &missing) == 0 || missing.peer != SL_ERROR_NOWHERE)
+        return false;
     for (uint32_t i = 0; i < a->receiver_count && n == NULL; i++)
         if (holds_up(a, a->receivers[i]))
             n = a->receivers[i];
-    if (n != NULL)
-        sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.round,
-                     "part %u of %u has not been taken", a->outbox.gone, a->outbox.message.parts);
+    if (n == NULL)
+        return false;
+    sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.round,
+                 "part %u of %u has not been taken", a->outbox.gone, a->outbox.message.parts);
+    wait->rank = a->side.rank;
+    wait->peer = n->rank;
+    return true;
 }
 
 static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
-    if (sl_node_name_wait(a->node, &wait) == 0)
-        return;
-    if (wait.peer == SL_ERROR_NOWHERE)
-        name_taker(a, &wait);
-    snprintf(out, bytes, "%s", wait.text);
+    if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)
+        snprintf(out, bytes, "%s", wait.text);
 }
 
 bool sl_waits_name(const sl_agent *a, char *out, size_t bytes) {

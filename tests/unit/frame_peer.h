@@ -44,7 +44,7 @@ static char notices[8192];        /* of the agent */
 static pthread_mutex_t noticing = PTHREAD_MUTEX_INITIALIZER;
 static sl_standing agent_stands; /* as its last HELLO says */
 static sl_heartbeat agent_says;  /* as its last HEARTBEAT says */
-static double reconnect_s, timeout_s = 2;
+static double reconnect_s, timeout_s = 2, round_timeout_s = 600;
 static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what came */
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 
@@ -305,22 +305,24 @@ typedef void (*meeting)(peer *p);
 /* With the agent's vectors on `device`, and payloads straight from its memory and to it if
  * `direct`. */
 static void meet_on(const char *device, bool direct, meeting behave) {
-    char json[256], on[32], reconnect[64], chunk[64], window[64], silence[64];
+    char json[256], on[32], reconnect[64], chunk[64], window[64], silence[64], round[64];
     snprintf(json, sizeof json,
              "{\"rounds\": 3, \"topology\": %s, \"optimizer\": {\"learning_rate\": 0}}", topology);
     snprintf(on, sizeof on, "device=%s", device);
     snprintf(reconnect, sizeof reconnect, "transport.reconnect_s=%g", reconnect_s);
     snprintf(silence, sizeof silence, "transport.timeout_s=%g", timeout_s);
+    snprintf(round, sizeof round, "transport.round_timeout_s=%g", round_timeout_s);
     snprintf(chunk, sizeof chunk, "transport.chunk_bytes=%d", PART_BYTES);
     snprintf(window, sizeof window, "transport.window_chunks=%u", window_chunks);
     const char *overrides[] = {silence,
+                               round,
                                "transport.connect_timeout_s=3",
                                on,
                                chunk,
                                window,
                                reconnect,
                                direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 7, &error) == 0,
+    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 8, &error) == 0,
                   "%s", error.text);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.observer.notice = on_notice;

@@ -143,6 +143,27 @@ START_TEST(a_wait_for_who_takes_nothing_is_told) {
 }
 END_TEST
 
+static void take_nothing_for_too_long(peer *p) {
+    const float values[D] = {3};
+    uint8_t frame[1024];
+    credit = 0;
+    greet_properly(p);
+    peer_agree(p);
+    peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, 1, 0, values, sizeof values));
+    ck_assert(poll_until(p, NULL, 2)); /* HELLO, ABORT */
+    credit = 8;
+}
+
+START_TEST(who_takes_nothing_ends_the_run_by_name) {
+    round_timeout_s = 1;
+    meet(take_nothing_for_too_long);
+    round_timeout_s = 600;
+    ck_assert_str_eq(agent_text, "edge 0->1, round 1: part 0 of 1 has not been taken in time");
+    ck_assert_uint_eq(agent_error.rank, 0);
+    ck_assert_uint_eq(agent_error.peer, 1);
+}
+END_TEST
+
 static void go_away(peer *p) {
     greet_properly(p);
     peer_agree(p);
@@ -200,6 +221,7 @@ int main(void) {
               words_that_lead_back_name_nobody, who_says_nothing_is_silent,
               who_has_not_come_is_away, words_that_make_no_sense_are_refused);
     ADD_TESTS(suite, "notices", a_wait_for_data_is_told_with_both_deadlines,
-              a_wait_for_who_takes_nothing_is_told, a_wait_for_a_connection_is_told);
+              a_wait_for_who_takes_nothing_is_told, who_takes_nothing_ends_the_run_by_name,
+              a_wait_for_a_connection_is_told);
     return run_suite(suite);
 }
