@@ -52,6 +52,8 @@ typedef struct simulator {
     const sl_checkpoints *checkpoints;
     sl_checkpoint_owner owner; /* of checkpoints */
     uint64_t resumed;          /* the round that the run goes on from; 0: it begins */
+    int asked;                 /* as checkpoints->asked, of which asked_for */
+    uint64_t asked_for;        /* a round that is saved because somebody asked; 0: none */
     sl_saver *saver;           /* NULL: no checkpoints are written */
     double began;
 } simulator;
@@ -92,7 +94,16 @@ static uint64_t end_after(const simulator *s) {
 static bool is_saved(const simulator *s, uint64_t round) {
     const uint64_t every = s->experiment->checkpoint.every;
     return s->saver != NULL && round != s->resumed &&
-           (round == end_after(s) || (every > 0 && round % every == 0));
+           (round == end_after(s) || round == s->asked_for || (every > 0 && round % every == 0));
+}
+
+/* Is a checkpoint of the round that begins asked for? */
+static void look_who_asks(simulator *s, uint64_t round) {
+    const volatile int *asked = s->checkpoints != NULL ? s->checkpoints->asked : NULL;
+    if (asked == NULL || *asked == s->asked)
+        return;
+    s->asked = *asked;
+    s->asked_for = round;
 }
 
 /* Before anything else changes the node. */
@@ -452,6 +463,7 @@ static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu",
                            (unsigned long long)round);
+        look_who_asks(s, round);
         result = run_round(s, round, error);
         if (result == 0)
             result = end_round(s, round);

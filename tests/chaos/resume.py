@@ -116,6 +116,22 @@ def run_is_asked_to_save_and_to_end(scene):
     check(names and all(found[n] == expected[n] for n in names), "the models differ")
 
 
+def a_simulation_is_asked_to_save(scene):
+    """SIGUSR1: a checkpoint between two; SIGTERM ends it, and it goes on from the newest."""
+    kept = {"every": EVERY, "keep": 200}
+    changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
+    path, out = scene.experiment(**changes), scene.path("out")
+    running = scene.start("sim", path, "--out", out)
+    wait_beyond(scene, running, out, [])
+    os.kill(running.process.pid, signal.SIGUSR1)
+    wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
+    os.kill(running.process.pid, signal.SIGTERM)
+    running.wait(30)
+    check(running.code == 130, f"{running.code}: {running.err!r}")
+    last = rounds_saved(out)[-1]
+    scene.call("sim", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
+
+
 def start_by_hand(scene, path, resume=()):
     roster = scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in free_ports(4)))
     agents = []
@@ -210,6 +226,7 @@ if __name__ == "__main__":
         [
             all_are_killed_at_any_moment,
             run_is_asked_to_save_and_to_end,
+            a_simulation_is_asked_to_save,
             agents_by_hand_agree_on_a_round,
             some_alone_do_not_go_on,
             a_folder_in_use_is_refused,

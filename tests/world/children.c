@@ -230,7 +230,7 @@ void child_receive(uint32_t rank, int number) {
 int __wrap_sigaction(int number, const struct sigaction *action, struct sigaction *before);
 int __wrap_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
     (void)before;
-    run_handlers[number] = action->sa_handler;
+    run_handlers[number] = action->sa_handler != SIG_IGN ? action->sa_handler : NULL;
     return 0;
 }
 

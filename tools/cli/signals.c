@@ -21,6 +21,8 @@ void catch_signals(void (*also)(void)) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGUSR1, &action, NULL);
 }
 
 static bool (*saving_hook)(bool leave);

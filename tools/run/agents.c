@@ -13,6 +13,7 @@ typedef struct live_run {
     float *models; /* (nodes, d) recorded last */
     bool quiet;
     double noticed;                /* seconds; when a notice was last shown */
+    unsigned unshown;              /* notices since */
     uint64_t rounds[CHILDREN_MAX]; /* under way, by rank */
     sl_error error;                /* of the collector */
     sl_error cause;                /* quiet: the error of the first agent that failed on its own */
@@ -67,11 +68,25 @@ static void on_failed(void *context, uint32_t rank, const sl_error *error) {
     complain("agent %u: %s", rank, error->text);
 }
 
-/* Agents that wait for each other all say so. Shows one line a second. */
+static void tell_unshown(live_run *r) {
+    if (r->unshown == 0)
+        return;
+    live_view_clear(r->collector->view);
+    printf("and %u more of what agents say\n", r->unshown);
+    fflush(stdout);
+    r->unshown = 0;
+}
+
+/* Agents that wait for each other all say so. Shows one a second, and the number of the others. */
 static void on_notice(void *context, uint32_t rank, const char *text) {
     live_run *r = context;
-    if (r->quiet || now_seconds() - r->noticed < 1)
+    if (r->quiet)
         return;
+    if (now_seconds() - r->noticed < 1) {
+        r->unshown++;
+        return;
+    }
+    tell_unshown(r);
     r->noticed = now_seconds();
     live_view_clear(r->collector->view);
     printf("agent %u: %s\n", rank, text);
@@ -80,6 +95,8 @@ static void on_notice(void *context, uint32_t rank, const char *text) {
 
 static void on_tick(void *context) {
     live_run *r = context;
+    if (now_seconds() - r->noticed >= 1)
+        tell_unshown(r);
     live_view_tick(r->collector->view);
 }
 
@@ -90,6 +107,7 @@ static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_erro
     if (result != 0)
         return result;
     result = fleet_run(&r->fleet, error);
+    tell_unshown(r);
     if (result != 0 && r->error.code != 0)
         *error = r->error;
     else if (result == SL_EPEER && r->quiet && r->cause.code != 0)

@@ -1,6 +1,15 @@
 /* simulation.c - a run in this process; see simulation.h. */
 #include "run/simulation.h"
 
+/* Of the signal handler, which the simulator reads. */
+static volatile int save_requested;
+
+/* SIGTERM stops it: a simulation goes on from its newest checkpoint. */
+static bool note_saving(bool leave) {
+    save_requested += !leave;
+    return !leave;
+}
+
 typedef struct simulation {
     collector *collector;
     sl_event_log *log;
@@ -52,8 +61,11 @@ int simulation_run(collector *c, const char *path, bool predicts, sl_summary *su
                             .round = on_round,
                             .notice = on_notice,
                             .log = on_log};
+    sl_checkpoints checkpoints = *c->checkpoints;
+    checkpoints.asked = &save_requested;
+    catch_saving(note_saving);
     const bool whole = !c->checkpoints->resume; /* else there are no messages of the first rounds */
-    result = sl_sim_run(t->experiment, &t->task, &observer, c->checkpoints,
+    result = sl_sim_run(t->experiment, &t->task, &observer, &checkpoints,
                         predicts && whole ? &c->timeline : NULL, &stop_requested, error);
     sl_event_log_close(&s.log);
     if (result != 0 && s.error.code != 0)
