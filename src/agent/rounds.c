@@ -158,7 +158,9 @@ bool sl_agent_send_parts(sl_agent *a) {
 
 static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     sl_times *t = &a->record.times;
-    double waited = now_s - a->gradient_ended_s - a->busy_since_gradient_s;
+    /* A round that was loaded had its gradient in another process. */
+    const double since_s = a->gradient_ended_s > 0 ? a->gradient_ended_s : now_s;
+    const double waited = now_s - since_s - a->busy_since_gradient_s;
     t->wait += waited > 0 ? waited : 0;
     if (a->exchange_began_s != 0 && a->exchange_ended_s > a->exchange_began_s)
         t->exchange += a->exchange_ended_s - a->exchange_began_s;

@@ -128,6 +128,9 @@ def check_agents(starling, content, last, env):
         whole = run_whole(starling, folder, content, env, "run")
         again = cut_back(whole, os.path.join(folder, "again"), last)
         must(call(starling, "run", "--resume", again, env=env))
+        for row in read_lines(again, "metrics-0.jsonl"):
+            if row["seconds"]["wait"] > row["time"]:
+                raise Wrong(f"a wait that is longer than the run: {row}")
         found = {name: rows for name, rows in lasting(again).items() if name in expected}
         same(found, {name: expected[name] for name in found})
         if not any(re.match(r"model-\d+.npy", name) for name in found):

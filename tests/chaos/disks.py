@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Disks that are full, fail or are read-only, under real commands: what ends says which file and
+why, in one line; what can do without goes on; and from the newest whole cut a run goes on with the
+same bits. Real file systems where they can be mounted; else, and call by call, failing_disk.c.
+
+usage: disks.py STARLING [TEST ...]
+
+STARLING_FAULTS in the environment: 1 lets each single call fail, not some of them.
+"""
+import contextlib
+import errno
+import glob
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity")
+)
+from _scene import check, run_tests  # noqa: E402
+from test_resume import Wrong, lasting, same  # noqa: E402
+
+EACH = int(os.environ.get("STARLING_FAULTS", "0"))
+SMALL = {
+    "rounds": 6,
+    "topology": {"nodes": 2, "family": "complete"},
+    "optimizer__momentum": 0.9,
+    "model": "softmax",
+    "data__train_samples": 100,
+    "data__test_samples": 20,
+    "record": {"every": 2, "parameters_at": [0, 3]},
+    "checkpoint": {"every": 2, "keep": 3},
+}
+AGENTS = {
+    **SMALL,
+    "rounds": 12,
+    "topology": {"nodes": 4, "family": "ring"},
+    "transport__connect_timeout_s": 60,
+}
+MODELS = r"model-\d+\."
+DOES_WITHOUT = ("no checkpoint of round", "the log of events lacks a line")
+REASONS = {code: os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EROFS)}
+
+
+def failing(scene, part, call, at, why):
+    """The environment in which calls fail (failing_disk.c)."""
+    log = scene.path("calls")
+    if os.path.exists(log):
+        os.unlink(log)
+    library = os.path.join(os.path.dirname(os.path.dirname(scene.starling)), "tests")
+    return {
+        "LD_PRELOAD": os.path.join(library, "libfailing_disk.so"),
+        "STARLING_DISK": part,
+        "STARLING_DISK_CALL": call,
+        "STARLING_DISK_AT": str(at),
+        "STARLING_DISK_WHY": str(why),
+        "STARLING_DISK_LOG": log,
+    }
+
+
+def calls(scene):
+    with open(scene.path("calls")) as file:
+        return [line.rstrip("\n").split(" ", 1) for line in file]
+
+
+@contextlib.contextmanager
+def environment(scene, changes):
+    scene.environment = changes
+    yield
+    scene.environment = {}
+
+
+def check_words(ended, reason, path=None):
+    """What is done without is said once a kind, an end by one line; each names file and reason."""
+    lines = (ended.err + ended.out).splitlines()
+    warnings = [line for line in lines if any(words in line for words in DOES_WITHOUT)]
+    errors = [line for line in ended.err.splitlines() if line not in warnings]
+    for words in DOES_WITHOUT:
+        check(sum(words in line for line in warnings) <= 1, f"said again: {warnings}")
+    check(len(errors) == (ended.code != 0), f"exit code {ended.code}, errors {errors}")
+    for line in warnings + errors:
+        check(reason in line, f"no {reason!r} in {line!r}")
+    if path is not None:
+        name = re.sub(r"(\.\d+)?\.new$", "", path)
+        check(any(name in line for line in warnings + errors), f"no {name} in {lines}")
+
+
+def check_goes_on(scene, out, whole):
+    """A run with a whole cut goes on from it; one without has none to go on from."""
+    cuts = glob.glob(os.path.join(out, "checkpoints", "round-*[0-9].safetensors"))
+    rounds = [re.search(r"round-(\d+)", path).group(1) for path in cuts]
+    resumed = scene.call("sim", "--resume", out)
+    if any(rounds.count(number) == SMALL["topology"]["nodes"] for number in rounds):
+        resumed.check_well()
+        check_same(out, whole)
+    else:
+        check(resumed.code == 2 and len(resumed.err.splitlines()) == 1, resumed.err)
+
+
+def results(out):
+    """But for the model that was rescued when a run failed."""
+    return {name: content for name, content in lasting(out).items() if "-last." not in name}
+
+
+def check_same(out, whole, names=""):
+    """names: a pattern. Lines that a failed run did not write come again only after the cut."""
+    found, expected = results(out), results(whole)
+    try:
+        same(
+            *({n: c for n, c in files.items() if re.match(names, n)} for files in (found, expected))
+        )
+    except Wrong as why:
+        check(False, str(why))
+
+
+def let_fail(scene, path, whole, number, at, why):
+    """One simulation in which this call fails. False: there are fewer."""
+    out = scene.path(f"out-{number}-{why}")
+    with environment(scene, failing(scene, out, "any", at, why)):
+        ended = scene.call("sim", path, "--out", out)
+    made = calls(scene)
+    if len(made) < number:
+        return False
+    check_words(ended, REASONS[why], made[number - 1][1])
+    check_goes_on(scene, out, whole)
+    return True
+
+
+def sweep(scene, marks, step):
+    path, whole = scene.experiment(**SMALL), scene.path("whole")
+    scene.call("sim", path, "--out", whole).check_well()
+    number, reasons = 1, sorted(REASONS)
+    while let_fail(scene, path, whole, number, f"{number}{marks}", reasons[number % 3]):
+        number += 1 if EACH else step
+    check(number > 60, f"only {number} calls")
+
+
+def a_call_of_the_simulator_fails(scene):
+    sweep(scene, "", 7)
+
+
+def all_calls_from_one_on_fail(scene):
+    sweep(scene, "+", 13)
+
+
+def writes_take_half(scene):
+    """Each of them: nothing is lost."""
+    path, whole, out = scene.experiment(**SMALL), scene.path("whole"), scene.path("halves")
+    scene.call("sim", path, "--out", whole).check_well()
+    with environment(scene, failing(scene, out, "write", "1+", 0)):
+        ended = scene.call("sim", path, "--out", out)
+    ended.check_well()
+    check(ended.err == "", ended.err)
+    check_same(out, whole)
+
+
+def without_last_cut(out):
+    """As if it had been killed before its last round."""
+    for path in glob.glob(os.path.join(out, "checkpoints", "round-12-*")):
+        os.unlink(path)
+
+
+def a_disk_of_one_agent_fails(scene):
+    """From some call on, for one of four agents, and one kind of its files. All end, and go on."""
+    path, simulated = scene.experiment(**AGENTS), scene.path("sim")
+    scene.call("sim", path, "--out", simulated).check_well()
+    parts = {
+        "rank-2.safetensors": (0, "18+"),  # the sync of its file of round 10, and later ones
+        "events-2": (0, "2+"),
+        "metrics-2": (1, "3+"),
+        "model-2": (1, "1+"),
+        "summary": (1, "1+"),
+    }
+    for number, (part, (code, at)) in enumerate(parts.items()):
+        out, why = scene.path(f"out{number}"), sorted(REASONS)[number % 3]
+        with environment(scene, failing(scene, part, "any", at, why)):
+            ended = scene.call("run", path, "--out", out)
+        said = [line for line in (ended.out + ended.err).splitlines() if REASONS[why] in line]
+        check(ended.code == code, f"{part}: exit code {ended.code}: {ended.err!r}")
+        check(len(ended.err.splitlines()) == code, f"{part}: {ended.err!r}")
+        check(len(said) == 1 and part in said[0], f"{part}: said {said}")
+        scene.check_clean()
+        without_last_cut(out)
+        scene.call("run", "--resume", out).check_well()
+        check_same(out, simulated, MODELS)
+
+
+# ---- real file systems ----
+
+
+@contextlib.contextmanager
+def mounted(scene, *words):
+    """A folder on a file system of its own, or None."""
+    folder = scene.path("disk")
+    os.makedirs(folder, exist_ok=True)
+    made = subprocess.run(["mount", *words, folder], capture_output=True, check=False)
+    try:
+        yield folder if made.returncode == 0 else None
+    finally:
+        if made.returncode == 0:
+            subprocess.run(["umount", folder], check=True)
+
+
+def a_full_disk_is_given_room(scene):
+    """All of a run's files are on it. It ends, with one line, and goes on once there is room."""
+    with mounted(scene, "-t", "tmpfs", "-o", "size=800k", "starling-test") as disk:
+        if disk is None:
+            return "no right to mount a tmpfs"
+        for command in ("sim", "run"):
+            path, out = scene.experiment(**AGENTS), f"{disk}/{command}"
+            subprocess.run(["mount", "-o", "remount,size=800k", disk], check=True)
+            ended = scene.call(command, path, "--out", out)
+            check(ended.code == 1, f"exit code {ended.code}: {ended.out!r}, {ended.err!r}")
+            errors = [line for line in ended.err.splitlines() if "training goes on" not in line]
+            check(len(errors) == 1 and "No space left" in errors[0], ended.err)
+            subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+            scene.call(command, "--resume", out).check_well()
+            if command == "sim":
+                scene.call("sim", path, "--out", scene.path("sim")).check_well()
+            check_same(out, scene.path("sim"), MODELS)
+            subprocess.run(["rm", "-r", out], check=True)
+    return None
+
+
+if __name__ == "__main__":
+    run_tests(
+        [
+            a_call_of_the_simulator_fails,
+            all_calls_from_one_on_fail,
+            writes_take_half,
+            a_disk_of_one_agent_fails,
+            a_full_disk_is_given_room,
+        ]
+    )
