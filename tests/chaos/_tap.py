@@ -53,13 +53,17 @@ class Tap(threading.Thread):
                 self.flips.pop(0)
                 self.flipped += 1
             if data:
-                other.sendall(data)
+                other.sendall(self.passes_on(heard, data))
         except OSError:
             data = b""
         if not data:
             for one in (end, other):
                 self.pairs.pop(one)
                 one.close()
+
+    def passes_on(self, heard, data):
+        """What goes on in place of `data`, the end of what was heard of this direction."""
+        return data
 
     def end(self):
         self.ending = True

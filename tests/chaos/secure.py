@@ -12,6 +12,7 @@ import socket
 import time
 
 from _scene import check, run_tests
+from _robber import CHANGES, Robber
 from _tap import Tap
 from _ports import free_ports
 from by_hand import PAIR
@@ -181,6 +182,20 @@ def who_flips_bits_on_the_way_costs_connections_only(scene):
     check("is back after" in told, repr(told))
 
 
+def who_holds_the_wire_costs_connections_only(scene):
+    """Frames repeated, swapped, left out, cut and altered, and an ABORT and a BYE put in."""
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**{**PAIR, **SEALED, "rounds": 60, "transport__reconnect_s": 30})
+    robber = Robber(free_ports(1)[0], after=4)
+    robber.start()
+    ended = train(scene, experiment, [with_key("run.key")] * 2, tap=robber)
+    robber.end()
+    check_both(scene, experiment, ended)
+    check(not robber.left, f"not tried: {list(robber.left)}")
+    broken = sum(one.out.count("a frame's seal is broken") for one in ended)
+    check(broken >= len(CHANGES), f"{broken} broken seals: {ended[0].out!r} {ended[1].out!r}")
+
+
 def who_was_heard_is_not_repeated(scene):
     """All that rank 1 sent, sent again by somebody else, to an agent that opens, and trains."""
     make_keys(scene, "run.key")
@@ -230,6 +245,37 @@ def strangers_get_no_word_of_the_run(scene):
         strangers.end()
     check_both(scene, experiment, ended)
     check("shows no key" in first.out, repr(first.out))
+
+
+def who_has_the_key_and_misbehaves_changes_nothing(scene):
+    """In each manner that stranger.c knows, as either agent, before its neighbour comes, while both
+    train, and until both have ended."""
+    make_keys(scene, "run.key")
+    long = {"rounds": 4000, "record__every": 1000, "transport__connect_timeout_s": 60}
+    experiment = scene.experiment(**{**PAIR, **SEALED, **long})
+    ports = free_ports(2)
+    roster = write_roster(scene, "roster", ports)
+    own = ("--run-id", str(RUN_ID), *with_key("run.key"))
+    key = (scene.path("run.key"), str(RUN_ID))
+    agents = [start(scene, experiment, 0, roster, "out0", *own)]
+    wait_listening(ports[0])
+    strangers = Strangers(scene)
+    try:
+        sent = [strangers.send(ports[0], "keyed", 1, 0, *key)]
+        check(sent[0].stdout.readline() == "connected\n", "the agent does not let greet")
+        agents[0].wait_for("HELLO names another incarnation than its greeting")
+        agents.append(start(scene, experiment, 1, roster, "out1", *own))
+        wait_listening(ports[1])
+        sent.append(strangers.send(ports[1], "keyed", 0, 1, *key))
+        ended = [agent.wait(120) for agent in agents]
+        for process in sent:
+            said, why = process.communicate(timeout=60)
+            check(" frames" in said, f"{said!r} {why!r}")
+    finally:
+        strangers.end()
+    check_both(scene, experiment, ended)
+    for words in ("its clock is 120 s behind", "another run id", "did not prove itself"):
+        check(words in ended[0].out, f"{words!r} is missing in {ended[0].out!r}")
 
 
 def check_nowhere(where, text, secret):
@@ -338,8 +384,10 @@ if __name__ == "__main__":
             another_certificate_is_named,
             what_is_on_the_wire_says_nothing,
             who_flips_bits_on_the_way_costs_connections_only,
+            who_holds_the_wire_costs_connections_only,
             who_was_heard_is_not_repeated,
             strangers_get_no_word_of_the_run,
+            who_has_the_key_and_misbehaves_changes_nothing,
             keys_are_in_their_files_only,
             key_files_that_others_may_read_are_refused,
             check_says_who_may_take_part,

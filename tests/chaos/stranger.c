@@ -1,11 +1,14 @@
-/* stranger.c - connects to an agent and misbehaves; for tests/chaos/strangers.py.
+/* stranger.c - connects to an agent and misbehaves; for tests/chaos/strangers.py and secure.py.
  *
- * usage: stranger PORT MODE FROM TO
+ * usage: stranger PORT MODE FROM TO [KEY RUN_ID]
  * Greets as agent FROM that looks for agent TO, then by MODE: silent; garbage; half: of a HELLO;
  * abort: an ABORT; hello: a HELLO of the right run id (0) with other hashes; run: one of another
  * run. Prints "connected", and "down" when the agent has ended the connection; then it ends.
  * frames: connects again and again, each time with a frame of another type and any content, and
- * prints how many it was rid of, until nobody listens.
+ * prints how many frames it was rid of, until nobody listens.
+ * With a run's key he is no stranger: he greets truly, and misbehaves before the handshake. keyed:
+ * visits again and again, each time in another manner, before the handshake, in it and after it,
+ * and prints how many frames it was rid of, until nobody listens.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,12 +17,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/channel.h"
+#include "base/clock.h"
+#include "starling/keys.h"
 #include "wire/checksum.h"
-#include "wire/frame.h"
-#include "world/fabric.h"
+
+/* How somebody who has the key visits. */
+typedef struct manner {
+    const char *name;
+    bool proves; /* himself, before he goes on */
+    bool plain;  /* what he sends then is not sealed */
+    sl_frame_type type;
+    uint32_t sender_off;
+    uint64_t run_off, incarnation_off, late_us;
+    bool as_another; /* proves to be another rank than he greeted as */
+} manner;
+
+static const manner manners[] = {
+    {"HELLO before the proof", .type = SL_FRAME_HELLO},
+    {"a greeting of two minutes ago", .late_us = 120000000, .type = SL_FRAME_TYPE_END},
+    {"data before the proof", .type = SL_FRAME_DATA},
+    {"ABORT before the proof", .type = SL_FRAME_ABORT},
+    {"BYE before the proof", .type = SL_FRAME_BYE},
+    {"garbage for a handshake", .type = SL_FRAME_HANDSHAKE},
+    {"a greeting of another run", .run_off = 1, .type = SL_FRAME_TYPE_END},
+    {"another rank's proof", .proves = true, .as_another = true, .type = SL_FRAME_HELLO},
+    {"other hashes", .proves = true, .type = SL_FRAME_HELLO},
+    {"another sender", .proves = true, .type = SL_FRAME_HELLO, .sender_off = 1},
+    {"another incarnation", .proves = true, .type = SL_FRAME_HELLO, .incarnation_off = 1},
+    {"an unsealed HELLO", .proves = true, .plain = true, .type = SL_FRAME_HELLO},
+    {"no HELLO, but data", .proves = true, .type = SL_FRAME_DATA},
+    {"no HELLO, but ABORT", .proves = true, .type = SL_FRAME_ABORT},
+    {"no HELLO, but BYE", .proves = true, .type = SL_FRAME_BYE},
+    {"no HELLO, but another handshake", .proves = true, .plain = true, .type = SL_FRAME_HANDSHAKE},
+};
+enum { MANNERS = sizeof manners / sizeof *manners };
 
 typedef struct stranger {
     bool connected, down;
+    const manner *manner; /* NULL: without a key */
+    sl_passage passage;
+    sl_guard guard; /* for all visits */
+    sl_channel *channel;
+    sl_connection *connection;
 } stranger;
 
 static sl_connection *on_requested(void *context, const uint8_t *greeting, const char *from,
@@ -30,13 +70,25 @@ static sl_connection *on_requested(void *context, const uint8_t *greeting, const
 }
 
 static void on_connected(void *context, void *owner) {
+    stranger *s = context;
     (void)owner;
-    ((stranger *)context)->connected = true;
+    s->connected = true;
+    if (s->manner != NULL && s->manner->proves)
+        sl_channel_begin(s->channel);
 }
 
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
-    (void)context, (void)owner, (void)bytes;
+    stranger *s = context;
+    sl_frame frame;
+    const char *why;
+    (void)owner;
+    const bool more = !sl_channel_is_ready(s->channel);
+    if (more)
+        sl_channel_take(s->channel, buffer->data, bytes, 0, false, sl_clock_seconds(), &frame,
+                        &why);
     sl_buffer_release(buffer);
+    if (more)
+        sl_connection_receive_again(s->connection);
 }
 
 static void on_sent(void *context, void *owner, uint32_t cookie) {
@@ -100,66 +152,129 @@ static void misbehave(sl_connection *connection, const char *mode, uint32_t from
         send_frame(connection, SL_FRAME_HELLO, from, hello, sizeof hello, 0);
 }
 
+/* In the manner of somebody who has the key. */
+static void misbehave_with_key(stranger *s) {
+    const manner *m = s->manner;
+    uint8_t whole[SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES], *payload = whole + SL_FRAME_HEADER_BYTES;
+    const sl_hello hello = {
+        .run_id = s->passage.run_id,
+        .seed = 99,
+        .standing = {.incarnation = s->passage.incarnation + m->incarnation_off, .attempt = 1}};
+    sl_frame frame = {.type = m->type, .sender = s->passage.from + m->sender_off};
+    if (m->type == SL_FRAME_TYPE_END)
+        return;
+    sl_hello_encode(&hello, payload);
+    frame.payload_bytes = m->type == SL_FRAME_BYE ? 0 : SL_HELLO_BYTES;
+    frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
+    sl_frame_encode(&frame, whole);
+    sl_channel *channel = m->proves && !m->plain ? s->channel : NULL;
+    sl_channel_send(channel, s->connection, sl_clock_seconds(), whole,
+                    SL_FRAME_HEADER_BYTES + frame.payload_bytes, NULL, 0, false);
+}
+
 static const sl_connection_handlers handlers = {on_connected, on_received, on_sent, on_down};
 
+static void stop(const sl_error *error) {
+    fprintf(stderr, "%s\n", error->text);
+    exit(1);
+}
+
+/* As the manner says, or truly but for a proof that there is no key for. */
+static void greet(stranger *s, uint8_t greeting[SL_GREETING_BYTES]) {
+    const manner none = {0}, *m = s->manner != NULL ? s->manner : &none;
+    sl_passage greeted = s->passage;
+    greeted.run_id += m->run_off;
+    s->guard.greeted_us = 0;
+    if (!sl_guard_greet(&s->guard, &greeted, sl_clock_epoch_us() - m->late_us, greeting))
+        exit(1);
+}
+
+static void open_channel(stranger *s) {
+    sl_passage proved = s->passage;
+    sl_error error;
+    proved.from += s->manner != NULL && s->manner->as_another;
+    if (sl_channel_open(&s->channel, &s->guard, s->connection, &proved, true, &error) != 0)
+        stop(&error);
+}
+
+/* What he came for, once it is time. */
+static bool tell(stranger *s, const char *mode, unsigned number) {
+    if (!s->connected ||
+        (s->manner != NULL && s->manner->proves && !sl_channel_is_ready(s->channel)))
+        return false;
+    if (number == 0)
+        puts("connected");
+    fflush(stdout);
+    if (s->manner != NULL)
+        misbehave_with_key(s);
+    else if (strcmp(mode, "frames") == 0)
+        send_any_frame(s->connection, s->passage.from, number);
+    else
+        misbehave(s->connection, mode, s->passage.from);
+    return true;
+}
+
 /* False: nobody is there. number: of the visit. */
-static bool visit(stranger *s, sl_fabric *fabric, char **arguments, unsigned number) {
-    const char *mode = arguments[2];
-    const uint32_t from = (uint32_t)atoi(arguments[3]), to = (uint32_t)atoi(arguments[4]);
-    uint8_t greeting[SL_GREETING_BYTES] = "starling";
-    memcpy(greeting + 8, &from, sizeof from);
-    memcpy(greeting + 12, &to, sizeof to);
-    struct sockaddr_in local = {.sin_family = AF_INET,
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                .sin_port = htons((uint16_t)atoi(arguments[1]))};
+static bool visit(stranger *s, sl_fabric *fabric, uint16_t port, const char *mode,
+                  unsigned number) {
+    uint8_t greeting[SL_GREETING_BYTES];
+    struct sockaddr_in local = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
     struct sockaddr_storage address = {0};
     memcpy(&address, &local, sizeof local);
-    sl_connection *connection;
     sl_error error;
-    *s = (stranger){0};
-    if (sl_connection_open(&connection, fabric, &handlers, NULL, 4, &error) != 0 ||
-        sl_connection_dial(connection, &address, greeting, &error) != 0) {
-        fprintf(stderr, "%s\n", error.text);
-        exit(1);
-    }
+    s->connected = s->down = false;
+    s->manner = strcmp(mode, "keyed") == 0 ? &manners[number % MANNERS] : NULL;
+    greet(s, greeting);
+    if (sl_connection_open(&s->connection, fabric, &handlers, NULL, 4, &error) != 0)
+        stop(&error);
+    open_channel(s);
+    if (sl_connection_dial(s->connection, &address, greeting, &error) != 0)
+        stop(&error);
     for (bool told = false; !s->down; usleep(100)) {
         sl_fabric_poll(fabric);
-        if (!s->connected || told)
-            continue;
-        told = true;
-        if (number == 0)
-            puts("connected");
-        fflush(stdout);
-        if (strcmp(mode, "frames") == 0)
-            send_any_frame(connection, from, number);
-        else
-            misbehave(connection, mode, from);
+        told = told || tell(s, mode, number);
     }
-    sl_connection_close(&connection);
+    sl_connection_close(&s->connection);
+    sl_channel_close(&s->channel);
     sl_fabric_poll(fabric);
     return s->connected;
 }
 
 int main(int count, char **arguments) {
-    if (count != 5)
+    if (count != 5 && count != 7)
         return 2;
-    stranger s;
+    static stranger s;
+    const char *mode = arguments[2];
+    const bool keyed = strcmp(mode, "keyed") == 0, again = keyed || strcmp(mode, "frames") == 0;
+    s.passage = (sl_passage){.run_id = count == 7 ? strtoull(arguments[6], NULL, 10) : 0,
+                             .from = (uint32_t)atoi(arguments[3]),
+                             .to = (uint32_t)atoi(arguments[4]),
+                             .incarnation = 1};
     sl_fabric_settings settings = {.provider = "tcp", .context = &s, .requested = on_requested};
     const struct sockaddr_in local = {.sin_family = AF_INET,
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     memcpy(&settings.address, &local, sizeof local);
+    sl_credentials *credentials = NULL;
     sl_fabric *fabric;
     sl_error error;
-    if (sl_fabric_open(&fabric, &settings, &error) != 0) {
-        fprintf(stderr, "%s\n", error.text);
-        return 1;
-    }
+    if (count == 7 && sl_credentials_load_key(&credentials, arguments[5], &error) != 0)
+        stop(&error);
+    if (sl_guard_open(&s.guard, credentials, true, &error) != 0 ||
+        sl_fabric_open(&fabric, &settings, &error) != 0)
+        stop(&error);
     unsigned visits = 0;
-    while (visit(&s, fabric, arguments, visits) && strcmp(arguments[2], "frames") == 0)
-        visits++;
-    if (visits > 0)
+    /* some greetings are refused: only who is refused twice finds nobody */
+    for (int refused = 0; refused <= (keyed ? 1 : 0); visits++) {
+        refused = visit(&s, fabric, (uint16_t)atoi(arguments[1]), mode, visits) ? 0 : refused + 1;
+        if (!again)
+            break;
+    }
+    if (again)
         printf("%u frames\n", visits);
     puts("down");
     sl_fabric_close(&fabric);
+    sl_guard_close(&s.guard);
+    sl_credentials_close(&credentials);
     return 0;
 }

@@ -46,8 +46,9 @@ class Strangers:
         self.program = os.path.join(build, "tests", "stranger")
         self.processes = []
 
-    def send(self, port, mode, rank, to):
-        command = [self.program, str(port), mode, str(rank), str(to)]
+    def send(self, port, mode, rank, to, *key):
+        """key: a run's key file, and its id."""
+        command = [self.program, str(port), mode, str(rank), str(to), *key]
         self.processes.append(
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         )
