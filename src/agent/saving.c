@@ -201,6 +201,8 @@ static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
 bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
     const sl_saving *s = &a->saving;
     const uint64_t under_way = a->side.round > s->resumed ? a->side.round : s->resumed + 1;
+    if (s->left) /* it ends so */
+        return true;
     if (s->saver == NULL || a->phase != PHASE_TRAINING)
         return false;
     note(a, kind, under_way + s->spread);
