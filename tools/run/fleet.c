@@ -261,9 +261,9 @@ static bool all_stopped(const fleet *f) {
     return alive > 0 && stopped == alive;
 }
 
-/* Others are through, and nobody that is left has done anything for as long as an agent may be
- * silent: all are stopped, have made their last report and do not exit, or have a report that waits
- * for one of these. If all are stopped and nobody is through, they may go on at any time. */
+/* Nobody has done anything for as long as an agent may be silent: all are stopped, have made their
+ * last report and do not exit, or have a report that waits for one of these. If all are stopped and
+ * nobody is through, they may go on at any time. */
 static bool is_stuck(fleet *f) {
     uint32_t through = 0, moving = 0;
     for (uint32_t i = 0; i < f->count; i++) {
@@ -275,7 +275,7 @@ static bool is_stuck(fleet *f) {
     if (moving > 0 || f->still_since == 0)
         f->still_since = now_seconds();
     const bool late = now_seconds() - f->still_since > f->timeout_s + GRACE_SECONDS;
-    return through > 0 && late;
+    return late && (through > 0 || !all_stopped(f));
 }
 
 static void tell_silent(fleet *f) {
