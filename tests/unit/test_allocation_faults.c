@@ -18,6 +18,7 @@
 #include "starling/folder.h"
 #include "starling/launch.h"
 #include "starling/learner.h"
+#include "starling/monitor.h"
 #include "starling/rank.h"
 #include "starling/sim.h"
 #include "starling/spectrum.h"
@@ -132,6 +133,28 @@ static int open_agent(sl_error *error) {
     return result;
 }
 
+/* At a socket, and at a port. The agent is opened while allocations work. */
+static int monitor(sl_error *error) {
+    char path[] = "/tmp/starling-faults-XXXXXX";
+    sl_agent *agent = NULL;
+    sl_monitor *in_folder = NULL, *at_port = NULL;
+    const sl_agent_settings settings = {
+        .experiment = experiment, .task = task, .rank = 1, .host = "127.0.0.1"};
+    const long after = atomic_exchange(&left, ALWAYS);
+    if (mkdtemp(path) == NULL || sl_agent_open(&agent, &settings, error) != 0)
+        abort();
+    atomic_store(&left, after);
+    int result = sl_monitor_open(&in_folder, agent, 1, 3, path, error);
+    if (result == 0)
+        result = sl_monitor_listen(&at_port, agent, 1, 3, "127.0.0.1:20741", false, error);
+    sl_monitor_close(&at_port);
+    sl_monitor_close(&in_folder);
+    sl_agent_close(&agent);
+    if (rmdir(path) != 0) /* a socket is left */
+        abort();
+    return result;
+}
+
 static int find_peers(sl_error *error) {
     sl_launch *launch = NULL;
     sl_roster *roster = NULL;
@@ -210,7 +233,8 @@ START_TEST(opening_what_runs_it) {
         const char *name;
         work_function *work;
     } all[] = {{"a learner", open_learner}, {"a node", open_node},      {"an agent", open_agent},
-               {"peers", find_peers},       {"a simulation", simulate}, {"a run folder", record}};
+               {"peers", find_peers},       {"a simulation", simulate}, {"a run folder", record},
+               {"a monitor", monitor}};
     open_all(_i % EXPERIMENTS);
     if (all[_i / EXPERIMENTS].work != record) /* which parses what it writes */
         json_set_alloc_funcs(__wrap_malloc, free);
@@ -271,7 +295,7 @@ int main(void) {
     tcase_set_timeout(faults, 240);
     tcase_add_loop_test(faults, opening_a_topology, 0, sizeof topologies / sizeof *topologies);
     tcase_add_loop_test(faults, opening_an_experiment, 0, EXPERIMENTS);
-    tcase_add_loop_test(faults, opening_what_runs_it, 0, 6 * EXPERIMENTS);
+    tcase_add_loop_test(faults, opening_what_runs_it, 0, 7 * EXPERIMENTS);
     tcase_add_loop_test(faults, opening_a_compressor, 0, SL_COMPRESSOR_COUNT);
     suite_add_tcase(suite, faults);
     return run_suite(suite);
