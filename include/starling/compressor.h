@@ -44,7 +44,8 @@ extern "C" {
     X(STROM, strom, "strom")                                                                       \
     X(DRIVE, drive, "drive")                                                                       \
     X(EDEN, eden, "eden")                                                                          \
-    X(THREE_LC, three_lc, "3lc")
+    X(THREE_LC, three_lc, "3lc")                                                                   \
+    X(MAGNITUDE_DROPPING, magnitude_dropping, "magnitude-dropping")
 
 typedef enum sl_compressor_kind {
 #define SL_COMPRESSOR_ENUM(kind, codec, name) SL_COMPRESSOR_##kind,
@@ -66,8 +67,8 @@ typedef enum sl_entropy { SL_ENTROPY_NONE, SL_ENTROPY_GOLOMB, SL_ENTROPY_ELIAS }
 
 typedef struct sl_compressor_config {
     sl_compressor_kind kind;
-    uint64_t k;      /* top-k, random-k, stc, sbc: entries kept, pos-neg: of each kind; 0: from
-                        fraction */
+    uint64_t k;      /* top-k, random-k, stc, sbc: entries kept, pos-neg: of each kind,
+                        magnitude-dropping: on average; 0: from fraction */
     double fraction; /* k = max(1, round(fraction d)) */
     uint32_t levels; /* qsgd: s >= 1 */
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
@@ -94,8 +95,8 @@ typedef struct sl_quality {
 } sl_quality;
 
 SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
-/* Bits of one message of `dimension` elements; random-dropping: expected; strom: at most; with a
- * coding: expected of random indices. */
+/* Bits of one message of `dimension` elements; random-dropping, magnitude-dropping: expected;
+ * strom, 3lc: at most; with a coding: expected of random indices. */
 SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
 /* Do the parameters suit this length? The error names algorithm.compressor.KEY, the value and what
  * is allowed. */

@@ -127,6 +127,9 @@ ALGORITHMS = {
         "naive-compression", compressor={"name": "strom", "threshold": 0.01, "coding": "golomb"}
     ),
     "deep-squeeze 3lc": algorithm("deep-squeeze", compressor={"name": "3lc", "multiplier": 1.2}),
+    "dcd-psgd magnitude-dropping": algorithm(
+        "dcd-psgd", compressor={"name": "magnitude-dropping", "fraction": 0.5}
+    ),
     "choco-sgd drive": algorithm("choco-sgd", compressor="drive"),
     "dcd-psgd eden": algorithm("dcd-psgd", compressor={"name": "eden", "bits": 3}),
     "sgp digraph": algorithm("sgp", PUSH),
