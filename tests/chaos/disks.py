@@ -223,6 +223,59 @@ def a_full_disk_is_given_room(scene):
     return None
 
 
+def nothing_can_be_written(scene):
+    """Whatever writes a file says which and why, in one line."""
+    with mounted(scene, "-t", "tmpfs", "-o", "size=64k", "starling-test") as disk:
+        if disk is None:
+            return "no right to mount a tmpfs"
+        with open(f"{disk}/rest", "wb") as file, contextlib.suppress(OSError):
+            os.write(file.fileno(), bytes(1 << 20))
+        path, graph = scene.experiment(**SMALL), scene.path("graph.json")
+        scene.call("topology", "make", "ring", "--nodes", "4", "--out", graph).check_well()
+        for reason in ("No space left", "Read-only"):
+            for words in (
+                ("sim", path, "--out", f"{disk}/sim"),
+                ("run", path, "--out", f"{disk}/run"),
+                ("keys", "make", "--out", f"{disk}/key"),
+                ("topology", "make", "ring", "--nodes", "4", "--out", f"{disk}/made"),
+                ("topology", "draw", graph, "-o", f"{disk}/drawn.svg"),
+            ):
+                ended = scene.call(*words)
+                ended.check_refused(reason, words[-1], code=ended.code)
+                check(ended.code in (1, 2), f"{words}: exit code {ended.code}")
+            subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    return None
+
+
+def a_file_system_gives_errors(scene):
+    """An image of ext4 whose own disk is full: what was written cannot be synced. Checkpoints go
+    there; training goes on without them, and says so once for each agent."""
+    if not os.path.exists("/dev/loop-control"):
+        return "no loop devices"
+    store = scene.path("store")
+    os.mkdir(store)
+    made = "mount -t tmpfs -o size=600k starling-test {0} && truncate -s 16M {0}/image"
+    made += " && mkfs.ext4 -q -O ^has_journal {0}/image"
+    if subprocess.run(made.format(store), shell=True, capture_output=True).returncode != 0:
+        subprocess.run(["umount", store], capture_output=True)
+        return "no right to mount, or no mkfs.ext4"
+    try:
+        with mounted(scene, "-o", "loop", f"{store}/image") as disk:
+            if disk is None:
+                return "no right to mount an image"
+            changes = {**AGENTS, "checkpoint": {"every": 2, "keep": 3, "path": disk}}
+            path, out = scene.experiment(**changes), scene.path("out")
+            ended = scene.call("run", path, "--out", out)
+            ended.check_well()
+            said = re.findall(r"no checkpoint of round.*(?:Input/output error|No space)", ended.out)
+            check(1 <= len(said) <= 4, f"{ended.out!r}")
+        scene.call("sim", scene.experiment(**AGENTS), "--out", scene.path("sim")).check_well()
+        check_same(out, scene.path("sim"), MODELS)
+    finally:
+        subprocess.run(["umount", store], check=True)
+    return None
+
+
 if __name__ == "__main__":
     run_tests(
         [
@@ -231,5 +284,7 @@ if __name__ == "__main__":
             writes_take_half,
             a_disk_of_one_agent_fails,
             a_full_disk_is_given_room,
+            nothing_can_be_written,
+            a_file_system_gives_errors,
         ]
     )
