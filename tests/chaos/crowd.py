@@ -8,6 +8,7 @@ come in sequence: STARLING_CROWD, 2,000 without it; a million take ten minutes.
 usage: crowd.py STARLING [TEST ...]
 """
 import os
+import shutil
 import socket
 import struct
 import threading
@@ -16,6 +17,7 @@ import time
 from _scene import SLOWER, check, run_tests
 from _ports import free_ports
 from by_hand import PAIR
+from secure import make_keys, with_key
 from strangers import check_models, roster_of, seconds_of_processor, start, wait_listening
 
 COUNT = int(os.environ.get("STARLING_CROWD", "2000"))
@@ -48,6 +50,7 @@ KINDS = {
 }
 TRUE = request(greeting(1, 0))
 MEMORY = 4.5 * 2**20  # that they may cost
+DESCRIPTORS = 500  # likewise, of 1,000: 64 that stay, and those that come while nobody looks
 
 
 class Watched:
@@ -192,6 +195,33 @@ def an_agent_waits_in_a_crowd(scene):
         check(memory.memory < MEMORY, f"memory has grown by {memory.memory} bytes")
 
 
+def a_silent_crowd_takes_few_descriptors(scene):
+    """With a key and without; then the pair trains."""
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=600)
+    for way, extra in (("none", ()), ("key", with_key("run.key"))):
+        ports = free_ports(2)
+        roster = roster_of(scene, ports)
+        outs = [f"{way}{i}" for i in (0, 1)]
+        first = start(scene, experiment, 0, roster, outs[0], *extra)
+        wait_listening(ports[0])
+        before = len(os.listdir(f"/proc/{first.process.pid}/fd"))
+        watched = Watched(first.process.pid)
+        silent = [connect(ports[0], b"") for _ in range(AT_ONCE)]
+        time.sleep(4)  # the first ones' time is over by then
+        watched.end()
+        more = watched.descriptors - before
+        print(f"# {way}: at most {more} descriptors more", flush=True)
+        check(more <= DESCRIPTORS, f"{more} descriptors for {AT_ONCE} silent connections")
+        second = start(scene, experiment, 1, roster, outs[1], *extra)
+        for running in (second.wait(60), first.wait(60)):
+            running.check_well()
+        for s in silent:
+            s.close()
+        check_models(scene, experiment, outs)
+        shutil.rmtree(scene.path("sim"))
+
+
 def a_pair_trains_in_a_crowd(scene):
     ports = free_ports(2)
     roster = roster_of(scene, ports)
@@ -209,4 +239,6 @@ def a_pair_trains_in_a_crowd(scene):
 
 
 if __name__ == "__main__":
-    run_tests([an_agent_waits_in_a_crowd, a_pair_trains_in_a_crowd])
+    run_tests(
+        [an_agent_waits_in_a_crowd, a_pair_trains_in_a_crowd, a_silent_crowd_takes_few_descriptors]
+    )

@@ -278,6 +278,37 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
         check(words in ended[0].out, f"{words!r} is missing in {ended[0].out!r}")
 
 
+def start_as(scene, experiment, rank, ports, out, pins, extra):
+    roster = write_roster(scene, f"roster-{out}", ports, pins)
+    return start(scene, experiment, rank, roster, out, "--run-id", str(RUN_ID), *extra)
+
+
+def who_has_a_living_ranks_key_does_not_replace_it(scene):
+    """A second process of rank 1, with its key or its pair, while the first one trains."""
+    make_keys(scene, "run.key")
+    pins = make_nodes(scene, 2)
+    long = {**PAIR, **SEALED, "rounds": 6000, "record__every": 2000}
+    experiment = scene.experiment(**long, transport__connect_timeout_s=20)
+    impatient = scene.experiment("i.json", **long, transport__connect_timeout_s=2)
+    for way, fingerprints, extra in (
+        ("key", ("", ""), [with_key("run.key")] * 2),
+        ("pair", pins, [with_pair("node-0"), with_pair("node-1")]),
+    ):
+        ports, other = free_ports(2), free_ports(1)[0]
+        agents = [
+            start_as(scene, experiment, i, ports, f"{way}{i}", fingerprints, extra[i])
+            for i in range(2)
+        ]
+        agents[0].wait_for("round 2000/")
+        places = (ports[0], other)
+        second = start_as(scene, impatient, 1, places, f"{way}-again", fingerprints, extra[1])
+        second.wait(60).check_refused("did not come up", code=1)
+        for agent in agents:
+            agent.wait(60).check_well()
+        check_models(scene, experiment, [f"{way}0", f"{way}1"])
+        shutil.rmtree(scene.path("sim"))
+
+
 def check_nowhere(where, text, secret):
     check(secret not in text, f"the key is in {where}")
 
@@ -388,6 +419,7 @@ if __name__ == "__main__":
             who_was_heard_is_not_repeated,
             strangers_get_no_word_of_the_run,
             who_has_the_key_and_misbehaves_changes_nothing,
+            who_has_a_living_ranks_key_does_not_replace_it,
             keys_are_in_their_files_only,
             key_files_that_others_may_read_are_refused,
             check_says_who_may_take_part,
