@@ -87,6 +87,7 @@ typedef struct sl_state {
     sl_row in;                /* in-neighbours of the current or last step, and their W_ij */
     float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
+    uint64_t first_exchange;  /* of the view; 1 of the first one */
     double push_sum_weight, next_push_sum_weight;
     bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
                      */
@@ -97,6 +98,7 @@ typedef struct sl_part {
     sl_decoder *decoder;
     sl_message message;
     uint32_t index;
+    uint32_t neighbour; /* its sender's position in sl_state.in; not of an own part */
     sl_payload payload;
     float weight;  /* W_ij; own part: W_ii, or with servers 1 if it stays here, else 0 */
     double scalar; /* the push-sum weight in the sender's header */
@@ -117,7 +119,8 @@ typedef struct sl_mix {
 
 /* One published vector of an exchange. A hook that is NULL does nothing. */
 typedef struct sl_stage {
-    bool plain; /* never compressed */
+    bool plain;    /* never compressed */
+    bool restates; /* only in exchanges of later views */
     bool
         gather; /* centralized routes: the second half, from the servers of the sums to all nodes */
     bool in_place; /* combine overwrites the published vector, so a part waits until it has been
@@ -172,6 +175,7 @@ typedef struct sl_algorithm {
     sl_step_rule step_rule;
     const char *keys; /* keys that only it reads, such as "warmup_rounds threshold"; NULL: none */
     bool takes_momentum, takes_local_steps;
+    bool tied_to_members;     /* what it keeps cannot pass to other members */
     bool is_periodic;         /* exchanges every `period` rounds */
     bool keeps_gradient;      /* needs g after its message has been encoded */
     bool publishes_old_model; /* messages do not need this round's gradient: exchange and gradient
@@ -181,6 +185,8 @@ typedef struct sl_algorithm {
     const sl_stage *stages;
     size_t stage_count;
     void (*start)(sl_state *s, size_t dimension); /* x is there, before the first round */
+    /* A view begins: what hangs on W or on neighbours restarts from the models. Replicas are 0. */
+    void (*restart)(sl_state *s, size_t dimension);
     /* A round without an exchange: only a gradient step. */
     void (*local)(sl_state *s, size_t from, size_t count);
     /* Gradient there and everything combined. */

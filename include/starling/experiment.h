@@ -14,6 +14,7 @@
 #include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/error.h"
+#include "starling/faults.h"
 #include "starling/keys.h"
 #include "starling/learner.h"
 #include "starling/node.h"
@@ -87,6 +88,16 @@ typedef struct sl_security_config {
     bool trusted_network; /* everybody who can reach this network is trusted */
 } sl_security_config;
 
+/* What the others do when a peer is lost. */
+typedef enum sl_on_loss {
+    SL_ON_LOSS_AUTO, /* once read: one of the next two */
+    SL_ON_LOSS_STOP,
+    SL_ON_LOSS_CONTINUE
+} sl_on_loss;
+typedef struct sl_membership_config {
+    sl_on_loss on_loss;
+} sl_membership_config;
+
 /* The platform for which a simulation predicts the time. All 0: no prediction. */
 typedef struct sl_network_config {
     double bandwidth_mbit; /* of each node's uplink and downlink, in 10^6 bit/s; 0: infinite */
@@ -116,6 +127,8 @@ typedef struct sl_experiment {
     sl_transport_config transport;
     sl_security_config security;
     sl_network_config network;
+    sl_membership_config membership;
+    sl_faults faults;      /* owned; of the simulator */
     sl_topology *topology; /* owned */
     char *warnings; /* owned; one line for each key that was given without effect; "": none */
 } sl_experiment;
@@ -234,7 +247,7 @@ typedef struct sl_key {
     const char *user, *users;
 } sl_key;
 
-/* All keys but `topology`, in the order of docs/experiment.md: *count rows. */
+/* All keys but `topology` and `faults`, in the order of docs/experiment.md: *count rows. */
 SL_API const sl_key *sl_experiment_keys(size_t *count);
 /* Value number `index` of a CHOICE, or of a TEXT with known values; NULL: past the end. */
 SL_API const char *sl_key_choice(const sl_key *key, size_t index);

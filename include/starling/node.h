@@ -11,6 +11,12 @@
  *                                come back in update.released
  *   all combined and sent     -> publish of the next step of the exchange; after the last one
  *                                round_done, and compute of the next round, or finished
+ *   LOST                      -> what that peer has not sent, and what it would have been given, is
+ *                                folded: its weight goes to the node's own vector
+ *   VIEW                      -> other members, with other edges: the next round begins under it
+ *
+ * sl_node_hold() keeps a node from beginning a round: it rests after the one before until RELEASED
+ * or VIEW.
  *
  * A round of local steps only has no exchange. A payload of sl_node_payload() must not change until
  * SENT of its part has been delivered (once, when it has left for all peers). A payload of RECEIVED
@@ -36,6 +42,21 @@ extern "C" {
 #endif
 
 typedef struct sl_node sl_node;
+
+/* Who takes part. */
+typedef struct sl_members {
+    const uint32_t *ranks; /* (count) rising; NULL: 0 ... count - 1 */
+    uint32_t count;
+} sl_members;
+
+/* What holds from a round on; all borrowed until the next one, or the node's end. */
+typedef struct sl_view {
+    uint64_t round;              /* the first under it */
+    uint64_t exchange;           /* the last one before it */
+    sl_members members;          /* this node is one of them */
+    const sl_topology *topology; /* in ranks, of as many nodes as the first one */
+    const sl_plan *plan;         /* for the members' topology */
+} sl_view;
 
 typedef struct sl_node_settings {
     uint32_t rank;
@@ -76,22 +97,28 @@ typedef enum sl_event_type {
     SL_EVENT_START,    /* x is filled: begin round 1; or all pieces are: go on */
     SL_EVENT_GRADIENT, /* g is filled */
     SL_EVENT_RECEIVED,
-    SL_EVENT_SENT,      /* part has left for every out-neighbour */
-    SL_EVENT_NOTIFIED,  /* notify_fd was signalled */
+    SL_EVENT_SENT,     /* part has left for every out-neighbour */
+    SL_EVENT_NOTIFIED, /* notify_fd was signalled */
+    SL_EVENT_LOST,     /* peer: it sends and gets nothing any more, until a view. SL_EPEER: what the
+                          algorithm exchanges cannot be folded now */
+    SL_EVENT_RELEASED, /* the round that was held begins */
+    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of
+                          START: x is filled, and the node joins */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
 } sl_event_type;
 
 typedef struct sl_event {
     sl_event_type type;
-    uint32_t peer;      /* RECEIVED, PEER_DOWN */
-    uint64_t exchange;  /* RECEIVED */
-    uint32_t step;      /* RECEIVED */
-    uint32_t part;      /* RECEIVED, SENT */
-    double scalar;      /* RECEIVED: what came with it */
-    sl_payload payload; /* RECEIVED */
-    void *token;        /* RECEIVED: comes back in released */
-    double loss;        /* GRADIENT */
+    uint32_t peer;       /* RECEIVED, PEER_DOWN, LOST */
+    uint64_t exchange;   /* RECEIVED */
+    uint32_t step;       /* RECEIVED */
+    uint32_t part;       /* RECEIVED, SENT */
+    double scalar;       /* RECEIVED: what came with it */
+    sl_payload payload;  /* RECEIVED */
+    void *token;         /* RECEIVED: comes back in released */
+    double loss;         /* GRADIENT */
+    const sl_view *view; /* VIEW */
 } sl_event;
 
 typedef struct sl_round {
@@ -166,6 +193,8 @@ SL_API float *sl_node_gradient_buffer(sl_node *node);
  * model, without a gradient step. It must not change until the round is done. NULL: the model. */
 SL_API void sl_node_lend(sl_node *node, const float *vector);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
+/* Begin no round after `round`, which has not ended; 0: no limit. */
+SL_API void sl_node_hold(sl_node *node, uint64_t round);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
 SL_API double sl_node_push_sum_weight(const sl_node *node);

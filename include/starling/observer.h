@@ -66,6 +66,8 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
     X(SL_LOG_UP, "up")                 /* and is back */                                           \
     X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
     X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
+    X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
+    X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
     X(SL_LOG_END, "end")
 
 typedef enum sl_log_kind {
@@ -93,7 +95,8 @@ typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
     uint64_t round; /* start: the first; resume, checkpoint, request: the one that is saved; down,
-                       up: under way; end: the last that ended, 0: none */
+                       up: under way; lost, view: the first without the peer, of the view; end: the
+                       last that ended, 0: none */
     uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
                                                 since 1970 */
     char version[SL_LOG_WORD_MAX];           /* start; the log fills it in, as the next two */
@@ -101,13 +104,15 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
-    uint32_t peer;               /* down, up */
+    uint32_t peer;               /* down, up, lost */
+    uint64_t members;            /* view: their number */
+    double gap;                  /* view: the spectral gap of their topology; NaN: unknown */
     uint64_t exchange;           /* down, up */
     double seconds;              /* up: how long it was down */
     sl_log_then then;            /* request */
     sl_log_outcome outcome;      /* end */
-    char why[SL_ERROR_TEXT_MAX]; /* down, checkpoint (empty: it was written), end (empty:
-                                    all rounds are done) */
+    char why[SL_ERROR_TEXT_MAX]; /* down, lost, view (who they are), checkpoint (empty: it was
+                                    written), end (empty: all rounds are done) */
 } sl_log_entry;
 
 /* The end of a run that returned error->code. */
@@ -134,6 +139,8 @@ typedef struct sl_observer {
     /* An event, before anything that follows from it is sent. From any of the driver's threads, at
      * any time; it does not wait for another. */
     void (*log)(void *context, const sl_log_entry *entry);
+    /* From `round` on, these ranks take part (count, rising); before it is called, all do. */
+    void (*members)(void *context, uint64_t round, const uint32_t *ranks, uint32_t count);
 } sl_observer;
 
 /* The resolved record.every: as configured, or about 20 times a run. */

@@ -39,6 +39,24 @@ SL_API int sl_topology_load_lazy(sl_topology **out, const char *path, sl_error *
 SL_API int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
 SL_API void sl_topology_close(sl_topology **topology);
 
+/* How the topology of some members came about. */
+typedef struct sl_regrouping {
+    bool is_family; /* the family's graph for their number; else the first graph without the dead */
+    uint32_t bridges; /* edges that were added, since it would have been in parts */
+} sl_regrouping;
+
+/* The topology of those ranks of `first` that are left: node k of it is members[k] (count, rising).
+ * A family is made again for their number. If it does not exist for that number, or edges are
+ * listed, the dead are left out, and the weight scheme is applied again; a rest in parts is joined
+ * through the neighbours of the dead. Listed weights, and weights "bandwidth", become the
+ * stochastic complement of W. SL_EINVAL: a schedule that cannot be joined. */
+SL_API int sl_topology_among(sl_topology **out, sl_regrouping *how, const sl_topology *first,
+                             const uint32_t *members, uint32_t count, sl_error *error);
+/* The same graph written in ranks: of `nodes` nodes, of which those that are no members have no
+ * edges. For rows; its spectrum says nothing. */
+SL_API int sl_topology_in_ranks(sl_topology **out, const sl_topology *among,
+                                const uint32_t *members, uint32_t nodes, sl_error *error);
+
 /* Canonical JSON with the topology's hash; sl_topology_parse reads an equal topology from it.
  * malloc'ed, the caller frees. NULL: out of memory. */
 SL_API char *sl_topology_json(const sl_topology *topology);

@@ -157,6 +157,7 @@ const sl_algorithm sl_cd_sgd = {
     .publishes_old_model = true,
     .waits = is_warm_up,
     .extra_vectors = 3,
+    .tied_to_members = true,
     .stages = stages,
     .stage_count = 3,
     .start = start,

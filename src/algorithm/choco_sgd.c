@@ -11,8 +11,10 @@
  * contractive, biased is fine; gamma_c the consensus step. Memory beside x, g, momentum: xhat_i and
  * s_i = sum_{j != i} W_ij xhat_j, two vectors whatever the degree; or xhat_i and each xhat_j. The
  * difference is never stored: the compressor reads it block by block. Wire: one compressed message
- * a round. The second form's message of round t goes out while the gradient of round t + 1 is
- * computed, so its exchange belongs to round t + 1 here, and a run of T rounds has T - 1.
+ * a round, in the first one of a
+ * later view the model itself. The second form's message of round t goes out while the gradient of
+ * round t + 1 is computed, so its exchange belongs to round t + 1 here, and a run of T rounds has T
+ * - 1.
  */
 #include "algorithm/algorithms.h"
 #include "algorithm/replicas.h"
@@ -52,14 +54,44 @@ static void mix_replicas(sl_state *s, size_t from, size_t count) {
     sl_terms_end(&sum);
 }
 
+/* A later view's first message is the model itself, which sets every replica. */
+static bool restates(const sl_state *s) {
+    return s->first_exchange > 1 && s->exchange == s->first_exchange;
+}
+
+static bool differs(const sl_state *s) {
+    return !restates(s);
+}
+
+static void take_model(sl_state *s, size_t from, size_t count) {
+    s->vec->combine(s->extra[HAT] + from, (const float *const[]){s->x + from}, (const float[]){1},
+                    1, count);
+}
+
+static void adapt_and_take(sl_state *s, size_t from, size_t count) {
+    sl_local_step(s, from, count);
+    take_model(s, from, count);
+}
+
 #define BOTH_FORMS                                                                                 \
     .name = "choco-sgd", .matrix = SL_MATRIX_SYMMETRIC, .fixed_matrix = true,                      \
     .keeps_replicas = true, .compressor = SL_TAKES_CONTRACTIVE, .step_rule = SL_STEP_CONSENSUS,    \
-    .takes_momentum = true, .takes_local_steps = true, .extra_vectors = 1, .stage_count = 1,       \
+    .takes_momentum = true, .takes_local_steps = true, .extra_vectors = 1, .stage_count = 2,       \
     .local = sl_local_step
 
 static const sl_stage compress_then_mix[] = {
-    {.prepare = sl_local_step, .read = read_difference, .own = take_own, .combine = take_theirs}};
+    {.wanted = differs,
+     .prepare = sl_local_step,
+     .read = read_difference,
+     .own = take_own,
+     .combine = take_theirs},
+    {.plain = true,
+     .restates = true,
+     .wanted = restates,
+     .prepare = adapt_and_take,
+     .vector = sl_publish_model,
+     .combine = take_theirs},
+};
 
 const sl_algorithm sl_choco_compress_then_mix = {
     BOTH_FORMS,
@@ -69,7 +101,7 @@ const sl_algorithm sl_choco_compress_then_mix = {
 };
 
 static bool has_model_to_send(const sl_state *s) {
-    return s->exchange > 1;
+    return s->exchange > 1 && !restates(s);
 }
 
 static void adapt_and_mix(sl_state *s, size_t from, size_t count) {
@@ -77,10 +109,15 @@ static void adapt_and_mix(sl_state *s, size_t from, size_t count) {
     mix_replicas(s, from, count);
 }
 
-static const sl_stage mix_then_compress[] = {{.wanted = has_model_to_send,
-                                              .read = read_difference,
-                                              .own = take_own,
-                                              .combine = take_theirs}};
+static const sl_stage mix_then_compress[] = {
+    {.wanted = has_model_to_send, .read = read_difference, .own = take_own, .combine = take_theirs},
+    {.plain = true,
+     .restates = true,
+     .wanted = restates,
+     .prepare = take_model,
+     .vector = sl_publish_model,
+     .combine = take_theirs},
+};
 
 const sl_algorithm sl_choco_mix_then_compress = {
     BOTH_FORMS,

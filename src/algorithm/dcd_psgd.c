@@ -13,7 +13,7 @@
 #include "algorithm/replicas.h"
 
 static bool is_first(const sl_state *s) {
-    return s->exchange == 1;
+    return s->exchange == s->first_exchange;
 }
 
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {

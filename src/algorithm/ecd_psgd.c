@@ -66,6 +66,7 @@ const sl_algorithm sl_ecd_psgd = {
     .compressor = SL_TAKES_UNBIASED,
     .takes_momentum = true,
     .extra_vectors = 1,
+    .tied_to_members = true,
     .stages = stages,
     .stage_count = 2,
 };

@@ -38,6 +38,10 @@ static void mix_half(sl_state *s, const sl_mix *mix, size_t from, size_t count) 
     }
 }
 
+static void forget(sl_state *s, size_t dimension) {
+    s->vec->fill(s->extra[CORRECTION], 0, dimension);
+}
+
 static const sl_stage stages[] = {
     {.in_place = true, .prepare = correct, .vector = sl_publish_model, .combine = mix_half}};
 
@@ -48,4 +52,5 @@ const sl_algorithm sl_exact_diffusion = {
     .extra_vectors = 1,
     .stages = stages,
     .stage_count = 1,
+    .restart = forget,
 };

@@ -41,6 +41,12 @@ static void keep_gradient(sl_state *s) {
     s->extra[LAST_GRADIENT] = gradient;
 }
 
+/* The next round adds its gradient: q = g. */
+static void forget(sl_state *s, size_t dimension) {
+    s->vec->fill(s->extra[TRACKER], 0, dimension);
+    s->vec->fill(s->extra[LAST_GRADIENT], 0, dimension);
+}
+
 static const sl_stage stages[] = {
     {.in_place = true, .prepare = track, .vector = sl_publish_model, .combine = mix_models},
     {.in_place = true, .vector = tracker, .combine = mix_trackers},
@@ -53,5 +59,6 @@ const sl_algorithm sl_gradient_tracking = {
     .extra_vectors = 2,
     .stages = stages,
     .stage_count = 2,
+    .restart = forget,
     .finish = keep_gradient,
 };

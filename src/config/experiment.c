@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "config/faults.h"
 #include "config/keys.h"
 #include "config/security.h"
 #include "config/tree.h"
@@ -68,6 +69,7 @@ static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX
         count++;
     }
     known[count++] = "topology";
+    known[count++] = "faults";
     return sl_suggest(path, known, count);
 }
 
@@ -121,7 +123,7 @@ static int check_keys(json_t *object, const char *prefix, int depth, sl_error *e
                            "{\"optimizer\": {\"momentum\": 0.9}}",
                            name);
         if (strcmp(name, "comment") == 0 || strcmp(path, "topology") == 0 ||
-            sl_key_find(path) != NULL)
+            strcmp(path, "faults") == 0 || sl_key_find(path) != NULL)
             continue;
         if (!is_group(path) || depth == DEPTH_MAX)
             return refuse_unknown(path, error);
@@ -171,7 +173,8 @@ static int apply_override(json_t *root, const char *text, sl_error *error) {
         return sl_fail(error, SL_EINVAL, "--set %s: the value is not valid UTF-8", path);
     if (strcmp(path, "topology") == 0 || (k != NULL && k->type == SL_KEY_PATH))
         value = from_here(value);
-    else if (k == NULL && !is_group(path) && strncmp(path, "topology.", 9) != 0) {
+    else if (k == NULL && !is_group(path) && strncmp(path, "topology.", 9) != 0 &&
+             strcmp(path, "faults") != 0) {
         json_decref(value);
         int result = refuse_unknown(path, error);
         return error ? sl_fail_prefix(error, result, "--set") : result;
@@ -396,6 +399,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (result == 0)
         result = sl_algorithm_check(&e->algorithm, e->topology, e->optimizer.momentum > 0, error);
     if (result == 0)
+        result = sl_faults_check(e, error);
+    if (result == 0)
         result = check_checkpoint(e, error);
     if (result == 0)
         result = sl_security_check(&e->security, error);
@@ -434,6 +439,12 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
     const bool lazy = r->session != NULL && r->session->overlap;
     if (result == 0)
         result = read_topology(e, json_object_get(root, "topology"), r->folder, lazy, error);
+    if (result == 0)
+        result = sl_faults_read(e, json_object_get(root, "faults"), error);
+    if (result == 0 && r->session != NULL && e->faults.count > 0)
+        result =
+            sl_fail(error, SL_EINVAL,
+                    "faults: `starling sim` plays them with its own models; a session has none");
     if (result == 0)
         result = check_fit(e, error);
     if (result == 0)
@@ -509,6 +520,7 @@ void sl_experiment_close(sl_experiment **experiment) {
     if (*experiment == NULL)
         return;
     sl_topology_close(&(*experiment)->topology);
+    sl_faults_close(&(*experiment)->faults);
     free((*experiment)->warnings);
     free(*experiment);
     *experiment = NULL;

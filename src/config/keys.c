@@ -44,6 +44,7 @@ static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
 static const char *const providers[] = {"tcp", "verbs", NULL};
 static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
 static const char *const seals[] = {"auto", "on", "handshake-only", NULL};
+static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {
 #define PARTITION_NAME(kind, text) text,
@@ -300,6 +301,11 @@ const sl_key sl_keys[] = {
              "(handshake-only); auto = on beyond loopback"},
     {"security.trusted_network", SL_KEY_BOOL, AT(security.trusted_network), .fallback = "false",
      .help = "mode none: true lets an agent listen beyond loopback, where anybody may connect"},
+
+    {"membership.on_loss", SL_KEY_CHOICE, AT(membership.on_loss), .choices = on_losses,
+     .fallback = "\"auto\"",
+     .help = "what the others do when a peer is lost: continue without it (simulated faults only, "
+             "as yet), or stop; auto = continue where faults are given"},
 
     {"network.bandwidth_mbit", SL_KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9),
      .fallback = "0",

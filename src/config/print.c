@@ -29,6 +29,10 @@ char *sl_experiment_json(const sl_experiment *experiment) {
     json_t *graph = topology ? json_loads(topology, 0, NULL) : NULL;
     free(topology);
     good = json_object_set_new(root, "topology", graph) == 0 && good;
+    if (experiment->faults.text != NULL)
+        good = json_object_set_new(root, "faults", json_loads(experiment->faults.text, 0, NULL)) ==
+                   0 &&
+               good;
     char *text = good ? sl_json_text(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return text;
@@ -61,6 +65,10 @@ char *sl_experiment_keys_help(void) {
         out,
         "%-34s a topology file, or an object {\"nodes\": 8, \"family\": \"ring\"}; no default\n",
         "topology");
+    fprintf(out,
+            "%-34s a list of events such as {\"round\": 100, \"kill\": [3]}, which `starling sim` "
+            "plays; default []; docs/experiment.md\n",
+            "faults");
     for (size_t i = 0; i < sl_key_count; i++) {
         char allowed[256];
         sl_key_allowed(&sl_keys[i], allowed, sizeof allowed);

@@ -56,12 +56,17 @@ static const field fields[] = {
     {"kernels", START, FIELD_TEXT, AT(kernels), NULL},
     {"blas", START, FIELD_TEXT, AT(blas), NULL},
     {"passed_over", ONE(SL_LOG_RESUME), FIELD_ROUNDS, AT(passed_over), NULL},
-    {"peer", LINK, FIELD_RANK, AT(peer), NULL},
+    {"peer", LINK | ONE(SL_LOG_LOST), FIELD_RANK, AT(peer), NULL},
+    {"members", ONE(SL_LOG_VIEW), FIELD_WHOLE, AT(members), NULL},
+    {"gap", ONE(SL_LOG_VIEW), FIELD_SECONDS, AT(gap), NULL},
     {"exchange", LINK, FIELD_WHOLE, AT(exchange), NULL},
     {"seconds", ONE(SL_LOG_UP), FIELD_SECONDS, AT(seconds), NULL},
     {"then", ONE(SL_LOG_REQUEST), FIELD_WORD, AT(then), thens},
     {"outcome", ONE(SL_LOG_END), FIELD_WORD, AT(outcome), outcomes},
-    {"why", ONE(SL_LOG_DOWN) | ONE(SL_LOG_CHECKPOINT) | ONE(SL_LOG_END), FIELD_WHY, AT(why), NULL},
+    {"why",
+     ONE(SL_LOG_DOWN) | ONE(SL_LOG_LOST) | ONE(SL_LOG_VIEW) | ONE(SL_LOG_CHECKPOINT) |
+         ONE(SL_LOG_END),
+     FIELD_WHY, AT(why), NULL},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

@@ -51,7 +51,7 @@ static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *r
 }
 
 int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
-                   const sl_compressor_config *compressor, const sl_route *route,
+                   const sl_compressor_config *compressor, const sl_route *route, bool later,
                    const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
                    const sl_vec_ops *vec, sl_error *error) {
     const uint32_t *peers;
@@ -63,7 +63,8 @@ int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
                           .peers = sl_route_peers(route, &peers)};
     int result = 0;
     for (size_t i = 0; i < algorithm->stage_count && result == 0; i++)
-        result = add_stage(codecs, &algorithm->stages[i], route, error);
+        if (later || !algorithm->stages[i].restates)
+            result = add_stage(codecs, &algorithm->stages[i], route, error);
     return result;
 }
 

@@ -27,9 +27,9 @@ typedef struct sl_codecs {
     size_t tensor_count, part_bytes;
 } sl_codecs;
 
-/* Opens what the algorithm's stages need on this route. */
+/* Opens what the algorithm's stages need on this route. later: in a later view than the first. */
 int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
-                   const sl_compressor_config *compressor, const sl_route *route,
+                   const sl_compressor_config *compressor, const sl_route *route, bool later,
                    const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
                    const sl_vec_ops *vec, sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);

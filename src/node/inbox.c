@@ -81,6 +81,18 @@ void sl_inbox_release(sl_inbox *inbox, void *token) {
     sl_inbox_refuse(inbox, token);
 }
 
+void sl_inbox_keep_step(sl_inbox *inbox, sl_queue *q, uint64_t exchange, uint32_t step) {
+    const uint32_t count = q->count;
+    q->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const sl_arrival a = q->entries[(q->head + i) % q->room];
+        if (a.exchange == exchange && a.step == step)
+            q->entries[(q->head + q->count++) % q->room] = a;
+        else
+            sl_inbox_release(inbox, a.token);
+    }
+}
+
 void sl_queue_drop_first(sl_queue *q) {
     q->head = (q->head + 1) % q->room;
     q->count--;

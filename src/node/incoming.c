@@ -28,7 +28,8 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         n->incoming[i] = (sl_incoming){.peer = peer,
                                        .weight = (float)n->step.in.weights[i],
                                        .queue = &n->inbox.queues[slot],
-                                       .decoder = set != NULL ? set->decoders[slot] : NULL};
+                                       .decoder = set != NULL ? set->decoders[slot] : NULL,
+                                       .lost = sl_fold_lacks(&n->fold, slot)};
     }
 }
 
@@ -100,7 +101,8 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
 int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
     uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, e->peer);
     int result = 0;
-    if (slot == n->inbox.peer_count || !is_wanted(n, &n->inbox.queues[slot], e))
+    if (slot == n->inbox.peer_count || sl_fold_lacks(&n->fold, slot) ||
+        !is_wanted(n, &n->inbox.queues[slot], e))
         n->dropped++;
     else if ((result = put(n, slot, e, error)) == 0)
         return 0;
@@ -110,11 +112,11 @@ int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
 
 /* ---- combining ---- */
 
-/* 1: the part has come; 0: not yet; SL_EPROTO: the neighbour skipped it. */
+/* 1: the part has come, or never will; 0: not yet; SL_EPROTO: the neighbour skipped it. */
 static int has_come(const sl_node *n, const sl_incoming *from, uint32_t part, sl_error *error) {
     const sl_arrival *a = sl_queue_first(from->queue);
     if (a == NULL)
-        return 0;
+        return from->lost;
     if (a->exchange == n->state.exchange && a->step == n->number && a->part == part)
         return 1;
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
@@ -131,7 +133,8 @@ static int have_come(const sl_node *n, const sl_group *g, sl_error *error) {
     return come;
 }
 
-static sl_part part_of(sl_node *n, const sl_group *g, const sl_incoming *from) {
+static sl_part part_of(sl_node *n, const sl_group *g, uint32_t neighbour) {
+    const sl_incoming *from = &n->incoming[neighbour];
     const sl_arrival *a = sl_queue_first(from->queue);
     n->statistics.payload_bytes_received += a->payload.bytes;
     n->statistics.frames_received++;
@@ -141,6 +144,7 @@ static sl_part part_of(sl_node *n, const sl_group *g, const sl_incoming *from) {
                      .payload = n->settings.vec->on_host
                                     ? a->payload
                                     : sl_staging_bring(&n->staging, a->payload, a->token),
+                     .neighbour = neighbour,
                      .weight = from->weight,
                      .scalar = a->scalar,
                      .base = g->range.from};
@@ -157,43 +161,61 @@ void sl_incoming_collect(sl_node *n) {
         sl_inbox_release(&n->inbox, token);
 }
 
-static void measure_part(sl_node *n, const sl_group *g, sl_range range) {
+/* Collects the group's next parts, but not those of lost peers; returns their number. */
+static uint32_t collect_parts(sl_node *n, const sl_group *g) {
+    uint32_t count = 0;
+    for (uint32_t i = g->first; i < g->first + g->count; i++)
+        if (sl_queue_first(n->incoming[i].queue) != NULL)
+            n->parts[count++] = part_of(n, g, i);
+    return count;
+}
+
+static void measure_parts(sl_node *n, uint32_t count, sl_range range) {
     const float *own = n->step.stage->vector(&n->state) + range.from;
-    for (uint32_t i = 0; i < g->count; i++)
+    for (uint32_t i = 0; i < count; i++)
         n->distance_squared +=
-            n->step.in.weights[g->first + i] *
+            n->step.in.weights[n->parts[i].neighbour] *
             n->settings.vec->distance_squared(n->parts[i].payload.data, own, range.count);
 }
 
 /* Whose numbers made a sum of plain vectors infinite or NaN? */
-static int name_not_finite(const sl_node *n, const sl_group *g, sl_error *error) {
-    for (uint32_t i = 0; i < g->count; i++) {
+static int name_not_finite(const sl_node *n, uint32_t count, sl_error *error) {
+    for (uint32_t i = 0; i < count; i++) {
         const sl_payload *payload = &n->parts[i].payload;
+        const uint32_t peer = n->incoming[n->parts[i].neighbour].peer;
         if (!sl_vec_is_finite(payload->data, payload->bytes / sizeof(float)))
-            return sl_fail_edge(error, SL_EDIVERGED, n->incoming[g->first + i].peer,
-                                n->settings.rank, n->state.round,
+            return sl_fail_edge(error, SL_EDIVERGED, peer, n->settings.rank, n->state.round,
                                 "part %u of the neighbour's message holds a number that is not "
                                 "finite: node %u diverged first, or is faulty",
-                                n->parts[i].index, n->incoming[g->first + i].peer);
+                                n->parts[i].index, peer);
     }
     return sl_node_diverged(n, "the own step or the mixing made a number that is not finite",
                             error);
 }
 
+/* What peers would have been given of the next part that were lost during the step. */
+static float kept(const sl_node *n, const sl_group *g) {
+    double sum = 0;
+    for (uint32_t i = g->first; i < g->first + g->count; i++)
+        if (n->incoming[i].lost && sl_queue_first(n->incoming[i].queue) == NULL)
+            sum += n->incoming[i].weight;
+    return (float)sum;
+}
+
 /* The next part of the group: all of it has come. */
 static int combine_part(sl_node *n, sl_group *g, sl_error *error) {
-    for (uint32_t i = 0; i < g->count; i++)
-        n->parts[i] = part_of(n, g, &n->incoming[g->first + i]);
+    const float self_weight = n->step.self_weight + kept(n, g);
+    const uint32_t count = collect_parts(n, g);
     sl_staging_follow(&n->staging);
     sl_range range = sl_node_part_range(g->codec, g->range.from, g->combined);
     if (n->measure)
-        measure_part(n, g, range);
-    sl_mix mix = {n->step.self_weight, n->parts, g->count};
+        measure_parts(n, count, range);
+    sl_mix mix = {self_weight, n->parts, count};
     n->step.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->staging);
-    int result = n->state.is_finite ? 0 : name_not_finite(n, g, error);
-    for (uint32_t i = 0; i < g->count; i++)
-        drop_part(n, n->incoming[g->first + i].queue);
+    int result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
+    for (uint32_t i = 0; i < count; i++)
+        drop_part(n, n->incoming[n->parts[i].neighbour].queue);
     g->combined++;
     return result;
 }
@@ -230,6 +252,14 @@ int sl_incoming_combine(sl_node *n, sl_error *error) {
     return result;
 }
 
+void sl_incoming_lose(sl_node *n, uint32_t slot) {
+    sl_queue *queue = &n->inbox.queues[slot];
+    for (uint32_t i = 0; n->exchanging && i < n->step.in.count; i++)
+        if (n->incoming[i].queue == queue)
+            n->incoming[i].lost = true;
+    sl_inbox_keep_step(&n->inbox, queue, n->exchanging ? n->state.exchange : 0, n->number);
+}
+
 bool sl_incoming_is_complete(const sl_node *n) {
     for (uint32_t i = 0; i < n->group_count; i++)
         if (n->groups[i].combined < n->groups[i].parts)
@@ -237,10 +267,14 @@ bool sl_incoming_is_complete(const sl_node *n) {
     return true;
 }
 
+static bool lacks(const sl_incoming *from) {
+    return !from->lost && sl_queue_first(from->queue) == NULL;
+}
+
 /* Has the group's next part come from everybody? Then only this node's own holds it up. */
 static bool has_all(const sl_node *n, const sl_group *g) {
     for (uint32_t i = g->first; i < g->first + g->count; i++)
-        if (sl_queue_first(n->incoming[i].queue) == NULL)
+        if (lacks(&n->incoming[i]))
             return false;
     return true;
 }
@@ -257,7 +291,7 @@ bool sl_node_awaits_sent(const sl_node *n) {
 int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
     for (const sl_group *g = n->groups; n->exchanging && g < n->groups + n->group_count; g++)
         for (uint32_t i = g->first; i < g->first + g->count; i++)
-            if (g->combined < g->parts && sl_queue_first(n->incoming[i].queue) == NULL)
+            if (g->combined < g->parts && lacks(&n->incoming[i]))
                 return sl_fail_edge(error, SL_EPEER, n->incoming[i].peer, n->settings.rank,
                                     n->state.round, "part %u of %u has not come", g->combined,
                                     g->parts);
@@ -268,7 +302,7 @@ bool sl_node_awaits(const sl_node *n, uint32_t peer) {
     for (uint32_t k = 0; n->exchanging && k < n->group_count; k++) {
         const sl_group *g = &n->groups[k];
         for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++)
-            if (n->incoming[i].peer == peer && sl_queue_first(n->incoming[i].queue) == NULL)
+            if (n->incoming[i].peer == peer && lacks(&n->incoming[i]))
                 return true;
     }
     return false;

@@ -67,6 +67,7 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
         return 0;
     }
     n->step = step;
+    sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, &n->step);
     begin_step(n);
     if (n->outgoing == NULL)
         return 0;
@@ -144,12 +145,17 @@ static bool model_is_finite(const sl_node *n) {
                         : isfinite(vec->norm2_squared(n->state.x, d));
 }
 
+static bool is_held(const sl_node *n) {
+    return n->held_after > 0 && n->state.round >= n->held_after;
+}
+
 /* Tells the driver of the round that has ended, and goes on to the next. */
 static int report_round(sl_node *n, sl_update *update, sl_error *error) {
     update->round_done = true;
     update->finished_round = n->ended;
     n->finished = update->finished = n->ended.round == n->settings.rounds;
-    return n->finished ? 0 : begin_round(n, update, error);
+    n->gradient_ready = false;
+    return n->finished || is_held(n) ? 0 : begin_round(n, update, error);
 }
 
 static int end_round(sl_node *n, sl_update *update, sl_error *error) {
@@ -242,6 +248,62 @@ static int start(sl_node *n, sl_update *update, sl_error *error) {
     return begin_round(n, update, error);
 }
 
+/* ---- other members ---- */
+
+static int release(sl_node *n, sl_update *update, sl_error *error) {
+    assert(is_held(n) && !n->finished && n->ended.round == n->state.round);
+    n->held_after = 0;
+    return begin_round(n, update, error);
+}
+
+/* The first of its life: what began before it, it takes as it is. */
+static void join(sl_node *n, const sl_view *view) {
+    const uint64_t before = view->round - 1;
+    if (n->algorithm->start != NULL)
+        n->algorithm->start(&n->state, n->settings.dimension);
+    n->state.round = n->ended.round = n->held_after = before;
+    n->state.exchange = n->ended_exchange = view->exchange;
+    n->state.sgd = sl_optimizer_at(n->settings.optimizer, before, n->settings.rounds);
+}
+
+static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_error *error) {
+    int result = sl_node_turn(n, view, error);
+    if (result != 0)
+        return result;
+    if (n->state.round == 0)
+        join(n, view);
+    assert(n->state.round + 1 == view->round && n->state.exchange == view->exchange);
+    if (n->algorithm->restart != NULL)
+        n->algorithm->restart(&n->state, n->settings.dimension);
+    return release(n, update, error);
+}
+
+/* Can what is missing of the peer's message be folded in the midst of the step? Where the own part
+ * was weighed as it was encoded, or push-sum's weight is one of the whole message, it cannot. */
+static bool can_fold_now(const sl_node *n, uint32_t peer) {
+    const sl_algorithm *a = n->algorithm;
+    const bool weighed =
+        a->matrix == SL_MATRIX_COLUMN || (n->step.stage->own != NULL && !a->keeps_replicas);
+    return !weighed || !sl_node_awaits(n, peer);
+}
+
+static int lose(sl_node *n, uint32_t peer, sl_error *error) {
+    const uint32_t slot = sl_peer_index(n->peers, n->inbox.peer_count, peer);
+    if (slot == n->inbox.peer_count || n->finished)
+        return 0;
+    if (n->algorithm->route != SL_ROUTE_TOPOLOGY || (n->exchanging && !can_fold_now(n, peer)))
+        return name_peer_down(n, peer, error);
+    if (sl_fold_lose(&n->fold, slot, n->inbox.peer_count) != 0)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
+    sl_incoming_lose(n, slot);
+    if (n->exchanging && n->algorithm->keeps_replicas) {
+        sl_exchange_step step = n->step;
+        sl_fold_apply(&n->fold, &n->route, n->peers, n->inbox.peer_count, &step);
+        n->state.in = step.in;
+    }
+    return 0;
+}
+
 int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error *error) {
     *update = (sl_update){0};
     n->inbox.released_count = 0;
@@ -264,6 +326,15 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         n->sent++;
         break;
     case SL_EVENT_NOTIFIED: /* see below */
+        break;
+    case SL_EVENT_LOST:
+        result = lose(n, event->peer, error);
+        break;
+    case SL_EVENT_RELEASED:
+        result = release(n, update, error);
+        break;
+    case SL_EVENT_VIEW:
+        result = take_view(n, event->view, update, error);
         break;
     case SL_EVENT_PEER_DOWN:
         result = name_peer_down(n, event->peer, error);
@@ -300,6 +371,11 @@ void sl_node_lend(sl_node *n, const float *vector) {
 
 uint64_t sl_node_round(const sl_node *n) {
     return n->state.round;
+}
+
+void sl_node_hold(sl_node *n, uint64_t round) {
+    assert(round == 0 || round >= n->state.round);
+    n->held_after = round;
 }
 
 bool sl_node_rests(const sl_node *n) {

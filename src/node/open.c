@@ -1,4 +1,5 @@
 /* open.c - a node's memory: opening, closing, and what the driver may ask of it. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -33,7 +34,7 @@ static bool allocate_vectors(sl_node *n) {
         n->state.extra[i] = s->vec->allocate(d);
         complete = complete && n->state.extra[i];
     }
-    return complete && allocate_replicas(n);
+    return complete;
 }
 
 size_t sl_node_vector_bytes(const sl_node_settings *s) {
@@ -103,9 +104,9 @@ static bool allocate_steps(sl_node *n) {
                            n->settings.notify_fd, n->settings.direct) == 0;
 }
 
-static bool allocate_all(sl_node *n) {
+static bool allocate_of_view(sl_node *n) {
     const uint32_t count = sl_route_peers(&n->route, &n->peers);
-    return allocate_vectors(n) && allocate_buffer(n) && allocate_steps(n) &&
+    return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
            sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->staging)) == 0;
 }
@@ -126,18 +127,63 @@ static int check_settings(const sl_node_settings *s, sl_error *error) {
     return 0;
 }
 
-static int open_parts(sl_node *n, sl_error *error) {
+static int no_memory(const sl_node *n, sl_error *error) {
+    return sl_vec_no_memory(n->settings.vec, error, "node %u: vectors of %zu parameters",
+                            n->settings.rank, n->settings.dimension);
+}
+
+/* What hangs on who the members are, and on their edges. members NULL: all nodes. */
+static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     const sl_node_settings *s = &n->settings;
     const sl_algorithm_config *config = &s->plan->config;
-    int result =
-        sl_route_open(&n->route, n->algorithm, config, s->topology, s->rank, s->dimension, error);
+    int result = sl_route_open(&n->route, n->algorithm, config, s->topology, members, s->rank,
+                               s->dimension, error);
+    n->state.config = config;
+    n->state.nodes = n->route.nodes;
+    n->state.step_size = (float)s->plan->step_size;
     if (result == 0)
         result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route,
-                                s->tensor_ends, s->tensor_count, s->part_bytes, s->vec, error);
-    if (result == 0 && !allocate_all(n))
-        result = sl_vec_no_memory(s->vec, error, "node %u: vectors of %zu parameters", s->rank,
-                                  s->dimension);
-    return result;
+                                n->state.first_exchange > 1, s->tensor_ends, s->tensor_count,
+                                s->part_bytes, s->vec, error);
+    return result == 0 && !allocate_of_view(n) ? no_memory(n, error) : result;
+}
+
+static void close_view(sl_node *n) {
+    const sl_vec_ops *vec = n->settings.vec;
+    for (size_t i = 0; i < n->state.replica_count; i++)
+        vec->release(n->state.replicas[i]);
+    free(n->state.replicas);
+    n->state.replicas = NULL;
+    n->state.replica_count = 0;
+    sl_staging_close(&n->staging);
+    sl_codecs_close(&n->codecs);
+    sl_inbox_close(&n->inbox);
+    sl_fold_close(&n->fold);
+    sl_route_close(&n->route);
+    n->staging = (sl_staging){0};
+    n->inbox = (sl_inbox){0};
+    n->route = (sl_route){0};
+    free(n->incoming);
+    free(n->groups);
+    free(n->parts);
+    n->incoming = NULL;
+    n->groups = NULL;
+    n->parts = NULL;
+    if (n->settings.direct)
+        vec->release(n->buffer);
+    else
+        vec->release_host(n->buffer);
+    n->buffer = NULL;
+    n->buffer_parts = 0;
+}
+
+int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error) {
+    assert(!n->exchanging && n->inbox.held == 0);
+    close_view(n);
+    n->settings.topology = view->topology;
+    n->settings.plan = view->plan;
+    n->state.first_exchange = view->exchange + 1;
+    return open_view(n, &view->members, error);
 }
 
 int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *error) {
@@ -155,15 +201,13 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     n->settings = *settings;
     n->algorithm = algorithm;
     n->state = (sl_state){.vec = settings->vec,
-                          .config = config,
                           .lends = settings->lends,
-                          .nodes = sl_topology_nodes(settings->topology),
-                          .step_size = (float)settings->plan->step_size,
+                          .first_exchange = 1,
                           .is_finite = true,
                           .push_sum_weight = 1,
                           .next_push_sum_weight = 1};
     n->loss_limit = settings->loss_limit;
-    result = open_parts(n, error);
+    result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
     if (result != 0)
         sl_node_close(&n);
     else
@@ -183,20 +227,7 @@ void sl_node_close(sl_node **node) {
     vec->release(n->state.scratch);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
-    for (size_t i = 0; i < n->state.replica_count; i++)
-        vec->release(n->state.replicas[i]);
-    free(n->state.replicas);
-    sl_staging_close(&n->staging);
-    sl_codecs_close(&n->codecs);
-    sl_inbox_close(&n->inbox);
-    sl_route_close(&n->route);
-    free(n->incoming);
-    free(n->groups);
-    free(n->parts);
-    if (n->settings.direct)
-        vec->release(n->buffer);
-    else
-        vec->release_host(n->buffer);
+    close_view(n);
     free(n);
     *node = NULL;
 }

@@ -7,16 +7,17 @@ static bool is_sharded(const sl_route *r) {
     return r->algorithm->route == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
 }
 
+/* The places before and after this node's. */
 static uint32_t before(const sl_route *r, uint32_t steps) {
-    return (r->rank + r->nodes - steps % r->nodes) % r->nodes;
+    return (r->place + r->nodes - steps % r->nodes) % r->nodes;
 }
 
 static uint32_t after(const sl_route *r, uint32_t steps) {
-    return (r->rank + steps % r->nodes) % r->nodes;
+    return (r->place + steps % r->nodes) % r->nodes;
 }
 
 static void list_ring_neighbours(sl_route *r) {
-    uint32_t a = before(r, 1), b = after(r, 1);
+    uint32_t a = r->ranks[before(r, 1)], b = r->ranks[after(r, 1)];
     r->neighbours[0] = a < b ? a : b;
     r->neighbours[1] = a < b ? b : a;
 }
@@ -52,8 +53,8 @@ static sl_row nobody(void) {
     return (sl_row){0};
 }
 
-static sl_row only(const sl_route *r, uint32_t rank) {
-    return (sl_row){.count = 1, .peers = &r->ranks[rank], .weights = r->ones};
+static sl_row only(const sl_route *r, uint32_t place) {
+    return (sl_row){.count = 1, .peers = &r->ranks[place], .weights = r->ones};
 }
 
 static sl_row everybody_else(const sl_route *r) {
@@ -89,7 +90,7 @@ static sl_exchange_step round_the_ring(const sl_route *r, bool gather, uint32_t 
 }
 
 static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
-    bool serves = r->rank == r->server;
+    bool serves = r->place == r->server;
     sl_row server = serves ? nobody() : only(r, (uint32_t)r->server),
            workers = serves ? everybody_else(r) : nobody();
     sl_range nothing = {0};
@@ -107,7 +108,7 @@ static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
 }
 
 static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
-    sl_range own = sl_route_shard(r, r->rank);
+    sl_range own = sl_route_shard(r, r->place);
     if (gather)
         return (sl_exchange_step){.in = everybody_else(r),
                                   .out = everybody_else(r),
@@ -144,33 +145,49 @@ static sl_exchange_step step_of_stage(const sl_route *r, bool gather, uint64_t e
 
 /* ---- opening ---- */
 
-static int list_ranks(sl_route *r, sl_error *error) {
+/* The number of members: it is none. */
+static uint32_t place_of(const sl_members *m, uint32_t rank) {
+    if (m->ranks != NULL)
+        return sl_peer_index(m->ranks, m->count, rank);
+    return rank < m->count ? rank : m->count;
+}
+
+static int64_t place_of_server(const sl_members *m, int64_t server) {
+    const uint32_t place = server >= 0 ? place_of(m, (uint32_t)server) : 0;
+    return server < 0 ? server : place < m->count ? place : 0;
+}
+
+static int list_ranks(sl_route *r, const sl_members *members, sl_error *error) {
     r->ranks = calloc(r->nodes, sizeof *r->ranks);
     r->others = calloc(r->nodes, sizeof *r->others);
     r->ones = calloc(r->nodes, sizeof *r->ones);
     if (!r->ranks || !r->others || !r->ones)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
     for (uint32_t k = 0, other = 0; k < r->nodes; k++) {
-        r->ranks[k] = k;
+        r->ranks[k] = members->ranks != NULL ? members->ranks[k] : k;
         r->ones[k] = 1;
-        if (k != r->rank)
-            r->others[other++] = k;
+        if (k != r->place)
+            r->others[other++] = r->ranks[k];
     }
     list_ring_neighbours(r);
     return 0;
 }
 
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                  const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error) {
+                  const sl_topology *topology, const sl_members *members, uint32_t rank,
+                  size_t dimension, sl_error *error) {
+    const sl_members all = {NULL, sl_topology_nodes(topology)};
+    members = members != NULL ? members : &all;
     *r = (sl_route){.algorithm = algorithm,
                     .topology = topology,
-                    .server = config->server,
+                    .server = place_of_server(members, config->server),
                     .rank = rank,
-                    .nodes = sl_topology_nodes(topology),
+                    .place = place_of(members, rank),
+                    .nodes = members->count,
                     .dimension = dimension};
     int result = 0;
     if (r->algorithm->route != SL_ROUTE_TOPOLOGY)
-        result = list_ranks(r, error);
+        result = list_ranks(r, members, error);
     else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
         result = unite(r, error);
     return result;
@@ -201,7 +218,8 @@ bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exc
 }
 
 sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
-    return step->separate ? sl_route_shard(r, peer) : step->coming;
+    return step->separate ? sl_route_shard(r, sl_peer_index(r->ranks, r->nodes, peer))
+                          : step->coming;
 }
 
 uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
@@ -223,7 +241,7 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
         *peers = r->neighbours;
         return r->nodes > 2 ? 2 : r->nodes - 1;
     }
-    bool meets_all = is_sharded(r) || r->rank == r->server;
+    bool meets_all = is_sharded(r) || r->place == r->server;
     *peers = meets_all ? r->others : &r->ranks[r->server];
     return meets_all ? r->nodes - 1 : 1;
 }

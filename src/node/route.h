@@ -2,10 +2,14 @@
  *
  *   topology         one step a stage: the whole vector along the round's edges; along those of all
  *                    rounds where replicas are kept one by one
- *   ring             n - 1 steps of one shard each, to the next rank: the sums, then as many to
+ *   ring             n - 1 steps of one shard each, to the next place: the sums, then as many to
  *                    pass the sums on (Patarasuk, Yuan 2009)
  *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
- *                    rank k - s to rank k, and back in one
+ *                    place k - s to place k, and back in one
+ *
+ * A rank says who a node is, a place where it stands among the members: its index in their sorted
+ * list. Only this file knows places; rows, peers and steps name ranks. A server that is no member
+ * is stood in for by the first one.
  *
  * The steps of all stages are numbered through. A step follows from (exchange, number) in constant
  * time: a list of them would take 2(n - 1) steps a node, gigabytes in a simulation. Shard k of n is
@@ -15,7 +19,7 @@
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
 
-#include "starling/algorithm.h"
+#include "starling/node.h"
 
 typedef struct sl_range {
     size_t from, count;
@@ -34,18 +38,20 @@ typedef struct sl_exchange_step {
 typedef struct sl_route {
     const sl_algorithm *algorithm;
     const sl_topology *topology;
-    int64_t server;
-    uint32_t rank, nodes;
+    int64_t server;              /* its place */
+    uint32_t rank, place, nodes; /* nodes: members */
     size_t dimension;
-    uint32_t *ranks, *others; /* 0..n-1, and without this one; not for topologies */
+    uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
     uint32_t neighbours[2]; /* ring */
     double *united;         /* (period, peers) where every exchange goes along all edges that the
                                topology ever has: W_ij, 0 where the round has no edge */
 } sl_route;
 
+/* The topology is in ranks, its edges are those of the members. members NULL: all its nodes. */
 int sl_route_open(sl_route *route, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                  const sl_topology *topology, uint32_t rank, size_t dimension, sl_error *error);
+                  const sl_topology *topology, const sl_members *members, uint32_t rank,
+                  size_t dimension, sl_error *error);
 void sl_route_close(sl_route *route);
 /* false: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
 bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,

@@ -1,13 +1,15 @@
 /* state.h - what the node's files share: the node, and the step of an exchange that it is in.
  *
- * open.c opens and closes a node. node.c goes from event to event, step to step and round to round.
- * outgoing.c makes the message that a step sends; incoming.c takes what comes and combines it.
+ * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
+ * event, step to step and round to round. outgoing.c makes the message that a step sends;
+ * incoming.c takes what comes and combines it; fold.c takes lost peers out of a step.
  * pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
 
 #include "node/codecs.h"
+#include "node/fold.h"
 #include "node/inbox.h"
 #include "node/route.h"
 #include "node/staging.h"
@@ -19,6 +21,7 @@ typedef struct sl_incoming {
     float weight;
     sl_queue *queue;
     sl_decoder *decoder;
+    bool lost; /* what is not in the queue does not come */
 } sl_incoming;
 
 /* In-neighbours whose messages are combined together, part by part: all of a step, or one. */
@@ -40,6 +43,7 @@ struct sl_node {
     sl_staging staging;
     uint32_t parts_max;
     size_t part_bytes_max;
+    sl_fold fold;
 
     /* the round */
     bool gradient_ready, exchanging, finished;
@@ -49,6 +53,7 @@ struct sl_node {
     double distance_squared; /* sum_j W_ij ||v_j - v_i||^2 so far */
     sl_round statistics;
     uint64_t dropped;
+    uint64_t held_after;     /* the last round that may begin; 0: any */
     sl_round ended;          /* the last finished round */
     uint64_t ended_exchange; /* the last exchange in it, or before */
 
@@ -68,6 +73,9 @@ struct sl_node {
     uint32_t buffer_parts;
     size_t buffer_stride;
 };
+
+/* Other members: route, codecs, queues and replicas are made anew. SL_ENOMEM. */
+int sl_node_turn(sl_node *n, const sl_view *view, sl_error *error);
 
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
 /* The elements of the vector that a part covers; the message begins at `base`. */

@@ -26,7 +26,8 @@ static int search(sl_tree *t, const sl_algorithm *algorithm, const sl_algorithm_
     found[0] = true;
     for (uint32_t i = 0; i < count; i++) {
         sl_route route;
-        int result = sl_route_open(&route, algorithm, config, topology, t->order[i], 1, error);
+        int result =
+            sl_route_open(&route, algorithm, config, topology, NULL, t->order[i], 1, error);
         if (result == 0)
             count = add_children(t, &route, count, found);
         sl_route_close(&route);

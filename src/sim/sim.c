@@ -7,7 +7,7 @@
  * one message a node: for adapt-then-combine x, gradient and message, 3 n d floats. Vectors of a
  * device are copied to the host where they are recorded.
  */
-#include "starling/sim.h"
+#include "sim/simulator.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,47 +16,9 @@
 
 #include "base/clock.h"
 #include "checkpoint/cut_file.h"
-#include "checkpoint/saver.h"
 #include "starling/device.h"
-#include "task/host_task.h"
+#include "starling/sim.h"
 #include "wire/frame.h"
-
-/* A published part, alive until its last reader has let go. */
-typedef struct message {
-    struct message *next_free, *next_made;
-    void *data;
-    uint32_t readers;
-} message;
-
-typedef struct peer {
-    sl_node *node;
-    sl_update pending; /* what the node has asked for and not yet been given */
-    sl_record record;
-} peer;
-
-typedef struct simulator {
-    const sl_experiment *experiment;
-    const sl_task *task;
-    const sl_observer *observer;
-    sl_plan plan;
-    uint32_t nodes;
-    peer *peers;
-    message *free_messages, *made_messages;
-    const sl_vec_ops *vec;
-    sl_host_task host;
-    float *gradient; /* all nodes' in turn; NULL: each has its own */
-    float *copies; /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they
-                      lie on the host */
-    uint64_t published;    /* messages so far */
-    sl_timeline *timeline; /* NULL: nobody asks */
-    const sl_checkpoints *checkpoints;
-    sl_checkpoint_owner owner; /* of checkpoints */
-    uint64_t resumed;          /* the round that the run goes on from; 0: it begins */
-    int asked;                 /* as checkpoints->asked, of which asked_for */
-    uint64_t asked_for;        /* a round that is saved because somebody asked; 0: none */
-    sl_saver *saver;           /* NULL: no checkpoints are written */
-    double began;
-} simulator;
 
 static message *take_message(simulator *s) {
     message *m = s->free_messages;
@@ -64,7 +26,7 @@ static message *take_message(simulator *s) {
         s->free_messages = m->next_free;
         return m;
     }
-    size_t bytes = sl_node_part_bytes_max(s->peers[0].node) + SL_VEC_ALIGNMENT - 1;
+    size_t bytes = s->message_bytes + SL_VEC_ALIGNMENT - 1;
     m = calloc(1, sizeof *m);
     void *data = aligned_alloc(SL_VEC_ALIGNMENT, bytes / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT);
     if (m == NULL || data == NULL) {
@@ -78,25 +40,6 @@ static message *take_message(simulator *s) {
     return m;
 }
 
-static void let_go(simulator *s, message *m) {
-    if (--m->readers > 0)
-        return;
-    m->next_free = s->free_messages;
-    s->free_messages = m;
-}
-
-/* ---- checkpoints ---- */
-
-static uint64_t end_after(const simulator *s) {
-    return s->checkpoints != NULL ? s->checkpoints->end_after : 0;
-}
-
-static bool is_saved(const simulator *s, uint64_t round) {
-    const uint64_t every = s->experiment->checkpoint.every;
-    return s->saver != NULL && round != s->resumed &&
-           (round == end_after(s) || round == s->asked_for || (every > 0 && round % every == 0));
-}
-
 /* Is a checkpoint of the round that begins asked for? */
 static void look_who_asks(simulator *s, uint64_t round) {
     const volatile int *asked = s->checkpoints != NULL ? s->checkpoints->asked : NULL;
@@ -106,27 +49,12 @@ static void look_who_asks(simulator *s, uint64_t round) {
     s->asked_for = round;
 }
 
-/* Before anything else changes the node. */
-static void save(simulator *s, uint32_t rank) {
-    peer *p = &s->peers[rank];
-    sl_piece totals[SL_RECORD_PIECES];
-    p->record.times.total = sl_clock_seconds() - s->began;
-    sl_record_pieces(&p->record, totals);
-    sl_saver_take(s->saver, p->node, rank, &(sl_image_extras){totals, SL_RECORD_PIECES},
-                  INFINITY); /* nobody waits for this process */
-}
-
 static sl_node *largest_node(const simulator *s) {
     sl_node *largest = s->peers[0].node;
     for (uint32_t i = 1; i < s->nodes; i++)
         if (sl_node_memory(s->peers[i].node) > sl_node_memory(largest))
             largest = s->peers[i].node;
     return largest;
-}
-
-static void add_to_log(const simulator *s, const sl_log_entry *entry) {
-    if (s->observer->log != NULL)
-        s->observer->log(s->observer->context, entry);
 }
 
 /* On the saver's thread, as the next one. */
@@ -139,7 +67,7 @@ static void on_notice(void *context, const char *text) {
 static void on_written(void *context, uint64_t round, uint32_t rank, const char *why) {
     sl_log_entry entry = {.kind = SL_LOG_CHECKPOINT, .rank = rank, .round = round};
     snprintf(entry.why, sizeof entry.why, "%s", why != NULL ? why : "");
-    add_to_log(context, &entry);
+    sl_sim_log(context, &entry);
 }
 
 /* Before the saver removes newer files. */
@@ -151,12 +79,12 @@ static void log_beginning(const simulator *s) {
                                 .run_id = s->checkpoints->run_id,
                                 .incarnation = sl_clock_epoch_us()};
     sl_log_entry resume = {.kind = SL_LOG_RESUME, .rank = SL_LOG_ALL, .round = s->resumed};
-    add_to_log(s, &start);
+    sl_sim_log(s, &start);
     if (s->resumed == 0)
         return;
     resume.passed_over_count = sl_cut_newer(resume.passed_over, SL_LOG_PASSED_MAX,
                                             s->checkpoints->folder, 0, s->nodes, s->resumed);
-    add_to_log(s, &resume);
+    sl_sim_log(s, &resume);
 }
 
 static int open_saver(simulator *s, sl_error *error) {
@@ -169,7 +97,7 @@ static int open_saver(simulator *s, sl_error *error) {
                                         .notice = on_notice,
                                         .written = on_written,
                                         .context = s};
-    return s->experiment->checkpoint.every > 0 || end_after(s) > 0
+    return s->experiment->checkpoint.every > 0 || sl_sim_end_after(s) > 0
                ? sl_saver_open(&s->saver, &settings, largest_node(s), error)
                : 0;
 }
@@ -196,40 +124,15 @@ static int show_nodes(simulator *s, sl_error *error) {
 }
 
 static int open_checkpoints(simulator *s, sl_error *error) {
+    if (s->experiment->faults.count > 0 && (s->checkpoints->resume || sl_sim_end_after(s) > 0))
+        return sl_fail(error, SL_EINVAL,
+                       "faults: a run with faults cannot go on from a checkpoint, or end with one");
     s->resumed = s->checkpoints->resume ? s->checkpoints->round : 0;
     if (s->checkpoints->opened != NULL)
         return show_nodes(s, error);
     int result =
         sl_checkpoint_owner_of(&s->owner, s->experiment, s->task, s->checkpoints->run_id, error);
     return result == 0 && s->resumed > 0 ? load_nodes(s, error) : result;
-}
-
-/* ---- messages ---- */
-
-static int deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
-    peer *p = &s->peers[rank];
-    sl_update update;
-    double before = sl_clock_seconds();
-    int result = sl_node_step(p->node, event, &update, error);
-    p->record.times.combine += sl_clock_seconds() - before;
-    for (size_t i = 0; i < update.released_count; i++)
-        let_go(s, update.released[i]);
-    if (update.compute) {
-        p->pending.compute = true;
-        p->pending.round = update.round;
-    }
-    if (update.publish) {
-        p->pending.publish = true;
-        p->pending.message = update.message;
-    }
-    if (update.round_done) {
-        p->pending.finished_round = update.finished_round;
-        if (is_saved(s, update.finished_round.round))
-            save(s, rank);
-        if (s->timeline != NULL)
-            sl_timeline_end_node_round(s->timeline, rank, update.finished_round.frames_received);
-    }
-    return result;
 }
 
 static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, uint32_t part,
@@ -259,12 +162,12 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
                           .scalar = sent->scalar,
                           .payload = {m->data, payload.bytes},
                           .token = m};
-        result = deliver(s, sent->to.peers[i], &event, error);
+        result = sl_sim_deliver(s, sent->to.peers[i], &event, error);
     }
-    let_go(s, m);
+    sl_sim_let_go(s, m);
     if (result != 0)
         return result;
-    return deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
+    return sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_SENT, .part = part}, error);
 }
 
 static int publish_if_asked(simulator *s, uint32_t rank, sl_error *error) {
@@ -294,13 +197,14 @@ static int compute(simulator *s, uint32_t rank, sl_error *error) {
     p->record.times.gradient += sl_clock_seconds() - before;
     if (s->task->lend != NULL)
         sl_node_lend(p->node, s->task->lend(s->task->context, rank));
-    int result = deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
+    int result =
+        sl_sim_deliver(s, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = loss}, error);
     return result != 0 ? result : publish_if_asked(s, rank, error);
 }
 
 static bool has_ended(const simulator *s, uint64_t round) {
     for (uint32_t i = 0; i < s->nodes; i++)
-        if (s->peers[i].pending.finished_round.round < round)
+        if (s->peers[i].node != NULL && s->peers[i].pending.finished_round.round < round)
             return false;
     return true;
 }
@@ -325,7 +229,8 @@ static int run_round(simulator *s, uint64_t round, sl_error *error) {
         s->task->ready(s->task->context, i, round, sl_node_point(s->peers[i].node),
                        sl_node_push_sum_weight(s->peers[i].node));
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = compute(s, i, error);
+        if (s->peers[i].node != NULL)
+            result = compute(s, i, error);
     if (result == 0)
         result = publish_steps(s, error);
     if (result == 0 && !has_ended(s, round))
@@ -339,10 +244,11 @@ static int report_parameters(simulator *s, uint64_t round) {
         return 0;
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result =
-            s->observer->parameters(s->observer->context, round, i,
-                                    sl_host_task_view(&s->host, sl_node_model(s->peers[i].node)),
-                                    sl_node_push_sum_weight(s->peers[i].node));
+        if (s->peers[i].node != NULL)
+            result = s->observer->parameters(
+                s->observer->context, round, i,
+                sl_host_task_view(&s->host, sl_node_model(s->peers[i].node)),
+                sl_node_push_sum_weight(s->peers[i].node));
     return result;
 }
 
@@ -359,6 +265,8 @@ static int report_round(simulator *s, uint64_t round) {
         return result;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
         peer *p = &s->peers[i];
+        if (p->node == NULL)
+            continue;
         const float *x = recorded_model(s, i);
         p->record.evaluation = sl_record_evaluates(&s->experiment->record, s->nodes, i)
                                    ? s->task->evaluate(s->task->context, x)
@@ -393,26 +301,20 @@ static int open_copies(simulator *s, sl_error *error) {
 }
 
 static int open_nodes(simulator *s, sl_error *error) {
-    const sl_experiment *e = s->experiment;
-    sl_node_settings settings =
-        sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
-    settings.vec = s->vec;
-    settings.gradient = s->gradient;
-    settings.lends = s->task->lend != NULL;
-    settings.tensor_ends = s->task->tensor_ends;
-    settings.tensor_count = s->task->tensor_count;
-    settings.measure_every = sl_record_every(&e->record, s->task->rounds);
     s->peers = calloc(s->nodes, sizeof *s->peers);
     if (s->peers == NULL)
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
-        settings.rank = i;
-        result = sl_node_open(&s->peers[i].node, &settings, error);
         s->peers[i].record.rank = i;
+        result = sl_sim_open_node(s, i, error);
         if (result == 0)
             sl_host_task_initial(&s->host, i, sl_node_model(s->peers[i].node));
     }
+    if (result == 0)
+        s->message_bytes = sl_node_part_bytes_max(s->peers[0].node);
+    if (s->experiment->faults.count > 0) /* a view may begin with dense messages */
+        s->message_bytes = s->experiment->transport.chunk_bytes;
     return result;
 }
 
@@ -421,6 +323,7 @@ static void close_nodes(simulator *s) {
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
         sl_node_close(&s->peers[i].node);
     free(s->peers);
+    sl_scene_close(&s->scene);
     if (s->gradient != NULL)
         s->vec->release(s->gradient);
     free(s->copies);
@@ -436,8 +339,9 @@ static void close_nodes(simulator *s) {
 /* All nodes have ended the round. */
 static int end_round(simulator *s, uint64_t round) {
     for (uint32_t i = 0; i < s->nodes; i++)
-        sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round,
-                             SL_FRAME_HEADER_BYTES);
+        if (s->peers[i].node != NULL)
+            sl_record_take_round(&s->peers[i].record, &s->peers[i].pending.finished_round,
+                                 SL_FRAME_HEADER_BYTES);
     if (s->timeline != NULL)
         sl_timeline_end_round(s->timeline);
     return report_round(s, round);
@@ -452,22 +356,28 @@ static int leave(simulator *s, uint64_t round, sl_error *error) {
                          (unsigned long long)round);
 }
 
+/* ---- the run ---- */
+
 static int run_rounds(simulator *s, const volatile int *stop, sl_error *error) {
     int result = s->resumed > 0 ? 0 : report_parameters(s, 0);
     s->began = sl_clock_seconds() - s->peers[0].record.times.total;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
+        result = sl_sim_deliver(s, i, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0 && s->resumed > 0)
         result = end_round(s, s->resumed);
     for (uint64_t round = s->resumed + 1; round <= s->task->rounds && result == 0; round++) {
         if (stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED, "stopped on request in round %llu",
                            (unsigned long long)round);
-        look_who_asks(s, round);
-        result = run_round(s, round, error);
+        if (s->experiment->faults.count == 0) /* a cut is one of all nodes */
+            look_who_asks(s, round);
+        result = sl_sim_change_members(s, round, error);
+        sl_sim_hold_before(s, round + 1);
+        if (result == 0)
+            result = run_round(s, round, error);
         if (result == 0)
             result = end_round(s, round);
-        if (result == 0 && round == end_after(s))
+        if (result == 0 && round == sl_sim_end_after(s))
             return leave(s, round, error);
     }
     return result;
@@ -478,9 +388,13 @@ static void log_end(const simulator *s, int result, const sl_error *why) {
     sl_error how = *why;
     if (how.code != result)
         sl_fail(&how, result, "%s", sl_error_meaning(result));
-    sl_log_entry end = sl_log_end(s->peers[0].pending.finished_round.round, &how);
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->peers[i].pending.finished_round.round > last)
+            last = s->peers[i].pending.finished_round.round;
+    sl_log_entry end = sl_log_end(last, &how);
     end.rank = SL_LOG_ALL;
-    add_to_log(s, &end);
+    sl_sim_log(s, &end);
 }
 
 static int train(simulator *s, const volatile int *stop, sl_error *error) {
@@ -526,6 +440,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0)
         result = sl_algorithm_plan(&s.plan, &experiment->algorithm, experiment->topology,
                                    task->dimension, error);
+    if (result == 0 && experiment->faults.count > 0)
+        result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
     if (result == 0 && checkpoints != NULL)

@@ -69,6 +69,8 @@ START_TEST(every_kind_comes_back) {
         {.kind = SL_LOG_UP, .round = 44, .peer = 2, .exchange = 86, .seconds = 0.25},
         {.kind = SL_LOG_REQUEST, .round = 47, .then = SL_LOG_LEAVE},
         {.kind = SL_LOG_CHECKPOINT, .round = 47, .why = "No space left on device"},
+        {.kind = SL_LOG_LOST, .round = 48, .peer = 5, .why = "killed"},
+        {.kind = SL_LOG_VIEW, .round = 49, .members = 7, .gap = 0.25, .why = "7 of 8"},
         {.kind = SL_LOG_END, .round = 47, .outcome = SL_LOG_SAVED},
     };
     const size_t all = sizeof written / sizeof *written;

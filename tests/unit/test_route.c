@@ -21,7 +21,7 @@ static void open_routes(const char *name, int64_t server, uint32_t nodes, size_t
     const sl_algorithm *algorithm = sl_algorithm_find(name, SL_VARIANT_DEFAULT, &error);
     for (uint32_t i = 0; i < nodes; i++)
         ck_assert_int_eq(
-            sl_route_open(&routes[i], algorithm, &config, topology, i, dimension, &error), 0);
+            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, dimension, &error), 0);
 }
 
 static void close_routes(uint32_t nodes) {
@@ -165,7 +165,8 @@ START_TEST(a_schedule_united) {
     const sl_algorithm_config config = {.replicas = SL_REPLICAS_PER_NEIGHBOUR};
     const sl_algorithm *algorithm = sl_algorithm_find("choco-sgd", SL_VARIANT_DEFAULT, &error);
     for (uint32_t i = 0; i < 4; i++)
-        ck_assert_int_eq(sl_route_open(&routes[i], algorithm, &config, topology, i, 10, &error), 0);
+        ck_assert_int_eq(
+            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, 10, &error), 0);
     for (uint64_t exchange = 1; exchange <= 7; exchange++) {
         check_both_ends(4, exchange);
         for (uint32_t i = 0; i < 4; i++) {

@@ -36,6 +36,10 @@ static void take_later(logbook *book, const sl_log_entry *e) {
     case SL_LOG_REQUEST:
         require(e->round > book->from, e, "that round is over");
         break;
+    case SL_LOG_LOST:
+    case SL_LOG_VIEW:
+        require(false, e, "it is of a simulation");
+        break;
     case SL_LOG_CHECKPOINT:
         require(e->round > book->from && e->round != book->saved, e, "that round is saved");
         if (e->why[0] ==

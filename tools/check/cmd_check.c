@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/scenario.h"
 #include "cli/file_kind.h"
 #include "cli/patience.h"
 #include "compare/variants.h"
@@ -166,6 +167,8 @@ static int check_single(const sl_experiment *e, sl_error *error) {
         result = analyse(e->topology, -ROUNDING, /* a gap of 0: the plan has warned */
                          is_bound_by_lambda(&e->algorithm, false), error);
     }
+    if (result == 0)
+        result = scenario_print(e, error);
     free(json);
     sl_learner_close(&t.learner);
     return result;
@@ -185,6 +188,8 @@ static int check_variant(const variant *v, const variant *before, sl_error *erro
     if (result == 0 && !same)
         result = analyse(v->experiment->topology, -ROUNDING,
                          is_bound_by_lambda(&v->experiment->algorithm, false), error);
+    if (result == 0)
+        result = scenario_print(v->experiment, error);
     sl_learner_close(&t.learner);
     return result;
 }

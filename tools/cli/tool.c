@@ -115,6 +115,10 @@ int trial_check_memory(const trial *t, const char *where, bool agents, sl_error 
 int trial_find_path(const trial *t, const options *o, sl_error *error) {
     char note[SL_PATH_NOTE_MAX];
     bool direct;
+    if (t->experiment->faults.count > 0)
+        return sl_fail(error, SL_EINVAL,
+                       "faults: agents meet real ones, and only the simulator plays them; take "
+                       "`starling sim`, or leave faults out");
     /* libfabric need not load any other provider; one of them catches signals. */
     setenv("FI_PROVIDER", t->experiment->transport.provider, 0);
     int result = sl_agent_find_path(t->experiment, &direct, note, error);

@@ -80,7 +80,8 @@ int trial_open(trial *out, const options *o, sl_error *error);
  * case. */
 int trial_prepare(trial *t, bool quiet, sl_error *error);
 void trial_close(trial *t);
-/* sl_agent_find_path, its note to standard error. Before libfabric's first use. */
+/* sl_agent_find_path, its note to standard error. Before libfabric's first use. Refuses what only
+ * the simulator does. */
 int trial_find_path(const trial *t, const options *o, sl_error *error);
 /* What a run needs, and has. */
 void trial_memory(const trial *t, sl_run_memory *out);

@@ -370,8 +370,13 @@ static int be_peer(const options *o) {
               .rank = o->rank,
               .viewing = PTHREAD_MUTEX_INITIALIZER,
               .reporter = REPORTER_OF(o->report_fd)};
-    p.observer =
-        (sl_observer){&p, on_record, on_parameters, on_round, on_notice, on_resumed, on_log};
+    p.observer = (sl_observer){.context = &p,
+                               .record = on_record,
+                               .parameters = on_parameters,
+                               .round = on_round,
+                               .notice = on_notice,
+                               .resumed = on_resumed,
+                               .log = on_log};
     if (reports(&p))
         p.observer = reporter_observer(&p.reporter);
     sl_error error = {0};

@@ -33,9 +33,14 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
     c.records = calloc(nodes, sizeof *c.records);
     c.waiting = calloc(nodes, sizeof *c.waiting);
     c.models = calloc(nodes, sizeof *c.models);
+    c.present = calloc(nodes, sizeof *c.present);
+    c.members = calloc(nodes, sizeof *c.members);
     c.mean = calloc(dimension, sizeof *c.mean);
     int result = 0;
-    if (c.records == NULL || c.waiting == NULL || c.models == NULL || c.mean == NULL)
+    for (; c.members != NULL && c.member_count < nodes; c.member_count++)
+        c.members[c.member_count] = c.member_count;
+    if (c.records == NULL || c.waiting == NULL || c.models == NULL || c.present == NULL ||
+        c.members == NULL || c.mean == NULL)
         result = sl_fail(error, SL_ENOMEM,
                          "out of memory for the records of %u nodes and a model of %zu parameters",
                          nodes, dimension);
@@ -62,13 +67,27 @@ void collector_close(collector *c) {
     free(c->records);
     free(c->waiting);
     free(c->models);
+    free(c->present);
+    free(c->members);
     free(c->mean);
     free(c->milestones);
     c->milestones = NULL;
     c->records = NULL;
     c->waiting = NULL;
     c->models = NULL;
+    c->present = NULL;
+    c->members = NULL;
     c->mean = NULL;
+}
+
+void collector_members(collector *c, const uint32_t *ranks, uint32_t count) {
+    memcpy(c->members, ranks, count * sizeof *ranks);
+    c->member_count = count;
+}
+
+/* The last record of a member. */
+static const sl_record *record_of(const collector *c, uint32_t k) {
+    return &c->records[c->members[k]];
 }
 
 static int remember(collector *c, double bytes_per_node, sl_error *error) {
@@ -81,24 +100,24 @@ static int remember(collector *c, double bytes_per_node, sl_error *error) {
         c->milestone_room = room;
     }
     c->milestones[c->milestone_count++] =
-        (milestone){c->records[0].round.round, c->consensus, bytes_per_node};
+        (milestone){record_of(c, 0)->round.round, c->consensus, bytes_per_node};
     return 0;
 }
 
 static int show(collector *c, sl_error *error) {
-    uint32_t nodes = c->trial->nodes;
-    measured m = {.round = c->records[0].round.round,
+    uint32_t nodes = c->member_count;
+    measured m = {.round = record_of(c, 0)->round.round,
                   .accuracy_mean_model = c->consensus.mean_model.accuracy};
     m.consensus = c->consensus.distance;
     uint32_t evaluated = 0;
     for (uint32_t i = 0; i < nodes; i++)
-        evaluated += !isnan(c->records[i].evaluation.accuracy);
+        evaluated += !isnan(record_of(c, i)->evaluation.accuracy);
     m.accuracy = evaluated > 0 ? 0 : NAN;
     for (uint32_t i = 0; i < nodes; i++) {
-        const sl_evaluation *e = &c->records[i].evaluation;
-        m.loss += c->records[i].round.loss / nodes;
+        const sl_evaluation *e = &record_of(c, i)->evaluation;
+        m.loss += record_of(c, i)->round.loss / nodes;
         m.accuracy += isnan(e->accuracy) ? 0 : e->accuracy / evaluated;
-        m.bytes_per_node += (double)c->records[i].bytes_sent / nodes;
+        m.bytes_per_node += (double)record_of(c, i)->bytes_sent / nodes;
     }
     live_view_measured(c->view, &m);
     return remember(c, m.bytes_per_node, error);
@@ -106,20 +125,28 @@ static int show(collector *c, sl_error *error) {
 
 static int write_models(const collector *c, sl_error *error) {
     int result = 0;
-    for (uint32_t i = 0; i < c->trial->nodes && result == 0; i++)
-        result = sl_folder_model(c->folder, i, "", c->models[i], c->trial->task.dimension, error);
+    for (uint32_t k = 0; k < c->member_count && result == 0; k++)
+        result = sl_folder_model(c->folder, c->members[k], "", c->models[c->members[k]],
+                                 c->trial->task.dimension, error);
     return result;
+}
+
+/* The members' models, closed up. */
+static const float **members_models(collector *c) {
+    for (uint32_t k = 0; k < c->member_count; k++)
+        c->present[k] = c->models[c->members[k]];
+    return c->present;
 }
 
 static int complete_round(collector *c, sl_error *error) {
     const sl_task *task = &c->trial->task;
     c->consensus.distance =
-        sl_consensus_distance(c->models, c->trial->nodes, task->dimension, c->mean);
+        sl_consensus_distance(members_models(c), c->member_count, task->dimension, c->mean);
     c->consensus.mean_model = task->evaluate(task->context, c->mean);
     c->has_consensus = true;
     memset(c->waiting, 0, c->trial->nodes * sizeof *c->waiting);
     c->waiting_count = 0;
-    uint64_t round = c->records[0].round.round;
+    const uint64_t round = record_of(c, 0)->round.round;
     int result = show(c, error);
     if (result == 0)
         result = sl_folder_consensus(c->folder, round, &c->consensus, error);
@@ -145,7 +172,7 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
     if (c->incomplete)
         return 0;
     c->waiting[record->rank] = true;
-    return ++c->waiting_count == c->trial->nodes ? complete_round(c, error) : 0;
+    return ++c->waiting_count == c->member_count ? complete_round(c, error) : 0;
 }
 
 static int predict(const collector *c, double *seconds, sl_error *error) {

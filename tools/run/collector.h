@@ -23,9 +23,12 @@ typedef struct collector {
     sl_record *records; /* (nodes) the last of each */
     bool *waiting;      /* (nodes) has its record of the current round arrived? */
     uint32_t waiting_count;
-    bool incomplete;      /* a node is gone: no round will be complete */
-    const float **models; /* (nodes) models (d) as they came with the records; borrowed */
-    float *mean;          /* (d) of the last round that all nodes have recorded */
+    uint32_t *members; /* (member_count) who takes part */
+    uint32_t member_count;
+    bool incomplete;       /* a node is gone: no round will be complete */
+    const float **models;  /* (nodes) models (d) as they came with the records; borrowed */
+    const float **present; /* (member_count) the members' */
+    float *mean;           /* (d) of the last round that all nodes have recorded */
     bool has_consensus;
     sl_consensus consensus; /* of the last round that all nodes have recorded */
     milestone *milestones;  /* (milestone_count) */
@@ -42,6 +45,8 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
 /* x (d) must not change before all nodes have recorded this round. Writes the models of the last
  * round. */
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);
+/* From now on only these ranks (count, rising) record. */
+void collector_members(collector *c, const uint32_t *ranks, uint32_t count);
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until
  * collector_close. */
 int collector_finish(collector *c, sl_summary *summary, sl_error *error);

@@ -4,6 +4,8 @@
 node_cost forecast_measured(const sl_record *records, size_t count) {
     node_cost cost = {0};
     for (size_t i = 0; i < count; i++) {
+        if (records[i].round.round == 0)
+            continue; /* it was lost before its first record */
         const sl_times *t = &records[i].times;
         double shares = (double)records[i].round.round * (double)count;
         cost.gradient_ms += 1e3 * t->gradient / shares;

@@ -107,6 +107,11 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
     case SL_LOG_DOWN:
         r->breaks++;
         break;
+    case SL_LOG_LOST:
+    case SL_LOG_VIEW:
+        return sl_fail(error, SL_EFILE,
+                       "event: \"%s\" is of a simulated run; only runs of agents are repeated",
+                       e->kind == SL_LOG_LOST ? "lost" : "view");
     case SL_LOG_UP:
     case SL_LOG_CHECKPOINT:
         break;

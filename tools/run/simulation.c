@@ -28,10 +28,10 @@ static int on_parameters(void *context, uint64_t round, uint32_t rank, const flo
                                 s->collector->trial->task.dimension, weight, &s->error);
 }
 
-/* A round begins when rank 0 computes. */
+/* A round begins when the first node computes. */
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     simulation *s = context;
-    if (rank != 0)
+    if (rank != s->collector->members[0])
         return;
     live_view_round(s->collector->view, round - 1);
     live_view_tick(s->collector->view);
@@ -41,6 +41,12 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 static void on_notice(void *context, const char *text) {
     (void)context;
     complain("%s", text);
+}
+
+static void on_members(void *context, uint64_t round, const uint32_t *ranks, uint32_t count) {
+    const simulation *s = context;
+    (void)round;
+    collector_members(s->collector, ranks, count);
 }
 
 static void on_log(void *context, const sl_log_entry *entry) {
@@ -60,7 +66,8 @@ int simulation_run(collector *c, const char *path, bool predicts, sl_summary *su
                             .parameters = on_parameters,
                             .round = on_round,
                             .notice = on_notice,
-                            .log = on_log};
+                            .log = on_log,
+                            .members = on_members};
     sl_checkpoints checkpoints = *c->checkpoints;
     checkpoints.asked = &save_requested;
     catch_saving(note_saving);

@@ -1,0 +1,82 @@
+/* nodes.c - the simulator's nodes, one at a time: opening, stepping, saving. */
+#include <math.h>
+
+#include "base/clock.h"
+#include "sim/simulator.h"
+
+void sl_sim_let_go(simulator *s, message *m) {
+    if (--m->readers > 0)
+        return;
+    m->next_free = s->free_messages;
+    s->free_messages = m;
+}
+
+void sl_sim_log(const simulator *s, const sl_log_entry *entry) {
+    if (s->observer->log != NULL)
+        s->observer->log(s->observer->context, entry);
+}
+
+/* ---- checkpoints ---- */
+
+uint64_t sl_sim_end_after(const simulator *s) {
+    return s->checkpoints != NULL ? s->checkpoints->end_after : 0;
+}
+
+static bool is_saved(const simulator *s, uint64_t round) {
+    const uint64_t every = s->experiment->checkpoint.every;
+    return s->saver != NULL && round != s->resumed &&
+           (round == sl_sim_end_after(s) || round == s->asked_for ||
+            (every > 0 && round % every == 0));
+}
+
+/* Before anything else changes the node. */
+static void save(simulator *s, uint32_t rank) {
+    peer *p = &s->peers[rank];
+    sl_piece totals[SL_RECORD_PIECES];
+    p->record.times.total = sl_clock_seconds() - s->began;
+    sl_record_pieces(&p->record, totals);
+    sl_saver_take(s->saver, p->node, rank, &(sl_image_extras){totals, SL_RECORD_PIECES},
+                  INFINITY); /* nobody waits for this process */
+}
+
+/* ---- messages ---- */
+
+int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error) {
+    peer *p = &s->peers[rank];
+    sl_update update;
+    double before = sl_clock_seconds();
+    int result = sl_node_step(p->node, event, &update, error);
+    p->record.times.combine += sl_clock_seconds() - before;
+    for (size_t i = 0; i < update.released_count; i++)
+        sl_sim_let_go(s, update.released[i]);
+    if (update.compute) {
+        p->pending.compute = true;
+        p->pending.round = update.round;
+    }
+    if (update.publish) {
+        p->pending.publish = true;
+        p->pending.message = update.message;
+    }
+    if (update.round_done) {
+        p->pending.finished_round = update.finished_round;
+        if (is_saved(s, update.finished_round.round))
+            save(s, rank);
+        if (s->timeline != NULL)
+            sl_timeline_end_node_round(s->timeline, rank, update.finished_round.frames_received);
+    }
+    return result;
+}
+
+int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error) {
+    const sl_experiment *e = s->experiment;
+    sl_node_settings settings =
+        sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
+    settings.rank = rank;
+    settings.vec = s->vec;
+    settings.gradient = s->gradient;
+    settings.lends = s->task->lend != NULL;
+    settings.tensor_ends = s->task->tensor_ends;
+    settings.tensor_count = s->task->tensor_count;
+    settings.measure_every = sl_record_every(&e->record, s->task->rounds);
+    return sl_node_open(&s->peers[rank].node, &settings, error);
+}

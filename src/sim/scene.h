@@ -1,0 +1,43 @@
+/* scene.h - the views that a scenario of faults leads to: who is a member, and along which edges.
+ */
+#ifndef SL_SCENE_H
+#define SL_SCENE_H
+
+#include "starling/experiment.h"
+
+/* One side's members from a round on. */
+typedef struct sl_scene_view {
+    struct sl_scene_view *before; /* the one that was made before it */
+    sl_view view;
+    uint32_t *ranks;       /* view.members' */
+    sl_topology *topology; /* view.topology */
+    sl_plan plan;
+    sl_regrouping how;
+    double gap; /* of the members' topology */
+} sl_scene_view;
+
+typedef struct sl_scene {
+    const sl_experiment *experiment;
+    size_t dimension;
+    sl_cast cast;
+    uint32_t *sides_before;      /* (nodes) before the last round that was played */
+    const sl_scene_view **views; /* (nodes) under which each stands; NULL: the first topology */
+    sl_scene_view *made;         /* all of them */
+} sl_scene;
+
+int sl_scene_open(sl_scene *scene, const sl_experiment *experiment, size_t dimension,
+                  sl_error *error);
+void sl_scene_close(sl_scene *scene);
+
+bool sl_scene_has(const sl_scene *scene, uint32_t rank);
+/* Is that node gone, or out of sight, since the last round that was played? */
+bool sl_scene_parts(const sl_scene *scene, uint32_t rank, uint32_t other);
+/* A view of this side from `round` on, if it has other members than before; else *out is NULL. */
+int sl_scene_turn(sl_scene *scene, uint32_t side, uint64_t round, uint64_t exchange,
+                  const sl_scene_view **out, sl_error *error);
+/* A member of the largest side before, the lowest one. */
+uint32_t sl_scene_leader(const sl_scene *scene, const sl_scene_view *view);
+/* The lowest neighbour of a joiner that was there before, or else the leader. */
+uint32_t sl_scene_sponsor(const sl_scene *scene, const sl_scene_view *view, uint32_t rank);
+
+#endif

@@ -1,0 +1,69 @@
+/* simulator.h - what the simulator's files share: sim.c goes from round to round, losses.c plays
+ * faults between two of them; nodes.c drives one node. */
+#ifndef SL_SIMULATOR_H
+#define SL_SIMULATOR_H
+
+#include "checkpoint/saver.h"
+#include "sim/scene.h"
+#include "starling/checkpoint.h"
+#include "starling/observer.h"
+#include "starling/timeline.h"
+#include "task/host_task.h"
+
+/* A published part, alive until its last reader has let go. */
+typedef struct message {
+    struct message *next_free, *next_made;
+    void *data;
+    uint32_t readers;
+} message;
+
+typedef struct peer {
+    sl_node *node;     /* NULL: it is not there */
+    sl_update pending; /* what the node has asked for and not yet been given */
+    sl_record record;
+} peer;
+
+typedef struct simulator {
+    const sl_experiment *experiment;
+    const sl_task *task;
+    const sl_observer *observer;
+    sl_plan plan;
+    uint32_t nodes;
+    peer *peers;
+    sl_scene scene;       /* where the experiment has faults */
+    size_t message_bytes; /* the longest part */
+    message *free_messages, *made_messages;
+    const sl_vec_ops *vec;
+    sl_host_task host;
+    float *gradient; /* all nodes' in turn; NULL: each has its own */
+    float *copies; /* (nodes, d) of models that lie on a device, while they are recorded; NULL: they
+                      lie on the host */
+    uint64_t published;    /* messages so far */
+    sl_timeline *timeline; /* NULL: nobody asks */
+    const sl_checkpoints *checkpoints;
+    sl_checkpoint_owner owner; /* of checkpoints */
+    uint64_t resumed;          /* the round that the run goes on from; 0: it begins */
+    int asked;                 /* as checkpoints->asked, of which asked_for */
+    uint64_t asked_for;        /* a round that is saved because somebody asked; 0: none */
+    sl_saver *saver;           /* NULL: no checkpoints are written */
+    double began;
+} simulator;
+
+/* ---- nodes.c ---- */
+
+void sl_sim_let_go(simulator *s, message *m);
+/* The round after which the run ends; 0: its last. */
+uint64_t sl_sim_end_after(const simulator *s);
+int sl_sim_open_node(simulator *s, uint32_t rank, sl_error *error);
+/* An event of a node; keeps what the node asks for. */
+int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
+void sl_sim_log(const simulator *s, const sl_log_entry *entry);
+
+/* ---- losses.c ---- */
+
+/* All nodes rest before `round` if anything happens as it begins. */
+void sl_sim_hold_before(simulator *s, uint64_t round);
+/* Lets it happen, before any node begins the round. */
+int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error);
+
+#endif

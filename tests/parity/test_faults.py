@@ -1,0 +1,500 @@
+#!/usr/bin/env python3
+"""Simulated losses and returns against an independent float64 program, on quadratic problems.
+
+Nodes are killed, return, are parted and healed, restart and leave. The reference here builds on
+tests/reference/algorithms.py: between two views its matrices lose the dead by folding; a view makes
+the graph again. Then what must be conserved, what must come twice with the same bits, and what is
+refused.
+
+usage: test_faults.py [--starling] STARLING [--only TEXT]
+"""
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import _simulate
+from _simulate import dpsgd
+import algorithms
+import expect
+
+TOLERANCE = 1e-4  # relative to max(1, |x|)
+N, D, ROUNDS, SEED = 8, 20, 40, 5
+RECORDED = list(range(1, ROUNDS + 1))
+FAULTS = [
+    {"round": 8, "kill": [2, 5], "epoch_after": 2},
+    {"round": 16, "join": [2]},
+    {"round": 22, "partition": [[0, 1, 2, 3], [4, 6, 7]], "rounds": 8},
+    {"round": 33, "restart": [7], "rounds": 3},
+    {"round": 37, "leave": [0]},
+]
+AT_ONCE = [{k: v for k, v in f.items() if k != "epoch_after"} for f in FAULTS]
+
+
+# ---- the reference ----
+
+
+def ring(n):
+    """A ring of two is one edge, and one node is alone."""
+    edges = [[i, (i + 1) % n] for i in range(n)] if n > 2 else [[0, 1]] if n == 2 else []
+    return [dpsgd.metropolis(n, edges)]
+
+
+def exponential(n):
+    return expect.exponential(n).slots if n > 1 else [np.ones((1, 1))]
+
+
+def fold(w, kept, by_column):
+    """What the lost were given stays with who would have given it: with the receiver's own where
+    rows sum to 1, with the sender's where columns do."""
+    out = w[np.ix_(kept, kept)].copy()
+    lost = [i for i in range(len(w)) if i not in kept]
+    away = w[np.ix_(lost, kept)].sum(axis=0) if by_column else w[np.ix_(kept, lost)].sum(axis=1)
+    return out + np.diag(away)
+
+
+class Side:
+    """Nodes that see each other: an algorithm's state of all of them."""
+
+    def __init__(self, kind, settings, compress, ranks, x, slots):
+        self.kind, self.settings, self.dense = kind, settings, False
+        self.ranks, self.slots, self.compress = list(ranks), slots, compress
+        self.places = list(range(len(ranks)))  # of those that are left, in the view
+        self.state = kind(x, settings, compress)
+
+    def lose(self, gone):
+        """The view stays, and so do its rows; the states of the lost go."""
+        kept = [k for k, rank in enumerate(self.ranks) if rank not in gone]
+        for name, value in list(vars(self.state).items()):
+            if isinstance(value, np.ndarray) and value.shape[:1] == (len(self.ranks),):
+                setattr(self.state, name, value[kept])
+        self.ranks = [self.ranks[k] for k in kept]
+        self.places = [self.places[k] for k in kept]
+        self.state.n = len(self.ranks)
+
+    def step(self, exchange, rate, gradients, by_column):
+        state = self.state
+        state.exchanges += 1
+        if getattr(state, "averages_gradients", False):
+            gradients = algorithms.mean_rows(gradients)
+        w = fold(self.slots[(exchange - 1) % len(self.slots)], self.places, by_column)
+        u = rate * gradients
+        state.compress = algorithms.identity if self.dense else self.compress
+        self.dense = False
+        if isinstance(state, algorithms.GradientAlgorithm):
+            state.exchange(w, gradients, rate)
+        else:
+            state.exchange(w, u)
+
+
+def carry(side, old, newcomers):
+    """What stays on survivors: error buffers, push-sum's numerators and weights."""
+    for name in ("error", "weight"):
+        if not hasattr(side.state, name):
+            continue
+        for k, rank in enumerate(side.ranks):
+            for before in old:
+                if rank in before.ranks and rank not in newcomers:
+                    getattr(side.state, name)[k] = getattr(before.state, name)[
+                        before.ranks.index(rank)
+                    ]
+                    if name == "weight":
+                        side.state.x[k] = before.state.x[before.ranks.index(rank)]
+
+
+def regroup(old, ranks, newcomers, make, slots_of):
+    """One side of these ranks; newcomers take the model of their lowest old neighbour."""
+    slots = slots_of(len(ranks))
+    models = {r: s.state.models()[k] for s in old for k, r in enumerate(s.ranks)}
+    union = sum(abs(w) + abs(w).T for w in slots)
+    if old[0].kind is algorithms.AllReduce:  # all have one model, that of the largest side
+        largest = max(old, key=lambda s: len(s.ranks))
+        models = {r: largest.state.models()[0] for r in range(N)}
+    rows = []
+    for k, rank in enumerate(ranks):
+        near = [r for j, r in enumerate(ranks) if union[k, j] > 0 and j != k and r not in newcomers]
+        rows.append(models[rank if rank in models and rank not in newcomers else near[0]])
+    side = make(ranks, np.array(rows), slots)
+    carry(side, old, newcomers)
+    if hasattr(side.state, "hat"):  # the first message is dense
+        side.dense = True
+        if isinstance(side.state, algorithms.ChocoMixThenCompress):
+            side.state.hat, side.dense = side.state.x.copy(), False
+    return side
+
+
+def train(kind, settings, compress, slots_of, folds, rate, a, b, x0, by_column=False):
+    """round -> {rank: model}, and the push-sum weights."""
+
+    def make(ranks, x, slots):
+        return Side(kind, settings, compress, ranks, x, slots)
+
+    sides = [make(range(N), x0, slots_of(N))]
+    history, weights = {}, {}
+
+    def view(groups, newcomers=()):
+        old = list(sides)
+        sides[:] = [regroup(old, sorted(g), newcomers, make, slots_of) for g in groups]
+
+    def living():
+        return sorted(r for s in sides for r in s.ranks)
+
+    for r in RECORDED:
+        kill_view = 10 if folds else 8
+        cut_view, restart_view = (23, 34) if folds else (22, 33)
+        if r == 8:
+            sides[0].lose([2, 5])
+        if r == kill_view:
+            view([living()])
+        if r == 16:
+            view([living() + [2]], [2])
+        if r == 22:
+            whole = sides[0]
+            sides.append(make(whole.ranks, whole.state.models(), whole.slots))
+            for name, value in vars(whole.state).items():
+                setattr(sides[1].state, name, value.copy() if hasattr(value, "copy") else value)
+            sides[0].lose([4, 6, 7])
+            sides[1].lose([0, 1, 2, 3])
+        if r == cut_view:
+            view([s.ranks for s in sides])
+        if r == 30:
+            view([living()])
+        if r == 33:
+            sides[0].lose([7])
+        if r == restart_view:
+            view([living()])
+        if r == 36:
+            view([living() + [7]], [7])
+        if r == 37:
+            sides[0].lose([0])
+            view([living()])
+        for s in sides:
+            at = s.state.at()
+            aa, bb = a[s.ranks], b[s.ranks]
+            g = np.einsum("imd,im->id", aa, np.einsum("imd,id->im", aa, at) - bb)
+            s.step(r, rate, g, by_column)
+        history[r] = {n: s.state.models()[k] for s in sides for k, n in enumerate(s.ranks)}
+        weights[r] = sum(getattr(s.state, "weight", np.ones(1)).sum() for s in sides)
+    return history, weights
+
+
+# ---- Starling ----
+
+
+def simulate(starling, topology, algorithm, rate, faults, problem, rounds=ROUNDS, **more):
+    """round -> {rank: model}, and round -> {rank: push-sum weight}."""
+    a, b, x0 = problem
+    with tempfile.TemporaryDirectory(prefix="starling-faults-") as folder:
+        _simulate.write(
+            folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()}
+        )
+        experiment = {
+            "rounds": rounds,
+            "topology": topology,
+            "algorithm": algorithm,
+            "optimizer": {"learning_rate": rate},
+            "model": {"name": "quadratic", "path": "problem.json"},
+            "record": {"every": rounds, "parameters_at": [0] + list(range(1, rounds + 1))},
+            "faults": faults,
+            **more,
+        }
+        _simulate.write(folder, "experiment.json", experiment)
+        out = os.path.join(folder, "out")
+        ended = subprocess.run(
+            [starling, "sim", os.path.join(folder, "experiment.json"), "--out", out],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            stdin=subprocess.DEVNULL,
+        )
+        if ended.returncode != 0:
+            raise _simulate.Refused(ended.stderr.strip())
+        models, weights = {}, {}
+        for line in _simulate.read_lines(out, "parameters.jsonl"):
+            models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
+            weights.setdefault(line["round"], {})[line["node"]] = line["push_sum_weight"]
+        return models, weights
+
+
+def compare(found, expected):
+    """The largest difference; nodes must be the same in every round."""
+    worst = 0.0
+    for r, rows in expected.items():
+        if sorted(rows) != sorted(found[r]):
+            return f"round {r}: nodes {sorted(found[r])}, and the reference has {sorted(rows)}"
+        for rank, x in rows.items():
+            scale = max(1, abs(x).max())
+            worst = max(worst, abs(found[r][rank] - x).max() / scale)
+    return worst
+
+
+A = algorithms
+TOP = {"name": "top-k", "fraction": 0.5}
+SIGN = {"name": "scaled-sign"}
+CASES = {
+    "d-psgd": ({"name": "d-psgd"}, A.AdaptThenCombine, ring),
+    "d-psgd on a schedule": ({"name": "d-psgd"}, A.AdaptThenCombine, exponential),
+    "d-psgd overlapped": (
+        {"name": "d-psgd", "variant": "combine-while-adapt"},
+        A.CombineWhileAdapt,
+        ring,
+    ),
+    "choco-sgd": (
+        {"name": "choco-sgd", "compressor": TOP, "consensus_step": 0.4},
+        A.ChocoCompressThenMix,
+        ring,
+    ),
+    "choco-sgd mixing first": (
+        {
+            "name": "choco-sgd",
+            "variant": "mix-then-compress",
+            "compressor": TOP,
+            "consensus_step": 0.4,
+        },
+        A.ChocoMixThenCompress,
+        ring,
+    ),
+    "dcd-psgd": ({"name": "dcd-psgd"}, A.Dcd, ring),
+    "deep-squeeze": (
+        {"name": "deep-squeeze", "compressor": SIGN, "eta": 0.4},
+        A.DeepSqueeze,
+        ring,
+    ),
+    "sgp": ({"name": "sgp"}, A.PushSum, exponential),
+    "gradient-tracking": ({"name": "gradient-tracking"}, A.GradientTracking, ring),
+    "exact-diffusion": ({"name": "exact-diffusion"}, A.ExactDiffusion, ring),
+    "naive-compression": ({"name": "naive-compression", "compressor": TOP}, A.Naive, ring),
+    "all-reduce": ({"name": "all-reduce"}, A.AllReduce, ring),
+    "parameter-server": ({"name": "parameter-server", "server": 5}, A.AllReduce, ring),
+    "parameter-server in shards": (
+        {"name": "parameter-server", "server": "sharded"},
+        A.AllReduce,
+        ring,
+    ),
+}
+
+
+def problem(identical=False):
+    return dpsgd.problem(N, 12, D, identical, SEED)
+
+
+def check_case(starling, name):
+    algorithm, kind, slots_of = CASES[name]
+    central = kind is A.AllReduce
+    a, b, x0 = problem(identical=central)
+    family = "ring" if slots_of is ring else "one-peer-exponential"
+    topology = {"nodes": N, "family": family}
+    rate = 0.05
+    compress = A.compressor(algorithm.get("compressor", "identity"))
+    expected, _ = train(
+        kind, algorithm, compress, slots_of, not central, rate, a, b, x0, kind is A.PushSum
+    )
+    faults = AT_ONCE if central else FAULTS
+    found, _ = simulate(starling, topology, algorithm, rate, faults, (a, b, x0))
+    return compare(found, expected)
+
+
+def many_deaths(nodes, count, seed):
+    """One or two at a time, so that some losses are folded while others have their view."""
+    random = np.random.default_rng(seed)
+    order, faults, r = list(random.permutation(nodes)[:count]), [], 2
+    while order:
+        several = int(random.integers(1, 3))
+        faults.append(
+            {
+                "round": r,
+                "kill": [int(rank) for rank in order[:several]],
+                "epoch_after": int(random.integers(0, 4)),
+            }
+        )
+        order, r = order[several:], r + int(random.integers(1, 3))
+    return faults, r + 5
+
+
+def check_mean(starling, topology, algorithm="d-psgd"):
+    """Learning rate 0: the mean of those who are left changes by nothing but who dies."""
+    nodes = topology["nodes"]
+    faults, rounds = many_deaths(nodes, min(50, nodes - 3), 7)
+    x0 = np.random.default_rng(3).standard_normal((nodes, D)).round(4)
+    given = np.zeros((nodes, 1, D)), np.zeros((nodes, 1)), x0
+    models, weights = simulate(
+        starling, topology, {"name": algorithm}, 0, faults, given, rounds=rounds
+    )
+    worst = 0.0
+    for r in range(1, rounds + 1):
+        left = sorted(models[r])
+        before, after = (
+            sum(models[k][i] * weights[k][i] for i in left) for k in (r - 1, r)
+        )  # float64
+        mass = [sum(weights[k][i] for i in left) for k in (r - 1, r)]
+        worst = max(worst, abs(after - before).max() / max(1, abs(before).max()))
+        if abs(mass[1] - mass[0]) > 1e-12 * nodes:
+            return f"round {r}: the push-sum mass went from {mass[0]!r} to {mass[1]!r}"
+    if len(models[rounds]) != nodes - min(50, nodes - 3):
+        return "the wrong number of nodes is left"
+    return worst
+
+
+MEANS = {
+    "mean on a ring": ({"nodes": 60, "family": "ring"}, "d-psgd", 1e-6),
+    "mean on a torus": ({"nodes": 64, "family": "torus"}, "d-psgd", 1e-6),
+    "mean on a random graph": (
+        {"nodes": 60, "family": "erdos-renyi", "probability": 0.1},
+        "d-psgd",
+        1e-6,
+    ),
+    "mass on a schedule": ({"nodes": 60, "family": "one-peer-exponential"}, "sgp", 1e-6),
+}
+
+LISTED = {"nodes": 4, "edges": [[0, 1], [1, 2], [2, 3]], "weights": "metropolis"}
+
+
+def check_bridge(starling):
+    """A path that loses its middle is joined through the neighbours of the dead."""
+    x0 = np.eye(4)
+    given = np.zeros((4, 1, 4)), np.zeros((4, 1)), x0
+    faults = [{"round": 2, "kill": [1], "epoch_after": 0}]
+    models, _ = simulate(starling, LISTED, {"name": "d-psgd"}, 0, faults, given, rounds=2)
+    before = np.array([models[1][i] for i in (0, 2, 3)])
+    w = dpsgd.metropolis(3, [[0, 1], [1, 2]])
+    return abs(np.array([models[2][i] for i in (0, 2, 3)]) - w @ before).max()
+
+
+def check_listed_weights(starling):
+    """Listed weights become the stochastic complement of W."""
+    w = np.array([[0.4, 0.3, 0.3, 0], [0.3, 0.3, 0.2, 0.2], [0.3, 0.2, 0.5, 0], [0, 0.2, 0, 0.8]])
+    edges = [[j, i, w[i, j]] for i in range(4) for j in range(4) if w[i, j] > 0]
+    given = np.zeros((4, 1, 4)), np.zeros((4, 1)), np.eye(4)
+    faults = [{"round": 2, "kill": [1], "epoch_after": 0}]
+    topology = {"nodes": 4, "directed": True, "edges": edges}
+    models, _ = simulate(starling, topology, {"name": "d-psgd"}, 0, faults, given, rounds=2)
+    kept = [0, 2, 3]
+    rest = w[np.ix_(kept, kept)] + np.outer(w[kept, 1], w[1, kept]) / (1 - w[1, 1])
+    if abs(rest.sum(axis=0) - 1).max() > 1e-12:
+        return "the reference is not doubly stochastic"
+    before = np.array([models[1][i] for i in kept])
+    return abs(np.array([models[2][i] for i in kept]) - rest @ before).max()
+
+
+def check_twice(starling):
+    first, second = (
+        simulate(
+            starling,
+            {"nodes": N, "family": "ring"},
+            {"name": "choco-sgd", "compressor": {"name": "random-k", "fraction": 0.3}},
+            0.05,
+            FAULTS,
+            problem(),
+        )[0]
+        for _ in range(2)
+    )
+    return max(abs(first[r][i] - second[r][i]).max() for r in first for i in first[r])
+
+
+REFUSED = {
+    "an unknown rank": ([{"round": 5, "kill": [8]}], {}, "faults[0].kill: [8] is not allowed"),
+    "a rank twice": ([{"round": 5, "kill": [1, 1]}], {}, "each once"),
+    "round 1": ([{"round": 1, "kill": [1]}], {}, "faults[0].round: 1 is not allowed"),
+    "no round": ([{"kill": [1]}], {}, "faults[0].round: missing"),
+    "no kind": ([{"round": 5}], {}, "has 0 of kill"),
+    "two kinds": ([{"round": 5, "kill": [1], "join": [2]}], {}, "has 2 of kill"),
+    "an unknown key": ([{"round": 5, "kil": [1]}], {}, 'faults[0]: unknown key "kil"'),
+    "the dead again": (
+        [{"round": 5, "kill": [1]}, {"round": 7, "kill": [1]}],
+        {},
+        "in round 7 node 1 is killed, but it is not there then",
+    ),
+    "one who is there": ([{"round": 5, "join": [1]}], {}, "node 1 joins, but it is there then"),
+    "nobody left": ([{"round": 5, "kill": list(range(N))}], {}, "nobody is left"),
+    "half a partition": (
+        [{"round": 5, "partition": [[0], [1]], "rounds": 2}],
+        {},
+        "names 2 nodes, and 8 are there",
+    ),
+    "a partition for ever": (
+        [{"round": 5, "partition": [[0, 1, 2, 3], [4, 5, 6, 7]]}],
+        {},
+        "faults[0].rounds: missing",
+    ),
+    "a join in parts": (
+        [
+            {"round": 3, "kill": [7]},
+            {"round": 5, "partition": [[0, 1, 2, 3], [4, 5, 6]], "rounds": 9},
+            {"round": 7, "join": [7]},
+        ],
+        {},
+        "in round 7 the network is in parts",
+    ),
+    "after the end": ([{"round": 99, "kill": [1]}], {}, "comes after the last round, 40"),
+    "a number of events": (3, {}, "faults: must be a list"),
+    "sums of neighbours": (
+        [{"round": 5, "kill": [1]}],
+        {"algorithm": {"name": "ecd-psgd"}},
+        "algorithm 'ecd-psgd' keeps sums over its peers",
+    ),
+    "a fold of a void exchange": (
+        [{"round": 5, "kill": [1], "epoch_after": 3}],
+        {"algorithm": {"name": "all-reduce"}},
+        "algorithm 'all-reduce' cannot fold a loss",
+    ),
+    "stop": (
+        [{"round": 5, "kill": [1]}],
+        {"membership": {"on_loss": "stop"}},
+        'membership.on_loss: "stop" ends a run',
+    ),
+    "checkpoints": (
+        [{"round": 5, "kill": [1]}],
+        {"checkpoint": {"every": 10}},
+        "checkpoint.every: a run with faults",
+    ),
+}
+
+
+def check_refusal(starling, name):
+    faults, more, text = REFUSED[name]
+    more = {"algorithm": {"name": "d-psgd"}, **more}
+    algorithm = more.pop("algorithm")
+    try:
+        simulate(
+            starling, {"nodes": N, "family": "ring"}, algorithm, 0.05, faults, problem(), **more
+        )
+    except _simulate.Refused as refused:
+        return 0.0 if text in str(refused) else f"it says: {refused}"
+    return "it was not refused"
+
+
+def checks(starling):
+    for name in CASES:
+        yield name, TOLERANCE, lambda name=name: check_case(starling, name)
+    for name, (topology, algorithm, limit) in MEANS.items():
+        yield name, limit, lambda t=topology, a=algorithm: check_mean(starling, t, a)
+    yield "a bridge", 1e-6, lambda: check_bridge(starling)
+    yield "listed weights", 1e-6, lambda: check_listed_weights(starling)
+    yield "the same bits twice", 0.0, lambda: check_twice(starling)
+    for name in REFUSED:
+        yield f"refused: {name}", 0.0, lambda name=name: check_refusal(starling, name)
+
+
+def main():
+    starling, only = _simulate.arguments(__doc__)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        todo = [(n, limit, pool.submit(run)) for n, limit, run in checks(starling) if only in n]
+        for name, limit, future in todo:
+            try:
+                found = future.result()
+            except (_simulate.Refused, KeyError) as error:
+                found = f"{type(error).__name__}: {error}"
+            good = not isinstance(found, str) and found <= limit
+            failed += not good
+            number = found if isinstance(found, str) else f"differs by {found:.1e}"
+            print(f"{'ok' if good else 'not ok'} {name} ({number})", flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
