@@ -27,10 +27,15 @@ COMPRESSORS = [
     *[{"name": "eden", "bits": bits} for bits in (1, 2, 3, 4)],
     {"name": "threshold", "threshold": 0.01},
     {"name": "strom", "threshold": 0.01},
+    {"name": "3lc", "multiplier": 1.2},
+    {"name": "magnitude-dropping", "fraction": 0.3, "contractive": True},
 ]
 NO_ERROR_FEEDBACK = ("threshold", "strom")  # nothing bounds what they leave out
 UNBIASED = ("identity", "float16", "bfloat16", "qsgd", "natural", "random-k", "random-dropping")
-NO_GPU_KERNELS = ("float8", "stc", "sbc", "pos-neg", "strom", "drive", "eden")
+NO_GPU_KERNELS = (
+    *("float8", "stc", "sbc", "pos-neg", "strom"),
+    *("drive", "eden", "3lc", "magnitude-dropping"),
+)
 ANY = [
     {"name": "choco-sgd", "replicas": "per-neighbour"},
     {"name": "deep-squeeze"},
