@@ -442,6 +442,65 @@ SECURE_DEFECTS = {
     ),
 }
 
+# Of members, who agree on epochs.
+MEMBERSHIP_DEFECTS = {
+    "a promise is for more rounds than was told": (
+        "src/membership/member.c",
+        "!m->bound || next <= m->limit)",
+        "!m->bound || next <= m->limit + 1)",
+    ),
+    "members of a side end at the smallest limit": (
+        "src/membership/leader.c",
+        "else if (last > sides[i].last)",
+        "else if (last < sides[i].last)",
+    ),
+    "an epoch begins before the one before has ended": (
+        "src/membership/member.c",
+        "if (m->queued > 0 && m->round >= m->queue[0].last)",
+        "if (m->queued > 0)",
+    ),
+    "an epoch begins amid an exchange": (
+        "src/membership/leader.c",
+        "const uint64_t last = sl_round_up(a->limit, m->settings.period);",
+        "const uint64_t last = a->limit;",
+    ),
+    "an older epoch is taken": (
+        "src/membership/member.c",
+        "    if (e->number <= m->number)\n        return;\n    const sl_side",
+        "    const sl_side",
+    ),
+    "the number of an epoch does not grow": (
+        "src/membership/leader.c",
+        "e->number = a->number + 1;",
+        "e->number = a->number > 1 ? a->number : 2;",
+    ),
+    "the exchanges of a side behind are counted": (
+        "src/membership/leader.c",
+        "if (exchange > e->exchange)",
+        "if (e->exchange == 0 || exchange < e->exchange)",
+    ),
+    "who has missed an epoch is not told": (
+        "src/membership/membership.c",
+        "if (message->number < m->number &&",
+        "if (message->number + 100 < m->number &&",
+    ),
+    "sides do not merge": (
+        "src/membership/cause.c",
+        "if (knocks(m, i) || sl_membership_is_foreign(m, i))",
+        "if (knocks(m, i))",
+    ),
+    "who joins is not let in": (
+        "src/membership/cause.c",
+        "if (knocks(m, i) || sl_membership_is_foreign(m, i))",
+        "if (sl_membership_is_foreign(m, i))",
+    ),
+    "COMMIT does not wait for all that accept": (
+        "src/membership/leader.c",
+        "        if (has_not_accepted(m, i))\n            return;\n    commit(m);",
+        "        if (has_not_accepted(m, i) && m->now_s < 0)\n            return;\n    commit(m);",
+    ),
+}
+
 
 def command_of(build, source):
     """How the build compiles a source, without its input and output."""
@@ -522,6 +581,7 @@ def main():
     planted += [("world/disk_world", *row) for row in DISK_DEFECTS.items()]
     planted += [("world/run_world", *row) for row in RUN_DEFECTS.items()]
     planted += [("world/session_world", *row) for row in SESSION_DEFECTS.items()]
+    planted += [("world/membership_world", *row) for row in MEMBERSHIP_DEFECTS.items()]
     planted += [("world/sweep_world", *row) for row in SWEEP_DEFECTS.items()]
     planted += [("test_channel", *row) for row in CHANNEL_DEFECTS.items()]
     planted += [("test_secure", *row) for row in SECURE_DEFECTS.items()]

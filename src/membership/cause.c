@@ -1,0 +1,88 @@
+/* cause.c - see cause.h. A peer's words count only while it is reached. */
+#include "membership/cause.h"
+
+/* Does somebody say that this edge of the newest epoch is broken? */
+static bool is_cut(const sl_membership *m, uint32_t a, uint32_t b) {
+    const uint32_t self = m->settings.rank;
+    const sl_peer *x = &m->peers[a], *y = &m->peers[b];
+    return (a == self && y->lost) || (b == self && x->lost) ||
+           (a != self && !x->lost && x->cannot[b]) || (b != self && !y->lost && y->cannot[a]);
+}
+
+/* Is it news, whether this edge is broken? Who cannot be reached says nothing of an edge. */
+static bool edge_changed(const sl_membership *m, uint32_t a, uint32_t b) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    const uint32_t self = m->settings.rank;
+    const bool listed = sl_epoch_is_broken(e, a, b);
+    const bool heard_of = (a == self || !m->peers[a].lost) && (b == self || !m->peers[b].lost);
+    return is_cut(m, a, b) ? !listed && e->broken_count < sl_broken_max(m->settings.ranks_max)
+                           : listed && heard_of;
+}
+
+/* Does no member reach it that this one reaches? Broken edges do not explain that. */
+static bool is_alone(const sl_membership *m, uint32_t rank) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    if (!m->peers[rank].lost)
+        return false;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const uint32_t other = e->members[i].rank;
+        if (other != rank && !m->peers[other].lost && !is_cut(m, rank, other))
+            return false;
+    }
+    return true;
+}
+
+/* Has this member of the newest epoch gone, or does it want to? */
+static bool goes(const sl_membership *m, const sl_member *member) {
+    const sl_peer *p = &m->peers[member->rank];
+    if (member->rank == m->settings.rank)
+        return m->leaves;
+    if (!p->known)
+        return false;
+    const bool is_newer = p->incarnation > member->incarnation;
+    return is_newer || p->leaves || is_alone(m, member->rank) ||
+           (p->hash == 0 && !p->joins && p->number > 0);
+}
+
+static bool knocks(const sl_membership *m, uint32_t rank) {
+    const sl_peer *p = &m->peers[rank];
+    return rank != m->settings.rank && p->known && !p->lost && p->joins &&
+           sl_epoch_member(&m->newest.decision.epoch, p->sponsor) != NULL;
+}
+
+bool sl_cause_is_there(const sl_membership *m) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    if (m->hash == 0 || m->leaves_after != 0)
+        return false;
+    if (m->bound)
+        return true;
+    for (uint32_t i = 0; i < e->count; i++) {
+        if (goes(m, &e->members[i]))
+            return true;
+        for (uint32_t j = 0; j < i; j++)
+            if (edge_changed(m, e->members[j].rank, e->members[i].rank))
+                return true;
+    }
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        if (knocks(m, i) || sl_membership_is_foreign(m, i))
+            return true;
+    return false;
+}
+
+/* Could this peer lead? */
+static bool can_lead(const sl_membership *m, uint32_t rank) {
+    const sl_peer *p = &m->peers[rank];
+    if (p->lost || p->leaves)
+        return false;
+    const sl_member *member = sl_epoch_member(&m->newest.decision.epoch, rank);
+    if (member != NULL && (!p->known || (p->hash != 0 && p->incarnation == member->incarnation)))
+        return true;
+    return sl_membership_is_foreign(m, rank);
+}
+
+bool sl_cause_leads(const sl_membership *m) {
+    double before = 0;
+    for (uint32_t i = 0; i < m->settings.rank; i++)
+        before += can_lead(m, i);
+    return m->now_s - m->cause_s >= before * m->settings.grace_s;
+}

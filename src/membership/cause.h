@@ -1,0 +1,11 @@
+/* cause.h - why there should be another epoch, and whose turn it is to lead. */
+#ifndef SL_CAUSE_H
+#define SL_CAUSE_H
+
+#include "membership/state.h"
+
+bool sl_cause_is_there(const sl_membership *m);
+/* Is it this member's turn? The lowest rank that lives leads, and one more each grace_s. */
+bool sl_cause_leads(const sl_membership *m);
+
+#endif

@@ -1,0 +1,81 @@
+/* decision.c - decisions with memory of their own; see decision.h. */
+#include "membership/decision.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t sl_broken_max(uint32_t ranks_max) {
+    const uint64_t pairs = (uint64_t)ranks_max * (ranks_max - 1) / 2;
+    return pairs < 4096 ? (uint32_t)pairs : 4096;
+}
+
+int sl_decision_open(sl_kept_decision *d, uint32_t ranks_max) {
+    *d = (sl_kept_decision){0};
+    d->members = calloc(ranks_max, sizeof *d->members);
+    d->broken = calloc(sl_broken_max(ranks_max) + 1, sizeof *d->broken);
+    d->sides = calloc(ranks_max, sizeof *d->sides);
+    return d->members == NULL || d->broken == NULL || d->sides == NULL ? SL_ENOMEM : 0;
+}
+
+void sl_decision_close(sl_kept_decision *d) {
+    free(d->members);
+    free(d->broken);
+    free(d->sides);
+    *d = (sl_kept_decision){0};
+}
+
+static void copy(void *to, const void *from, size_t bytes) {
+    if (bytes > 0 && to != from)
+        memmove(to, from, bytes);
+}
+
+void sl_decision_copy(sl_kept_decision *to, const sl_decision *from) {
+    copy(to->members, from->epoch.members, from->epoch.count * sizeof *to->members);
+    copy(to->broken, from->epoch.broken, from->epoch.broken_count * sizeof *to->broken);
+    copy(to->sides, from->sides, from->side_count * sizeof *to->sides);
+    to->decision = *from;
+    to->decision.epoch.members = to->members;
+    to->decision.epoch.broken = to->broken;
+    to->decision.sides = to->sides;
+    to->hash = sl_epoch_hash(&to->decision.epoch);
+}
+
+bool sl_decision_is_valid(const sl_decision *d, uint32_t ranks_max) {
+    const sl_epoch *e = &d->epoch;
+    if (e->count > ranks_max || e->broken_count > sl_broken_max(ranks_max) ||
+        d->side_count > ranks_max || !sl_epoch_is_valid(e) ||
+        e->members[e->count - 1].rank >= ranks_max)
+        return false;
+    for (uint32_t i = 0; i < d->side_count; i++)
+        if (d->sides[i].last >= e->round)
+            return false;
+    return true;
+}
+
+const sl_side *sl_decision_side(const sl_decision *d, uint64_t hash) {
+    for (uint32_t i = 0; i < d->side_count; i++)
+        if (d->sides[i].hash == hash)
+            return &d->sides[i];
+    return NULL;
+}
+
+const sl_member *sl_epoch_member(const sl_epoch *e, uint32_t rank) {
+    const uint32_t place = sl_epoch_place(e, rank);
+    return place < e->count ? &e->members[place] : NULL;
+}
+
+bool sl_epoch_has(const sl_epoch *e, uint32_t rank, uint64_t incarnation) {
+    const sl_member *member = sl_epoch_member(e, rank);
+    return member != NULL && member->incarnation == incarnation;
+}
+
+bool sl_epoch_has_most_of(const sl_epoch *e, const sl_epoch *old) {
+    uint32_t both = 0;
+    for (uint32_t i = 0; i < old->count; i++)
+        both += sl_epoch_has(e, old->members[i].rank, old->members[i].incarnation);
+    return 2 * (uint64_t)both > old->count;
+}
+
+uint64_t sl_epoch_exchange_at(uint64_t exchange, uint64_t round, uint64_t last, uint32_t period) {
+    return exchange + last / period - (round - 1) / period;
+}

@@ -1,0 +1,195 @@
+/* member.c - what every member does; see member.h and membership.h. */
+#include "membership/member.h"
+
+/* ---- promises ---- */
+
+/* The round from which it counts: nobody goes back before the newest epoch. */
+static uint64_t position(const sl_membership *m) {
+    const uint64_t first = m->hash != 0 ? m->newest.decision.epoch.round : 0;
+    return m->round > first ? m->round : first;
+}
+
+bool sl_member_promise(sl_membership *m, sl_ballot ballot) {
+    const int order = sl_ballot_compare(ballot, m->promised);
+    if (order < 0 || (order == 0 && !m->bound))
+        return false;
+    m->promised = ballot;
+    if (!m->bound) /* else the earlier limit stays: what was accepted relies on it */
+        m->limit = position(m) + m->settings.slack;
+    m->bound = true;
+    return true;
+}
+
+static void answer(sl_membership *m, uint32_t to) {
+    sl_membership_message *reply = sl_membership_post(m, to, SL_MEMBERSHIP_ANSWER);
+    reply->ballot = m->promised;
+    reply->limit = m->limit;
+    reply->decision = m->hash != 0 ? &m->newest.decision : NULL;
+    reply->accepted = m->accepted.decision.epoch.number != 0 ? &m->accepted.decision : NULL;
+}
+
+void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message) {
+    if (m->leaves_after != 0)
+        return;
+    if (sl_ballot_compare(message->ballot, m->promised) < 0) {
+        sl_membership_post(m, message->from, SL_MEMBERSHIP_REFUSE)->ballot = m->promised;
+        return;
+    }
+    const bool repeated = sl_ballot_compare(message->ballot, m->promised) == 0;
+    if (!sl_member_promise(m, message->ballot))
+        return;
+    if (!repeated) {
+        m->change.phase = PHASE_IDLE;
+        m->quiet_s = m->now_s + 2 * SL_ANSWER_S;
+    }
+    answer(m, message->from);
+}
+
+bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot) {
+    const sl_epoch *e = &d->epoch;
+    if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || e->number <= m->number ||
+        !sl_epoch_has(e, m->settings.rank, m->settings.incarnation) || m->queued == QUEUE_MAX)
+        return false;
+    const sl_side *side = sl_decision_side(d, m->hash);
+    if (m->hash != 0 ? side == NULL || side->last < m->limit : !m->joins)
+        return false;
+    sl_decision_copy(&m->accepted, d);
+    m->accepted.decision.ballot = ballot;
+    return true;
+}
+
+/* No promise to this ballot, or a lower one, binds any more, and none is made. False: a higher one
+ * has been promised. */
+static bool settle(sl_membership *m, sl_ballot ballot) {
+    if (sl_ballot_compare(ballot, m->promised) < 0)
+        return false;
+    m->promised = ballot;
+    m->bound = false;
+    return true;
+}
+
+void sl_member_release(sl_membership *m, sl_ballot ballot) {
+    if (!settle(m, ballot))
+        return;
+    m->accepted.decision.epoch.number = 0;
+    sl_member_begin(m);
+}
+
+/* ---- epochs ---- */
+
+/* It begins after round `last`. */
+static void take(sl_membership *m, const sl_decision *d, uint64_t last) {
+    const sl_epoch *e = &d->epoch;
+    sl_decision_copy(&m->newest, d);
+    sl_decision_copy(&m->queue[m->queued].kept, d);
+    m->queue[m->queued++].last = last;
+    m->number = e->number;
+    m->hash = m->newest.hash;
+    m->joins = false;
+    if (m->accepted.decision.epoch.number <= m->number ||
+        sl_decision_side(&m->accepted.decision, m->hash) == NULL) /* it cannot be taken any more */
+        m->accepted.decision.epoch.number = 0;
+    if (!settle(m, d->ballot) && m->bound)
+        m->limit = e->round + m->settings.slack;
+    m->change.phase = PHASE_IDLE;
+    m->cause_s = -1;
+    m->news_due = true;
+    m->update->committed = &m->newest.decision;
+    sl_membership_compare(m);
+    sl_member_begin(m);
+}
+
+static void drop_out(sl_membership *m) {
+    m->hash = 0;
+    m->queued = 0;
+    m->bound = m->joins = false;
+    m->accepted.decision.epoch.number = 0;
+    m->change.phase = PHASE_IDLE;
+    m->cause_s = -1;
+    m->news_due = true;
+    m->update->left = m->leaves;
+    m->update->dropped = !m->leaves;
+}
+
+/* Could this round be the last one under the newest epoch? */
+static bool can_end_at(const sl_membership *m, uint64_t last) {
+    return last >= (m->queued > 0 ? m->newest.decision.epoch.round : m->round);
+}
+
+static void join_view(sl_membership *m, const sl_decision *d, const sl_side *side) {
+    if (m->queued == QUEUE_MAX)
+        return;
+    if (m->hash == 0) {
+        if (m->joins)
+            take(m, d, m->round);
+    } else if (side != NULL && can_end_at(m, side->last)) {
+        take(m, d, side->last);
+    }
+}
+
+static void leave_view(sl_membership *m, const sl_decision *d, const sl_side *side) {
+    const bool is_bound = m->bound && sl_ballot_compare(d->ballot, m->promised) < 0;
+    if (m->leaves && !is_bound && side != NULL && can_end_at(m, side->last)) {
+        m->leaves_after = side->last;
+        m->bound = false;
+        m->change.phase = PHASE_IDLE;
+        sl_member_begin(m);
+    } else if (sl_epoch_has_most_of(&d->epoch, &m->newest.decision.epoch)) {
+        drop_out(m);
+    }
+}
+
+void sl_member_consider(sl_membership *m, const sl_decision *d) {
+    const sl_epoch *e = &d->epoch;
+    const sl_member *self = sl_epoch_member(e, m->settings.rank);
+    if (self != NULL && self->incarnation > m->settings.incarnation) {
+        m->update->replaced = true;
+        return;
+    }
+    if (m->leaves_after != 0)
+        return;
+    if (m->hash != 0 && sl_epoch_hash(e) == m->hash) {
+        if (m->accepted.decision.epoch.number == 0) /* else that may hold, after this one */
+            sl_member_release(m, d->ballot);
+        return;
+    }
+    if (e->number <= m->number)
+        return;
+    const sl_side *side = m->hash != 0 ? sl_decision_side(d, m->hash) : NULL;
+    if (self != NULL && self->incarnation == m->settings.incarnation)
+        join_view(m, d, side);
+    else if (m->hash != 0)
+        leave_view(m, d, side);
+}
+
+/* ---- rounds ---- */
+
+static void begin_round(sl_membership *m, uint64_t round) {
+    m->ready = false;
+    m->round = round;
+    m->update->begin = true;
+    m->update->round = round;
+}
+
+static void begin_epoch(sl_membership *m) {
+    sl_decision_copy(&m->begun, &m->queue[0].kept.decision);
+    const sl_kept_decision first = m->queue[0].kept;
+    m->queued--;
+    for (uint32_t i = 0; i < m->queued; i++)
+        m->queue[i] = m->queue[i + 1];
+    m->queue[m->queued].kept = first; /* its memory */
+    m->update->view = &m->begun.decision.epoch;
+    begin_round(m, m->begun.decision.epoch.round);
+}
+
+void sl_member_begin(sl_membership *m) {
+    if (!m->ready || m->hash == 0)
+        return;
+    const uint64_t next = m->round + 1;
+    if (m->queued > 0 && m->round >= m->queue[0].last)
+        begin_epoch(m);
+    else if (m->leaves_after != 0 && next > m->leaves_after)
+        m->update->left = true;
+    else if (m->queued > 0 || !m->bound || next <= m->limit)
+        begin_round(m, next);
+}

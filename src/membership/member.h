@@ -1,0 +1,20 @@
+/* member.h - what every member does: promise, accept, take an epoch, begin rounds. */
+#ifndef SL_MEMBER_H
+#define SL_MEMBER_H
+
+#include "membership/state.h"
+
+/* Promises to the ballot, unless a higher one has been promised. False: it has, or the ballot was
+ * settled. */
+bool sl_member_promise(sl_membership *m, sl_ballot ballot);
+void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message);
+/* Accepts it under that ballot, if it can. */
+bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot);
+/* The promise to this ballot, and to lower ones, binds no more. */
+void sl_member_release(sl_membership *m, sl_ballot ballot);
+/* Takes an epoch that holds, if it is newer and can be taken; or notes that it is left out. */
+void sl_member_consider(sl_membership *m, const sl_decision *d);
+/* Begins the next round, if the node is ready and it may. */
+void sl_member_begin(sl_membership *m);
+
+#endif

@@ -1,0 +1,598 @@
+/* test_membership_trace.c - members as a protocol transcript: events in, messages and updates out.
+ *
+ * Ranks 0, 1, 2, 3 of a run, all in epoch 1; slack 2. Messages wait in a list until the test lets
+ * them arrive, or loses them. Rank 3 may be a joiner.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit/harness.h"
+#include "../world/members.h"
+
+enum { HERE = 5, EVERYBODY = HERE, WAITING = 512, SLACK = 2 };
+
+static sl_membership *members[HERE];
+static sl_membership_update update[HERE]; /* the last that said something, put together */
+static uint64_t began[HERE], viewed[HERE];
+static double now_s;
+static const sl_member all[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
+
+/* ---- letters ---- */
+
+static struct {
+    uint32_t to;
+    letter *letter;
+} waiting[WAITING];
+static int count;
+
+static void post(uint32_t to, const sl_membership_message *message) {
+    ck_assert_int_lt(count, WAITING);
+    waiting[count].to = to;
+    waiting[count++].letter = letter_copy(message);
+}
+
+static void lose_letters(void) {
+    while (count > 0)
+        free(waiting[--count].letter);
+}
+
+/* ---- the vocabulary of a transcript ---- */
+
+static void step(uint32_t rank, sl_membership_event event) {
+    sl_membership_update u;
+    event.now_s = now_s;
+    if (members[rank] == NULL)
+        return;
+    sl_membership_step(members[rank], &event, &u);
+    for (size_t i = 0; i < u.message_count; i++)
+        post(u.messages[i].to, &u.messages[i].message);
+    if (u.begin)
+        began[rank] = u.round;
+    if (u.view != NULL)
+        viewed[rank] = u.view->number;
+    update[rank].dropped |= u.dropped;
+    update[rank].ask_again |= u.ask_again;
+    update[rank].replaced |= u.replaced;
+    update[rank].left |= u.left;
+}
+
+static void start(uint32_t rank, const sl_epoch *first, uint64_t round) {
+    const sl_membership_settings settings = {.rank = rank,
+                                             .incarnation = first != NULL ? 1 : 2,
+                                             .ranks_max = HERE,
+                                             .slack = SLACK,
+                                             .period = 1,
+                                             .grace_s = 5,
+                                             .first = first,
+                                             .round = round};
+    ck_assert_int_eq(sl_membership_open(&members[rank], &settings, NULL), 0);
+}
+
+static void ready(uint32_t rank) {
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+}
+
+static const sl_epoch *first_of(uint32_t n) {
+    static sl_epoch first = {.number = 1, .round = 1, .members = all};
+    first.count = n;
+    return &first;
+}
+
+static void open_members(uint32_t n) {
+    now_s = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        start(i, first_of(n), 9);
+        ready(i); /* all are in round 10 */
+    }
+}
+
+static void close_members(void) {
+    lose_letters();
+    for (uint32_t i = 0; i < HERE; i++)
+        sl_membership_close(&members[i]);
+}
+
+static void kill_member(uint32_t rank) {
+    sl_membership_close(&members[rank]);
+}
+
+static void lost(uint32_t rank, uint32_t peer) {
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = peer});
+}
+
+static void all_lose(uint32_t peer) {
+    for (uint32_t i = 0; i < HERE; i++)
+        if (i != peer)
+            lost(i, peer);
+}
+
+static void meet(uint32_t a, uint32_t b) {
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = b});
+    step(b, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = a});
+}
+
+static void deliver(uint32_t to, const letter *l) {
+    step(to, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &l->message});
+}
+
+/* Lets all letters of a type arrive, those to one rank only or to EVERYBODY; returns their number.
+ */
+static int arrive(sl_membership_type type, uint32_t to) {
+    int arrived = 0;
+    for (int i = 0; i < count; i++) {
+        letter *l = waiting[i].letter;
+        if (l == NULL || l->message.type != type || (to != EVERYBODY && waiting[i].to != to))
+            continue;
+        waiting[i].letter = NULL;
+        deliver(waiting[i].to, l);
+        free(l);
+        arrived++;
+    }
+    return arrived;
+}
+
+static void tick(void) {
+    for (uint32_t i = 0; i < HERE; i++)
+        step(i, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
+}
+
+/* Time goes by, and all arrives; not between ranks below `parted` and others. */
+static void pass_parted(double seconds, uint32_t parted) {
+    for (const double end_s = now_s + seconds; now_s < end_s;) {
+        now_s += 0.1;
+        tick();
+        for (int i = 0; i < count; i++) { /* and their answers */
+            letter *l = waiting[i].letter;
+            waiting[i].letter = NULL;
+            if (l != NULL && (waiting[i].to < parted) == (l->message.from < parted))
+                deliver(waiting[i].to, l);
+            free(l);
+        }
+        lose_letters();
+    }
+}
+
+static void pass(double seconds) {
+    pass_parted(seconds, 0);
+}
+
+static void expect_epoch(uint32_t rank, uint64_t number, uint32_t size) {
+    const sl_epoch *e = sl_membership_epoch(members[rank]);
+    ck_assert_ptr_nonnull(e);
+    ck_assert_uint_eq(e->number, number);
+    ck_assert_uint_eq(e->count, size);
+}
+
+static void expect_same(uint32_t a, uint32_t b) {
+    ck_assert_uint_eq(sl_epoch_hash(sl_membership_epoch(members[a])),
+                      sl_epoch_hash(sl_membership_epoch(members[b])));
+}
+
+/* It goes on as far as it may, and comes to `round`. */
+static void expect_rounds_until(uint32_t rank, uint64_t round) {
+    for (int i = 0; i < 64; i++)
+        ready(rank);
+    ck_assert_uint_eq(began[rank], round);
+}
+
+/* Rank 0 leads, after the death of 3: PREPARE has left. */
+static void begin_change(void) {
+    open_members(4);
+    kill_member(3);
+    all_lose(3);
+    lose_letters();
+    tick();
+}
+
+/* ---- transcripts ---- */
+
+START_TEST(a_loss_becomes_an_epoch) {
+    begin_change();
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
+    expect_rounds_until(1, 12); /* 10 + slack */
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 0), 2);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY),
+                     0); /* the suspect may answer for 1 s */
+    now_s += SL_ANSWER_S;
+    tick();
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY), 2);
+    expect_epoch(0, 1, 4);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPTED, 0), 2);
+    expect_epoch(0, 2, 3);
+    expect_epoch(1, 1, 4);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY), 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        expect_epoch(i, 2, 3);
+        ck_assert_uint_eq(sl_membership_epoch(members[i])->round, 13);
+        for (int k = 0; k < 3; k++)
+            ready(i);
+        ck_assert_uint_eq(began[i], i == 1 ? 16 : 13); /* COMMIT let it begin 13 */
+        ck_assert_uint_eq(viewed[i], 2);
+    }
+    close_members();
+}
+END_TEST
+
+/* The leader dies when so much of its change is done; the others agree on 1 and 2. */
+static void expect_survivors(uint64_t number) {
+    kill_member(0);
+    all_lose(0);
+    all_lose(3);
+    lose_letters();
+    pass(4);
+    expect_epoch(1, number, 2);
+    expect_same(1, 2);
+    expect_rounds_until(1, began[1] < 64 ? began[1] + 64 : began[1]);
+    close_members();
+}
+
+START_TEST(the_leader_dies_before_prepare) {
+    open_members(4);
+    kill_member(3);
+    all_lose(3);
+    expect_survivors(2);
+}
+END_TEST
+
+START_TEST(the_leader_dies_after_prepare) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    expect_survivors(2);
+}
+END_TEST
+
+START_TEST(the_leader_dies_after_accept_to_one) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    now_s += SL_ANSWER_S;
+    tick();
+    arrive(SL_MEMBERSHIP_ACCEPT, 1);
+    expect_survivors(2); /* rank 2 has not accepted: it cannot hold */
+}
+END_TEST
+
+START_TEST(the_leader_dies_after_accept_to_all) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    now_s += SL_ANSWER_S;
+    tick();
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    expect_survivors(3); /* what both have accepted may hold: it becomes epoch 2 */
+}
+END_TEST
+
+static void commit_to(uint32_t rank) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    now_s += SL_ANSWER_S;
+    tick();
+    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ACCEPTED, 0);
+    if (rank < HERE)
+        arrive(SL_MEMBERSHIP_COMMIT, rank);
+}
+
+START_TEST(the_leader_dies_after_commit_to_none) {
+    commit_to(HERE);
+    expect_survivors(3);
+}
+END_TEST
+
+START_TEST(the_leader_dies_after_commit_to_one) {
+    commit_to(2);
+    expect_epoch(2, 2, 3);
+    expect_survivors(3);
+}
+END_TEST
+
+START_TEST(a_promise_that_never_hears_commit) {
+    commit_to(2);
+    lose_letters();
+    expect_rounds_until(1, 12);
+    now_s += 2;
+    tick(); /* its own NEWS say that it is behind */
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    ck_assert_int_gt(arrive(SL_MEMBERSHIP_COMMIT, 1), 0);
+    expect_epoch(1, 2, 3);
+    ck_assert_uint_eq(began[1], 13);
+    close_members();
+}
+END_TEST
+
+START_TEST(two_leaders) {
+    begin_change();
+    lost(1, 0); /* it cannot reach the leader, which lives */
+    lost(2, 0);
+    tick();
+    tick();
+    arrive(SL_MEMBERSHIP_PREPARE, 1); /* of 0: rank 1 leads itself, with a higher ballot */
+    ck_assert_int_gt(arrive(SL_MEMBERSHIP_REFUSE, 0) + arrive(SL_MEMBERSHIP_ANSWER, 0), 0);
+    meet(0, 1);
+    meet(0, 2);
+    pass(8);
+    expect_same(0, 1);
+    expect_same(0, 2);
+    ck_assert_uint_eq(sl_membership_epoch(members[0])->count, 3);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_suspect_that_answers_stays) {
+    open_members(4);
+    lost(1, 3);
+    pass(0.3); /* rank 0 asks all, and 3 answers: only the edge is broken */
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_epoch(i, 2, 4);
+        ck_assert(sl_epoch_is_broken(sl_membership_epoch(members[i]), 1, 3));
+    }
+    meet(1, 3);
+    pass(1);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_epoch(i, 3, 4);
+        ck_assert_uint_eq(sl_membership_epoch(members[i])->broken_count, 0);
+    }
+    close_members();
+}
+END_TEST
+
+START_TEST(a_suspect_that_is_back_changes_nothing) {
+    begin_change();
+    start(3, first_of(4), 9);
+    for (uint32_t i = 0; i < 3; i++)
+        meet(i, 3);
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    expect_rounds_until(1, 12);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 3);
+    ck_assert_uint_eq(began[1], 13);
+    expect_epoch(0, 1, 4);
+    close_members();
+}
+END_TEST
+
+static void join(uint32_t rank, uint32_t sponsor) {
+    start(rank, NULL, 0);
+    for (uint32_t i = 0; i < 3; i++)
+        if (members[i] != NULL)
+            meet(i, rank);
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
+}
+
+START_TEST(a_joiner_begins_with_the_epoch) {
+    open_members(3);
+    join(3, 2);
+    pass(1);
+    expect_epoch(3, 2, 4);
+    expect_same(3, 0);
+    ck_assert_uint_eq(began[3], sl_membership_epoch(members[3])->round);
+    ck_assert_uint_eq(viewed[3], 2);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_joiner_and_its_sponsor_die) {
+    open_members(3);
+    join(3, 2);
+    tick();
+    kill_member(2);
+    kill_member(3);
+    all_lose(2);
+    all_lose(3);
+    pass(4);
+    expect_epoch(0, 2, 2);
+    expect_same(0, 1);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
+    open_members(3);
+    join(3, 2);
+    tick();
+    kill_member(2);
+    lost(0, 2);
+    lost(1, 2);
+    lose_letters();
+    lost(3, 2);
+    tick();
+    ck_assert(update[3].ask_again);
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 1});
+    pass(4);
+    expect_same(3, 0);
+    ck_assert_uint_eq(sl_membership_epoch(members[3])->count, 3);
+    close_members();
+}
+END_TEST
+
+START_TEST(two_die_in_one_round) {
+    open_members(4);
+    kill_member(2);
+    kill_member(3);
+    all_lose(3);
+    lost(1, 2); /* rank 0 has not noticed, and waits for 2 */
+    pass(2);
+    expect_epoch(0, 1, 4);
+    lost(0, 2);
+    pass(0.3);
+    expect_epoch(0, 2, 2);
+    expect_same(0, 1);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_view_of_one) {
+    open_members(2);
+    kill_member(1);
+    lost(0, 1);
+    pass(2);
+    expect_epoch(0, 2, 1);
+    expect_rounds_until(0, 10 + 64);
+    close_members();
+}
+END_TEST
+
+START_TEST(sides_with_different_rounds_merge) {
+    open_members(4);
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t j = 2; j < 4; j++) {
+            lost(i, j);
+            lost(j, i);
+        }
+    lose_letters();
+    pass_parted(3, 2);
+    expect_same(0, 1);
+    expect_same(2, 3);
+    expect_epoch(0, 2, 2);
+    expect_epoch(2, 2, 2);
+    expect_rounds_until(2, 74);
+    expect_rounds_until(3, 74);
+    ready(0);
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t j = 2; j < 4; j++)
+            meet(i, j);
+    pass(4);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_epoch(i, 3, 4);
+        expect_same(i, 0);
+        ck_assert_uint_eq(sl_membership_epoch(members[i])->round, 74 + SLACK + 1);
+    }
+    for (int k = 0; k < 8; k++)
+        ready(1); /* in round 10, and 0 in 11: both end round 15, the limit of epoch 2, and go on */
+    ck_assert_uint_eq(viewed[1], 3);
+    ck_assert_uint_ge(began[1], 77);
+    close_members();
+}
+END_TEST
+
+START_TEST(who_is_left_out_by_most_is_dropped) {
+    commit_to(HERE);
+    arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
+    start(3, first_of(4), 9); /* it was stopped, and wakes up */
+    for (uint32_t i = 0; i < 3; i++)
+        meet(i, 3);
+    pass(0.3);
+    ck_assert(update[3].dropped);
+    ck_assert_ptr_null(sl_membership_epoch(members[3]));
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = 0});
+    pass(2);
+    expect_epoch(3, 3, 4);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_newer_process_replaces) {
+    open_members(4);
+    sl_membership *old = members[3];
+    members[3] = NULL;
+    all_lose(3);
+    join(3, 0);
+    pass(4);
+    expect_epoch(3, 2, 4);
+    sl_membership_close(&members[3]);
+    members[3] = old;
+    const sl_decision d = {.epoch = *sl_membership_epoch(members[0])};
+    const sl_membership_message commit = {.type = SL_MEMBERSHIP_COMMIT,
+                                          .from = 0,
+                                          .incarnation = 1,
+                                          .number = 2,
+                                          .hash = sl_epoch_hash(&d.epoch),
+                                          .decision = &d};
+    step(3, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &commit});
+    ck_assert(update[3].replaced);
+    close_members();
+}
+END_TEST
+
+START_TEST(messages_of_old_epochs_change_nothing) {
+    begin_change();
+    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
+    arrive(SL_MEMBERSHIP_ANSWER, 0);
+    now_s += SL_ANSWER_S;
+    tick();
+    letter *old[WAITING]; /* ACCEPT and ANSWER of what is about to be decided */
+    uint32_t to[WAITING];
+    int many = 0;
+    for (int i = 0; i < count; i++)
+        if (waiting[i].letter != NULL) {
+            to[many] = waiting[i].to;
+            old[many++] = letter_copy(&waiting[i].letter->message);
+        }
+    ck_assert_int_gt(many, 0);
+    pass(1);
+    expect_epoch(1, 2, 3);
+    const uint64_t hash = sl_epoch_hash(sl_membership_epoch(members[1]));
+    for (int i = 0; i < many; i++) {
+        deliver(to[i], old[i]);
+        free(old[i]);
+    }
+    lose_letters();
+    pass(2);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(sl_epoch_hash(sl_membership_epoch(members[i])), hash);
+    expect_rounds_until(1, began[1] + 64);
+    close_members();
+}
+END_TEST
+
+START_TEST(a_leaver_ends_its_rounds) {
+    open_members(3);
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+    pass(1);
+    expect_epoch(0, 2, 2);
+    expect_same(0, 2);
+    const uint64_t first = sl_membership_epoch(members[0])->round;
+    ck_assert(!update[1].left);
+    expect_rounds_until(1, first - 1);
+    ck_assert(update[1].left);
+    close_members();
+}
+END_TEST
+
+START_TEST(damaged_messages_are_refused) {
+    open_members(2);
+    const sl_member wrong[] = {{1, 1}, {0, 1}};
+    const uint32_t far = HERE;
+    const sl_decision d = {.epoch = {.number = 9, .round = 99, .members = wrong, .count = 2}};
+    const sl_membership_message messages[] = {
+        {.type = SL_MEMBERSHIP_COMMIT, .from = 1, .incarnation = 1, .decision = &d},
+        {.type = SL_MEMBERSHIP_COMMIT, .from = 1, .incarnation = 1},
+        {.type = SL_MEMBERSHIP_ACCEPT, .from = 1, .incarnation = 1},
+        {.type = SL_MEMBERSHIP_NEWS, .from = HERE, .incarnation = 1},
+        {.type = SL_MEMBERSHIP_NEWS, .from = 0, .incarnation = 1},
+        {.type = SL_MEMBERSHIP_NEWS, .from = 1, .incarnation = 1, .sponsor = HERE},
+        {.type = SL_MEMBERSHIP_NEWS, .from = 1, .unreachable = &far, .unreachable_count = 1},
+    };
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &messages[i]});
+        expect_epoch(0, 1, 2);
+    }
+    close_members();
+}
+END_TEST
+
+static void forget_updates(void) {
+    memset(update, 0, sizeof update);
+    memset(began, 0, sizeof began);
+    memset(viewed, 0, sizeof viewed);
+}
+
+int main(void) {
+    Suite *suite = suite_create("membership trace");
+    ADD_TESTS_WITH(suite, "leaders", forget_updates, NULL, a_loss_becomes_an_epoch,
+                   the_leader_dies_before_prepare, the_leader_dies_after_prepare,
+                   the_leader_dies_after_accept_to_one, the_leader_dies_after_accept_to_all,
+                   the_leader_dies_after_commit_to_none, the_leader_dies_after_commit_to_one,
+                   a_promise_that_never_hears_commit, two_leaders);
+    ADD_TESTS_WITH(suite, "members", forget_updates, NULL, a_suspect_that_answers_stays,
+                   a_suspect_that_is_back_changes_nothing, two_die_in_one_round, a_view_of_one,
+                   sides_with_different_rounds_merge, who_is_left_out_by_most_is_dropped,
+                   a_newer_process_replaces, messages_of_old_epochs_change_nothing,
+                   damaged_messages_are_refused);
+    ADD_TESTS_WITH(suite, "come and go", forget_updates, NULL, a_joiner_begins_with_the_epoch,
+                   a_joiner_and_its_sponsor_die, a_joiner_whose_sponsor_dies_asks_again,
+                   a_leaver_ends_its_rounds);
+    return run_suite(suite);
+}

@@ -1,0 +1,525 @@
+/* membership_world.c - members of src/membership on a virtual network that delays, loses, repeats
+ * and reorders messages, in a run where processes are killed, stopped, restarted, leave and are
+ * parted; each from a seed (docs/reliability.md).
+ *
+ *   membership_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK
+ *
+ * Held of each seed: an epoch's hash stands for one view, first round and set of broken edges;
+ * numbers of epochs grow; nobody begins a round beyond its promise, or in an epoch that it is not
+ * in; all who come to an epoch from another one end that one after the same round; nobody has gone
+ * beyond that round before it is agreed on. Once the faults are over, all living processes come to
+ * one epoch of just them, with no broken edge, and train in it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "members.h"
+#include "seeds.h"
+#include "starling/rng.h"
+#include "virtual.h"
+
+enum { QUICK = 200, FAULTS_MAX = 10 };
+static const double tick_s = 0.1, refused_s = 0.1, calm_s = 60;
+
+members_world w;
+static uint32_t groups[RANKS]; /* who is parted from whom */
+static sl_rng rng;
+static bool over; /* there are no more faults */
+static double grace_s, delay_s, loss, repeats;
+
+/* ---- the world ---- */
+
+static double uniform(void) {
+    return sl_rng_uniform(&rng);
+}
+
+static uint32_t below(uint32_t n) {
+    return sl_rng_below(&rng, n);
+}
+
+void note(const char *what, uint64_t a, uint64_t b, uint64_t c) {
+    w.hash = sl_hash(w.hash, what, strlen(what));
+    w.hash = sl_hash_word(sl_hash_word(sl_hash_word(w.hash, a), b), c);
+    if (w.told)
+        printf("%9.3f %-10s %llu %llu %llu\n", w.now_s, what, (unsigned long long)a,
+               (unsigned long long)b, (unsigned long long)c);
+}
+
+static void push_for(happening_kind kind, uint32_t rank, double in_s) {
+    push((happening){.at_s = w.now_s + in_s, .kind = kind, .rank = rank, .life = w.all[rank].life});
+}
+
+static void mail(uint32_t from, uint32_t to, const sl_membership_message *message) {
+    for (int copies = uniform() < repeats ? 2 : 1; copies > 0; copies--)
+        if (uniform() >= loss)
+            push((happening){.at_s = w.now_s + 1e-3 + delay_s * uniform(),
+                             .kind = DELIVER,
+                             .rank = to,
+                             .peer = from,
+                             .letter = letter_copy(message)});
+}
+
+static bool is_linked(uint32_t a, uint32_t b) {
+    return groups[a] == groups[b];
+}
+
+/* ---- processes ---- */
+
+static void step(uint32_t rank, sl_membership_event event);
+
+static void end_process(uint32_t rank, const char *how) {
+    process_state *p = &w.all[rank];
+    note(how, rank, p->round, 0);
+    p->alive = false;
+    p->life = ++w.lives;
+    sl_membership_close(&p->member);
+}
+
+static void watch_promises(uint32_t rank, const struct sl_membership_post *post) {
+    if (post->message.type == SL_MEMBERSHIP_ACCEPTED)
+        w.all[rank].accepted = post->message.ballot;
+    const bool leads = post->message.ballot.rank == rank; /* then it frees itself, too */
+    if (leads &&
+        (post->message.type == SL_MEMBERSHIP_RELEASE || post->message.type == SL_MEMBERSHIP_COMMIT))
+        w.all[rank].limit = UINT64_MAX;
+    if (post->message.type != SL_MEMBERSHIP_ANSWER || post->message.hash == 0)
+        return;
+    w.all[rank].promised = post->message.ballot;
+    w.all[rank].limit = post->message.limit;
+}
+
+static void obey(uint32_t rank, const sl_membership_update *u) {
+    process_state *p = &w.all[rank];
+    for (size_t i = 0; i < u->message_count; i++) {
+        watch_promises(rank, &u->messages[i]);
+        mail(rank, u->messages[i].to, &u->messages[i].message);
+    }
+    if (u->committed != NULL)
+        check_commit(rank, u->committed);
+    if (u->begin) {
+        check_begin(rank, u);
+        p->computed = false;
+        push_for(COMPUTED, rank, p->compute_s * (0.5 + uniform()));
+    }
+    if (u->dropped || u->ask_again) {
+        note(u->dropped ? "dropped" : "ask-again", rank, 0, 0);
+        p->run = u->dropped ? 0 : p->run;
+        p->limit = UINT64_MAX;
+        push_for(ASKS, rank, 0.2 * uniform());
+    }
+    if (u->replaced || u->left)
+        end_process(rank, u->replaced ? "replaced" : "left");
+}
+
+static void step(uint32_t rank, sl_membership_event event) {
+    sl_membership_update update;
+    event.now_s = w.now_s;
+    sl_membership_step(w.all[rank].member, &event, &update);
+    obey(rank, &update);
+}
+
+static void start_process(uint32_t rank, const sl_epoch *first) {
+    process_state *p = &w.all[rank];
+    *p = (process_state){.alive = true,
+                         .life = ++w.lives,
+                         .incarnation = first != NULL ? 1 : w.lives,
+                         .limit = UINT64_MAX,
+                         .compute_s = 0.02 + 0.15 * uniform()};
+    const sl_membership_settings settings = {.rank = rank,
+                                             .incarnation = p->incarnation,
+                                             .ranks_max = RANKS,
+                                             .slack = w.slack,
+                                             .period = w.period,
+                                             .grace_s = grace_s,
+                                             .first = first};
+    if (sl_membership_open(&p->member, &settings, NULL) != 0)
+        world_fail("no memory");
+    for (uint32_t i = 0; i < RANKS; i++)
+        p->heard_s[i] = w.now_s;
+    push_for(TICK, rank, tick_s * uniform());
+    note("start", rank, p->incarnation, 0);
+}
+
+/* A process comes to a run that goes on; all find each other. */
+static void come(uint32_t rank) {
+    start_process(rank, NULL);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        if (i == rank)
+            continue;
+        w.all[rank].lost[i] = true;
+        if (w.all[i].alive && !w.all[i].lost[rank]) {
+            w.all[i].lost[rank] = w.all[i].folded[rank] = true;
+            if (!w.all[i].stopped)
+                step(i, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = rank});
+        }
+    }
+    push_for(ASKS, rank, 0.5 + uniform());
+}
+
+/* It fetches the model of a member that it reaches. */
+static void ask_sponsor(uint32_t rank) {
+    uint32_t found[RANKS], count = 0;
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != rank && w.all[i].alive && !w.all[i].stopped && !w.all[rank].lost[i] &&
+            sl_membership_epoch(w.all[i].member) != NULL)
+            found[count++] = i;
+    if (sl_membership_epoch(w.all[rank].member) != NULL)
+        return;
+    if (count == 0) {
+        push_for(ASKS, rank, 0.5);
+        return;
+    }
+    const uint32_t sponsor = found[below(count)];
+    note("joins", rank, sponsor, 0);
+    w.all[rank].limit = UINT64_MAX;
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
+}
+
+/* Both ends find that they reach each other again. */
+static void find_each_other(uint32_t a, uint32_t b) {
+    for (int end = 0; end < 2; end++) {
+        const uint32_t rank = end == 0 ? a : b, peer = end == 0 ? b : a;
+        w.all[rank].heard_s[peer] = w.now_s;
+        if (w.all[rank].lost[peer] && w.all[rank].alive) {
+            w.all[rank].lost[peer] = false;
+            note("reached", rank, peer, 0);
+            step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = peer});
+        }
+    }
+}
+
+static bool runs(uint32_t rank) {
+    return w.all[rank].alive && !w.all[rank].stopped;
+}
+
+static void lose(uint32_t rank, uint32_t peer) {
+    process_state *p = &w.all[rank];
+    if (w.lost_s >= 0 && w.lost_round == 0) {
+        w.lost_s = w.now_s;
+        for (uint32_t i = 0; i < RANKS; i++)
+            if (w.all[i].alive && w.all[i].round > w.lost_round)
+                w.lost_round = w.all[i].round;
+    }
+    note("lost", rank, peer, 0);
+    p->lost[peer] = p->folded[peer] = true;
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = peer});
+}
+
+static void watch(uint32_t rank) {
+    process_state *p = &w.all[rank];
+    for (uint32_t i = 0; i < RANKS && p->alive; i++) {
+        if (i == rank)
+            continue;
+        if (p->lost[i]) {
+            if (runs(i) && is_linked(rank, i) && uniform() < 0.2)
+                find_each_other(rank, i);
+            continue;
+        }
+        const sl_epoch *e = sl_membership_epoch(p->member);
+        const bool cares = w.all[i].alive || (e != NULL && sl_epoch_place(e, i) < e->count);
+        const double limit_s = !w.all[i].alive && is_linked(rank, i) ? refused_s : grace_s;
+        if (cares && w.now_s - p->heard_s[i] > limit_s &&
+            !(is_linked(rank, i) && runs(i) && e == NULL))
+            lose(rank, i);
+    }
+}
+
+/* Does the round wait for this member of its epoch? Who has gone elsewhere is folded. */
+static bool waits_for(const process_state *p, const known_epoch *k, const sl_member *member) {
+    const process_state *other = &w.all[member->rank];
+    const uint32_t i = (uint32_t)(k - w.epochs);
+    if (p->folded[member->rank] || !other->alive || other->incarnation != member->incarnation)
+        return false;
+    if (other->run == k->hash)
+        return other->round < p->round;
+    const bool has = other->taken[i / 64] >> i % 64 & 1;
+    return other->run_number < k->decision.epoch.number &&
+           (has || other->number < k->decision.epoch.number) &&
+           sl_membership_epoch(other->member) != NULL;
+}
+
+/* A ring over the places, without broken edges. */
+static void try_to_end(uint32_t rank) {
+    process_state *p = &w.all[rank];
+    if (!p->computed || p->run == 0)
+        return;
+    const known_epoch *k = &w.epochs[find_epoch(p->run)];
+    const sl_epoch *e = &k->decision.epoch;
+    const uint32_t place = sl_epoch_place(e, rank);
+    for (uint32_t side = 1; side < 1 + 2; side++) {
+        const sl_member *other = &e->members[(place + (side == 1 ? 1 : e->count - 1)) % e->count];
+        if (other->rank != rank && !sl_epoch_is_broken(e, rank, other->rank) &&
+            waits_for(p, k, other))
+            return;
+    }
+    p->computed = false;
+    step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+}
+
+/* ---- faults ---- */
+
+static uint32_t some_process(void) {
+    uint32_t rank = below(RANKS);
+    for (uint32_t i = 0; i < RANKS && !w.all[rank].alive; i++)
+        rank = (rank + 1) % RANKS;
+    return rank;
+}
+
+static uint32_t with_epoch(void) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < RANKS; i++)
+        count += runs(i) && sl_membership_epoch(w.all[i].member) != NULL;
+    return count;
+}
+
+static void kill_process(uint32_t rank) {
+    if (!w.all[rank].alive || with_epoch() < 3)
+        return;
+    w.kills++;
+    end_process(rank, "kill");
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (w.all[i].heard_s[rank] < w.now_s && is_linked(i, rank) && uniform() < 0.8)
+            w.all[i].heard_s[rank] = w.now_s; /* its port refuses from now on */
+}
+
+static void wake(uint32_t rank) {
+    if (!w.all[rank].alive || !w.all[rank].stopped)
+        return;
+    w.all[rank].stopped = false;
+    for (uint32_t i = 0; i < RANKS; i++)
+        w.all[rank].heard_s[i] = w.now_s;
+    note("wakes", rank, 0, 0);
+    push_for(TICK, rank, 0);
+    push_for(COMPUTED, rank, 0);
+}
+
+static void part(void) {
+    const uint32_t parts = 2 + below(2);
+    for (uint32_t i = 0; i < RANKS; i++)
+        groups[i] = below(parts);
+    note("part", parts, 0, 0);
+}
+
+static void heal(void) {
+    memset(groups, 0, sizeof groups);
+    note("heal", 0, 0, 0);
+}
+
+static void do_fault(void) {
+    const uint32_t rank = some_process();
+    switch (below(7)) {
+    case 0:
+        kill_process(rank);
+        break;
+    case 1: /* two at once */
+        kill_process(rank);
+        kill_process(some_process());
+        break;
+    case 2:
+        if (w.all[rank].alive && with_epoch() >= 3 && !w.all[rank].stopped) {
+            w.all[rank].stopped = true;
+            note("stops", rank, 0, 0);
+        }
+        break;
+    case 3:
+        wake(rank);
+        break;
+    case 4:
+        part();
+        break;
+    case 5:
+        heal();
+        break;
+    case 6:
+        if (below(2) == 0 && runs(rank) && with_epoch() >= 3) {
+            note("leaves", rank, 0, 0);
+            w.all[rank].leaves = true;
+            step(rank, (sl_membership_event){.type = SL_MEMBERSHIP_LEAVE});
+        } else {
+            const uint32_t who = below(RANKS);
+            if (!w.all[who].alive || with_epoch() >= 3) { /* a rank that lives is killed first */
+                if (w.all[who].alive)
+                    end_process(who, "kill");
+                come(who);
+            }
+        }
+        break;
+    }
+}
+
+static void end_faults(void) {
+    over = true;
+    loss = repeats = 0;
+    heal();
+    for (uint32_t i = 0; i < RANKS; i++)
+        wake(i);
+}
+
+/* ---- a seed ---- */
+
+/* Does this message end a promise of the process? */
+static bool frees(const process_state *p, const sl_membership_message *message) {
+    const sl_ballot b = message->ballot;
+    const bool settles = b.counter > p->promised.counter ||
+                         (b.counter == p->promised.counter && b.rank >= p->promised.rank);
+    return (message->type == SL_MEMBERSHIP_RELEASE && settles) ||
+           ((message->type == SL_MEMBERSHIP_COMMIT || message->type == SL_MEMBERSHIP_ANSWER) &&
+            message->decision != NULL && message->decision->epoch.number > p->number);
+}
+
+static void deliver(const happening *h) {
+    process_state *p = &w.all[h->rank];
+    if (runs(h->rank) && is_linked(h->rank, h->peer) && !p->lost[h->peer]) {
+        p->heard_s[h->peer] = w.now_s;
+        if (frees(p, &h->letter->message))
+            p->limit = UINT64_MAX;
+        const sl_membership_event event = {.type = SL_MEMBERSHIP_MESSAGE,
+                                           .message = &h->letter->message};
+        step(h->rank, event);
+    }
+    free(h->letter);
+}
+
+static void happen(const happening *h) {
+    process_state *p = &w.all[h->rank];
+    const bool is_its = p->alive && p->life == h->life && !p->stopped;
+    switch (h->kind) {
+    case TICK:
+        if (!is_its)
+            break;
+        watch(h->rank);
+        if (p->alive)
+            step(h->rank, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
+        if (p->alive && p->life == h->life) {
+            try_to_end(h->rank);
+            push_for(TICK, h->rank, tick_s);
+        }
+        break;
+    case DELIVER:
+        deliver(h);
+        break;
+    case COMPUTED:
+        if (!is_its)
+            break;
+        p->computed = true;
+        try_to_end(h->rank);
+        break;
+    case FAULT:
+        do_fault();
+        break;
+    case ASKS:
+        if (is_its)
+            ask_sponsor(h->rank);
+        else if (p->alive && p->life == h->life)
+            push_for(ASKS, h->rank, 1);
+        break;
+    case FOUND:
+        end_faults();
+        break;
+    }
+}
+
+/* Are all who live in one epoch of just them, and through three rounds of it? */
+static bool is_one(void) {
+    uint32_t alive = 0, first = RANKS;
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (w.all[i].alive) {
+            first = first == RANKS ? i : first;
+            alive++;
+        }
+    if (alive == 0)
+        return true;
+    const sl_epoch *e = sl_membership_epoch(w.all[first].member);
+    if (e == NULL || e->count != alive || e->broken_count > 0)
+        return false;
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (w.all[i].alive && (w.all[i].run != sl_epoch_hash(e) || w.all[i].round < e->round + 3))
+            return false;
+    return true;
+}
+
+static void begin_run(uint64_t seed) {
+    rng = sl_rng_open(seed, 0, 0, SL_PURPOSE_FAULT);
+    memset(w.all, 0, sizeof w.all);
+    memset(groups, 0, sizeof groups);
+    w.now_s = 0;
+    w.lives = w.epoch_count = w.lost_round = 0;
+    w.hash = SL_HASH_START;
+    over = false;
+    w.nodes = seed % 8 == 0 ? NODES : 1 + below(NODES);
+    w.period = 1 + (below(4) == 0) * below(4);
+    w.slack = below(4);
+    grace_s = 2 + uniform(); /* NEWS are the heartbeats here */
+    w.lost_s = seed % 8 == 0 ? 0 : -1;
+    delay_s = w.lost_s >= 0 ? 0.02 : 0.01 + (below(3) == 0) * 0.3 * uniform();
+    loss = w.lost_s < 0 && below(2) == 0 ? 0.3 * uniform() : 0;
+    repeats = w.lost_s < 0 && below(2) == 0 ? 0.3 * uniform() : 0;
+    sl_member members[RANKS];
+    for (uint32_t i = 0; i < w.nodes; i++)
+        members[i] = (sl_member){i, 1};
+    const sl_decision first = {
+        .epoch = {.number = 1, .round = 1, .members = members, .count = w.nodes}};
+    learn(&first);
+    for (uint32_t i = 0; i < w.nodes; i++) {
+        start_process(i, &first.epoch);
+        w.all[i].number = w.all[i].run_number = 1;
+        w.all[i].run = w.epochs[0].hash;
+        w.all[i].taken[0] = 1;
+        step(i, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+    }
+}
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    w.told = verbose;
+    begin_run(seed);
+    double end_s = 6;
+    if (w.lost_s >= 0) {
+        w.now_s = 0.5 + uniform();
+        end_s = w.now_s + 2;
+        w.now_s = 0;
+        push((happening){.at_s = end_s - 1, .kind = FOUND, .rank = 0});
+    } else {
+        const uint32_t faults = below(FAULTS_MAX + 1);
+        for (uint32_t i = 0; i < faults; i++)
+            push((happening){.at_s = 0.5 + 12 * uniform(), .kind = FAULT});
+        end_s = 13;
+        push((happening){.at_s = end_s, .kind = FOUND});
+    }
+    const double latest_s = end_s + calm_s;
+    bool killed = w.lost_s < 0;
+    while (!nothing_is_left() && w.now_s < latest_s) {
+        const happening h = pop();
+        w.now_s = h.at_s;
+        if (!killed && w.now_s > 1) {
+            killed = true;
+            kill_process(below(w.nodes));
+        }
+        happen(&h);
+        if (over && w.now_s > end_s && h.kind == TICK && is_one())
+            break;
+    }
+    if (w.now_s >= latest_s)
+        world_fail("the living do not come together within %g s", calm_s);
+    note("end", w.epoch_count, 0, 0);
+    forget(false);
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (w.all[i].alive)
+            sl_membership_close(&w.all[i].member);
+    return w.hash;
+}
+
+int main(int count, char **arguments) {
+    uint64_t seeds;
+    w.epochs = calloc(EPOCHS_MAX, sizeof *w.epochs);
+    const int result = seeds_run(&seeds, count, arguments, QUICK, run_seed);
+    free(w.epochs);
+    forget(true);
+    if (result != 0)
+        return result;
+    printf("%llu seeds: %llu killed, %llu times an epoch taken, %llu merges\n",
+           (unsigned long long)seeds, (unsigned long long)w.kills, (unsigned long long)w.commits,
+           (unsigned long long)w.merges);
+    return 0;
+}
