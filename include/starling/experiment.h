@@ -160,6 +160,8 @@ SL_API void sl_experiment_close(sl_experiment **experiment);
 
 /* What SL_SECURITY_AUTO stands for. */
 SL_API sl_security_mode sl_security_mode_of(const sl_security_config *config);
+/* Is nothing said of who may connect? `starling run` then makes a key of its own. */
+SL_API bool sl_security_is_unsaid(const sl_security_config *config);
 /* May an agent listen beyond loopback? */
 SL_API bool sl_security_goes_out(const sl_security_config *config);
 /* Reads the key's files; *out is NULL where there is none. */

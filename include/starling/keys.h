@@ -9,6 +9,8 @@
 #ifndef STARLING_KEYS_H
 #define STARLING_KEYS_H
 
+#include <stddef.h>
+
 #include "starling/api.h"
 #include "starling/error.h"
 
@@ -37,8 +39,9 @@ SL_API int sl_certificate_fingerprint(const char *path, char fingerprint[SL_FING
 typedef struct sl_credentials sl_credentials;
 /* A run's key from its file. SL_EFILE names the path and what is wrong with it. */
 SL_API int sl_credentials_load_key(sl_credentials **out, const char *path, sl_error *error);
-/* The same from a pipe, up to its end. */
-SL_API int sl_credentials_read_key(sl_credentials **out, int descriptor, sl_error *error);
+/* The same from the text of one, which the caller wipes. */
+SL_API int sl_credentials_take_key(sl_credentials **out, const char *text, size_t bytes,
+                                   sl_error *error);
 /* A node's pair: NAME.key and NAME.crt, which must belong together. */
 SL_API int sl_credentials_load_node(sl_credentials **out, const char *name, sl_error *error);
 SL_API void sl_credentials_close(sl_credentials **credentials);

@@ -7,6 +7,10 @@ sl_security_mode sl_security_mode_of(const sl_security_config *c) {
     return c->key[0] != '\0' ? SL_SECURITY_KEY : SL_SECURITY_NONE;
 }
 
+bool sl_security_is_unsaid(const sl_security_config *c) {
+    return c->mode == SL_SECURITY_AUTO && c->key[0] == '\0';
+}
+
 bool sl_security_goes_out(const sl_security_config *c) {
     return c->trusted_network || sl_security_mode_of(c) != SL_SECURITY_NONE;
 }

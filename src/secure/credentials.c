@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -57,21 +56,9 @@ int sl_credentials_load_key(sl_credentials **out, const char *path, sl_error *er
     return result;
 }
 
-int sl_credentials_read_key(sl_credentials **out, int descriptor, sl_error *error) {
-    static const char pipe[] = "the pipe with the run's key";
-    char text[SL_RUN_KEY_FILE_BYTES + 1];
-    size_t used = 0;
-    ssize_t got = 1;
-    while (got > 0 && used < sizeof text) {
-        got = read(descriptor, text + used, sizeof text - used);
-        if (got < 0 && errno != EINTR)
-            return sl_fail(error, SL_EFILE, "%s: %s", pipe, strerror(errno));
-        used += got > 0 ? (size_t)got : 0;
-        got = got < 0 ? 1 : got;
-    }
-    int result = take_run_key(out, text, used, pipe, error);
-    OPENSSL_cleanse(text, sizeof text);
-    return result;
+int sl_credentials_take_key(sl_credentials **out, const char *text, size_t bytes,
+                            sl_error *error) {
+    return take_run_key(out, text, bytes, "the run's key", error);
 }
 
 /* ---- a node's pair ---- */

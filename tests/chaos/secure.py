@@ -356,6 +356,7 @@ def check_says_who_may_take_part(scene):
     bare, sealed = scene.experiment(**PAIR), scene.experiment("s.json", **PAIR, **SEALED)
     for experiment, extra, words in (
         (bare, (), "every process of this host"),
+        (bare, (), "starling run        makes a key of its own"),
         (bare, ("--set", "security.trusted_network=true"), "whoever reaches"),
         (bare, with_key("run.key"), "AES-256-GCM beyond loopback"),
         (sealed, with_key("run.key"), "TLS 1.3 with the run's key"),

@@ -130,6 +130,7 @@ int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
 typedef struct life {
     reporter reporter;
     sl_agent *agent; /* that signals reach */
+    sl_credentials *credentials;
     bool saves;
 } life;
 
@@ -159,6 +160,8 @@ static int train(life *l, uint32_t rank, const sl_checkpoints *from, sl_agent **
     sl_checkpoints own = *from;
     sl_roster *roster = NULL;
     int code = report_wait_run_id(l->reporter.fd, &own.run_id, why);
+    if (code == 0 && sl_security_is_unsaid(&experiment->security))
+        code = report_wait_key(l->reporter.fd, &l->credentials, why);
     if (code == 0 && is_hit(rank, BLOW_REFUSAL))
         code = sl_fail(why, SL_EINVAL, "it cannot start");
     sl_agent_settings settings = {.experiment = experiment,
@@ -167,6 +170,7 @@ static int train(life *l, uint32_t rank, const sl_checkpoints *from, sl_agent **
                                   .host = "127.0.0.1",
                                   .port = (uint16_t)(7000 + rank),
                                   .run_id = own.run_id,
+                                  .credentials = l->credentials,
                                   .checkpoints = &own,
                                   .observer = reporter_observer(&l->reporter)};
     settings.observer.log = NULL; /* there is no run folder */
@@ -197,6 +201,7 @@ static int be_agent(uint32_t rank, int pipe, const sl_checkpoints *from) {
     reporter_end(&l.reporter, code, &why);
     l.agent = NULL;
     sl_agent_close(&agent);
+    sl_credentials_close(&l.credentials);
     if (is_hit(rank, BLOW_HANG))
         process_wait(1e301);
     return code == 0 ? TOOL_OK : code == SL_ESAVED ? TOOL_SAVED : TOOL_FAILED;

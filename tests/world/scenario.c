@@ -91,10 +91,11 @@ static void draw_experiment(scenario *s) {
         " \"algorithm\": {%s%s}, \"record\": {\"every\": 1}, \"optimizer\":"
         " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
         " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
-        " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f}, \"security\": {\"seal\": \"%s\"}}",
+        " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
+        " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"}}",
         (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm, compressor,
         2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
-        s->seed % 4 == 1 ? "on" : "handshake-only");
+        s->seed % 2 == 1 ? "auto" : "none", s->seed % 4 == 1 ? "on" : "handshake-only");
 }
 
 /* ---- what goes wrong ---- */

@@ -134,6 +134,9 @@ static void print_connections(const sl_security_config *c) {
         printf("  who can take part   %s\n", c->trusted_network
                                                  ? "whoever reaches an agent's port"
                                                  : "every process of this host; not beyond it");
+    if (sl_security_is_unsaid(c))
+        printf("  starling run        makes a key of its own: TLS 1.3; %s\n",
+               seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
 }
 
 /* The key's files are as they have to be. */

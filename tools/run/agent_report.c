@@ -27,6 +27,19 @@ int report_wait_run_id(int fd, uint64_t *run_id, sl_error *error) {
                : sl_fail(error, SL_ESTOPPED, "stopped before the run id came");
 }
 
+int report_send_key(int fd, const char key[SL_RUN_KEY_FILE_BYTES]) {
+    return pipe_send(fd, key, SL_RUN_KEY_FILE_BYTES);
+}
+
+int report_wait_key(int fd, sl_credentials **credentials, sl_error *error) {
+    char key[SL_RUN_KEY_FILE_BYTES];
+    int result = pipe_receive(fd, key, sizeof key) == 0
+                     ? sl_credentials_take_key(credentials, key, sizeof key, error)
+                     : sl_fail(error, SL_ESTOPPED, "stopped before the run's key came");
+    explicit_bzero(key, sizeof key);
+    return result;
+}
+
 int report_wait_roster(int fd, char **text, sl_error *error) {
     uint32_t bytes;
     if (pipe_receive(fd, &bytes, sizeof bytes) != 0)

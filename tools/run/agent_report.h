@@ -1,8 +1,9 @@
 /* agent_report.h - what an agent of `starling run` reports to it, over a socket pair.
  *
  * A report is this struct; for RECORD and PARAMETERS the model's floats follow. Both ends are the
- * same program on the same machine. The other direction carries the run id first, and when all
- * agents listen, the roster: its length in 4 bytes, then its text. */
+ * same program on the same machine. The other direction carries the run id first, then the key of a run
+ * that makes its own, and when all agents listen, the roster: its length in 4 bytes, then its text.
+ */
 #ifndef AGENT_REPORT_H
 #define AGENT_REPORT_H
 
@@ -36,6 +37,9 @@ bool report_try(int fd, const report *r, int wait_ms);
 /* The run id. No other process may learn it. */
 int report_send_run_id(int fd, uint64_t run_id);
 int report_wait_run_id(int fd, uint64_t *run_id, sl_error *error);
+/* Its key, which is wiped here once it is among the credentials. */
+int report_send_key(int fd, const char key[SL_RUN_KEY_FILE_BYTES]);
+int report_wait_key(int fd, sl_credentials **credentials, sl_error *error);
 /* Waits for the roster: text of at most ROSTER_BYTES_MAX bytes, which the caller frees.
  * SL_ESTOPPED if the other end is closed or a signal asks to stop. */
 int report_wait_roster(int fd, char **text, sl_error *error);

@@ -200,7 +200,10 @@ static void hide_memory(void) {
 }
 
 static int load_credentials(peer *p, sl_error *error) {
-    int result = sl_security_load(&p->credentials, &p->trial.experiment->security, error);
+    const sl_security_config *c = &p->trial.experiment->security;
+    int result = reports(p) && sl_security_is_unsaid(c)
+                     ? report_wait_key(p->o->report_fd, &p->credentials, error)
+                     : sl_security_load(&p->credentials, c, error);
     if (p->credentials != NULL)
         hide_memory();
     return result;

@@ -23,12 +23,28 @@ static bool note_saving(bool leave) {
     return true;
 }
 
+/* key: NULL: the experiment says how agents prove who they are, or that they need not. */
 static int start_member(fleet *f, uint32_t rank, const char *path,
-                        const sl_checkpoints *checkpoints, sl_error *error) {
+                        const sl_checkpoints *checkpoints, const char *key, sl_error *error) {
     child *c = &f->members[rank].child;
     const int result = child_start(c, rank, path, checkpoints, error);
-    if (result == 0)
-        report_send_run_id(c->pipe, checkpoints->run_id); /* fleet_run notices later who is gone */
+    if (result != 0)
+        return result;
+    report_send_run_id(c->pipe, checkpoints->run_id); /* fleet_run notices later who is gone */
+    if (key != NULL)
+        report_send_key(c->pipe, key);
+    return 0;
+}
+
+/* A key of this run alone is in its agents' memory, and nowhere else. */
+static int start_members(fleet *f, const sl_experiment *experiment, const char *path,
+                         const sl_checkpoints *checkpoints, sl_error *error) {
+    char key[SL_RUN_KEY_FILE_BYTES + 1];
+    const bool makes = sl_security_is_unsaid(&experiment->security);
+    int result = makes ? sl_run_key_text(key, error) : 0;
+    for (uint32_t i = 0; i < f->count && result == 0; i++)
+        result = start_member(f, i, path, checkpoints, makes ? key : NULL, error);
+    explicit_bzero(key, sizeof key);
     return result;
 }
 
@@ -43,9 +59,7 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
     f->connect_timeout_s = experiment->transport.connect_timeout_s;
     for (uint32_t i = 0; i < CHILDREN_MAX; i++)
         f->members[i].child.pipe = -1;
-    int result = 0;
-    for (uint32_t i = 0; i < f->count && result == 0; i++)
-        result = start_member(f, i, path, checkpoints, error);
+    const int result = start_members(f, experiment, path, checkpoints, error);
     if (result != 0)
         fleet_close(f);
     return result;
