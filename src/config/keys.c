@@ -293,7 +293,7 @@ const sl_key sl_keys[] = {
     {"security.mode", SL_KEY_CHOICE, AT(security.mode), .choices = securities,
      .fallback = "\"auto\"",
      .help = "how neighbours prove who they are: none = whoever connects is trusted; auto = key if "
-             "security.key is given, else none"},
+             "security.key is given, else none, but starling run makes a key of its own"},
     {"security.key", SL_KEY_PATH, AT(security.key), .as_named = true, .fallback = "\"\"",
      .help = "mode key: the file of `starling keys make`; certificates: NAME of this node's pair"},
     {"security.seal", SL_KEY_CHOICE, AT(security.seal), .choices = seals, .fallback = "\"auto\"",

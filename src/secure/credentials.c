@@ -56,8 +56,7 @@ int sl_credentials_load_key(sl_credentials **out, const char *path, sl_error *er
     return result;
 }
 
-int sl_credentials_take_key(sl_credentials **out, const char *text, size_t bytes,
-                            sl_error *error) {
+int sl_credentials_take_key(sl_credentials **out, const char *text, size_t bytes, sl_error *error) {
     return take_run_key(out, text, bytes, "the run's key", error);
 }
 

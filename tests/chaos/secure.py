@@ -4,11 +4,14 @@ wire says nothing.
 
 usage: secure.py STARLING [TEST ...]
 """
+import base64
 import os
 import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 
 from _scene import check, run_tests
@@ -16,7 +19,7 @@ from _robber import CHANGES, Robber
 from _tap import Tap
 from _ports import free_ports
 from by_hand import PAIR
-from strangers import MODES, Strangers, check_models, start, wait_listening
+from strangers import MODES, Strangers, check_models, listening_ports, start, wait_listening
 
 SEALED = {"security__seal": "on"}
 RUN_ID = 0x5EC2E75EC2E75EC2
@@ -309,30 +312,132 @@ def who_has_a_living_ranks_key_does_not_replace_it(scene):
         shutil.rmtree(scene.path("sim"))
 
 
-def check_nowhere(where, text, secret):
-    check(secret not in text, f"the key is in {where}")
+def forms_of(key):
+    """A run's key as text, as bytes, and as base64 would have it, however it begins."""
+    secret = re.search("[0-9a-f]{64}", key).group().encode()
+    raw = bytes.fromhex(secret.decode())
+    shifted = [base64.b64encode(raw[i:])[:24] for i in range(3)]
+    return [secret, secret.upper(), raw, *shifted]
+
+
+def check_nowhere(where, text, forms):
+    for form in forms:
+        check(form not in text, f"the key is in {where}")
+
+
+def check_process(pid, forms):
+    for name in ("cmdline", "environ"):
+        check_nowhere(name, read_bytes(f"/proc/{pid}/{name}"), forms)
+
+
+def check_files(scene, forms, but=""):
+    for folder, _, files in os.walk(scene.folder):
+        for name in files:
+            path = os.path.join(folder, name)
+            if name != but and os.path.isfile(path):
+                check_nowhere(name, read_bytes(path), forms)
 
 
 def keys_are_in_their_files_only(scene):
     make_keys(scene, "run.key")
-    secret = re.search("[0-9a-f]{64}", read_bytes(scene.path("run.key")).decode()).group().encode()
-    raw = bytes.fromhex(secret.decode())
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    forms = forms_of(read_bytes(scene.path("run.key")).decode())
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60, checkpoint__every=10)
     ports = free_ports(2)
     roster = write_roster(scene, "roster", ports)
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
-    for name in ("cmdline", "environ"):
-        text = read_bytes(f"/proc/{first.process.pid}/{name}")
-        for form in (secret, raw):
-            check_nowhere(name, text, form)
+    check_process(first.process.pid, forms)
     second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
     check_both(scene, experiment, [second.wait(60), first.wait(60)])
-    for folder, _, files in os.walk(scene.folder):
-        for name in files:
-            for form in (secret, raw):
-                if name != "run.key":
-                    check_nowhere(name, read_bytes(os.path.join(folder, name)), form)
+    check_files(scene, forms, but="run.key")
+
+
+def dump_core(scene, experiment, roster, out, *extra):
+    """Rank 0 listens, and crashes. The core file, if there is one."""
+    before = set(os.listdir(scene.folder))
+    limit = ("sh", "-c", 'ulimit -c unlimited && exec "$@"', "sh")
+    agent = start(scene, experiment, 0, roster, out, *extra, wrapper=limit)
+    wait_listening(int(read_bytes(roster).split()[0].split(b":")[1]))
+    os.kill(agent.process.pid, signal.SIGSEGV)
+    check(agent.wait(60).code == -signal.SIGSEGV, f"exit code {agent.code}")
+    cores = [name for name in set(os.listdir(scene.folder)) - before if name.startswith("core")]
+    return scene.path(cores[0]) if cores else None
+
+
+def who_has_a_key_leaves_no_core(scene):
+    make_keys(scene, "run.key")
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
+    roster = write_roster(scene, "roster", free_ports(2))
+    core = dump_core(scene, experiment, roster, "open")
+    if core is None:
+        return "no core files appear here"
+    os.remove(core)
+    core = dump_core(scene, experiment, roster, "keyed", *with_key("run.key"))
+    check(core is None, "an agent with a key has left a core file")
+
+
+def hand_over(scene, experiment, rank, key):
+    """An agent as `starling run` starts it, which is told its run id and its key; and the pipe."""
+    ours, theirs = socket.socketpair()
+    os.set_inheritable(theirs.fileno(), True)
+    agent = subprocess.Popen(
+        [scene.starling, "agent", experiment, "--rank", str(rank), "--report-fd"]
+        + [str(theirs.fileno()), "--out", scene.path("run")],
+        cwd=scene.folder,
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+    )
+    theirs.close()
+    ours.sendall(RUN_ID.to_bytes(8, sys.byteorder) + key)
+    ours.settimeout(60)
+    ours.recv(1)  # it has begun to say where it listens
+    return agent, ours
+
+
+def what_run_hands_over_stays_with_its_agents(scene):
+    key = b"starling run key 1 " + os.urandom(32).hex().encode() + b"\n"
+    forms = forms_of(key.decode())
+    experiment = scene.experiment(**PAIR)
+    os.mkdir(scene.path("run"))
+    agent, pipe = hand_over(scene, experiment, 0, key)
+    try:
+        check_process(agent.pid, forms)
+        check_nowhere("what it reports", pipe.recv(1 << 16), forms)
+    finally:
+        pipe.close()
+        agent.kill()
+        agent.wait()
+    check_files(scene, forms)
+
+
+def strangers_get_no_word_of_a_run_without_security(scene):
+    """`starling run` makes a key for its agents, and not where security.mode is none."""
+    for mode, word in (("auto", "shows no key"), ("none", "calls itself agent")):
+        experiment = scene.experiment(
+            rounds=40, security__mode=mode, transport__connect_timeout_s=60
+        )
+        running = scene.start("run", experiment, "--out", scene.path(mode))
+        until = time.monotonic() + 60
+        while 7 not in (agents := scene.agents()):
+            check(time.monotonic() < until, "no agents")
+        os.kill(agents[7], signal.SIGSTOP)  # no roster until it goes on
+        strangers = Strangers(scene)
+        try:
+            while not (ports := listening_ports(agents[0])):
+                check(time.monotonic() < until, "agent 0 does not listen")
+                time.sleep(0.02)
+            stranger = strangers.send(ports[0], "hello", 1, 0)
+            time.sleep(1)
+            os.kill(agents[7], signal.SIGCONT)
+            running.wait(60).check_well()
+            said, why = stranger.communicate(timeout=60)
+        finally:
+            strangers.end()
+        accepted = "connected" in said
+        check(accepted == (mode == "none"), f"{mode}: {said!r} {why!r}")
+        check(word in running.out, f"{word!r} is missing in {running.out!r}")
+    first, second = (read_bytes(scene.path(f"{mode}/model-0.npy")) for mode in ("auto", "none"))
+    check(first == second, "the key changes the model")
 
 
 def key_files_that_others_may_read_are_refused(scene):
@@ -422,6 +527,9 @@ if __name__ == "__main__":
             who_has_the_key_and_misbehaves_changes_nothing,
             who_has_a_living_ranks_key_does_not_replace_it,
             keys_are_in_their_files_only,
+            who_has_a_key_leaves_no_core,
+            what_run_hands_over_stays_with_its_agents,
+            strangers_get_no_word_of_a_run_without_security,
             key_files_that_others_may_read_are_refused,
             check_says_who_may_take_part,
             many_connections_keep_nobody_out,

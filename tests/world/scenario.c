@@ -85,17 +85,16 @@ static void draw_experiment(scenario *s) {
     s->reconnect_s = world_chance(0.7) ? 5 + 3 * world_uniform() : 0;
     /* who is gone is noticed before those further away have waited too long */
     s->round_s = s->reconnect_s + 8 + 8 * world_uniform();
-    snprintf(
-        s->text, sizeof s->text,
-        "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
-        " \"algorithm\": {%s%s}, \"record\": {\"every\": 1}, \"optimizer\":"
-        " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
-        " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
-        " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
-        " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"}}",
-        (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm, compressor,
-        2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
-        s->seed % 2 == 1 ? "auto" : "none", s->seed % 4 == 1 ? "on" : "handshake-only");
+    snprintf(s->text, sizeof s->text,
+             "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
+             " \"algorithm\": {%s%s}, \"record\": {\"every\": 1}, \"optimizer\":"
+             " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
+             " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
+             " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
+             " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"}}",
+             (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm,
+             compressor, 2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
+             s->seed % 2 == 1 ? "auto" : "none", s->seed % 4 == 1 ? "on" : "handshake-only");
 }
 
 /* ---- what goes wrong ---- */

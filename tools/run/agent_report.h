@@ -1,8 +1,9 @@
 /* agent_report.h - what an agent of `starling run` reports to it, over a socket pair.
  *
  * A report is this struct; for RECORD and PARAMETERS the model's floats follow. Both ends are the
- * same program on the same machine. The other direction carries the run id first, then the key of a run
- * that makes its own, and when all agents listen, the roster: its length in 4 bytes, then its text.
+ * same program on the same machine. The other direction carries the run id first, then the key of a
+ * run that makes its own, and when all agents listen, the roster: its length in 4 bytes, then its
+ * text.
  */
 #ifndef AGENT_REPORT_H
 #define AGENT_REPORT_H
