@@ -68,11 +68,21 @@ def ends_as_simulated(scene, folder, name="experiment.json"):
 
 def all_are_killed_at_any_moment(scene):
     """kill -9 of all agents, again and again, then the run goes on to its end."""
-    rounds = max(RUN["rounds"], 600 * KILLS)
-    path, out = scene.experiment(**{**RUN, "rounds": rounds}), scene.path("out")
+    kill_and_go_on(scene, KILLS)
+
+
+def all_are_killed_while_exchanges_overlap(scene):
+    """The next round's exchange is under way, beside its gradient."""
+    combining = {"name": "d-psgd", "variant": "combine-while-adapt"}
+    kill_and_go_on(scene, 1, algorithm=combining)
+
+
+def kill_and_go_on(scene, kills, **changes):
+    rounds = max(RUN["rounds"], 600 * kills)
+    path, out = scene.experiment(**{**RUN, "rounds": rounds, **changes}), scene.path("out")
     draw = random.Random(int(time.time()))
     command = ["run", path, "--out", out]
-    for number in range(KILLS):
+    for number in range(kills):
         running = scene.start(*command)
         before = rounds_saved(out)
         wait_until(
@@ -225,6 +235,7 @@ if __name__ == "__main__":
     run_tests(
         [
             all_are_killed_at_any_moment,
+            all_are_killed_while_exchanges_overlap,
             run_is_asked_to_save_and_to_end,
             a_simulation_is_asked_to_save,
             agents_by_hand_agree_on_a_round,
