@@ -61,7 +61,8 @@ static void prepare(sl_membership *m) {
 static bool is_awaited(const sl_membership *m, uint32_t rank) {
     const sl_member *member = sl_epoch_member(&m->newest.decision.epoch, rank);
     const sl_peer *p = &m->peers[rank];
-    return member != NULL && !p->lost && (!p->known || p->incarnation == member->incarnation);
+    return member != NULL && !p->lost && !p->leaves &&
+           (!p->known || p->incarnation == member->incarnation);
 }
 
 /* Is it time to go on without those who are missing? */

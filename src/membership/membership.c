@@ -118,16 +118,19 @@ static void on_join(sl_membership *m, uint32_t sponsor) {
         return;
     m->joins = m->ready = m->news_due = true;
     m->sponsor = sponsor;
-    m->join_s = m->now_s;
+    m->asked_s = m->now_s;
 }
 
-/* A sponsor that is gone, or that nobody knows any more. */
-static void watch_sponsor(sl_membership *m) {
+/* A sponsor that is gone, or that nobody knows any more; who wants to leave, and is not let go. */
+static void watch_wishes(sl_membership *m) {
     const double patience_s = 3 * m->settings.grace_s + 3 * SL_ANSWER_S;
-    if (m->joins && (m->peers[m->sponsor].lost || m->now_s - m->join_s > patience_s)) {
+    const bool is_late = m->now_s - m->asked_s > patience_s;
+    if (m->joins && (m->peers[m->sponsor].lost || is_late)) {
         m->joins = false;
         m->update->ask_again = true;
     }
+    if (m->leaves && is_late)
+        m->update->left = true;
 }
 
 static void tell_news(sl_membership *m) {
@@ -153,7 +156,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     m->post_count = 0;
     switch (event->type) {
     case SL_MEMBERSHIP_TICK:
-        watch_sponsor(m);
+        watch_wishes(m);
         break;
     case SL_MEMBERSHIP_MESSAGE:
         on_message(m, event->message);
@@ -170,6 +173,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         break;
     case SL_MEMBERSHIP_LEAVE:
         m->leaves = m->news_due = true;
+        m->asked_s = m->now_s;
         update->left = m->hash == 0; /* nobody waits for it */
         break;
     case SL_MEMBERSHIP_JOIN:

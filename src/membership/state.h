@@ -63,7 +63,7 @@ struct sl_membership {
 
     bool joins, leaves;
     uint32_t sponsor;
-    double join_s;
+    double asked_s;        /* when it last wanted to join, or to leave */
     uint64_t leaves_after; /* round; 0: it stays */
 
     sl_change change;
