@@ -341,7 +341,7 @@ void network_part(uint32_t a, uint32_t b, bool is_parted) {
     world_note(is_parted ? "parts" : "joins", a, b, 0);
     for (wire *w = wires; w != NULL && !is_parted; w = w->next)
         for (int from = 0; from < 2 && !is_cut_off(w); from++) {
-            const double at_s = world_now() + retry_s * world_uniform();
+            const double at_s = world_now() + network_resend_s * world_uniform();
             lane *l = &w->lanes[from];
             for (; l->held_up > 0; l->held_up--)
                 world_at(at_s, arrive, w, (uint64_t)from);

@@ -114,6 +114,8 @@ typedef struct network_habits {
     double slow_wake_s;
 } network_habits;
 extern network_habits network;
+/* What a partition holds up comes at most so long after its end. */
+static const double network_resend_s = 0.1;
 /* How many were broken: between these ranks, in either direction. */
 int network_break_between(uint32_t a, uint32_t b, network_break how);
 void network_part(uint32_t a, uint32_t b, bool parted);
