@@ -277,11 +277,6 @@ static const sl_credentials *the_key(void) {
     return credentials;
 }
 
-/* What an agent had of OpenSSL's when it was killed is nobody's: a leak sanitizer asks here. */
-const char *__lsan_default_suppressions(void) {
-    return "leak:libcrypto\nleak:libssl\n";
-}
-
 static int run_agent(peer *p, sl_roster *roster) {
     const sl_agent_settings settings = {.experiment = experiment,
                                         .task = task,
