@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "allocation_sweep.h"
+#include "peers.h"
 #include "starling/agent.h"
 #include "starling/analysis.h"
 #include "starling/compressor.h"
@@ -136,6 +137,16 @@ static int open_agent(sl_error *error) {
     return result;
 }
 
+/* Takes the number behind this name out of an answer. */
+static void forget_number(char *answer, const char *name) {
+    char *at = strstr(answer, name);
+    if (at != NULL) {
+        at += strlen(name);
+        const char *rest = at + strspn(at, "0123456789.e+-");
+        memmove(at, rest, strlen(rest) + 1);
+    }
+}
+
 /* An answer is whole, or an error: whoever makes it may go on without some memory. */
 static int ask(const char *folder, sl_error *error) {
     static const char request[] = "GET /status HTTP/1.1\r\nHost: agent\r\n\r\n";
@@ -151,6 +162,7 @@ static int ask(const char *folder, sl_error *error) {
     for (ssize_t got; (got = read(fd, answer + used, sizeof answer - 1 - used)) > 0;)
         used += (size_t)got;
     close(fd);
+    forget_number(answer, "\"still_s\":");
     const char *body = strstr(answer, "\r\n\r\n");
     if (body == NULL || strstr(answer, " 200 OK") == NULL)
         return sl_fail(error, SL_ENOMEM, "no answer");
@@ -163,7 +175,7 @@ static int ask(const char *folder, sl_error *error) {
 
 /* At a socket, and at a port. The agent is opened while allocations work. */
 static int monitor(sl_error *error) {
-    char path[] = "/tmp/starling-faults-XXXXXX";
+    char path[] = "/tmp/starling-faults-XXXXXX", port[32];
     sl_agent *agent = NULL;
     sl_monitor *in_folder = NULL, *at_port = NULL;
     const sl_agent_settings settings = {
@@ -171,10 +183,11 @@ static int monitor(sl_error *error) {
     const long after = atomic_exchange(&left, ALWAYS);
     if (mkdtemp(path) == NULL || sl_agent_open(&agent, &settings, error) != 0)
         abort();
+    free_roster(port, sizeof port, 1);
     atomic_store(&left, after);
     int result = sl_monitor_open(&in_folder, agent, 1, 3, path, error);
     if (result == 0)
-        result = sl_monitor_listen(&at_port, agent, 1, 3, "127.0.0.1:20741", false, error);
+        result = sl_monitor_listen(&at_port, agent, 1, 3, port, false, error);
     if (result == 0)
         result = ask(path, error);
     sl_monitor_close(&at_port);
