@@ -1,0 +1,493 @@
+"""What defects.py plants: one guard of the sources disabled at a time, and who has to find it."""
+
+# name: (source, what stands there, what is planted[, the seed from which it is looked for])
+DEFECTS = {
+    "a payload's checksum is not compared": (
+        "src/wire/frame.c",
+        "frame.payload_sum != sl_checksum(data + SL_FRAME_HEADER_BYTES, frame.payload_bytes)",
+        "frame.payload_sum == 1",
+    ),
+    "a header's checksum is not compared": (
+        "src/wire/frame.c",
+        "if (get32(data + HEADER_SUM_AT) != header_sum(data))",
+        "if (header_sum(data) == 1 && get32(data + HEADER_SUM_AT) == 1)",
+    ),
+    "silence is not noticed": (
+        "src/agent/alive.c",
+        "return silence_share * n->side->timeout_s;",
+        "return 1e9 * silence_share * n->side->timeout_s;",
+    ),
+    "heartbeats are not sent": (
+        "src/agent/alive.c",
+        "if (!n->bye_sent && must_beat(n))",
+        "if (!n->bye_sent && must_beat(n) && side->meets)",
+    ),
+    "credit is given for buffers that are held": (
+        "src/agent/sending.c",
+        "return n->received + n->side->window - n->held;",
+        "return n->received + n->side->window;",
+    ),
+    "HELLO that found no room is not repeated": (
+        "src/agent/alive.c",
+        "if (n->connected && !n->hello_sent)",
+        "if (n->connected && !n->hello_sent && n->agreed)",
+    ),
+    "a connection that is back is not logged": (
+        "src/agent/contacts.c",
+        "entry.seconds = a->side.now_s - n->lost_s;\n        sl_agent_log(a, &entry);",
+        "entry.seconds = a->side.now_s - n->lost_s;",
+    ),
+    "events are logged before the run begins": (
+        "src/agent/progress.c",
+        "if (o->log == NULL || a->began_s == 0)",
+        "if (o->log == NULL)",
+    ),
+    "who was refused does not try again": (
+        "src/agent/neighbour.c",
+        "n->connected && !n->agreed ? retry_refused_s : retry_connect_s",
+        "n->connected && !n->agreed ? 1000 * retry_refused_s : 1000 * retry_connect_s",
+    ),
+    "a part is sent although there is no room": (
+        "src/agent/sending.c",
+        "    if (!note_sent(n, result))\n        return 0;\n    n->exchange_told",
+        "    note_sent(n, result);\n    n->exchange_told",
+    ),
+    "who waits for long does not say so": (
+        "src/agent/agent.c",
+        "if (now_s - (anew ? since_s : a->told_s) < a->tell_after_s)",
+        "if (now_s - a->told_s < a->tell_after_s || a->told_s == 0)",
+    ),
+    "who waits for neighbours waits for ever": (
+        "src/agent/agent.c",
+        "a->phase == PHASE_CONNECTING && now_s > a->deadline_s",
+        "a->phase == PHASE_CONNECTING && now_s > 1e9 + a->deadline_s",
+    ),
+    "training begins before HELLO was said": (
+        "src/agent/agent.c",
+        "return n->agreed && n->hello_sent;",
+        "return n->connected;",
+    ),
+    "who is through does not wait for the others": (
+        "src/agent/agent.c",
+        "return n->bye_sent && n->bye_received && n->come == n->sent_ever &&",
+        "return n->bye_sent && n->come == n->sent_ever &&",
+    ),
+    "who fails tells nobody": (
+        "src/agent/agent.c",
+        "            sl_neighbour_tell(&a->neighbours[i], a->cause);\n",
+        "",
+    ),
+    "a lost connection is not noticed": (
+        "src/agent/contacts.c",
+        "if (!n->agreed || a->phase == PHASE_OVER) {",
+        "if (!n->agreed || a->phase != PHASE_CONNECTING) {",
+    ),
+    "what did not come is not sent again": (
+        "src/agent/neighbour.c",
+        "n->sent = n->left = theirs->received;",
+        "n->sent = n->left = n->sent_ever;",
+    ),
+    "what came is asked for again": (
+        "src/agent/sending.c",
+        ".received = n->received,\n",
+        ".received = n->received > 0 ? n->received - 1 : 0,\n",
+    ),
+    "no copy is kept of what may not have come": (
+        "src/agent/rounds.c",
+        "    if (came || !copy || kept->count == 0 || !sl_node_awaits_sent(a->node))\n"
+        "        return came;\n",
+        "    if (came || kept->count > 0)\n        return true;\n",
+    ),
+    "a copy is given up before all have the part": (
+        "src/agent/kept.c",
+        "if (--k->parts[place].users == 0)",
+        "if (k->parts[place].users-- == 2)",
+    ),
+    "who does not come back is waited for without end": (
+        "src/agent/contacts.c",
+        "        sl_contacts_left_s(a, n) > 0)\n        return;",
+        "        sl_contacts_left_s(a, n) > -1e9)\n        return;",
+    ),
+    "the cause is not passed on": (
+        "src/agent/contacts.c",
+        "n->cause[0] != '\\0' ? n->cause : error->text",
+        '"it ended"',
+    ),
+    "a part is overwritten before it has left": (
+        "src/node/incoming.c",
+        "return n->step.stage->in_place ? n->sent : n->encoded;",
+        "return n->encoded;",
+    ),
+    "parts of an exchange that comes early are dropped": (
+        "src/node/route.c",
+        "r->algorithm->route == SL_ROUTE_SERVER ? 3 : 2",
+        "2",
+    ),
+    "a part has left when it has for one receiver": (
+        "src/agent/rounds.c",
+        "if (!sl_neighbour_part_left(a->receivers[i], part))",
+        "if (i == 0 && !sl_neighbour_part_left(a->receivers[i], part))",
+    ),
+    "copies take more than a window of parts": (
+        "src/agent/opening.c",
+        "a->side.direct ? 0 : a->neighbour_count * a->side.window;",
+        "4 * a->neighbour_count * a->side.window;",
+    ),
+    "a visitor that gives its place to another keeps its connection": (
+        "src/agent/visitors.c",
+        '    sl_visitors_refuse(v, oldest, "others came while it said nothing");\n',
+        "",
+    ),
+    "a visitor that says nothing stays": (
+        "src/agent/visitors.c",
+        "v->side->now_s > v->list[i].deadline_s)",
+        "v->side->now_s > v->list[i].deadline_s + 1e9)",
+    ),
+    "the model changes while a gradient is computed": (
+        "src/agent/rounds.c",
+        "    if (update.publish)\n        start_publishing(a, &update.message);\n",
+        "    if (update.compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n"
+        "    if (update.publish)\n        start_publishing(a, &update.message);\n",
+    ),
+}
+
+# The same for disk_world.
+DISK_DEFECTS = {
+    "a checkpoint is renamed before it is synced": (
+        "src/checkpoint/cut_file.c",
+        "    if (result == 0)\n        result = sl_disk_sync(handle);\n",
+        "",
+    ),
+    "the folder of checkpoints is not synced": (
+        "src/checkpoint/cut_file.c",
+        "(result = sl_disk_sync_folder(folder)) != 0",
+        "(result = folder[0] == 1) != 0",
+    ),
+    "a vector's checksum is not compared": (
+        "src/checkpoint/image_reader.c",
+        "if (said == NULL || strcmp(said, digits) != 0)",
+        "if (said == NULL || digits[0] == '\0')",
+    ),
+    "the push-sum weight is not saved": (
+        "src/node/pieces.c",
+        '    REAL("push_sum_weight", state.push_sum_weight),\n',
+        "",
+    ),
+    "an algorithm's own vectors are not saved": (
+        "src/node/pieces.c",
+        'found = is_vector(out, index, s->extra[i], "own", i);',
+        "found = false;",
+    ),
+    "momentum is not saved": (
+        "src/node/pieces.c",
+        'is_vector(out, index, s->m, "momentum", SIZE_MAX);',
+        "false;",
+    ),
+}
+
+# The same for run_world.
+RUN_DEFECTS = {
+    "who does nothing any more is waited for without end": (
+        "tools/run/fleet.c",
+        "const bool late = now_seconds() - f->still_since > f->timeout_s + GRACE_SECONDS;",
+        "const bool late = f->still_since > 1e300;",
+    ),
+    "who never comes up is waited for without end": (
+        "tools/run/fleet.c",
+        "    kill_within(f, f->connect_timeout_s + GRACE_SECONDS);\n",
+        "",
+    ),
+    "an exit code is not looked at": (
+        "tools/run/fleet.c",
+        "    return status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == TOOL_SAVED);",
+        "    return status >= 0;",
+    ),
+    "who waits for a neighbour to come back is killed": (
+        "tools/run/fleet.c",
+        "    patience += f->reconnect_s;\n",
+        "",
+    ),
+    "agents are not told that the run is to end": (
+        "tools/run/fleet.c",
+        "        signal_all(f, SIGHUP);\n",
+        "",
+    ),
+    "agents are left when the run ends": (
+        "tools/run/fleet.c",
+        "        child_close(&f->members[i].child);\n",
+        "        child_hang_up(&f->members[i].child);\n",
+    ),
+    "the cause of a failure is not kept": (
+        "tools/run/agents.c",
+        "if (r->cause.code == 0 ||",
+        "if (r->cause.code == 1 ||",
+    ),
+    "a model is read before the others' of its round": (
+        "tools/run/agents.c",
+        "return r->collector->incomplete || !r->collector->waiting[rank];",
+        "return true;",
+    ),
+    "reports wait behind a round that will never be complete": (
+        "tools/run/agents.c",
+        "        r->collector->incomplete = true;\n",
+        "        r->collector->incomplete = false;\n",
+    ),
+    "two reports are mixed": (
+        "tools/run/reporter.c",
+        "if (pthread_mutex_timedlock(&r->telling, &until) == 0) {",
+        "if (pthread_mutex_timedlock(&r->telling, &until) != 1) {",
+    ),
+    "who is asked for a checkpoint looks at that for ever": (
+        "src/agent/agent.c",
+        "    sl_signal_take(a->stop_descriptor);\n",
+        "",
+    ),
+    "who has left names another round": (
+        "src/agent/saving.c",
+        "if (a->saving.left || (",
+        "if ((",
+        11000,
+    ),
+    "not all agents leave after the same round": (
+        "src/agent/saving.c",
+        "note(a, kind, under_way + s->spread);",
+        "note(a, kind, under_way);",
+    ),
+}
+
+# The same for session_world.
+SESSION_DEFECTS = {
+    "a sum does not begin anew over a new connection": (
+        "src/agent/reduce.c",
+        "s->links[link].anew = s->links[link].tells = true;",
+        "s->links[link].anew = s->links[link].tells = false;",
+    ),
+    "a call goes before HELLO has come": (
+        "src/agent/sending.c",
+        "return n->agreed && send_small(n, *frame, NULL);",
+        "return send_small(n, *frame, NULL);",
+    ),
+    "a sum goes before HELLO has come": (
+        "src/agent/sending.c",
+        "if (n->connection == NULL || !n->hello_sent || !n->agreed)",
+        "if (n->connection == NULL || !n->hello_sent)",
+    ),
+    "every rank gives its own first model": (
+        "src/session/peer.c",
+        "    if (rank != 0)\n        memset(x, 0, d * sizeof *x);\n",
+        "",
+    ),
+}
+
+# The same for sweep_world.
+SWEEP_DEFECTS = {
+    "a shortage of memory is taken for a file that is not good": (
+        "src/agent/saving.c",
+        "else if (checked == SL_ENOMEM)",
+        "else if (checked == 1)",
+    ),
+}
+
+
+# The same for the tests of unit/.
+CHANNEL_DEFECTS = {
+    "two frames have one nonce": (
+        "src/secure/seal.c",
+        "put64(nonce, s->frames++);",
+        "put64(nonce, s->frames);",
+    ),
+    "a tag is not compared": (
+        "src/secure/seal.c",
+        "if (EVP_CipherFinal_ex(s->cipher, nothing, &done) != 1)",
+        "if (EVP_CipherFinal_ex(s->cipher, nothing, &done) != 1 && s->writes)",
+    ),
+    "what a seal says is not looked at": (
+        "src/agent/channel.c",
+        "if (!unseal(c, data, bytes, now_s)) {",
+        "if (!unseal(c, data, bytes, now_s) && bytes < SL_FRAME_HEADER_BYTES) {",
+    ),
+    "a header is not sealed": (
+        "src/secure/seal.c",
+        "EVP_CipherUpdate(s->cipher, NULL, &done, header, (int)bytes) == 1;",
+        "EVP_CipherUpdate(s->cipher, NULL, &done, header, bytes > 8 ? 8 : (int)bytes) == 1;",
+    ),
+    "a frame without a seal passes where all are sealed": (
+        "src/agent/channel.c",
+        "if (c == NULL || c->in == NULL)",
+        "if (c == NULL || c->in == NULL || (bytes > 7 && (data[7] & 2) == 0))",
+    ),
+    "frames are counted anew under each key": (
+        "src/secure/seal.c",
+        "s->began = s->frames;",
+        "s->began = s->frames = 0;",
+    ),
+    "a key is never worn": (
+        "src/secure/seal.c",
+        "now_s - s->began_s > key_s",
+        "now_s - s->began_s > 1e9 * key_s",
+    ),
+    "the next key of the other side is not followed": (
+        "src/agent/channel.c",
+        "if (phase != sl_seal_phase(c->in) && ",
+        "if (phase != sl_seal_phase(c->in) && c->dials && ",
+    ),
+    "both directions have one key": (
+        "src/secure/handshake.c",
+        "memcpy(h->dials ? takes : sends, both + SL_SEAL_KEY_BYTES, SL_SEAL_KEY_BYTES);",
+        "memcpy(h->dials ? takes : sends, both, SL_SEAL_KEY_BYTES);",
+    ),
+    "a certificate is not compared with the roster's": (
+        "src/secure/tls.c",
+        "CRYPTO_memcmp(fingerprint, peer->pinned, sizeof fingerprint) == 0",
+        "peer->pinned != NULL",
+    ),
+    "any rank's certificate proves a rank": (
+        "src/agent/channel.c",
+        "!sl_guard_pinned(guard, peer, c->pinned)",
+        "!sl_guard_pinned(guard, 0 * peer, c->pinned)",
+    ),
+    "an expired certificate is good": (
+        "src/secure/tls.c",
+        "if (known && is_current(certificate))",
+        "if (known)",
+    ),
+    "a run's key proves any rank": (
+        "src/secure/handshake.c",
+        'sl_secret_derive(c->secret, "starling psk", context, sizeof context,',
+        'sl_secret_derive(c->secret, "starling psk", context, 0,',
+    ),
+    "HELLO passes before the proof": (
+        "src/agent/channel.c",
+        "else if (!sl_channel_is_ready(c))",
+        "else if (!sl_channel_is_ready(c) && frame->type != SL_FRAME_HELLO)",
+    ),
+    "a clock is not compared": (
+        "src/secure/greeting.c",
+        "fabs(ahead_s) > window_s",
+        "fabs(ahead_s) > 1e9 * window_s",
+    ),
+    "a greeting passes again": (
+        "src/secure/greeting.c",
+        "else if (note(greetings, proof))",
+        "else if (note(greetings, proof) && now_us == 0)",
+    ),
+    "a greeting's proof is not compared": (
+        "src/secure/greeting.c",
+        "CRYPTO_memcmp(proof, greeting + PROOF_AT, sizeof proof) != 0",
+        "CRYPTO_memcmp(proof, greeting + PROOF_AT, 0) != 0",
+    ),
+    "two greetings of one time are one": (
+        "src/agent/guard.c",
+        "now_us = guard->greeted_us + 1;",
+        "now_us = guard->greeted_us;",
+    ),
+    "one receiver takes all envelopes": (
+        "src/agent/envelopes.c",
+        "if (has >= SL_SEALED_BUFFERS || e->free_count == 0)",
+        "if (has > 1000 || e->free_count == 0)",
+    ),
+    "an envelope is used again before it has left": (
+        "src/agent/envelopes.c",
+        "    const uint32_t number = e->free[--e->free_count];\n",
+        "    const uint32_t number = e->free[e->free_count - 1];\n",
+    ),
+    "a closed connection keeps its envelopes": (
+        "src/agent/channel.c",
+        "    sl_envelopes_give_all(&c->guard->envelopes, c);\n",
+        "",
+    ),
+    "a frame that found no room is sealed again": (
+        "src/agent/channel.c",
+        "    if (result == 0)\n        w->header_bytes = 0;\n    return result;",
+        "    w->header_bytes = 0;\n    return result;",
+    ),
+}
+
+SECURE_DEFECTS = {
+    "the next key is the same one": (
+        "src/secure/seal.c",
+        "    memcpy(s->key, next, sizeof next);\n",
+        "",
+    ),
+    "frames' keys are of any passage": (
+        "src/secure/handshake.c",
+        "context, sizeof context, 1) == 1;",
+        "NULL, 0, 0) == 1;",
+    ),
+    "TLS 1.2 is spoken": (
+        "src/secure/tls.c",
+        "return SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&",
+        "return SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1 &&",
+    ),
+}
+
+# Of members, who agree on epochs.
+MEMBERSHIP_DEFECTS = {
+    "a promise is for more rounds than was told": (
+        "src/membership/member.c",
+        "!m->bound || next <= m->limit)",
+        "!m->bound || next <= m->limit + 1)",
+    ),
+    "members of a side end at the smallest limit": (
+        "src/membership/leader.c",
+        "else if (last > sides[i].last)",
+        "else if (last < sides[i].last)",
+    ),
+    "an epoch begins before the one before has ended": (
+        "src/membership/member.c",
+        "if (m->queued > 0 && m->round >= m->queue[0].last)",
+        "if (m->queued > 0)",
+    ),
+    "an epoch begins amid an exchange": (
+        "src/membership/leader.c",
+        "const uint64_t last = sl_round_up(a->limit, m->settings.period);",
+        "const uint64_t last = a->limit;",
+    ),
+    "an older epoch is taken": (
+        "src/membership/member.c",
+        "    if (e->number <= m->number)\n        return;\n    const sl_side",
+        "    const sl_side",
+    ),
+    "the number of an epoch does not grow": (
+        "src/membership/leader.c",
+        "e->number = a->number + 1;",
+        "e->number = a->number > 1 ? a->number : 2;",
+    ),
+    "the exchanges of a side behind are counted": (
+        "src/membership/leader.c",
+        "if (exchange > e->exchange)",
+        "if (e->exchange == 0 || exchange < e->exchange)",
+    ),
+    "who has missed an epoch is not told": (
+        "src/membership/membership.c",
+        "if (message->number < m->number &&",
+        "if (message->number + 100 < m->number &&",
+    ),
+    "sides do not merge": (
+        "src/membership/cause.c",
+        "if (knocks(m, i) || sl_membership_is_foreign(m, i))",
+        "if (knocks(m, i))",
+    ),
+    "who joins is not let in": (
+        "src/membership/cause.c",
+        "if (knocks(m, i) || sl_membership_is_foreign(m, i))",
+        "if (sl_membership_is_foreign(m, i))",
+    ),
+    "COMMIT does not wait for all that accept": (
+        "src/membership/leader.c",
+        "        if (has_not_accepted(m, i))\n            return;\n    commit(m);",
+        "        if (has_not_accepted(m, i) && m->now_s < 0)\n            return;\n    commit(m);",
+    ),
+}
+
+# What finds them, of the build's tests/.
+FINDERS = {
+    "world/fault_world": DEFECTS,
+    "world/disk_world": DISK_DEFECTS,
+    "world/run_world": RUN_DEFECTS,
+    "world/session_world": SESSION_DEFECTS,
+    "world/membership_world": MEMBERSHIP_DEFECTS,
+    "world/sweep_world": SWEEP_DEFECTS,
+    "test_channel": CHANNEL_DEFECTS,
+    "test_secure": SECURE_DEFECTS,
+}
