@@ -141,6 +141,16 @@ def a_call_of_the_simulator_fails(scene):
     sweep(scene, "", 7)
 
 
+def the_last_word_of_a_run_cannot_be_written(scene):
+    """All else is there: run.json is renamed as the run begins, and once more at its end."""
+    path = scene.experiment(**SMALL)
+    for command in ("sim", "run"):
+        out = scene.path(command)
+        with environment(scene, failing(scene, f"{out}/run.json", "any", "2+", errno.ENOSPC)):
+            ended = scene.call(command, path, "--out", out)
+        ended.check_refused("No space left", f"{out}/run.json", code=1)
+
+
 def all_calls_from_one_on_fail(scene):
     sweep(scene, "+", 13)
 
@@ -281,6 +291,7 @@ if __name__ == "__main__":
     run_tests(
         [
             a_call_of_the_simulator_fails,
+            the_last_word_of_a_run_cannot_be_written,
             all_calls_from_one_on_fail,
             writes_take_half,
             a_disk_of_one_agent_fails,

@@ -180,8 +180,8 @@ void trial_close(trial *t) {
 void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const char *path) {
     char kept[SL_ERROR_TEXT_MAX + 96] = "";
     sl_error error = {0};
-    uint64_t round;
-    if (sl_folder_rescue(folder, rank, &round, &error) != 0)
+    uint64_t round = 0;
+    if (folder != NULL && sl_folder_rescue(folder, rank, &round, &error) != 0)
         snprintf(kept, sizeof kept, ", but not the model of round %llu: %s",
                  (unsigned long long)round, error.text);
     else if (round > 0 && rank < 0)

@@ -95,7 +95,7 @@ void trial_warn(const trial *t);
 
 /* After a run that failed: writes the model that its folder, at `path`, remembers as the last
  * finite one (rank -1: the averaged one), and says in one line why the run failed and what there is
- * of it. */
+ * of it. folder NULL: it was closed, with all that it holds. */
 void complain_of_run(const char *why, sl_folder *folder, int64_t rank, const char *path);
 
 /* --out, or runs/NAME-YYYYmmdd-HHMMSS[SUFFIX], into path. */
