@@ -154,6 +154,7 @@ const sl_algorithm sl_cd_sgd = {
     .compressor = SL_TAKES_ANY,
     .own_compressor = SL_COMPRESSOR_THRESHOLD,
     .keys = "correction_period warmup_rounds threshold local_learning_rate",
+    .idle_rounds = 1,
     .publishes_old_model = true,
     .waits = is_warm_up,
     .extra_vectors = 3,

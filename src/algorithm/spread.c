@@ -1,8 +1,9 @@
 /* spread.c - how far apart the rounds of two nodes can be.
  *
  * A node ends an exchange once its in-neighbours have begun it, so it can be one exchange ahead of
- * them, two ahead of theirs, and so on: as many as news takes to come to it from all. Exact up to
- * EXACT_MAX nodes; of more it is at most the time to one node and from there to all.
+ * them, two ahead of theirs, and so on: as many as news takes to come to it from all. A round
+ * without an exchange waits for nobody. Exact up to EXACT_MAX nodes; of more it is at most the time
+ * to one node and from there to all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,6 @@ int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
     uint64_t exchanges = 1, interval = a->is_periodic ? config->period : config->local_steps;
     int result = a->route == SL_ROUTE_TOPOLOGY ? spread_of(&exchanges, topology, error) : 0;
     if (result == 0)
-        *rounds = exchanges * (interval > 1 ? interval : 1);
+        *rounds = exchanges * (interval > 1 ? interval : 1) + a->idle_rounds;
     return result;
 }

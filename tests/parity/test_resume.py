@@ -285,12 +285,13 @@ def cuts_are_chosen(starling):
 
 def keys_are_refused(starling):
     with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
-        for keys, text in (
-            ({"every": 1, "keep": 2}, "set keep to 3, or every to 2 with keep 2"),
-            ({"every": 5, "keep": 0}, "checkpoint.keep: 0 is not allowed"),
-            ({"every": 5, "path": "nowhere"}, "checkpoint.path: .*No such file"),
+        for name, keys, text in (
+            ("d-psgd", {"every": 1, "keep": 2}, "set keep to 3, or every to 2 with keep 2"),
+            ("cd-sgd", {"every": 1, "keep": 2}, "nodes may be 2 rounds apart here"),
+            ("d-psgd", {"every": 5, "keep": 0}, "checkpoint.keep: 0 is not allowed"),
+            ("d-psgd", {"every": 5, "path": "nowhere"}, "checkpoint.path: .*No such file"),
         ):
-            write(folder, "experiment.json", experiment({"name": "d-psgd"}, checkpoint=keys))
+            write(folder, "experiment.json", experiment({"name": name}, checkpoint=keys))
             ended = call(starling, "check", os.path.join(folder, "experiment.json"))
             if ended.returncode != 2 or not re.search(text, ended.stderr):
                 raise Wrong(f"{keys}: {ended.stderr.strip()!r} instead of {text!r}")
