@@ -70,9 +70,10 @@ static void send_beyond_credit(peer *p) {
     atomic_store(&gradient_waits, true);
     greet_properly(p);
     peer_agree(p);
+    const size_t before = p->frames;
     for (uint64_t exchange = 1; exchange <= WINDOW + 1; exchange++)
         peer_send(p, frame, make_frame(frame, SL_FRAME_DATA, exchange, 0, values, sizeof values));
-    poll_until(p, &p->down, 0);
+    ck_assert(poll_until(p, NULL, before + 1)); /* ABORT */
     atomic_store(&gradient_waits, false);
 }
 
