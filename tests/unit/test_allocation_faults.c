@@ -147,10 +147,11 @@ static void forget_number(char *answer, const char *name) {
     }
 }
 
+static char first[4096]; /* the body of a monitor's first answer */
+
 /* An answer is whole, or an error: whoever makes it may go on without some memory. */
 static int ask(const char *folder, sl_error *error) {
     static const char request[] = "GET /status HTTP/1.1\r\nHost: agent\r\n\r\n";
-    static char first[4096];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char answer[sizeof first] = "";
     size_t used = 0;
@@ -279,6 +280,7 @@ START_TEST(opening_what_runs_it) {
                {"peers", find_peers},       {"a simulation", simulate}, {"a run folder", record},
                {"a monitor", monitor}};
     open_all(_i % EXPERIMENTS);
+    first[0] = '\0';
     if (all[_i / EXPERIMENTS].work != record) /* which parses what it writes */
         json_set_alloc_funcs(__wrap_malloc, free);
     sweep(all[_i / EXPERIMENTS].name, all[_i / EXPERIMENTS].work);
