@@ -277,6 +277,7 @@ def test_shared_memory_in_an_exchange_of_processes(scene):
         model.share_memory()  # gives the parameters other memory, while theirs is sent
     try:
         peer.end()
+        peer.leave()  # waits for the other, which would end with this one
     except starling.Error as error:
         print(error)
     """
