@@ -45,7 +45,10 @@ typedef enum sl_replicas {
 #define SL_SERVER_SHARDED (-1) /* algorithm.server: shard k of n at rank k */
 #define SL_ALGORITHM_NAME_MAX 64
 
-/* algorithm.* of an experiment. */
+/* The matrix that exact-diffusion mixes with. */
+typedef enum sl_mixing { SL_MIXING_LAZY /* (I + W)/2 */, SL_MIXING_PLAIN /* W */ } sl_mixing;
+
+/* algorithm.* of an experiment. NaN: what is usual for the algorithm. */
 typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
@@ -58,6 +61,10 @@ typedef struct sl_algorithm_config {
     uint64_t warmup_rounds;     /* cd-sgd */
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
+    double beta;                /* momentum of an algorithm's own */
+    double mu;                  /* qgm: what of its momentum buffer stays */
+    bool nesterov;              /* qgm */
+    sl_mixing matrix;           /* exact-diffusion */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     sl_switch scaled, contractive;
@@ -174,6 +181,9 @@ typedef struct sl_algorithm {
         own_compressor; /* the only compressor that it takes; IDENTITY: any that suits */
     sl_step_rule step_rule;
     const char *keys; /* keys that only it reads, such as "warmup_rounds threshold"; NULL: none */
+    void (*defaults)(sl_algorithm_config *config);           /* sets parameters that are NaN */
+    double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
+                                                                above; NULL: any that agrees */
     bool takes_momentum, takes_local_steps;
     bool tied_to_members;     /* what it keeps cannot pass to other members */
     bool is_periodic;         /* exchanges every `period` rounds */

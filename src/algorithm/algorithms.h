@@ -3,6 +3,8 @@
 #ifndef SL_ALGORITHMS_H
 #define SL_ALGORITHMS_H
 
+#include <math.h>
+
 #include "algorithm_list.h" /* SL_ALGORITHM_LIST, from the list in meson.build */
 #include "starling/algorithm.h"
 
@@ -18,12 +20,23 @@ static inline void sl_descend(sl_state *s, float *v, const float *decay, size_t 
         s->vec->sgd_step(v, decay, s->g + from, s->m ? s->m + from : NULL, &s->sgd, count);
 }
 
+/* to <- from */
+static inline void sl_copy(const sl_state *s, float *to, const float *from, size_t count) {
+    s->vec->combine(to, &from, (const float[]){1}, 1, count);
+}
+
 /* g += weight_decay * at: the gradient of the regularized objective, for algorithms that treat g
  * itself. */
 static inline void sl_regularize(sl_state *s, const float *at, size_t from, size_t count) {
     if (s->sgd.weight_decay != 0)
         s->vec->combine(s->g + from, (const float *const[]){s->g + from, at + from},
                         (const float[]){1, s->sgd.weight_decay}, 2, count);
+}
+
+/* A parameter that is not given. */
+static inline void sl_default(double *parameter, double usual) {
+    if (isnan(*parameter))
+        *parameter = usual;
 }
 
 /* x -= gamma mom(g), in place. */

@@ -50,10 +50,6 @@ static const float *point(const sl_state *s) {
 
 /* ---- the exchange ---- */
 
-static void copy(const sl_state *s, float *to, const float *from, size_t count) {
-    s->vec->combine(to, (const float *const[]){from}, (const float[]){1}, 1, count);
-}
-
 /* L <- G - gamma_loc g. */
 static void step_locally(sl_state *s, size_t from, size_t count) {
     float rate = s->config->local_learning_rate > 0 ? (float)s->config->local_learning_rate
@@ -68,7 +64,7 @@ static void warm_up(sl_state *s, size_t from, size_t count) {
     if (!is_warm_up(s))
         return;
     sl_regularize(s, s->x, from, count);
-    copy(s, s->extra[TOTAL] + from, s->g + from, count);
+    sl_copy(s, s->extra[TOTAL] + from, s->g + from, count);
     if (s->round == s->config->warmup_rounds)
         step_locally(s, from, count);
 }
@@ -95,7 +91,7 @@ static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t coun
 }
 
 static void copy_total(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    copy(s, s->extra[TOTAL] + from, mix->parts[0].payload.data, count);
+    sl_copy(s, s->extra[TOTAL] + from, mix->parts[0].payload.data, count);
 }
 
 /* ---- the end of a round ---- */
@@ -105,7 +101,7 @@ static void keep_gradient(sl_state *s, size_t from, size_t count) {
     float *sum = s->extra[TOTAL] + from, *rest = s->extra[RESIDUAL] + from;
     const float *g = s->g + from;
     if (is_correction(s, s->round)) {
-        copy(s, sum, g, count);
+        sl_copy(s, sum, g, count);
         return;
     }
     s->vec->fill(sum, 0, count);
@@ -131,7 +127,7 @@ static void settle(sl_state *s, size_t from, size_t count) {
 }
 
 static void start(sl_state *s, size_t dimension) {
-    copy(s, s->extra[LOCAL], s->x, dimension);
+    sl_copy(s, s->extra[LOCAL], s->x, dimension);
 }
 
 static const sl_stage stages[] = {

@@ -2,7 +2,10 @@
 #include <math.h>
 
 #include "algorithm/algorithms.h"
+#include "base/words.h"
 #include "starling/spectrum.h"
+
+static const double spectrum_work_max = 1e9; /* about a second */
 
 static bool is_servers(const sl_algorithm *a) {
     return a->route == SL_ROUTE_SERVER;
@@ -79,6 +82,30 @@ static int check_matrix(const sl_algorithm *a, sl_replicas replicas, const sl_to
     return 0;
 }
 
+/* lambda_n, as far as it is found in about a second; beyond, an upper bound of it. */
+static int check_eigenvalue(const sl_algorithm *a, const sl_algorithm_config *c,
+                            const sl_topology *topology, sl_error *error) {
+    const double least = a->lambda_min != NULL ? a->lambda_min(c) : -INFINITY;
+    if (least == -INFINITY)
+        return 0;
+    if (sl_topology_period(topology) > 1)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.matrix: \"plain\" needs the same W in every round, but this "
+                       "topology is a schedule of %u; take a fixed one, or \"lazy\"",
+                       sl_topology_period(topology));
+    sl_spectrum_settings settings;
+    sl_spectrum spectrum;
+    sl_spectrum_defaults(&settings);
+    settings.work_max = spectrum_work_max;
+    int result = sl_spectrum_compute(&spectrum, topology, &settings, error);
+    if (result != 0 || spectrum.lambda_n > least + 1e-9)
+        return result;
+    return sl_fail(error, SL_EINVAL,
+                   "algorithm.matrix: \"plain\" diverges unless lambda_n is above %.4g, and this "
+                   "W's is %.4g; take \"lazy\", which mixes with (I + W)/2, or other weights",
+                   least, spectrum.lambda_n);
+}
+
 /* ---- parameters ---- */
 
 static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uint32_t nodes,
@@ -93,9 +120,10 @@ static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uin
 static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum,
                             sl_error *error) {
     if (momentum && !a->takes_momentum)
-        return sl_fail(
-            error, SL_EINVAL,
-            "optimizer.momentum: algorithm '%s' is defined without momentum; set it to 0", a->name);
+        return sl_fail(error, SL_EINVAL, "optimizer.momentum: algorithm '%s' %s; set it to 0",
+                       a->name,
+                       sl_has_word(a->keys, "beta") ? "has a momentum of its own, algorithm.beta"
+                                                    : "is defined without momentum");
     if (c->replicas != SL_REPLICAS_SUM && !a->keeps_replicas)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that "
@@ -155,5 +183,7 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_identity(a, config->compressor.kind, error);
     if (result == 0)
         result = check_scope(a, config, error);
-    return result != 0 ? result : check_contraction(a, topology, error);
+    if (result == 0)
+        result = check_contraction(a, topology, error);
+    return result != 0 ? result : check_eigenvalue(a, config, topology, error);
 }

@@ -64,8 +64,7 @@ static bool differs(const sl_state *s) {
 }
 
 static void take_model(sl_state *s, size_t from, size_t count) {
-    s->vec->combine(s->extra[HAT] + from, (const float *const[]){s->x + from}, (const float[]){1},
-                    1, count);
+    sl_copy(s, s->extra[HAT] + from, s->x + from, count);
 }
 
 static void adapt_and_take(sl_state *s, size_t from, size_t count) {

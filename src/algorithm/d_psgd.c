@@ -21,10 +21,6 @@
 
 enum { ACCUMULATOR = 0 };
 
-static void combine_in_place(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
-}
-
 static bool lends(const sl_state *s) {
     return s->lends;
 }
@@ -53,7 +49,7 @@ static void take_sum(sl_state *s) {
 static const sl_stage adapted[] = {{.in_place = true,
                                     .prepare = sl_local_step,
                                     .vector = sl_publish_model,
-                                    .combine = combine_in_place}};
+                                    .combine = sl_mix_models}};
 
 const sl_algorithm sl_d_psgd_adapt_then_combine = {
     .name = "d-psgd",

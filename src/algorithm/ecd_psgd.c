@@ -29,11 +29,11 @@ static void extrapolate(sl_state *s, size_t from, size_t count) {
     float half = (float)s->exchange / 2;
     for (size_t at = from; at < from + count; at += s->block) {
         size_t n = from + count - at < s->block ? from + count - at : s->block;
-        s->vec->combine(s->scratch, (const float *const[]){sum + at}, (const float[]){1}, 1, n);
+        sl_copy(s, s->scratch, sum + at, n);
         sl_descend(s, s->scratch, s->x + at, at, n);
         s->vec->combine(s->g + at, (const float *const[]){s->x + at, s->scratch},
                         (const float[]){1 - half, half}, 2, n);
-        s->vec->combine(s->x + at, (const float *const[]){s->scratch}, (const float[]){1}, 1, n);
+        sl_copy(s, s->x + at, s->scratch, n);
         s->vec->combine(sum + at, (const float *const[]){sum + at}, (const float[]){1 - 1 / half},
                         1, n);
     }

@@ -21,7 +21,7 @@ static void track(sl_state *s, size_t from, size_t count) {
 }
 
 static void mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
+    sl_mix_models(s, mix, from, count);
     s->vec->combine(s->x + from, (const float *const[]){s->x + from, s->extra[TRACKER] + from},
                     (const float[]){1, -s->sgd.learning_rate}, 2, count);
 }

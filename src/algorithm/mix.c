@@ -44,3 +44,7 @@ void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, 
     if (s->vec->on_host && !sl_vec_is_finite(out, count)) /* while it is in cache */
         s->is_finite = false;
 }
+
+void sl_mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
+}

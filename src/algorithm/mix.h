@@ -28,4 +28,7 @@ void sl_terms_end(sl_terms *sum);
 void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self,
                  float factor, size_t skip, size_t count);
 
+/* x <- sum_j W_ij x_j, in place. */
+void sl_mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+
 #endif

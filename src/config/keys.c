@@ -17,6 +17,7 @@ static const char *const variants[] = {
 #undef VARIANT_NAME
         NULL};
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
+static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
 static const char *const codings[] = {"none", "golomb", "elias", NULL};
@@ -113,6 +114,19 @@ const sl_key sl_keys[] = {
     {"algorithm.local_learning_rate", SL_KEY_REAL, AT(algorithm.local_learning_rate),
      BETWEEN(0, 1e6), .fallback = "0",
      .help = "cd-sgd: learning rate of the local step; 0 = optimizer.learning_rate",
+     USED_BY_ALGORITHMS},
+    {"algorithm.beta", SL_KEY_PARAMETER, AT(algorithm.beta), BETWEEN(0, BELOW_1),
+     .fallback = "\"auto\"", .help = "qgm, decentlam: the algorithm's own momentum; auto = 0.9",
+     USED_BY_ALGORITHMS},
+    {"algorithm.mu", SL_KEY_PARAMETER, AT(algorithm.mu), BETWEEN(0, BELOW_1),
+     .fallback = "\"auto\"",
+     .help = "qgm: factor of the momentum buffer from round to round; auto = beta",
+     USED_BY_ALGORITHMS},
+    {"algorithm.nesterov", SL_KEY_BOOL, AT(algorithm.nesterov), .fallback = "false",
+     .help = "qgm: look ahead along the momentum", USED_BY_ALGORITHMS},
+    {"algorithm.matrix", SL_KEY_CHOICE, AT(algorithm.matrix), .choices = matrices,
+     .fallback = "\"lazy\"",
+     .help = "exact-diffusion: mix with (I + W)/2 (lazy) or with W (plain), which is D2",
      USED_BY_ALGORITHMS},
     {"algorithm.server", SL_KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
      .fallback = "0",
@@ -374,6 +388,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                                         [SL_KEY_U32] = "an integer",
                                         [SL_KEY_U64] = "an integer",
                                         [SL_KEY_REAL] = "a number",
+                                        [SL_KEY_PARAMETER] = "\"auto\", or a number",
                                         [SL_KEY_REALS] = "a rising list of numbers",
                                         [SL_KEY_FACTORS] = "a list of numbers",
                                         [SL_KEY_U32S] = "a list of integers",
@@ -386,7 +401,8 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
         return;
     }
     at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
-    bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_REALS || k->type == SL_KEY_FACTORS;
+    bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_PARAMETER || k->type == SL_KEY_REALS ||
+                k->type == SL_KEY_FACTORS;
     if ((k->type >= SL_KEY_U32 || k->type == SL_KEY_SERVER) && at < bytes)
         snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min,
                  k->max);
@@ -415,6 +431,10 @@ static bool in_range(const sl_key *k, json_t *value, bool integer) {
         return false;
     double number = json_number_value(value);
     return number >= k->min && number <= k->max;
+}
+
+static bool is_text(json_t *value, const char *text) {
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
 static bool read_text(char *out, size_t room, json_t *value) {
@@ -474,14 +494,13 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
         *(bool *)field = json_is_true(value);
         break;
     case SL_KEY_SWITCH:
-        good = json_is_boolean(value) ||
-               (json_is_string(value) && strcmp(json_string_value(value), "auto") == 0);
+        good = json_is_boolean(value) || is_text(value, "auto");
         *(sl_switch *)field = json_is_string(value) ? SL_SWITCH_AUTO
                               : json_is_true(value) ? SL_SWITCH_ON
                                                     : SL_SWITCH_OFF;
         break;
     case SL_KEY_SERVER: {
-        bool sharded = json_is_string(value) && strcmp(json_string_value(value), "sharded") == 0;
+        bool sharded = is_text(value, "sharded");
         if ((good = sharded || in_range(k, value, true)))
             *(int64_t *)field = sharded ? SL_SERVER_SHARDED : (int64_t)json_integer_value(value);
         break;
@@ -498,6 +517,12 @@ int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_er
         if ((good = in_range(k, value, false)))
             *(double *)field = json_number_value(value);
         break;
+    case SL_KEY_PARAMETER: {
+        const bool is_auto = is_text(value, "auto");
+        if ((good = is_auto || in_range(k, value, false)))
+            *(double *)field = is_auto ? NAN : json_number_value(value);
+        break;
+    }
     case SL_KEY_REALS:
     case SL_KEY_FACTORS:
     case SL_KEY_U32S:
@@ -544,6 +569,9 @@ json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
         return json_integer((json_int_t) * (const uint64_t *)field);
     case SL_KEY_REAL:
         return json_real(*(const double *)field);
+    case SL_KEY_PARAMETER:
+        return isnan(*(const double *)field) ? json_string("auto")
+                                             : json_real(*(const double *)field);
     case SL_KEY_REALS:
     case SL_KEY_FACTORS:
     case SL_KEY_U32S:

@@ -22,14 +22,15 @@ import _listed
 import _simulate
 from _simulate import QUICK, Refused, dpsgd, irregular, matchings, simulate
 import algorithms
-from expect import digraph, exponential, ring
+from expect import digraph, exponential, lazy_ring, ring
 
 ROUNDS, RECORDED = 50, [1, 2, 5, 10, 50]
 TOLERANCE = 1e-4  # relative to max(1, |x|); single precision keeps about 1e-6
 D, ROWS, SEED = 20, 12, 41
 
-RING, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = (
+RING, LAZY, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = (
     "ring",
+    "lazy ring",
     "irregular",
     "digraph",
     "matchings",
@@ -41,8 +42,10 @@ GRAPHS = {
     DIGRAPH: digraph(),
     MATCHINGS: matchings(),
     EXPONENTIAL: exponential(8),
+    LAZY: lazy_ring(),
 }
 FIXED = [RING, IRREGULAR]
+FIXED_D2 = [LAZY, IRREGULAR]  # the ring of eight has lambda_n = -1/3
 
 PLAIN = {"learning_rate": 0.2}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
@@ -58,6 +61,12 @@ WITH_MOMENTUM = {
     "still": STILL,
 }
 WITHOUT = {"sgd": PLAIN, "decay": DECAY, "still": STILL}
+SLOW = {
+    "sgd": {"learning_rate": 0.03},
+    "decay": {"learning_rate": 0.02, "weight_decay": 0.05},
+    "cosine": {**COSINE, "learning_rate": 0.03},
+    "still": STILL,
+}  # for algorithms with a momentum of their own
 ALONE = {
     name: optimizer for name, optimizer in WITH_MOMENTUM.items() if name != "still"
 }  # no averaging of models to look at
@@ -286,6 +295,17 @@ def all_cases():
     yield from cases(
         "exact-diffusion", {"name": "exact-diffusion"}, None, [*FIXED, MATCHINGS], WITHOUT, both
     )
+    yield from cases(
+        "d2", {"name": "exact-diffusion", "matrix": "plain"}, None, FIXED_D2, WITHOUT, both
+    )
+    quasi = {"name": "qgm", "beta": 0.8}
+    yield from cases("qgm", {"name": "qgm"}, None, [*FIXED, MATCHINGS], SLOW, both)
+    yield from cases(
+        "qgm ahead", {**quasi, "nesterov": True}, None, [*FIXED, EXPONENTIAL], SLOW, [OWN]
+    )
+    yield from cases("qgm mu", {**quasi, "mu": 0.6}, None, FIXED, SLOW, [OWN])
+    yield from cases("decentlam", {"name": "decentlam"}, None, [*FIXED, MATCHINGS], SLOW, both)
+    yield from cases("decentlam beta", {"name": "decentlam", "beta": 0.5}, None, FIXED, SLOW, [OWN])
     yield from cases(
         "naive-compression",
         {"name": "naive-compression"},

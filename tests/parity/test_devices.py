@@ -84,6 +84,9 @@ CASES = {
     "sgp": {"name": "sgp"},
     "gradient-tracking": {"name": "gradient-tracking"},
     "exact-diffusion": {"name": "exact-diffusion"},
+    "d2": {"name": "exact-diffusion", "matrix": "plain"},
+    "qgm": {"name": "qgm", "nesterov": True},
+    "decentlam": {"name": "decentlam"},
     "all-reduce": {"name": "all-reduce"},
     "parameter-server": {"name": "parameter-server"},
     "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
@@ -108,7 +111,10 @@ LONG = {
 OTHERWISE = {"d-psgd long messages": LONG, "choco-sgd long messages": LONG}
 CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
-WITHOUT_MOMENTUM = ("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd")
+WITHOUT_MOMENTUM = (
+    *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd"),
+    *("qgm", "decentlam"),
+)
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 3000, 2
 # Payloads between GPUs' memory: vectors as they are, and messages that are put together first.

@@ -58,10 +58,15 @@ def misfits():
         "ecd-psgd",
         "gradient-tracking",
         "exact-diffusion",
+        "qgm",
+        "decentlam",
     ):
         yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {
             "name": name
         }, "doubly stochastic"
+    d2 = {"name": "exact-diffusion", "matrix": "plain"}
+    yield "D2 takes no ring of eight, whose lambda_n is -1/3", ring, d2, "lambda_n is above -0.3333"
+    yield "D2 takes no schedule", _simulate.matchings(), d2, "schedule"
 
 
 def refuses(starling, name, graph, settings, word):

@@ -92,8 +92,8 @@ class Side:
 
 
 def carry(side, old, newcomers):
-    """What stays on survivors: error buffers, push-sum's numerators and weights."""
-    for name in ("error", "weight"):
+    """What stays on survivors: error and momentum buffers, push-sum's numerators and weights."""
+    for name in ("error", "weight", "buffer"):
         if not hasattr(side.state, name):
             continue
         for k, rank in enumerate(side.ranks):
@@ -267,6 +267,8 @@ CASES = {
     "sgp": ({"name": "sgp"}, A.PushSum, exponential),
     "gradient-tracking": ({"name": "gradient-tracking"}, A.GradientTracking, ring),
     "exact-diffusion": ({"name": "exact-diffusion"}, A.ExactDiffusion, ring),
+    "qgm": ({"name": "qgm", "beta": 0.8}, A.QuasiGlobalMomentum, ring),
+    "decentlam": ({"name": "decentlam", "beta": 0.8}, A.DecentLam, ring),
     "naive-compression": ({"name": "naive-compression", "compressor": TOP}, A.Naive, ring),
     "all-reduce": ({"name": "all-reduce"}, A.AllReduce, ring),
     "parameter-server": ({"name": "parameter-server", "server": 5}, A.AllReduce, ring),

@@ -39,6 +39,8 @@ MORE_ALGORITHMS = (
     {"name": "choco-sgd", "replicas": "per-neighbour", **TOP_K},
     {"name": "ecd-psgd", "compressor": {"name": "natural"}},
     {"name": "exact-diffusion"},
+    {"name": "qgm"},
+    {"name": "decentlam"},
     {"name": "naive-compression", "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "all-reduce"},
     {"name": "parameter-server"},

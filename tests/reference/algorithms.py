@@ -371,8 +371,56 @@ class ExactDiffusion(GradientAlgorithm):
 
     def exchange(self, w, g, rate):
         psi = self.x - rate * g
-        self.x = (np.eye(self.n) + w) / 2 @ (psi + self.x - self.psi)
+        mixed = w if self.get("matrix") == "plain" else (np.eye(self.n) + w) / 2
+        self.x = mixed @ (psi + self.x - self.psi)
         self.psi = psi
+
+
+class D2:
+    """Tang et al., D2: Decentralized Training over Decentralized Data, ICML 2018, as printed there;
+    only to check the form above."""
+
+    def __init__(self, x0):
+        self.x, self.before = x0, None
+
+    def exchange(self, w, g, rate):
+        if self.before is None:
+            new = w @ (self.x - rate * g)
+        else:
+            x, last = self.before
+            new = w @ (2 * self.x - x - rate * (g - last))
+        self.before, self.x = (self.x, g), new
+
+
+class QuasiGlobalMomentum(GradientAlgorithm):
+    """Lin, Karimireddy, Stich, Jaggi, Quasi-Global Momentum, ICML 2021, Algorithm 1."""
+
+    def start(self):
+        self.buffer = np.zeros_like(self.x)
+
+    def exchange(self, w, g, rate):
+        beta = self.get("beta", 0.9)
+        mu = self.get("mu", beta)
+        local = beta * self.buffer + g
+        new = w @ (self.x - rate * (g + beta * local if self.get("nesterov") else local))
+        if rate:
+            self.buffer = mu * self.buffer + (1 - mu) * (self.x - new) / rate
+        self.x = new
+
+
+class DecentLam(GradientAlgorithm):
+    """Yuan et al., DecentLaM, ICCV 2021, Algorithm 2: heavy ball on what D-PSGD descends."""
+
+    def start(self):
+        self.buffer = np.zeros_like(self.x)
+
+    def exchange(self, w, g, rate):
+        mixed = w @ (self.x - rate * g)
+        if not rate:
+            self.x = mixed
+            return
+        self.buffer = self.get("beta", 0.9) * self.buffer + (self.x - mixed) / rate
+        self.x = self.x - rate * self.buffer
 
 
 # ---- centralized and local ----
@@ -495,6 +543,8 @@ def algorithm_class(settings):
         "sgp": PushSum,
         "gradient-tracking": GradientTracking,
         "exact-diffusion": ExactDiffusion,
+        "qgm": QuasiGlobalMomentum,
+        "decentlam": DecentLam,
         "all-reduce": AllReduce,
         "parameter-server": AllReduce,
         "double-squeeze": DoubleSqueeze,
@@ -683,10 +733,26 @@ def self_check():
         run({"name": "sgp"}, optimizer=still, slots=exponential)[3], [x0.mean(axis=0)] * 8
     )
     best = problem.optimum()
-    for name in ["gradient-tracking", "exact-diffusion"]:
-        yield f"{name} reaches the optimum", close(
-            run({"name": name}, optimizer={"learning_rate": 0.2}, rounds=3000)[-1], [best] * 8, 1e-8
+    for name, more in [
+        ("gradient-tracking", {}),
+        ("exact-diffusion", {}),
+        ("exact-diffusion", {"matrix": "plain"}),
+    ]:
+        slots = [(np.eye(8) + 2 * ring[0]) / 3] if more else ring  # D2 wants lambda_n above -1/3
+        found = run(
+            {"name": name, **more}, optimizer={"learning_rate": 0.1}, slots=slots, rounds=9000
         )
+        yield f"{name} {more} reaches the optimum", close(found[-1], [best] * 8, 1e-8)
+    yield "D2 = exact diffusion with the plain matrix", d2_by_hand(ring[0], problem, x0)
+    still_of = run({"name": "d-psgd"}, optimizer=plain)
+    for name in ["qgm", "decentlam"]:
+        yield f"{name} with beta 0 = adapt-then-combine", close(
+            run({"name": name, "beta": 0}, optimizer=plain), still_of
+        )
+    far = [
+        run({"name": name}, optimizer=plain, rounds=4000)[-1] for name in ["d-psgd", "decentlam"]
+    ]
+    yield "DecentLaM ends where D-PSGD does", close(far[0], far[1], 1e-8)
     yield "local steps: two of D-PSGD with H = 2", local_steps_by_hand(ring[0], problem, x0)
 
 
@@ -705,6 +771,16 @@ def cd_sgd_alone(a, b, x0):
     late = history(30, one, settings, rate, problem, x0[:1])[0]
     sgd = history(30, one, {"name": "all-reduce"}, rate, problem, x0[:1])[0]
     return close(late, [sgd[0], *sgd[:-1]])
+
+
+def d2_by_hand(w, problem, x0):
+    w = (np.eye(8) + 2 * w) / 3
+    form, models = D2(x0), [x0]
+    for _ in range(50):
+        form.exchange(w, problem.gradient(form.x), 0.1)
+        models.append(form.x)
+    settings = {"name": "exact-diffusion", "matrix": "plain"}
+    return close(models, history(50, [w], settings, {"learning_rate": 0.1}, problem, x0)[0])
 
 
 def local_steps_by_hand(w, problem, x0):

@@ -41,6 +41,12 @@ def ring(n):
     return Graph({"nodes": n, "family": "ring"}, [dpsgd.metropolis(n, dpsgd.ring(n))])
 
 
+def lazy_ring():
+    """Of eight, with (I + W)/2."""
+    weights = (np.eye(8) + dpsgd.metropolis(8, dpsgd.ring(8))) / 2
+    return Graph({"nodes": 8, "family": "ring", "weights": "lazy"}, [weights])
+
+
 def digraph():
     """A directed ring of seven with two chords: senders split evenly, so that only columns sum to
     1."""
@@ -255,7 +261,38 @@ def heterogeneous(simulate):
         ], f"{seen:.2g} from it"
 
 
-CHECKS = [naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous]
+def uneven(simulate, settings, optimizer, rounds=3000, graph=None):
+    """Models on the ring's problem of heterogeneous(), and the optimum."""
+    problem = dpsgd.problem(8, 12, 10, False, seed=11)
+    models = simulate(graph or ring(8), settings, optimizer, problem, rounds, [rounds])
+    return models[rounds], algorithms.Quadratic(*problem[:2]).optimum()
+
+
+def momentum_of_their_own(simulate):
+    """With the momentum of each node's own data, uneven models are held apart; quasi-global
+    momentum and DecentLaM end where D-PSGD does without any."""
+    plain, best = uneven(simulate, {"name": "d-psgd"}, {"learning_rate": 0.02})
+    local, _ = uneven(simulate, {"name": "d-psgd"}, {"learning_rate": 0.02, "momentum": 0.9})
+    quasi, _ = uneven(simulate, {"name": "qgm"}, {"learning_rate": 0.02})
+    lam, _ = uneven(simulate, {"name": "decentlam"}, {"learning_rate": 0.02})
+    spread, wide, narrow = (distance(x) for x in (plain, local, quasi))
+    yield (
+        "qgm keeps models as close as D-PSGD without momentum, local momentum does not",
+        narrow < 1.5 * spread and wide > 5 * spread,
+        f"apart by {spread:.2g}, with local momentum {wide:.2g}, qgm {narrow:.2g}",
+    )
+    seen = abs(lam - plain).max()
+    yield "decentlam ends where D-PSGD without momentum does", seen < 1e-4, f"{seen:.2g} from it"
+    d2 = {"name": "exact-diffusion", "matrix": "plain"}
+    models, best = uneven(simulate, d2, {"learning_rate": 0.1}, graph=lazy_ring())
+    seen = distance(models, best)
+    yield "D2 reaches the optimum", seen < 1e-4, f"{seen:.2g} from it"
+
+
+CHECKS = [
+    *(naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous),
+    momentum_of_their_own,
+]
 
 
 # ---- the reference, put through them ----

@@ -67,6 +67,7 @@ static json_t *another_value(const sl_key *k) {
             return json_integer((json_int_t)k->max);
         return json_integer(strcmp(k->path, "transport.chunk_bytes") == 0 ? 8192 : 9);
     case SL_KEY_REAL:
+    case SL_KEY_PARAMETER:
         return json_real(strncmp(k->path, "transport.", 10) == 0 ? 7.25
                          : strcmp(k->path, "epochs") == 0        ? 0.0
                          : k->min > 0.3                          ? k->max

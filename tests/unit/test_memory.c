@@ -24,6 +24,8 @@ static const expected all[] = {
     {{.name = "sgp"}, 1},
     {{.name = "gradient-tracking"}, 2},
     {{.name = "exact-diffusion"}, 1},
+    {{.name = "qgm"}, 2},
+    {{.name = "decentlam"}, 2},
     {{.name = "all-reduce"}, 0},
     {{.name = "parameter-server"}, 0},
     {{.name = "local-sgd", .period = 10}, 0},

@@ -27,6 +27,8 @@ const char *key_value(const sl_key *key, size_t index) {
         return index < 3 ? switches[index] : NULL;
     case SL_KEY_SERVER:
         return index < 1 ? "sharded" : NULL;
+    case SL_KEY_PARAMETER:
+        return index < 1 ? "auto" : NULL;
     case SL_KEY_TEXT:
     case SL_KEY_CHOICE:
         return sl_key_choice(key, index);
