@@ -9,6 +9,11 @@ badly without a "not ok" counts as one failed test.
 Each core has one job at a time, a build or a test, the long ones first. Tests that wait more than
 they work (tests/meson.build's suite `waits`) run beside them, WAITING at a time.
 
+Many tests are processes with deadlines, which a machine with other work can miss. One that fails,
+where no sanitizer looks, is run once more, alone, after all others. If it passes then, it counts as
+passed, and the run says that it is unsteady. More than UNSTEADY of them are no chance: they count
+as they went first.
+
 groups: headers tidy unit plain cores parity python chaos install sanitized threads fuzz
 default: all
 """
@@ -33,6 +38,7 @@ THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
 SUITES = ("headers", "tidy", "unit", "plain", "cores", "parity", "python", "chaos", "install")
 WAITING = 3
+UNSTEADY = 2
 CORES = os.cpu_count()
 BUILD_SECONDS = 1000  # more than any test: what waits for a build begins late enough
 FUZZ_SECONDS = 75  # of all targets together
@@ -64,6 +70,16 @@ class Outcome:
     cpu: float = 0.0
     following: list = dataclasses.field(default_factory=list)
 
+    def failed(self):
+        return [name for kind, name in self.results if kind == "not ok"]
+
+    def tell_failures(self):
+        for name in self.failed():
+            print(f"  FAILED {name}")
+        lines = self.output.strip().splitlines()
+        lines = [line for line in lines if not line.startswith("ok ")]
+        print("  | " + "\n  | ".join(lines[-200:]))
+
 
 @dataclasses.dataclass
 class Job:
@@ -71,6 +87,7 @@ class Job:
     work: object  # () -> Outcome
     seconds: float
     waits: bool = False
+    again: bool = False  # may it be run once more?
 
 
 class Counts:
@@ -83,7 +100,7 @@ class Counts:
         """Counts one job's tests and says how they went."""
         results = outcome.results
         passed = sum(kind == "ok" for kind, _ in results)
-        failed = [name for kind, name in results if kind == "not ok"]
+        failed = outcome.failed()
         skipped = [name for kind, name in results if kind == "skip"]
         self.passed += passed
         self.failed += len(failed)
@@ -92,12 +109,8 @@ class Counts:
         print(f"{label}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped ({times})")
         for name in skipped:
             print(f"  skipped {name}")
-        for name in failed:
-            print(f"  FAILED {name}")
-        if failed and outcome.output:
-            lines = outcome.output.strip().splitlines()
-            lines = [line for line in lines if not line.startswith("ok ")]
-            print("  | " + "\n  | ".join(lines[-200:]))
+        if failed:
+            outcome.tell_failures()
         sys.stdout.flush()
 
 
@@ -107,6 +120,7 @@ class Schedule:
     def __init__(self, jobs):
         self.jobs, self.running = list(jobs), 0
         self.counts, self.changed = Counts(), threading.Condition()
+        self.once = []  # (job, outcome) of those that may be run again
         self.began = time.monotonic()
 
     def take_job(self, waits):
@@ -135,7 +149,10 @@ class Schedule:
             except Exception as problem:  # counted as the job's failure
                 outcome = Outcome([("not ok", job.label)], f"{type(problem).__name__}: {problem}")
             with self.changed:
-                self.counts.take(job.label, outcome)
+                if job.again and outcome.failed():
+                    self.once.append((job, outcome))
+                else:
+                    self.counts.take(job.label, outcome)
                 self.jobs += outcome.following
                 self.running -= 1
                 self.changed.notify_all()
@@ -147,7 +164,22 @@ class Schedule:
             worker.start()
         for worker in workers:
             worker.join()
+        self.run_again()
         return self.counts
+
+    def run_again(self):
+        """Counts those that have failed once."""
+        chance = len(self.once) <= UNSTEADY
+        for job, first in self.once:
+            if not chance:
+                self.counts.take(job.label, first)
+                continue
+            print(f"{job.label}: failed, and is run again alone")
+            first.tell_failures()
+            second = job.work()
+            self.counts.take(f"{job.label}, again", second)
+            if not second.failed():
+                print(f"{job.label}: unsteady, for it failed once and passed alone")
 
 
 # ---- programs ----
@@ -270,7 +302,8 @@ def tests_of(folder, suites, prefix="", env=None):
             place = test["workdir"] or folder
             arguments = (label, test["cmd"], test["timeout"], {**test["env"], **(env or {})}, place)
             work = lambda arguments=arguments: run_program(*arguments)
-            jobs.append(Job(label, work, test["priority"], "waits" in others))
+            waits = "waits" in others
+            jobs.append(Job(label, work, test["priority"], waits, again=not prefix))
     return jobs
 
 

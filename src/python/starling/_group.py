@@ -1,6 +1,8 @@
 """A process group of torch.distributed as one peer: its first process gossips and broadcasts."""
 
+import collections
 import ctypes
+import pickle
 
 import torch
 import torch.distributed as dist
@@ -23,6 +25,7 @@ class GroupSession:
         self._source = dist.get_global_rank(group, 0)
         self._session, self._begun, self._report = None, None, None
         self._left = False
+        self._works = collections.deque(maxlen=2)
         size = dist.get_world_size(group)
         if options.rank < 0:  # groups of processes that follow each other
             options.rank = dist.get_rank() // size
@@ -44,17 +47,32 @@ class GroupSession:
                 told[1] = (str(error), error.code, error.rank, error.edge, error.round)
             if self._session is not None:
                 told[2] = bytes(self._session.report())
-        dist.broadcast_object_list(told, self._source, group=self._group)
+        told = self._broadcast_object(told)
         if told[1] is not None:
             raise Error(*told[1])
         self._report = told[2] or self._report
         return told[0]
 
+    def _broadcast(self, tensor):
+        """A thread of gloo that lets go of the last tensor while the process ends would abort it,
+        so the last work of each of its two threads is kept."""
+        work = dist.broadcast(tensor, self._source, group=self._group, async_op=True)
+        self._works.append(work)
+        work.wait()
+
+    def _broadcast_object(self, value):
+        """The first process's value, on all."""
+        data = bytearray(pickle.dumps(value) if self._leads() else b"")
+        size = torch.tensor([len(data)])
+        self._broadcast(size)
+        data = data or bytearray(size.item())
+        self._broadcast(torch.frombuffer(data, dtype=torch.uint8))
+        return pickle.loads(data)
+
     def _send(self, x, count):
         """The first process's numbers to all."""
         floats = (ctypes.c_float * count).from_address(ctypes.addressof(x.contents))
-        tensor = torch.frombuffer(floats, dtype=torch.float32)
-        dist.broadcast(tensor, self._source, group=self._group)
+        self._broadcast(torch.frombuffer(floats, dtype=torch.float32))
 
     def start(self, x):
         self._tell(lambda: self._session.start(x))
