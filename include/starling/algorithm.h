@@ -53,7 +53,7 @@ typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
     sl_replicas replicas;
-    double consensus_step;      /* choco-sgd: gamma_c; 0: derived */
+    double consensus_step;      /* choco-sgd, beer: gamma_c; 0: derived */
     double eta;                 /* deep-squeeze; 0: derived */
     uint64_t local_steps;       /* gossip: H gradients for one exchange */
     uint64_t period;            /* local-sgd: H */
@@ -61,6 +61,8 @@ typedef struct sl_algorithm_config {
     uint64_t warmup_rounds;     /* cd-sgd */
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
+    double alpha;               /* how fast what is known of others follows */
+    double gamma;               /* lead: gamma_c */
     double beta;                /* momentum of an algorithm's own */
     double mu;                  /* qgm: what of its momentum buffer stays */
     bool nesterov;              /* qgm */
@@ -70,7 +72,7 @@ typedef struct sl_algorithm_config {
     sl_switch scaled, contractive;
 } sl_algorithm_config;
 
-#define SL_ALGORITHM_VECTORS_MAX 4
+#define SL_ALGORITHM_VECTORS_MAX 6
 
 /* A node's state for the hooks. All vectors have d elements; the node owns them. */
 typedef struct sl_state {

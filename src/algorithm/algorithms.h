@@ -25,6 +25,18 @@ static inline void sl_copy(const sl_state *s, float *to, const float *from, size
     s->vec->combine(to, &from, (const float[]){1}, 1, count);
 }
 
+static inline void sl_swap(float **a, float **b) {
+    float *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* out <- a - b */
+static inline void sl_subtract(const sl_state *s, float *out, const float *a, const float *b,
+                               size_t count) {
+    s->vec->combine(out, (const float *const[]){a, b}, (const float[]){1, -1}, 2, count);
+}
+
 /* g += weight_decay * at: the gradient of the regularized objective, for algorithms that treat g
  * itself. */
 static inline void sl_regularize(sl_state *s, const float *at, size_t from, size_t count) {

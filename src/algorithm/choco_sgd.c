@@ -23,8 +23,7 @@ enum { HAT = 0 };
 
 static void read_difference(void *state, size_t from, size_t count, float *out) {
     const sl_state *s = state;
-    s->vec->combine(out, (const float *const[]){s->x + from, s->extra[HAT] + from},
-                    (const float[]){1, -1}, 2, count);
+    sl_subtract(s, out, s->x + from, s->extra[HAT] + from, count);
 }
 
 static void take_own(sl_state *s, const sl_part *mine) {
@@ -37,20 +36,12 @@ static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t coun
     sl_replicas_take(s, mix);
 }
 
-/* sum_{j != i} W_ij, of the weights as they were rounded. */
-static float given(const sl_state *s) {
-    float sum = 0;
-    for (uint32_t j = 0; j < s->in.count; j++)
-        sum += (float)s->in.weights[j];
-    return sum;
-}
-
 /* x += gamma_c (sum_{j != i} W_ij xhat_j - given xhat): equal replicas give nothing. */
 static void mix_replicas(sl_state *s, size_t from, size_t count) {
     sl_terms sum = sl_terms_begin(s, s->x + from, count);
     sl_terms_add(&sum, s->x + from, 1);
     sl_replicas_add_to(&sum, s, s->step_size, from);
-    sl_terms_add(&sum, s->extra[HAT] + from, -s->step_size * given(s));
+    sl_terms_add(&sum, s->extra[HAT] + from, -s->step_size * sl_given(s));
     sl_terms_end(&sum);
 }
 

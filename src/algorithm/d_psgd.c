@@ -40,9 +40,7 @@ static void adapt_sum(sl_state *s, size_t from, size_t count) {
 }
 
 static void take_sum(sl_state *s) {
-    float *sum = s->extra[ACCUMULATOR];
-    s->extra[ACCUMULATOR] = s->x;
-    s->x = sum;
+    sl_swap(&s->x, &s->extra[ACCUMULATOR]);
     s->lent = NULL;
 }
 

@@ -28,7 +28,7 @@ static void accelerate(sl_state *s, size_t from, size_t count) {
     float *x = s->x + from, *m = s->extra[MOMENTUM] + from, *moved = s->extra[BEFORE] + from;
     if (rate == 0)
         return;
-    s->vec->combine(moved, (const float *const[]){moved, x}, (const float[]){1, -1}, 2, count);
+    sl_subtract(s, moved, moved, x, count);
     s->vec->combine(x, (const float *const[]){x, m}, (const float[]){1, -rate * beta}, 2, count);
     s->vec->combine(m, (const float *const[]){m, moved}, (const float[]){beta, 1 / rate}, 2, count);
 }

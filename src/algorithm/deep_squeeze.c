@@ -9,6 +9,7 @@
  * The messages do not add up, so W may change with the round.
  */
 #include "algorithm/algorithms.h"
+#include "algorithm/mix.h"
 
 enum { ERROR = 0 };
 
@@ -31,8 +32,7 @@ static void take_own(sl_state *s, const sl_part *mine) {
 static void take_theirs(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     (void)from;
     (void)count;
-    for (size_t j = 0; j < mix->k; j++)
-        sl_part_add(&mix->parts[j], s->step_size * mix->parts[j].weight, s->x);
+    sl_mix_add(mix, s->step_size, s->x);
 }
 
 static const sl_stage stages[] = {

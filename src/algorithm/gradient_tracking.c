@@ -36,9 +36,7 @@ static void mix_trackers(sl_state *s, const sl_mix *mix, size_t from, size_t cou
 }
 
 static void keep_gradient(sl_state *s) {
-    float *gradient = s->g;
-    s->g = s->extra[LAST_GRADIENT];
-    s->extra[LAST_GRADIENT] = gradient;
+    sl_swap(&s->g, &s->extra[LAST_GRADIENT]);
 }
 
 /* The next round adds its gradient: q = g. */

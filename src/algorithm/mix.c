@@ -48,3 +48,15 @@ void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, 
 void sl_mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
 }
+
+float sl_given(const sl_state *s) {
+    float sum = 0;
+    for (uint32_t j = 0; j < s->in.count; j++)
+        sum += (float)s->in.weights[j];
+    return sum;
+}
+
+void sl_mix_add(const sl_mix *mix, float factor, float *acc) {
+    for (size_t j = 0; j < mix->k; j++)
+        sl_part_add(&mix->parts[j], factor * mix->parts[j].weight, acc);
+}

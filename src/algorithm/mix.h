@@ -28,6 +28,12 @@ void sl_terms_end(sl_terms *sum);
 void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, float factor_self,
                  float factor, size_t skip, size_t count);
 
+/* acc += factor sum_{j != i} W_ij q_j; acc is a whole vector. */
+void sl_mix_add(const sl_mix *mix, float factor, float *acc);
+
+/* sum_{j != i} W_ij, of the weights as they were rounded. */
+float sl_given(const sl_state *s);
+
 /* x <- sum_j W_ij x_j, in place. */
 void sl_mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 

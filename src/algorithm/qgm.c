@@ -38,8 +38,7 @@ static void follow(sl_state *s, size_t from, size_t count) {
     float *m = s->extra[MOMENTUM] + from, *moved = s->extra[BEFORE] + from;
     if (rate == 0)
         return;
-    s->vec->combine(moved, (const float *const[]){moved, s->x + from}, (const float[]){1, -1}, 2,
-                    count);
+    sl_subtract(s, moved, moved, s->x + from, count);
     s->vec->combine(m, (const float *const[]){m, moved}, (const float[]){mu, (1 - mu) / rate}, 2,
                     count);
 }

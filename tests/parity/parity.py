@@ -139,6 +139,8 @@ ALGORITHMS = {
     "d2": algorithm("exact-diffusion", optimizer=PLAIN, matrix="plain"),
     "qgm": algorithm("qgm", optimizer=PLAIN),
     "decentlam": algorithm("decentlam", optimizer=PLAIN),
+    "beer": algorithm("beer", optimizer=PLAIN, compressor=TOP_K),
+    "lead": algorithm("lead", optimizer=PLAIN, compressor=QSGD),
     "all-reduce": algorithm("all-reduce"),
     "parameter-server": algorithm("parameter-server", server=3),
     "parameter-server sharded": algorithm("parameter-server", server="sharded"),

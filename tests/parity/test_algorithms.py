@@ -73,6 +73,7 @@ ALONE = {
 
 NONE = {"identity": {"name": "identity"}}
 TOP4 = {"top-k": {"name": "top-k", "k": 4}}
+LARGEST = {**NONE, "top-k": {"name": "top-k", "k": 16}}  # what bears no small delta
 SIGN = {"scaled-sign": {"name": "scaled-sign"}}
 MARKS = {
     "stc": {"name": "stc", "k": 4},
@@ -298,6 +299,12 @@ def all_cases():
     yield from cases(
         "d2", {"name": "exact-diffusion", "matrix": "plain"}, None, FIXED_D2, WITHOUT, both
     )
+    beer = {"name": "beer", "consensus_step": 0.3}
+    yield from cases("beer", beer, ALL, FIXED, WITHOUT, [SAME])
+    yield from cases("beer", {**beer, "consensus_step": 1}, NONE, FIXED, WITHOUT, [OWN])
+    yield from cases("lead", {"name": "lead"}, LARGEST, FIXED, WITHOUT, both)
+    slow_lead = {"name": "lead", "alpha": 0.25, "gamma": 0.5}
+    yield from cases("lead slow", slow_lead, LARGEST, FIXED, WITHOUT, [OWN])
     quasi = {"name": "qgm", "beta": 0.8}
     yield from cases("qgm", {"name": "qgm"}, None, [*FIXED, MATCHINGS], SLOW, both)
     yield from cases(
@@ -513,6 +520,13 @@ def kept_means():
             "eta": 0.2,
             "compressor": config,
         }
+        yield f"beer keeps the mean, {what}", {
+            "name": "beer",
+            "consensus_step": 0.3,
+            "compressor": config,
+        }
+    for what, config in LARGEST.items():
+        yield f"lead keeps the mean, {what}", {"name": "lead", "compressor": config}
     yield "d-psgd keeps the mean", {"name": "d-psgd"}
     yield "d-psgd, overlapped, keeps the mean", {"name": "d-psgd", "variant": "combine-while-adapt"}
 

@@ -87,6 +87,8 @@ CASES = {
     "d2": {"name": "exact-diffusion", "matrix": "plain"},
     "qgm": {"name": "qgm", "nesterov": True},
     "decentlam": {"name": "decentlam"},
+    "beer": {"name": "beer", **compressed("top-k", fraction=0.05)},
+    "lead": {"name": "lead", **compressed("qsgd", levels=127, bucket=512)},
     "all-reduce": {"name": "all-reduce"},
     "parameter-server": {"name": "parameter-server"},
     "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
@@ -113,7 +115,7 @@ CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
 WITHOUT_MOMENTUM = (
     *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd"),
-    *("qgm", "decentlam"),
+    *("qgm", "decentlam", "beer", "lead"),
 )
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 3000, 2

@@ -45,7 +45,7 @@ def misfits():
         {**expect.ONE_LEVEL, "levels": 3},
     ):
         text = " ".join(f"{key}={value}" for key, value in compressor.items())
-        for name in ("choco-sgd", "deep-squeeze"):
+        for name in ("choco-sgd", "deep-squeeze", "beer"):
             yield f"{name} takes no {text}", ring, {
                 "name": name,
                 "compressor": compressor,
@@ -60,6 +60,8 @@ def misfits():
         "exact-diffusion",
         "qgm",
         "decentlam",
+        "beer",
+        "lead",
     ):
         yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {
             "name": name

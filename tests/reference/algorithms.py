@@ -423,6 +423,48 @@ class DecentLam(GradientAlgorithm):
         self.x = self.x - rate * self.buffer
 
 
+class Beer(GradientAlgorithm):
+    """Zhao, Li, Li, Richtarik, Chi, BEER, NeurIPS 2022, Algorithm 1. The paper's iteration ends with
+    the tracker at the new model; a round here begins with it, so the first has no tracker to send.
+    """
+
+    def start(self):
+        self.h, self.g = np.zeros_like(self.x), np.zeros_like(self.x)
+        self.tracker, self.last = 0, 0
+
+    def exchange(self, w, g, rate):
+        step, laplacian = self.get("consensus_step"), w - np.eye(self.n)
+        self.tracker = self.tracker + step * laplacian @ self.g + g - self.last
+        self.last = g
+        if self.exchanges > 1:
+            self.g = self.g + self.compress(self.tracker - self.g)
+        self.x = self.x + step * laplacian @ self.h - rate * self.tracker
+        self.h = self.h + self.compress(self.x - self.h)
+
+
+class Lead(GradientAlgorithm):
+    """Liu, Li, Wang, Tang, Yan, LEAD, ICLR 2021, Algorithm 1."""
+
+    def start(self):
+        self.dual, self.h, self.h_w = (np.zeros_like(self.x) for _ in range(3))
+
+    def exchange(self, w, g, rate):
+        alpha, gamma = self.get("alpha", 0.5), self.get("gamma", 1)
+        if self.exchanges == 1:
+            self.x = self.x - rate * g
+            return
+        y = self.x - rate * g - rate * self.dual
+        q = self.compress(y - self.h)
+        hat, hat_w = self.h + q, self.h_w + w @ q
+        self.h = (1 - alpha) * self.h + alpha * hat
+        self.h_w = (1 - alpha) * self.h_w + alpha * hat_w
+        if rate:
+            self.dual = self.dual + gamma / (2 * rate) * (hat - hat_w)
+            self.x = self.x - rate * g - rate * self.dual
+        else:
+            self.x = self.x - gamma / 2 * (hat - hat_w)
+
+
 # ---- centralized and local ----
 
 
@@ -543,6 +585,8 @@ def algorithm_class(settings):
         "sgp": PushSum,
         "gradient-tracking": GradientTracking,
         "exact-diffusion": ExactDiffusion,
+        "beer": Beer,
+        "lead": Lead,
         "qgm": QuasiGlobalMomentum,
         "decentlam": DecentLam,
         "all-reduce": AllReduce,
@@ -749,6 +793,7 @@ def self_check():
         yield f"{name} with beta 0 = adapt-then-combine", close(
             run({"name": name, "beta": 0}, optimizer=plain), still_of
         )
+    yield from exact_when_compressed(run, problem, x0, best)
     far = [
         run({"name": name}, optimizer=plain, rounds=4000)[-1] for name in ["d-psgd", "decentlam"]
     ]
@@ -771,6 +816,32 @@ def cd_sgd_alone(a, b, x0):
     late = history(30, one, settings, rate, problem, x0[:1])[0]
     sgd = history(30, one, {"name": "all-reduce"}, rate, problem, x0[:1])[0]
     return close(late, [sgd[0], *sgd[:-1]])
+
+
+def exact_when_compressed(run, problem, x0, best):
+    rate = {"learning_rate": 0.1}
+    first = x0 - 0.1 * problem.gradient(x0)
+    yield "LEAD, not compressed = exact diffusion after its first step", close(
+        run({"name": "lead"}, optimizer=rate)[1:],
+        run({"name": "exact-diffusion"}, first, rate, rounds=49),
+    )
+    for name, compress, step in [
+        ("top-k", {"name": "top-k", "k": 4}, 0.2),
+        ("sign", "scaled-sign", 0.2),
+    ]:
+        settings = {"name": "beer", "consensus_step": step, "compressor": compress}
+        found = run(settings, optimizer=rate, rounds=4000)[-1]
+        yield f"BEER reaches the optimum with {name}", close(found, [best] * 8, 1e-6)
+    one = Run(
+        [dpsgd.metropolis(8, dpsgd.ring(8))],
+        {"name": "lead", "compressor": {"name": "top-k", "k": 15}},
+        rate,
+        problem,
+        x0,
+    )
+    for _ in range(50):
+        one.step()
+    yield "LEAD's duals sum to 0", close(one.state.dual.sum(axis=0), np.zeros(20))
 
 
 def d2_by_hand(w, problem, x0):

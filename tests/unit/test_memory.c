@@ -26,6 +26,8 @@ static const expected all[] = {
     {{.name = "exact-diffusion"}, 1},
     {{.name = "qgm"}, 2},
     {{.name = "decentlam"}, 2},
+    {{.name = "beer", TOP_K}, 6},
+    {{.name = "lead", TOP_K}, 3},
     {{.name = "all-reduce"}, 0},
     {{.name = "parameter-server"}, 0},
     {{.name = "local-sgd", .period = 10}, 0},

@@ -217,6 +217,8 @@ static void print_notes(const sl_algorithm_config *c, bool overlap) {
     } notes[] = {
         {"gradient-tracking", "exact only with optimizers that are linear in the gradient"},
         {"exact-diffusion", "exact only with optimizers that are linear in the gradient"},
+        {"beer", "exact only with optimizers that are linear in the gradient"},
+        {"lead", "exact only with optimizers that are linear in the gradient"},
         {"qgm", "its momentum is of displacements; take an optimizer without momentum"},
         {"decentlam", "its momentum is of displacements; take an optimizer without momentum"},
         {"sgp", "x is the de-biased model; its displacement acts on the numerator"},
