@@ -78,6 +78,7 @@ const sl_algorithm sl_lead = {
     .name = "lead",
     .matrix = SL_MATRIX_SYMMETRIC,
     .fixed_matrix = true,
+    .keeps_self = true,
     .compressor = SL_TAKES_UNBIASED,
     .keys = "alpha gamma",
     .defaults = defaults,

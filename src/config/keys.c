@@ -119,7 +119,7 @@ const sl_key sl_keys[] = {
     {"algorithm.alpha", SL_KEY_PARAMETER, AT(algorithm.alpha), BETWEEN(0, 1),
      .fallback = "\"auto\"",
      .help = "lead: share of a message that its replicas follow; auto = 0.5", USED_BY_ALGORITHMS},
-    {"algorithm.gamma", SL_KEY_REAL, AT(algorithm.gamma), BETWEEN(0, 2), .fallback = "1",
+    {"algorithm.gamma", SL_KEY_REAL, AT(algorithm.gamma), BETWEEN(0, 1), .fallback = "1",
      .help = "lead: step size of the mixing", USED_BY_ALGORITHMS},
     {"algorithm.beta", SL_KEY_PARAMETER, AT(algorithm.beta), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"", .help = "qgm, decentlam: the algorithm's own momentum; auto = 0.9",

@@ -424,7 +424,7 @@ class DecentLam(GradientAlgorithm):
 
 
 class Beer(GradientAlgorithm):
-    """Zhao, Li, Li, Richtarik, Chi, BEER, NeurIPS 2022, Algorithm 1. The paper's iteration ends with
+    """Zhao, Li, Li, Richtarik, Chi, BEER, NeurIPS 2022, Alg. 1. The paper's iteration ends with
     the tracker at the new model; a round here begins with it, so the first has no tracker to send.
     """
 

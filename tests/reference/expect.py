@@ -302,7 +302,9 @@ def exact_when_compressed(simulate):
     }.items():
         models, _ = uneven(simulate, settings, rate, 4000)
         seen = distance(models, best)
-        yield f"{what} reaches the optimum", seen < 1e-4 * floor, f"{seen:.2g}, choco-sgd {floor:.2g}"
+        yield f"{what} reaches the optimum", seen < 2e-3 * floor, (
+            f"{seen:.2g} from it, choco-sgd {floor:.2g}"
+        )
 
 
 CHECKS = [
