@@ -5,7 +5,7 @@
 #
 #   tests/bench/slow_links.sh [BUILD [RATE_MBIT [N [D]]]]
 #
-# Needs root and iproute2; BUILD holds tests/bench/gossip_agents.
+# Needs root and iproute2. Builds nothing: meson compile -C BUILD gossip_agents.
 #
 # Everything that it makes is removed when it ends, however it ends.
 set -euo pipefail
@@ -15,6 +15,11 @@ build=${1:-$here/../../build}
 rate=${2:-100}
 nodes=${3:-8}
 dimension=${4:-25557032}
+agents=$build/tests/bench/gossip_agents
+if [ ! -x "$agents" ]; then
+    echo "$agents is not built (meson compile -C BUILD gossip_agents)" >&2
+    exit 1
+fi
 prefix=starling-$$-
 switch=${prefix}switch
 
@@ -42,7 +47,7 @@ done
 
 # median_of ROUNDS [KEY=VALUE ...]
 median_of() {
-    GOSSIP_NETNS=$prefix "$build/tests/bench/gossip_agents" "$nodes" "$dimension" "$@" 2>/dev/null |
+    GOSSIP_NETNS=$prefix "$agents" "$nodes" "$dimension" "$@" 2>/dev/null |
         sed 's/.*"median_ms": \([0-9.]*\).*/\1/'
 }
 choco=$(median_of 8 algorithm.name=choco-sgd algorithm.compressor.name=top-k \
