@@ -21,7 +21,7 @@ EXPERIMENT = {
     "model": {"name": "mlp", "hidden": [16]},
     "data": {"name": "digits", "train_samples": 800, "test_samples": 100, "batch": 8},
     "record": {"every": 20},
-    "transport": {"timeout_s": 5, "connect_timeout_s": 10, "reconnect_s": 1},
+    "transport": {"timeout_s": 20, "connect_timeout_s": 60, "reconnect_s": 1},
 }
 
 # How often longer than expected a wait may take, on a machine that is loaded.

@@ -83,7 +83,6 @@ def one_shell_only(scene):
         "agent", path, "--rank", "0", "--roster", roster, "--out", scene.path("out"), timeout=15
     )
     ended.check_refused("edge", code=1)
-    check(ended.seconds < 8, f"took {ended.seconds:.1f} s")
 
 
 def refused(scene, word, first, second):
@@ -176,13 +175,13 @@ class SlowProxy:
 def a_long_frame_on_a_slow_link_is_no_death(scene):
     """A frame takes several times transport.timeout_s; its bytes keep coming."""
     ports = free_ports(2)
-    proxy = SlowProxy(ports[0], 150000)
+    proxy = SlowProxy(ports[0], 100000)
     slow = {
         **PAIR,
         "rounds": 1,
         "record__every": 1,
         "model__hidden": [400],
-        "transport": {"timeout_s": 2, "connect_timeout_s": 20, "chunk_bytes": 1 << 20},
+        "transport": {"timeout_s": 4, "connect_timeout_s": 60, "chunk_bytes": 1 << 20},
     }
     path = scene.experiment(**slow)
     pair = []
@@ -194,7 +193,7 @@ def a_long_frame_on_a_slow_link_is_no_death(scene):
         for running in pair:
             running.wait(60)
             check(running.code == 0, f"exit code {running.code}: {running.err!r}")
-            check(running.seconds > 4, f"the link was not slow: {running.seconds:.1f} s")
+            check(running.seconds > 8, f"the link was not slow: {running.seconds:.1f} s")
     finally:
         proxy.close()
 

@@ -86,7 +86,7 @@ def certificates_change_no_number(scene):
 
 def check_apart(scene, first, second, words, pins=("", ""), **changes):
     """They do not meet. words: of the first one's notice, and the second one's error."""
-    experiment = scene.experiment(**{**PAIR, "transport__connect_timeout_s": 3, **changes})
+    experiment = scene.experiment(**{**PAIR, "transport__connect_timeout_s": 8, **changes})
     ended = train(scene, experiment, [first, second], pins)
     for rank in range(2):
         shutil.rmtree(scene.path(f"out{rank}"))
@@ -113,7 +113,7 @@ def another_certificate_is_named(scene):
     pins = make_nodes(scene, 3)
     words = ("is not the one that the roster names", "does not accept this agent's")
     # rank 1's own roster agrees with its pair; rank 0's names another one
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=3)
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=8)
     ports = free_ports(2)
     rosters = [
         write_roster(scene, "roster-0", ports, pins[:2]),
@@ -217,7 +217,7 @@ def who_was_heard_is_not_repeated(scene):
     wait_listening(port)
     for heard in tap.heard:
         with socket.create_connection(("127.0.0.1", port)) as again:
-            again.settimeout(30)
+            again.settimeout(120)
             try:
                 again.sendall(heard)
                 while again.recv(1 << 16):
@@ -240,7 +240,7 @@ def strangers_get_no_word_of_the_run(scene):
     try:
         for mode in MODES:
             process = strangers.send(ports[0], mode, 1, 0)
-            said, why = process.communicate(timeout=30)
+            said, why = process.communicate(timeout=120)
             check("connected" not in said, f"{mode} was accepted: {said!r} {why!r}")
         second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
         ended = [second.wait(60), first.wait(60)]
@@ -272,7 +272,7 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
         sent.append(strangers.send(ports[1], "keyed", 0, 1, *key))
         ended = [agent.wait(120) for agent in agents]
         for process in sent:
-            said, why = process.communicate(timeout=60)
+            said, why = process.communicate(timeout=120)
             check(" frames" in said, f"{said!r} {why!r}")
     finally:
         strangers.end()
@@ -417,7 +417,7 @@ def strangers_get_no_word_of_a_run_without_security(scene):
             rounds=40, security__mode=mode, transport__connect_timeout_s=60
         )
         running = scene.start("run", experiment, "--out", scene.path(mode))
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while 7 not in (agents := scene.agents()):
             check(time.monotonic() < until, "no agents")
         os.kill(agents[7], signal.SIGSTOP)  # no roster until it goes on
@@ -430,7 +430,7 @@ def strangers_get_no_word_of_a_run_without_security(scene):
             time.sleep(1)
             os.kill(agents[7], signal.SIGCONT)
             running.wait(60).check_well()
-            said, why = stranger.communicate(timeout=60)
+            said, why = stranger.communicate(timeout=120)
         finally:
             strangers.end()
         accepted = "connected" in said
@@ -501,7 +501,7 @@ def many_connections_keep_nobody_out(scene):
     roster = write_roster(scene, "roster", ports)
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
-    second, count, until = None, 0, time.monotonic() + 60
+    second, count, until = None, 0, time.monotonic() + 120
     while (second is None or second.process.poll() is None) and time.monotonic() < until:
         with socket.socket() as one:
             if one.connect_ex(("127.0.0.1", ports[0])) == 0 and count % 3 > 0:

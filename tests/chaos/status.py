@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 
-from _scene import check, run_tests
+from _scene import SLOWER, check, run_tests
 from _ports import free_ports
 from launchers import free_range
 
@@ -27,7 +27,7 @@ class Unix(http.client.HTTPConnection):
     """HTTP at a Unix socket."""
 
     def __init__(self, path):
-        super().__init__("agent", timeout=20)
+        super().__init__("agent", timeout=120)
         self.path = path
 
     def connect(self):
@@ -45,7 +45,7 @@ def ask(path, method="GET", target="/status"):
 
 
 def wait_until(what, why, seconds=60):
-    until = time.monotonic() + seconds
+    until = time.monotonic() + SLOWER * seconds
     while not what():
         check(time.monotonic() < until, why)
         time.sleep(0.1)
@@ -343,7 +343,7 @@ def at_a_port(scene):
             return trains.search(scene.call("status", f"localhost:{first + 1}").out)
 
         wait_until(answers, "nobody answers at the port")
-        connection = http.client.HTTPConnection("127.0.0.1", first, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", first, timeout=120)
         connection.request("GET", "/status")
         said = json.loads(connection.getresponse().read())
         check(said["rank"] == 0 and said["nodes"] == 2, said)

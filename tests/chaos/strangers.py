@@ -28,7 +28,7 @@ def roster_of(scene, ports):
     return scene.write("roster", "".join(f"127.0.0.1:{port}\n" for port in ports))
 
 
-def wait_listening(port, seconds=30):
+def wait_listening(port, seconds=120):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with socket.socket() as probe:
@@ -84,7 +84,7 @@ def strangers_while_one_agent_waits(scene):
         strangers.send(ports[0], "abort", 5, 0)
         strangers.send(ports[0], "hello", 1, 3)
         for process in strangers.processes:
-            said, why = process.communicate(timeout=30)
+            said, why = process.communicate(timeout=120)
             check("down" in said, f"{process.args[2:]} was not ended: {said!r} {why!r}")
         check(first.process.poll() is None, f"the agent ended: {first.err!r}")
         second = start(scene, experiment, 1, roster, "out1")
@@ -122,7 +122,7 @@ def strangers_come_first_at_a_run(scene):
     experiment = scene.experiment(rounds=60)
     running = scene.start("run", experiment, "--out", scene.path("run"))
     strangers = Strangers(scene)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while 7 not in (agents := scene.agents()):
         check(time.monotonic() < until, "no agents")
     os.kill(agents[7], signal.SIGSTOP)  # no roster until it goes on
@@ -178,7 +178,7 @@ def who_has_begun_to_train_is_started_again(scene):
     """Its neighbours, which wait for the fourth agent, hold parts that it sent before."""
     ports = free_ports(4)
     roster = roster_of(scene, ports)
-    transport = {"connect_timeout_s": 60, "timeout_s": 10, "chunk_bytes": 4096, "window_chunks": 2}
+    transport = {"connect_timeout_s": 60, "timeout_s": 60, "chunk_bytes": 4096, "window_chunks": 2}
     topology = {"nodes": 4, "family": "ring"}
     experiment = scene.experiment(**{**TRIO, "topology": topology, "transport": transport})
     agents = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1, 2)]
@@ -215,7 +215,7 @@ def silent_connections_take_all_descriptors(scene):
     """At the limit the agent does not spin, and its neighbour still gets in."""
     ports = free_ports(2)
     roster = roster_of(scene, ports)
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=40)
+    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=120)
     limited = ["prlimit", "--nofile=96:96"]
     first = start(scene, experiment, 0, roster, "out0", wrapper=limited)
     wait_listening(ports[0])
@@ -240,7 +240,7 @@ def silent_connections_are_closed(scene):
     first = start(scene, scene.experiment(**PAIR), 0, roster, "out0")
     wait_listening(ports[0])
     with socket.create_connection(("127.0.0.1", ports[0])) as silent:
-        silent.settimeout(20)
+        silent.settimeout(120)
         check(silent.recv(1) == b"", "a connection that says nothing was not closed")
     check(first.process.poll() is None, f"the agent ended: {first.err!r}")
     first.process.kill()
@@ -251,7 +251,7 @@ def frames_of_every_type_change_nothing(scene):
     """As first messages, from before the neighbour comes until both have ended: any type."""
     ports = free_ports(2)
     roster = roster_of(scene, ports)
-    long = {"rounds": 4000, "record__every": 1000, "transport__connect_timeout_s": 60}
+    long = {"rounds": 4000, "record__every": 1000, "transport__timeout_s": 60}
     experiment = scene.experiment(**{**PAIR, **long})
     first = start(scene, experiment, 0, roster, "out0")
     wait_listening(ports[0])
@@ -266,7 +266,7 @@ def frames_of_every_type_change_nothing(scene):
         for running in (second.wait(120), first.wait(120)):
             running.check_well()
         for process in sent:
-            said, why = process.communicate(timeout=30)
+            said, why = process.communicate(timeout=120)
             check(" frames" in said, f"{said!r} {why!r}")
     finally:
         strangers.end()

@@ -7,17 +7,17 @@ import textwrap
 import time
 
 from _ports import free_ports
-from _scene import check
+from _scene import SLOWER, check
 
 PYTHON = "/usr/bin/python3"
 EXPERIMENT = {
     "topology": {"nodes": 2, "family": "complete"},
     "algorithm": "d-psgd",
     "transport": {
-        "timeout_s": 5,
-        "connect_timeout_s": 10,
+        "timeout_s": 30,
+        "connect_timeout_s": 60,
         "reconnect_s": 1,
-        "round_timeout_s": 10,
+        "round_timeout_s": 60,
     },
 }
 HEAD = """
@@ -62,7 +62,7 @@ class Peers:
 
     def wait(self, seconds=60):
         """[(code, output, errors)] by rank."""
-        until, ended = time.monotonic() + seconds, []
+        until, ended = time.monotonic() + SLOWER * seconds, []
         for process in self.processes:
             try:
                 out, err = process.communicate(timeout=max(0.1, until - time.monotonic()))

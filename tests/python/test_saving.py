@@ -431,7 +431,7 @@ def test_masters_are_those_of_the_module(scene):
 
 def test_peers_that_differ_say_from_which_round(scene):
     experiment = of(BLOCKING, 2)
-    experiment["transport"]["connect_timeout_s"] = 3
+    experiment["transport"]["connect_timeout_s"] = 20
     body = """
     x = first_x(RANK)
     with join(x) as peer:
