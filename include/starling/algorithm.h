@@ -28,7 +28,10 @@ extern "C" {
     X(ADAPT_THEN_COMBINE, "adapt-then-combine")                                                    \
     X(COMBINE_WHILE_ADAPT, "combine-while-adapt")                                                  \
     X(COMPRESS_THEN_MIX, "compress-then-mix")                                                      \
-    X(MIX_THEN_COMPRESS, "mix-then-compress")
+    X(MIX_THEN_COMPRESS, "mix-then-compress")                                                      \
+    X(CLIP, "clip")                                                                                \
+    X(MEDIAN, "median")                                                                            \
+    X(TRIMMED_MEAN, "trimmed-mean")
 typedef enum sl_variant {
 #define SL_VARIANT_ENUM(variant, name) SL_VARIANT_##variant,
     SL_VARIANTS(SL_VARIANT_ENUM)
@@ -65,6 +68,9 @@ typedef struct sl_algorithm_config {
     double gamma;               /* lead: gamma_c */
     double beta;                /* momentum of an algorithm's own */
     double mu;                  /* qgm: what of its momentum buffer stays */
+    double clip;                /* clipped-gossip: tau; NaN: of the neighbours' distances the second
+                                   largest */
+    uint32_t trim;              /* clipped-gossip: values cut off at each end */
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
@@ -86,8 +92,9 @@ typedef struct sl_state {
     float *m;          /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
     float **replicas; /* (replica_count) of in-neighbours: their sum, or one each, in the order of
-                         `in` */
-    size_t replica_count;
+                         `in`; or what came of them */
+    double *numbers;  /* (in-neighbours + 1) working memory, 0 at first */
+    size_t replica_count, dimension;
     float *scratch;           /* (block) */
     size_t block;             /* elements that go through scratch at a time */
     sl_sgd sgd;               /* this round's */
@@ -177,6 +184,9 @@ typedef struct sl_algorithm {
     sl_matrix_need matrix;
     bool fixed_matrix;   /* keeps sums over neighbours, so W must not change with the round */
     bool keeps_replicas; /* of its neighbours, as algorithm.replicas says */
+    bool keeps_messages; /* of a step, whole: in sl_state.replicas */
+    bool host_only;      /* reads vectors itself */
+    bool trims;          /* cuts off algorithm.trim values at each end */
     bool keeps_self;     /* mixes with (I + W)/2: W itself may alternate */
     sl_compressor_need compressor;
     sl_compressor_kind

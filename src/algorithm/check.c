@@ -117,6 +117,21 @@ static int check_server(const sl_algorithm *a, const sl_algorithm_config *c, uin
     return 0;
 }
 
+/* More than what is cut off must be left, wherever a node has fewest in-neighbours. */
+static int check_trim(const sl_algorithm *a, const sl_algorithm_config *c,
+                      const sl_topology *topology, sl_error *error) {
+    for (uint64_t r = 1; a->trims && r <= sl_topology_period(topology); r++)
+        for (uint32_t i = 0; i < sl_topology_nodes(topology); i++) {
+            const uint32_t values = sl_topology_in(topology, r, i).count + 1;
+            if (2 * (uint64_t)c->trim >= values)
+                return sl_fail(error, SL_EINVAL,
+                               "algorithm.trim: %u at each end leaves nothing of the %u models "
+                               "that node %u has; set it to %u or less",
+                               c->trim, values, i, (values - 1) / 2);
+        }
+    return 0;
+}
+
 static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum,
                             sl_error *error) {
     if (momentum && !a->takes_momentum)
@@ -177,6 +192,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_server(a, config, sl_topology_nodes(topology), error);
     if (result == 0)
         result = check_parameters(a, config, momentum, error);
+    if (result == 0)
+        result = check_trim(a, config, topology, error);
     if (result == 0)
         result = check_own_compressor(a, config->compressor.kind, error);
     if (result == 0)

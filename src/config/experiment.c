@@ -371,6 +371,18 @@ static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
     return 0;
 }
 
+static int check_device(const sl_experiment *e, sl_error *error) {
+    const sl_algorithm *a = sl_algorithm_find(e->algorithm.name, e->algorithm.variant, error);
+    if (a == NULL)
+        return SL_EINVAL;
+    if (!a->host_only || !sl_device_describe(e->device, &(sl_device_info){0}))
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "device: \"%s\", but this form of algorithm '%s' has no kernels for a GPU; take "
+                   "\"cpu\"",
+                   e->device, a->name);
+}
+
 static int check_fit(const sl_experiment *e, sl_error *error) {
     if (e->rounds > 0 && e->epochs > 0)
         return sl_fail(error, SL_EINVAL,
@@ -395,6 +407,8 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
         return sl_fail(error, SL_EINVAL, "transport.chunk_bytes: %u is not a multiple of 4096",
                        e->transport.chunk_bytes);
     int result = sl_device_check_name(e->device, error);
+    if (result == 0)
+        result = check_device(e, error);
     if (result == 0)
         result = check_data(e, error);
     if (result == 0)

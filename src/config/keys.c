@@ -1,15 +1,7 @@
-/* keys.c - the table of keys; reads and writes the value of one key. See keys.h. */
+/* keys.c - the table of keys; see keys.h. Their values: key_values.c. */
 #include "config/keys.h"
 
-#include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/json.h"
-#include "config/tree.h"
-#include "starling/suggest.h"
 
 static const char *const variants[] = {
 #define VARIANT_NAME(variant, text) text,
@@ -17,6 +9,7 @@ static const char *const variants[] = {
 #undef VARIANT_NAME
         NULL};
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
+static const char *const clips[] = {"second-largest", NULL};
 static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
@@ -86,7 +79,8 @@ const sl_key sl_keys[] = {
     {"algorithm.variant", SL_KEY_CHOICE, AT(algorithm.variant), .choices = variants,
      .fallback = "\"default\"",
      .help = "d-psgd: adapt-then-combine (default) or combine-while-adapt; choco-sgd: "
-             "compress-then-mix (default) or mix-then-compress"},
+             "compress-then-mix (default) or mix-then-compress; clipped-gossip: clip (default), "
+             "median or trimmed-mean"},
     {"algorithm.replicas", SL_KEY_CHOICE, AT(algorithm.replicas), .choices = replicas,
      .fallback = "\"sum\"",
      .help = "choco-sgd, dcd-psgd: store the weighted sum of the neighbours' replicas, or each "
@@ -127,6 +121,15 @@ const sl_key sl_keys[] = {
     {"algorithm.mu", SL_KEY_PARAMETER, AT(algorithm.mu), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"",
      .help = "qgm: factor of the momentum buffer from round to round; auto = beta",
+     USED_BY_ALGORITHMS},
+    {"algorithm.clip", SL_KEY_PARAMETER, AT(algorithm.clip), BETWEEN(0, 1e30), .choices = clips,
+     .fallback = "\"second-largest\"",
+     .help =
+         "clipped-gossip: distance from which on a neighbour's pull is clipped; second-largest = "
+         "that of the neighbours",
+     USED_BY_ALGORITHMS},
+    {"algorithm.trim", SL_KEY_U32, AT(algorithm.trim), BETWEEN(0, SL_NODES_MAX), .fallback = "1",
+     .help = "clipped-gossip trimmed-mean: values that are cut off at each end",
      USED_BY_ALGORITHMS},
     {"algorithm.nesterov", SL_KEY_BOOL, AT(algorithm.nesterov), .fallback = "false",
      .help = "qgm: look ahead along the momentum", USED_BY_ALGORITHMS},
@@ -383,206 +386,4 @@ sl_section sl_key_section(const sl_key *k) {
     bool run = strcmp(k->path, "seed") == 0 || strcmp(k->path, "loss_limit") == 0 ||
                strcmp(k->path, "rounds") == 0 || strcmp(k->path, "epochs") == 0;
     return run ? SL_SECTION_run : SL_SECTION_COUNT;
-}
-
-void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
-    static const char *const kinds[] = {[SL_KEY_TEXT] = "text",
-                                        [SL_KEY_PATH] = "a path",
-                                        [SL_KEY_BOOL] = "true or false",
-                                        [SL_KEY_SWITCH] = "true, false or \"auto\"",
-                                        [SL_KEY_SERVER] = "\"sharded\", or a rank",
-                                        [SL_KEY_U32] = "an integer",
-                                        [SL_KEY_U64] = "an integer",
-                                        [SL_KEY_REAL] = "a number",
-                                        [SL_KEY_PARAMETER] = "\"auto\", or a number",
-                                        [SL_KEY_REALS] = "a rising list of numbers",
-                                        [SL_KEY_FACTORS] = "a list of numbers",
-                                        [SL_KEY_U32S] = "a list of integers",
-                                        [SL_KEY_U64S] = "a rising list of integers"};
-    size_t at = 0;
-    if (k->type == SL_KEY_CHOICE) {
-        at = (size_t)snprintf(out, bytes, "one of");
-        for (int i = 0; k->choices[i] != NULL && at < bytes; i++)
-            at += (size_t)snprintf(out + at, bytes - at, "%s \"%s\"", i ? "," : "", k->choices[i]);
-        return;
-    }
-    at = (size_t)snprintf(out, bytes, "%s", kinds[k->type]);
-    bool real = k->type == SL_KEY_REAL || k->type == SL_KEY_PARAMETER || k->type == SL_KEY_REALS ||
-                k->type == SL_KEY_FACTORS;
-    if ((k->type >= SL_KEY_U32 || k->type == SL_KEY_SERVER) && at < bytes)
-        snprintf(out + at, bytes - at, real ? " from %.10g to %.10g" : " from %.0f to %.0f", k->min,
-                 k->max);
-}
-
-static int refuse(const sl_key *k, json_t *value, sl_error *error) {
-    char allowed[256];
-    sl_key_allowed(k, allowed, sizeof allowed);
-    char *text = sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    const char *near = NULL;
-    if (k->type == SL_KEY_CHOICE && json_is_string(value)) {
-        size_t count = 0;
-        while (k->choices[count] != NULL)
-            count++;
-        near = sl_suggest(json_string_value(value), k->choices, count);
-    }
-    int result = sl_fail(error, SL_EINVAL, "%s: %.100s is not allowed; it must be %s%s%s%s",
-                         k->path, text ? text : "?", allowed, near ? "; did you mean \"" : "",
-                         near ? near : "", near ? "\"?" : "");
-    free(text);
-    return result;
-}
-
-static bool in_range(const sl_key *k, json_t *value, bool integer) {
-    if (integer ? !json_is_integer(value) : !json_is_number(value))
-        return false;
-    double number = json_number_value(value);
-    return number >= k->min && number <= k->max;
-}
-
-static bool is_text(json_t *value, const char *text) {
-    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
-}
-
-static bool read_text(char *out, size_t room, json_t *value) {
-    if (!json_is_string(value) || json_string_length(value) >= room)
-        return false;
-    memcpy(out, json_string_value(value), json_string_length(value) + 1);
-    return true;
-}
-
-static bool read_choice(const sl_key *k, int *out, json_t *value) {
-    for (int i = 0; json_is_string(value) && k->choices[i] != NULL; i++)
-        if (strcmp(k->choices[i], json_string_value(value)) == 0) {
-            *out = i;
-            return true;
-        }
-    return false;
-}
-
-static bool read_list(const sl_key *k, void *out, size_t *count, json_t *list) {
-    size_t length = json_array_size(list), i;
-    if (!json_is_array(list) || length > k->length_max)
-        return false;
-    json_t *item;
-    double before = -1;
-    bool real = k->type == SL_KEY_REALS || k->type == SL_KEY_FACTORS,
-         rising = k->type == SL_KEY_REALS || k->type == SL_KEY_U64S;
-    json_array_foreach(list, i, item) {
-        if (!in_range(k, item, !real) || (rising && json_number_value(item) <= before))
-            return false;
-        before = json_number_value(item);
-        if (real)
-            ((double *)out)[i] = before;
-        else if (k->type == SL_KEY_U32S)
-            ((uint32_t *)out)[i] = (uint32_t)json_integer_value(item);
-        else
-            ((uint64_t *)out)[i] = (uint64_t)json_integer_value(item);
-    }
-    *count = length;
-    return true;
-}
-
-int sl_key_read(const sl_key *k, sl_experiment *experiment, json_t *value, sl_error *error) {
-    char *field = (char *)experiment + k->offset;
-    bool good = false;
-    switch (k->type) {
-    case SL_KEY_TEXT:
-        good = read_text(field, SL_NAME_MAX, value);
-        break;
-    case SL_KEY_PATH:
-        good = read_text(field, SL_PATH_MAX, value);
-        break;
-    case SL_KEY_CHOICE:
-        good = read_choice(k, (int *)field, value);
-        break;
-    case SL_KEY_BOOL:
-        good = json_is_boolean(value);
-        *(bool *)field = json_is_true(value);
-        break;
-    case SL_KEY_SWITCH:
-        good = json_is_boolean(value) || is_text(value, "auto");
-        *(sl_switch *)field = json_is_string(value) ? SL_SWITCH_AUTO
-                              : json_is_true(value) ? SL_SWITCH_ON
-                                                    : SL_SWITCH_OFF;
-        break;
-    case SL_KEY_SERVER: {
-        bool sharded = is_text(value, "sharded");
-        if ((good = sharded || in_range(k, value, true)))
-            *(int64_t *)field = sharded ? SL_SERVER_SHARDED : (int64_t)json_integer_value(value);
-        break;
-    }
-    case SL_KEY_U32:
-        if ((good = in_range(k, value, true)))
-            *(uint32_t *)field = (uint32_t)json_integer_value(value);
-        break;
-    case SL_KEY_U64:
-        if ((good = in_range(k, value, true)))
-            *(uint64_t *)field = (uint64_t)json_integer_value(value);
-        break;
-    case SL_KEY_REAL:
-        if ((good = in_range(k, value, false)))
-            *(double *)field = json_number_value(value);
-        break;
-    case SL_KEY_PARAMETER: {
-        const bool is_auto = is_text(value, "auto");
-        if ((good = is_auto || in_range(k, value, false)))
-            *(double *)field = is_auto ? NAN : json_number_value(value);
-        break;
-    }
-    case SL_KEY_REALS:
-    case SL_KEY_FACTORS:
-    case SL_KEY_U32S:
-    case SL_KEY_U64S:
-        good = read_list(k, field, (size_t *)((char *)experiment + k->count_offset), value);
-        break;
-    }
-    return good ? 0 : refuse(k, value, error);
-}
-
-static json_t *write_list(const sl_key *k, const void *field, size_t count) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
-        bool real = k->type == SL_KEY_REALS || k->type == SL_KEY_FACTORS;
-        json_t *item = real ? json_real(((const double *)field)[i])
-                       : k->type == SL_KEY_U32S
-                           ? json_integer(((const uint32_t *)field)[i])
-                           : json_integer((json_int_t)((const uint64_t *)field)[i]);
-        sl_json_append(&list, item);
-    }
-    return list;
-}
-
-json_t *sl_key_write(const sl_key *k, const sl_experiment *experiment) {
-    const char *field = (const char *)experiment + k->offset;
-    switch (k->type) {
-    case SL_KEY_TEXT:
-    case SL_KEY_PATH:
-        return json_string(field);
-    case SL_KEY_CHOICE:
-        return json_string(k->choices[*(const int *)field]);
-    case SL_KEY_BOOL:
-        return json_boolean(*(const bool *)field);
-    case SL_KEY_SWITCH:
-        return *(const sl_switch *)field == SL_SWITCH_AUTO
-                   ? json_string("auto")
-                   : json_boolean(*(const sl_switch *)field == SL_SWITCH_ON);
-    case SL_KEY_SERVER:
-        return *(const int64_t *)field == SL_SERVER_SHARDED ? json_string("sharded")
-                                                            : json_integer(*(const int64_t *)field);
-    case SL_KEY_U32:
-        return json_integer(*(const uint32_t *)field);
-    case SL_KEY_U64:
-        return json_integer((json_int_t) * (const uint64_t *)field);
-    case SL_KEY_REAL:
-        return json_real(*(const double *)field);
-    case SL_KEY_PARAMETER:
-        return isnan(*(const double *)field) ? json_string("auto")
-                                             : json_real(*(const double *)field);
-    case SL_KEY_REALS:
-    case SL_KEY_FACTORS:
-    case SL_KEY_U32S:
-    case SL_KEY_U64S:
-        return write_list(k, field, *(const size_t *)((const char *)experiment + k->count_offset));
-    }
-    return NULL;
 }

@@ -282,8 +282,8 @@ static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_erro
  * was weighed as it was encoded, or push-sum's weight is one of the whole message, it cannot. */
 static bool can_fold_now(const sl_node *n, uint32_t peer) {
     const sl_algorithm *a = n->algorithm;
-    const bool weighed =
-        a->matrix == SL_MATRIX_COLUMN || (n->step.stage->own != NULL && !a->keeps_replicas);
+    const bool weighed = a->matrix == SL_MATRIX_COLUMN || a->keeps_messages ||
+                         (n->step.stage->own != NULL && !a->keeps_replicas);
     return !weighed || !sl_node_awaits(n, peer);
 }
 

@@ -8,15 +8,23 @@
 
 /* ---- opening and closing ---- */
 
+/* Vectors for what comes of in-neighbours, of which there are `width`. */
+static size_t count_replicas(const sl_algorithm *a, const sl_algorithm_config *c, size_t width) {
+    if (a->keeps_messages)
+        return width;
+    return !a->keeps_replicas ? 0 : c->replicas == SL_REPLICAS_SUM ? 1 : width;
+}
+
 static bool allocate_replicas(sl_node *n) {
-    const bool summed = n->settings.plan->config.replicas == SL_REPLICAS_SUM;
-    const size_t count = !n->algorithm->keeps_replicas ? 0 : summed ? 1 : sl_route_width(&n->route);
+    const size_t width = sl_route_width(&n->route),
+                 count = count_replicas(n->algorithm, &n->settings.plan->config, width);
     n->state.replicas = calloc(count + 1, sizeof *n->state.replicas);
+    n->state.numbers = calloc(width + 1, sizeof *n->state.numbers);
     for (; n->state.replicas != NULL && n->state.replica_count < count; n->state.replica_count++)
         if ((n->state.replicas[n->state.replica_count] =
                  n->settings.vec->allocate(n->settings.dimension)) == NULL)
             return false;
-    return n->state.replicas != NULL;
+    return n->state.replicas != NULL && n->state.numbers != NULL;
 }
 
 static bool allocate_vectors(sl_node *n) {
@@ -43,11 +51,9 @@ size_t sl_node_vector_bytes(const sl_node_settings *s) {
     const uint32_t *peers;
     size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0);
     if (algorithm != NULL)
-        vectors += algorithm->extra_vectors;
-    if (algorithm != NULL && algorithm->keeps_replicas)
-        vectors += config->replicas == SL_REPLICAS_SUM
-                       ? 1
-                       : sl_topology_peers(s->topology, s->rank, &peers);
+        vectors +=
+            algorithm->extra_vectors +
+            count_replicas(algorithm, config, sl_topology_peers(s->topology, s->rank, &peers));
     return vectors * s->dimension * sizeof(float);
 }
 
@@ -153,7 +159,9 @@ static void close_view(sl_node *n) {
     for (size_t i = 0; i < n->state.replica_count; i++)
         vec->release(n->state.replicas[i]);
     free(n->state.replicas);
+    free(n->state.numbers);
     n->state.replicas = NULL;
+    n->state.numbers = NULL;
     n->state.replica_count = 0;
     sl_staging_close(&n->staging);
     sl_codecs_close(&n->codecs);
@@ -202,6 +210,7 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     n->algorithm = algorithm;
     n->state = (sl_state){.vec = settings->vec,
                           .lends = settings->lends,
+                          .dimension = settings->dimension,
                           .first_exchange = 1,
                           .is_finite = true,
                           .push_sum_weight = 1,

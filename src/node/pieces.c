@@ -54,7 +54,8 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
                  is_vector(out, index, s->m, "momentum", SIZE_MAX);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX && !found; i++)
         found = is_vector(out, index, s->extra[i], "own", i);
-    for (size_t i = 0; i < s->replica_count && !found; i++)
+    const size_t replicas = n->algorithm->keeps_messages ? 0 : s->replica_count;
+    for (size_t i = 0; i < replicas && !found; i++)
         found = is_vector(out, index, s->replicas[i], summed ? "replicas" : "replica",
                           summed ? SIZE_MAX : n->peers[i]);
     return found;

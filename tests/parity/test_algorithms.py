@@ -20,6 +20,7 @@ import numpy as np
 
 import _listed
 import _simulate
+from _edge import Edge
 from _simulate import QUICK, Refused, dpsgd, irregular, matchings, simulate
 import algorithms
 from expect import digraph, exponential, lazy_ring, ring
@@ -93,28 +94,6 @@ ALL = {
 }
 
 SAME, OWN = "same", "own"  # every node starts in the same place, or in its own
-
-
-class Edge:
-    """Notes when a compressor's input lies so near an edge (the sign of an element, which of two is
-    larger) that single precision
-    could decide otherwise than double."""
-
-    def __init__(self, width):
-        self.near, self.width = False, width
-
-    def watch(self, compress):
-        def watched(v):
-            out = compress(v)
-            step = self.width * np.maximum(1, abs(v))
-            outward = np.where(out == 0, step, -step) * np.sign(
-                v
-            )  # entries that stay at home grow, those that are sent shrink
-            for nudge in (step, -step, outward):
-                self.near = self.near or abs(compress(v + nudge) - out).max() > 2e-4
-            return out
-
-        return watched
 
 
 class Case:
@@ -299,6 +278,17 @@ def all_cases():
     yield from cases(
         "d2", {"name": "exact-diffusion", "matrix": "plain"}, None, FIXED_D2, WITHOUT, both
     )
+    clipped = {"name": "clipped-gossip"}
+    for clip in ({"clip": 0.5}, {"clip": 1e9}, {}):
+        settings = {**clipped, **clip}
+        yield from cases(
+            f"clipped-gossip {clip}", settings, None, [*FIXED, MATCHINGS], WITH_MOMENTUM, [OWN]
+        )
+    for variant in ({"variant": "median"}, {"variant": "trimmed-mean"}):
+        label = f"clipped-gossip {variant['variant']}"
+        graphs = [RING, LAZY] if "trim" in label else [*FIXED, MATCHINGS]
+        yield from cases(label, {**clipped, **variant}, None, graphs, WITH_MOMENTUM, both)
+    yield from cases("clipped-gossip H=2", {**clipped, "local_steps": 2}, None, FIXED, ALONE, [OWN])
     beer = {"name": "beer", "consensus_step": 0.3}
     yield from cases("beer", beer, ALL, FIXED, WITHOUT, [SAME])
     yield from cases("beer", {**beer, "consensus_step": 1}, NONE, FIXED, WITHOUT, [OWN])
@@ -453,6 +443,14 @@ def identities():
                 optimizer,
                 OWN,
             )
+            yield (
+                f"clipped-gossip that clips nothing = adapt-then-combine {tail}",
+                {"name": "clipped-gossip", "clip": 1e9},
+                {"name": "d-psgd"},
+                graph,
+                optimizer,
+                OWN,
+            )
             yield f"parameter-server = all-reduce {tail}", {"name": "parameter-server"}, {
                 "name": "all-reduce"
             }, graph, optimizer, SAME
@@ -527,6 +525,7 @@ def kept_means():
         }
     for what, config in LARGEST.items():
         yield f"lead keeps the mean, {what}", {"name": "lead", "compressor": config}
+    yield "clipped-gossip with one tau keeps the mean", {"name": "clipped-gossip", "clip": 0.5}
     yield "d-psgd keeps the mean", {"name": "d-psgd"}
     yield "d-psgd, overlapped, keeps the mean", {"name": "d-psgd", "variant": "combine-while-adapt"}
 

@@ -87,6 +87,7 @@ CASES = {
     "d2": {"name": "exact-diffusion", "matrix": "plain"},
     "qgm": {"name": "qgm", "nesterov": True},
     "decentlam": {"name": "decentlam"},
+    "clipped-gossip": {"name": "clipped-gossip"},
     "beer": {"name": "beer", **compressed("top-k", fraction=0.05)},
     "lead": {"name": "lead", **compressed("qsgd", levels=127, bucket=512)},
     "all-reduce": {"name": "all-reduce"},

@@ -68,6 +68,8 @@ def misfits():
         }, "doubly stochastic"
     d2 = {"name": "exact-diffusion", "matrix": "plain"}
     yield "D2 takes no ring of eight, whose lambda_n is -1/3", ring, d2, "lambda_n is above -0.3333"
+    trimmed = {"name": "clipped-gossip", "variant": "trimmed-mean", "trim": 2}
+    yield "who cuts off all is refused", ring, trimmed, "set it to 1 or less"
     yield "D2 takes no schedule", _simulate.matchings(), d2, "schedule"
 
 

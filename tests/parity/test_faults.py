@@ -267,6 +267,12 @@ CASES = {
     "sgp": ({"name": "sgp"}, A.PushSum, exponential),
     "gradient-tracking": ({"name": "gradient-tracking"}, A.GradientTracking, ring),
     "exact-diffusion": ({"name": "exact-diffusion"}, A.ExactDiffusion, ring),
+    "clipped-gossip": ({"name": "clipped-gossip", "clip": 0.7}, A.ClippedGossip, ring),
+    "clipped-gossip's median": (
+        {"name": "clipped-gossip", "variant": "median"},
+        A.MedianGossip,
+        ring,
+    ),
     "qgm": ({"name": "qgm", "beta": 0.8}, A.QuasiGlobalMomentum, ring),
     "decentlam": ({"name": "decentlam", "beta": 0.8}, A.DecentLam, ring),
     "naive-compression": ({"name": "naive-compression", "compressor": TOP}, A.Naive, ring),

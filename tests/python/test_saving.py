@@ -41,6 +41,8 @@ MORE_ALGORITHMS = (
     {"name": "exact-diffusion"},
     {"name": "qgm"},
     {"name": "decentlam"},
+    {"name": "clipped-gossip"},
+    {"name": "clipped-gossip", "variant": "median"},
     {"name": "beer", **TOP_K},
     {"name": "lead", "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "naive-compression", "compressor": {"name": "qsgd", "levels": 64}},

@@ -465,6 +465,41 @@ class Lead(GradientAlgorithm):
             self.x = self.x - gamma / 2 * (hat - hat_w)
 
 
+class ClippedGossip(Algorithm):
+    """He, Karimireddy, Jaggi, ClippedGossip, 2022; clip: tau, or the second largest of a node's
+    distances."""
+
+    def exchange(self, w, u):
+        x = self.x - u
+        self.x = x.copy()
+        for i in range(self.n):
+            near = [j for j in range(self.n) if w[i, j] > 0 and j != i]
+            apart = {j: np.linalg.norm(x[j] - x[i]) for j in near}
+            tau = self.get("clip", sorted(apart.values())[-2:][0] if near else 0)
+            for j in near:
+                self.x[i] += w[i, j] * min(1, tau / max(apart[j], 1e-300)) * (x[j] - x[i])
+
+
+class TrimmedGossip(Algorithm):
+    """The mean of all that a node sees, by coordinate, without the largest and the least."""
+
+    def trim(self, values):
+        return self.get("trim", 1)
+
+    def exchange(self, w, u):
+        x = self.x - u
+        self.x = np.empty_like(x)
+        for i in range(self.n):
+            seen = np.sort(x[w[i] > 0], axis=0)
+            cut = self.trim(len(seen))
+            self.x[i] = seen[cut : len(seen) - cut].mean(axis=0)
+
+
+class MedianGossip(TrimmedGossip):
+    def trim(self, values):
+        return (values - 1) // 2
+
+
 # ---- centralized and local ----
 
 
@@ -574,6 +609,12 @@ def algorithm_class(settings):
             None: ChocoCompressThenMix,
             "compress-then-mix": ChocoCompressThenMix,
             "mix-then-compress": ChocoMixThenCompress,
+        },
+        "clipped-gossip": {
+            None: ClippedGossip,
+            "clip": ClippedGossip,
+            "median": MedianGossip,
+            "trimmed-mean": TrimmedGossip,
         },
     }
     if name in forms:

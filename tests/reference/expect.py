@@ -307,9 +307,28 @@ def exact_when_compressed(simulate):
         )
 
 
+def faulty_neighbour(simulate):
+    """One node of eight sends nonsense; the others stay together where gossip clips."""
+    graph = Graph({"nodes": 8, "family": "complete"}, [np.full((8, 8), 1 / 8)])
+    problem = vectors(8, 50, seed=4)
+    problem[2][3] = 1e6
+    honest = [i for i in range(8) if i != 3]
+    for form, bound in (
+        ({"clip": 2.0}, 2.0 / 8),
+        ({}, None),
+        ({"variant": "median"}, None),
+        ({"variant": "trimmed-mean"}, None),
+    ):
+        settings = {"name": "clipped-gossip", **form}
+        models = simulate(graph, settings, STILL, problem, 1, [1])[1][honest]
+        seen = distance(models, problem[2][honest].mean(axis=0))
+        limit = distance(problem[2][honest]) + (bound or 1)
+        yield f"a faulty neighbour moves little: {form}", seen < limit, f"{seen:.2g}"
+
+
 CHECKS = [
     *(naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous),
-    *(momentum_of_their_own, exact_when_compressed),
+    *(momentum_of_their_own, exact_when_compressed, faulty_neighbour),
 ]
 
 

@@ -218,8 +218,9 @@ START_TEST(keys_are_listed_with_what_they_allow) {
     for (size_t i = 0; i < count; i++) {
         sl_key_allowed(&keys[i], allowed, sizeof allowed);
         ck_assert(allowed[0] != '\0' && keys[i].help[0] != '\0' && keys[i].fallback[0] != '\0');
-        ck_assert_int_eq(keys[i].type == SL_KEY_CHOICE,
-                         keys[i].choices != NULL && keys[i].type != SL_KEY_TEXT);
+        ck_assert_int_eq(keys[i].type == SL_KEY_CHOICE, keys[i].choices != NULL &&
+                                                            keys[i].type != SL_KEY_TEXT &&
+                                                            keys[i].type != SL_KEY_PARAMETER);
         if (strcmp(keys[i].path, "algorithm.name") == 0)
             ck_assert_str_eq(sl_key_choice(&keys[i], 0), sl_algorithm_name(0));
         if (strcmp(keys[i].path, "security.mode") == 0)

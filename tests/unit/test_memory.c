@@ -26,6 +26,8 @@ static const expected all[] = {
     {{.name = "exact-diffusion"}, 1},
     {{.name = "qgm"}, 2},
     {{.name = "decentlam"}, 2},
+    {{.name = "clipped-gossip", .clip = 1}, 1}, /* of two nodes */
+    {{.name = "clipped-gossip", .variant = SL_VARIANT_MEDIAN}, 0},
     {{.name = "beer", TOP_K}, 6},
     {{.name = "lead", TOP_K}, 3},
     {{.name = "all-reduce"}, 0},

@@ -28,7 +28,7 @@ const char *key_value(const sl_key *key, size_t index) {
     case SL_KEY_SERVER:
         return index < 1 ? "sharded" : NULL;
     case SL_KEY_PARAMETER:
-        return index < 1 ? "auto" : NULL;
+        return index > 0 ? NULL : key->choices != NULL ? key->choices[0] : "auto";
     case SL_KEY_TEXT:
     case SL_KEY_CHOICE:
         return sl_key_choice(key, index);
