@@ -48,6 +48,9 @@ typedef enum sl_replicas {
 #define SL_SERVER_SHARDED (-1) /* algorithm.server: shard k of n at rank k */
 #define SL_ALGORITHM_NAME_MAX 64
 
+/* Which messages of servers' algorithms are compressed: those to the servers, or both ways. */
+typedef enum sl_directions { SL_DIRECTIONS_UP, SL_DIRECTIONS_BOTH } sl_directions;
+
 /* The matrix that exact-diffusion mixes with. */
 typedef enum sl_mixing { SL_MIXING_LAZY /* (I + W)/2 */, SL_MIXING_PLAIN /* W */ } sl_mixing;
 
@@ -64,7 +67,8 @@ typedef struct sl_algorithm_config {
     uint64_t warmup_rounds;     /* cd-sgd */
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
-    double alpha;               /* how fast what is known of others follows */
+    double alpha;               /* lead: how fast what is known of others follows; ecq-sgd: of what
+                                   was lost, how much is sent again */
     double gamma;               /* lead: gamma_c */
     double beta;                /* momentum of an algorithm's own */
     double mu;                  /* qgm: what of its momentum buffer stays */
@@ -73,6 +77,9 @@ typedef struct sl_algorithm_config {
     uint32_t trim;              /* clipped-gossip: values cut off at each end */
     bool nesterov;              /* qgm */
     sl_mixing matrix;           /* exact-diffusion */
+    uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
+    sl_switch error_feedback;   /* sl_algorithm_plan sets it */
+    sl_directions directions;
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     sl_switch scaled, contractive;
@@ -141,6 +148,8 @@ typedef struct sl_stage {
         gather; /* centralized routes: the second half, from the servers of the sums to all nodes */
     bool in_place; /* combine overwrites the published vector, so a part waits until it has been
                       sent */
+    bool ranked;   /* the own part is among those that combine gets, in its rank's place: a sum that
+                      all nodes form has the same bits everywhere */
     /* Does this exchange have the stage? NULL: always. */
     bool (*wanted)(const sl_state *s);
     /* Runs before the range is published: on all elements; in a gather stage, on those whose sums
@@ -155,7 +164,12 @@ typedef struct sl_stage {
     void (*combine)(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 } sl_stage;
 
-typedef enum sl_route_kind { SL_ROUTE_TOPOLOGY, SL_ROUTE_RING, SL_ROUTE_SERVER } sl_route_kind;
+typedef enum sl_route_kind {
+    SL_ROUTE_TOPOLOGY,
+    SL_ROUTE_RING,
+    SL_ROUTE_SERVER,
+    SL_ROUTE_ALL /* everybody to everybody */
+} sl_route_kind;
 typedef enum sl_matrix_need {
     SL_MATRIX_NONE,
     SL_MATRIX_COLUMN,
@@ -180,6 +194,8 @@ typedef enum sl_step_rule {
 typedef struct sl_algorithm {
     const char *name;
     sl_variant variant; /* SL_VARIANT_DEFAULT where there is one form only */
+    /* Of several rows of one name and variant the first whose `when` holds; NULL: it does. */
+    bool (*when)(const sl_algorithm_config *config);
     sl_route_kind route;
     sl_matrix_need matrix;
     bool fixed_matrix;   /* keeps sums over neighbours, so W must not change with the round */
@@ -205,6 +221,7 @@ typedef struct sl_algorithm {
                                  overlap */
     bool (*waits)(const sl_state *s); /* but in these rounds it does need it; NULL: in none */
     size_t extra_vectors;
+    size_t (*vectors)(const sl_algorithm_config *config); /* NULL: extra_vectors */
     const sl_stage *stages;
     size_t stage_count;
     void (*start)(sl_state *s, size_t dimension); /* x is there, before the first round */
@@ -223,6 +240,12 @@ typedef struct sl_algorithm {
  * with an error that lists what exists. */
 SL_API const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_error *error);
 
+/* The form that the whole configuration asks for. NULL with the same error. */
+SL_API const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl_error *error);
+/* The algorithm's own vectors, beside model, gradient and momentum. */
+SL_API size_t sl_algorithm_vectors(const sl_algorithm *algorithm,
+                                   const sl_algorithm_config *config);
+
 /* How many rounds two nodes of a run can be apart: as many as it takes until each has heard, over
  * others, of all. SL_EINVAL: the topology is not connected. */
 SL_API int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
@@ -230,9 +253,11 @@ SL_API int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *conf
 
 /* All names, in the order of the docs; ends with NULL. */
 SL_API const char *sl_algorithm_name(size_t index);
-/* Does the algorithm read algorithm.KEY, "period" or "compressor.k", with this compressor? */
+/* Does the form read algorithm.KEY, "period" or "compressor.k", with this compressor? */
 SL_API bool sl_algorithm_reads(const sl_algorithm *algorithm, sl_compressor_kind compressor,
                                const char *key);
+/* Does a form of the name read algorithm.KEY? */
+SL_API bool sl_algorithm_is_reader(const char *name, const char *key);
 /* The compressor of its messages: its own, or the configured one. */
 SL_API sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config);
 

@@ -260,8 +260,7 @@ static int open_pools(sl_agent *a, sl_error *error) {
 
 static int open_calls(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
-    const sl_algorithm *algorithm =
-        sl_algorithm_find(a->plan.config.name, a->plan.config.variant, error);
+    const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, error);
     sl_tree tree;
     int result = algorithm == NULL
                      ? SL_EINVAL

@@ -13,10 +13,17 @@ static const sl_algorithm *const algorithms[] = {
 };
 enum { ALGORITHM_COUNT = sizeof algorithms / sizeof *algorithms };
 
+/* Of the rows of its name. */
+static bool is_first(size_t row) {
+    size_t i = 0;
+    while (strcmp(algorithms[i]->name, algorithms[row]->name) != 0)
+        i++;
+    return i == row;
+}
+
 const char *sl_algorithm_name(size_t index) {
     for (size_t i = 0; i < ALGORITHM_COUNT; i++) {
-        bool again = i > 0 && strcmp(algorithms[i]->name, algorithms[i - 1]->name) == 0;
-        if (!again && index-- == 0)
+        if (is_first(i) && index-- == 0)
             return algorithms[i]->name;
     }
     return NULL;
@@ -60,6 +67,14 @@ bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, co
     return sl_has_word(a->keys, key);
 }
 
+bool sl_algorithm_is_reader(const char *name, const char *key) {
+    for (size_t i = 0; i < ALGORITHM_COUNT; i++)
+        if (strcmp(algorithms[i]->name, name) == 0 &&
+            sl_algorithm_reads(algorithms[i], SL_COMPRESSOR_IDENTITY, key))
+            return true;
+    return false;
+}
+
 static int refuse_name(const char *name, sl_error *error) {
     const char *known[ALGORITHM_COUNT + 1];
     char list[512] = "";
@@ -99,8 +114,23 @@ const sl_algorithm *sl_algorithm_find(const char *name, sl_variant variant, sl_e
     return NULL;
 }
 
+const sl_algorithm *sl_algorithm_of(const sl_algorithm_config *config, sl_error *error) {
+    const sl_algorithm *first = sl_algorithm_find(config->name, config->variant, error);
+    for (size_t i = 0; first != NULL && i < ALGORITHM_COUNT; i++) {
+        const sl_algorithm *a = algorithms[i];
+        if (strcmp(a->name, first->name) == 0 && a->variant == first->variant &&
+            (a->when == NULL || a->when(config)))
+            return a;
+    }
+    return first;
+}
+
+size_t sl_algorithm_vectors(const sl_algorithm *a, const sl_algorithm_config *config) {
+    return a->vectors != NULL ? a->vectors(config) : a->extra_vectors;
+}
+
 sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config) {
-    const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, NULL);
+    const sl_algorithm *a = sl_algorithm_of(config, NULL);
     return a != NULL && a->own_compressor != SL_COMPRESSOR_IDENTITY ? a->own_compressor
                                                                     : config->compressor.kind;
 }

@@ -55,5 +55,9 @@ static inline void sl_default(double *parameter, double usual) {
 void sl_local_step(sl_state *s, size_t from, size_t count);
 const float *sl_publish_model(const sl_state *s);
 const float *sl_publish_gradient(const sl_state *s);
+/* g <- the plain vector that came */
+void sl_copy_gradient(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+/* A sum becomes the mean where it is, before everybody gets it. */
+void sl_divide_by_nodes(const sl_state *s, float *v, size_t count);
 
 #endif

@@ -17,22 +17,8 @@ static void add_gradients(sl_state *s, const sl_mix *mix, size_t from, size_t co
     sl_mix_into(s, s->g + from, s->g + from, mix, 1, 1, 0, count);
 }
 
-static void copy_into(const sl_state *s, float *v, const sl_mix *mix, size_t from, size_t count) {
-    s->vec->combine(v + from, (const float *const[]){mix->parts[0].payload.data},
-                    (const float[]){1}, 1, count);
-}
-
-static void copy_gradient(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    copy_into(s, s->g, mix, from, count);
-}
-
-/* A sum becomes the mean where it is, before everybody gets it. */
-static void divide(const sl_state *s, float *v, size_t count) {
-    s->vec->combine(v, (const float *const[]){v}, (const float[]){1 / (float)s->nodes}, 1, count);
-}
-
 static void average_gradient(sl_state *s, size_t from, size_t count) {
-    divide(s, s->g + from, count);
+    sl_divide_by_nodes(s, s->g + from, count);
 }
 
 static const sl_stage gradients[] = {
@@ -41,11 +27,21 @@ static const sl_stage gradients[] = {
      .gather = true,
      .prepare = average_gradient,
      .vector = sl_publish_gradient,
-     .combine = copy_gradient},
+     .combine = sl_copy_gradient},
 };
+
+/* Compressed or delayed, it is another row. */
+static bool is_plain(const sl_algorithm_config *config) {
+    return config->compressor.kind == SL_COMPRESSOR_IDENTITY && config->delay == 0;
+}
+
+static bool is_not_compressed(const sl_algorithm_config *config) {
+    return config->compressor.kind == SL_COMPRESSOR_IDENTITY;
+}
 
 const sl_algorithm sl_all_reduce = {
     .name = "all-reduce",
+    .when = is_plain,
     .keeps_gradient = true,
     .route = SL_ROUTE_RING,
     .takes_momentum = true,
@@ -56,6 +52,7 @@ const sl_algorithm sl_all_reduce = {
 
 const sl_algorithm sl_parameter_server = {
     .name = "parameter-server",
+    .when = is_not_compressed,
     .keeps_gradient = true,
     .route = SL_ROUTE_SERVER,
     .takes_momentum = true,
@@ -69,11 +66,11 @@ static void add_models(sl_state *s, const sl_mix *mix, size_t from, size_t count
 }
 
 static void copy_model(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    copy_into(s, s->x, mix, from, count);
+    sl_copy(s, s->x + from, mix->parts[0].payload.data, count);
 }
 
 static void average_model(sl_state *s, size_t from, size_t count) {
-    divide(s, s->x + from, count);
+    sl_divide_by_nodes(s, s->x + from, count);
 }
 
 static const sl_stage models[] = {
@@ -87,6 +84,7 @@ static const sl_stage models[] = {
 
 const sl_algorithm sl_local_sgd = {
     .name = "local-sgd",
+    .when = is_not_compressed,
     .is_periodic = true,
     .route = SL_ROUTE_RING,
     .takes_momentum = true,

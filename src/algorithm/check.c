@@ -154,6 +154,22 @@ static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c,
     return 0;
 }
 
+static int check_directions(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
+    if (c->directions == SL_DIRECTIONS_BOTH && a->route == SL_ROUTE_ALL)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.directions: \"both\", but %s with a compressor sends everybody's "
+                       "messages to everybody, and no server sends any back; set it to \"up\", or "
+                       "take parameter-server",
+                       a->name);
+    if (c->delay > 0 && sl_has_word(a->keys, "delay") &&
+        c->compressor.kind != SL_COMPRESSOR_IDENTITY)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.delay: %llu, but late gradients are not compressed, and the "
+                       "compressor is %s; set delay to 0, or leave the compressor out",
+                       (unsigned long long)c->delay, sl_compressor_name(c->compressor.kind));
+    return 0;
+}
+
 /* ---- the compressor ---- */
 
 static int check_scope(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
@@ -186,7 +202,7 @@ static int check_identity(const sl_algorithm *a, sl_compressor_kind kind, sl_err
 
 int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
                        bool momentum, sl_error *error) {
-    const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
+    const sl_algorithm *a = sl_algorithm_of(config, error);
     int result = a == NULL ? SL_EINVAL : check_matrix(a, config->replicas, topology, error);
     if (result == 0)
         result = check_server(a, config, sl_topology_nodes(topology), error);
@@ -194,6 +210,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_parameters(a, config, momentum, error);
     if (result == 0)
         result = check_trim(a, config, topology, error);
+    if (result == 0)
+        result = check_directions(a, config, error);
     if (result == 0)
         result = check_own_compressor(a, config->compressor.kind, error);
     if (result == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "algorithm/algorithms.h"
+#include "base/words.h"
 #include "starling/spectrum.h"
 
 /* ---- the compressor ---- */
@@ -13,10 +14,17 @@ static bool resolve_switch(sl_switch chosen, bool fallback) {
     return chosen == SL_SWITCH_AUTO ? fallback : chosen == SL_SWITCH_ON;
 }
 
+/* Error feedback under an unbiased C whose variance is high diverges; a biased one that is not
+ * known to be contractive, as threshold, loses little enough in practice. */
+static bool must_contract(const sl_algorithm *a, const sl_plan *plan) {
+    return a->compressor == SL_TAKES_CONTRACTIVE ||
+           (plan->config.error_feedback == SL_SWITCH_ON && plan->quality.unbiased);
+}
+
 static int check_compressor(const sl_algorithm *a, sl_plan *plan, sl_error *error) {
     const sl_compressor_config *c = &plan->config.compressor;
     const char *name = sl_compressor_name(c->kind);
-    if (a->compressor == SL_TAKES_CONTRACTIVE && !plan->quality.is_contractive)
+    if (must_contract(a, plan) && !plan->quality.is_contractive)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.compressor: %s is not contractive here (omega = %.3g), and "
                        "algorithm '%s' would diverge; set %s",
@@ -45,20 +53,47 @@ static void note_raw_contraction(sl_quality *q) {
     }
 }
 
+/* Error feedback is for what is biased: the mean of unbiased messages is right without. */
+static void plan_feedback(const sl_algorithm *a, sl_plan *plan, size_t dimension) {
+    sl_algorithm_config *c = &plan->config;
+    if (!sl_has_word(a->keys, "error_feedback"))
+        return;
+    const char *name = sl_compressor_name(c->compressor.kind);
+    sl_compressor_config raw = c->compressor;
+    raw.contractive = false;
+    const bool biased = !sl_compressor_quality(&raw, dimension).unbiased,
+               on = resolve_switch(c->error_feedback, !plan->quality.unbiased);
+    c->error_feedback = on ? SL_SWITCH_ON : SL_SWITCH_OFF;
+    if (biased && !on)
+        snprintf(plan->warning, sizeof plan->warning,
+                 "%s is biased, and without error feedback %s stops at an error that no learning "
+                 "rate lowers; leave algorithm.error_feedback out",
+                 name, a->name);
+    else if (!biased && on)
+        snprintf(plan->warning, sizeof plan->warning,
+                 "%s is unbiased, and error feedback is for biased compressors: the mean is right "
+                 "without it; leave algorithm.error_feedback out",
+                 name);
+}
+
 static int plan_compressor(const sl_algorithm *a, sl_plan *plan, size_t dimension,
                            sl_error *error) {
     sl_algorithm_config *c = &plan->config;
     c->compressor.kind = sl_algorithm_compressor(c);
+    if (!sl_has_word(a->keys, "error_feedback"))
+        c->error_feedback = SL_SWITCH_OFF;
     if (a->own_compressor == SL_COMPRESSOR_THRESHOLD)
         c->compressor.threshold = c->threshold;
     c->compressor.scaled = resolve_switch(c->scaled, a->compressor == SL_TAKES_UNBIASED);
-    c->compressor.contractive = resolve_switch(
-        c->contractive, a->compressor == SL_TAKES_CONTRACTIVE && !c->compressor.scaled);
+    const bool contracts =
+        a->compressor == SL_TAKES_CONTRACTIVE || c->error_feedback == SL_SWITCH_ON;
+    c->compressor.contractive = resolve_switch(c->contractive, contracts && !c->compressor.scaled);
     int result = sl_compressor_check(&c->compressor, dimension, error);
     if (result != 0)
         return result;
     plan->quality = sl_compressor_quality(&c->compressor, dimension);
     note_raw_contraction(&plan->quality);
+    plan_feedback(a, plan, dimension);
     return check_compressor(a, plan, error);
 }
 
@@ -116,7 +151,7 @@ static const double theory_work_max = 1e9; /* about a second */
 
 int sl_plan_theory(double *step, const sl_plan *plan, const sl_topology *topology,
                    sl_error *error) {
-    const sl_algorithm *a = sl_algorithm_find(plan->config.name, plan->config.variant, error);
+    const sl_algorithm *a = sl_algorithm_of(&plan->config, error);
     *step = NAN;
     if (a == NULL)
         return SL_EINVAL;
@@ -151,7 +186,7 @@ static int check_step(const sl_algorithm *a, const sl_plan *plan, const sl_topol
 
 int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_topology *topology,
                       size_t dimension, sl_error *error) {
-    const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
+    const sl_algorithm *a = sl_algorithm_of(config, error);
     if (a == NULL)
         return SL_EINVAL;
     sl_plan plan = {.config = *config};

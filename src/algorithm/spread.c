@@ -94,7 +94,7 @@ static int spread_of(uint64_t *rounds, const sl_topology *topology, sl_error *er
 
 int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
                         const sl_topology *topology, sl_error *error) {
-    const sl_algorithm *a = sl_algorithm_find(config->name, config->variant, error);
+    const sl_algorithm *a = sl_algorithm_of(config, error);
     if (a == NULL)
         return SL_EINVAL;
     uint64_t exchanges = 1, interval = a->is_periodic ? config->period : config->local_steps;

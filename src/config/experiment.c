@@ -199,7 +199,7 @@ static int read_keys(sl_experiment *e, json_t *root, sl_error *error) {
         if (result != 0)
             return result;
     }
-    const sl_algorithm *a = sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
     if (a != NULL && a->defaults != NULL)
         a->defaults(&e->algorithm);
     return 0;

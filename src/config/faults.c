@@ -277,7 +277,7 @@ static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *er
 }
 
 int sl_faults_read(sl_experiment *e, json_t *list, sl_error *error) {
-    const sl_algorithm *a = sl_algorithm_find(e->algorithm.name, e->algorithm.variant, error);
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, error);
     int result = a == NULL ? SL_EINVAL : list == NULL ? 0 : read_list(e, list, a, error);
     return result == 0 ? resolve_on_loss(e, a, error) : result;
 }

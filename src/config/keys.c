@@ -10,6 +10,7 @@ static const char *const variants[] = {
         NULL};
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const clips[] = {"second-largest", NULL};
+static const char *const directions[] = {"up", "both", NULL};
 static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
@@ -112,11 +113,15 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.alpha", SL_KEY_PARAMETER, AT(algorithm.alpha), BETWEEN(0, 1),
      .fallback = "\"auto\"",
-     .help = "lead: share of a message that its replicas follow; auto = 0.5", USED_BY_ALGORITHMS},
+     .help = "lead: share of a message that its replicas follow, auto = 0.5; ecq-sgd: share of "
+             "what was lost that is sent again, auto = 0.2",
+     USED_BY_ALGORITHMS},
     {"algorithm.gamma", SL_KEY_REAL, AT(algorithm.gamma), BETWEEN(0, 1), .fallback = "1",
      .help = "lead: step size of the mixing", USED_BY_ALGORITHMS},
     {"algorithm.beta", SL_KEY_PARAMETER, AT(algorithm.beta), BETWEEN(0, BELOW_1),
-     .fallback = "\"auto\"", .help = "qgm, decentlam: the algorithm's own momentum; auto = 0.9",
+     .fallback = "\"auto\"",
+     .help = "qgm, decentlam: the algorithm's own momentum; ecq-sgd: share of what was lost "
+             "that stays; auto = 0.9",
      USED_BY_ALGORITHMS},
     {"algorithm.mu", SL_KEY_PARAMETER, AT(algorithm.mu), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"",
@@ -137,10 +142,26 @@ const sl_key sl_keys[] = {
      .fallback = "\"lazy\"",
      .help = "exact-diffusion: mix with (I + W)/2 (lazy) or with W (plain), which is D2",
      USED_BY_ALGORITHMS},
+    {"algorithm.error_feedback", SL_KEY_SWITCH, AT(algorithm.error_feedback),
+     .fallback = "\"auto\"",
+     .help = "parameter-server, all-reduce, local-sgd with a compressor: keep what a message lost "
+             "and add it to the next; auto = where the compressor is biased",
+     USED_BY_ALGORITHMS},
+    {"algorithm.directions", SL_KEY_CHOICE, AT(algorithm.directions), .choices = directions,
+     .fallback = "\"up\"",
+     .help = "parameter-server, local-sgd with a compressor: compress messages to servers (up), or "
+             "theirs, too (both)",
+     USED_BY_ALGORITHMS},
+    {"algorithm.delay", SL_KEY_U64, AT(algorithm.delay), BETWEEN(0, SL_ALGORITHM_VECTORS_MAX),
+     .fallback = "0",
+     .help =
+         "all-reduce: rounds that a mean gradient is late, so that its exchange runs beside the "
+         "next gradient",
+     USED_BY_ALGORITHMS},
     {"algorithm.server", SL_KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
      .fallback = "0",
-     .help = "parameter-server, double-squeeze, cd-sgd: rank of the server; sharded = each rank "
-             "serves its shard",
+     .help = "parameter-server, double-squeeze, cd-sgd, ecq-sgd, local-sgd with a compressor: rank "
+             "of the server; sharded = each rank serves its shard",
      USED_BY_ALGORITHMS},
     {"algorithm.compressor.name", SL_KEY_CHOICE, AT(algorithm.compressor.kind),
      .choices = compressors, .fallback = "\"identity\"",

@@ -11,9 +11,9 @@ static const size_t receive_bytes_max = 32u << 20;
 
 uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
     const uint32_t *peers;
-    const sl_algorithm *algorithm =
-        sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
-    if (algorithm != NULL && algorithm->route == SL_ROUTE_SERVER)
+    const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, NULL);
+    if (algorithm != NULL &&
+        (algorithm->route == SL_ROUTE_SERVER || algorithm->route == SL_ROUTE_ALL))
         return sl_topology_nodes(e->topology) - 1;
     return sl_topology_peers(e->topology, rank, &peers);
 }
@@ -94,8 +94,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
                           size_t dimension, size_t task_bytes) {
     const uint32_t nodes = sl_topology_nodes(e->topology);
     const bool on_device = sl_device_describe(e->device, &(sl_device_info){0});
-    const sl_algorithm *algorithm =
-        sl_algorithm_find(e->algorithm.name, e->algorithm.variant, NULL);
+    const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, NULL);
     const size_t model = dimension * sizeof(float);
     sl_run_memory m = {.task = task_bytes, .available = available_bytes(), .on_device = on_device};
     sl_node_settings settings = sl_experiment_node(e, plan, dimension, 1);

@@ -52,8 +52,7 @@ static void list_readers(const sl_key *k, char *list, size_t size) {
         return;
     }
     for (size_t i = 0; (name = sl_algorithm_name(i)) != NULL; i++)
-        if (sl_algorithm_reads(sl_algorithm_find(name, SL_VARIANT_DEFAULT, NULL),
-                               SL_COMPRESSOR_IDENTITY, k->path + strlen(algorithm)))
+        if (sl_algorithm_is_reader(name, k->path + strlen(algorithm)))
             append(list, size, name);
 }
 

@@ -11,6 +11,8 @@
 
 #include "vec/finite.h"
 
+static const uint32_t OWN = UINT32_MAX; /* in place of a neighbour */
+
 /* ---- the step ---- */
 
 static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range) {
@@ -39,7 +41,8 @@ void sl_incoming_begin(sl_node *n) {
     if (step->separate)
         for (uint32_t i = 0; i < step->in.count; i++)
             add_group(n, i, 1, sl_route_range(&n->route, step, step->in.peers[i]));
-    else if (step->in.count > 0 || n->route.algorithm->route == SL_ROUTE_TOPOLOGY)
+    else if (step->in.count > 0 || n->route.algorithm->route == SL_ROUTE_TOPOLOGY ||
+             step->stage->ranked)
         add_group(n, 0, step->in.count, step->coming);
 }
 
@@ -150,6 +153,20 @@ static sl_part part_of(sl_node *n, const sl_group *g, uint32_t neighbour) {
                      .base = g->range.from};
 }
 
+/* The own part, from where it leaves. */
+static sl_part own_part(sl_node *n, const sl_group *g) {
+    const sl_payload payload = n->own[g->combined];
+    return (sl_part){.decoder = n->outgoing->own,
+                     .message = sl_node_message(n, n->settings.rank, n->state.exchange, n->number),
+                     .index = g->combined,
+                     .payload = n->settings.vec->on_host
+                                    ? payload
+                                    : sl_staging_bring(&n->staging, payload, NULL),
+                     .neighbour = OWN,
+                     .weight = n->step.self_weight,
+                     .base = g->range.from};
+}
+
 static void drop_part(sl_node *n, sl_queue *queue) {
     if (n->settings.vec->on_host) /* else the staging has its token */
         sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
@@ -164,9 +181,17 @@ void sl_incoming_collect(sl_node *n) {
 /* Collects the group's next parts, but not those of lost peers; returns their number. */
 static uint32_t collect_parts(sl_node *n, const sl_group *g) {
     uint32_t count = 0;
-    for (uint32_t i = g->first; i < g->first + g->count; i++)
+    bool awaits_own = n->step.stage->ranked;
+    for (uint32_t i = g->first; i < g->first + g->count; i++) {
+        if (awaits_own && n->incoming[i].peer > n->settings.rank) {
+            n->parts[count++] = own_part(n, g);
+            awaits_own = false;
+        }
         if (sl_queue_first(n->incoming[i].queue) != NULL)
             n->parts[count++] = part_of(n, g, i);
+    }
+    if (awaits_own)
+        n->parts[count++] = own_part(n, g);
     return count;
 }
 
@@ -215,7 +240,8 @@ static int combine_part(sl_node *n, sl_group *g, sl_error *error) {
     sl_staging_leave(&n->staging);
     int result = n->state.is_finite ? 0 : name_not_finite(n, count, error);
     for (uint32_t i = 0; i < count; i++)
-        drop_part(n, n->incoming[n->parts[i].neighbour].queue);
+        if (n->parts[i].neighbour != OWN)
+            drop_part(n, n->incoming[n->parts[i].neighbour].queue);
     g->combined++;
     return result;
 }

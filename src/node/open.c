@@ -38,7 +38,7 @@ static bool allocate_vectors(sl_node *n) {
         n->state.m = s->vec->allocate(d);
     bool complete =
         n->state.x && n->state.g && n->state.scratch && (n->state.m || s->optimizer->momentum <= 0);
-    for (size_t i = 0; i < n->algorithm->extra_vectors; i++) {
+    for (size_t i = 0; i < sl_algorithm_vectors(n->algorithm, &s->plan->config); i++) {
         n->state.extra[i] = s->vec->allocate(d);
         complete = complete && n->state.extra[i];
     }
@@ -47,12 +47,12 @@ static bool allocate_vectors(sl_node *n) {
 
 size_t sl_node_vector_bytes(const sl_node_settings *s) {
     const sl_algorithm_config *config = &s->plan->config;
-    const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, NULL);
+    const sl_algorithm *algorithm = sl_algorithm_of(config, NULL);
     const uint32_t *peers;
     size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0);
     if (algorithm != NULL)
         vectors +=
-            algorithm->extra_vectors +
+            sl_algorithm_vectors(algorithm, config) +
             count_replicas(algorithm, config, sl_topology_peers(s->topology, s->rank, &peers));
     return vectors * s->dimension * sizeof(float);
 }
@@ -100,13 +100,22 @@ static bool allocate_buffer(sl_node *n) {
     return n->buffer_parts == 0 || n->buffer != NULL;
 }
 
+/* Is the own part combined with those of others? */
+static bool ranks(const sl_node *n) {
+    bool any = false;
+    for (size_t i = 0; i < n->algorithm->stage_count; i++)
+        any = any || n->algorithm->stages[i].ranked;
+    return any;
+}
+
 static bool allocate_steps(sl_node *n) {
     const uint32_t width = sl_route_width(&n->route);
     n->incoming = calloc(width + 1u, sizeof *n->incoming);
     n->groups = calloc(width + 1u, sizeof *n->groups);
     n->parts = calloc(width + 1u, sizeof *n->parts);
-    return n->incoming != NULL && n->groups != NULL && n->parts != NULL &&
-           sl_staging_open(&n->staging, n->settings.vec, width, n->part_bytes_max,
+    n->own = calloc(n->parts_max, sizeof *n->own);
+    return n->incoming != NULL && n->groups != NULL && n->parts != NULL && n->own != NULL &&
+           sl_staging_open(&n->staging, n->settings.vec, width + ranks(n), n->part_bytes_max,
                            n->settings.notify_fd, n->settings.direct) == 0;
 }
 
@@ -174,9 +183,11 @@ static void close_view(sl_node *n) {
     free(n->incoming);
     free(n->groups);
     free(n->parts);
+    free(n->own);
     n->incoming = NULL;
     n->groups = NULL;
     n->parts = NULL;
+    n->own = NULL;
     if (n->settings.direct)
         vec->release(n->buffer);
     else
@@ -199,8 +210,10 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     if (result != 0)
         return result;
     const sl_algorithm_config *config = &settings->plan->config;
-    const sl_algorithm *algorithm = sl_algorithm_find(
-        config->name, settings->lends ? SL_VARIANT_COMBINE_WHILE_ADAPT : config->variant, error);
+    sl_algorithm_config form = *config;
+    if (settings->lends)
+        form.variant = SL_VARIANT_COMBINE_WHILE_ADAPT;
+    const sl_algorithm *algorithm = sl_algorithm_of(&form, error);
     sl_node *n = algorithm != NULL ? calloc(1, sizeof *n) : NULL;
     if (n == NULL)
         return algorithm == NULL

@@ -96,7 +96,7 @@ int sl_node_payload(sl_node *n, uint32_t part, sl_payload *out, sl_error *error)
                     .base = base};
     if (stage->own != NULL)
         stage->own(&n->state, &mine);
-    n->encoded++;
+    n->own[n->encoded++] = *out;
     n->statistics.payload_bytes_sent += out->bytes * n->message.to.count;
     n->statistics.frames_sent += n->message.to.count;
     return 0;

@@ -128,6 +128,14 @@ static sl_exchange_step alone(const sl_route *r) {
     return (sl_exchange_step){.published = whole(r)};
 }
 
+static sl_exchange_step with_all(const sl_route *r) {
+    return (sl_exchange_step){.in = everybody_else(r),
+                              .out = everybody_else(r),
+                              .published = whole(r),
+                              .coming = whole(r),
+                              .self_weight = 1};
+}
+
 static uint32_t steps_of_stage(const sl_route *r, bool gather) {
     if (r->algorithm->route == SL_ROUTE_RING)
         return r->nodes > 1 ? r->nodes - 1 : 1;
@@ -140,6 +148,8 @@ static sl_exchange_step step_of_stage(const sl_route *r, bool gather, uint64_t e
         return along_edges(r, exchange);
     if (r->algorithm->route == SL_ROUTE_RING)
         return r->nodes > 1 ? round_the_ring(r, gather, index) : alone(r);
+    if (r->algorithm->route == SL_ROUTE_ALL)
+        return with_all(r);
     return is_sharded(r) ? with_shards(r, gather, index) : with_one_server(r, gather);
 }
 
@@ -241,7 +251,7 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
         *peers = r->neighbours;
         return r->nodes > 2 ? 2 : r->nodes - 1;
     }
-    bool meets_all = is_sharded(r) || r->place == r->server;
+    bool meets_all = r->algorithm->route == SL_ROUTE_ALL || is_sharded(r) || r->place == r->server;
     *peers = meets_all ? r->others : &r->ranks[r->server];
     return meets_all ? r->nodes - 1 : 1;
 }
@@ -264,7 +274,7 @@ uint32_t sl_route_width(const sl_route *r) {
     const uint32_t *peers, count = sl_route_peers(r, &peers);
     if (r->algorithm->route == SL_ROUTE_RING)
         return r->nodes > 1;
-    if (r->algorithm->route == SL_ROUTE_SERVER || r->united != NULL)
+    if (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL)
         return count;
     uint32_t widest = 0;
     for (uint32_t e = 1; e <= sl_topology_period(r->topology); e++) {

@@ -6,6 +6,7 @@
  *                    pass the sums on (Patarasuk, Yuan 2009)
  *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
  *                    place k - s to place k, and back in one
+ *   all              one step: the whole vector to everybody
  *
  * A rank says who a node is, a place where it stands among the members: its index in their sorted
  * list. Only this file knows places; rows, peers and steps name ranks. A server that is no member

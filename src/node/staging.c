@@ -104,8 +104,9 @@ void *sl_staging_token(sl_staging *s) {
         sl_staging_slot *slot = slot_at(s, s->over);
         if (!s->vec->async->event_passed(event_of_buffers(s, slot), s->notify_fd))
             return NULL;
-        if (slot->waiting > 0)
-            return slot->tokens[--slot->waiting];
+        while (slot->waiting > 0)
+            if (slot->tokens[--slot->waiting] != NULL)
+                return slot->tokens[slot->waiting];
     }
     return NULL;
 }

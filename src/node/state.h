@@ -66,7 +66,8 @@ struct sl_node {
     sl_incoming *incoming; /* (step->in.count, room for the route's width) */
     sl_group *groups;      /* (group_count, room for width + 1) */
     uint32_t group_count;
-    sl_part *parts; /* (width) those being combined */
+    sl_part *parts;  /* (width, and the own one) those being combined */
+    sl_payload *own; /* (parts_max) the own parts that were encoded, of a ranked stage */
 
     void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent
                      from where it stands */

@@ -322,7 +322,7 @@ static int open_simulation(sl_simulation *m, const char *experiment, uint64_t n,
         return result;
     m->nodes = sl_topology_nodes(m->experiment->topology);
     const sl_algorithm_config *c = &m->experiment->algorithm;
-    const sl_algorithm *algorithm = sl_algorithm_find(c->name, c->variant, error);
+    const sl_algorithm *algorithm = sl_algorithm_of(c, error);
     result = sl_tree_open(&m->tree, algorithm, c, m->experiment->topology, error);
     if (result != 0)
         return result;

@@ -69,7 +69,7 @@ static void tell_view(const simulator *s, const sl_scene_view *v) {
  * the algorithm keeps beside it. */
 static bool shares_one_model(const simulator *s) {
     const sl_algorithm_config *c = &s->experiment->algorithm;
-    const sl_algorithm *a = sl_algorithm_find(c->name, c->variant, NULL);
+    const sl_algorithm *a = sl_algorithm_of(c, NULL);
     return a->route != SL_ROUTE_TOPOLOGY && !a->is_periodic;
 }
 

@@ -414,8 +414,7 @@ static int train(simulator *s, const volatile int *stop, sl_error *error) {
 int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
                const sl_checkpoints *checkpoints, sl_timeline **timeline, const volatile int *stop,
                sl_error *error) {
-    const sl_algorithm *algorithm =
-        sl_algorithm_find(experiment->algorithm.name, experiment->algorithm.variant, error);
+    const sl_algorithm *algorithm = sl_algorithm_of(&experiment->algorithm, error);
     if (algorithm == NULL)
         return SL_EINVAL;
     simulator s = {

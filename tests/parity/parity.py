@@ -147,6 +147,16 @@ ALGORITHMS = {
     "all-reduce": algorithm("all-reduce"),
     "parameter-server": algorithm("parameter-server", server=3),
     "parameter-server sharded": algorithm("parameter-server", server="sharded"),
+    "parameter-server top-k both ways": algorithm(
+        "parameter-server", server=2, directions="both", compressor=TOP_K
+    ),
+    "parameter-server sharded qsgd": algorithm(
+        "parameter-server", server="sharded", compressor=QSGD
+    ),
+    "all-reduce top-k": algorithm("all-reduce", compressor=TOP_K),
+    "all-reduce delayed": algorithm("all-reduce", delay=2),
+    "local-sgd scaled-sign": algorithm("local-sgd", period=3, compressor="scaled-sign"),
+    "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(
         "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K
     ),

@@ -18,6 +18,7 @@ import sys
 
 import numpy as np
 
+import _centralized
 import _listed
 import _simulate
 from _edge import Edge
@@ -346,6 +347,7 @@ def all_cases():
         plain,
         [SAME],
     )
+    yield from _centralized.compressed(cases)
     for period in (1, 3, 10):
         yield from cases(
             f"local-sgd {period}",
@@ -418,6 +420,8 @@ def models_of(starling, settings, graph, optimizer, start):
 def identities():
     """(name, two settings, graph, optimizer, start): the same models."""
     overlapped = {"name": "d-psgd", "variant": "combine-while-adapt"}
+    for name, one, other, optimizer in _centralized.identities():
+        yield name, one, other, RING, optimizer, SAME
     for how, optimizer in (("momentum", MOMENTUM), ("nesterov", NESTEROV)):
         for graph in FIXED:
             tail = f"{graph} {how}"

@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 
+import _centralized
 from _listed import unnamed
 from _simulate import QUICK, arguments, read_lines, write
 
@@ -103,6 +104,7 @@ CASES = {
     "cd-sgd": {"name": "cd-sgd", "correction_period": 3},
     "naive-compression": {"name": "naive-compression", **compressed("qsgd", levels=7)},
 }
+CASES.update(_centralized.CASES)
 # Messages that leave the device in several copies, and come in more loads than there are places
 # for; not measured, which would wait for each.
 LONG = {
@@ -116,6 +118,7 @@ CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
 WITHOUT_MOMENTUM = (
     *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd"),
+    "ecq-sgd",
     *("qgm", "decentlam", "beer", "lead"),
 )
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]

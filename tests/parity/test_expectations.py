@@ -66,6 +66,13 @@ def misfits():
         yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {
             "name": name
         }, "doubly stochastic"
+    to_all = {"name": "all-reduce", "directions": "both", "compressor": expect.TOP_PERCENT}
+    yield "compressed all-reduce has no server to compress", ring, to_all, "algorithm.directions"
+    late = {"name": "all-reduce", "delay": 1, "compressor": expect.TOP_PERCENT}
+    yield "late gradients are not compressed", ring, late, "algorithm.delay"
+    scaled = {"name": "parameter-server", "compressor": expect.SCALED_RANDOM}
+    feedback = {**scaled, "error_feedback": True}
+    yield "error feedback takes no scaled random-1 %", ring, feedback, "contractive"
     d2 = {"name": "exact-diffusion", "matrix": "plain"}
     yield "D2 takes no ring of eight, whose lambda_n is -1/3", ring, d2, "lambda_n is above -0.3333"
     trimmed = {"name": "clipped-gossip", "variant": "trimmed-mean", "trim": 2}

@@ -49,6 +49,11 @@ MORE_ALGORITHMS = (
     {"name": "all-reduce"},
     {"name": "parameter-server"},
     {"name": "local-sgd", "period": 3},
+    {"name": "parameter-server", "directions": "both", **TOP_K},
+    {"name": "all-reduce", **TOP_K},
+    {"name": "all-reduce", "delay": 2},
+    {"name": "local-sgd", "period": 3, **TOP_K},
+    {"name": "ecq-sgd", "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "double-squeeze", **TOP_K},
     {"name": "cd-sgd"},
 )

@@ -200,6 +200,10 @@ class Algorithm:
 
     takes_momentum = True
 
+    def reduced(self, g):
+        """What the step is along; None: there is none."""
+        return g
+
     def __init__(self, x0, settings, compress):
         self.x = x0.copy()
         self.n, self.d = x0.shape
@@ -514,10 +518,81 @@ class AllReduce(Algorithm):
     """C-SGD: the gradient is averaged before weight decay and momentum. How it is averaged changes
     nothing: also parameter-server."""
 
-    averages_gradients = True
+    def reduced(self, g):
+        return mean_rows(g)
 
     def exchange(self, w, u):
         self.x = self.x - u
+
+
+class DelayedAllReduce(AllReduce):
+    """PIPE-SGD, Li et al. 2018: the mean gradient of D rounds ago."""
+
+    def start(self):
+        self.late = []
+
+    def reduced(self, g):
+        self.late.append(mean_rows(g))
+        return self.late.pop(0) if len(self.late) > self.get("delay") else None
+
+
+class Squeezing:
+    """Messages to a server, or to each shard's, and back; compressed, with what they lost added to
+    the next."""
+
+    def start(self):
+        self.shards = shard_ranges(self.d, self.n if self.get("server") == "sharded" else 1)
+        self.error, self.server_error = np.zeros_like(self.x), np.zeros((1, self.d))
+        biased = self.get("compressor", {"name": "identity"})["name"] not in ("identity", "qsgd")
+        self.keeps_errors = self.get("error_feedback", biased)
+
+    def by_shard(self, v):
+        return np.concatenate(
+            [self.compress(v[:, begin:end]) for begin, end in self.shards], axis=1
+        )
+
+    def squeeze(self, u):
+        v = u + self.error
+        q = self.by_shard(v)
+        s = q.mean(axis=0, keepdims=True)
+        if self.keeps_errors:
+            self.error = v - q
+        if self.get("directions") == "both":
+            whole = s + self.server_error
+            s = self.by_shard(whole)
+            if self.keeps_errors:
+                self.server_error = whole - s
+        return s.repeat(self.n, axis=0)
+
+
+class CompressedAllReduce(Squeezing, AllReduce):
+    """mem-SGD, EF-signSGD, BIT-SGD, QSGD and others: C-SGD of compressed gradients."""
+
+    def reduced(self, g):
+        return self.squeeze(g)
+
+
+class CompressedLocalSgd(Squeezing, Algorithm):
+    """Basu et al., Qsparse-local-SGD, NeurIPS 2019, Algorithm 1."""
+
+    def start(self):
+        super().start()
+        self.common = self.x.copy()
+
+    def exchange(self, w, u):
+        self.x = self.x - u
+        if self.exchanges % self.get("period") == 0:
+            self.common = self.common + self.squeeze(self.x - self.common)
+            self.x = self.common
+
+
+class EcqSgd(Squeezing, GradientAlgorithm):
+    """Wu et al., Error Compensated Quantized SGD, ICML 2018."""
+
+    def exchange(self, w, g, rate):
+        q = self.by_shard(g + self.get("alpha", 0.2) * self.error)
+        self.error = self.get("beta", 0.9) * self.error + g - q
+        self.x = self.x - rate * mean_rows(q)
 
 
 def mean_rows(v):
@@ -597,8 +672,20 @@ class CdSgd(GradientAlgorithm):
         return sent
 
 
+NOT_COMPRESSED = {"name": "identity"}
+
+
 def algorithm_class(settings):
     name, variant = settings["name"], settings.get("variant")
+    if settings.get("delay"):
+        return DelayedAllReduce
+    compressed = {
+        "all-reduce": CompressedAllReduce,
+        "parameter-server": CompressedAllReduce,
+        "local-sgd": CompressedLocalSgd,
+    }
+    if name in compressed and settings.get("compressor", {"name": "identity"}) != NOT_COMPRESSED:
+        return compressed[name]
     forms = {
         "d-psgd": {
             None: AdaptThenCombine,
@@ -635,6 +722,7 @@ def algorithm_class(settings):
         "double-squeeze": DoubleSqueeze,
         "local-sgd": LocalSgd,
         "cd-sgd": CdSgd,
+        "ecq-sgd": EcqSgd,
         "naive-compression": Naive,
     }[name]
 
@@ -695,8 +783,10 @@ class Run:
         self.round += 1
         rate = dpsgd.learning_rate(self.optimizer, self.round)
         g = self.problem.gradient(state.at())
-        if getattr(state, "averages_gradients", False):
-            g = mean_rows(g)
+        g = state.reduced(g)
+        if g is None:
+            state.exchanges += 1
+            return
         g = g + self.optimizer.get("weight_decay", 0) * state.decays()
         update = rate * self.momentum(g) if state.takes_momentum else None
         if self.round % self.local_steps != 0:
@@ -783,6 +873,19 @@ def self_check():
     yield "double squeeze, not compressed = all-reduce", close(
         run({"name": "double-squeeze", "server": 0}, same, plain), reduced
     )
+    squeezed = {"name": "parameter-server", "server": "sharded", "compressor": {**top4, "k": 1}}
+    yield "parameter-server both ways = double squeeze", close(
+        run({**squeezed, "directions": "both"}, same, plain),
+        run({**squeezed, "name": "double-squeeze"}, same, plain),
+    )
+    gathered = run({"name": "all-reduce", "compressor": top4}, same, plain)
+    yield "ECQ-SGD with alpha = beta = 1 = error feedback", close(
+        gathered, run({"name": "ecq-sgd", "alpha": 1, "beta": 1, "compressor": top4}, same, plain)
+    )
+    once = run({"name": "local-sgd", "period": 1, "compressor": top4}, same, plain)
+    yield "compressed local SGD every round = error feedback", close(gathered, once)
+    late = run({"name": "all-reduce", "delay": 2}, same)
+    yield "delayed all-reduce begins D rounds late", close(late[:3], [same] * 3)
     warm = {
         "name": "cd-sgd",
         "warmup_rounds": 50,

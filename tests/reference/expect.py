@@ -326,7 +326,32 @@ def faulty_neighbour(simulate):
         yield f"a faulty neighbour moves little: {form}", seen < limit, f"{seen:.2g}"
 
 
+def squeezed_floors(simulate):
+    """Compressed C-SGD: without error feedback no smaller learning rate lowers the floor."""
+    top = {"name": "parameter-server", "compressor": {"name": "top-k", "k": 2}}
+    problem = dpsgd.problem(8, 12, 10, True, seed=11)
+    best = algorithms.Quadratic(*problem[:2]).optimum()
+    ways = {
+        "with feedback": top,
+        "without": {**top, "error_feedback": False},
+        "both ways, without": {**top, "error_feedback": False, "directions": "both"},
+    }
+    for what, settings in ways.items():
+        floors = []
+        for rate, rounds in ((0.1, 300), (0.02, 1500)):
+            optimizer = {"learning_rate": rate}
+            models = simulate(ring(8), settings, optimizer, problem, rounds, [rounds])
+            floors.append(distance(models[rounds], best))
+        falls = floors[1] < 0.4 * floors[0]
+        yield (
+            f"top-k through a server, {what}: its floor {'falls' if settings is top else 'stays'}",
+            falls if settings is top else floors[1] > 0.7 * floors[0] and floors[1] > 0.1,
+            f"{floors[0]:.2g} from the optimum, {floors[1]:.2g} at a fifth of the rate",
+        )
+
+
 CHECKS = [
+    squeezed_floors,
     *(naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous),
     *(momentum_of_their_own, exact_when_compressed, faulty_neighbour),
 ]

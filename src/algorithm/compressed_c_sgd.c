@@ -1,0 +1,53 @@
+/* compressed_c_sgd.c - C-SGD whose messages are compressed, with and without error feedback.
+ *
+ *   x <- x - gamma mom(s), or mom(Q); s and Q of squeeze.h with u_i = g_i(x)
+ *
+ *   parameter-server:  through one server, or shards over all ranks; `directions`: up, or both
+ *   all-reduce:        everybody sends its q_i to everybody
+ *
+ * QSGD and TernGrad as published are an unbiased C without feedback (Alistarh et al. 2017; Wen et
+ * al. 2017); EF-signSGD is scaled sign with it (Karimireddy, Rebjock, Stich, Jaggi 2019), mem-SGD
+ * top-k with it (Stich, Cordonnier, Jaggi 2018); both ways: DoubleSqueeze (Tang et al. 2019),
+ * dist-EF-SGD (Zheng, Huang, Kwok 2019). MXNet's BIT-SGD is threshold with feedback. Errors are
+ * kept in units of the gradient; with a changing gamma that differs from EF-SGD, which compresses
+ * gamma g + e.
+ *
+ * Momentum and weight decay come after averaging. Memory beside x, g, momentum: v, and with both
+ * ways s. Wire: one compressed message up, a dense or compressed one down; all-reduce: n - 1 in and
+ * out, which pays while n |C| < 64 d.
+ */
+#include "algorithm/squeeze.h"
+
+static const sl_stage through_servers[] = {SL_SQUEEZE_STAGES(sl_squeeze_load)};
+
+const sl_algorithm sl_parameter_server_compressed = {
+    .name = "parameter-server",
+    .when = sl_is_compressed,
+    .route = SL_ROUTE_SERVER,
+    .compressor = SL_TAKES_ANY,
+    .keys = SL_SQUEEZE_KEYS,
+    .takes_momentum = true,
+    .tied_to_members = true,
+    .keeps_gradient = true,
+    .vectors = sl_squeeze_vectors,
+    .stages = through_servers,
+    .stage_count = SL_SQUEEZE_STAGE_COUNT,
+    .settle = sl_local_step,
+};
+
+static const sl_stage to_all[] = {SL_SQUEEZE_STAGE_TO_ALL(sl_squeeze_load)};
+
+const sl_algorithm sl_all_reduce_compressed = {
+    .name = "all-reduce",
+    .when = sl_is_compressed,
+    .route = SL_ROUTE_ALL,
+    .compressor = SL_TAKES_ANY,
+    .keys = SL_SQUEEZE_KEYS,
+    .takes_momentum = true,
+    .tied_to_members = true,
+    .keeps_gradient = true,
+    .extra_vectors = 1,
+    .stages = to_all,
+    .stage_count = 1,
+    .settle = sl_local_step,
+};

@@ -1,0 +1,58 @@
+/* squeeze.h - compressed vectors that add up, and what a message could not say: the error, which is
+ * kept and added to the next one (algorithm.error_feedback).
+ *
+ *   node i:    v_i = u_i (+ e_i);  q_i = C(v_i);  (e_i = v_i - q_i)
+ *   up:        everybody gets s = (1/n) sum_i q_i
+ *   both:      s = (1/n) sum_i q_i (+ E);  Q = C(s);  (E = s - Q);  everybody gets Q
+ *
+ * u_i is in g when sl_squeeze_load is called; at the end of the exchange s or Q is. One vector,
+ * SENT, holds v and then e; another, SERVED, s and then E, if servers compress too.
+ */
+#ifndef SL_SQUEEZE_H
+#define SL_SQUEEZE_H
+
+#include "algorithm/algorithms.h"
+#include "algorithm/mix.h"
+
+enum { SL_SQUEEZE_SENT = 0, SL_SQUEEZE_SERVED = 1 };
+#define SL_SQUEEZE_KEYS "error_feedback directions"
+
+bool sl_is_compressed(const sl_algorithm_config *config);
+size_t sl_squeeze_vectors(const sl_algorithm_config *config);
+/* v <- u (+ e); the sum starts at 0. */
+void sl_squeeze_load(sl_state *s, size_t from, size_t count);
+
+/* The stages of an exchange through servers, and without them; `load` ends with sl_squeeze_load. */
+const float *sl_squeeze_sent(const sl_state *s);
+const float *sl_squeeze_served(const sl_state *s);
+bool sl_squeeze_is_up(const sl_state *s);
+bool sl_squeeze_is_both(const sl_state *s);
+void sl_squeeze_send(sl_state *s, const sl_part *mine);
+void sl_squeeze_send_and_add(sl_state *s, const sl_part *mine);
+void sl_squeeze_add(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+void sl_squeeze_serve(sl_state *s, const sl_part *mine);
+void sl_squeeze_follow(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+
+#define SL_SQUEEZE_STAGES(load)                                                                    \
+    {.prepare = load,                                                                              \
+     .vector = sl_squeeze_sent,                                                                    \
+     .own = sl_squeeze_send_and_add,                                                               \
+     .combine = sl_squeeze_add},                                                                   \
+        {.plain = true,                                                                            \
+         .gather = true,                                                                           \
+         .wanted = sl_squeeze_is_up,                                                               \
+         .vector = sl_publish_gradient,                                                            \
+         .combine = sl_copy_gradient},                                                             \
+    {                                                                                              \
+        .gather = true, .wanted = sl_squeeze_is_both, .vector = sl_squeeze_served,                 \
+        .own = sl_squeeze_serve, .combine = sl_squeeze_follow                                      \
+    }
+enum { SL_SQUEEZE_STAGE_COUNT = 3 };
+
+#define SL_SQUEEZE_STAGE_TO_ALL(load)                                                              \
+    {                                                                                              \
+        .ranked = true, .prepare = load, .vector = sl_squeeze_sent, .own = sl_squeeze_send,        \
+        .combine = sl_squeeze_add                                                                  \
+    }
+
+#endif

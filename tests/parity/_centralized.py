@@ -1,0 +1,79 @@
+"""Centralized algorithms whose messages are compressed or late: what tests run of them."""
+
+SAME, RING, IRREGULAR = "same", "ring", "irregular"
+FIXED = [RING, IRREGULAR]
+PLAIN = {"learning_rate": 0.2}
+DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
+NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
+TOP4 = {"top-k": {"name": "top-k", "k": 4}}
+SIGN = {"scaled-sign": {"name": "scaled-sign"}}
+LOSSY = {**TOP4, **SIGN}
+TWO_BITS = {"name": "threshold", "threshold": 0.3}
+
+
+def compressor(name, **settings):
+    return {"compressor": {"name": name, **settings}}
+
+
+# One of each, for the tests of devices and of runs that go on.
+CASES = {
+    "parameter-server both": {
+        "name": "parameter-server",
+        "directions": "both",
+        "error_feedback": True,
+        **compressor("top-k", fraction=0.01),
+    },
+    "parameter-server sharded qsgd": {
+        "name": "parameter-server",
+        "server": "sharded",
+        **compressor("qsgd", levels=127, bucket=512),
+    },
+    "all-reduce top-k": {"name": "all-reduce", **compressor("top-k", fraction=0.01)},
+    "all-reduce delayed": {"name": "all-reduce", "delay": 2},
+    "local-sgd sign": {"name": "local-sgd", "period": 2, **compressor("scaled-sign")},
+    "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
+}
+WITHOUT_MOMENTUM = ("ecq-sgd",)
+
+
+def compressed(cases):
+    """C-SGD and local SGD whose messages are compressed, through servers and without them."""
+    none, both = {"error_feedback": False}, {"directions": "both"}
+    quick = {"nesterov": NESTEROV, "cosine": COSINE}
+    for what, more in (("", {}), (" no feedback", none), (" both", both)):
+        for server in (5, "sharded"):
+            by = {"name": "parameter-server", "server": server, **more}
+            lossy = LOSSY if server == 5 else {"top-1": {"name": "top-k", "k": 1}, **SIGN}
+            yield from cases(f"parameter-server{what} {server}", by, lossy, FIXED, quick, [SAME])
+        local = {"name": "local-sgd", "period": 3, **more}
+        yield from cases(f"local-sgd{what}", local, LOSSY, FIXED, quick, [SAME])
+    server = {"name": "parameter-server"}
+    yield from cases("bit-sgd", server, {"2-bit": TWO_BITS}, FIXED, quick, [SAME])
+    neither = {"name": "parameter-server", **none, **both}
+    yield from cases("parameter-server both, no feedback", neither, TOP4, FIXED, quick, [SAME])
+    for what, more in (("", {}), (" no feedback", none)):
+        to_all = {"name": "all-reduce", **more}
+        yield from cases(f"all-reduce{what}", to_all, LOSSY, FIXED, quick, [SAME])
+    plain = {"sgd": PLAIN, "decay": DECAY}
+    for server in (0, "sharded"):
+        ecq = {"name": "ecq-sgd", "alpha": 0.4, "beta": 0.7, "server": server}
+        lossy = {"top-1": {"name": "top-k", "k": 1}, **SIGN}
+        yield from cases(f"ecq-sgd {server}", ecq, lossy, FIXED, plain, [SAME])
+    for delay in (1, 3):
+        slow = {"sgd": {"learning_rate": 0.05}, "nesterov": {**NESTEROV, "learning_rate": 0.005}}
+        late = {"name": "all-reduce", "delay": delay}
+        yield from cases(f"all-reduce delay {delay}", late, None, FIXED, slow, [SAME])
+
+
+def identities():
+    """(name, two settings, optimizer): the same models."""
+    top = {"compressor": {"name": "top-k", "k": 6}}
+    squeezed = {"name": "parameter-server", "directions": "both", **top}
+    double, to_all = {"name": "double-squeeze", **top}, {"name": "all-reduce", **top}
+    server, once = {**to_all, "name": "parameter-server"}, {"name": "local-sgd", "period": 1, **top}
+    fed_back = {"name": "ecq-sgd", "alpha": 1, "beta": 0.99999999, **top}
+    yield "both ways = double-squeeze", squeezed, double, PLAIN
+    yield "compressed all-reduce = parameter-server", to_all, server, NESTEROV
+    yield "compressed local-sgd every round = all-reduce", once, to_all, PLAIN
+    yield "ecq-sgd with alpha = beta = 1 = error feedback", fed_back, to_all, PLAIN
