@@ -79,13 +79,13 @@ SL_API int sl_checkpoint_list(sl_checkpoint_file **out, size_t *count, const cha
  * names file, field or tensor, and place. *nodes (NULL: not asked): of its run. */
 SL_API int sl_checkpoint_check(const char *folder, sl_checkpoint_file file,
                                const sl_checkpoint_owner *owner, uint32_t *nodes, sl_error *error);
-/* The newest round of which ranks [from, to) all have a good file. SL_EFILE: there is none, and
- * which rank lacks which round, or another process writes to the folder. A newer round that is not
- * whole is told in one line. */
+/* The newest round, but not after `most`, of which ranks [from, to) all have a good file. SL_EFILE:
+ * there is none, and which rank lacks which round, or another process writes to the folder. A newer
+ * round that is passed over is told in one line. */
 SL_API int sl_checkpoint_newest(uint64_t *round, const char *folder,
                                 const sl_checkpoint_owner *owner, uint32_t from, uint32_t to,
-                                void (*notice)(void *context, const char *text), void *context,
-                                sl_error *error);
+                                uint64_t most, void (*notice)(void *context, const char *text),
+                                void *context, sl_error *error);
 
 #ifdef __cplusplus
 }

@@ -142,7 +142,7 @@ static int check_free(const char *folder, uint32_t from, uint32_t to, sl_error *
 }
 
 int sl_checkpoint_newest(uint64_t *round, const char *folder, const sl_checkpoint_owner *owner,
-                         uint32_t from, uint32_t to,
+                         uint32_t from, uint32_t to, uint64_t most,
                          void (*notice)(void *context, const char *text), void *context,
                          sl_error *error) {
     sl_checkpoint_file *files;
@@ -160,7 +160,11 @@ int sl_checkpoint_newest(uint64_t *round, const char *folder, const sl_checkpoin
         while (first > 0 && files[first - 1].round == files[count - 1].round)
             first--;
         sl_error why;
-        const int checked = check_cut(files + first, count - first, folder, owner, from, to, &why);
+        const int checked =
+            files[first].round > most
+                ? sl_fail(&why, SL_EFILE, "lines of metrics are missing from round %" PRIu64 " on",
+                          most)
+                : check_cut(files + first, count - first, folder, owner, from, to, &why);
         if (checked == 0)
             found = files[first].round;
         else if (checked == SL_ENOMEM) /* nothing is wrong with the files */

@@ -78,3 +78,15 @@ int sl_history_cut(sl_files *files, const char *path, uint64_t round,
     *bytes = s.kept;
     return result;
 }
+
+int sl_history_read(const char *path,
+                    int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
+                    void *context, sl_error *error) {
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return errno == ENOENT ? 0 : sl_fail(error, SL_EFILE, "%s: %s", path, strerror(errno));
+    survey ignored;
+    const int result = walk(&ignored, file, UINT64_MAX, NULL, each, context, error);
+    fclose(file);
+    return result;
+}

@@ -12,5 +12,9 @@
 int sl_history_cut(sl_files *files, const char *path, uint64_t round,
                    int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
                    void *context, off_t *bytes, sl_error *error);
+/* Calls `each` for all lines with an end, likewise; changes nothing. */
+int sl_history_read(const char *path,
+                    int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
+                    void *context, sl_error *error);
 
 #endif

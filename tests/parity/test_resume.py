@@ -7,6 +7,7 @@ usage: test_resume.py [--starling] STARLING [--only TEXT]
 """
 import concurrent.futures
 import glob
+import json
 import os
 import re
 import shutil
@@ -150,8 +151,8 @@ def cases(starling):
         yield f"resume {name} on a device", lambda content=content: check(
             starling, content, (6,), guarded(starling)
         )
-    others = (rounds_are_extended, files_are_refused, cuts_are_chosen, keys_are_refused)
-    for test in (speakers_go_on, *others):
+    others = (rounds_are_extended, files_are_refused, cuts_are_chosen, lines_come_again)
+    for test in (speakers_go_on, *others, keys_are_refused):
         yield test.__name__.replace("_", " "), lambda test=test: test(starling)
 
 
@@ -281,6 +282,48 @@ def cuts_are_chosen(starling):
         if "going on from round 8; newer ones are not whole: round 10: " not in ended.stderr:
             raise Wrong(ended.stderr)
         same(lasting(run), lasting(whole))
+
+
+def drop_lines(run, names, is_lost):
+    for path in [path for name in names for path in glob.glob(os.path.join(run, name))]:
+        with open(path) as file:
+            lines = file.readlines()
+        with open(path, "w") as file:
+            file.writelines(line for line in lines if not is_lost(json.loads(line)))
+
+
+def lines_come_again(starling):
+    """A checkpoint that is newer than a line which a kill has lost is passed over."""
+    with tempfile.TemporaryDirectory(prefix="starling-resume-") as folder:
+        whole = run_whole(starling, folder, experiment({"name": "d-psgd"}))
+        metrics = ["metrics*", "consensus*"]
+
+        def loses(names, is_lost, text, newest=ROUNDS, oldest=0):
+            run = cut_back(whole, os.path.join(folder, "again"), newest)
+            for path in glob.glob(os.path.join(run, "checkpoints", "round-*")):
+                if int(re.search(r"round-(\d+)-", path).group(1)) < oldest:
+                    os.unlink(path)
+            drop_lines(run, names, is_lost)
+            ended = must(call(starling, "sim", "--resume", run))
+            if text not in ended.stderr:
+                raise Wrong(f"{ended.stderr!r} instead of {text!r}")
+            found = lasting(run)
+            shutil.rmtree(run)
+            return found
+
+        lack = "going on from round 6; newer ones are not whole: round 10: lines of metrics are"
+        for names in (metrics, ["consensus*"]):
+            same(loses(names, lambda row: row["round"] >= 6, lack), lasting(whole))
+
+        def of_a_node(row):
+            return row["round"] == 5 and row["node"] == 2
+
+        said = "going on from round 4; "
+        same(loses(["parameters*"], of_a_node, said), lasting(whole))
+        lost = "lines of metrics from round 6 to round 9 are lost"
+        found = loses(metrics, lambda row: row["round"] >= 6, lost, oldest=8)
+        if [row["round"] for row in found["metrics-0.jsonl"]] != [3, ROUNDS]:
+            raise Wrong(f"{found['metrics-0.jsonl']}")
 
 
 def keys_are_refused(starling):

@@ -127,7 +127,7 @@ static int simulate(const sl_experiment *e, uint64_t from) {
 static int newest(const sl_experiment *e, uint64_t *round) {
     sl_checkpoint_owner owner;
     ck_assert_int_eq(sl_checkpoint_owner_of(&owner, e, &task, 7, &error), 0);
-    return sl_checkpoint_newest(round, folder, &owner, 0, NODES, NULL, NULL, &error);
+    return sl_checkpoint_newest(round, folder, &owner, 0, NODES, UINT64_MAX, NULL, NULL, &error);
 }
 
 static void begin(void) {

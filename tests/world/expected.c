@@ -49,7 +49,8 @@ uint64_t expected_newest(void (*notice)(void *context, const char *text)) {
     uint64_t round = 0;
     if (sl_checkpoint_owner_of(&owner, experiment, &task, RUN_ID, &error) != 0 ||
         sl_checkpoint_newest(&round, CHECKPOINTS, &owner, 0,
-                             sl_topology_nodes(experiment->topology), notice, NULL, &error) != 0)
+                             sl_topology_nodes(experiment->topology), UINT64_MAX, notice, NULL,
+                             &error) != 0)
         return 0;
     return round;
 }

@@ -98,6 +98,25 @@ static void tell(void *context, const char *text) {
     complain("%s", text);
 }
 
+/* Where all lines of metrics come again; or else, with some lost for ever, where the newest is. */
+static int find_round(resumption *r, const trial *t, const char *run,
+                      const sl_checkpoint_owner *owner, sl_error *error) {
+    uint64_t complete, *round = &r->checkpoints.round;
+    int result = sl_folder_complete(&complete, run, t->experiment, t->task.rounds, error);
+    if (result != 0)
+        return result;
+    result =
+        sl_checkpoint_newest(round, r->folder, owner, 0, t->nodes, complete, tell, NULL, error);
+    if (result != SL_EFILE)
+        return result;
+    result =
+        sl_checkpoint_newest(round, r->folder, owner, 0, t->nodes, UINT64_MAX, tell, NULL, error);
+    if (result == 0 && *round > complete)
+        complain("%s: lines of metrics from round %" PRIu64 " to round %" PRIu64 " are lost", run,
+                 complete, *round - 1);
+    return result;
+}
+
 static int find_cut(resumption *r, const trial *t, const options *o, sl_error *error) {
     sl_checkpoint_owner owner;
     int result = run_info_read_id(&r->checkpoints.run_id, o->resume, -1, error);
@@ -105,8 +124,7 @@ static int find_cut(resumption *r, const trial *t, const options *o, sl_error *e
         result =
             sl_checkpoint_owner_of(&owner, t->experiment, &t->task, r->checkpoints.run_id, error);
     if (result == 0)
-        result = sl_checkpoint_newest(&r->checkpoints.round, r->folder, &owner, 0, t->nodes, tell,
-                                      NULL, error);
+        result = find_round(r, t, o->resume, &owner, error);
     if (result == 0 && r->checkpoints.round > t->task.rounds)
         result = sl_fail(error, SL_EINVAL,
                          "--resume: the newest checkpoint is of round %" PRIu64
