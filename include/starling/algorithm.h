@@ -187,7 +187,8 @@ typedef enum sl_compressor_need {
 typedef enum sl_step_rule {
     SL_STEP_NONE,
     SL_STEP_CONSENSUS, /* algorithm.consensus_step, or the largest stable step */
-    SL_STEP_ETA        /* algorithm.eta, or a smaller step for a lower consensus floor */
+    SL_STEP_ETA,       /* algorithm.eta, or a smaller step for a lower consensus floor */
+    SL_STEP_ALPHA      /* algorithm.alpha, or 1/(1 + omega); of a biased compressor 1 */
 } sl_step_rule;
 
 /* An algorithm's descriptor: all that the program knows of it. A hook that is NULL does nothing. */

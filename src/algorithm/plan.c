@@ -130,6 +130,14 @@ static double stable_eta(const sl_plan *plan, double share) {
 static void derive_step(const sl_algorithm *a, sl_plan *plan, const sl_topology *topology) {
     if (a->step_rule == SL_STEP_NONE)
         return;
+    if (a->step_rule == SL_STEP_ALPHA) {
+        const sl_quality *q = &plan->quality;
+        plan->step_size_derived = isnan(plan->config.alpha);
+        plan->step_size = !plan->step_size_derived ? plan->config.alpha
+                          : q->unbiased            ? 1 / (1 + q->omega)
+                                                   : 1;
+        return;
+    }
     const bool consensus = a->step_rule == SL_STEP_CONSENSUS;
     double given = consensus ? plan->config.consensus_step : plan->config.eta,
            share = mixed_share(topology);
@@ -174,7 +182,8 @@ int sl_plan_theory(double *step, const sl_plan *plan, const sl_topology *topolog
  * gamma < 1. */
 static int check_step(const sl_algorithm *a, const sl_plan *plan, const sl_topology *topology,
                       sl_error *error) {
-    if (a->step_rule == SL_STEP_NONE || plan->step_size < 1 || !sl_topology_alternates(topology))
+    if (a->route != SL_ROUTE_TOPOLOGY || a->step_rule == SL_STEP_NONE || plan->step_size < 1 ||
+        !sl_topology_alternates(topology))
         return 0;
     const char *key = a->step_rule == SL_STEP_CONSENSUS ? "consensus_step" : "eta";
     return sl_fail(error, SL_EINVAL,

@@ -114,14 +114,15 @@ const sl_key sl_keys[] = {
     {"algorithm.alpha", SL_KEY_PARAMETER, AT(algorithm.alpha), BETWEEN(0, 1),
      .fallback = "\"auto\"",
      .help = "lead: share of a message that its replicas follow, auto = 0.5; ecq-sgd: share of "
-             "what was lost that is sent again, auto = 0.2",
+             "what was lost that is sent again, auto = 0.2; diana: share of a message that is "
+             "remembered, auto = 1/(1 + omega)",
      USED_BY_ALGORITHMS},
     {"algorithm.gamma", SL_KEY_REAL, AT(algorithm.gamma), BETWEEN(0, 1), .fallback = "1",
      .help = "lead: step size of the mixing", USED_BY_ALGORITHMS},
     {"algorithm.beta", SL_KEY_PARAMETER, AT(algorithm.beta), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"",
      .help = "qgm, decentlam: the algorithm's own momentum; ecq-sgd: share of what was lost "
-             "that stays; auto = 0.9",
+             "that stays; diana: its momentum, auto = 0; else auto = 0.9",
      USED_BY_ALGORITHMS},
     {"algorithm.mu", SL_KEY_PARAMETER, AT(algorithm.mu), BETWEEN(0, BELOW_1),
      .fallback = "\"auto\"",
@@ -160,7 +161,8 @@ const sl_key sl_keys[] = {
      USED_BY_ALGORITHMS},
     {"algorithm.server", SL_KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
      .fallback = "0",
-     .help = "parameter-server, double-squeeze, cd-sgd, ecq-sgd, local-sgd with a compressor: rank "
+     .help = "parameter-server, double-squeeze, cd-sgd, ecq-sgd, ef21, diana, local-sgd with a "
+             "compressor: rank "
              "of the server; sharded = each rank serves its shard",
      USED_BY_ALGORITHMS},
     {"algorithm.compressor.name", SL_KEY_CHOICE, AT(algorithm.compressor.kind),

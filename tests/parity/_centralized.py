@@ -32,9 +32,11 @@ CASES = {
     "all-reduce top-k": {"name": "all-reduce", **compressor("top-k", fraction=0.01)},
     "all-reduce delayed": {"name": "all-reduce", "delay": 2},
     "local-sgd sign": {"name": "local-sgd", "period": 2, **compressor("scaled-sign")},
+    "ef21": {"name": "ef21", "server": "sharded", **compressor("top-k", fraction=0.01)},
+    "diana": {"name": "diana", "beta": 0.5, **compressor("qsgd", levels=127, bucket=512)},
     "ecq-sgd": {"name": "ecq-sgd", **compressor("natural")},
 }
-WITHOUT_MOMENTUM = ("ecq-sgd",)
+WITHOUT_MOMENTUM = ("ecq-sgd", "diana")
 
 
 def compressed(cases):
@@ -60,6 +62,13 @@ def compressed(cases):
         ecq = {"name": "ecq-sgd", "alpha": 0.4, "beta": 0.7, "server": server}
         lossy = {"top-1": {"name": "top-k", "k": 1}, **SIGN}
         yield from cases(f"ecq-sgd {server}", ecq, lossy, FIXED, plain, [SAME])
+    for server in (5, "sharded"):
+        few = LOSSY if server == 5 else {"top-1": {"name": "top-k", "k": 1}, **SIGN}
+        by = {"server": server}
+        yield from cases(f"ef21 {server}", {"name": "ef21", **by}, few, FIXED, quick, [SAME])
+        moved = {"name": "diana", "alpha": 0.7, "beta": 0.5, **by}
+        slow = {"sgd": {"learning_rate": 0.05}, "decay": {**DECAY, "learning_rate": 0.05}}
+        yield from cases(f"diana {server}", moved, few, FIXED, slow, [SAME])
     for delay in (1, 3):
         slow = {"sgd": {"learning_rate": 0.05}, "nesterov": {**NESTEROV, "learning_rate": 0.005}}
         late = {"name": "all-reduce", "delay": delay}
@@ -77,3 +86,7 @@ def identities():
     yield "compressed all-reduce = parameter-server", to_all, server, NESTEROV
     yield "compressed local-sgd every round = all-reduce", once, to_all, PLAIN
     yield "ecq-sgd with alpha = beta = 1 = error feedback", fed_back, to_all, PLAIN
+    ef21, diana = {"name": "ef21", **top}, {"name": "diana", "alpha": 1, **top}
+    yield "diana with alpha 1 = ef21", diana, ef21, PLAIN
+    for name in ("ef21", "diana"):
+        yield f"{name}, not compressed = all-reduce", {"name": name}, {"name": "all-reduce"}, PLAIN

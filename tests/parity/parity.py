@@ -154,6 +154,8 @@ ALGORITHMS = {
     "all-reduce top-k": algorithm("all-reduce", compressor=TOP_K),
     "all-reduce delayed": algorithm("all-reduce", delay=2),
     "local-sgd scaled-sign": algorithm("local-sgd", period=3, compressor="scaled-sign"),
+    "ef21": algorithm("ef21", server="sharded", compressor=TOP_K),
+    "diana": algorithm("diana", optimizer=PLAIN, beta=0.5, compressor=QSGD),
     "ecq-sgd": algorithm("ecq-sgd", optimizer=PLAIN, compressor=QSGD),
     "double-squeeze top-k": algorithm(
         "double-squeeze", optimizer=PLAIN, server=2, compressor=TOP_K

@@ -118,7 +118,7 @@ CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")}
 WITHOUT_MOMENTUM = (
     *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd"),
-    "ecq-sgd",
+    *_centralized.WITHOUT_MOMENTUM,
     *("qgm", "decentlam", "beer", "lead"),
 )
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]

@@ -53,6 +53,8 @@ MORE_ALGORITHMS = (
     {"name": "all-reduce", **TOP_K},
     {"name": "all-reduce", "delay": 2},
     {"name": "local-sgd", "period": 3, **TOP_K},
+    {"name": "ef21", **TOP_K},
+    {"name": "diana", "beta": 0.5, "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "ecq-sgd", "compressor": {"name": "qsgd", "levels": 64}},
     {"name": "double-squeeze", **TOP_K},
     {"name": "cd-sgd"},

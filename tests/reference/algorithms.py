@@ -595,6 +595,33 @@ class EcqSgd(Squeezing, GradientAlgorithm):
         self.x = self.x - rate * mean_rows(q)
 
 
+class Ef21(Squeezing, AllReduce):
+    """Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021, Algorithm 1."""
+
+    def start(self):
+        super().start()
+        self.known = np.zeros_like(self.x)
+
+    def reduced(self, g):
+        self.known = self.known + self.by_shard(g - self.known)
+        return mean_rows(self.known)
+
+
+class Diana(Squeezing, GradientAlgorithm):
+    """Mishchenko et al., Distributed Learning with Compressed Gradient Differences, 2019."""
+
+    def start(self):
+        super().start()
+        self.known, self.buffer = np.zeros_like(self.x), 0
+
+    def exchange(self, w, g, rate):
+        q = self.by_shard(g - self.known)
+        guess = mean_rows(self.known) + mean_rows(q)
+        self.known = self.known + self.get("alpha", 1) * q
+        self.buffer = self.get("beta", 0) * self.buffer + guess
+        self.x = self.x - rate * self.buffer
+
+
 def mean_rows(v):
     return v.mean(axis=0, keepdims=True).repeat(len(v), axis=0)
 
@@ -723,6 +750,8 @@ def algorithm_class(settings):
         "local-sgd": LocalSgd,
         "cd-sgd": CdSgd,
         "ecq-sgd": EcqSgd,
+        "ef21": Ef21,
+        "diana": Diana,
         "naive-compression": Naive,
     }[name]
 
@@ -886,6 +915,12 @@ def self_check():
     yield "compressed local SGD every round = error feedback", close(gathered, once)
     late = run({"name": "all-reduce", "delay": 2}, same)
     yield "delayed all-reduce begins D rounds late", close(late[:3], [same] * 3)
+    for name in ("ef21", "diana"):
+        yield f"{name}, not compressed = all-reduce", close(
+            run({"name": name}, same, plain), reduced
+        )
+        end = run({"name": name, "compressor": top4}, same, plain, rounds=3000)[-1]
+        yield f"{name} reaches the optimum", close(end, [problem.optimum()] * 8, 1e-8)
     warm = {
         "name": "cd-sgd",
         "warmup_rounds": 50,

@@ -348,6 +348,13 @@ def squeezed_floors(simulate):
             falls if settings is top else floors[1] > 0.7 * floors[0] and floors[1] > 0.1,
             f"{floors[0]:.2g} from the optimum, {floors[1]:.2g} at a fifth of the rate",
         )
+    for settings in (
+        {**top, "name": "ef21"},
+        {"name": "diana", "alpha": 0.3, "compressor": {"name": "qsgd", "levels": 4, "bucket": 10}},
+    ):
+        models = simulate(ring(8), settings, {"learning_rate": 0.1}, problem, 2000, [2000])
+        seen = distance(models[2000], best)
+        yield f"{settings['name']} reaches the optimum", seen < 1e-4, f"{seen:.2g} from it"
 
 
 CHECKS = [

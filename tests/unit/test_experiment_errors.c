@@ -165,7 +165,7 @@ START_TEST(a_key_without_effect_is_warned_of) {
                    "it");
     expect_warning(SMALLEST, "algorithm.server=0",
                    "algorithm.server has no effect with algorithm.name d-psgd; only "
-                   "parameter-server local-sgd ecq-sgd double-squeeze cd-sgd use it");
+                   "parameter-server local-sgd ecq-sgd ef21 diana double-squeeze cd-sgd use it");
     expect_warning(SMALLEST, "algorithm.compressor.k=3",
                    "algorithm.compressor.k has no effect with algorithm.compressor.name identity; "
                    "only top-k random-k stc sbc pos-neg magnitude-dropping use it");
