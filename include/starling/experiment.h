@@ -96,6 +96,7 @@ typedef enum sl_on_loss {
 } sl_on_loss;
 typedef struct sl_membership_config {
     sl_on_loss on_loss;
+    double grace_s; /* how long a peer may be silent before it counts as lost */
 } sl_membership_config;
 
 /* The platform for which a simulation predicts the time. All 0: no prediction. */

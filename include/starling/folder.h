@@ -83,6 +83,13 @@ SL_API int sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evalua
 SL_API int sl_folder_rescue(sl_folder *folder, int64_t rank, uint64_t *round, sl_error *error);
 
 /* The final table, as printed and as in summary.json. */
+/* A node that the others have gone on without. */
+typedef struct sl_loss {
+    uint32_t rank;
+    uint64_t round; /* that it is last known to have begun */
+    char why[SL_ERROR_TEXT_MAX];
+} sl_loss;
+
 typedef struct sl_summary {
     const char *driver; /* "run", "sim", "agent" */
     uint64_t rounds;
@@ -93,6 +100,8 @@ typedef struct sl_summary {
     sl_consensus consensus;
     double seconds;
     double predicted_seconds; /* on the experiment's network; 0: not asked for */
+    const sl_loss *losses;    /* (loss_count) */
+    size_t loss_count;
 } sl_summary;
 SL_API int sl_folder_summary(sl_folder *folder, const sl_summary *summary, sl_error *error);
 /* Sorts parameters.jsonl by round, then node. */

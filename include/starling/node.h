@@ -82,6 +82,7 @@ typedef struct sl_node_settings {
                         NULL: the node's own */
     bool lends;      /* sl_node_lend will be called; d-psgd only, and on the host: it takes its form
                         combine-while-adapt */
+    bool turns;      /* views may come: there is room for what is sent after them, too */
     const sl_optimizer_config *optimizer;
     uint64_t measure_every; /* neighbour_distance is computed in multiples of this round, and in the
                                last; 0: never */
@@ -102,8 +103,8 @@ typedef enum sl_event_type {
     SL_EVENT_LOST,     /* peer: it sends and gets nothing any more, until a view. SL_EPEER: what the
                           algorithm exchanges cannot be folded now */
     SL_EVENT_RELEASED, /* the round that was held begins */
-    SL_EVENT_VIEW,     /* of a node that was held before view->round; or first of all, in place of
-                          START: x is filled, and the node joins */
+    SL_EVENT_VIEW,     /* of a node that was held before view->round, or earlier, and then goes
+                          forward; or first of all, in place of START: x is filled, and it joins */
     SL_EVENT_PEER_DOWN, /* -> SL_EPEER naming edge and round, if the node still needs that peer */
     SL_EVENT_DEADLINE   /* -> SL_EPEER naming the edges and the round that the node waits for */
 } sl_event_type;

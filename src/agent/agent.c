@@ -60,7 +60,7 @@ static void name_awaited(const sl_agent *a, bool (*awaited)(const sl_neighbour *
 }
 
 static bool has_not_agreed(const sl_neighbour *n) {
-    return !n->agreed;
+    return n->near && !n->agreed;
 }
 
 static bool has_not_said_bye(const sl_neighbour *n) {
@@ -68,7 +68,7 @@ static bool has_not_said_bye(const sl_neighbour *n) {
 }
 
 static bool is_lost(const sl_agent *a, const sl_neighbour *n) {
-    return !n->agreed && n->lost_s > 0 && sl_contacts_left_s(a, n) > 0;
+    return !n->agreed && !n->gone && n->lost_s > 0 && sl_contacts_left_s(a, n) > 0;
 }
 
 /* Connections that broke, and neighbours that are waited for and say nothing. */
@@ -79,13 +79,15 @@ static void tell_lost(sl_agent *a) {
         if (is_lost(a, n))
             sl_agent_notice(a,
                             "waiting for agent %u to come back: %s; %.0f s left "
-                            "(transport.reconnect_s)",
-                            n->rank, n->lost.text, sl_contacts_left_s(a, n));
+                            "(%s)",
+                            n->rank, n->lost.text, sl_contacts_left_s(a, n),
+                            sl_neighbour_return_key(n));
         else if (n->agreed && n->awaited && quiet_s >= tell_every_s)
             sl_agent_notice(a,
                             "agent %u has been silent for %.0f s; %.0f s left until its connection "
-                            "counts as broken (transport.timeout_s)",
-                            n->rank, quiet_s, sl_neighbour_patience_s(n) - quiet_s);
+                            "counts as broken (%s)",
+                            n->rank, quiet_s, sl_neighbour_patience_s(n) - quiet_s,
+                            sl_neighbour_silence_key(n));
     }
 }
 
@@ -142,9 +144,9 @@ static void tell_wait(sl_agent *a) {
 
 /* ---- phases ---- */
 
-/* Have both said HELLO? */
+/* Have both said HELLO, where they have to? */
 static bool is_ready(const sl_neighbour *n) {
-    return n->agreed && n->hello_sent;
+    return !n->near || (n->agreed && n->hello_sent);
 }
 
 static void start(sl_agent *a) {
@@ -153,7 +155,10 @@ static void start(sl_agent *a) {
     sl_saving_log(a);
     sl_contacts_log_lost(a); /* while they agreed on a round */
     atomic_store(&a->saving.trains, true);
-    if (a->settings.meets)
+    sl_error error;
+    if (sl_members_start(a, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
+    else if (a->settings.meets)
         sl_worker_give(a->worker, &(sl_job){.initial = sl_node_model(a->node)});
     else
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
@@ -186,7 +191,7 @@ static void agree(sl_agent *a) {
 /* It needs nothing more of this agent, which needs nothing of it: or it does not come back. */
 static bool is_through(const sl_agent *a, const sl_neighbour *n) {
     if (!n->agreed)
-        return n->parted || n->lost_s == 0 || sl_contacts_left_s(a, n) <= 0;
+        return n->parted || n->gone || n->lost_s == 0 || sl_contacts_left_s(a, n) <= 0;
     return n->bye_sent && n->bye_received && n->come == n->sent_ever &&
            !sl_channel_waits(n->channel) && sl_connection_sending(n->connection) == 0;
 }
@@ -275,6 +280,7 @@ static void tick(sl_agent *a) {
     sl_agent_look(a);
     sl_contacts_tick(a);
     check_deadlines(a);
+    sl_members_tick(a);
     check_device(a);
     tell_wait(a);
 }
@@ -370,7 +376,7 @@ static void tell_everyone(sl_agent *a) {
     a->parting = true;
     sl_agent_look(a);
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        if (!a->neighbours[i].agreed)
+        if (a->neighbours[i].near && !a->neighbours[i].agreed)
             until_s = sl_clock_seconds() + farewell_connecting_s;
     while (waiting && a->side.now_s < until_s) {
         a->side.now_s = sl_clock_seconds();

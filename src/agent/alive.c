@@ -20,6 +20,14 @@ double sl_neighbour_patience_s(const sl_neighbour *n) {
     return silence_share * n->side->timeout_s;
 }
 
+const char *sl_neighbour_silence_key(const sl_neighbour *n) {
+    return n->side->goes_on ? "membership.grace_s" : "transport.timeout_s";
+}
+
+const char *sl_neighbour_return_key(const sl_neighbour *n) {
+    return n->side->goes_on ? "membership.grace_s" : "transport.reconnect_s";
+}
+
 bool sl_neighbour_has_said(const sl_neighbour *n) {
     return n->said_s > 0 && n->side->now_s - n->said_s < said_for_s;
 }
@@ -62,14 +70,15 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error) {
     if (!n->connected)
         return 0;
     sl_neighbour_tell_counts(n);
+    sl_neighbour_tell_turn(n); /* there may have been no room for it */
     if (!n->bye_received && side->now_s - n->heard_s > (n->awaited ? beat_every_s : limit_s / 2))
         hear_bytes(n);
     if (!n->bye_received && side->now_s - n->heard_s > limit_s)
         return sl_fail_edge(error, SL_EPEER, n->rank, side->rank, side->round,
                             "agent %u has been silent for %.1f s; silence may last %g s, %g %% of "
-                            "transport.timeout_s (%g)",
+                            "%s (%g)",
                             n->rank, side->now_s - n->heard_s, limit_s, 100 * silence_share,
-                            side->timeout_s);
+                            sl_neighbour_silence_key(n), side->timeout_s);
     if (!n->bye_sent && must_beat(n))
         beat(n);
     return 0;

@@ -9,14 +9,25 @@
 
 #include "agent/state.h"
 
+/* Of a port, until its agent counts as lost; and between looks for one that does. */
+enum { REFUSALS = 2 };
+static const double refusals_apart_s = 0.05, look_again_s = 1;
+
+/* How long a broken connection is waited for. */
+static double return_s(const sl_agent *a) {
+    return a->side.goes_on ? a->side.timeout_s : a->side.reconnect_s;
+}
+
 double sl_contacts_left_s(const sl_agent *a, const sl_neighbour *n) {
-    return n->lost_s + a->side.reconnect_s - a->side.now_s;
+    return n->lost_s + return_s(a) - a->side.now_s;
 }
 
 bool sl_contacts_awaits(const sl_agent *a, const sl_neighbour *n) {
     if (n->agreed || n->parted)
         return false;
-    return a->phase != PHASE_OVER || (a->parting && !n->told);
+    if (a->phase == PHASE_OVER)
+        return a->parting && !n->told && n->near && !n->gone;
+    return n->gone ? sl_members_admit(a, n) : n->near || a->cohort.alarmed;
 }
 
 /* A neighbour that gave up may have waited for one that waits itself: this agent says for whom. */
@@ -30,8 +41,17 @@ static void add_own_wait(const sl_agent *a, const sl_neighbour *n, sl_error *err
                  "; it waited, as this agent does: %.300s", wait.text);
 }
 
-static void fail(sl_agent *a, const sl_neighbour *n, const sl_error *error) {
+static bool goes_on(const sl_agent *a) {
+    return a->cohort.membership != NULL;
+}
+
+/* The run ends, or goes on without this neighbour. */
+static void fail(sl_agent *a, sl_neighbour *n, const sl_error *error) {
     sl_error whole = *error;
+    if (goes_on(a)) {
+        sl_members_lose(a, n, error);
+        return;
+    }
     add_own_wait(a, n, &whole);
     sl_agent_fail(a, &whole, n->cause[0] != '\0' ? n->cause : error->text);
 }
@@ -82,12 +102,13 @@ static void come_back(sl_agent *a, sl_neighbour *n) {
     sl_saving_go_on(a, n);
     if (sl_calls_go_on(&a->calls, n, &error) != 0)
         fail(a, n, &error);
+    sl_members_reach(a, n);
 }
 
 /* The connection to it broke, or is good for nothing. There is time for another one. */
 static void lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     sl_neighbour_drop(n, NULL);
-    if (a->side.reconnect_s == 0 && !n->bye_received) {
+    if (a->side.reconnect_s == 0 && !n->bye_received && !goes_on(a)) {
         fail(a, n, why);
         return;
     }
@@ -105,13 +126,16 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     sl_error error;
     int result = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
     if (result == SL_ARRIVED_DATA) {
-        sl_agent_deliver(a, &event);
+        sl_members_take(a, n, &event);
         sl_neighbour_tell_counts(n);
     } else if (result == SL_ARRIVED_CALL) {
         result = sl_calls_take(&a->calls, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES, &error);
         sl_buffer_release(buffer);
     } else if (result == SL_ARRIVED_CUT) {
         result = sl_saving_hear(a, n, &frame, &error);
+        sl_buffer_release(buffer);
+    } else if (result == SL_ARRIVED_LETTER) {
+        sl_members_hear(a, n, &frame, buffer->data + SL_FRAME_HEADER_BYTES);
         sl_buffer_release(buffer);
     }
     if (n->back)
@@ -130,12 +154,31 @@ static void on_sent(void *context, void *owner, uint32_t cookie) {
     sl_agent_settle(context, false);
 }
 
+/* Nobody listens where it was: twice, and it is gone. Before a run's end it may have been through.
+ */
+static void note_refusal(sl_agent *a, sl_neighbour *n) {
+    sl_error error;
+    const bool seeks = n->sought_s > 0 && !sl_members_nearly_done(a);
+    n->next_attempt_s = a->side.now_s + (n->gone ? look_again_s : refusals_apart_s);
+    if (++n->refusals < REFUSALS || n->gone || n->bye_received || (n->lost_s == 0 && !seeks))
+        return;
+    if (n->lost_s == 0)
+        sl_fail_edge(&n->lost, SL_EPEER, n->rank, a->side.rank, a->side.round,
+                     "agent %u was looked for", n->rank);
+    error = n->lost;
+    const size_t used = strlen(error.text);
+    snprintf(error.text + used, sizeof error.text - used, "; its port refuses");
+    sl_members_lose(a, n, &error);
+}
+
 static void on_down(void *context, void *owner, bool established, const char *reason) {
     sl_agent *a = context;
     sl_neighbour *n = owner;
     sl_error error;
     if (!n->agreed || a->phase == PHASE_OVER) {
         sl_neighbour_drop(n, established ? "it closed the connection" : reason);
+        if (goes_on(a) && !established && strcmp(reason, SL_REASON_REFUSED) == 0)
+            note_refusal(a, n);
     } else if (a->phase == PHASE_CONNECTING) {
         sl_neighbour_drop(n, NULL);
         sl_agent_notice(a,
@@ -187,6 +230,10 @@ static void take_in(sl_agent *a, sl_visitor *visitor, sl_standing *theirs) {
     }
     if (!sl_neighbour_may_go_on(n, theirs, text)) {
         sl_visitors_turn_away(&a->visitors, visitor, text);
+        return;
+    }
+    if (!sl_members_admit(a, n)) {
+        sl_visitors_turn_away(&a->visitors, visitor, "it counts as lost here, until all agree");
         return;
     }
     if (n->incarnation == theirs->incarnation && theirs->attempt <= n->attempt) {
@@ -252,25 +299,48 @@ const sl_connection_handlers sl_contacts_visitors = {visitor_connected, visitor_
 /* Nobody waits for ever: a neighbour that does not come back ends the run, unless it has no part in
  * it any more. */
 static void check_lost(sl_agent *a, sl_neighbour *n) {
-    if (n->agreed || n->lost_s == 0 || n->bye_received || a->phase != PHASE_TRAINING ||
+    if (n->agreed || n->lost_s == 0 || n->gone || n->bye_received || a->phase != PHASE_TRAINING ||
         sl_contacts_left_s(a, n) > 0)
         return;
     const size_t used = strlen(n->lost.text);
     snprintf(n->lost.text + used, sizeof n->lost.text - used,
-             "; it did not come back within %g s (transport.reconnect_s)%s%s", a->side.reconnect_s,
+             "; it did not come back within %g s (%s)%s%s", return_s(a), sl_neighbour_return_key(n),
              n->refusal[0] != '\0' ? ": " : "", n->refusal);
     fail(a, n, &n->lost);
+}
+
+/* Somebody is lost, so all look for all. */
+static void check_sought(sl_agent *a, sl_neighbour *n) {
+    sl_error error;
+    if (n->agreed || n->sought_s == 0 || a->side.now_s - n->sought_s < a->side.timeout_s ||
+        sl_members_nearly_done(a))
+        return;
+    sl_fail_edge(&error, SL_EPEER, n->rank, a->side.rank, a->side.round, "it cannot be reached%s%s",
+                 n->refusal[0] != '\0' ? ": " : "", n->refusal);
+    sl_members_lose(a, n, &error);
+}
+
+/* Who connects to this agent may be gone: then its port says so. */
+static void ask(const sl_agent *a, sl_neighbour *n) {
+    if (goes_on(a) && !n->agreed && n->connection == NULL && !sl_neighbour_is_dialed(n) &&
+        (n->lost_s > 0 || n->sought_s > 0))
+        n->doubted = true;
 }
 
 void sl_contacts_tick(sl_agent *a) {
     for (uint32_t i = 0; i < a->neighbour_count && (a->phase != PHASE_OVER || a->parting); i++) {
         sl_neighbour *n = &a->neighbours[i];
         sl_error error;
+        ask(a, n);
         if (sl_contacts_awaits(a, n))
             sl_neighbour_dial_if_due(n);
-        if (sl_neighbour_tick(n, &error) != 0)
+        const bool silent = sl_neighbour_tick(n, &error) != 0;
+        if (silent && goes_on(a))
+            sl_members_lose(a, n, &error);
+        else if (silent)
             lose(a, n, &error);
         check_lost(a, n);
+        check_sought(a, n);
     }
     sl_visitors_tick(&a->visitors);
     sl_visitors_note_silent(&a->visitors, sl_fabric_end_silent(a->side.fabric, a->side.now_s));

@@ -50,7 +50,9 @@ void sl_neighbour_close(sl_neighbour *n) {
     close_connection(n);
     sl_pool_close(&n->pool);
     free(n->places);
+    free(n->letter);
     n->places = NULL;
+    n->letter = NULL;
 }
 
 bool sl_neighbour_is_dialed(const sl_neighbour *n) {
@@ -63,7 +65,7 @@ bool sl_neighbour_is_dialed(const sl_neighbour *n) {
  */
 static void reset(sl_neighbour *n) {
     n->connected = n->hello_sent = n->agreed = n->dialed = false;
-    n->bye_sent = n->told = n->asked = false;
+    n->bye_sent = n->told = n->asked = n->turn_told = false;
     n->exchange_told = n->open_told = n->news_told = 0;
     n->said_s = 0;
     n->wait_told = false;
@@ -125,19 +127,21 @@ bool sl_neighbour_may_go_on(const sl_neighbour *n, sl_standing *theirs, char tex
         theirs->credit -= theirs->credit < theirs->received ? theirs->credit : theirs->received;
         theirs->received = theirs->meets = 0;
     }
-    if (side->trains && n->incarnation != theirs->incarnation)
+    if (side->trains && n->incarnation == 0 && !theirs->trains)
+        snprintf(text, SL_REFUSAL_MAX, "agent %u does not train yet", n->rank);
+    else if (side->trains && n->incarnation != theirs->incarnation && n->incarnation != 0)
         snprintf(text, SL_REFUSAL_MAX,
                  "agent %u was started anew; who trained with the process before cannot go on with "
                  "this one",
                  n->rank);
-    else if (theirs->trains && knows_another)
+    else if (theirs->trains && knows_another && theirs->knows != 0)
         snprintf(
             text, SL_REFUSAL_MAX,
             "agent %u was started anew; agent %u trained with the process before and cannot go "
             "on with this one",
             side->rank, n->rank);
-    else if (theirs->received < n->come || theirs->received > n->sent_ever ||
-             theirs->credit > n->sent_ever + CREDIT_AHEAD_MAX)
+    else if (!n->folded && (theirs->received < n->come || theirs->received > n->sent_ever ||
+                            theirs->credit > n->sent_ever + CREDIT_AHEAD_MAX))
         snprintf(text, SL_REFUSAL_MAX,
                  "agent %u says that %" PRIu64 " data frames came to it; %" PRIu64 " to %" PRIu64
                  " can have come",
@@ -154,8 +158,11 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     n->agreed = n->back = true;
     n->doubted = false;
     n->refusal[0] = '\0';
+    if (n->folded) /* its count stands, whatever was given up */
+        n->come = n->sent_ever = n->turn_from = theirs->received;
     sl_neighbour_came(n, theirs->received);
     n->sent = n->left = theirs->received;
+    n->refusals = 0;
     if (n->credit < theirs->credit)
         n->credit = theirs->credit;
     n->meets_heard = theirs->meets;
@@ -274,6 +281,23 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
     return SL_ARRIVED_DATA;
 }
 
+/* After a connection broke, it may come again. */
+static void hear_turn(sl_neighbour *n, const sl_frame *frame) {
+    if (n->hash != frame->exchange)
+        n->hash_before = n->hash;
+    n->hash = frame->exchange;
+    n->hash_from = frame->part | (uint64_t)frame->step << 32;
+}
+
+uint64_t sl_neighbour_hash(const sl_neighbour *n) {
+    return n->received > n->hash_from ? n->hash : n->hash_before;
+}
+
+void sl_neighbour_abandon(sl_neighbour *n) {
+    sl_neighbour_came(n, n->sent_ever);
+    n->sent = n->left = n->sent_ever;
+}
+
 static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *payload,
                         sl_error *error) {
     n->side->counters.control_frames_received++;
@@ -295,6 +319,11 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         return SL_ARRIVED_CALL;
     case SL_FRAME_CUT:
         return SL_ARRIVED_CUT;
+    case SL_FRAME_LETTER:
+        return SL_ARRIVED_LETTER;
+    case SL_FRAME_TURN:
+        hear_turn(n, frame);
+        break;
     case SL_FRAME_HEARTBEAT:
         n->said_s = n->side->now_s;
         break;

@@ -28,6 +28,7 @@ typedef struct sl_side {
     char *layout;         /* (hello.layout_bytes) as it is sent; registered */
     uint64_t incarnation; /* of this process */
     bool trains;          /* opening is over: neighbours' other incarnations are refused */
+    bool goes_on;         /* a neighbour that is lost does not end the run */
     uint32_t rank;
     double now_s;      /* when the loop last looked */
     uint64_t round;    /* under way, for errors */
@@ -56,6 +57,7 @@ typedef struct sl_side {
 typedef struct sl_neighbour {
     sl_side *side;
     uint32_t index, rank;
+    bool near;                 /* the node exchanges with it; others are there for when it will */
     sl_pool *pool;             /* receive buffers */
     sl_connection *connection; /* NULL between attempts to connect */
     sl_channel *channel;       /* on it; NULL: nothing is proved or sealed */
@@ -64,11 +66,12 @@ typedef struct sl_neighbour {
     bool dialed; /* by this agent */
     bool connected;
     bool hello_sent;
-    bool agreed;   /* its HELLO came and equals ours */
-    bool bye_sent; /* and repeated on the next */
-    bool told;     /* ABORT has been sent */
-    bool asked;    /* to tell at once what has come */
-    bool awaited;  /* this agent waits for it (waits.c) */
+    bool agreed;    /* its HELLO came and equals ours */
+    bool bye_sent;  /* and repeated on the next */
+    bool told;      /* ABORT has been sent */
+    bool asked;     /* to tell at once what has come */
+    bool awaited;   /* this agent waits for it (waits.c) */
+    bool turn_told; /* of which epoch its data is; see turn_hash */
     double dialed_s, heard_s, sent_s;
     uint64_t bytes_heard;       /* by its socket, at the last look; 0: none since a frame */
     uint64_t exchange_told;     /* of this agent's; see `exchange` */
@@ -99,6 +102,19 @@ typedef struct sl_neighbour {
     uint64_t meets_heard;   /* of ours, when it connected last */
     uint64_t exchange;      /* the latest that it is known to have begun */
     uint64_t open;          /* the latest that it is in, or next to be in, as far as is known */
+    uint64_t turn_hash;     /* data frames to it are of the epoch with this hash; 0: the first */
+    uint64_t turn_from;     /* from this number on */
+    uint64_t hash, hash_before; /* likewise, of its frames: from `hash_from` on, and before */
+    uint64_t hash_from;
+
+    /* of its loss (members.c) */
+    bool gone;         /* it counts as lost, until it is reached under a later epoch */
+    bool folded;       /* the node has lost it: until the next view, nothing comes or goes */
+    uint64_t gone_in;  /* number of the newest epoch when that was */
+    uint32_t refusals; /* of its port, one after the other */
+    double sought_s;   /* since when it is looked for, for the first time; 0: it is not */
+    uint8_t *letter;   /* (letter_bytes) of which letter_come have come */
+    size_t letter_bytes, letter_come;
 
     /* of this agent's attempts */
     uint64_t attempts;
@@ -144,11 +160,16 @@ typedef enum sl_arrived {
     SL_ARRIVED_DATA,    /* *event is for the node, and the buffer its token */
     SL_ARRIVED_CALL,    /* *frame is MEET, WANT or SUM; the caller releases the buffer */
     SL_ARRIVED_CUT,     /* *frame is CUT; likewise */
+    SL_ARRIVED_LETTER,  /* *frame is LETTER; likewise */
     SL_ARRIVED_BROKEN   /* nothing that it sent: the connection is lost, *error says why */
 } sl_arrived;
 /* Looks at a message: sl_arrived, or negative: the run ends. */
 int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event *event,
                       sl_frame *frame, sl_error *error);
+/* The epoch that a data frame is of, which came last: its hash; 0: the first. */
+uint64_t sl_neighbour_hash(const sl_neighbour *n);
+/* It is lost: of what was sent and may not have come, nothing is sent again. */
+void sl_neighbour_abandon(sl_neighbour *n);
 /* Forgets the connection. `why` is kept until it has agreed. */
 void sl_neighbour_drop(sl_neighbour *n, const char *why);
 
@@ -156,6 +177,9 @@ void sl_neighbour_drop(sl_neighbour *n, const char *why);
 
 /* How long it may be silent. */
 double sl_neighbour_patience_s(const sl_neighbour *n);
+/* The keys that say so, and how long a broken connection is waited for. */
+const char *sl_neighbour_silence_key(const sl_neighbour *n);
+const char *sl_neighbour_return_key(const sl_neighbour *n);
 /* Has it said lately what it does? */
 bool sl_neighbour_has_said(const sl_neighbour *n);
 /* Sends heartbeats, notices silence: negative when it has lasted too long. */
@@ -172,6 +196,10 @@ void sl_neighbour_tell_counts(sl_neighbour *n);
 /* Tells that this agent is in this exchange, or through with the one before: where side->varies, it
  * gets no more than the first parts of a message until it says so. */
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange);
+/* From the next data frame on, what is sent is of the epoch with this hash. */
+void sl_neighbour_turn(sl_neighbour *n, uint64_t hash);
+/* Tells so, if it has not been told over this connection. */
+void sl_neighbour_tell_turn(sl_neighbour *n);
 /* A data frame has left this agent's memory. */
 void sl_neighbour_left(sl_neighbour *n);
 /* Is this part of the message in the outbox out of this agent's memory? Did it come? */
@@ -195,6 +223,8 @@ bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *
                                size_t bytes);
 /* The same for a MEET, WANT or CUT frame. */
 bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame);
+/* The same for a LETTER frame, whose payload may go. */
+bool sl_neighbour_send_copy(sl_neighbour *n, const sl_frame *frame, const void *payload);
 /* The same for a SUM frame, whose payload may go when the neighbour has said that it came. */
 bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload);
 /* Tells it why this agent ends. */

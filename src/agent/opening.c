@@ -117,6 +117,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
     settings.lends = task->lend != NULL;
+    settings.turns = sl_members_wanted(a);
     settings.tensor_ends = task->tensor_ends;
     settings.tensor_count = task->tensor_count;
     settings.measure_every = sl_record_every(&e->record, task->rounds);
@@ -131,8 +132,9 @@ static int open_node(sl_agent *a, sl_error *error) {
 }
 
 static int open_neighbours(sl_agent *a, sl_error *error) {
-    const uint32_t *peers;
-    const uint32_t count = sl_node_peers(a->node, &peers);
+    const uint32_t *peers, near = sl_node_peers(a->node, &peers);
+    const uint32_t count =
+        sl_members_wanted(a) ? sl_topology_nodes(a->settings.experiment->topology) - 1 : near;
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
     a->edges = calloc(count + 1u, sizeof *a->edges);
@@ -141,8 +143,10 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
                        a->settings.rank, count);
     a->neighbour_count = count;
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
-        a->neighbours[i] = (sl_neighbour){.side = &a->side, .index = i, .rank = peers[i]};
-        a->edges[i].rank = peers[i];
+        const uint32_t rank = count == near ? peers[i] : i + (i >= a->side.rank);
+        a->neighbours[i] = (sl_neighbour){.side = &a->side, .index = i, .rank = rank};
+        for (uint32_t k = 0; k < near; k++)
+            a->neighbours[i].near = a->neighbours[i].near || peers[k] == rank;
     }
     a->visitors = (sl_visitors){.side = &a->side,
                                 .handlers = &sl_contacts_visitors,
@@ -301,6 +305,8 @@ static int open_all(sl_agent *a, sl_error *error) {
         result = open_pools(a, error);
     if (result == 0)
         result = sl_saving_open(a, error);
+    if (result == 0)
+        result = sl_members_open(a, error);
     if (result == 0 && uses_calls(a))
         result = open_calls(a, error);
     if (result == 0)
@@ -327,6 +333,9 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.timeout_s = settings->experiment->transport.timeout_s;
     a->side.connect_timeout_s = settings->experiment->transport.connect_timeout_s;
     a->side.reconnect_s = settings->experiment->transport.reconnect_s;
+    a->side.goes_on = sl_members_wanted(a);
+    if (a->side.goes_on)
+        a->side.timeout_s = settings->experiment->membership.grace_s;
     a->side.incarnation = sl_clock_epoch_us();
     a->side.window = sl_receive_window(a->settings.experiment, a->settings.rank);
     a->side.receive_buffers = a->side.window + SL_CONTROL_BUFFERS;
@@ -367,6 +376,7 @@ void sl_agent_close(sl_agent **agent) {
         a->vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
     sl_node_close(&a->node);
+    sl_members_close(a); /* whose topology the node had */
     sl_signal_close(a->stop_descriptor);
     sl_signal_close(a->notify_fd);
     free(a->neighbours);

@@ -90,8 +90,10 @@ void sl_agent_look(sl_agent *a) {
     a->progress.root = says->root;
     a->seen_s = a->side.now_s;
     memcpy(a->progress.waits_for, whom, sizeof whom);
+    a->edge_count = 0;
     for (uint32_t i = 0; i < a->neighbour_count; i++)
-        a->edges[i] = edge_to(&a->neighbours[i]);
+        if (a->neighbours[i].near)
+            a->edges[a->edge_count++] = edge_to(&a->neighbours[i]);
     pthread_mutex_unlock(&a->mutex);
 }
 
@@ -110,11 +112,12 @@ sl_agent_progress sl_agent_progress_read(sl_agent *a) {
 }
 
 bool sl_agent_edge_read(sl_agent *a, uint32_t index, sl_agent_edge *out) {
-    if (index >= a->neighbour_count)
-        return false;
     pthread_mutex_lock(&a->mutex);
-    *out = a->edges[index];
-    out->ago_s += since_seen_s(a);
+    const bool there = index < a->edge_count;
+    if (there) {
+        *out = a->edges[index];
+        out->ago_s += since_seen_s(a);
+    }
     pthread_mutex_unlock(&a->mutex);
-    return true;
+    return there;
 }

@@ -57,6 +57,14 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
         a->exchange_began_s = sl_clock_seconds();
 }
 
+void sl_agent_forget_receiver(sl_agent *a, const sl_neighbour *n) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < a->receiver_count; i++)
+        if (a->receivers[i] != n)
+            a->receivers[left++] = a->receivers[i];
+    a->receiver_count = left;
+}
+
 static bool may_send(const sl_agent *a) {
     return a->outbox.open && a->phase == PHASE_TRAINING;
 }
@@ -204,37 +212,63 @@ static void begin_goodbye(sl_agent *a) {
     a->deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
 }
 
-void sl_agent_deliver(sl_agent *a, const sl_event *event) {
-    if (a->phase == PHASE_OVER)
-        return;
-    sl_update update;
+/* False: the run ends. */
+static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     sl_error error;
     double before = sl_clock_seconds();
-    int result = sl_node_step(a->node, event, &update, &error);
+    int result = sl_node_step(a->node, event, update, &error);
     a->progress_s = sl_clock_seconds();
     spend(a, &a->record.times.combine, a->progress_s - before);
     if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
         a->exchange_ended_s = a->progress_s;
-    release_buffers(&update);
+    release_buffers(update);
     a->side.round = sl_node_round(a->node);
     a->side.exchange = sl_node_exchange(a->node);
-    if (result != 0) {
+    if (result != 0)
         sl_agent_fail(a, &error, error.text);
+    return result == 0;
+}
+
+static void perform(sl_agent *a, const sl_update *update, bool leaves) {
+    if (update->round_done || update->publish)
+        a->outbox.open = false;
+    if (update->compute || update->finished || leaves)
+        give_job(a, update);
+    if (update->publish)
+        start_publishing(a, &update->message);
+    if (update->finished || leaves)
+        begin_goodbye(a);
+}
+
+void sl_agent_deliver(sl_agent *a, const sl_event *event) {
+    sl_update update;
+    if (a->phase == PHASE_OVER || !step_node(a, event, &update))
         return;
-    }
     const bool leaves = update.round_done && sl_saving_end_round(a, &update.finished_round);
     if (update.round_done)
         account_round(a, &update.finished_round, a->progress_s);
     if (leaves)
         update.compute = update.publish = false;
-    if (update.round_done || update.publish)
-        a->outbox.open = false;
-    if (update.compute || update.finished || leaves)
-        give_job(a, &update);
-    if (update.publish)
-        start_publishing(a, &update.message);
-    if (update.finished || leaves)
-        begin_goodbye(a);
+    const bool rests = update.round_done && !update.compute && !update.finished && !leaves;
+    if (!rests) {
+        perform(a, &update, leaves);
+        return;
+    }
+    a->outbox.open = false;
+    a->cohort.rests = true;
+    a->cohort.rested = update.finished_round;
+    sl_members_ready(a);
+}
+
+void sl_agent_begin(sl_agent *a, const sl_event *event) {
+    sl_update update;
+    if (a->phase == PHASE_OVER || !step_node(a, event, &update))
+        return;
+    sl_node_hold(a->node, sl_node_round(a->node));
+    a->cohort.rests = false;
+    update.round_done = true; /* what is recorded with the next gradient */
+    update.finished_round = a->cohort.rested;
+    perform(a, &update, false);
 }
 
 /* ---- worker and device ---- */

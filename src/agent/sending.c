@@ -77,6 +77,10 @@ bool sl_neighbour_send_frame(sl_neighbour *n, const sl_frame *frame) {
     return n->agreed && send_small(n, *frame, NULL);
 }
 
+bool sl_neighbour_send_copy(sl_neighbour *n, const sl_frame *frame, const void *payload) {
+    return n->agreed && send_small(n, *frame, payload);
+}
+
 bool sl_neighbour_send_payload(sl_neighbour *n, const sl_frame *frame, const void *payload) {
     if (n->connection == NULL || !n->hello_sent || !n->agreed)
         return false;
@@ -96,7 +100,7 @@ static uint32_t *place_of(const sl_neighbour *n, uint64_t number) {
 /* Beside the credit: so many frames may be on the way that are not known to have come. */
 static bool may_send(const sl_neighbour *n) {
     return n->connection != NULL && n->agreed && n->hello_sent && n->sent < n->credit &&
-           n->sent < n->come + n->side->window;
+           (n->turn_told || n->turn_hash == 0) && n->sent < n->come + n->side->window;
 }
 
 /* Where nothing is copied, its answer is waited for: after the last part, and when no more may be
@@ -204,6 +208,22 @@ void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {
     const bool knows = n->exchange_told >= exchange || n->open_told >= exchange;
     if (!knows && sl_neighbour_send_frame(n, &frame))
         n->open_told = exchange;
+}
+
+void sl_neighbour_tell_turn(sl_neighbour *n) {
+    const sl_frame frame = {.type = SL_FRAME_TURN,
+                            .exchange = n->turn_hash,
+                            .part = (uint32_t)n->turn_from,
+                            .step = (uint32_t)(n->turn_from >> 32)};
+    if (n->turn_hash != 0 && !n->turn_told)
+        n->turn_told = sl_neighbour_send_frame(n, &frame);
+}
+
+void sl_neighbour_turn(sl_neighbour *n, uint64_t hash) {
+    n->turn_hash = hash;
+    n->turn_from = n->sent_ever;
+    n->turn_told = false;
+    sl_neighbour_tell_turn(n);
 }
 
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {

@@ -2,8 +2,8 @@
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
  * threads see. waits.c: who waits for whom. saving.c: checkpoints. contacts.c: what connections
- * report. rounds.c: drives the node. calls.c: what the task asks of the loop. Each calls only those
- * behind it.
+ * report. members.c: who takes part. rounds.c: drives the node. calls.c: what the task asks of the
+ * loop. Each calls only those behind it, but that rounds.c asks members.c for the next round.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "agent/calls.h"
+#include "agent/members.h"
 #include "agent/neighbour.h"
 #include "agent/outbox.h"
 #include "agent/saving.h"
@@ -40,7 +41,8 @@ struct sl_agent {
     sl_error end;               /* why the run is to end; code 0: it is not */
     sl_agent_progress progress; /* as it was at */
     double seen_s;              /* 0: it does not run yet */
-    sl_agent_edge *edges;       /* (neighbour_count) */
+    sl_agent_edge *edges;       /* (edge_count) to those that the node exchanges with */
+    uint32_t edge_count;
 
     int notify_fd; /* signalled when a device has done what the node waits for */
     bool tick_due;
@@ -51,6 +53,7 @@ struct sl_agent {
     uint32_t neighbour_count;
     sl_calls calls; /* not open unless settings.meets, or agents agree on a checkpoint */
     sl_saving saving;
+    sl_cohort cohort;
     sl_visitors visitors;
 
     sl_outbox outbox;
@@ -70,6 +73,10 @@ struct sl_agent {
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */
 void sl_agent_fail(sl_agent *agent, const sl_error *error, const char *cause);
 void sl_agent_deliver(sl_agent *agent, const sl_event *event);
+/* The same, for a node that rests: the next round begins. */
+void sl_agent_begin(sl_agent *agent, const sl_event *event);
+/* Sends it nothing more of the message in the outbox. */
+void sl_agent_forget_receiver(sl_agent *agent, const sl_neighbour *n);
 /* Sends what may be sent; true: something was. */
 bool sl_agent_send_parts(sl_agent *agent);
 /* Tells the node which parts it may overwrite: those that came to all receivers. `copy`: also one

@@ -27,7 +27,7 @@ static bool holds_up(const sl_agent *a, const sl_neighbour *n) {
 static bool awaits(const sl_agent *a, const sl_neighbour *n, const sl_neighbour *in_call) {
     switch (a->phase) {
     case PHASE_CONNECTING:
-        return !n->agreed;
+        return n->near && !n->agreed;
     case PHASE_TRAINING:
         return n == in_call ||
                (is_in_round(a) && (sl_node_awaits(a->node, n->rank) || holds_up(a, n)));
@@ -166,7 +166,9 @@ bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
 
 static void name_in_round(const sl_agent *a, char *out, size_t bytes) {
     sl_error wait;
-    if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)
+    if (a->cohort.rests)
+        snprintf(out, bytes, "the members to agree on who goes on");
+    else if (sl_waits_name_taker(a, &wait) || sl_node_name_wait(a->node, &wait) != 0)
         snprintf(out, bytes, "%s", wait.text);
 }
 

@@ -9,7 +9,8 @@
 /* Per neighbour, and for one visitor: sealed payloads that have not left. */
 #define SL_SEALED_BUFFERS 4u
 
-/* Number of a rank's neighbours. With servers, it is all others. */
+/* Number of a rank's neighbours. With servers, it is all others; so it is where a loss may make any
+ * of them a neighbour. */
 uint32_t sl_receive_degree(const sl_experiment *experiment, uint32_t rank);
 /* Buffers per neighbour for data: transport.window_chunks, or fewer to keep the total within 32
  * MiB, but at least two. */

@@ -251,14 +251,26 @@ static int read_list(sl_experiment *e, json_t *list, const sl_algorithm *algorit
 
 /* ---- what happens on a loss ---- */
 
+/* Can a peer's weight be kept from any part on? Not where the own part was weighed as it was
+ * encoded, or push-sum's weight is one of the whole message, or all wait for all. */
+static bool folds_at_any_time(const sl_algorithm *a) {
+    bool weighed = a->matrix == SL_MATRIX_COLUMN;
+    for (size_t i = 0; i < a->stage_count && !a->keeps_replicas; i++)
+        weighed = weighed || a->stages[i].own != NULL;
+    return a->route == SL_ROUTE_TOPOLOGY && !weighed;
+}
+
 static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const bool scenario = e->faults.count > 0;
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
         e->membership.on_loss = scenario ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
-    if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE)
-        return sl_fail(error, SL_EINVAL,
-                       "membership.on_loss: \"continue\" is for simulated losses (faults) only, as "
-                       "yet: agents end when a peer is lost; leave it out");
+    if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !folds_at_any_time(a))
+        return sl_fail(
+            error, SL_EINVAL,
+            "membership.on_loss: \"continue\", but algorithm '%s' cannot fold a peer that "
+            "is lost in the midst of an exchange; take \"stop\", or d-psgd, choco-sgd or "
+            "dcd-psgd",
+            a->name);
     if (e->membership.on_loss == SL_ON_LOSS_STOP)
         return scenario ? sl_fail(error, SL_EINVAL,
                                   "membership.on_loss: \"stop\" ends a run at the first loss, but "

@@ -350,8 +350,13 @@ const sl_key sl_keys[] = {
 
     {"membership.on_loss", SL_KEY_CHOICE, AT(membership.on_loss), .choices = on_losses,
      .fallback = "\"auto\"",
-     .help = "what the others do when a peer is lost: continue without it (simulated faults only, "
-             "as yet), or stop; auto = continue where faults are given"},
+     .help =
+         "what the others do when a peer is lost: continue without it, or stop; auto = continue "
+         "where faults are given, else stop"},
+    {"membership.grace_s", SL_KEY_REAL, AT(membership.grace_s), BETWEEN(0.5, 86400),
+     .fallback = "10",
+     .help = "on_loss continue: how long a peer may be silent before it counts as lost, in "
+             "seconds; in place of transport.timeout_s"},
 
     {"network.bandwidth_mbit", SL_KEY_REAL, AT(network.bandwidth_mbit), BETWEEN(0, 1e9),
      .fallback = "0",

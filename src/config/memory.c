@@ -12,8 +12,9 @@ static const size_t receive_bytes_max = 32u << 20;
 uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
     const uint32_t *peers;
     const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, NULL);
-    if (algorithm != NULL &&
-        (algorithm->route == SL_ROUTE_SERVER || algorithm->route == SL_ROUTE_ALL))
+    if (e->membership.on_loss == SL_ON_LOSS_CONTINUE ||
+        (algorithm != NULL &&
+         (algorithm->route == SL_ROUTE_SERVER || algorithm->route == SL_ROUTE_ALL)))
         return sl_topology_nodes(e->topology) - 1;
     return sl_topology_peers(e->topology, rank, &peers);
 }

@@ -52,7 +52,7 @@ bool sl_decision_is_valid(const sl_decision *d, uint32_t ranks_max) {
     return true;
 }
 
-const sl_side *sl_decision_side(const sl_decision *d, uint64_t hash) {
+const sl_epoch_side *sl_decision_side(const sl_decision *d, uint64_t hash) {
     for (uint32_t i = 0; i < d->side_count; i++)
         if (d->sides[i].hash == hash)
             return &d->sides[i];

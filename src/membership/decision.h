@@ -9,7 +9,7 @@ typedef struct sl_kept_decision {
     uint64_t hash;        /* of the epoch */
     sl_member *members;   /* (ranks_max) */
     sl_pair *broken;      /* (sl_broken_max()) */
-    sl_side *sides;       /* (ranks_max) */
+    sl_epoch_side *sides; /* (ranks_max) */
 } sl_kept_decision;
 
 /* How many broken edges an epoch of this room lists; there may be more. */
@@ -20,7 +20,7 @@ void sl_decision_close(sl_kept_decision *d);
 void sl_decision_copy(sl_kept_decision *to, const sl_decision *from);
 /* Does it keep what the structs promise, with ranks below ranks_max? */
 bool sl_decision_is_valid(const sl_decision *d, uint32_t ranks_max);
-const sl_side *sl_decision_side(const sl_decision *d, uint64_t hash);
+const sl_epoch_side *sl_decision_side(const sl_decision *d, uint64_t hash);
 /* The entry of a rank; NULL: it is no member. */
 const sl_member *sl_epoch_member(const sl_epoch *e, uint32_t rank);
 /* Is this process a member? */

@@ -116,12 +116,12 @@ static bool takes_part(const sl_membership *m, uint32_t rank) {
 /* Each side ends after the largest limit of its members, where an exchange ends. */
 static void add_side(sl_membership *m, sl_decision *d, const sl_answer *a) {
     const uint64_t last = sl_round_up(a->limit, m->settings.period);
-    sl_side *sides = m->change.proposal.sides;
+    sl_epoch_side *sides = m->change.proposal.sides;
     uint32_t i = 0;
     while (i < d->side_count && sides[i].hash != a->hash)
         i++;
     if (i == d->side_count)
-        sides[d->side_count++] = (sl_side){a->hash, last};
+        sides[d->side_count++] = (sl_epoch_side){a->hash, last};
     else if (last > sides[i].last)
         sides[i].last = last;
 }
@@ -139,7 +139,7 @@ static void add_sides(sl_membership *m, sl_decision *d) {
     }
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_answer *a = &m->change.answers[i];
-        const sl_side *side = a->here && a->hash != 0 ? sl_decision_side(d, a->hash) : NULL;
+        const sl_epoch_side *side = a->here && a->hash != 0 ? sl_decision_side(d, a->hash) : NULL;
         if (side == NULL)
             continue;
         const uint64_t exchange =

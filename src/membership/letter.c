@@ -122,7 +122,7 @@ static bool get_decision(sl_kept_decision *to, uint32_t ranks_max, const uint8_t
     for (uint32_t i = 0; i < d->epoch.broken_count; i++, p += PAIR_BYTES)
         to->broken[i] = (sl_pair){get32(p), get32(p + 4)};
     for (uint32_t i = 0; i < d->side_count; i++, p += SIDE_BYTES)
-        to->sides[i] = (sl_side){get64(p), get64(p + 8)};
+        to->sides[i] = (sl_epoch_side){get64(p), get64(p + 8)};
     *at = p;
     return true;
 }

@@ -50,7 +50,7 @@ bool sl_member_accept(sl_membership *m, const sl_decision *d, sl_ballot ballot) 
     if (!m->bound || sl_ballot_compare(ballot, m->promised) != 0 || e->number <= m->number ||
         !sl_epoch_has(e, m->settings.rank, m->settings.incarnation) || m->queued == QUEUE_MAX)
         return false;
-    const sl_side *side = sl_decision_side(d, m->hash);
+    const sl_epoch_side *side = sl_decision_side(d, m->hash);
     if (m->hash != 0 ? side == NULL || side->last < m->limit : !m->joins)
         return false;
     sl_decision_copy(&m->accepted, d);
@@ -116,7 +116,7 @@ static bool can_end_at(const sl_membership *m, uint64_t last) {
     return last >= (m->queued > 0 ? m->newest.decision.epoch.round : m->round);
 }
 
-static void join_view(sl_membership *m, const sl_decision *d, const sl_side *side) {
+static void join_view(sl_membership *m, const sl_decision *d, const sl_epoch_side *side) {
     if (m->queued == QUEUE_MAX)
         return;
     if (m->hash == 0) {
@@ -127,7 +127,7 @@ static void join_view(sl_membership *m, const sl_decision *d, const sl_side *sid
     }
 }
 
-static void leave_view(sl_membership *m, const sl_decision *d, const sl_side *side) {
+static void leave_view(sl_membership *m, const sl_decision *d, const sl_epoch_side *side) {
     const bool is_bound = m->bound && sl_ballot_compare(d->ballot, m->promised) < 0;
     if (m->leaves && !is_bound && side != NULL && can_end_at(m, side->last)) {
         m->leaves_after = side->last;
@@ -155,7 +155,7 @@ void sl_member_consider(sl_membership *m, const sl_decision *d) {
     }
     if (e->number <= m->number)
         return;
-    const sl_side *side = m->hash != 0 ? sl_decision_side(d, m->hash) : NULL;
+    const sl_epoch_side *side = m->hash != 0 ? sl_decision_side(d, m->hash) : NULL;
     if (self != NULL && self->incarnation == m->settings.incarnation)
         join_view(m, d, side);
     else if (m->hash != 0)

@@ -70,15 +70,15 @@ typedef struct sl_ballot {
 } sl_ballot;
 
 /* Members whose newest epoch is the same end it together. */
-typedef struct sl_side {
+typedef struct sl_epoch_side {
     uint64_t hash; /* of that epoch */
     uint64_t last; /* round under it */
-} sl_side;
+} sl_epoch_side;
 
 typedef struct sl_decision {
     sl_ballot ballot; /* under which it was last proposed */
     sl_epoch epoch;
-    const sl_side *sides; /* (side_count) */
+    const sl_epoch_side *sides; /* (side_count) */
     uint32_t side_count;
 } sl_decision;
 

@@ -256,11 +256,9 @@ static int release(sl_node *n, sl_update *update, sl_error *error) {
     return begin_round(n, update, error);
 }
 
-/* The first of its life: what began before it, it takes as it is. */
-static void join(sl_node *n, const sl_view *view) {
+/* Rounds that others have done without it count as done: it is behind, or begins its life. */
+static void pass_over(sl_node *n, const sl_view *view) {
     const uint64_t before = view->round - 1;
-    if (n->algorithm->start != NULL)
-        n->algorithm->start(&n->state, n->settings.dimension);
     n->state.round = n->ended.round = n->held_after = before;
     n->state.exchange = n->ended_exchange = view->exchange;
     n->state.sgd = sl_optimizer_at(n->settings.optimizer, before, n->settings.rounds);
@@ -270,8 +268,11 @@ static int take_view(sl_node *n, const sl_view *view, sl_update *update, sl_erro
     int result = sl_node_turn(n, view, error);
     if (result != 0)
         return result;
-    if (n->state.round == 0)
-        join(n, view);
+    const bool joins = n->state.round == 0;
+    if (joins && n->algorithm->start != NULL)
+        n->algorithm->start(&n->state, n->settings.dimension);
+    if (joins || n->state.round + 1 < view->round)
+        pass_over(n, view);
     assert(n->state.round + 1 == view->round && n->state.exchange == view->exchange);
     if (n->algorithm->restart != NULL)
         n->algorithm->restart(&n->state, n->settings.dimension);

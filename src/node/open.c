@@ -77,6 +77,15 @@ static void *take_buffer(const sl_node *n, size_t bytes) {
                               : vec->allocate_host(bytes);
 }
 
+static void release_buffer(sl_node *n) {
+    if (n->settings.direct)
+        n->settings.vec->release(n->buffer);
+    else
+        n->settings.vec->release_host(n->buffer);
+    n->buffer = NULL;
+}
+
+/* One that is long enough stays, as it is registered. */
 static bool allocate_buffer(sl_node *n) {
     size_t longest = 0; /* of the parts that are not sent from where they stand */
     for (size_t i = 0; i < n->algorithm->stage_count; i++)
@@ -94,7 +103,11 @@ static bool allocate_buffer(sl_node *n) {
             }
         }
     n->buffer_stride = sl_round_up(longest, SL_VEC_ALIGNMENT);
-    n->buffer = n->buffer_parts > 0 ? take_buffer(n, n->buffer_stride * n->buffer_parts) : NULL;
+    if (n->buffer_stride * n->buffer_parts > n->buffer_bytes) {
+        release_buffer(n);
+        n->buffer_bytes = n->buffer_stride * n->buffer_parts;
+        n->buffer = take_buffer(n, n->buffer_bytes);
+    }
     for (size_t c = 0; n->buffer != NULL && !n->settings.direct && c < n->codecs.set_count; c++)
         sl_encoder_stage(n->codecs.sets[c].encoder, n->buffer);
     return n->buffer_parts == 0 || n->buffer != NULL;
@@ -158,8 +171,8 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     n->state.step_size = (float)s->plan->step_size;
     if (result == 0)
         result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route,
-                                n->state.first_exchange > 1, s->tensor_ends, s->tensor_count,
-                                s->part_bytes, s->vec, error);
+                                s->turns || n->state.first_exchange > 1, s->tensor_ends,
+                                s->tensor_count, s->part_bytes, s->vec, error);
     return result == 0 && !allocate_of_view(n) ? no_memory(n, error) : result;
 }
 
@@ -188,11 +201,6 @@ static void close_view(sl_node *n) {
     n->groups = NULL;
     n->parts = NULL;
     n->own = NULL;
-    if (n->settings.direct)
-        vec->release(n->buffer);
-    else
-        vec->release_host(n->buffer);
-    n->buffer = NULL;
     n->buffer_parts = 0;
 }
 
@@ -250,6 +258,7 @@ void sl_node_close(sl_node **node) {
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
     close_view(n);
+    release_buffer(n);
     free(n);
     *node = NULL;
 }

@@ -72,7 +72,7 @@ struct sl_node {
     void *buffer; /* (buffer_parts, buffer_stride) encoded parts of a message that cannot be sent
                      from where it stands */
     uint32_t buffer_parts;
-    size_t buffer_stride;
+    size_t buffer_stride, buffer_bytes;
 };
 
 /* Other members: route, codecs, queues and replicas are made anew. SL_ENOMEM. */

@@ -50,18 +50,8 @@ static void tell_view(const simulator *s, const sl_scene_view *v) {
                          .rank = SL_LOG_ALL,
                          .round = v->view.round,
                          .members = v->view.members.count,
-                         .gap = v->gap};
-    int used = snprintf(view.why, sizeof view.why, "round %llu: %u of %u nodes go on, ",
-                        (unsigned long long)view.round, v->view.members.count, s->nodes);
-    if (v->how.is_family)
-        used += snprintf(view.why + used, sizeof view.why - (size_t)used, "as a family of so many");
-    else
-        used += snprintf(view.why + used, sizeof view.why - (size_t)used,
-                         "without the edges of the others");
-    if (v->how.bridges > 0)
-        used += snprintf(view.why + used, sizeof view.why - (size_t)used, ", %u joined anew",
-                         v->how.bridges);
-    snprintf(view.why + used, sizeof view.why - (size_t)used, "; spectral gap %.4g", v->gap);
+                         .gap = v->group.gap};
+    sl_grouping_describe(&v->group, s->experiment, v->view.round, view.why, sizeof view.why);
     tell(s, &view);
 }
 
@@ -90,7 +80,7 @@ static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {
     const uint32_t leader = sl_scene_leader(&s->scene, v);
     int result = 0;
     for (uint32_t k = 0; k < v->view.members.count && result == 0; k++) {
-        const uint32_t rank = v->ranks[k];
+        const uint32_t rank = v->group.ranks[k];
         const bool joins = s->peers[rank].node == NULL;
         if (joins)
             result = sl_sim_open_node(s, rank, error);
@@ -118,7 +108,7 @@ static int turn_side(simulator *s, uint32_t side, uint64_t round, sl_error *erro
     tell_view(s, v);
     result = let_in(s, v, error);
     for (uint32_t k = 0; k < v->view.members.count && result == 0; k++)
-        result = sl_sim_deliver(s, v->ranks[k],
+        result = sl_sim_deliver(s, v->group.ranks[k],
                                 &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error);
     return result;
 }

@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "starling/spectrum.h"
-
-static const double gap_work_max = 1e9; /* a second; beyond it the gap is a bound */
-
 int sl_scene_open(sl_scene *s, const sl_experiment *experiment, size_t dimension, sl_error *error) {
     const uint32_t nodes = sl_topology_nodes(experiment->topology);
     *s = (sl_scene){.experiment = experiment, .dimension = dimension};
@@ -19,8 +15,7 @@ int sl_scene_open(sl_scene *s, const sl_experiment *experiment, size_t dimension
 }
 
 static void close_view(sl_scene_view *v) {
-    sl_topology_close(&v->topology);
-    free(v->ranks);
+    sl_grouping_close(&v->group);
     free(v);
 }
 
@@ -55,52 +50,29 @@ static bool stands(const sl_scene *s, const uint32_t *ranks, uint32_t count) {
     return count == (view != NULL ? view->view.members.count : s->cast.nodes);
 }
 
-static int measure(sl_scene_view *v, const sl_topology *among, sl_error *error) {
-    sl_spectrum_settings settings;
-    sl_spectrum spectrum;
-    sl_spectrum_defaults(&settings);
-    settings.work_max = gap_work_max;
-    const int result = sl_spectrum_compute(&spectrum, among, &settings, error);
-    v->gap = spectrum.gap;
-    return result;
-}
-
-static int open_topologies(const sl_scene *s, sl_scene_view *v, uint32_t count, sl_error *error) {
-    const sl_experiment *e = s->experiment;
-    sl_topology *among = NULL;
-    int result = sl_topology_among(&among, &v->how, e->topology, v->ranks, count, error);
-    if (result == 0)
-        result = sl_algorithm_plan(&v->plan, &e->algorithm, among, s->dimension, error);
-    if (result == 0)
-        result = measure(v, among, error);
-    if (result == 0)
-        result = sl_topology_in_ranks(&v->topology, among, v->ranks, s->cast.nodes, error);
-    sl_topology_close(&among);
-    return result;
-}
-
 int sl_scene_turn(sl_scene *s, uint32_t side, uint64_t round, uint64_t exchange,
                   const sl_scene_view **out, sl_error *error) {
     sl_scene_view *v = calloc(1, sizeof *v);
+    uint32_t *ranks = malloc(s->cast.nodes * sizeof *ranks);
+    const uint32_t count = ranks != NULL ? sl_cast_members(&s->cast, side, ranks) : 0;
+    const bool wanted = count > 0 && !stands(s, ranks, count);
+    int result = v == NULL || ranks == NULL ? SL_ENOMEM : 0;
     *out = NULL;
-    if (v != NULL)
-        v->ranks = malloc(s->cast.nodes * sizeof *v->ranks);
-    if (v == NULL || v->ranks == NULL) {
-        free(v);
-        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->cast.nodes);
-    }
-    const uint32_t count = sl_cast_members(&s->cast, side, v->ranks);
-    const bool wanted = count > 0 && !stands(s, v->ranks, count);
-    int result = wanted ? open_topologies(s, v, count, error) : 0;
+    if (result != 0)
+        sl_fail(error, result, "simulator: out of memory for %u nodes", s->cast.nodes);
+    else if (wanted)
+        result = sl_grouping_open(&v->group, s->experiment, s->dimension, ranks, count, error);
+    free(ranks);
     if (result != 0 || !wanted) {
-        close_view(v);
+        free(v);
         return result;
     }
-    v->view = (sl_view){round, exchange, {v->ranks, count}, v->topology, &v->plan};
+    const sl_grouping *g = &v->group;
+    v->view = (sl_view){round, exchange, {g->ranks, count}, g->topology, &g->plan};
     v->before = s->made;
     s->made = v;
     for (uint32_t k = 0; k < count; k++)
-        s->views[v->ranks[k]] = v;
+        s->views[g->ranks[k]] = v;
     *out = v;
     return 0;
 }
@@ -115,18 +87,18 @@ static uint32_t size_before(const sl_scene *s, uint32_t side) {
 uint32_t sl_scene_leader(const sl_scene *s, const sl_scene_view *view) {
     uint32_t leader = SL_ABSENT, most = 0;
     for (uint32_t k = 0; k < view->view.members.count; k++) {
-        const uint32_t side = s->sides_before[view->ranks[k]],
+        const uint32_t side = s->sides_before[view->group.ranks[k]],
                        size = side != SL_ABSENT ? size_before(s, side) : 0;
         if (size > most) {
             most = size;
-            leader = view->ranks[k];
+            leader = view->group.ranks[k];
         }
     }
     return leader;
 }
 
 uint32_t sl_scene_sponsor(const sl_scene *s, const sl_scene_view *view, uint32_t rank) {
-    const uint32_t *peers, count = sl_topology_peers(view->topology, rank, &peers);
+    const uint32_t *peers, count = sl_topology_peers(view->group.topology, rank, &peers);
     for (uint32_t k = 0; k < count; k++)
         if (s->sides_before[peers[k]] != SL_ABSENT)
             return peers[k];

@@ -3,17 +3,13 @@
 #ifndef SL_SCENE_H
 #define SL_SCENE_H
 
-#include "starling/experiment.h"
+#include "config/grouping.h"
 
 /* One side's members from a round on. */
 typedef struct sl_scene_view {
     struct sl_scene_view *before; /* the one that was made before it */
+    sl_grouping group;            /* the view's, and what the view points to */
     sl_view view;
-    uint32_t *ranks;       /* view.members' */
-    sl_topology *topology; /* view.topology */
-    sl_plan plan;
-    sl_regrouping how;
-    double gap; /* of the members' topology */
 } sl_scene_view;
 
 typedef struct sl_scene {

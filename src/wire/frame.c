@@ -63,6 +63,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
         return data_max;
     case SL_FRAME_ABORT:
     case SL_FRAME_HANDSHAKE:
+    case SL_FRAME_LETTER:
         return SL_FRAME_TEXT_MAX;
     case SL_FRAME_HEARTBEAT:
         return SL_HEARTBEAT_BYTES;
@@ -74,6 +75,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_BYE:
     case SL_FRAME_CUT:
     case SL_FRAME_OPEN:
+    case SL_FRAME_TURN:
     case SL_FRAME_TYPE_END:
         return 0;
     }

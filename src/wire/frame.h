@@ -45,6 +45,9 @@ typedef enum sl_frame_type {
     SL_FRAME_CUT,  /* none: all write a checkpoint after round `exchange`; step 1: and end */
     SL_FRAME_OPEN, /* none: the exchange before `exchange` is over at the sender */
     SL_FRAME_HANDSHAKE, /* payload: some bytes of the handshake that comes before HELLO */
+    SL_FRAME_LETTER,    /* payload: bytes from `part` on of a message of a member that has `step` */
+    SL_FRAME_TURN, /* none: data frames from number `part` + 2^32 `step` on are of the epoch with
+                      hash `exchange` */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 

@@ -35,6 +35,9 @@ typedef struct sl_buffer {
     uint8_t *rest; /* where a longer message goes on; NULL: nowhere */
 } sl_buffer;
 
+/* The reason of whom nobody listens for. Who is rejected by an agent hears more. */
+#define SL_REASON_REFUSED "Connection refused"
+
 /* What a connection reports to its owner. Called from sl_fabric_poll, and from calls below that say
  * so; `context` is the fabric's. */
 typedef struct sl_connection_handlers {

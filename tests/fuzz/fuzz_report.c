@@ -62,8 +62,13 @@ static void on_tick(void *context) {
     (void)context;
 }
 
-static const fleet_handlers handlers = {NULL,     on_round,  on_model,  on_report,
-                                        on_ready, on_failed, on_notice, on_tick};
+static int on_lost(void *context, uint32_t rank, const sl_error *error) {
+    (void)context, (void)rank, (void)error;
+    return 0;
+}
+
+static const fleet_handlers handlers = {NULL,      on_round, on_model,  on_report, on_ready,
+                                        on_failed, on_lost,  on_notice, on_tick};
 
 static void send_bytes(int fd, const void *data, size_t bytes) {
     (void)!send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -10,7 +10,7 @@ enum { RANKS = 8 };
 
 static const sl_member members[] = {{0, 1}, {2, 7}, {3, 1}, {7, UINT64_MAX}};
 static const sl_pair broken[] = {{0, 2}, {2, 3}};
-static const sl_side sides[] = {{11, 40}, {12, 41}};
+static const sl_epoch_side sides[] = {{11, 40}, {12, 41}};
 static const uint32_t unreachable[] = {1, 4, 5};
 static const sl_decision decided = {.ballot = {3, 2},
                                     .epoch = {.number = 4,
@@ -22,11 +22,8 @@ static const sl_decision decided = {.ballot = {3, 2},
                                               .broken_count = 2},
                                     .sides = sides,
                                     .side_count = 2};
-static const sl_decision alone = {.ballot = {1, 0},
-                                  .epoch = {.number = 2,
-                                            .round = 9,
-                                            .members = members,
-                                            .count = 1}};
+static const sl_decision alone = {
+    .ballot = {1, 0}, .epoch = {.number = 2, .round = 9, .members = members, .count = 1}};
 static const sl_membership_message whole = {.type = SL_MEMBERSHIP_ANSWER,
                                             .from = 2,
                                             .incarnation = 7,

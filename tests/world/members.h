@@ -12,7 +12,7 @@ typedef struct letter {
     sl_decision decisions[2];
     sl_member members[2][RANKS];
     sl_pair broken[2][RANKS * RANKS / 2];
-    sl_side sides[2][RANKS];
+    sl_epoch_side sides[2][RANKS];
     uint32_t unreachable[RANKS];
 } letter;
 

@@ -119,6 +119,13 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
     return 0;
 }
 
+/* These runs end when an agent is lost. */
+int collector_lose(collector *c, uint32_t rank, uint64_t round, const char *text, sl_error *why) {
+    (void)c, (void)round, (void)why;
+    world_fail("agent %u was lost, and the run goes on: %s", rank, text);
+    return 0;
+}
+
 int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
     (void)c, (void)summary, (void)why;
     finished = true;

@@ -68,6 +68,16 @@ static void on_failed(void *context, uint32_t rank, const sl_error *error) {
     complain("agent %u: %s", rank, error->text);
 }
 
+static int on_lost(void *context, uint32_t rank, const sl_error *error) {
+    live_run *r = context;
+    live_view_clear(r->collector->view);
+    if (!r->quiet)
+        complain("warning: agent %u is lost, the others go on: %s", rank, error->text);
+    const uint64_t round = r->rounds[rank];
+    r->rounds[rank] = UINT64_MAX; /* it holds the view up no more */
+    return collector_lose(r->collector, rank, round, error->text, &r->error);
+}
+
 static void tell_unshown(live_run *r) {
     if (r->unshown == 0)
         return;
@@ -101,8 +111,8 @@ static void on_tick(void *context) {
 }
 
 static int run_fleet(live_run *r, const char *path, sl_summary *summary, sl_error *error) {
-    const fleet_handlers handlers = {r,        on_round,  on_model,  on_report,
-                                     on_ready, on_failed, on_notice, on_tick};
+    const fleet_handlers handlers = {r,         on_round, on_model,  on_report, on_ready,
+                                     on_failed, on_lost,  on_notice, on_tick};
     int result = fleet_open(&r->fleet, r->trial, path, r->collector->checkpoints, &handlers, error);
     if (result != 0)
         return result;

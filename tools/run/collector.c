@@ -5,6 +5,7 @@
 #include "run/collector.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,12 +36,13 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
     c.models = calloc(nodes, sizeof *c.models);
     c.present = calloc(nodes, sizeof *c.present);
     c.members = calloc(nodes, sizeof *c.members);
+    c.losses = calloc(nodes, sizeof *c.losses);
     c.mean = calloc(dimension, sizeof *c.mean);
     int result = 0;
     for (; c.members != NULL && c.member_count < nodes; c.member_count++)
         c.members[c.member_count] = c.member_count;
     if (c.records == NULL || c.waiting == NULL || c.models == NULL || c.present == NULL ||
-        c.members == NULL || c.mean == NULL)
+        c.members == NULL || c.losses == NULL || c.mean == NULL)
         result = sl_fail(error, SL_ENOMEM,
                          "out of memory for the records of %u nodes and a model of %zu parameters",
                          nodes, dimension);
@@ -69,6 +71,7 @@ void collector_close(collector *c) {
     free(c->models);
     free(c->present);
     free(c->members);
+    free(c->losses);
     free(c->mean);
     free(c->milestones);
     c->milestones = NULL;
@@ -77,6 +80,7 @@ void collector_close(collector *c) {
     c->models = NULL;
     c->present = NULL;
     c->members = NULL;
+    c->losses = NULL;
     c->mean = NULL;
 }
 
@@ -175,6 +179,24 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
     return ++c->waiting_count == c->member_count ? complete_round(c, error) : 0;
 }
 
+/* What it has recorded of a round that is not complete is not among the round's mean. */
+int collector_lose(collector *c, uint32_t rank, uint64_t round, const char *why, sl_error *error) {
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < c->member_count; k++)
+        if (c->members[k] != rank)
+            c->members[left++] = c->members[k];
+    if (left == c->member_count)
+        return 0;
+    c->member_count = left;
+    sl_loss *loss = &c->losses[c->loss_count++];
+    *loss = (sl_loss){.rank = rank, .round = round};
+    snprintf(loss->why, sizeof loss->why, "%s", why);
+    c->waiting_count -= c->waiting[rank];
+    c->waiting[rank] = false;
+    const bool completes = !c->incomplete && left > 0 && c->waiting_count == left;
+    return completes ? complete_round(c, error) : 0;
+}
+
 static int predict(const collector *c, double *seconds, sl_error *error) {
     if (c->timeline == NULL)
         return 0;
@@ -193,6 +215,8 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         .has_consensus = c->has_consensus,
         .consensus = c->consensus,
         .seconds = now_seconds() - c->began,
+        .losses = c->losses,
+        .loss_count = c->loss_count,
     };
     int result = predict(c, &summary.predicted_seconds, error);
     if (result == 0)

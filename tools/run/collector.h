@@ -25,6 +25,8 @@ typedef struct collector {
     uint32_t waiting_count;
     uint32_t *members; /* (member_count) who takes part */
     uint32_t member_count;
+    sl_loss *losses; /* (loss_count, room for all) */
+    uint32_t loss_count;
     bool incomplete;       /* a node is gone: no round will be complete */
     const float **models;  /* (nodes) models (d) as they came with the records; borrowed */
     const float **present; /* (member_count) the members' */
@@ -45,6 +47,8 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
 /* x (d) must not change before all nodes have recorded this round. Writes the models of the last
  * round. */
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error);
+/* This one records no more, and the others go on. It was last known in `round`. */
+int collector_lose(collector *c, uint32_t rank, uint64_t round, const char *why, sl_error *error);
 /* From now on only these ranks (count, rising) record. */
 void collector_members(collector *c, const uint32_t *ranks, uint32_t count);
 /* Writes the averaged model and the summary and closes the folder. The summary is valid until

@@ -54,7 +54,8 @@ int fleet_open(fleet *out, const trial *t, const char *path, const sl_checkpoint
     fleet *f = out;
     *f = (fleet){.count = t->nodes, .dimension = t->task.dimension, .handlers = handlers};
     f->saves = experiment->checkpoint.every > 0;
-    f->timeout_s = experiment->transport.timeout_s;
+    f->goes_on = experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
+    f->timeout_s = f->goes_on ? experiment->membership.grace_s : experiment->transport.timeout_s;
     f->reconnect_s = experiment->transport.reconnect_s;
     f->connect_timeout_s = experiment->transport.connect_timeout_s;
     for (uint32_t i = 0; i < CHILDREN_MAX; i++)
@@ -100,8 +101,34 @@ static void run_failed(fleet *f) {
     kill_within(f, f->roster_sent ? patience + GRACE_SECONDS : 0);
 }
 
+/* Can the others do without an agent that ends badly? Not before all train. */
+static bool can_lose(const fleet *f) {
+    return f->goes_on && f->roster_sent && all_train(f) && !f->interrupted && !f->failed;
+}
+
+static bool any_is_left(const fleet *f) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (!f->members[i].lost)
+            return true;
+    return false;
+}
+
+/* The last one to be lost is what the run has failed of. */
+static bool lose(fleet *f, uint32_t rank, const sl_error *error) {
+    fleet_member *m = &f->members[rank];
+    m->lost = true;
+    if (!any_is_left(f))
+        return false;
+    if (!m->complained && f->handlers->lost(f->handlers->context, rank, error) != 0)
+        run_failed(f);
+    m->complained = true;
+    return true;
+}
+
 static void member_failed(fleet *f, uint32_t rank, const sl_error *error) {
     fleet_member *m = &f->members[rank];
+    if (can_lose(f) && lose(f, rank, error))
+        return;
     run_failed(f);
     const bool asked = error->code == SL_ESTOPPED && (stop_requested || leave_requested);
     if (!m->complained && !f->interrupted && !asked)
@@ -257,8 +284,8 @@ static void reap(fleet *f) {
         }
         m->status = status;
         m->killed = f->killed;
-        if (!ended_well(status)) /* its report of the failure may wait behind a round that will
-                                    never be complete */
+        if (!ended_well(status) && !can_lose(f)) /* its report of the failure may wait behind a
+                                    round that will never be complete */
             run_failed(f);
     }
     if (tell_ended(f, false)) /* the cause comes first */
@@ -320,6 +347,19 @@ static void ask_for_checkpoints(fleet *f) {
     }
 }
 
+/* The others have gone on without who is stopped, and wait for its report, or its end. */
+static bool end_stopped(const fleet *f) {
+    bool any = false;
+    for (uint32_t i = 0; i < f->count && !all_stopped(f); i++) {
+        const fleet_member *m = &f->members[i];
+        if (m->stopped && !m->ended && m->child.pid > 0) {
+            child_signal(&m->child, SIGKILL);
+            any = true;
+        }
+    }
+    return any;
+}
+
 static void enforce_deadlines(fleet *f) {
     ask_for_checkpoints(f);
     if (stop_requested && !f->interrupted) {
@@ -327,7 +367,7 @@ static void enforce_deadlines(fleet *f) {
         signal_all(f, SIGHUP);
         f->kill_at = now_seconds() + GRACE_SECONDS;
     }
-    if (is_stuck(f) && !f->failed)
+    if (is_stuck(f) && !f->failed && !(can_lose(f) && end_stopped(f)))
         run_failed(f);                   /* reports that waited are taken, and who can, ends */
     bool impatient = stop_requested > 1; /* a second Ctrl-C */
     bool hopeless = (f->failed || f->interrupted) && all_stopped(f);

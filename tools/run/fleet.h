@@ -2,8 +2,8 @@
  * reaps them.
  *
  * When fleet_close returns, no agent is left, however the run went. An agent that fails reports
- * why. One that is killed cannot; its exit status says it. The other agents end within the
- * transport's timeout, or are killed. */
+ * why. One that is killed cannot; its exit status says it. The other agents go on, if the
+ * experiment says so; else they end within the transport's timeout, or are killed. */
 #ifndef FLEET_H
 #define FLEET_H
 
@@ -22,6 +22,8 @@ typedef struct fleet_handlers {
     bool (*ready)(void *context, uint32_t rank);
     /* Rank has failed; the text says how. SL_EPEER: because of another agent, or without a word. */
     void (*failed)(void *context, uint32_t rank, const sl_error *error);
+    /* The others go on without rank; the text says why. A code: of the owner. */
+    int (*lost)(void *context, uint32_t rank, const sl_error *error);
     /* A message of rank to show. */
     void (*notice)(void *context, uint32_t rank, const char *text);
     /* Called several times a second. */
@@ -35,7 +37,8 @@ typedef struct fleet_member {
     bool trains;     /* has begun a round */
     bool stopped;    /* by a signal such as SIGSTOP */
     bool killed;     /* this run had sent it SIGKILL when it ended */
-    bool complained; /* its failure was reported to the owner */
+    bool complained; /* its failure, or its loss, was reported to the owner */
+    bool lost;       /* the others go on without it */
     int status;      /* of waitpid */
     size_t got;      /* bytes received of the current report: its struct, then its floats */
     report report;
@@ -50,6 +53,7 @@ typedef struct fleet {
     double kill_at;     /* time in seconds at which agents are killed; 0: never */
     double still_since; /* since when nobody does anything; 0: somebody does */
     bool roster_sent, interrupted, failed, killed;
+    bool goes_on;             /* an agent that ends badly does not end the run */
     bool saves;               /* agents write checkpoints */
     bool leaving;             /* they were asked to end after one */
     sig_atomic_t saves_asked; /* how often they were asked for one otherwise */

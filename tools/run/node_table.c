@@ -132,6 +132,9 @@ void node_table_print(const sl_summary *s, bool wide) {
             printf(", accuracy %.2f %%", 100 * s->consensus.mean_model.accuracy);
         printf("\nconsensus distance  %.6g\n", s->consensus.distance);
     }
+    for (size_t i = 0; i < s->loss_count; i++)
+        printf("lost                agent %u in round %llu: %s\n", s->losses[i].rank,
+               (unsigned long long)s->losses[i].round, s->losses[i].why);
     printf("rounds              %llu in %.1f s\n", (unsigned long long)s->rounds, s->seconds);
     if (s->predicted_seconds > 0)
         printf("predicted           %.6g s on the nodes and links of network.*\n",

@@ -1,0 +1,410 @@
+/* members.c - see members.h. */
+#include "agent/members.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+
+static const double tick_s = 0.1;
+
+static uint32_t nodes_of(const sl_agent *a) {
+    return sl_topology_nodes(a->settings.experiment->topology);
+}
+
+bool sl_members_wanted(const sl_agent *a) {
+    const sl_experiment *e = a->settings.experiment;
+    return e->membership.on_loss == SL_ON_LOSS_CONTINUE && !a->settings.meets;
+}
+
+/* ---- opening ---- */
+
+int sl_members_open(sl_agent *a, sl_error *error) {
+    sl_cohort *g = &a->cohort;
+    const uint32_t nodes = nodes_of(a);
+    if (!sl_members_wanted(a))
+        return 0;
+    g->early_max = a->neighbour_count * a->side.window;
+    g->early = calloc(g->early_max + 1u, sizeof *g->early);
+    g->bytes = malloc(sl_letter_bytes_max(nodes));
+    if (g->early == NULL || g->bytes == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u members", a->side.rank,
+                       nodes);
+    return sl_letter_open(&g->letter, nodes, error);
+}
+
+void sl_members_close(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    sl_membership_close(&g->membership);
+    sl_letter_close(&g->letter);
+    sl_grouping_close(&g->grouping);
+    free(g->bytes);
+    free(g->early);
+}
+
+/* Rounds that an exchange takes. */
+static uint32_t period_of(const sl_algorithm_config *c, const sl_algorithm *algorithm) {
+    const uint64_t period = algorithm->is_periodic ? c->period : c->local_steps;
+    return period > 1 ? (uint32_t)period : 1;
+}
+
+/* Twice what nodes can be apart: without a dead one's edges they can be further. */
+static int find_slack(sl_agent *a, sl_error *error) {
+    const sl_experiment *e = a->settings.experiment;
+    uint64_t spread = 0;
+    const int result = sl_algorithm_spread(&spread, &e->algorithm, e->topology, error);
+    a->cohort.slack = (uint32_t)(2 * spread);
+    return result;
+}
+
+/* All of a run that begins are members, as processes of one age. */
+static int open_membership(sl_agent *a, sl_member *all, sl_error *error) {
+    const sl_algorithm_config *config = &a->settings.experiment->algorithm;
+    const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, error);
+    const uint64_t round = a->saving.resumed;
+    for (uint32_t i = 0; i < nodes_of(a); i++)
+        all[i] = (sl_member){i, 1};
+    const sl_epoch first = {.number = 1,
+                            .round = round + 1,
+                            .exchange = sl_node_exchange(a->node),
+                            .members = all,
+                            .count = nodes_of(a)};
+    sl_membership_settings settings = {.rank = a->side.rank,
+                                       .incarnation = 1,
+                                       .ranks_max = nodes_of(a),
+                                       .grace_s = a->side.timeout_s,
+                                       .first = &first,
+                                       .round = round};
+    if (algorithm == NULL)
+        return SL_EINVAL;
+    settings.period = period_of(config, algorithm);
+    const int result = find_slack(a, error);
+    settings.slack = a->cohort.slack;
+    return result != 0 ? result : sl_membership_open(&a->cohort.membership, &settings, error);
+}
+
+static void step(sl_agent *a, sl_membership_event event);
+
+int sl_members_start(sl_agent *a, sl_error *error) {
+    if (!sl_members_wanted(a))
+        return 0;
+    sl_member *all = calloc(nodes_of(a), sizeof *all);
+    const int result = all != NULL
+                           ? open_membership(a, all, error)
+                           : sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u members",
+                                     a->side.rank, nodes_of(a));
+    free(all);
+    if (result != 0)
+        return result;
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY}); /* nothing keeps the first round */
+    sl_node_hold(a->node, a->saving.resumed + 1);
+    return 0;
+}
+
+/* ---- what members say ---- */
+
+static void alarm(sl_agent *a) {
+    if (a->cohort.alarmed)
+        return;
+    a->cohort.alarmed = true;
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (!a->neighbours[i].near)
+            a->neighbours[i].sought_s = a->side.now_s;
+}
+
+/* None has to arrive: what is not sent now is said again, or is old. */
+static void post(sl_agent *a, uint32_t to, const sl_membership_message *message) {
+    sl_neighbour *n = sl_agent_neighbour(a, to);
+    const size_t bytes = sl_letter_bytes(message);
+    sl_letter_encode(message, a->cohort.bytes);
+    bool sent = true;
+    for (size_t at = 0; at < bytes && sent; at += SL_FRAME_TEXT_MAX) {
+        const size_t left = bytes - at;
+        const sl_frame frame = {
+            .type = SL_FRAME_LETTER,
+            .part = (uint32_t)at,
+            .step = (uint32_t)bytes,
+            .payload_bytes = (uint32_t)(left < SL_FRAME_TEXT_MAX ? left : SL_FRAME_TEXT_MAX)};
+        sent = sl_neighbour_send_copy(n, &frame, a->cohort.bytes + at);
+    }
+}
+
+/* Is the letter whole now? */
+static bool collect(const sl_agent *a, sl_neighbour *n, const sl_frame *frame,
+                    const uint8_t *payload) {
+    if (frame->part == 0) {
+        n->letter_come = n->letter_bytes = 0;
+        uint8_t *room = frame->step > 0 && frame->step <= sl_letter_bytes_max(nodes_of(a))
+                            ? realloc(n->letter, frame->step)
+                            : NULL;
+        if (room == NULL)
+            return false;
+        n->letter = room;
+        n->letter_bytes = frame->step;
+    }
+    if (frame->part != n->letter_come || frame->payload_bytes > n->letter_bytes - n->letter_come)
+        return false;
+    memcpy(n->letter + n->letter_come, payload, frame->payload_bytes);
+    n->letter_come += frame->payload_bytes;
+    return frame->payload_bytes > 0 && n->letter_come == n->letter_bytes;
+}
+
+void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
+    sl_letter *letter = &a->cohort.letter;
+    if (a->cohort.membership == NULL || !collect(a, n, frame, payload) ||
+        sl_letter_decode(letter, n->letter, n->letter_bytes) != NULL ||
+        letter->message.from != n->rank)
+        return;
+    alarm(a);
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
+}
+
+/* ---- views ---- */
+
+static void deliver_lost(sl_agent *a, sl_neighbour *n) {
+    n->folded = true;
+    sl_neighbour_abandon(n);
+    sl_agent_forget_receiver(a, n);
+    sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
+    sl_agent_settle(a, false);
+}
+
+/* Who is near and not in the view has nothing more to say. */
+static void lose_absent(sl_agent *a, const sl_epoch *view) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        if (n->near && !n->folded && sl_epoch_place(view, n->rank) == view->count)
+            deliver_lost(a, n);
+    }
+}
+
+static int regroup(sl_agent *a, const sl_epoch *view, sl_grouping *out, sl_error *error) {
+    uint32_t *ranks = calloc(view->count, sizeof *ranks);
+    if (ranks == NULL)
+        return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for a view", a->side.rank);
+    for (uint32_t i = 0; i < view->count; i++)
+        ranks[i] = view->members[i].rank;
+    const int result = sl_grouping_open(out, a->settings.experiment, a->settings.task.dimension,
+                                        ranks, view->count, error);
+    free(ranks);
+    return result;
+}
+
+static void tell_view(sl_agent *a) {
+    const sl_grouping *grouping = &a->cohort.grouping;
+    sl_log_entry entry = {.kind = SL_LOG_VIEW,
+                          .round = a->cohort.view.round,
+                          .members = grouping->count,
+                          .gap = grouping->gap};
+    sl_grouping_describe(grouping, a->settings.experiment, entry.round, entry.why,
+                         sizeof entry.why);
+    sl_agent_log(a, &entry);
+    sl_agent_notice(a, "%s", entry.why);
+}
+
+/* Connections to those of the view carry its data from now on. */
+static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
+    const uint32_t *peers, count = sl_node_peers(a->node, &peers);
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        sl_neighbour *n = &a->neighbours[i];
+        n->near = false;
+        for (uint32_t k = 0; k < count; k++)
+            n->near = n->near || peers[k] == n->rank;
+        n->folded = n->gone || sl_epoch_place(view, n->rank) == view->count ||
+                    sl_epoch_is_broken(view, a->side.rank, n->rank);
+        if (!n->folded)
+            sl_neighbour_turn(n, a->cohort.hash);
+    }
+    a->side.varies = sl_node_varies(a->node);
+}
+
+static bool has_passed(const sl_cohort *g, uint64_t hash) {
+    const uint64_t count = g->passed < SL_EPOCHS_BEFORE ? g->passed : SL_EPOCHS_BEFORE;
+    for (uint64_t i = 0; i < count; i++)
+        if (g->before[i] == hash)
+            return true;
+    return false;
+}
+
+/* What came before the view began. */
+static void deliver_early(sl_agent *a) {
+    sl_cohort *g = &a->cohort;
+    const uint32_t count = g->early_count;
+    g->early_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const sl_early early = g->early[i]; /* its place may be taken again */
+        if (early.hash == g->hash && !early.from->folded)
+            sl_agent_deliver(a, &early.event);
+        else if (early.hash == g->hash || has_passed(g, early.hash))
+            sl_neighbour_consumed(early.from, early.event.token);
+        else
+            g->early[g->early_count++] = early;
+    }
+}
+
+/* Its edges are broken, or it was lost after the view was agreed on. */
+static void fold_anew(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++)
+        if (a->neighbours[i].near && a->neighbours[i].folded)
+            deliver_lost(a, &a->neighbours[i]);
+}
+
+static void begin_view(sl_agent *a, const sl_epoch *view) {
+    sl_cohort *g = &a->cohort;
+    sl_grouping grouping = {0};
+    sl_error error;
+    lose_absent(a, view);
+    if (regroup(a, view, &grouping, &error) != 0) {
+        sl_agent_fail(a, &error, error.text);
+        return;
+    }
+    sl_grouping old = g->grouping; /* the node's, until it turns */
+    g->grouping = grouping;
+    g->view = (sl_view){view->round,
+                        view->exchange,
+                        {grouping.ranks, grouping.count},
+                        grouping.topology,
+                        &g->grouping.plan};
+    g->before[g->passed++ % SL_EPOCHS_BEFORE] = g->hash;
+    g->hash = sl_epoch_hash(view);
+    tell_view(a);
+    sl_agent_begin(a, &(sl_event){.type = SL_EVENT_VIEW, .view = &g->view});
+    sl_grouping_close(&old);
+}
+
+/* ---- steps ---- */
+
+static void fail(sl_agent *a, const char *why) {
+    sl_error error;
+    sl_fail_node(&error, SL_EPEER, a->side.rank, a->side.round, "%s", why);
+    sl_agent_fail(a, &error, error.text);
+}
+
+static void begin(sl_agent *a, const sl_membership_update *u) {
+    if (!a->cohort.rests) /* it starts */
+        return;
+    if (u->round > a->settings.task.rounds) {
+        fail(a, "the other side of the network has ended its last round without this agent");
+    } else if (u->view != NULL) {
+        const sl_epoch view = *u->view; /* its lists live until the next epoch begins */
+        begin_view(a, &view);
+        if (a->phase == PHASE_OVER)
+            return;
+        turn_neighbours(a, &view);
+        fold_anew(a);
+        deliver_early(a);
+    } else {
+        sl_agent_begin(a, &(sl_event){.type = SL_EVENT_RELEASED});
+    }
+}
+
+static void obey(sl_agent *a, const sl_membership_update *u) {
+    for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
+        post(a, u->messages[i].to, &u->messages[i].message);
+    if (u->dropped)
+        fail(a, "the others have gone on without this agent, which was silent for longer than "
+                "membership.grace_s");
+    else if (u->replaced)
+        fail(a, "a newer process has this rank");
+    else if (u->begin)
+        begin(a, u);
+}
+
+static void step(sl_agent *a, sl_membership_event event) {
+    sl_membership_update update;
+    event.now_s = a->side.now_s;
+    sl_membership_step(a->cohort.membership, &event, &update);
+    obey(a, &update);
+}
+
+void sl_members_ready(sl_agent *a) {
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+}
+
+void sl_members_tick(sl_agent *a) {
+    if (a->cohort.membership == NULL || !a->cohort.alarmed || a->phase == PHASE_OVER ||
+        a->side.now_s - a->cohort.ticked_s < tick_s)
+        return;
+    a->cohort.ticked_s = a->side.now_s;
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
+}
+
+/* ---- losses ---- */
+
+static uint64_t newest_number(const sl_agent *a) {
+    const sl_epoch *newest = sl_membership_epoch(a->cohort.membership);
+    return newest != NULL ? newest->number : UINT64_MAX;
+}
+
+bool sl_members_admit(const sl_agent *a, const sl_neighbour *n) {
+    return !n->gone || newest_number(a) > n->gone_in;
+}
+
+bool sl_members_nearly_done(const sl_agent *a) {
+    return a->phase != PHASE_TRAINING || a->side.round + a->cohort.slack >= a->settings.task.rounds;
+}
+
+/* What the node was to be given by it, of 1. */
+static double weight_of(const sl_agent *a, uint32_t rank) {
+    const sl_topology *topology = a->cohort.grouping.count > 0 ? a->cohort.grouping.topology
+                                                               : a->settings.experiment->topology;
+    const sl_row in =
+        sl_topology_in(topology, a->side.exchange > 0 ? a->side.exchange : 1, a->side.rank);
+    for (uint32_t i = 0; i < in.count; i++)
+        if (in.peers[i] == rank)
+            return in.weights[i];
+    return 0;
+}
+
+static void tell_lost(sl_agent *a, const sl_neighbour *n, const char *why) {
+    sl_log_entry entry = {.kind = SL_LOG_LOST, .round = a->side.round, .peer = n->rank};
+    char fold[96] = "";
+    if (n->near)
+        snprintf(fold, sizeof fold, "; until a view, its weight %.4g stays with the own model",
+                 weight_of(a, n->rank));
+    snprintf(entry.why, sizeof entry.why, "round %" PRIu64 ": agent %u is lost: %.300s%s",
+             entry.round, n->rank, why, fold);
+    sl_agent_log(a, &entry);
+    if (n->near) /* others tell of the rest */
+        sl_agent_notice(a, "%s", entry.why);
+}
+
+void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
+    sl_neighbour_drop(n, NULL);
+    if (n->gone || a->phase == PHASE_OVER)
+        return;
+    n->gone = true;
+    n->gone_in = newest_number(a);
+    n->sought_s = 0;
+    tell_lost(a, n, why->text);
+    if (!n->folded)
+        deliver_lost(a, n);
+    alarm(a);
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
+}
+
+void sl_members_reach(sl_agent *a, sl_neighbour *n) {
+    if (a->cohort.membership == NULL || a->phase == PHASE_OVER)
+        return;
+    sl_neighbour_tell_turn(n);
+    n->sought_s = 0;
+    if (!a->cohort.alarmed)
+        return;
+    n->gone = false;
+    step(a, (sl_membership_event){.type = SL_MEMBERSHIP_REACHED, .peer = n->rank});
+}
+
+/* ---- data ---- */
+
+void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_event *event) {
+    sl_cohort *g = &a->cohort;
+    const uint64_t hash = sl_neighbour_hash(n);
+    if (hash == g->hash && !n->folded)
+        sl_agent_deliver(a, event);
+    else if (hash == g->hash || has_passed(g, hash) || g->early_count == g->early_max)
+        sl_neighbour_consumed(n, event->token);
+    else
+        g->early[g->early_count++] = (sl_early){n, hash, *event};
+}

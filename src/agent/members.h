@@ -1,0 +1,71 @@
+/* members.h - who takes part in a run that goes on when a peer is lost: between the agent's
+ * connections, its node, and src/membership/.
+ *
+ * As long as nobody is lost, membership costs nothing: it lets each round begin, and nothing is
+ * sent. The first loss alarms the agent, and its words alarm the others: from then on all are
+ * connected to all, and agree on who goes on from which round on.
+ *
+ * A lost peer is folded at once, and stays so for the node until a view begins, even if it comes
+ * back earlier. It is let in again when there is a later epoch: so that both sides of a broken
+ * connection leave it out from the same round on.
+ */
+#ifndef SL_AGENT_MEMBERS_H
+#define SL_AGENT_MEMBERS_H
+
+#include "agent/neighbour.h"
+#include "config/grouping.h"
+#include "membership/letter.h"
+#include "membership/membership.h"
+
+struct sl_agent;
+
+/* Data of an epoch that the node has not come to. */
+typedef struct sl_early {
+    sl_neighbour *from;
+    uint64_t hash;
+    sl_event event;
+} sl_early;
+
+enum { SL_EPOCHS_BEFORE = 8 };
+typedef struct sl_cohort {
+    sl_membership *membership; /* NULL: a lost neighbour ends the run */
+    uint32_t slack;            /* rounds that may begin while all agree */
+    bool alarmed;              /* somebody is, or was, lost to somebody */
+    double ticked_s;
+    uint64_t hash;                     /* of the epoch that the node is in; 0: the first */
+    uint64_t before[SL_EPOCHS_BEFORE]; /* (passed, as far as there is room) of those before it */
+    uint64_t passed;
+    sl_grouping grouping; /* of the node's view; count 0: the experiment's */
+    sl_view view;
+    bool rests;      /* the node does, between two rounds */
+    sl_round rested; /* the one before */
+    sl_letter letter;
+    uint8_t *bytes;  /* of a letter that goes out */
+    sl_early *early; /* (early_count) */
+    uint32_t early_count, early_max;
+} sl_cohort;
+
+/* May the agent go on without a neighbour? Decided by the experiment. */
+bool sl_members_wanted(const struct sl_agent *agent);
+int sl_members_open(struct sl_agent *agent, sl_error *error);
+void sl_members_close(struct sl_agent *agent);
+/* The node is to begin its first round. */
+int sl_members_start(struct sl_agent *agent, sl_error *error);
+/* The node rests after a round: the next one begins, now or later. */
+void sl_members_ready(struct sl_agent *agent);
+/* It counts as lost. */
+void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *why);
+/* Its connection was agreed on. */
+void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
+/* May it be connected? */
+bool sl_members_admit(const struct sl_agent *agent, const sl_neighbour *n);
+/* Is the run over before any of this matters? */
+bool sl_members_nearly_done(const struct sl_agent *agent);
+void sl_members_tick(struct sl_agent *agent);
+/* A LETTER frame. */
+void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
+                     const uint8_t *payload);
+/* A data frame: to the node, now or when its epoch begins, or to nobody. */
+void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *event);
+
+#endif
