@@ -309,7 +309,8 @@ static bool move(sl_agent *a) {
         say_goodbye(a);
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
         advance_calls(a);
-    return sl_agent_send_parts(a) || happened > 0;
+    const bool sent = sl_agent_send_parts(a);
+    return sl_members_go_on(a) || sent || happened > 0;
 }
 
 /* Before sleeping, a few more looks, with the processor offered to whoever has work for it: a

@@ -319,8 +319,12 @@ static void step(sl_agent *a, sl_membership_event event) {
     obey(a, &update);
 }
 
-void sl_members_ready(sl_agent *a) {
+bool sl_members_go_on(sl_agent *a) {
+    if (!a->cohort.asks || a->phase == PHASE_OVER)
+        return false;
+    a->cohort.asks = false;
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+    return true;
 }
 
 void sl_members_tick(sl_agent *a) {

@@ -38,6 +38,7 @@ typedef struct sl_cohort {
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
     bool rests;      /* the node does, between two rounds */
+    bool asks;       /* and membership has not been asked for the next one */
     sl_round rested; /* the one before */
     sl_letter letter;
     uint8_t *bytes;  /* of a letter that goes out */
@@ -51,8 +52,8 @@ int sl_members_open(struct sl_agent *agent, sl_error *error);
 void sl_members_close(struct sl_agent *agent);
 /* The node is to begin its first round. */
 int sl_members_start(struct sl_agent *agent, sl_error *error);
-/* The node rests after a round: the next one begins, now or later. */
-void sl_members_ready(struct sl_agent *agent);
+/* Where the node has come to rest, the next round begins, now or later. True: it had. */
+bool sl_members_go_on(struct sl_agent *agent);
 /* It counts as lost. */
 void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *why);
 /* Its connection was agreed on. */

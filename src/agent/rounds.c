@@ -255,9 +255,8 @@ void sl_agent_deliver(sl_agent *a, const sl_event *event) {
         return;
     }
     a->outbox.open = false;
-    a->cohort.rests = true;
+    a->cohort.rests = a->cohort.asks = true;
     a->cohort.rested = update.finished_round;
-    sl_members_ready(a);
 }
 
 void sl_agent_begin(sl_agent *a, const sl_event *event) {

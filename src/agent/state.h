@@ -3,7 +3,7 @@
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
  * threads see. waits.c: who waits for whom. saving.c: checkpoints. contacts.c: what connections
  * report. members.c: who takes part. rounds.c: drives the node. calls.c: what the task asks of the
- * loop. Each calls only those behind it, but that rounds.c asks members.c for the next round.
+ * loop. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H

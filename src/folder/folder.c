@@ -512,14 +512,6 @@ static int sync_all(sl_folder *f, sl_error *error) {
     return good ? 0 : sl_files_fail(f->path, error);
 }
 
-static json_t *losses_json(const sl_summary *s) {
-    json_t *all = json_array();
-    for (size_t i = 0; i < s->loss_count; i++)
-        sl_json_append(&all, json_pack("{sI sI ss}", "node", (json_int_t)s->losses[i].rank, "round",
-                                       (json_int_t)s->losses[i].round, "why", s->losses[i].why));
-    return all;
-}
-
 /* The summary comes last: where it stands, everything else is on the disk. */
 int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
     int result = sync_all(f, error);
@@ -538,7 +530,7 @@ int sl_folder_summary(sl_folder *f, const sl_summary *s, sl_error *error) {
         sl_json_set(&root, "consensus_distance", sl_number_json(s->consensus.distance));
     }
     if (s->loss_count > 0)
-        sl_json_set(&root, "lost", losses_json(s));
+        sl_json_set(&root, "lost", sl_losses_json(s));
     if (f->best_round > 0)
         sl_json_set(&root, "best",
                     json_pack("{sI so so}", "round", (json_int_t)f->best_round, "loss",

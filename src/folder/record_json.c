@@ -37,3 +37,11 @@ json_t *sl_node_json(const sl_record *record) {
     sl_json_set(&node, "refused", refused);
     return node;
 }
+
+json_t *sl_losses_json(const sl_summary *s) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < s->loss_count; i++)
+        sl_json_append(&all, json_pack("{sI sI ss}", "node", (json_int_t)s->losses[i].rank, "round",
+                                       (json_int_t)s->losses[i].round, "why", s->losses[i].why));
+    return all;
+}

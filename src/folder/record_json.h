@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "starling/observer.h"
+#include "starling/folder.h"
 
 /* JSON has no NaN and no infinity: null. */
 json_t *sl_number_json(double value);
@@ -12,5 +12,7 @@ json_t *sl_number_json(double value);
 json_t *sl_record_json(const sl_record *record);
 /* The same, with whom the node refused: for the summary. */
 json_t *sl_node_json(const sl_record *record);
+/* Whom the others have gone on without. */
+json_t *sl_losses_json(const sl_summary *summary);
 
 #endif

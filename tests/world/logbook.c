@@ -37,8 +37,11 @@ static void take_later(logbook *book, const sl_log_entry *e) {
         require(e->round > book->from, e, "that round is over");
         break;
     case SL_LOG_LOST:
+        require(e->peer < NODES_MAX && e->why[0] != '\0', e, "it does not say whom, and why");
+        break;
     case SL_LOG_VIEW:
-        require(false, e, "it is of a simulation");
+        require(e->members > 0 && e->members <= NODES_MAX && e->round > book->from, e,
+                "there is no such view");
         break;
     case SL_LOG_CHECKPOINT:
         require(e->round > book->from && e->round != book->saved, e, "that round is saved");

@@ -1,0 +1,277 @@
+/* loss_world.c - many runs of agents that go on without who is lost, in a virtual world, each from
+ * a seed (docs/reliability.md).
+ *
+ *   loss_world [-v] SEED [COUNT]     at most QUICK seeds with STARLING_QUICK in the environment
+ *
+ * Agents are killed, stopped for longer than membership.grace_s, and their connections cut. Held of
+ * each seed:
+ *   - whoever was not struck ends well, after all rounds, with finite numbers;
+ *   - who was stopped ends well or says that the others have gone on;
+ *   - nobody waits for longer than the losses explain;
+ *   - the same seed is the same run.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "disk.h"
+#include "expected.h"
+#include "logbook.h"
+#include "seeds.h"
+#include "virtual.h"
+#include "wire/checksum.h"
+
+enum { QUICK = 200, STRIKES_MAX = 6 };
+static const double first_s = 1000, most_s = 400;
+
+typedef struct peer {
+    process *process;
+    sl_agent *agent;
+    uint32_t rank;
+    bool struck, ended;
+    int result;
+    sl_error error;
+    uint64_t recorded; /* the last round */
+    logbook logbook;
+} peer;
+
+typedef enum strike_kind { STRIKE_KILL, STRIKE_STOP, STRIKE_CUT, STRIKE_KINDS } strike_kind;
+typedef struct strike {
+    strike_kind kind;
+    uint32_t a, b;
+    uint64_t round; /* as which `a` begins it happens */
+    double at_s, seconds;
+} strike;
+
+static scenario s;
+static peer peers[NODES_MAX];
+static strike strikes[STRIKES_MAX];
+static int strike_count;
+static double grace_s;
+static uint64_t finished, lost, views; /* of all seeds */
+
+static uint32_t below(uint32_t limit) {
+    return (uint32_t)(world_draw() % limit);
+}
+
+/* ---- what a seed is ---- */
+
+static void draw_experiment(void) {
+    static const char *const algorithms[] = {
+        "\"name\": \"d-psgd\"",
+        "\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"",
+        "\"name\": \"d-psgd\", \"local_steps\": 2",
+        "\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}",
+        "\"name\": \"dcd-psgd\", \"compressor\": {\"name\": \"random-k\"}",
+        "\"name\": \"gradient-tracking\"",
+        "\"name\": \"exact-diffusion\"",
+    };
+    static const char *const families[] = {"ring", "path", "complete", "star"};
+    static const size_t dimensions[] = {7, 1100, 3000};
+    s.nodes = 2 + below(NODES_MAX - 1);
+    s.rounds = 30 + below(60);
+    s.dimension = dimensions[below(3)];
+    s.gradient_s = 0.03 * world_uniform();
+    s.connect_s = 5;
+    grace_s = 0.6 + world_uniform();
+    snprintf(s.text, sizeof s.text,
+             "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
+             " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
+             " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
+             " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
+             " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f},"
+             " \"security\": {\"mode\": \"none\"}}",
+             (unsigned long long)s.rounds, below(1000000), s.nodes, families[below(4)],
+             algorithms[below(7)], 2 + below(4), s.connect_s, grace_s);
+    network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
+    network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
+    network.slow_wake_s = 1e-6;
+}
+
+/* Somebody is never struck. */
+static void draw_strikes(void) {
+    strike_count = 1 + (int)below(STRIKES_MAX);
+    for (int i = 0; i < strike_count; i++) {
+        strike *k = &strikes[i];
+        *k = (strike){.kind = (strike_kind)below(STRIKE_KINDS),
+                      .a = 1 + below(s.nodes - 1),
+                      .round = 2 + below((uint32_t)s.rounds - 2),
+                      .at_s = 0.05 * world_uniform(),
+                      .seconds = grace_s * (0.2 + 6 * world_uniform())};
+        k->b = (k->a + 1 + below(s.nodes - 1)) % s.nodes;
+    }
+}
+
+/* ---- strikes ---- */
+
+static void go_on(void *of, uint64_t ignored) {
+    (void)ignored;
+    process_go_on(of);
+}
+
+static void hit(void *of, uint64_t ignored) {
+    const strike *k = of;
+    peer *p = &peers[k->a];
+    (void)ignored;
+    world_note("strikes", k->kind, k->a, k->b);
+    if (p->process == NULL || !p->process->alive)
+        return;
+    switch (k->kind) {
+    case STRIKE_KILL:
+        p->struck = true;
+        process_kill(p->process, false);
+        p->agent = NULL;
+        break;
+    case STRIKE_STOP:
+        p->struck = true;
+        process_stop(p->process);
+        world_at(world_now() + k->seconds, go_on, p->process, 0);
+        break;
+    case STRIKE_CUT:
+        network_break_between(k->a, k->b, BREAK_RESET);
+        break;
+    case STRIKE_KINDS:
+        break;
+    }
+}
+
+static void on_round(void *context, uint32_t rank, uint64_t round) {
+    (void)context;
+    for (int i = 0; i < strike_count; i++)
+        if (strikes[i].round == round && strikes[i].a == rank)
+            world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
+}
+
+/* ---- an agent ---- */
+
+static int on_record(void *context, const sl_record *record, const float *x) {
+    peer *p = context;
+    p->recorded = record->round.round;
+    world_note("records", p->rank, p->recorded, sl_checksum(x, s.dimension * sizeof *x));
+    for (size_t i = 0; i < s.dimension; i++)
+        if (!isfinite(x[i]))
+            world_fail("agent %u has a number that is not finite after round %llu", p->rank,
+                       (unsigned long long)p->recorded);
+    return 0;
+}
+
+static void on_notice(void *context, const char *text) {
+    const peer *p = context;
+    world_note("notices", p->rank, sl_checksum(text, strlen(text)), 0);
+}
+
+static void on_log(void *context, const sl_log_entry *entry) {
+    peer *p = context;
+    lost += entry->kind == SL_LOG_LOST;
+    views += entry->kind == SL_LOG_VIEW;
+    logbook_take(&p->logbook, entry, s.rounds);
+}
+
+static int run_agent(peer *p, sl_roster *roster) {
+    const sl_agent_settings settings = {.experiment = experiment,
+                                        .task = task,
+                                        .rank = p->rank,
+                                        .host = "127.0.0.1",
+                                        .port = (uint16_t)(7000 + p->rank),
+                                        .observer = {.context = p,
+                                                     .record = on_record,
+                                                     .round = on_round,
+                                                     .notice = on_notice,
+                                                     .log = on_log}};
+    int result = sl_agent_open(&p->agent, &settings, &p->error);
+    if (result == 0)
+        result = sl_agent_run(p->agent, roster, &p->error);
+    if (p->agent != NULL)
+        logbook_close(&p->logbook, p->rank, result);
+    sl_agent *agent = p->agent;
+    p->agent = NULL;
+    sl_agent_close(&agent);
+    return result;
+}
+
+static void *be_agent(void *of) {
+    peer *p = of;
+    char text[NODES_MAX * 24] = "";
+    size_t used = 0;
+    sl_roster *roster;
+    for (uint32_t i = 0; i < s.nodes; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
+    if (sl_roster_parse(&roster, text, "roster", &p->error) != 0)
+        world_fail("%s", p->error.text);
+    p->result = run_agent(p, roster);
+    p->ended = true;
+    sl_roster_close(&roster);
+    world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+    return NULL;
+}
+
+static void start(void *of, uint64_t ignored) {
+    peer *p = of;
+    (void)ignored;
+    p->process = process_start(p->rank, be_agent, p);
+}
+
+static bool all_are_over(void) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (peers[i].process == NULL || peers[i].process->alive)
+            return false;
+    return true;
+}
+
+/* ---- a seed ---- */
+
+static void judge(const peer *p, bool verbose) {
+    if (verbose)
+        printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
+               p->result, (unsigned long long)p->recorded, p->result != 0 ? p->error.text : "");
+    if (p->process->alive)
+        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - first_s);
+    if (!p->ended) /* it was killed */
+        return;
+    if (p->result != 0 && !p->struck)
+        world_fail("agent %u ended early: %s", p->rank, p->error.text);
+    if (p->result == 0 && p->recorded != s.rounds)
+        world_fail("agent %u ended well after round %llu of %llu", p->rank,
+                   (unsigned long long)p->recorded, (unsigned long long)s.rounds);
+    if (p->result != 0 && strstr(p->error.text, "gone on without") == NULL)
+        world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
+    finished += p->result == 0;
+}
+
+static uint64_t run_seed(uint64_t seed, bool verbose) {
+    sl_error error;
+    world_open(seed, verbose);
+    disk_open();
+    s = (scenario){.seed = seed};
+    memset(peers, 0, sizeof peers);
+    draw_experiment();
+    draw_strikes();
+    if (verbose)
+        scenario_print(&s);
+    if (sl_experiment_parse(&experiment, s.text, "seed", "/", NULL, 0, &error) != 0)
+        world_fail("%s\n%s", error.text, s.text);
+    task = scenario_task(&s);
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        peers[i].rank = i;
+        world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
+    }
+    world_run(first_s + most_s, all_are_over);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        judge(&peers[i], verbose);
+    const uint64_t hash = world_hash();
+    world_close();
+    disk_close();
+    expected_close();
+    return hash;
+}
+
+int main(int count, char **arguments) {
+    uint64_t seeds;
+    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
+        return 2;
+    printf("%llu seeds: %llu agents trained to the end, %llu losses noticed, %llu views begun\n",
+           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)lost,
+           (unsigned long long)views);
+    return 0;
+}
