@@ -140,6 +140,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     }
     if (n->back)
         come_back(a, n);
+    sl_members_watch_turn(a, n);
     if (result == SL_ARRIVED_BROKEN)
         lose(a, n, &error);
     if (result < 0)

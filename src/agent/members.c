@@ -204,7 +204,7 @@ static void tell_view(sl_agent *a) {
     sl_agent_notice(a, "%s", entry.why);
 }
 
-/* Connections to those of the view carry its data from now on. */
+/* What is sent is of the view from now on. */
 static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
     const uint32_t *peers, count = sl_node_peers(a->node, &peers);
     for (uint32_t i = 0; i < a->neighbour_count; i++) {
@@ -214,8 +214,7 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
             n->near = n->near || peers[k] == n->rank;
         n->folded = n->gone || sl_epoch_place(view, n->rank) == view->count ||
                     sl_epoch_is_broken(view, a->side.rank, n->rank);
-        if (!n->folded)
-            sl_neighbour_turn(n, a->cohort.hash);
+        sl_neighbour_turn(n, a->cohort.hash); /* also whoever is folded: it need not wait */
     }
     a->side.varies = sl_node_varies(a->node);
 }
@@ -282,11 +281,22 @@ static void fail(sl_agent *a, const char *why) {
     sl_agent_fail(a, &error, error.text);
 }
 
+static void release(sl_agent *a) {
+    sl_agent_begin(a, &(sl_event){.type = SL_EVENT_RELEASED});
+}
+
+/* The others are through, or nearly: its last rounds need nobody's consent. */
+static void end_alone(sl_agent *a) {
+    a->cohort.alone = true;
+    if (a->cohort.rests && !a->cohort.asks)
+        release(a);
+}
+
 static void begin(sl_agent *a, const sl_membership_update *u) {
     if (!a->cohort.rests) /* it starts */
         return;
     if (u->round > a->settings.task.rounds) {
-        fail(a, "the other side of the network has ended its last round without this agent");
+        end_alone(a);
     } else if (u->view != NULL) {
         const sl_epoch view = *u->view; /* its lists live until the next epoch begins */
         begin_view(a, &view);
@@ -296,14 +306,16 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         fold_anew(a);
         deliver_early(a);
     } else {
-        sl_agent_begin(a, &(sl_event){.type = SL_EVENT_RELEASED});
+        release(a);
     }
 }
 
 static void obey(sl_agent *a, const sl_membership_update *u) {
     for (size_t i = 0; a->cohort.alarmed && i < u->message_count; i++)
         post(a, u->messages[i].to, &u->messages[i].message);
-    if (u->dropped)
+    if (u->dropped && sl_members_nearly_done(a))
+        end_alone(a);
+    else if (u->dropped)
         fail(a, "the others have gone on without this agent, which was silent for longer than "
                 "membership.grace_s");
     else if (u->replaced)
@@ -314,6 +326,8 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
 
 static void step(sl_agent *a, sl_membership_event event) {
     sl_membership_update update;
+    if (a->cohort.alone)
+        return;
     event.now_s = a->side.now_s;
     sl_membership_step(a->cohort.membership, &event, &update);
     obey(a, &update);
@@ -323,6 +337,8 @@ bool sl_members_go_on(sl_agent *a) {
     if (!a->cohort.asks || a->phase == PHASE_OVER)
         return false;
     a->cohort.asks = false;
+    if (a->cohort.alone)
+        release(a);
     step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
     return true;
 }
@@ -401,6 +417,15 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
 }
 
 /* ---- data ---- */
+
+/* Who has ended all rounds of the epoch has sent all that belongs to them. Who has folded this
+ * agent meanwhile has not. */
+void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
+    const sl_cohort *g = &a->cohort;
+    if (n->near && !n->folded && n->hash != g->hash && n->received >= n->hash_from &&
+        !has_passed(g, n->hash) && a->phase == PHASE_TRAINING)
+        deliver_lost(a, n);
+}
 
 void sl_members_take(sl_agent *a, sl_neighbour *n, const sl_event *event) {
     sl_cohort *g = &a->cohort;

@@ -37,6 +37,7 @@ typedef struct sl_cohort {
     uint64_t passed;
     sl_grouping grouping; /* of the node's view; count 0: the experiment's */
     sl_view view;
+    bool alone;      /* the others are through: it ends its last rounds without asking */
     bool rests;      /* the node does, between two rounds */
     bool asks;       /* and membership has not been asked for the next one */
     sl_round rested; /* the one before */
@@ -66,6 +67,8 @@ void sl_members_tick(struct sl_agent *agent);
 /* A LETTER frame. */
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
+/* A frame came: is it through with this epoch? Then what the node still waits for does not come. */
+void sl_members_watch_turn(struct sl_agent *agent, sl_neighbour *n);
 /* A data frame: to the node, now or when its epoch begins, or to nobody. */
 void sl_members_take(struct sl_agent *agent, sl_neighbour *n, const sl_event *event);
 
