@@ -62,7 +62,7 @@ static int find_slack(sl_agent *a, sl_error *error) {
 /* All of a run that begins are members, as processes of one age. */
 static int open_membership(sl_agent *a, sl_member *all, sl_error *error) {
     const sl_algorithm_config *config = &a->settings.experiment->algorithm;
-    const sl_algorithm *algorithm = sl_algorithm_find(config->name, config->variant, error);
+    const sl_algorithm *algorithm = sl_algorithm_of(config, error);
     const uint64_t round = a->saving.resumed;
     for (uint32_t i = 0; i < nodes_of(a); i++)
         all[i] = (sl_member){i, 1};
@@ -214,6 +214,7 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
             n->near = n->near || peers[k] == n->rank;
         n->folded = n->gone || sl_epoch_place(view, n->rank) == view->count ||
                     sl_epoch_is_broken(view, a->side.rank, n->rank);
+        n->hash_at_view = n->hash;
         sl_neighbour_turn(n, a->cohort.hash); /* also whoever is folded: it need not wait */
     }
     a->side.varies = sl_node_varies(a->node);
@@ -422,8 +423,8 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
  * agent meanwhile has not. */
 void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
     const sl_cohort *g = &a->cohort;
-    if (n->near && !n->folded && n->hash != g->hash && n->received >= n->hash_from &&
-        !has_passed(g, n->hash) && a->phase == PHASE_TRAINING)
+    if (n->near && !n->folded && n->hash != n->hash_at_view && n->hash != g->hash &&
+        n->received >= n->hash_from && !has_passed(g, n->hash) && a->phase == PHASE_TRAINING)
         deliver_lost(a, n);
 }
 

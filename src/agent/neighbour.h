@@ -104,8 +104,8 @@ typedef struct sl_neighbour {
     uint64_t open;          /* the latest that it is in, or next to be in, as far as is known */
     uint64_t turn_hash;     /* data frames to it are of the epoch with this hash; 0: the first */
     uint64_t turn_from;     /* from this number on */
-    uint64_t hash, hash_before; /* likewise, of its frames: from `hash_from` on, and before */
-    uint64_t hash_from;
+    uint64_t hash, hash_before;       /* likewise, of its frames: from `hash_from` on, and before */
+    uint64_t hash_from, hash_at_view; /* and what it was when this agent's epoch began */
 
     /* of its loss (members.c) */
     bool gone;         /* it counts as lost, until it is reached under a later epoch */

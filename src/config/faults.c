@@ -254,7 +254,7 @@ static int read_list(sl_experiment *e, json_t *list, const sl_algorithm *algorit
 /* Can a peer's weight be kept from any part on? Not where the own part was weighed as it was
  * encoded, or push-sum's weight is one of the whole message, or all wait for all. */
 static bool folds_at_any_time(const sl_algorithm *a) {
-    bool weighed = a->matrix == SL_MATRIX_COLUMN;
+    bool weighed = a->matrix == SL_MATRIX_COLUMN || a->keeps_messages;
     for (size_t i = 0; i < a->stage_count && !a->keeps_replicas; i++)
         weighed = weighed || a->stages[i].own != NULL;
     return a->route == SL_ROUTE_TOPOLOGY && !weighed;
