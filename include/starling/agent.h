@@ -102,9 +102,13 @@ typedef struct sl_agent_progress {
 } sl_agent_progress;
 SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
 
+/* What a connection has proved, and whether its frames are sealed: "TLS 1.3, key, AES-256-GCM",
+ * "TLS 1.3, certificate sha256:..., handshake-only", "unprotected". */
+#define SL_AGENT_PROTECTION_MAX 128
 typedef struct sl_agent_edge {
     uint32_t rank;
-    bool agreed;  /* connected, with the same experiment */
+    bool agreed; /* connected, with the same experiment: */
+    char protection[SL_AGENT_PROTECTION_MAX];
     bool awaited; /* the step under way waits for its message, or for it to take one */
     bool heard;   /* it has said what it does: */
     double ago_s;

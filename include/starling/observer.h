@@ -62,6 +62,7 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
 #define SL_LOG_KINDS(X)                                                                            \
     X(SL_LOG_START, "start")           /* training begins: all neighbours are connected */         \
     X(SL_LOG_RESUME, "resume")         /* from a checkpoint; follows SL_LOG_START */               \
+    X(SL_LOG_EDGE, "edge")             /* how the connection to a neighbour is protected */        \
     X(SL_LOG_DOWN, "down")             /* the connection to a neighbour broke */                   \
     X(SL_LOG_UP, "up")                 /* and is back */                                           \
     X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
@@ -94,9 +95,9 @@ enum { SL_LOG_PASSED_MAX = 16, SL_LOG_WORD_MAX = 32 };
 typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
-    uint64_t round; /* start: the first; resume, checkpoint, request: the one that is saved; down,
-                       up: under way; lost, view: the first without the peer, of the view; end: the
-                       last that ended, 0: none */
+    uint64_t round; /* start: the first; resume, checkpoint, request: the one that is saved; edge,
+                       down, up: under way; lost, view: the first without the peer, of the view;
+                       end: the last that ended, 0: none */
     uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
                                                 since 1970 */
     char version[SL_LOG_WORD_MAX];           /* start; the log fills it in, as the next two */
@@ -104,15 +105,16 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
-    uint32_t peer;               /* down, up, lost */
+    uint32_t peer;               /* edge, down, up, lost */
     uint64_t members;            /* view: their number */
     double gap;                  /* view: the spectral gap of their topology; NaN: unknown */
     uint64_t exchange;           /* down, up */
     double seconds;              /* up: how long it was down */
     sl_log_then then;            /* request */
     sl_log_outcome outcome;      /* end */
-    char why[SL_ERROR_TEXT_MAX]; /* down, lost, view (who they are), checkpoint (empty: it was
-                                    written), end (empty: all rounds are done) */
+    char why[SL_ERROR_TEXT_MAX]; /* edge (its protection), down, lost, view (who they are),
+                                    checkpoint (empty: it was written), end (empty: all rounds are
+                                    done) */
 } sl_log_entry;
 
 /* The end of a run that returned error->code. */

@@ -153,6 +153,7 @@ static void start(sl_agent *a) {
     a->progress_s = sl_clock_seconds();
     a->began_s = a->progress_s - a->record.times.total;
     sl_saving_log(a);
+    sl_contacts_log_edges(a);
     sl_contacts_log_lost(a); /* while they agreed on a round */
     atomic_store(&a->saving.trains, true);
     sl_error error;

@@ -68,6 +68,16 @@ static sl_log_entry log_of(const sl_agent *a, sl_log_kind kind, const sl_neighbo
         .kind = kind, .peer = n->rank, .round = a->side.round, .exchange = a->side.exchange};
 }
 
+void sl_contacts_log_edges(sl_agent *a) {
+    for (uint32_t i = 0; i < a->neighbour_count; i++) {
+        const sl_neighbour *n = &a->neighbours[i];
+        sl_log_entry entry = log_of(a, SL_LOG_EDGE, n);
+        entry.round = a->saving.resumed + 1;
+        sl_guard_describe(&a->side.guard, n->rank, entry.why);
+        sl_agent_log(a, &entry);
+    }
+}
+
 static void log_lost(sl_agent *a, const sl_neighbour *n) {
     sl_log_entry entry = log_of(a, SL_LOG_DOWN, n);
     snprintf(entry.why, sizeof entry.why, "%s", n->lost.text);

@@ -33,6 +33,16 @@ bool sl_guard_pinned(const sl_guard *guard, uint32_t rank, uint8_t out[SL_FINGER
            sl_fingerprint_parse(sl_roster_fingerprint(guard->roster, rank), out);
 }
 
+void sl_guard_describe(const sl_guard *guard, uint32_t rank, char out[SL_AGENT_PROTECTION_MAX]) {
+    const bool pins = sl_guard_uses_certificates(guard);
+    if (guard->credentials == NULL)
+        snprintf(out, SL_AGENT_PROTECTION_MAX, "unprotected");
+    else
+        snprintf(out, SL_AGENT_PROTECTION_MAX, "TLS 1.3, %s%s, %s", pins ? "certificate " : "key",
+                 pins ? sl_roster_fingerprint(guard->roster, rank) : "",
+                 guard->seals ? "AES-256-GCM" : "handshake-only");
+}
+
 int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank, sl_error *error) {
     uint8_t pinned[SL_FINGERPRINT_BYTES];
     char own[SL_FINGERPRINT_TEXT_MAX];

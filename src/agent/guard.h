@@ -5,6 +5,7 @@
 
 #include "agent/envelopes.h"
 #include "secure/credentials.h"
+#include "starling/agent.h"
 #include "starling/roster.h"
 
 typedef struct sl_guard {
@@ -27,6 +28,8 @@ int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank
 bool sl_guard_pinned(const sl_guard *guard, uint32_t rank, uint8_t out[SL_FINGERPRINT_BYTES]);
 /* With certificates, a greeting proves little: see secure/greeting.h. */
 bool sl_guard_uses_certificates(const sl_guard *guard);
+/* How connections to this rank are protected: "TLS 1.3, key, AES-256-GCM". */
+void sl_guard_describe(const sl_guard *guard, uint32_t rank, char out[SL_AGENT_PROTECTION_MAX]);
 /* Writes a greeting; false: it cannot be proved. */
 bool sl_guard_greet(sl_guard *guard, const sl_passage *passage, uint64_t now_us,
                     uint8_t out[SL_GREETING_BYTES]);

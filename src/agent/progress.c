@@ -65,14 +65,17 @@ static void append(char text[SL_AGENT_WAIT_MAX], const char *more) {
 }
 
 static sl_agent_edge edge_to(const sl_neighbour *n) {
-    return (sl_agent_edge){.rank = n->rank,
-                           .agreed = n->agreed,
-                           .awaited = n->awaited,
-                           .heard = n->said_s > 0,
-                           .ago_s = n->side->now_s - n->said_s,
-                           .said = n->said.own,
-                           .waits_for = n->said.waits_for,
-                           .root = n->said.root};
+    sl_agent_edge edge = {.rank = n->rank,
+                          .agreed = n->agreed,
+                          .awaited = n->awaited,
+                          .heard = n->said_s > 0,
+                          .ago_s = n->side->now_s - n->said_s,
+                          .said = n->said.own,
+                          .waits_for = n->said.waits_for,
+                          .root = n->said.root};
+    if (n->agreed)
+        sl_guard_describe(&n->side->guard, n->rank, edge.protection);
+    return edge;
 }
 
 void sl_agent_look(sl_agent *a) {

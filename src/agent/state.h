@@ -99,7 +99,10 @@ sl_connection *sl_contacts_requested(void *agent, const uint8_t greeting[SL_GREE
 void sl_contacts_tick(sl_agent *agent);
 /* Is this neighbour still to be connected, or to be connected anew? */
 bool sl_contacts_awaits(const sl_agent *agent, const sl_neighbour *n);
-/* Into the log of events: which connections are down. */
+/* Into the log of events: how each connection is protected. One that is made anew is protected as
+ * the one before. */
+void sl_contacts_log_edges(sl_agent *agent);
+/* The same: which connections are down. */
 void sl_contacts_log_lost(sl_agent *agent);
 /* Of a neighbour whose connection broke: the seconds left for another one; below 0: it is gone. */
 double sl_contacts_left_s(const sl_agent *agent, const sl_neighbour *n);

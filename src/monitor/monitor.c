@@ -62,14 +62,18 @@ static json_t *describe_said(const sl_agent_edge *edge) {
     return NULL;
 }
 
+static json_t *describe_edge(const sl_agent_edge *edge) {
+    return json_pack("{s:I, s:b, s:s?, s:b, s:o}", "rank", (json_int_t)edge->rank, "connected",
+                     edge->agreed, "protection", edge->agreed ? edge->protection : NULL, "awaited",
+                     edge->awaited, "said", describe_said(edge));
+}
+
 static json_t *describe_edges(sl_agent *agent) {
     json_t *edges = json_array();
     sl_agent_edge edge;
     int missing = 0;
     for (uint32_t i = 0; sl_agent_edge_read(agent, i, &edge); i++)
-        missing |= json_array_append_new(
-            edges, json_pack("{s:I, s:b, s:b, s:o}", "rank", (json_int_t)edge.rank, "connected",
-                             edge.agreed, "awaited", edge.awaited, "said", describe_said(&edge)));
+        missing |= json_array_append_new(edges, describe_edge(&edge));
     if (missing == 0)
         return edges;
     json_decref(edges);

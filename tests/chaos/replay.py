@@ -305,7 +305,7 @@ def logs_are_refused(scene):
         ),
         (
             edited(lambda e: e.insert(2, {**e[1], "event": "resume", "passed_over": []})),
-            at + "3: why: is no field of",
+            at + "3: peer: is no field of",
         ),
         (
             edited(lambda e: e.insert(2, resumed(e[1]))),

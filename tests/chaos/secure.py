@@ -5,6 +5,7 @@ wire says nothing.
 usage: secure.py STARLING [TEST ...]
 """
 import base64
+import json
 import os
 import re
 import shutil
@@ -71,10 +72,20 @@ def check_both(scene, experiment, ended):
     check_models(scene, experiment, ["out0", "out1"])
 
 
+def check_edges(scene, *words):
+    """Each agent's log says once how its one edge is protected."""
+    for rank, word in enumerate(words):
+        with open(scene.path(f"out{rank}/events-{rank}.jsonl")) as file:
+            events = [json.loads(line) for line in file]
+        edges = [(e["peer"], e["protection"]) for e in events if e["event"] == "edge"]
+        check(edges == [(1 - rank, word)], f"{edges}, not {word!r}")
+
+
 def a_key_changes_no_number(scene):
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR, **SEALED)
     check_both(scene, experiment, train(scene, experiment, [with_key("run.key")] * 2))
+    check_edges(scene, *["TLS 1.3, key, AES-256-GCM"] * 2)
 
 
 def certificates_change_no_number(scene):
@@ -82,6 +93,7 @@ def certificates_change_no_number(scene):
     experiment = scene.experiment(**PAIR, **SEALED)
     pairs = [with_pair("node-0"), with_pair("node-1")]
     check_both(scene, experiment, train(scene, experiment, pairs, pins))
+    check_edges(scene, *[f"TLS 1.3, certificate {pin}, AES-256-GCM" for pin in reversed(pins)])
 
 
 def check_apart(scene, first, second, words, pins=("", ""), **changes):

@@ -77,6 +77,8 @@ def a_stopped_agent_is_the_root(scene):
     check(status == 200 and said["rank"] == 2 and said["nodes"] == 6, content)
     check([edge["rank"] for edge in said["neighbours"]] == [1, 3], content)
     check(all(edge["connected"] for edge in said["neighbours"]), content)
+    check(said["neighbours"][0]["protection"] == "TLS 1.3, key, handshake-only", content)
+    check("all edges: TLS 1.3, key, handshake-only" in lines(), "it is not said of all")
     check(ask(near, "POST")[0] >= 400, "POST is answered")
     check(ask(near, target="/")[0] == 404, "/ is answered")
     victim = scene.agents()[3]

@@ -23,6 +23,12 @@ static void take_later(logbook *book, const sl_log_entry *e) {
         require(book->last == SL_LOG_START && e->round == book->from && e->round > 0, e,
                 "it began elsewhere");
         break;
+    case SL_LOG_EDGE:
+        require(book->last == SL_LOG_START || book->last == SL_LOG_RESUME ||
+                    book->last == SL_LOG_EDGE,
+                e, "training has begun");
+        require(e->why[0] != '\0', e, "it does not say how it is protected");
+        break;
     case SL_LOG_DOWN:
         require(e->peer < NODES_MAX && !book->down[e->peer], e, "the connection was down");
         require(e->why[0] != '\0', e, "it does not say why");

@@ -112,6 +112,7 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
         return sl_fail(error, SL_EFILE,
                        "event: \"%s\": a run whose members have changed cannot be repeated",
                        e->kind == SL_LOG_LOST ? "lost" : "view");
+    case SL_LOG_EDGE:
     case SL_LOG_UP:
     case SL_LOG_CHECKPOINT:
         break;

@@ -6,6 +6,7 @@
 
 #include "cli/text_table.h"
 #include "cli/tool.h"
+#include "status/edges.h"
 #include "status/waits.h"
 
 #define PATIENCE_S 0.5 /* an agent that is well answers in milliseconds */
@@ -71,6 +72,7 @@ static int show(const asked *all, size_t count, const char *folder, bool at_port
     if (!views_open(&vs, all, count, !at_port))
         return sl_fail(error, SL_ENOMEM, "out of memory");
     print_table(&vs, wide);
+    print_edges(all, count);
     if (at_port)
         print_waits(&vs);
     const bool printed = print_roots(&vs);
@@ -108,7 +110,8 @@ const command status_command = {
     .offer = OFFER_FOLDER,
     .text = "Asks all agents that run in the run folder RUN on this machine, and follows who waits "
             "for whom to the agent that all wait for; or the one agent that listens at HOST:PORT "
-            "(monitor.listen), which has heard of the others that it waits for.",
+            "(monitor.listen), which has heard of the others that it waits for. Says how their "
+            "connections are protected.",
     .options = option_rows,
     .request_bytes = sizeof(status_request),
     .run = run,
