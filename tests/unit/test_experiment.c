@@ -374,6 +374,37 @@ START_TEST(the_spelling_of_a_number_does_not_change_the_hash) {
 }
 END_TEST
 
+/* ---- the memory it needs ---- */
+
+static size_t buffers_with(const char *security) {
+    char json[512];
+    sl_run_memory memory;
+    sl_plan plan;
+    sl_error error = {0};
+    snprintf(json, sizeof json, WITH("\"security\": %s"), security);
+    sl_experiment *e = parse(json);
+    int result = sl_algorithm_plan(&plan, &e->algorithm, e->topology, 1000, &error);
+    ck_assert_msg(result == 0, "%s", error.text);
+    sl_experiment_memory(&memory, e, &plan, 1000, 0);
+    sl_experiment_close(&e);
+    return memory.buffers;
+}
+
+/* On a ring of 4, four for each neighbour and four for a visitor: also with the key that `starling
+ * run` makes where nothing is said. */
+START_TEST(what_may_be_sealed_needs_envelopes) {
+    sl_experiment *e = parse(SMALLEST);
+    const size_t without = buffers_with("{\"mode\": \"none\"}"),
+                 envelopes = without + (size_t)3 * 4 * e->transport.chunk_bytes;
+    ck_assert_uint_eq(buffers_with("{}"), without);
+    ck_assert_uint_eq(buffers_with("{\"seal\": \"on\"}"), envelopes);
+    ck_assert_uint_eq(buffers_with("{\"key\": \"run.key\"}"), envelopes);
+    ck_assert_uint_eq(buffers_with("{\"key\": \"run.key\", \"seal\": \"handshake-only\"}"),
+                      without);
+    sl_experiment_close(&e);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("experiment");
     ADD_TESTS_WITH(
@@ -387,6 +418,6 @@ int main(void) {
         an_override_reaches_into_a_group_given_as_text, an_override_may_change_the_inline_topology,
         a_path_in_an_override_starts_where_the_command_runs, a_path_in_the_file_starts_at_the_file,
         a_malformed_override_is_refused, a_hash_changes_exactly_with_the_keys_of_its_section,
-        the_spelling_of_a_number_does_not_change_the_hash);
+        the_spelling_of_a_number_does_not_change_the_hash, what_may_be_sealed_needs_envelopes);
     return run_suite(suite);
 }
