@@ -5,6 +5,7 @@ wire says nothing.
 usage: secure.py STARLING [TEST ...]
 """
 import base64
+import hashlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from _robber import CHANGES, Robber
 from _tap import Tap
 from _ports import free_ports
 from by_hand import PAIR
+from status import ask
 from strangers import MODES, Strangers, check_models, listening_ports, start, wait_listening
 
 SEALED = {"security__seal": "on"}
@@ -146,6 +148,25 @@ def another_certificate_is_named(scene):
     )
 
 
+def write_expired(scene, name):
+    """The pair's certificate with an end in 2020, and its fingerprint. Agents do not look at its
+    signature, which is its own."""
+    with open(scene.path(name + ".crt")) as file:
+        whole = base64.b64decode("".join(file.read().splitlines()[1:-1]))
+    at = whole.rindex(b"\x17\x0d")  # the second time, as YYMMDDHHMMSSZ
+    whole = whole[: at + 2] + b"201120000000Z" + whole[at + 15 :]
+    text = base64.encodebytes(whole).decode()
+    scene.write(name + ".crt", f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n")
+    return "sha256:" + hashlib.sha256(whole).hexdigest()
+
+
+def an_expired_certificate_is_refused(scene):
+    pins = make_nodes(scene, 2)
+    pins[1] = write_expired(scene, "node-1")
+    words = (f"its certificate {pins[1]} has expired", "does not accept this agent's")
+    check_apart(scene, with_pair("node-0"), with_pair("node-1"), words, pins)
+
+
 def read_bytes(path):
     with open(path, "rb") as file:
         return file.read()
@@ -162,11 +183,20 @@ def model_pieces(scene):
     return [piece for piece in pieces if len(set(piece)) > 4]
 
 
+def hashes_of(tap, run_id):
+    """What a HELLO in the clear says behind its run id: hashes of topology, layout and data, and
+    of the first sections of the configuration."""
+    heard = next(bytes(heard) for heard in tap.heard if run_id in heard)
+    hello = heard[heard.index(run_id) :]
+    return [hello[i : i + 8] for i in (8, 16, 24, 80, 88, 96)]
+
+
 def what_is_on_the_wire_says_nothing(scene):
     """With learning rate 0 the model on the wire is the model in the file."""
     make_keys(scene, "run.key")
     run_id = RUN_ID.to_bytes(8, "little")
     experiment = scene.experiment(**PAIR, **SEALED, optimizer__learning_rate=1e-30)
+    hashes = []
     for extra, heard in (((), True), (with_key("run.key"), False)):
         tap = Tap(free_ports(1)[0])
         tap.start()
@@ -179,6 +209,10 @@ def what_is_on_the_wire_says_nothing(scene):
         count = sum(is_heard(tap, piece) for piece in pieces)
         check((count > 0) == heard, f"{count} of {len(pieces)} pieces of the model are heard")
         check(is_heard(tap, run_id) == heard, f"the run id is heard: {not heard}")
+        hashes = hashes or hashes_of(tap, run_id)
+        check(all(len(set(one)) > 4 for one in hashes), f"these are no hashes: {hashes}")
+        found = [is_heard(tap, one) for one in hashes]
+        check(found == [heard] * len(hashes), f"hashes that are heard: {found}")
         for rank in range(2):
             os.rename(scene.path(f"out{rank}"), scene.path(f"out{rank}-{heard}"))
 
@@ -359,6 +393,9 @@ def keys_are_in_their_files_only(scene):
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
     check_process(first.process.pid, forms)
+    status, said = ask(scene.path("out0/status-0.sock"))
+    check(status == 200 and b"neighbours" in said, said)
+    check_nowhere("what its monitor answers", said, forms)
     second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
     check_both(scene, experiment, [second.wait(60), first.wait(60)])
     check_files(scene, forms, but="run.key")
@@ -531,6 +568,7 @@ if __name__ == "__main__":
             certificates_change_no_number,
             without_the_same_key_nobody_comes_in,
             another_certificate_is_named,
+            an_expired_certificate_is_refused,
             what_is_on_the_wire_says_nothing,
             who_flips_bits_on_the_way_costs_connections_only,
             who_holds_the_wire_costs_connections_only,
