@@ -15,7 +15,7 @@
 
 enum { NODES_MAX = 4, DIMENSION = 13, ROUNDS = 4, PARTS_MAX = 32, HEAD = 4 };
 enum { PLAIN_PART_BYTES = 16, PART_BYTES = 4096 };
-enum { QUEUE_MAX = 64, FORGED_MAX = 64, SETUPS_MAX = 1024 };
+enum { QUEUE_MAX = 64, FORGED_MAX = 64, SETUPS_MAX = 4096 };
 
 static const char *const topologies[] = {
     "{\"nodes\": 4, \"family\": \"ring\"}",
@@ -56,6 +56,7 @@ static void add_algorithm(const char *name, sl_topology *topology) {
     for (int kind = 0; kind < SL_COMPRESSOR_COUNT; kind++) {
         config.compressor = usual_compressor((sl_compressor_kind)kind);
         config.server = kind % 2 ? 0 : SL_SERVER_SHARDED;
+        config.directions = kind % 3 ? SL_DIRECTIONS_UP : SL_DIRECTIONS_BOTH;
         config.replicas = kind % 2 ? SL_REPLICAS_PER_NEIGHBOUR : SL_REPLICAS_SUM;
         for (int variant = SL_VARIANT_DEFAULT; variant <= SL_VARIANT_TRIMMED_MEAN; variant++) {
             config.variant = (sl_variant)variant;
