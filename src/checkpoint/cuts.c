@@ -9,6 +9,8 @@
 #include "base/disk.h"
 #include "checkpoint/cut_file.h"
 
+enum { RANKS_NAMED = 8 };
+
 int sl_checkpoint_owner_of(sl_checkpoint_owner *out, const sl_experiment *e, const sl_task *task,
                            uint64_t run_id, sl_error *error) {
     const sl_checkpoint_owner owner = {
@@ -102,23 +104,42 @@ size_t sl_cut_newer(uint64_t *out, size_t room, const char *folder, uint32_t fro
 
 /* ---- the newest whole cut ---- */
 
-/* Why not all ranks [from, to) have a good file among these of one round (count), by rank; 0: they
- * have. */
-static int check_cut(const sl_checkpoint_file *files, size_t count, const char *folder,
-                     const sl_checkpoint_owner *owner, uint32_t from, uint32_t to,
-                     sl_error *error) {
+/* Do all ranks [from, to) have a file among these of one round (count), by rank? If not, who has
+ * none. */
+static int check_there(const sl_checkpoint_file *files, size_t count, uint32_t from, uint32_t to,
+                       sl_error *error) {
+    char ranks[160] = "";
+    uint32_t lack = 0;
     for (uint32_t rank = from; rank < to; rank++) {
         while (count > 0 && files->rank < rank) {
             files++;
             count--;
         }
-        if (count == 0 || files->rank != rank)
-            return sl_fail(error, SL_EFILE, "rank %u has none", rank);
-        int result = sl_checkpoint_check(folder, *files, owner, NULL, error);
-        if (result != 0)
-            return result;
+        if (count > 0 && files->rank == rank)
+            continue;
+        const size_t used = strlen(ranks);
+        if (lack < RANKS_NAMED)
+            snprintf(ranks + used, sizeof ranks - used, "%s %" PRIu32, lack > 0 ? "," : "", rank);
+        else if (lack == RANKS_NAMED)
+            snprintf(ranks + used, sizeof ranks - used, " and more");
+        lack++;
     }
-    return 0;
+    if (lack == 0)
+        return 0;
+    return sl_fail(error, SL_EFILE, "rank%s%s ha%s none", lack > 1 ? "s" : "", ranks,
+                   lack > 1 ? "ve" : "s");
+}
+
+/* Why not all ranks [from, to) have a good file among these of one round (count), by rank; 0: they
+ * have. */
+static int check_cut(const sl_checkpoint_file *files, size_t count, const char *folder,
+                     const sl_checkpoint_owner *owner, uint32_t from, uint32_t to,
+                     sl_error *error) {
+    int result = check_there(files, count, from, to, error);
+    for (size_t i = 0; i < count && result == 0; i++)
+        if (files[i].rank >= from && files[i].rank < to)
+            result = sl_checkpoint_check(folder, files[i], owner, NULL, error);
+    return result;
 }
 
 /* Adds to `lacks`, cut off where it is full. */

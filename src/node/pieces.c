@@ -3,7 +3,9 @@
  *
  * Saving and loading walk this list, so that an algorithm gets them for nothing: what it keeps is
  * in its vectors. The rest follows from the settings and the round: random numbers, weights of the
- * topology, learning rates. Gradient, scratch and buffers hold nothing between rounds.
+ * topology, learning rates. Gradient, scratch and buffers hold nothing between rounds. An own
+ * vector may do so only within a round, as the sum of combine-while-adapt: a session that overlaps
+ * gives out its state there, once the exchange is over.
  */
 #include <stddef.h>
 #include <stdio.h>

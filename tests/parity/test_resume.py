@@ -245,6 +245,10 @@ def files_are_refused(starling):
         )
         broken(os.unlink, "holds no whole checkpoint: round 10: rank 3 has none")
         broken(
+            lambda p: (os.unlink(p), os.unlink(p.replace("rank-3", "rank-1"))),
+            "round 10: ranks 1, 3 have none",
+        )
+        broken(
             lambda p: os.truncate(p, 5), file + "is cut short: its 5 bytes end within its length"
         )
         broken(lambda p: os.truncate(p, 900), file + "is cut short or no checkpoint")
