@@ -204,6 +204,11 @@ static void tell_view(sl_agent *a) {
     sl_agent_notice(a, "%s", entry.why);
 }
 
+/* Has it folded this agent, in this epoch? */
+static bool folds_here(const sl_agent *a, const sl_neighbour *n) {
+    return n->folds && n->hash == a->cohort.hash;
+}
+
 /* What is sent is of the view from now on. */
 static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
     const uint32_t *peers, count = sl_node_peers(a->node, &peers);
@@ -212,7 +217,7 @@ static void turn_neighbours(sl_agent *a, const sl_epoch *view) {
         n->near = false;
         for (uint32_t k = 0; k < count; k++)
             n->near = n->near || peers[k] == n->rank;
-        n->folded = n->gone || sl_epoch_place(view, n->rank) == view->count ||
+        n->folded = n->gone || folds_here(a, n) || sl_epoch_place(view, n->rank) == view->count ||
                     sl_epoch_is_broken(view, a->side.rank, n->rank);
         n->hash_at_view = n->hash;
         sl_neighbour_turn(n, a->cohort.hash); /* also whoever is folded: it need not wait */
@@ -423,8 +428,9 @@ void sl_members_reach(sl_agent *a, sl_neighbour *n) {
  * agent meanwhile has not. */
 void sl_members_watch_turn(sl_agent *a, sl_neighbour *n) {
     const sl_cohort *g = &a->cohort;
-    if (n->near && !n->folded && n->hash != n->hash_at_view && n->hash != g->hash &&
-        n->received >= n->hash_from && !has_passed(g, n->hash) && a->phase == PHASE_TRAINING)
+    const bool later = n->hash != n->hash_at_view && n->hash != g->hash &&
+                       n->received >= n->hash_from && !has_passed(g, n->hash);
+    if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)
         deliver_lost(a, n);
 }
 

@@ -286,6 +286,7 @@ static void hear_turn(sl_neighbour *n, const sl_frame *frame) {
     if (n->hash != frame->exchange)
         n->hash_before = n->hash;
     n->hash = frame->exchange;
+    n->folds = frame->scalar != 0;
     n->hash_from = frame->part | (uint64_t)frame->step << 32;
 }
 

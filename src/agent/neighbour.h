@@ -107,6 +107,8 @@ typedef struct sl_neighbour {
     uint64_t hash, hash_before;       /* likewise, of its frames: from `hash_from` on, and before */
     uint64_t hash_from, hash_at_view; /* and what it was when this agent's epoch began */
 
+    bool folds; /* in the epoch of its frames it has folded this agent */
+
     /* of its loss (members.c) */
     bool gone;         /* it counts as lost, until it is reached under a later epoch */
     bool folded;       /* the node has lost it: until the next view, nothing comes or goes */

@@ -214,8 +214,9 @@ void sl_neighbour_tell_turn(sl_neighbour *n) {
     const sl_frame frame = {.type = SL_FRAME_TURN,
                             .exchange = n->turn_hash,
                             .part = (uint32_t)n->turn_from,
-                            .step = (uint32_t)(n->turn_from >> 32)};
-    if (n->turn_hash != 0 && !n->turn_told)
+                            .step = (uint32_t)(n->turn_from >> 32),
+                            .scalar = n->folded};
+    if ((n->turn_hash != 0 || n->folded) && !n->turn_told)
         n->turn_told = sl_neighbour_send_frame(n, &frame);
 }
 

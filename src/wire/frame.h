@@ -47,7 +47,7 @@ typedef enum sl_frame_type {
     SL_FRAME_HANDSHAKE, /* payload: some bytes of the handshake that comes before HELLO */
     SL_FRAME_LETTER,    /* payload: bytes from `part` on of a message of a member that has `step` */
     SL_FRAME_TURN, /* none: data frames from number `part` + 2^32 `step` on are of the epoch with
-                      hash `exchange` */
+                      hash `exchange`; scalar 1: in which the sender has folded the receiver */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
