@@ -12,7 +12,7 @@ import time
 from _scene import SLOWER, check, run_tests
 
 # Seconds of silence: more than a living agent is silent on a loaded machine.
-PATIENT, IMPATIENT = 30, 5
+PATIENT, IMPATIENT = 30, 8
 
 
 def start(scene, nodes=8, **changes):
