@@ -313,6 +313,7 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
         sent = [strangers.send(ports[0], "keyed", 1, 0, *key)]
         check(sent[0].stdout.readline() == "connected\n", "the agent does not let greet")
         agents[0].wait_for("HELLO names another incarnation than its greeting")
+        agents[0].wait_for("unsupported protocol")  # TLS 1.2
         agents.append(start(scene, experiment, 1, roster, "out1", *own))
         wait_listening(ports[1])
         sent.append(strangers.send(ports[1], "keyed", 0, 1, *key))
@@ -494,7 +495,12 @@ def key_files_that_others_may_read_are_refused(scene):
     experiment = scene.experiment(**PAIR)
     roster = write_roster(scene, "roster", free_ports(2))
     os.symlink("run.key", scene.path("link.key"))
+    scene.write("short.key", read_bytes(scene.path("run.key")).decode()[:50])
+    scene.write("other.key", "another program's key".ljust(83, ".") + "\n")
+    form = ("is not a run's key of 84 bytes", "starling keys make")
     for name, mode, words in (
+        ("short.key", 0o600, ("short.key", *form, "it has 50")),
+        ("other.key", 0o600, ("other.key", "is not a run's key")),
         ("run.key", 0o644, ("run.key", "chmod 600")),
         ("link.key", 0o600, ("link.key", "symbolic link")),
         ("none.key", None, ("none.key", "No such file")),
