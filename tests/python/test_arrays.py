@@ -4,6 +4,7 @@ program; and how a peer's end, or wrong input, reaches the others.
 
 usage: test_arrays.py STARLING [TEST ...]
 """
+import functools
 import json
 import os
 import sys
@@ -356,6 +357,20 @@ def test_keys_without_effect_are_warned_of(scene):
     ended = Peers(scene, body, experiment).wait()
     for code, _, err in ended:
         check(code == 0 and "WARNING:starling:" in err and "data" in err, ended)
+
+
+def test_a_key_that_is_none_is_refused(scene):
+    text = "starling run key 1 " + "0" * 64 + "\n"
+    for name, content, mode, *words in (
+        ("none.key", None, 0, "No such file"),
+        ("short.key", text[:50], 0o600, "is not a run's key", "it has 50"),
+        ("open.key", text, 0o644, "chmod 600"),
+    ):
+        if content is not None:
+            os.chmod(scene.write(name, content), mode)
+        key, roster = scene.path(name), "127.0.0.1:1,127.0.0.1:2"
+        join = functools.partial(starling.join, EXPERIMENT, numpy.zeros(4, dtype="f4"))
+        refused(functools.partial(join, rank=0, size=2, roster=roster, key=key), name, *words)
 
 
 if __name__ == "__main__":
