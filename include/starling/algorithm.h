@@ -45,6 +45,22 @@ typedef enum sl_replicas {
                                  in the schedule */
 } sl_replicas;
 
+/* Forms of an all-reduce (docs/algorithms.md): enum suffix, name in an experiment. */
+#define SL_ALL_REDUCES(X)                                                                          \
+    X(RING, "ring")                                                                                \
+    X(TREE, "tree")                                                                                \
+    X(RECURSIVE_DOUBLING, "recursive-doubling")                                                    \
+    X(HALVING_DOUBLING, "halving-doubling")                                                        \
+    X(HIERARCHICAL, "hierarchical")                                                                \
+    X(TORUS_2D, "torus-2d")                                                                        \
+    X(TWO_RINGS, "two-rings")                                                                      \
+    X(DOUBLE_TREE, "double-tree")
+typedef enum sl_all_reduce_form {
+#define SL_ALL_REDUCE_ENUM(form, name) SL_ALL_REDUCE_##form,
+    SL_ALL_REDUCES(SL_ALL_REDUCE_ENUM)
+#undef SL_ALL_REDUCE_ENUM
+} sl_all_reduce_form;
+
 #define SL_SERVER_SHARDED (-1) /* algorithm.server: shard k of n at rank k */
 #define SL_ALGORITHM_NAME_MAX 64
 
@@ -80,6 +96,9 @@ typedef struct sl_algorithm_config {
     uint64_t delay;             /* all-reduce: D, rounds that a gradient is late */
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
+    sl_all_reduce_form all_reduce; /* all-reduce, local-sgd */
+    uint32_t group; /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
+                       square root */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     sl_switch scaled, contractive;
@@ -166,7 +185,7 @@ typedef struct sl_stage {
 
 typedef enum sl_route_kind {
     SL_ROUTE_TOPOLOGY,
-    SL_ROUTE_RING,
+    SL_ROUTE_ALL_REDUCE,
     SL_ROUTE_SERVER,
     SL_ROUTE_ALL /* everybody to everybody */
 } sl_route_kind;

@@ -60,6 +60,8 @@ bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, co
         {"local_steps", a->takes_local_steps},
         {"period", a->is_periodic},
         {"server", a->route == SL_ROUTE_SERVER},
+        {"all_reduce", a->route == SL_ROUTE_ALL_REDUCE},
+        {"group", a->route == SL_ROUTE_ALL_REDUCE},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].key, key) == 0)

@@ -1,13 +1,13 @@
 /* c_sgd.c - the centralized baselines that send vectors as they are.
  *
- *   all-reduce:        x <- x - gamma mom((1/n) sum_i g_i(x)), the sum by a ring: 2 (n - 1)
- *                      messages of d/n elements (Patarasuk, Yuan 2009)
+ *   all-reduce:        x <- x - gamma mom((1/n) sum_i g_i(x)), the sum by a form of all-reduce
+ *                      (node/form.h)
  *   parameter-server:  the same, the sum at one rank or in shards over all ranks
- *   local-sgd:         x <- x - gamma mom(g_i); every `period` rounds x <- (1/n) sum_j x_j by a
- *                      ring (Stich 2019); momentum stays local
+ *   local-sgd:         x <- x - gamma mom(g_i); every `period` rounds x <- (1/n) sum_j x_j, by a
+ *                      form too (Stich 2019); momentum stays local
  *
  * Momentum and weight decay come after averaging in the first two. Memory beside x, g, momentum:
- * none. Wire, each node: 64 d (n - 1)/n bits, as little as any algorithm can; one server: 32 d (n -
+ * none. Wire, each node of a ring: 64 d (n - 1)/n bits, the least; one server: 32 d (n -
  * 1) bits out and in at the server, 32 d at the others.
  */
 #include "algorithm/algorithms.h"
@@ -43,7 +43,7 @@ const sl_algorithm sl_all_reduce = {
     .name = "all-reduce",
     .when = is_plain,
     .keeps_gradient = true,
-    .route = SL_ROUTE_RING,
+    .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
     .stages = gradients,
     .stage_count = 2,
@@ -86,7 +86,7 @@ const sl_algorithm sl_local_sgd = {
     .name = "local-sgd",
     .when = is_not_compressed,
     .is_periodic = true,
-    .route = SL_ROUTE_RING,
+    .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
     .stages = models,
     .stage_count = 2,

@@ -132,6 +132,34 @@ static int check_trim(const sl_algorithm *a, const sl_algorithm_config *c,
     return 0;
 }
 
+/* Rows of a torus are equally long, and groups hold some of the nodes. */
+static int check_group(const sl_algorithm *a, const sl_algorithm_config *c, uint32_t nodes,
+                       sl_error *error) {
+    const bool rows =
+        c->all_reduce == SL_ALL_REDUCE_TORUS_2D || c->all_reduce == SL_ALL_REDUCE_TWO_RINGS;
+    if (a->route != SL_ROUTE_ALL_REDUCE && c->all_reduce != SL_ALL_REDUCE_RING &&
+        c->compressor.kind != SL_COMPRESSOR_IDENTITY && a->route != SL_ROUTE_TOPOLOGY)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.all_reduce: forms sum vectors as they are; with a compressor, "
+                       "algorithm '%s' has a route of its own: leave the key out",
+                       a->name);
+    if (a->route != SL_ROUTE_ALL_REDUCE || c->group == 0 ||
+        (!rows && c->all_reduce != SL_ALL_REDUCE_HIERARCHICAL))
+        return 0;
+    if (c->group > nodes)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.group: %u, but there are %u nodes; allowed are "
+                       "1..%u, or 0 for about the square root",
+                       c->group, nodes, nodes);
+    if (rows && nodes % c->group != 0)
+        return sl_fail(
+            error, SL_EINVAL,
+            "algorithm.group: rows of %u do not fill a torus of %u nodes; take a divisor "
+            "of %u, or 0 for the one nearest to a square",
+            c->group, nodes, nodes);
+    return 0;
+}
+
 static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum,
                             sl_error *error) {
     if (momentum && !a->takes_momentum)
@@ -206,6 +234,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
     int result = a == NULL ? SL_EINVAL : check_matrix(a, config->replicas, topology, error);
     if (result == 0)
         result = check_server(a, config, sl_topology_nodes(topology), error);
+    if (result == 0)
+        result = check_group(a, config, sl_topology_nodes(topology), error);
     if (result == 0)
         result = check_parameters(a, config, momentum, error);
     if (result == 0)

@@ -11,6 +11,11 @@ static const char *const variants[] = {
 static const char *const replicas[] = {"sum", "per-neighbour", NULL};
 static const char *const clips[] = {"second-largest", NULL};
 static const char *const directions[] = {"up", "both", NULL};
+static const char *const all_reduces[] = {
+#define ALL_REDUCE_NAME(form, text) text,
+    SL_ALL_REDUCES(ALL_REDUCE_NAME)
+#undef ALL_REDUCE_NAME
+        NULL};
 static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
@@ -159,6 +164,14 @@ const sl_key sl_keys[] = {
          "all-reduce: rounds that a mean gradient is late, so that its exchange runs beside the "
          "next gradient",
      USED_BY_ALGORITHMS},
+    {"algorithm.all_reduce", SL_KEY_CHOICE, AT(algorithm.all_reduce), .choices = all_reduces,
+     .fallback = "\"ring\"",
+     .help = "all-reduce, local-sgd: who sends what to whom; all nodes get the same average",
+     USED_BY_ALGORITHMS},
+    {"algorithm.group", SL_KEY_U32, AT(algorithm.group), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
+     .help = "torus-2d, two-rings: nodes in a row, a divisor of their number; hierarchical: nodes "
+             "in a group; 0 = about the square root",
+     USED_BY("algorithm.all_reduce", "hierarchical torus-2d two-rings")},
     {"algorithm.server", SL_KEY_SERVER, AT(algorithm.server), BETWEEN(0, SL_NODES_MAX - 1),
      .fallback = "0",
      .help = "parameter-server, double-squeeze, cd-sgd, ecq-sgd, ef21, diana, local-sgd with a "

@@ -1,13 +1,24 @@
 /* memory.c - how much memory a run needs, and how much is available; see starling/experiment.h. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "config/buffers.h"
+#include "node/form.h"
 #include "starling/device.h"
 
 static const size_t receive_bytes_max = 32u << 20;
+
+static uint32_t partners_in_form(const sl_experiment *e, uint32_t rank) {
+    const uint32_t nodes = sl_topology_nodes(e->topology);
+    const sl_form form = sl_form_of(e->algorithm.all_reduce, e->algorithm.group, nodes, 1);
+    uint32_t *partners = malloc(nodes * sizeof *partners),
+             count = partners != NULL ? sl_form_partners(&form, rank, partners) : nodes - 1;
+    free(partners);
+    return count;
+}
 
 uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
     const uint32_t *peers;
@@ -16,6 +27,8 @@ uint32_t sl_receive_degree(const sl_experiment *e, uint32_t rank) {
         (algorithm != NULL &&
          (algorithm->route == SL_ROUTE_SERVER || algorithm->route == SL_ROUTE_ALL)))
         return sl_topology_nodes(e->topology) - 1;
+    if (algorithm != NULL && algorithm->route == SL_ROUTE_ALL_REDUCE)
+        return partners_in_form(e, rank);
     return sl_topology_peers(e->topology, rank, &peers);
 }
 

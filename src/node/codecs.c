@@ -24,10 +24,13 @@ static int open_decoders(sl_codec_set *set, const sl_codecs *codecs, sl_error *e
 static int add_set(sl_codecs *codecs, size_t count, bool plain, sl_error *error) {
     if (count == 0 || sl_codecs_find(codecs, count, plain) != NULL)
         return 0;
-    sl_codec_set *set = &codecs->sets[codecs->set_count++];
+    sl_codec_set *sets = realloc(codecs->sets, (codecs->set_count + 1) * sizeof *sets);
+    if (sets == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for a codec");
+    codecs->sets = sets;
+    sl_codec_set *set = &sets[codecs->set_count++];
     static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
-    set->count = count;
-    set->plain = plain;
+    *set = (sl_codec_set){.count = count, .plain = plain};
     bool split = !plain && codecs->compressor->scope == SL_SCOPE_TENSOR && codecs->tensor_count > 1;
     int result = split ? sl_codec_open_split(&set->codec, codecs->compressor, codecs->tensor_ends,
                                              codecs->tensor_count, codecs->part_bytes, error)
@@ -38,21 +41,21 @@ static int add_set(sl_codecs *codecs, size_t count, bool plain, sl_error *error)
     return result != 0 ? result : open_decoders(set, codecs, error);
 }
 
-static int add_stage(sl_codecs *codecs, const sl_stage *stage, const sl_route *route,
-                     sl_error *error) {
-    bool cut = route->algorithm->route == SL_ROUTE_RING ||
-               (route->algorithm->route == SL_ROUTE_SERVER && route->server == SL_SERVER_SHARDED);
-    if (!cut)
-        return add_set(codecs, route->dimension, stage->plain, error);
-    int result = 0;
-    for (uint32_t k = 0; k < route->nodes && result == 0; k++)
-        result = add_set(codecs, sl_route_shard(route, k).count, stage->plain, error);
+/* For what goes out in the step, and for what comes. The longest message of any node is there, too:
+ * receive buffers, and so the parts of a sum (agent/reduce.h), are equally long everywhere. */
+static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
+                    sl_error *error) {
+    int result = add_set(codecs, sl_route_longest(route), step->stage->plain, error);
+    if (result == 0)
+        result = add_set(codecs, step->published.count, step->stage->plain, error);
+    for (uint32_t i = 0; i < step->in.count && result == 0; i++)
+        result = add_set(codecs, sl_route_range(route, step, step->in.peers[i]).count,
+                         step->stage->plain, error);
     return result;
 }
 
-int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
-                   const sl_compressor_config *compressor, const sl_route *route, bool later,
-                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
+int sl_codecs_open(sl_codecs *codecs, const sl_compressor_config *compressor, const sl_route *route,
+                   bool later, const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
                    const sl_vec_ops *vec, sl_error *error) {
     const uint32_t *peers;
     *codecs = (sl_codecs){.vec = vec,
@@ -62,9 +65,10 @@ int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
                           .part_bytes = part_bytes,
                           .peers = sl_route_peers(route, &peers)};
     int result = 0;
-    for (size_t i = 0; i < algorithm->stage_count && result == 0; i++)
-        if (later || !algorithm->stages[i].restates)
-            result = add_stage(codecs, &algorithm->stages[i], route, error);
+    sl_exchange_step step;
+    for (uint32_t k = 0; result == 0 && sl_route_step(route, 1, k, &step); k++)
+        if (later || !step.stage->restates)
+            result = add_step(codecs, route, &step, error);
     return result;
 }
 
@@ -78,5 +82,7 @@ void sl_codecs_close(sl_codecs *codecs) {
         sl_encoder_close(&set->encoder);
         sl_codec_close(&set->codec);
     }
+    free(codecs->sets);
+    codecs->sets = NULL;
     codecs->set_count = 0;
 }

@@ -5,9 +5,6 @@
 
 #include "node/route.h"
 
-/* Whole vector and two lengths of shards, each compressed and plain. */
-enum { SL_CODECS_MAX = 6 };
-
 typedef struct sl_codec_set {
     size_t count;
     bool plain;
@@ -18,7 +15,7 @@ typedef struct sl_codec_set {
 } sl_codec_set;
 
 typedef struct sl_codecs {
-    sl_codec_set sets[SL_CODECS_MAX];
+    sl_codec_set *sets; /* (set_count) */
     size_t set_count;
     uint32_t peers;
     const sl_vec_ops *vec;
@@ -28,9 +25,8 @@ typedef struct sl_codecs {
 } sl_codecs;
 
 /* Opens what the algorithm's stages need on this route. later: in a later view than the first. */
-int sl_codecs_open(sl_codecs *codecs, const sl_algorithm *algorithm,
-                   const sl_compressor_config *compressor, const sl_route *route, bool later,
-                   const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
+int sl_codecs_open(sl_codecs *codecs, const sl_compressor_config *compressor, const sl_route *route,
+                   bool later, const size_t *tensor_ends, size_t tensor_count, size_t part_bytes,
                    const sl_vec_ops *vec, sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);
 /* For messages of `count` elements, which is one of the route's lengths; NULL for 0. */

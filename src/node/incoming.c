@@ -252,7 +252,7 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
     const sl_range *published = &n->step.published;
     if (published->count == 0 || published->from != g->range.from)
         return UINT32_MAX;
-    return n->step.stage->in_place ? n->sent : n->encoded;
+    return n->step.in_place ? n->sent : n->encoded;
 }
 
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {

@@ -42,9 +42,8 @@ static void begin_step(sl_node *n) {
     n->encoded = n->sent = 0;
     n->measure = n->number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n);
     sl_incoming_begin(n);
-    if (step->first && !sl_outgoing_adapts(n))
-        sl_node_sweep(n, step->stage->prepare,
-                      step->stage->gather ? step->published : (sl_range){0, n->settings.dimension});
+    if (!sl_outgoing_adapts(n))
+        sl_node_sweep(n, step->stage->prepare, step->prepared);
 }
 
 /* From step *number on, the first that this exchange has. */

@@ -170,7 +170,7 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     n->state.nodes = n->route.nodes;
     n->state.step_size = (float)s->plan->step_size;
     if (result == 0)
-        result = sl_codecs_open(&n->codecs, n->algorithm, &config->compressor, &n->route,
+        result = sl_codecs_open(&n->codecs, &config->compressor, &n->route,
                                 s->turns || n->state.first_exchange > 1, s->tensor_ends,
                                 s->tensor_count, s->part_bytes, s->vec, error);
     return result == 0 && !allocate_of_view(n) ? no_memory(n, error) : result;

@@ -16,12 +16,6 @@ static uint32_t after(const sl_route *r, uint32_t steps) {
     return (r->place + steps % r->nodes) % r->nodes;
 }
 
-static void list_ring_neighbours(sl_route *r) {
-    uint32_t a = r->ranks[before(r, 1)], b = r->ranks[after(r, 1)];
-    r->neighbours[0] = a < b ? a : b;
-    r->neighbours[1] = a < b ? b : a;
-}
-
 /* Of a symmetric W: what a peer is given is also what it gives. */
 static int unite(sl_route *r, sl_error *error) {
     const uint32_t *peers, period = sl_topology_period(r->topology),
@@ -39,14 +33,12 @@ static int unite(sl_route *r, sl_error *error) {
     return 0;
 }
 
-sl_range sl_route_shard(const sl_route *r, uint32_t k) {
-    size_t from = r->dimension / r->nodes * k + r->dimension % r->nodes * k / r->nodes;
-    size_t end = r->dimension / r->nodes * (k + 1) + r->dimension % r->nodes * (k + 1) / r->nodes;
-    return (sl_range){from, end - from};
-}
-
 static sl_range whole(const sl_route *r) {
     return (sl_range){0, r->dimension};
+}
+
+static sl_range shard(const sl_route *r, uint32_t place) {
+    return sl_shard(whole(r), place, r->nodes);
 }
 
 static sl_row nobody(void) {
@@ -80,13 +72,13 @@ static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
     return p;
 }
 
-static sl_exchange_step round_the_ring(const sl_route *r, bool gather, uint32_t index) {
-    uint32_t sent = gather ? before(r, index + r->nodes - 1) : before(r, index);
-    uint32_t come = gather ? before(r, index) : before(r, index + 1);
-    return (sl_exchange_step){.in = only(r, before(r, 1)),
-                              .out = only(r, after(r, 1)),
-                              .published = sl_route_shard(r, sent),
-                              .coming = sl_route_shard(r, come)};
+static sl_exchange_step of_form(const sl_route *r, bool gather, uint32_t index) {
+    const sl_move m = sl_form_move(&r->form, gather, r->place, index);
+    return (sl_exchange_step){.in = m.from == SL_NOWHERE ? nobody() : only(r, m.from),
+                              .out = m.to == SL_NOWHERE ? nobody() : only(r, m.to),
+                              .published = m.leaves,
+                              .coming = m.comes,
+                              .in_place = true};
 }
 
 static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
@@ -108,7 +100,7 @@ static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
 }
 
 static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
-    sl_range own = sl_route_shard(r, r->place);
+    sl_range own = shard(r, r->place);
     if (gather)
         return (sl_exchange_step){.in = everybody_else(r),
                                   .out = everybody_else(r),
@@ -118,14 +110,9 @@ static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t ind
     bool to_itself = index == 0;
     return (sl_exchange_step){.in = to_itself ? nobody() : only(r, before(r, index)),
                               .out = to_itself ? nobody() : only(r, after(r, index)),
-                              .published = sl_route_shard(r, after(r, index)),
+                              .published = shard(r, after(r, index)),
                               .coming = own,
                               .self_weight = to_itself};
-}
-
-/* A ring of one has a step in which nobody sends. */
-static sl_exchange_step alone(const sl_route *r) {
-    return (sl_exchange_step){.published = whole(r)};
 }
 
 static sl_exchange_step with_all(const sl_route *r) {
@@ -137,8 +124,8 @@ static sl_exchange_step with_all(const sl_route *r) {
 }
 
 static uint32_t steps_of_stage(const sl_route *r, bool gather) {
-    if (r->algorithm->route == SL_ROUTE_RING)
-        return r->nodes > 1 ? r->nodes - 1 : 1;
+    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+        return sl_form_steps(&r->form, gather);
     return is_sharded(r) && !gather ? r->nodes : 1;
 }
 
@@ -146,11 +133,19 @@ static sl_exchange_step step_of_stage(const sl_route *r, bool gather, uint64_t e
                                       uint32_t index) {
     if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return along_edges(r, exchange);
-    if (r->algorithm->route == SL_ROUTE_RING)
-        return r->nodes > 1 ? round_the_ring(r, gather, index) : alone(r);
+    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+        return of_form(r, gather, index);
     if (r->algorithm->route == SL_ROUTE_ALL)
         return with_all(r);
     return is_sharded(r) ? with_shards(r, gather, index) : with_one_server(r, gather);
+}
+
+/* Whole vectors before they are published, and whole sums before they go to all. */
+static sl_range prepared_for(const sl_route *r, const sl_stage *stage, uint32_t index,
+                             const sl_exchange_step *step) {
+    if (stage->gather && r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+        return sl_form_summed(&r->form, r->place, index);
+    return index > 0 ? (sl_range){0} : stage->gather ? step->published : whole(r);
 }
 
 /* ---- opening ---- */
@@ -179,7 +174,17 @@ static int list_ranks(sl_route *r, const sl_members *members, sl_error *error) {
         if (k != r->place)
             r->others[other++] = r->ranks[k];
     }
-    list_ring_neighbours(r);
+    return 0;
+}
+
+static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
+    r->form = sl_form_of(config->all_reduce, config->group, r->nodes, r->dimension);
+    r->partners = calloc(r->nodes, sizeof *r->partners);
+    if (r->partners == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
+    r->partner_count = sl_form_partners(&r->form, r->place, r->partners);
+    for (uint32_t i = 0; i < r->partner_count; i++)
+        r->partners[i] = r->ranks[r->partners[i]];
     return 0;
 }
 
@@ -200,6 +205,8 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
         result = list_ranks(r, members, error);
     else if (config->replicas == SL_REPLICAS_PER_NEIGHBOUR)
         result = unite(r, error);
+    if (result == 0 && r->algorithm->route == SL_ROUTE_ALL_REDUCE)
+        result = list_partners(r, config, error);
     return result;
 }
 
@@ -207,6 +214,7 @@ void sl_route_close(sl_route *r) {
     free(r->ranks);
     free(r->others);
     free(r->ones);
+    free(r->partners);
     free(r->united);
 }
 
@@ -219,7 +227,8 @@ bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exc
         if (number < count) {
             *out = step_of_stage(r, stage->gather, exchange, number);
             out->stage = stage;
-            out->first = number == 0;
+            out->in_place = out->in_place || stage->in_place;
+            out->prepared = prepared_for(r, stage, number, out);
             return true;
         }
         number -= count;
@@ -228,8 +237,14 @@ bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exc
 }
 
 sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
-    return step->separate ? sl_route_shard(r, sl_peer_index(r->ranks, r->nodes, peer))
-                          : step->coming;
+    return step->separate ? shard(r, sl_peer_index(r->ranks, r->nodes, peer)) : step->coming;
+}
+
+size_t sl_route_longest(const sl_route *r) {
+    const bool ring =
+        r->algorithm->route == SL_ROUTE_ALL_REDUCE && r->form.kind == SL_ALL_REDUCE_RING;
+    return ring || is_sharded(r) ? r->dimension / r->nodes + (r->dimension % r->nodes != 0)
+                                 : r->dimension;
 }
 
 uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
@@ -247,9 +262,9 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
 uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
     if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
         return sl_topology_peers(r->topology, r->rank, peers);
-    if (r->algorithm->route == SL_ROUTE_RING) {
-        *peers = r->neighbours;
-        return r->nodes > 2 ? 2 : r->nodes - 1;
+    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE) {
+        *peers = r->partners;
+        return r->partner_count;
     }
     bool meets_all = r->algorithm->route == SL_ROUTE_ALL || is_sharded(r) || r->place == r->server;
     *peers = meets_all ? r->others : &r->ranks[r->server];
@@ -272,7 +287,7 @@ bool sl_route_varies(const sl_route *r) {
 
 uint32_t sl_route_width(const sl_route *r) {
     const uint32_t *peers, count = sl_route_peers(r, &peers);
-    if (r->algorithm->route == SL_ROUTE_RING)
+    if (r->algorithm->route == SL_ROUTE_ALL_REDUCE)
         return r->nodes > 1;
     if (r->algorithm->route != SL_ROUTE_TOPOLOGY || r->united != NULL)
         return count;

@@ -2,33 +2,29 @@
  *
  *   topology         one step a stage: the whole vector along the round's edges; along those of all
  *                    rounds where replicas are kept one by one
- *   ring             n - 1 steps of one shard each, to the next place: the sums, then as many to
- *                    pass the sums on (Patarasuk, Yuan 2009)
+ *   all-reduce       the steps of a form (form.h): all sums, then as they went out, back
  *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
  *                    place k - s to place k, and back in one
  *   all              one step: the whole vector to everybody
  *
  * A rank says who a node is, a place where it stands among the members: its index in their sorted
- * list. Only this file knows places; rows, peers and steps name ranks. A server that is no member
- * is stood in for by the first one.
+ * list. Only routes and forms know places; rows, peers and steps name ranks. A server that is no
+ * member is stood in for by the first one.
  *
- * The steps of all stages are numbered through. A step follows from (exchange, number) in constant
- * time: a list of them would take 2(n - 1) steps a node, gigabytes in a simulation. Shard k of n is
- * elements [k d / n, (k + 1) d / n). In the servers' first half, the step in which nothing is sent
- * is a node's message to itself.
+ * The steps of all stages are numbered through. A step follows from (exchange, number): a list of
+ * them would take 2(n - 1) steps a node, gigabytes in a simulation. In the servers' first half, the
+ * step in which nothing is sent is a node's message to itself.
  */
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
 
+#include "node/form.h"
 #include "starling/node.h"
-
-typedef struct sl_range {
-    size_t from, count;
-} sl_range;
 
 typedef struct sl_exchange_step {
     const sl_stage *stage;
-    bool first;         /* of its stage */
+    sl_range prepared;  /* before it, the stage's hook runs on these elements */
+    bool in_place;      /* what comes overwrites what is published */
     bool separate;      /* each in-neighbour sends its own shard; else all send `coming` */
     float self_weight;  /* of the node's own message: W_ii; servers: 1 where it stays here */
     sl_row in, out;     /* who sends to this node; whom it sends to */
@@ -44,9 +40,11 @@ typedef struct sl_route {
     size_t dimension;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
-    uint32_t neighbours[2]; /* ring */
-    double *united;         /* (period, peers) where every exchange goes along all edges that the
-                               topology ever has: W_ij, 0 where the round has no edge */
+    sl_form form;       /* all-reduce */
+    uint32_t *partners; /* (partner_count) its ranks */
+    uint32_t partner_count;
+    double *united; /* (period, peers) where every exchange goes along all edges that the
+                       topology ever has: W_ij, 0 where the round has no edge */
 } sl_route;
 
 /* The topology is in ranks, its edges are those of the members. members NULL: all its nodes. */
@@ -59,7 +57,8 @@ bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,
                    sl_exchange_step *out);
 /* What `peer`, an in-neighbour of the step, sends in it. */
 sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
-sl_range sl_route_shard(const sl_route *route, uint32_t k);
+/* At least as many elements as any message of any node has; the same at all nodes. */
+size_t sl_route_longest(const sl_route *route);
 /* Every peer ever, sorted; borrowed. */
 uint32_t sl_route_peers(const sl_route *route, const uint32_t **peers);
 /* How many exchanges an in-neighbour can run ahead, plus one. */

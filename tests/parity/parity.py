@@ -143,6 +143,12 @@ ALGORITHMS = {
     "beer": algorithm("beer", optimizer=PLAIN, compressor=TOP_K),
     "lead": algorithm("lead", optimizer=PLAIN, compressor=QSGD),
     "all-reduce": algorithm("all-reduce"),
+    **{
+        f"all-reduce {form}": algorithm("all-reduce", all_reduce=form)
+        for form in ("tree", "recursive-doubling", "halving-doubling", "hierarchical", "torus-2d")
+    },
+    "all-reduce two-rings": algorithm("all-reduce", all_reduce="two-rings", group=2),
+    "local-sgd double-tree": algorithm("local-sgd", period=4, all_reduce="double-tree"),
     "parameter-server": algorithm("parameter-server", server=3),
     "parameter-server sharded": algorithm("parameter-server", server="sharded"),
     "parameter-server top-k both ways": algorithm(

@@ -55,6 +55,12 @@ MOMENTUM = {"learning_rate": 0.03, "momentum": 0.9}
 NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 COSINE = {"learning_rate": 0.2, "schedule": {"name": "cosine", "minimum": 0.05, "warmup_rounds": 5}}
 STILL = {"learning_rate": 0}
+LATE = {"momentum": MOMENTUM}
+FORMS = [
+    *((form, 0) for form in ("tree", "recursive-doubling", "halving-doubling", "double-tree")),
+    *(("hierarchical", group) for group in (0, 3)),
+    *((form, group) for form in ("torus-2d", "two-rings") for group in (0, 1)),
+]  # of an all-reduce, each with the nodes in a group
 WITH_MOMENTUM = {
     "sgd": PLAIN,
     "momentum": MOMENTUM,
@@ -313,6 +319,11 @@ def all_cases():
     )
     yield from cases("naive-compression", {"name": "naive-compression"}, STROM, FIXED, ALONE, [OWN])
     yield from cases("all-reduce", {"name": "all-reduce"}, None, FIXED, ALONE, [SAME])
+    for form, group in FORMS:
+        settings = {"name": "all-reduce", "all_reduce": form, "group": group}
+        yield from cases(f"all-reduce {form} {group}", settings, None, FIXED, LATE, [SAME])
+        settings = {"name": "local-sgd", "period": 3, "all_reduce": form, "group": group}
+        yield from cases(f"local-sgd {form} {group}", settings, None, [RING], LATE, [OWN])
     for server in (0, 5, "sharded"):
         yield from cases(
             f"parameter-server {server}",

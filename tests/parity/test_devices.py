@@ -92,6 +92,8 @@ CASES = {
     "beer": {"name": "beer", **compressed("top-k", fraction=0.05)},
     "lead": {"name": "lead", **compressed("qsgd", levels=127, bucket=512)},
     "all-reduce": {"name": "all-reduce"},
+    "all-reduce doubling": {"name": "all-reduce", "all_reduce": "recursive-doubling"},
+    "local-sgd double-tree": {"name": "local-sgd", "period": 2, "all_reduce": "double-tree"},
     "parameter-server": {"name": "parameter-server"},
     "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
     "local-sgd": {"name": "local-sgd", "period": 2},

@@ -92,6 +92,12 @@ START_TEST(a_number_out_of_range_is_refused_with_the_range) {
            "optimizer.schedule.milestones", "rising");
     refuse(WITH("\"transport\": {\"chunk_bytes\": 5000}"), NULL, "transport.chunk_bytes: 5000",
            "4096");
+    refuse(WITH("\"algorithm\": {\"name\": \"all-reduce\", \"all_reduce\": \"torus-2d\", "
+                "\"group\": 3}"),
+           NULL, "algorithm.group: rows of 3", "a divisor of 4");
+    refuse(WITH("\"algorithm\": {\"name\": \"local-sgd\", \"all_reduce\": \"hierarchical\", "
+                "\"group\": 5}"),
+           NULL, "algorithm.group: 5, but there are 4 nodes", "1..4");
     refuse(WITH("\"network\": {\"speeds\": [1, 2]}"), NULL, "network.speeds: has 2 speeds",
            "4 nodes");
     refuse(WITH("\"network\": {\"speeds\": [1, 2, 0, 1]}"), NULL, "network.speeds", "1e-06");
@@ -166,6 +172,12 @@ START_TEST(a_key_without_effect_is_warned_of) {
     expect_warning(SMALLEST, "algorithm.server=0",
                    "algorithm.server has no effect with algorithm.name d-psgd; only "
                    "parameter-server local-sgd ecq-sgd ef21 diana double-squeeze cd-sgd use it");
+    expect_warning(SMALLEST, "algorithm.all_reduce=tree",
+                   "algorithm.all_reduce has no effect with algorithm.name d-psgd; only "
+                   "all-reduce local-sgd use it");
+    expect_warning(WITH("\"algorithm\": \"all-reduce\""), "algorithm.group=2",
+                   "algorithm.group has no effect with algorithm.all_reduce ring; only "
+                   "hierarchical torus-2d two-rings use it");
     expect_warning(SMALLEST, "algorithm.compressor.k=3",
                    "algorithm.compressor.k has no effect with algorithm.compressor.name identity; "
                    "only top-k random-k stc sbc pos-neg magnitude-dropping use it");

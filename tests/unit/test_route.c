@@ -4,24 +4,30 @@
 #include <string.h>
 
 #include "harness.h"
+#include "node/double_tree.h"
 #include "node/route.h"
 
-enum { NODES_MAX = 9 };
+enum { NODES_MAX = 17, SERVED_MAX = 9, DIMENSION_MAX = 64 };
 
 static sl_route routes[NODES_MAX];
 static sl_topology *topology;
 static sl_error error;
 
-static void open_routes(const char *name, int64_t server, uint32_t nodes, size_t dimension) {
+static void open_with(const sl_algorithm_config *config, uint32_t nodes, size_t dimension) {
     char json[128];
     snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\"}", nodes,
              nodes > 1 ? "ring" : "complete");
     ck_assert_msg(sl_topology_parse(&topology, json, "test", &error) == 0, "%s", error.text);
-    sl_algorithm_config config = {.server = server};
-    const sl_algorithm *algorithm = sl_algorithm_find(name, SL_VARIANT_DEFAULT, &error);
+    const sl_algorithm *algorithm = sl_algorithm_find(config->name, SL_VARIANT_DEFAULT, &error);
     for (uint32_t i = 0; i < nodes; i++)
         ck_assert_int_eq(
-            sl_route_open(&routes[i], algorithm, &config, topology, NULL, i, dimension, &error), 0);
+            sl_route_open(&routes[i], algorithm, config, topology, NULL, i, dimension, &error), 0);
+}
+
+static void open_routes(const char *name, int64_t server, uint32_t nodes, size_t dimension) {
+    sl_algorithm_config config = {.server = server};
+    snprintf(config.name, sizeof config.name, "%s", name);
+    open_with(&config, nodes, dimension);
 }
 
 static void close_routes(uint32_t nodes) {
@@ -72,14 +78,25 @@ static void check_both_ends(uint32_t nodes, uint64_t exchange) {
             }
 }
 
-/* With values that say which node they are from: after both halves everybody has everybody's, once.
- */
+/* What node i begins with; no other sum of such numbers is the sum of all. */
+static uint64_t value_of(uint32_t i) {
+    return (i + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x5851f42d4c957f2d) << i;
+}
+
+/* After both halves everybody has everybody's number once, and the sum was prepared once. */
 static void check_sums(uint32_t nodes, size_t dimension) {
-    static uint64_t held[NODES_MAX][64], next[NODES_MAX][64];
+    static uint64_t held[NODES_MAX][DIMENSION_MAX], next[NODES_MAX][DIMENSION_MAX];
+    static const uint64_t factor = 3;
     for (uint32_t i = 0; i < nodes; i++)
         for (size_t e = 0; e < dimension; e++)
-            held[i][e] = 1ull << 6 * i;
+            held[i][e] = value_of(i);
     for (uint32_t number = 0; has_step(0, 1, number); number++) {
+        for (uint32_t i = 0; i < nodes; i++) {
+            const sl_exchange_step step = step_of(i, 1, number);
+            const sl_range range = step.prepared;
+            for (size_t e = range.from; step.stage->gather && e < range.from + range.count; e++)
+                held[i][e] *= factor;
+        }
         memcpy(next, held, sizeof held);
         for (uint32_t i = 0; i < nodes; i++) {
             const sl_exchange_step step = step_of(i, 1, number);
@@ -94,14 +111,14 @@ static void check_sums(uint32_t nodes, size_t dimension) {
     }
     uint64_t all = 0;
     for (uint32_t i = 0; i < nodes; i++)
-        all += 1ull << 6 * i;
+        all += value_of(i);
     for (uint32_t i = 0; i < nodes; i++)
         for (size_t e = 0; e < dimension; e++)
-            ck_assert_uint_eq(held[i][e], all);
+            ck_assert_uint_eq(held[i][e], all * factor);
 }
 
 static void check_route(const char *name, int64_t server) {
-    for (uint32_t nodes = 1; nodes <= NODES_MAX; nodes++)
+    for (uint32_t nodes = 1; nodes <= SERVED_MAX; nodes++)
         for (size_t dimension = 1; dimension <= 40; dimension += dimension < 12 ? 1 : 9) {
             if (server >= (int64_t)nodes)
                 continue;
@@ -112,8 +129,91 @@ static void check_route(const char *name, int64_t server) {
         }
 }
 
-START_TEST(a_ring_sums_and_spreads) {
-    check_route("all-reduce", 0);
+static bool has_groups(sl_all_reduce_form form) {
+    return form == SL_ALL_REDUCE_HIERARCHICAL || form == SL_ALL_REDUCE_TORUS_2D ||
+           form == SL_ALL_REDUCE_TWO_RINGS;
+}
+
+static void check_forms(uint32_t nodes, size_t dimension) {
+    for (sl_all_reduce_form form = SL_ALL_REDUCE_RING; form <= SL_ALL_REDUCE_DOUBLE_TREE; form++)
+        for (uint32_t group = 0; group <= (has_groups(form) ? 4 : 0); group += 2) {
+            const sl_algorithm_config config = {
+                .name = "all-reduce", .all_reduce = form, .group = group};
+            open_with(&config, nodes, dimension);
+            check_both_ends(nodes, 1);
+            check_sums(nodes, dimension);
+            close_routes(nodes);
+        }
+}
+
+START_TEST(every_form_sums_and_spreads) {
+    for (uint32_t nodes = 1; nodes <= NODES_MAX; nodes++)
+        for (size_t dimension = 1; dimension <= 40; dimension += 39)
+            check_forms(nodes, dimension);
+}
+END_TEST
+
+/* Steps of both halves, and elements that the busiest sends, of 2^12 times 9: each cut is even. */
+START_TEST(forms_cost_what_the_table_says) {
+    enum { D = 36864 };
+    static const struct {
+        sl_all_reduce_form form;
+        uint32_t nodes, group, steps;
+        double sent; /* vectors */
+    } rows[] = {
+        {SL_ALL_REDUCE_RING, 8, 0, 14, 14.0 / 8},
+        {SL_ALL_REDUCE_TREE, 8, 0, 6, 3},
+        {SL_ALL_REDUCE_TREE, 9, 0, 8, 4},
+        {SL_ALL_REDUCE_RECURSIVE_DOUBLING, 8, 0, 5, 3},
+        {SL_ALL_REDUCE_RECURSIVE_DOUBLING, 12, 0, 5, 4},
+        {SL_ALL_REDUCE_HALVING_DOUBLING, 8, 0, 8, 14.0 / 8},
+        {SL_ALL_REDUCE_HALVING_DOUBLING, 12, 0, 8, 14.0 / 8 + 1},
+        {SL_ALL_REDUCE_HIERARCHICAL, 12, 4, 10, 3 + 4.0 / 3},
+        {SL_ALL_REDUCE_TORUS_2D, 12, 4, 10, 22.0 / 12},
+        {SL_ALL_REDUCE_TWO_RINGS, 12, 4, 20, 22.0 / 12},
+        {SL_ALL_REDUCE_DOUBLE_TREE, 8, 0, 24, 2},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        const sl_form form = sl_form_of(rows[k].form, rows[k].group, rows[k].nodes, D);
+        const uint32_t halves[] = {sl_form_steps(&form, false), sl_form_steps(&form, true)};
+        size_t busiest = 0;
+        for (uint32_t i = 0; i < rows[k].nodes; i++) {
+            size_t sent = 0;
+            for (uint32_t step = 0; step < halves[0] + halves[1]; step++) {
+                const bool gather = step >= halves[0];
+                sent += sl_form_move(&form, gather, i, step - gather * halves[0]).leaves.count;
+            }
+            busiest = sent > busiest ? sent : busiest;
+        }
+        ck_assert_uint_eq(halves[0] + halves[1], rows[k].steps);
+        ck_assert_double_eq_tol((double)busiest / D, rows[k].sent, 1e-12);
+    }
+}
+END_TEST
+
+/* The in-order trees of 7: in the first, root 4 has children 2, 6 and the leaf 0. */
+START_TEST(no_place_is_inner_in_both_trees) {
+    for (uint32_t n = 2; n <= 130; n++) {
+        const sl_form form = sl_form_of(SL_ALL_REDUCE_DOUBLE_TREE, 0, n, n);
+        for (uint32_t place = 0; place < n; place++) {
+            uint32_t children[2] = {0, 0}, parents[2] = {0, 0};
+            for (uint32_t step = 0; step < sl_form_steps(&form, false); step++) {
+                const sl_move m = sl_form_move(&form, false, place, step);
+                children[step % 2] += m.comes.count > 0;
+                parents[step % 2] += m.leaves.count > 0;
+                if (n == 7 && place == 4 && step % 2 == 0 && m.comes.count > 0)
+                    ck_assert(m.from == 2 || m.from == 6 || m.from == 0);
+            }
+            if (n > 3) {
+                ck_assert(children[0] == 0 || children[1] == 0);
+                ck_assert_uint_eq(parents[0] + parents[1],
+                                  2 - (sl_double_tree_root(&form, 0) == place) -
+                                      (sl_double_tree_root(&form, 1) == place));
+            }
+            if (n == 7 && place == 4)
+                ck_assert_uint_eq(children[0], 3);
+        }
+    }
 }
 END_TEST
 
@@ -130,16 +230,14 @@ END_TEST
 
 START_TEST(shards_follow_each_other_and_cover_the_vector) {
     for (size_t dimension = 1; dimension < 50; dimension++) {
-        open_routes("all-reduce", 0, 7, dimension);
         size_t end = 0;
         for (uint32_t k = 0; k < 7; k++) {
-            sl_range shard = sl_route_shard(&routes[0], k);
+            sl_range shard = sl_shard((sl_range){0, dimension}, k, 7);
             ck_assert_uint_eq(shard.from, end);
             ck_assert_uint_eq(shard.from, k * dimension / 7);
             end += shard.count;
         }
         ck_assert_uint_eq(end, dimension);
-        close_routes(7);
     }
 }
 END_TEST
@@ -197,7 +295,8 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("route");
-    ADD_TESTS(suite, "routes", a_ring_sums_and_spreads, one_server_sums_and_spreads,
+    ADD_TESTS(suite, "routes", every_form_sums_and_spreads, forms_cost_what_the_table_says,
+              no_place_is_inner_in_both_trees, one_server_sums_and_spreads,
               sharded_servers_sum_and_spread, shards_follow_each_other_and_cover_the_vector,
               gossip_follows_the_topology, a_schedule_united,
               a_worker_may_be_two_exchanges_ahead_of_its_server);

@@ -47,6 +47,11 @@ static const form forms[] = {
     {"\"name\": \"local-sgd\", \"period\": 2", FIXED, false},
     {"\"name\": \"cd-sgd\"", FIXED, false},
 };
+/* Of what averages everything; the seed says which, so that it takes no draw. */
+static const char *const all_reduces[] = {"ring",         "tree",       "recursive-doubling",
+                                          "hierarchical", "torus-2d",   "halving-doubling",
+                                          "two-rings",    "double-tree"};
+enum { ALL_REDUCES = sizeof all_reduces / sizeof *all_reduces };
 static const char *const compressors[] = {"qsgd", "random-k", "random-dropping", "terngrad",
                                           "natural"};
 
@@ -67,7 +72,7 @@ static const struct {
 
 static void draw_experiment(scenario *s) {
     const form *f = &PICK(forms);
-    char compressor[64] = "";
+    char more[64] = "";
     const uint32_t which = below(FAMILIES);
     const char *family = topologies[f->takes].families[which];
     s->nodes = 3 + below(NODES_MAX - 2);
@@ -78,8 +83,10 @@ static void draw_experiment(scenario *s) {
         s->nodes = below(2) == 0 ? 4 : 8;
     s->period = topologies[f->takes].schedule[which] ? 3 : strstr(f->algorithm, "local") ? 2 : 1;
     if (f->compressed)
-        snprintf(compressor, sizeof compressor, ", \"compressor\": {\"name\": \"%s\"}",
-                 PICK(compressors));
+        snprintf(more, sizeof more, ", \"compressor\": {\"name\": \"%s\"}", PICK(compressors));
+    if (strstr(f->algorithm, "all-reduce") != NULL || strstr(f->algorithm, "local-sgd") != NULL)
+        snprintf(more, sizeof more, ", \"all_reduce\": \"%s\"",
+                 all_reduces[s->seed / 4 % ALL_REDUCES]);
     s->timeout_s = 0.5 + 1.5 * world_uniform();
     s->connect_s = 2 + 2 * world_uniform();
     s->reconnect_s = world_chance(0.7) ? 5 + 3 * world_uniform() : 0;
@@ -92,8 +99,8 @@ static void draw_experiment(scenario *s) {
              " \"window_chunks\": %u, \"timeout_s\": %.3f, \"connect_timeout_s\": %.3f,"
              " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
              " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"}}",
-             (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm,
-             compressor, 2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
+             (unsigned long long)s->rounds, below(1000000), s->nodes, family, f->algorithm, more,
+             2 + below(4), s->timeout_s, s->connect_s, s->round_s, s->reconnect_s,
              s->seed % 2 == 1 ? "auto" : "none", s->seed % 4 == 1 ? "on" : "handshake-only");
 }
 

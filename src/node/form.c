@@ -1,0 +1,333 @@
+/* form.c - see form.h. Each form says what its first half does. */
+#include "node/form.h"
+
+#include <string.h>
+
+#include "node/double_tree.h"
+
+static sl_range whole_of(const sl_form *f) {
+    return (sl_range){0, f->dimension};
+}
+
+static sl_range half_of(sl_range range, bool upper) {
+    const size_t middle = (2 * range.from + range.count) / 2;
+    return upper ? (sl_range){middle, range.from + range.count - middle}
+                 : (sl_range){range.from, middle - range.from};
+}
+
+static sl_move rest(void) {
+    return (sl_move){.to = SL_NOWHERE, .from = SL_NOWHERE};
+}
+
+static sl_move send(uint32_t to, sl_range range) {
+    return (sl_move){.to = to, .from = SL_NOWHERE, .leaves = range};
+}
+
+static sl_move take(uint32_t from, sl_range range) {
+    return (sl_move){.to = SL_NOWHERE, .from = from, .comes = range};
+}
+
+static uint32_t largest_power(uint32_t n) {
+    uint32_t p = 1;
+    while (p <= n / 2)
+        p *= 2;
+    return p;
+}
+
+static uint32_t log_of(uint32_t power) {
+    uint32_t log = 0;
+    while (power >> (log + 1) != 0)
+        log++;
+    return log;
+}
+
+/* ---- rings ---- */
+
+/* Every `stride`-th place from `first` on. */
+typedef struct line {
+    uint32_t first, stride, count, at;
+} line;
+
+static uint32_t place_on(const line *l, uint32_t at) {
+    return l->first + at % l->count * l->stride;
+}
+
+static sl_move round_the_ring(const line *l, sl_range range, uint32_t step) {
+    const uint32_t sent = (l->at + l->count - step) % l->count,
+                   comes = (sent + l->count - 1) % l->count;
+    return (sl_move){.to = place_on(l, l->at + 1),
+                     .from = place_on(l, l->at + l->count - 1),
+                     .leaves = sl_shard(range, sent, l->count),
+                     .comes = sl_shard(range, comes, l->count)};
+}
+
+/* Of which this member of the ring has the sum in the end. */
+static sl_range summed_on(const line *l, sl_range range) {
+    return sl_shard(range, (l->at + 1) % l->count, l->count);
+}
+
+static line all(const sl_form *f, uint32_t place) {
+    return (line){.stride = 1, .count = f->places, .at = place};
+}
+
+/* ---- torus ---- */
+
+static line row_of(const sl_form *f, uint32_t place) {
+    return (line){place / f->group * f->group, 1, f->group, place % f->group};
+}
+
+static line column_of(const sl_form *f, uint32_t place) {
+    return (line){place % f->group, f->group, f->places / f->group, place / f->group};
+}
+
+static sl_move on_torus(const line *first, const line *second, sl_range range, uint32_t step) {
+    return step < first->count - 1
+               ? round_the_ring(first, range, step)
+               : round_the_ring(second, summed_on(first, range), step - (first->count - 1));
+}
+
+static uint32_t torus_steps(const sl_form *f) {
+    return f->group - 1 + f->places / f->group - 1;
+}
+
+static sl_move on_two_rings(const sl_form *f, uint32_t place, uint32_t step) {
+    const line row = row_of(f, place), column = column_of(f, place);
+    const sl_range half = half_of(whole_of(f), step % 2 != 0);
+    return on_torus(step % 2 ? &column : &row, step % 2 ? &row : &column, half, step / 2);
+}
+
+/* ---- groups ---- */
+
+static uint32_t group_count(const sl_form *f) {
+    return (f->places - 1) / f->group + 1;
+}
+
+/* The ring of the first places. */
+static line firsts(const sl_form *f, uint32_t place) {
+    return (line){0, f->group, group_count(f), place / f->group};
+}
+
+static sl_move in_groups(const sl_form *f, uint32_t place, uint32_t step) {
+    const uint32_t member = place % f->group, first = place - member;
+    const line ring = firsts(f, place);
+    if (step >= f->group - 1)
+        return member == 0 ? round_the_ring(&ring, whole_of(f), step - (f->group - 1)) : rest();
+    if (member == 0 && first + step + 1 < f->places)
+        return take(first + step + 1, whole_of(f));
+    return member == step + 1 ? send(first, whole_of(f)) : rest();
+}
+
+/* ---- trees and cubes ---- */
+
+static sl_move up_the_tree(const sl_form *f, uint32_t place, uint32_t step) {
+    const uint32_t h = 1u << step;
+    if (place % (2 * h) == h)
+        return send(place - h, whole_of(f));
+    return place % (2 * h) == 0 && h < f->places - place ? take(place + h, whole_of(f)) : rest();
+}
+
+static sl_move fold(const sl_form *f, uint32_t place, uint32_t power) {
+    if (place >= power)
+        return send(place - power, whole_of(f));
+    return power < f->places - place ? take(place + power, whole_of(f)) : rest();
+}
+
+static sl_move double_up(const sl_form *f, uint32_t place, uint32_t step) {
+    const uint32_t power = largest_power(f->places);
+    if (step == 0)
+        return fold(f, place, power);
+    const uint32_t other = place ^ 1u << (step - 1);
+    return place < power ? (sl_move){other, other, whole_of(f), whole_of(f)} : rest();
+}
+
+/* What a place below p keeps after the fold and `steps` halvings. */
+static sl_range kept_of(const sl_form *f, uint32_t place, uint32_t steps) {
+    sl_range range = whole_of(f);
+    for (uint32_t h = largest_power(f->places) / 2; steps > 0; steps--, h /= 2)
+        range = half_of(range, (place & h) != 0);
+    return range;
+}
+
+static sl_move halve(const sl_form *f, uint32_t place, uint32_t step) {
+    const uint32_t power = largest_power(f->places), h = power >> step;
+    if (step == 0)
+        return fold(f, place, power);
+    if (place >= power)
+        return rest();
+    const sl_range range = kept_of(f, place, step - 1);
+    return (sl_move){.to = place ^ h,
+                     .from = place ^ h,
+                     .leaves = half_of(range, (place & h) == 0),
+                     .comes = half_of(range, (place & h) != 0)};
+}
+
+/* ---- all of them ---- */
+
+static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
+    line a, b;
+    switch (f->kind) {
+    case SL_ALL_REDUCE_RING:
+        a = all(f, place);
+        return round_the_ring(&a, whole_of(f), step);
+    case SL_ALL_REDUCE_TREE:
+        return up_the_tree(f, place, step);
+    case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
+        return double_up(f, place, step);
+    case SL_ALL_REDUCE_HALVING_DOUBLING:
+        return halve(f, place, step);
+    case SL_ALL_REDUCE_HIERARCHICAL:
+        return in_groups(f, place, step);
+    case SL_ALL_REDUCE_TORUS_2D:
+        a = row_of(f, place);
+        b = column_of(f, place);
+        return on_torus(&a, &b, whole_of(f), step);
+    case SL_ALL_REDUCE_TWO_RINGS:
+        return on_two_rings(f, place, step);
+    case SL_ALL_REDUCE_DOUBLE_TREE:
+        return sl_double_tree_move(f, place, step);
+    }
+    return rest();
+}
+
+/* Of the first half. */
+static uint32_t steps_in(const sl_form *f) {
+    switch (f->kind) {
+    case SL_ALL_REDUCE_RING:
+        return f->places - 1;
+    case SL_ALL_REDUCE_TREE:
+        return f->places > 1 ? log_of(f->places - 1) + 1 : 0;
+    case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
+    case SL_ALL_REDUCE_HALVING_DOUBLING:
+        return 1 + log_of(largest_power(f->places));
+    case SL_ALL_REDUCE_HIERARCHICAL:
+        return f->group - 1 + group_count(f) - 1;
+    case SL_ALL_REDUCE_TORUS_2D:
+        return torus_steps(f);
+    case SL_ALL_REDUCE_TWO_RINGS:
+        return 2 * torus_steps(f);
+    case SL_ALL_REDUCE_DOUBLE_TREE:
+        return sl_double_tree_steps(f);
+    }
+    return 0;
+}
+
+/* How many steps of the first half go back. */
+static uint32_t steps_back(const sl_form *f) {
+    return f->kind == SL_ALL_REDUCE_RECURSIVE_DOUBLING ? 1 : steps_in(f);
+}
+
+/* Where one half of the vector is summed up elsewhere than the other. */
+static bool is_halved(const sl_form *f) {
+    return f->kind == SL_ALL_REDUCE_TWO_RINGS || f->kind == SL_ALL_REDUCE_DOUBLE_TREE;
+}
+
+/* A form of one place has steps, too, in which nothing moves. */
+uint32_t sl_form_steps(const sl_form *f, bool gather) {
+    const uint32_t steps = gather ? steps_back(f) : steps_in(f), least = is_halved(f) ? 2 : 1;
+    return steps > least ? steps : least;
+}
+
+sl_move sl_form_move(const sl_form *f, bool gather, uint32_t place, uint32_t step) {
+    if (f->places == 1)
+        return rest();
+    if (!gather)
+        return move_in(f, place, step);
+    const sl_move m = move_in(f, place, steps_back(f) - 1 - step);
+    return (sl_move){.to = m.from, .from = m.to, .leaves = m.comes, .comes = m.leaves};
+}
+
+static sl_range nothing(void) {
+    return (sl_range){0, 0};
+}
+
+sl_range sl_form_summed(const sl_form *f, uint32_t place, uint32_t step) {
+    line a, b;
+    if (step > is_halved(f))
+        return nothing();
+    const uint32_t half = is_halved(f) && step == 0; /* the second half's steps are backwards */
+    switch (f->kind) {
+    case SL_ALL_REDUCE_RING:
+        a = all(f, place);
+        return summed_on(&a, whole_of(f));
+    case SL_ALL_REDUCE_TREE:
+        return place == 0 ? whole_of(f) : nothing();
+    case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
+        return place < largest_power(f->places) ? whole_of(f) : nothing();
+    case SL_ALL_REDUCE_HALVING_DOUBLING:
+        return place < largest_power(f->places)
+                   ? kept_of(f, place, log_of(largest_power(f->places)))
+                   : nothing();
+    case SL_ALL_REDUCE_HIERARCHICAL:
+        a = firsts(f, place);
+        return place % f->group == 0 ? summed_on(&a, whole_of(f)) : nothing();
+    case SL_ALL_REDUCE_TORUS_2D:
+    case SL_ALL_REDUCE_TWO_RINGS:
+        a = half == 0 ? row_of(f, place) : column_of(f, place);
+        b = half == 0 ? column_of(f, place) : row_of(f, place);
+        return summed_on(
+            &b, summed_on(&a, is_halved(f) ? half_of(whole_of(f), half != 0) : whole_of(f)));
+    case SL_ALL_REDUCE_DOUBLE_TREE:
+        return sl_double_tree_root(f, half) == place ? half_of(whole_of(f), half != 0) : nothing();
+    }
+    return nothing();
+}
+
+/* ---- opening ---- */
+
+static uint32_t divisor_up_to(uint32_t most, uint32_t n) {
+    while (n % most != 0)
+        most--;
+    return most;
+}
+
+static uint32_t root_of(uint32_t n) {
+    uint32_t root = 1;
+    while ((uint64_t)(root + 1) * (root + 1) <= n)
+        root++;
+    return root;
+}
+
+static uint32_t group_of(sl_all_reduce_form kind, uint32_t group, uint32_t n) {
+    const uint32_t wanted = group == 0 ? root_of(n) : group < n ? group : n;
+    switch (kind) {
+    case SL_ALL_REDUCE_TORUS_2D:
+    case SL_ALL_REDUCE_TWO_RINGS:
+        return divisor_up_to(wanted, n);
+    case SL_ALL_REDUCE_HIERARCHICAL:
+        return wanted;
+    case SL_ALL_REDUCE_RING:
+    case SL_ALL_REDUCE_TREE:
+    case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
+    case SL_ALL_REDUCE_HALVING_DOUBLING:
+    case SL_ALL_REDUCE_DOUBLE_TREE:
+        break;
+    }
+    return 1;
+}
+
+sl_form sl_form_of(sl_all_reduce_form kind, uint32_t group, uint32_t places, size_t dimension) {
+    return (sl_form){kind, places, group_of(kind, group, places), dimension};
+}
+
+static uint32_t add(uint32_t *sorted, uint32_t count, uint32_t place) {
+    uint32_t at = count;
+    while (at > 0 && sorted[at - 1] > place)
+        at--;
+    if (place == SL_NOWHERE || (at > 0 && sorted[at - 1] == place))
+        return count;
+    memmove(sorted + at + 1, sorted + at, (count - at) * sizeof *sorted);
+    sorted[at] = place;
+    return count + 1;
+}
+
+/* The first half has them all. Of one element, so that there are no blocks. */
+uint32_t sl_form_partners(const sl_form *f, uint32_t place, uint32_t *out) {
+    const sl_form short_form = {f->kind, f->places, f->group, 1};
+    uint32_t count = 0;
+    for (uint32_t step = 0; step < sl_form_steps(&short_form, false); step++) {
+        const sl_move m = sl_form_move(&short_form, false, place, step);
+        count = add(out, count, m.to);
+        count = add(out, count, m.from);
+    }
+    return count;
+}
