@@ -183,9 +183,15 @@ class Running:
             return file.read()
 
     @property
-    def err(self):
+    def all_err(self):
         with open(self.err_path, errors="replace") as file:
             return file.read()
+
+    @property
+    def err(self):
+        """Without the lines of a slow machine, that it is still at work after five seconds."""
+        lines = self.all_err.splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("starling: still "))
 
     def wait(self, timeout):
         try:

@@ -54,11 +54,16 @@ class GroupSession:
         return told[0]
 
     def _broadcast(self, tensor):
-        """A thread of gloo that lets go of the last tensor while the process ends would abort it,
-        so the last work of each of its two threads is kept."""
+        """The last work of each of gloo's two threads is kept for _keep_works()."""
         work = dist.broadcast(tensor, self._source, group=self._group, async_op=True)
         self._works.append(work)
         work.wait()
+
+    def _keep_works(self):
+        """For ever, and their tensors with them: a thread of gloo that still has one, and lets go
+        of it while the process ends, would abort the process."""
+        for work in self._works:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(work))
 
     def _broadcast_object(self, value):
         """The first process's value, on all."""
@@ -129,8 +134,10 @@ class GroupSession:
     def leave(self):
         self._left = True
         self._tell(lambda: self._session.leave())
+        self._keep_works()
 
     def abort(self, why):
         self._left = True
         if self._leads():
             self._session.abort(why)
+        self._keep_works()
