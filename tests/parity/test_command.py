@@ -300,7 +300,9 @@ def test_long_silence_is_broken(scene):
     check(seconds == list(range(5, 5 * len(told) + 1, 5)), ended.all_err)
     check(len(told) == len(ended.all_err.splitlines()) >= int(took / 5) - 1, ended.all_err)
     done = [int(line[0]) for line in told]
-    check(done == sorted(done) and all(int(line[0]) <= int(line[1]) for line in told), ended.all_err)
+    check(
+        done == sorted(done) and all(int(line[0]) <= int(line[1]) for line in told), ended.all_err
+    )
     return "" if told else f"it took {took:.1f} s only"
 
 
