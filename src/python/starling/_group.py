@@ -10,6 +10,8 @@ import torch.distributed as dist
 from starling._library import Error
 from starling._session import Report, Session
 
+KEPT = 64  # works: more than a thread of gloo falls behind
+
 
 class GroupSession:
     """As Session. All processes of the group make the same calls; the first one makes them of a
@@ -25,7 +27,7 @@ class GroupSession:
         self._source = dist.get_global_rank(group, 0)
         self._session, self._begun, self._report = None, None, None
         self._left = False
-        self._works = collections.deque(maxlen=2)
+        self._works = collections.deque(maxlen=KEPT)
         size = dist.get_world_size(group)
         if options.rank < 0:  # groups of processes that follow each other
             options.rank = dist.get_rank() // size
@@ -54,14 +56,13 @@ class GroupSession:
         return told[0]
 
     def _broadcast(self, tensor):
-        """The last work of each of gloo's two threads is kept for _keep_works()."""
         work = dist.broadcast(tensor, self._source, group=self._group, async_op=True)
         self._works.append(work)
         work.wait()
 
     def _keep_works(self):
-        """For ever, and their tensors with them: a thread of gloo that still has one, and lets go
-        of it while the process ends, would abort the process."""
+        """For ever, the last ones, and their tensors with them: a thread of gloo that still has
+        one, and lets go of it while the process ends, would abort the process."""
         for work in self._works:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(work))
 
