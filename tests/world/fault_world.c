@@ -108,9 +108,11 @@ static void start(void *of, uint64_t ignored) {
     p->process = process_start(p->rank, be_agent, p);
 }
 
-static void kill_agent(peer *p, const fault *f) {
-    if (p->process == NULL || !p->process->alive)
+/* Each fault does so once, though rounds come again: three restarts would begin each other anew. */
+static void kill_agent(peer *p, fault *f) {
+    if (f->done || p->process == NULL || !p->process->alive)
         return;
+    f->done = true;
     process_kill(p->process, f->kind == FAULT_POWER);
     p->agent = NULL;
     if (f->kind == FAULT_RESTART)

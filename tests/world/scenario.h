@@ -34,7 +34,7 @@ typedef struct fault {
     uint64_t round; /* 0: since the start */
     uint32_t a, b;
     double seconds;
-    bool done; /* of a blackout */
+    bool done; /* of those that kill */
 } fault;
 
 typedef struct scenario {
