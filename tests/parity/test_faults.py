@@ -79,8 +79,7 @@ class Side:
     def step(self, exchange, rate, gradients, by_column):
         state = self.state
         state.exchanges += 1
-        if getattr(state, "averages_gradients", False):
-            gradients = algorithms.mean_rows(gradients)
+        gradients = state.reduced(gradients)
         w = fold(self.slots[(exchange - 1) % len(self.slots)], self.places, by_column)
         u = rate * gradients
         state.compress = algorithms.identity if self.dense else self.compress
