@@ -3,6 +3,7 @@
 #ifndef SL_GPU_KERNELS_VECTOR_H
 #define SL_GPU_KERNELS_VECTOR_H
 
+#include "element/adam.h"
 #include "element/sum.h"
 #include "gpu/thread.h"
 
@@ -85,6 +86,18 @@ SL_SHARED void step_four(const step_four_args *a, size_t i) {
         if (has_momentum)
             a->m[e] = m;
     }
+}
+
+/* Adam's direction of one element. */
+typedef struct adam_one_args {
+    float *g;
+    const float *x;
+    float *m, *v;
+    sl_adam adam;
+} adam_one_args;
+
+SL_SHARED void adam_one(const adam_one_args *a, size_t i) {
+    a->g[i] = adam_element(&a->adam, a->g[i], a->x[i], &a->m[i], &a->v[i]);
 }
 
 typedef struct fill_four_args {

@@ -58,6 +58,15 @@ static void sgd_step(float *x, const float *x_decay, const float *g, float *m, c
     launch_step_four(&(step_four_args){x, x_decay, g, m, *sgd, count, aligned}, groups(count));
 }
 
+static void adam_direction(float *g, const float *x, float *m, float *v, const sl_adam *adam,
+                           size_t count) {
+    const float *const all[] = {g, x, m, v};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        device_expect(all[i]);
+    if (count > 0)
+        launch_adam_one(&(adam_one_args){g, x, m, v, *adam}, count);
+}
+
 static void fill(float *v, float value, size_t count) {
     device_expect(v);
     if (count > 0)
@@ -159,6 +168,7 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
         .copy_out = device_copy_out,
         .combine = combine,
         .sgd_step = sgd_step,
+        .adam_direction = adam_direction,
         .fill = fill,
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,

@@ -14,6 +14,7 @@
 
 #include "starling/api.h"
 #include "starling/compressor.h"
+#include "starling/optimizer.h"
 #include "starling/topology.h"
 #include "starling/types.h"
 #include "starling/vec.h"
@@ -233,6 +234,8 @@ typedef struct sl_algorithm {
     double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
                                                                 above; NULL: any that agrees */
     bool takes_momentum, takes_local_steps;
+    bool takes_sgd_only;      /* and no other optimizer, though it takes momentum */
+    bool averages_gradient;   /* before mom(): g is the mean when settle begins */
     bool tied_to_members;     /* what it keeps cannot pass to other members */
     bool is_periodic;         /* exchanges every `period` rounds */
     uint32_t idle_rounds;     /* one after the other without an exchange, once in a run */
@@ -281,11 +284,11 @@ SL_API bool sl_algorithm_is_reader(const char *name, const char *key);
 /* The compressor of its messages: its own, or the configured one. */
 SL_API sl_compressor_kind sl_algorithm_compressor(const sl_algorithm_config *config);
 
-/* Do algorithm, topology and compressor suit each other, for any model? momentum: is
- * optimizer.momentum above 0? SL_EINVAL with key, value and remedy. Refuses W with rho >= 1 if the
+/* Do algorithm, topology, compressor and optimizer suit each other, for any model? SL_EINVAL with
+ * key, value and remedy. Refuses W with rho >= 1 if the
  * algorithm mixes with W; that may take a second or two if W has negative weights. */
 SL_API int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
-                              bool momentum, sl_error *error);
+                              const sl_optimizer_config *optimizer, sl_error *error);
 
 /* An algorithm's configuration for one model, with everything derived from it. */
 #define SL_PLAN_TEXT_MAX 1024

@@ -1,4 +1,4 @@
-/* optimizer.h - settings of the optimizer (SGD), and the learning rate of each round.
+/* optimizer.h - settings of the optimizer, and the learning rate of each round.
  *
  * The schedule is a pure function of the round, so that every agent uses the same rate without
  * talking about it.
@@ -38,13 +38,29 @@ typedef struct sl_schedule {
     uint64_t warmup_rounds; /* any kind */
 } sl_schedule;
 
+/* Rows: enum suffix, name in an experiment. */
+#define SL_OPTIMIZERS(X) X(SGD, "sgd") X(ADAMW, "adamw") X(LARS, "lars") X(LAMB, "lamb")
+typedef enum sl_optimizer_kind {
+#define SL_OPTIMIZER_ENUM(kind, name) SL_OPTIMIZER_##kind,
+    SL_OPTIMIZERS(SL_OPTIMIZER_ENUM)
+#undef SL_OPTIMIZER_ENUM
+} sl_optimizer_kind;
+
 typedef struct sl_optimizer_config {
+    sl_optimizer_kind kind;
     double learning_rate, momentum, weight_decay;
     bool nesterov;
+    double beta1, beta2, epsilon; /* adamw, lamb */
+    double trust;                 /* lars, lamb: step of a tensor, as a share of its norm; 0: 0.001
+                                     of lars, 1 of lamb */
+    double clip_norm;             /* longest gradient of a node; 0: any */
     sl_schedule schedule;
 } sl_optimizer_config;
 
-/* The optimizer's settings in `round` of `rounds`, with the schedule applied. */
+SL_API const char *sl_optimizer_name(sl_optimizer_kind kind);
+
+/* SGD's settings in `round` of `rounds`, with the schedule applied. Without weight decay, where the
+ * optimizer has that in the direction. */
 SL_API sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round,
                               uint64_t rounds);
 

@@ -35,6 +35,15 @@ typedef struct sl_sgd {
     bool nesterov;
 } sl_sgd;
 
+/* One step of Adam. m_new, v_new: 1 - beta, rounded once. m_scale, v_scale: what removes the bias
+ * of the moments, 1/(1 - beta^t). */
+typedef struct sl_adam {
+    float beta1, beta2;
+    float m_new, v_new;
+    float m_scale, v_scale;
+    float epsilon, weight_decay;
+} sl_adam;
+
 /* A point in the order of a device's operations, as CUDA's events are. */
 typedef struct sl_vec_event sl_vec_event;
 
@@ -98,6 +107,10 @@ typedef struct sl_vec_ops {
      * model before mixing. m, the momentum buffer, may be NULL when momentum is 0. */
     void (*sgd_step)(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd,
                      size_t count);
+    /* m = beta1*m + m_new*g; v = beta2*v + v_new*g*g; g becomes
+     * m_scale*m / (sqrt(v_scale*v) + epsilon) + weight_decay*x. */
+    void (*adam_direction)(float *g, const float *x, float *m, float *v, const sl_adam *adam,
+                           size_t count);
     void (*fill)(float *v, float value, size_t count);
     double (*norm2_squared)(const float *x, size_t count);
     double (*distance_squared)(const float *x, const float *y, size_t count);

@@ -160,13 +160,22 @@ static int check_group(const sl_algorithm *a, const sl_algorithm_config *c, uint
     return 0;
 }
 
-static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, bool momentum,
-                            sl_error *error) {
-    if (momentum && !a->takes_momentum)
+static int check_optimizer(const sl_algorithm *a, const sl_optimizer_config *o, sl_error *error) {
+    if (o->momentum > 0 && !a->takes_momentum)
         return sl_fail(error, SL_EINVAL, "optimizer.momentum: algorithm '%s' %s; set it to 0",
                        a->name,
                        sl_has_word(a->keys, "beta") ? "has a momentum of its own, algorithm.beta"
                                                     : "is defined without momentum");
+    if (o->kind != SL_OPTIMIZER_SGD && (!a->takes_momentum || a->takes_sgd_only))
+        return sl_fail(
+            error, SL_EINVAL,
+            "optimizer.name: \"%s\", but algorithm '%s' is defined on gradients here and "
+            "takes \"sgd\" only",
+            sl_optimizer_name(o->kind), a->name);
+    return 0;
+}
+
+static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
     if (c->replicas != SL_REPLICAS_SUM && !a->keeps_replicas)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that "
@@ -229,7 +238,7 @@ static int check_identity(const sl_algorithm *a, sl_compressor_kind kind, sl_err
 }
 
 int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *topology,
-                       bool momentum, sl_error *error) {
+                       const sl_optimizer_config *optimizer, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(config, error);
     int result = a == NULL ? SL_EINVAL : check_matrix(a, config->replicas, topology, error);
     if (result == 0)
@@ -237,7 +246,9 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
     if (result == 0)
         result = check_group(a, config, sl_topology_nodes(topology), error);
     if (result == 0)
-        result = check_parameters(a, config, momentum, error);
+        result = check_optimizer(a, optimizer, error);
+    if (result == 0)
+        result = check_parameters(a, config, error);
     if (result == 0)
         result = check_trim(a, config, topology, error);
     if (result == 0)

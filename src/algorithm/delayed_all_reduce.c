@@ -57,6 +57,7 @@ const sl_algorithm sl_all_reduce_delayed = {
     .route = SL_ROUTE_ALL_REDUCE,
     .keys = "delay",
     .takes_momentum = true,
+    .takes_sgd_only = true,
     .tied_to_members = true,
     .keeps_gradient = true,
     .publishes_old_model = true,

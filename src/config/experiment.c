@@ -395,6 +395,12 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (e->model.kind == SL_MODEL_QUADRATIC && e->rounds == 0)
         return sl_fail(error, SL_EINVAL,
                        "epochs: a quadratic has no samples to pass over; give rounds");
+    if (e->optimizer.momentum > 0 &&
+        (e->optimizer.kind == SL_OPTIMIZER_ADAMW || e->optimizer.kind == SL_OPTIMIZER_LAMB))
+        return sl_fail(error, SL_EINVAL,
+                       "optimizer.momentum: %g, but \"%s\" has moments of its own, "
+                       "optimizer.beta1; set it to 0",
+                       e->optimizer.momentum, sl_optimizer_name(e->optimizer.kind));
     if (e->optimizer.nesterov && e->optimizer.momentum <= 0)
         return sl_fail(error, SL_EINVAL,
                        "optimizer.nesterov: true needs optimizer.momentum above 0");
@@ -414,7 +420,7 @@ static int check_fit(const sl_experiment *e, sl_error *error) {
     if (result == 0)
         result = check_network(e, error);
     if (result == 0)
-        result = sl_algorithm_check(&e->algorithm, e->topology, e->optimizer.momentum > 0, error);
+        result = sl_algorithm_check(&e->algorithm, e->topology, &e->optimizer, error);
     if (result == 0)
         result = sl_faults_check(e, error);
     if (result == 0)

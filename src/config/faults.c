@@ -350,7 +350,7 @@ static int check_side(const sl_experiment *e, const sl_cast *cast, uint32_t side
         return 0;
     int result = sl_topology_among(&among, &how, e->topology, ranks, count, error);
     if (result == 0)
-        result = sl_algorithm_check(&config, among, e->optimizer.momentum > 0, error);
+        result = sl_algorithm_check(&config, among, &e->optimizer, error);
     sl_topology_close(&among);
     return result;
 }

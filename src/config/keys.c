@@ -30,6 +30,11 @@ static const char *const schedules[] = {
     SL_SCHEDULES(SCHEDULE_NAME)
 #undef SCHEDULE_NAME
         NULL};
+static const char *const optimizers[] = {
+#define OPTIMIZER_NAME(kind, text) text,
+    SL_OPTIMIZERS(OPTIMIZER_NAME)
+#undef OPTIMIZER_NAME
+        NULL};
 static const char *const models[] = {
 #define MODEL_NAME(kind, text) text,
     SL_MODELS(MODEL_NAME)
@@ -228,14 +233,33 @@ const sl_key sl_keys[] = {
      .fallback = "\"auto\"",
      .help = "unbiased compressors: divide by 1 + omega; auto = where the algorithm needs it"},
 
+    {"optimizer.name", SL_KEY_CHOICE, AT(optimizer.kind), .choices = optimizers,
+     .fallback = "\"sgd\"",
+     .help = "what a step is made of; other than sgd: where the algorithm takes momentum"},
     {"optimizer.learning_rate", SL_KEY_REAL, AT(optimizer.learning_rate), BETWEEN(0, 1e6),
      .fallback = "0.1", .help = "learning rate; 0 = pure gossip averaging"},
     {"optimizer.momentum", SL_KEY_REAL, AT(optimizer.momentum), BETWEEN(0, BELOW_1),
-     .fallback = "0", .help = "momentum, as in PyTorch's SGD; its buffer is never mixed"},
+     .fallback = "0",
+     .help = "sgd, lars: momentum, as in PyTorch's SGD; its buffer is never mixed"},
     {"optimizer.nesterov", SL_KEY_BOOL, AT(optimizer.nesterov), .fallback = "false",
      .help = "use Nesterov momentum"},
     {"optimizer.weight_decay", SL_KEY_REAL, AT(optimizer.weight_decay), BETWEEN(0, 1e6),
-     .fallback = "0", .help = "adds this times the model to the gradient"},
+     .fallback = "0",
+     .help = "adds this times the model to the gradient; adamw, lamb: to the direction"},
+    {"optimizer.beta1", SL_KEY_REAL, AT(optimizer.beta1), BETWEEN(0, BELOW_1), .fallback = "0.9",
+     .help = "adamw, lamb: factor of the first moment from round to round",
+     USED_BY("optimizer.name", "adamw lamb")},
+    {"optimizer.beta2", SL_KEY_REAL, AT(optimizer.beta2), BETWEEN(0, BELOW_1), .fallback = "0.999",
+     .help = "adamw, lamb: factor of the second moment from round to round",
+     USED_BY("optimizer.name", "adamw lamb")},
+    {"optimizer.epsilon", SL_KEY_REAL, AT(optimizer.epsilon), BETWEEN(1e-30, 1), .fallback = "1e-8",
+     .help = "adamw, lamb: added to the root of the second moment",
+     USED_BY("optimizer.name", "adamw lamb")},
+    {"optimizer.trust", SL_KEY_REAL, AT(optimizer.trust), BETWEEN(0, 1e6), .fallback = "0",
+     .help = "lars, lamb: step of a tensor, as a share of its norm; 0 = 0.001 (lars), 1 (lamb)",
+     USED_BY("optimizer.name", "lars lamb")},
+    {"optimizer.clip_norm", SL_KEY_REAL, AT(optimizer.clip_norm), BETWEEN(0, 1e30), .fallback = "0",
+     .help = "longest gradient of a node, a longer one is scaled; 0 = any"},
     {"optimizer.schedule.name", SL_KEY_CHOICE, AT(optimizer.schedule.kind), .choices = schedules,
      .fallback = "\"constant\"", .help = "schedule of the learning rate"},
     {"optimizer.schedule.milestones", SL_KEY_REALS,

@@ -121,8 +121,16 @@ static int begin_round(sl_node *n, sl_update *update, sl_error *error) {
     return has_exchange(n) && overlaps(n) && !n->exchanged ? begin_exchange(n, update, error) : 0;
 }
 
+/* The gradient becomes the direction of SGD's step. */
+static void take_direction(sl_node *n) {
+    if (n->state.sgd.learning_rate != 0)
+        sl_direction_take(&n->direction, n->state.g, sl_node_point(n));
+}
+
 static void end_updates(sl_node *n) {
     const sl_range all = {0, n->settings.dimension};
+    if (n->algorithm->averages_gradient)
+        take_direction(n);
     sl_node_sweep(n, n->exchanged ? n->algorithm->settle : n->algorithm->local, all);
     if (n->exchanged && n->algorithm->finish != NULL)
         n->algorithm->finish(&n->state);
@@ -201,6 +209,9 @@ static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error 
         return sl_node_diverged(n, what, error);
     n->gradient_ready = true;
     n->statistics.loss = loss;
+    sl_direction_clip(&n->direction, n->state.g);
+    if (!n->algorithm->averages_gradient)
+        take_direction(n);
     return has_exchange(n) && !overlaps(n) ? begin_exchange(n, update, error) : 0;
 }
 

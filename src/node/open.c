@@ -36,8 +36,13 @@ static bool allocate_vectors(sl_node *n) {
     n->state.scratch = s->vec->allocate(n->state.block);
     if (s->optimizer->momentum > 0)
         n->state.m = s->vec->allocate(d);
-    bool complete =
-        n->state.x && n->state.g && n->state.scratch && (n->state.m || s->optimizer->momentum <= 0);
+    n->direction = (sl_direction){.optimizer = s->optimizer,
+                                  .vec = s->vec,
+                                  .dimension = d,
+                                  .tensor_ends = s->tensor_ends,
+                                  .tensor_count = s->tensor_count};
+    bool complete = n->state.x && n->state.g && n->state.scratch &&
+                    (n->state.m || s->optimizer->momentum <= 0) && sl_direction_open(&n->direction);
     for (size_t i = 0; i < sl_algorithm_vectors(n->algorithm, &s->plan->config); i++) {
         n->state.extra[i] = s->vec->allocate(d);
         complete = complete && n->state.extra[i];
@@ -49,7 +54,8 @@ size_t sl_node_vector_bytes(const sl_node_settings *s) {
     const sl_algorithm_config *config = &s->plan->config;
     const sl_algorithm *algorithm = sl_algorithm_of(config, NULL);
     const uint32_t *peers;
-    size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0);
+    size_t vectors = 1u + (s->gradient == NULL) + (s->optimizer->momentum > 0) +
+                     sl_direction_vectors(s->optimizer);
     if (algorithm != NULL)
         vectors +=
             sl_algorithm_vectors(algorithm, config) +
@@ -254,6 +260,7 @@ void sl_node_close(sl_node **node) {
     if (n->settings.gradient == NULL)
         vec->release(n->state.g);
     vec->release(n->state.m);
+    sl_direction_close(&n->direction);
     vec->release(n->state.scratch);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
         vec->release(n->state.extra[i]);
@@ -309,6 +316,8 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
 
 size_t sl_node_memory(const sl_node *n) {
     const void *all[VECTORS_MAX];
-    return (list_vectors(n, all) + n->state.replica_count) * n->settings.dimension * sizeof(float) +
+    return (list_vectors(n, all) + n->state.replica_count +
+            sl_direction_vectors(n->settings.optimizer)) *
+               n->settings.dimension * sizeof(float) +
            (n->buffer != NULL ? n->buffer_stride * n->buffer_parts : 0);
 }

@@ -25,6 +25,7 @@ static const struct {
     WHOLE("round", ended.round),
     WHOLE("exchange", ended_exchange),
     WHOLE("exchanged", exchanged),
+    WHOLE("optimizer_steps", direction.steps),
     REAL("push_sum_weight", state.push_sum_weight),
     REAL("loss_limit", loss_limit),
     REAL("loss", ended.loss),
@@ -53,7 +54,9 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
     const sl_state *s = &n->state;
     const bool summed = s->config->replicas == SL_REPLICAS_SUM;
     bool found = is_vector(out, index, s->x, "model", SIZE_MAX) ||
-                 is_vector(out, index, s->m, "momentum", SIZE_MAX);
+                 is_vector(out, index, s->m, "momentum", SIZE_MAX) ||
+                 is_vector(out, index, n->direction.m, "first_moment", SIZE_MAX) ||
+                 is_vector(out, index, n->direction.v, "second_moment", SIZE_MAX);
     for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX && !found; i++)
         found = is_vector(out, index, s->extra[i], "own", i);
     const size_t replicas = n->algorithm->keeps_messages ? 0 : s->replica_count;

@@ -13,6 +13,7 @@
 #include "node/inbox.h"
 #include "node/route.h"
 #include "node/staging.h"
+#include "optim/direction.h"
 #include "starling/node.h"
 
 /* One in-neighbour's message in the step under way. */
@@ -36,6 +37,7 @@ struct sl_node {
     sl_node_settings settings;
     const sl_algorithm *algorithm;
     sl_state state;
+    sl_direction direction;
     sl_route route;
     const uint32_t *peers; /* (inbox.peer_count) */
     sl_codecs codecs;

@@ -3,6 +3,15 @@
 
 #include <math.h>
 
+const char *sl_optimizer_name(sl_optimizer_kind kind) {
+    static const char *const names[] = {
+#define OPTIMIZER_NAME(kind, name) name,
+        SL_OPTIMIZERS(OPTIMIZER_NAME)
+#undef OPTIMIZER_NAME
+    };
+    return names[kind];
+}
+
 static double schedule_factor(const sl_schedule *s, uint64_t round, uint64_t rounds) {
     double factor = 1;
     switch (s->kind) {
@@ -28,7 +37,7 @@ sl_sgd sl_optimizer_at(const sl_optimizer_config *optimizer, uint64_t round, uin
     return (sl_sgd){
         .learning_rate = (float)rate,
         .momentum = (float)optimizer->momentum,
-        .weight_decay = (float)optimizer->weight_decay,
+        .weight_decay = optimizer->kind == SL_OPTIMIZER_SGD ? (float)optimizer->weight_decay : 0,
         .nesterov = optimizer->nesterov,
     };
 }

@@ -15,6 +15,7 @@
 
 #include "base/kernels.h"
 #include "base/round_up.h"
+#include "element/adam.h"
 #include "element/sum.h"
 
 enum { BLOCK = 2048, CACHED = 8192, HUGE_PAGE = 2 << 20, LARGE = 4000000 };
@@ -150,6 +151,14 @@ static void sgd_step(float *x, const float *x_decay, const float *g, float *m, c
         step_momentum(x, x_decay, g, m, s->learning_rate, s->weight_decay, s->momentum, count);
 }
 
+FOR_EACH_CPU(void, adam_direction,
+             (float *g, const float *x, float *m, float *v, const sl_adam *a, size_t count),
+             (g, x, m, v, a, count)) {
+    const sl_adam s = *a;
+    for (size_t i = 0; i < count; i++)
+        g[i] = adam_element(&s, g[i], x[i], &m[i], &v[i]);
+}
+
 static void fill(float *v, float value, size_t count) {
     for (size_t i = 0; i < count; i++)
         v[i] = value;
@@ -225,6 +234,7 @@ const sl_vec_ops *sl_vec_cpu(void) {
         .copy_in_later = copy,
         .combine = combine,
         .sgd_step = sgd_step,
+        .adam_direction = adam_direction,
         .fill = fill,
         .norm2_squared = norm2_squared,
         .distance_squared = distance_squared,

@@ -28,7 +28,7 @@ def unknown_top_level_key(scene):
 
 
 def text_for_a_group_without_a_name(scene):
-    refuse_everywhere(scene, "experiment.json", 'optimizer: "adam"', "momentum", optimizer="adam")
+    refuse_everywhere(scene, "experiment.json", 'record: "often"', "every", record="often")
 
 
 def more_memory_than_there_is(scene):

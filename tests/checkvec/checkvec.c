@@ -14,6 +14,7 @@
  * Devices are the CPU and those of the plug-in (starling/device.h). No vector operation is allowed
  * a tolerance: all backends must agree in every bit.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,38 @@ static bool check_step(const target *t, input_kind kind, size_t n) {
     return good;
 }
 
+static bool check_adam(const target *t, input_kind kind, size_t n) {
+    const sl_adam s = {.beta1 = 0.9f,
+                       .beta2 = 0.999f,
+                       .m_new = 0.1f,
+                       .v_new = 0.001f,
+                       .m_scale = 5.3f,
+                       .v_scale = 501.0f,
+                       .epsilon = 1e-8f,
+                       .weight_decay = 1e-2f};
+    float *x = make_input(kind, 1, n), *g = make_input(kind, 2, n), *m = make_input(kind, 3, n),
+          *v = make_input(kind, 4, n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = fabsf(v[i]);
+    float *all[] = {upload(t, g, n), upload(t, m, n), upload(t, v, n), upload(t, x, n)},
+          *host[] = {g, m, v, x};
+    t->vec->adam_direction(all[0], all[3], all[1], all[2], &s, n);
+    for (size_t i = 0; i < n; i++) {
+        m[i] = times(s.beta1, m[i]) + times(s.m_new, g[i]);
+        v[i] = times(s.beta2, v[i]) + times(s.v_new, times(g[i], g[i]));
+        g[i] = times(m[i], s.m_scale) / (sqrtf(times(v[i], s.v_scale)) + s.epsilon) +
+               times(s.weight_decay, x[i]);
+    }
+    bool good = agrees(t, all[0], g, n, "adam_direction") &&
+                agrees(t, all[1], m, n, "adam_direction's first moment") &&
+                agrees(t, all[2], v, n, "adam_direction's second moment");
+    for (int i = 0; i < 4; i++) {
+        t->vec->release(all[i]);
+        free(host[i]);
+    }
+    return good;
+}
+
 static bool check_fill(const target *t, input_kind kind, size_t n) {
     float *v = make_input(kind, 1, n), *x = upload(t, v, n);
     for (size_t i = n / 3; i < n; i++)
@@ -184,10 +217,13 @@ static void check_operations(const target *t) {
     static const struct {
         const char *name;
         bool (*check)(const target *t, input_kind kind, size_t n);
-    } operations[] = {
-        {"allocate", check_allocation}, {"fill", check_fill},
-        {"combine", check_combine},     {"combine shifted", check_shifted},
-        {"sgd_step", check_step},       {"norm2_squared, distance_squared", check_sums}};
+    } operations[] = {{"allocate", check_allocation},
+                      {"fill", check_fill},
+                      {"combine", check_combine},
+                      {"combine shifted", check_shifted},
+                      {"sgd_step", check_step},
+                      {"adam_direction", check_adam},
+                      {"norm2_squared, distance_squared", check_sums}};
     for (size_t o = 0; o < sizeof operations / sizeof *operations; o++) {
         bool good = true;
         for (int s = 0; s < sizes_checked; s++)

@@ -41,7 +41,8 @@ static void add_setup(const sl_algorithm_config *config, sl_topology *topology) 
     setup *s = &setups[setup_count];
     sl_error error;
     s->topology = topology;
-    if (setup_count < SETUPS_MAX && sl_algorithm_check(config, topology, false, &error) == 0 &&
+    if (setup_count < SETUPS_MAX &&
+        sl_algorithm_check(config, topology, &(sl_optimizer_config){0}, &error) == 0 &&
         sl_algorithm_plan(&s->plan, config, topology, DIMENSION, &error) == 0)
         setup_count++;
 }

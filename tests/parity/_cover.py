@@ -81,7 +81,9 @@ OPTIMIZERS = [
     {},
     {"momentum": 0.8, "nesterov": True, "weight_decay": 1e-3},
     {"weight_decay": 1e-2},
-    {"momentum": 0.5, "weight_decay": 1e-3},
+    {"name": "adamw", "momentum": 0, "weight_decay": 1e-3, "clip_norm": 1},
+    {"name": "lars", "momentum": 0.5, "weight_decay": 1e-3},
+    {"name": "lamb", "momentum": 0, "trust": 0.1},
 ]
 RATES = [
     {"name": "cosine", "warmup_rounds": 3},
@@ -117,7 +119,7 @@ def combinations():
     partitions have no common divisor, so that all pairs of them come, too."""
     pairs = [(None, algorithm) for algorithm in with_compressors()] + SCHEDULES
     for i, (topology, algorithm) in enumerate(pairs):
-        optimizer = {**OPTIMIZERS[i % 5], "schedule": RATES[i % 4]}
+        optimizer = {**OPTIMIZERS[i % 7], "schedule": RATES[i % 4]}
         yield topology, algorithm, optimizer, PARTITIONS[i % 3]
 
 
@@ -126,6 +128,7 @@ def forgotten(starling, partitions=()):
     held = {
         "algorithm.compressor.name": [c["name"] for c in COMPRESSORS],
         "algorithm.compressor.coding": ["none", *(c.get("coding") for c in COMPRESSORS)],
+        "optimizer.name": ["sgd", *(optimizer.get("name") for optimizer in OPTIMIZERS)],
         "optimizer.schedule.name": [rate["name"] for rate in RATES],
         "data.partition.name": [p["name"] for p in PARTITIONS] + list(partitions),
     }

@@ -581,9 +581,8 @@ def run(check):
         return str(error), None
 
 
-def main():
-    starling, only = _simulate.arguments(__doc__)
-    wanted = [(name, check) for name, check in all_checks(starling) if only in name]
+def run_all(wanted):
+    """wanted: [(name, function that returns (reason or None, worst difference))]. 1: one fails."""
     failed = not wanted
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for (name, _), (reason, worst) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
@@ -593,6 +592,11 @@ def main():
                 flush=True,
             )
     return 1 if failed else 0
+
+
+def main():
+    starling, only = _simulate.arguments(__doc__)
+    return run_all([(name, check) for name, check in all_checks(starling) if only in name])
 
 
 if __name__ == "__main__":

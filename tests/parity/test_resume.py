@@ -24,7 +24,7 @@ from test_devices import CASES, DIRECTED, OTHERWISE, WITHOUT_MOMENTUM, guarded
 ROUNDS, EVERY, KEEP = 11, 2, 4
 RING = {"nodes": 5, "family": "ring"}
 ON_DEVICE = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", "cd-sgd"]
-AGENTS_EACH, DEVICE_EACH = 6, 7  # so many combinations, one is run by agents, or on a device
+AGENTS_EACH, DEVICE_EACH = 6, 5  # so many combinations, one is run by agents, or on a device
 SPEAKERS = ["ANNA:", "BERT:", "CARL:", "DORA:", "EMIL:"]
 
 
@@ -160,7 +160,7 @@ def combined(starling, i, topology, algorithm, optimizer, partition):
     """The case of one combination: its name, and what to call."""
     content = experiment(algorithm, topology or RING, optimizer=optimizer)
     if algorithm["name"] in WITHOUT_MOMENTUM:
-        content["optimizer"].update(momentum=0, nesterov=False)
+        content["optimizer"].update(name="sgd", momentum=0, nesterov=False)
     content["data"]["partition"] = partition
     content["checkpoint"]["keep"] = 6
     compressor = algorithm.get("compressor", {"name": ""})["name"]

@@ -774,6 +774,68 @@ class Quadratic:
         return np.linalg.lstsq(self.a.reshape(-1, d), self.b.ravel(), rcond=None)[0]
 
 
+def norms(v):
+    return np.linalg.norm(v, axis=1, keepdims=True)
+
+
+def clipped(g, longest):
+    return g * np.minimum(1, longest / norms(g)) if longest else g
+
+
+class Adam:
+    """Loshchilov, Hutter, Decoupled Weight Decay Regularization, ICLR 2019, Algorithm 2: the
+    direction, bias-corrected, its decay apart."""
+
+    def __init__(self, optimizer):
+        self.b1, self.b2 = optimizer.get("beta1", 0.9), optimizer.get("beta2", 0.999)
+        self.epsilon, self.decay = optimizer.get("epsilon", 1e-8), optimizer.get("weight_decay", 0)
+        self.m = self.v = self.steps = 0
+
+    def __call__(self, g, x):
+        self.steps += 1
+        self.m = self.b1 * self.m + (1 - self.b1) * g
+        self.v = self.b2 * self.v + (1 - self.b2) * g**2
+        m = self.m / (1 - self.b1**self.steps)
+        v = self.v / (1 - self.b2**self.steps)
+        return m / (np.sqrt(v) + self.epsilon) + self.decay * x
+
+
+class Lars:
+    """You, Gitman, Ginsburg, Large Batch Training of Convolutional Networks, 2017; one tensor."""
+
+    def __init__(self, optimizer):
+        self.trust, self.decay = optimizer.get("trust", 0.001), optimizer.get("weight_decay", 0)
+
+    def __call__(self, g, x):
+        share = self.trust * norms(x) / (norms(g) + self.decay * norms(x))
+        return share * (g + self.decay * x)
+
+
+class Lamb:
+    """You et al., Large Batch Optimization for Deep Learning, ICLR 2020, Algorithm 2; one
+    tensor."""
+
+    def __init__(self, optimizer):
+        self.adam, self.trust = Adam(optimizer), optimizer.get("trust", 1)
+
+    def __call__(self, g, x):
+        u = self.adam(g, x)
+        return self.trust * norms(x) / norms(u) * u
+
+
+class Decayed:
+    """SGD's gradient of the regularized objective."""
+
+    def __init__(self, optimizer):
+        self.decay = optimizer.get("weight_decay", 0)
+
+    def __call__(self, g, x):
+        return g + self.decay * x
+
+
+DIRECTIONS = {"sgd": Decayed, "adamw": Adam, "lars": Lars, "lamb": Lamb}
+
+
 class Momentum:
     """mom(): PyTorch's SGD without dampening."""
 
@@ -803,6 +865,7 @@ class Run:
         self.slots, self.optimizer, self.problem = slots, optimizer, problem
         self.local_steps = algorithm.get("local_steps", 1)
         self.momentum = Momentum(optimizer)
+        self.direction = DIRECTIONS[optimizer.get("name", "sgd")](optimizer)
         self.round = 0
         kind = algorithm_class(algorithm)
         self.state = kind(x0, algorithm, watch(compressor(kind.own_compressor(algorithm), random)))
@@ -811,12 +874,13 @@ class Run:
         state = self.state
         self.round += 1
         rate = dpsgd.learning_rate(self.optimizer, self.round)
-        g = self.problem.gradient(state.at())
+        g = clipped(self.problem.gradient(state.at()), self.optimizer.get("clip_norm"))
         g = state.reduced(g)
         if g is None:
             state.exchanges += 1
             return
-        g = g + self.optimizer.get("weight_decay", 0) * state.decays()
+        plain = self.optimizer.get("name", "sgd") == "sgd"
+        g = self.direction(g, state.decays() if plain else state.at())
         update = rate * self.momentum(g) if state.takes_momentum else None
         if self.round % self.local_steps != 0:
             state.local(update)

@@ -47,12 +47,13 @@ static const expected all[] = {
     {{.name = "naive-compression", TOP_K}, 1},
 };
 
-static unsigned vectors(const sl_algorithm_config *config, const char *graph, uint32_t rank) {
+static unsigned vectors_with(const sl_algorithm_config *config, const char *graph, uint32_t rank,
+                             sl_optimizer_kind kind) {
     sl_error error = {0};
     sl_topology *topology;
     sl_plan plan;
     sl_node *node;
-    sl_optimizer_config optimizer = {.learning_rate = 0.1};
+    sl_optimizer_config optimizer = {.kind = kind, .learning_rate = 0.1};
     ck_assert_msg(sl_topology_parse(&topology, graph, "graph", &error) == 0, "%s", error.text);
     ck_assert_msg(sl_algorithm_plan(&plan, config, topology, D, &error) == 0, "%s", error.text);
     sl_node_settings settings = {.rank = rank,
@@ -72,6 +73,10 @@ static unsigned vectors(const sl_algorithm_config *config, const char *graph, ui
     sl_node_close(&node);
     sl_topology_close(&topology);
     return (unsigned)(bytes / (D * sizeof(float)));
+}
+
+static unsigned vectors(const sl_algorithm_config *config, const char *graph, uint32_t rank) {
+    return vectors_with(config, graph, rank, SL_OPTIMIZER_SGD);
 }
 
 START_TEST(as_documented) {
@@ -99,11 +104,21 @@ START_TEST(one_replica_for_each_neighbour_where_a_run_asks) {
 }
 END_TEST
 
+START_TEST(two_moments_of_an_optimizer_that_has_them) {
+    static const char ring[] = "{\"nodes\": 9, \"family\": \"ring\"}";
+    const sl_algorithm_config plain = {.name = "d-psgd"};
+    ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_ADAMW), 2 + 2);
+    ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_LAMB), 2 + 2);
+    ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_LARS), 2);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("memory");
     TCase *loops = tcase_create("every algorithm");
     tcase_add_loop_test(loops, as_documented, 0, sizeof all / sizeof *all);
     suite_add_tcase(suite, loops);
     ADD_TESTS(suite, "replicas", one_replica_for_each_neighbour_where_a_run_asks);
+    ADD_TESTS(suite, "optimizers", two_moments_of_an_optimizer_that_has_them);
     return run_suite(suite);
 }
