@@ -3,10 +3,9 @@
 (tests/reference/algorithms.py), on quadratic problems.
 
 Each algorithm runs on a ring of eight, on an irregular graph, and where it can on directed and
-time-varying graphs; with SGD, momentum,
-Nesterov and weight decay; with each compressor that leaves nothing to chance; from equal and from
-different starts.
-Then identities between algorithms, and what a run must conserve.
+time-varying graphs; with SGD, momentum, Nesterov and weight decay; with each compressor that leaves
+nothing to chance; from equal and from different starts. Then identities between algorithms, and
+what a run must conserve.
 
 usage: test_algorithms.py [--starling] STARLING [--only TEXT]
 """
@@ -30,14 +29,8 @@ ROUNDS, RECORDED = 50, [1, 2, 5, 10, 50]
 TOLERANCE = 1e-4  # relative to max(1, |x|); single precision keeps about 1e-6
 D, ROWS, SEED = 20, 12, 41
 
-RING, LAZY, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = (
-    "ring",
-    "lazy ring",
-    "irregular",
-    "digraph",
-    "matchings",
-    "exponential",
-)
+NAMES = ["ring", "lazy ring", "irregular", "digraph", "matchings", "exponential"]
+RING, LAZY, IRREGULAR, DIGRAPH, MATCHINGS, EXPONENTIAL = NAMES
 GRAPHS = {
     RING: ring(8),
     IRREGULAR: irregular(),
