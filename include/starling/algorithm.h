@@ -71,15 +71,21 @@ typedef enum sl_directions { SL_DIRECTIONS_UP, SL_DIRECTIONS_BOTH } sl_direction
 /* The matrix that exact-diffusion mixes with. */
 typedef enum sl_mixing { SL_MIXING_LAZY /* (I + W)/2 */, SL_MIXING_PLAIN /* W */ } sl_mixing;
 
+/* The step that all nodes take from common to common model, on what the inner steps moved. */
+typedef struct sl_outer {
+    double learning_rate, momentum;
+    bool nesterov;
+} sl_outer;
+
 /* algorithm.* of an experiment. NaN: what is usual for the algorithm. */
 typedef struct sl_algorithm_config {
     char name[SL_ALGORITHM_NAME_MAX];
     sl_variant variant;
     sl_replicas replicas;
-    double consensus_step;      /* choco-sgd, beer: gamma_c; 0: derived */
-    double eta;                 /* deep-squeeze; 0: derived */
-    uint64_t local_steps;       /* gossip: H gradients for one exchange */
-    uint64_t period;            /* local-sgd: H */
+    double consensus_step; /* choco-sgd, beer: gamma_c; 0: derived */
+    double eta;            /* deep-squeeze; 0: derived */
+    uint64_t local_steps;  /* gossip: H gradients for one exchange */
+    uint64_t period;       /* of those that are periodic: H; an experiment's 0: what is usual */
     uint64_t correction_period; /* cd-sgd: k */
     uint64_t warmup_rounds;     /* cd-sgd */
     double threshold;           /* cd-sgd: tau */
@@ -98,8 +104,12 @@ typedef struct sl_algorithm_config {
     sl_switch error_feedback;   /* sl_algorithm_plan sets it */
     sl_directions directions;
     sl_all_reduce_form all_reduce; /* all-reduce, local-sgd */
-    uint32_t group; /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
-                       square root */
+    uint32_t group;   /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
+                         square root */
+    sl_outer outer;   /* diloco, noloco */
+    double slow_rate; /* slowmo: alpha */
+    double elastic;   /* easgd: alpha; 0: 0.9/n */
+    double beta1, beta2, epsilon; /* d-adam, one-bit-adam */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     sl_switch scaled, contractive;
@@ -233,6 +243,9 @@ typedef struct sl_algorithm {
     void (*defaults)(sl_algorithm_config *config);           /* sets parameters that are NaN */
     double (*lambda_min)(const sl_algorithm_config *config); /* which lambda_n of a fixed W must be
                                                                 above; NULL: any that agrees */
+    /* What else it refuses of a configuration and a topology; NULL: nothing. */
+    int (*check)(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error);
+    void (*warn)(const sl_algorithm_config *config, char *out, size_t bytes);
     bool takes_momentum, takes_local_steps;
     bool takes_sgd_only;      /* and no other optimizer, though it takes momentum */
     bool averages_gradient;   /* before mom(): g is the mean when settle begins */

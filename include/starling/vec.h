@@ -108,7 +108,7 @@ typedef struct sl_vec_ops {
     void (*sgd_step)(float *x, const float *x_decay, const float *g, float *m, const sl_sgd *sgd,
                      size_t count);
     /* m = beta1*m + m_new*g; v = beta2*v + v_new*g*g; g becomes
-     * m_scale*m / (sqrt(v_scale*v) + epsilon) + weight_decay*x. */
+     * m_scale*m / (sqrt(v_scale*v) + epsilon) + weight_decay*x. Where v is 0, m becomes 0. */
     void (*adam_direction)(float *g, const float *x, float *m, float *v, const sl_adam *adam,
                            size_t count);
     void (*fill)(float *v, float value, size_t count);

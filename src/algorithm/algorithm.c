@@ -55,7 +55,8 @@ bool sl_algorithm_reads(const sl_algorithm *a, sl_compressor_kind compressor, co
     } known[] = {
         {"variant", a->variant != SL_VARIANT_DEFAULT},
         {"replicas", a->keeps_replicas},
-        {"consensus_step", a->step_rule == SL_STEP_CONSENSUS},
+        {"consensus_step",
+         a->step_rule == SL_STEP_CONSENSUS || sl_has_word(a->keys, "consensus_step")},
         {"eta", a->step_rule == SL_STEP_ETA},
         {"local_steps", a->takes_local_steps},
         {"period", a->is_periodic},

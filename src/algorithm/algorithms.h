@@ -51,10 +51,26 @@ static inline void sl_default(double *parameter, double usual) {
         *parameter = usual;
 }
 
+static inline void sl_default_period(sl_algorithm_config *c, uint64_t usual) {
+    if (c->period == 0)
+        c->period = usual;
+}
+
+/* Adam's step of an algorithm that has its own moments, the `count`-th; INFINITY: no bias is
+ * removed. */
+sl_adam sl_adam_of(const sl_state *s, double count);
+
+/* x <- (1/n) sum_j (x_j - gamma mom(g_j)), by the algorithm's route. */
+enum { SL_AVERAGE_STAGES = 2 };
+extern const sl_stage sl_average_models[SL_AVERAGE_STAGES];
+
 /* x -= gamma mom(g), in place. */
 void sl_local_step(sl_state *s, size_t from, size_t count);
 const float *sl_publish_model(const sl_state *s);
 const float *sl_publish_gradient(const sl_state *s);
+/* g += the plain vectors that came */
+void sl_add_gradients(sl_state *s, const sl_mix *mix, size_t from, size_t count);
+void sl_average_gradient(sl_state *s, size_t from, size_t count);
 /* g <- the plain vector that came */
 void sl_copy_gradient(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 /* A sum becomes the mean where it is, before everybody gets it. */

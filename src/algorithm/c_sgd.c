@@ -13,19 +13,11 @@
 #include "algorithm/algorithms.h"
 #include "algorithm/mix.h"
 
-static void add_gradients(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->g + from, s->g + from, mix, 1, 1, 0, count);
-}
-
-static void average_gradient(sl_state *s, size_t from, size_t count) {
-    sl_divide_by_nodes(s, s->g + from, count);
-}
-
 static const sl_stage gradients[] = {
-    {.plain = true, .vector = sl_publish_gradient, .combine = add_gradients},
+    {.plain = true, .vector = sl_publish_gradient, .combine = sl_add_gradients},
     {.plain = true,
      .gather = true,
-     .prepare = average_gradient,
+     .prepare = sl_average_gradient,
      .vector = sl_publish_gradient,
      .combine = sl_copy_gradient},
 };
@@ -75,7 +67,7 @@ static void average_model(sl_state *s, size_t from, size_t count) {
     sl_divide_by_nodes(s, s->x + from, count);
 }
 
-static const sl_stage models[] = {
+const sl_stage sl_average_models[SL_AVERAGE_STAGES] = {
     {.plain = true, .prepare = sl_local_step, .vector = sl_publish_model, .combine = add_models},
     {.plain = true,
      .gather = true,
@@ -84,13 +76,18 @@ static const sl_stage models[] = {
      .combine = copy_model},
 };
 
+static void defaults(sl_algorithm_config *c) {
+    sl_default_period(c, 10);
+}
+
 const sl_algorithm sl_local_sgd = {
     .name = "local-sgd",
     .when = is_not_compressed,
     .is_periodic = true,
     .route = SL_ROUTE_ALL_REDUCE,
     .takes_momentum = true,
-    .stages = models,
-    .stage_count = 2,
+    .defaults = defaults,
+    .stages = sl_average_models,
+    .stage_count = SL_AVERAGE_STAGES,
     .local = sl_local_step,
 };

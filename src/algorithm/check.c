@@ -261,5 +261,7 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_scope(a, config, error);
     if (result == 0)
         result = check_contraction(a, topology, error);
-    return result != 0 ? result : check_eigenvalue(a, config, topology, error);
+    if (result == 0)
+        result = check_eigenvalue(a, config, topology, error);
+    return result != 0 || a->check == NULL ? result : a->check(config, topology, error);
 }

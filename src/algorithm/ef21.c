@@ -50,6 +50,7 @@ const sl_algorithm sl_ef21 = {
     .route = SL_ROUTE_SERVER,
     .compressor = SL_TAKES_CONTRACTIVE,
     .takes_momentum = true,
+    .averages_gradient = true,
     .tied_to_members = true,
     .keeps_gradient = true,
     .extra_vectors = 2,

@@ -202,6 +202,8 @@ int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_
     int result = plan_compressor(a, &plan, dimension, error);
     if (result != 0)
         return result;
+    if (a->warn != NULL)
+        a->warn(config, plan.warning, sizeof plan.warning);
     derive_step(a, &plan, topology);
     result = check_step(a, &plan, topology, error);
     if (result == 0)

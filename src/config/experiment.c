@@ -51,6 +51,18 @@ static bool find_group(char out[DOTTED_MAX], const char *key, const char *name) 
     return false;
 }
 
+/* Returns the key of this name in a group, as high as there is one; or NULL. */
+static const char *shortest_path(const char *leaf) {
+    const char *found = NULL;
+    for (size_t i = 0; i < sl_key_count && strcmp(leaf, "name") != 0; i++) {
+        const char *path = sl_keys[i].path, *dot = strrchr(path, '.');
+        if (dot != NULL && strcmp(dot + 1, leaf) == 0 &&
+            (found == NULL || strlen(path) < strlen(found)))
+            found = path;
+    }
+    return found;
+}
+
 /* Returns the key or group of this name in another group, or else the most similar key or group at
  * the same depth. */
 static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX]) {
@@ -58,10 +70,10 @@ static const char *nearest_key(const char *path, char names[KEYS_MAX][DOTTED_MAX
     size_t parts = 1, count = 0;
     for (const char *c = path; *c != '\0'; c++)
         parts += *c == '.';
+    const char *same = shortest_path(leaf);
+    if (same != NULL)
+        return same;
     for (size_t i = 0; i < sl_key_count && count + 1 < KEYS_MAX; i++) {
-        const char *other = strrchr(sl_keys[i].path, '.');
-        if (other != NULL && strcmp(other + 1, leaf) == 0 && strcmp(leaf, "name") != 0)
-            return sl_keys[i].path;
         if (find_group(names[count], sl_keys[i].path, leaf))
             return names[count];
         cut(names[count], sl_keys[i].path, parts);

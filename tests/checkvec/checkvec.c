@@ -138,8 +138,8 @@ static bool check_adam(const target *t, input_kind kind, size_t n) {
           *host[] = {g, m, v, x};
     t->vec->adam_direction(all[0], all[3], all[1], all[2], &s, n);
     for (size_t i = 0; i < n; i++) {
-        m[i] = times(s.beta1, m[i]) + times(s.m_new, g[i]);
         v[i] = times(s.beta2, v[i]) + times(s.v_new, times(g[i], g[i]));
+        m[i] = v[i] == 0 ? 0 : times(s.beta1, m[i]) + times(s.m_new, g[i]);
         g[i] = times(m[i], s.m_scale) / (sqrtf(times(v[i], s.v_scale)) + s.epsilon) +
                times(s.weight_decay, x[i]);
     }

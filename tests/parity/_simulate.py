@@ -1,6 +1,7 @@
 """Experiments on quadratic problems for `starling sim`, and what came out. Shared by tests of this
 folder."""
 import argparse
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -105,3 +106,23 @@ def arguments(description):
     if not (given.starling or given.path):
         parser.error("where is starling?")
     return os.path.abspath(given.starling or given.path), given.only
+
+
+def run(check):
+    try:
+        return check()
+    except Refused as error:
+        return str(error), None
+
+
+def run_all(wanted):
+    """wanted: [(name, function that returns (reason or None, worst difference))]. 1: one fails."""
+    failed = not wanted
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for (name, _), (reason, worst) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
+            failed = failed or reason is not None
+            print(
+                f"not ok {name}: {reason}" if reason else f"ok {name} (differs by {worst:.1e})",
+                flush=True,
+            )
+    return 1 if failed else 0

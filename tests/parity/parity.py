@@ -170,6 +170,18 @@ ALGORITHMS = {
         "double-squeeze", optimizer=PLAIN, server="sharded", compressor=QSGD
     ),
     "local-sgd": algorithm("local-sgd", period=4),
+    "slowmo": algorithm("slowmo", period=4),
+    "diloco": algorithm("diloco", period=4),
+    "noloco": algorithm("noloco", PAIRS, period=4),
+    "easgd": algorithm("easgd", period=4, server=2),
+    "d-adam": algorithm("d-adam", optimizer=PLAIN),
+    "one-bit-adam": algorithm(
+        "one-bit-adam",
+        optimizer=PLAIN,
+        warmup_rounds=3,
+        server="sharded",
+        compressor={"name": "scaled-sign"},
+    ),
     "cd-sgd": algorithm("cd-sgd", optimizer=PLAIN, threshold=0.01, warmup_rounds=3),
     "cd-sgd sharded": algorithm(
         "cd-sgd", optimizer=PLAIN, threshold=0.01, server="sharded", correction_period=3

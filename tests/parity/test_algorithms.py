@@ -9,7 +9,6 @@ what a run must conserve.
 
 usage: test_algorithms.py [--starling] STARLING [--only TEXT]
 """
-import concurrent.futures
 import itertools
 import json
 import math
@@ -19,9 +18,10 @@ import numpy as np
 
 import _centralized
 import _listed
+import _outer
 import _simulate
 from _edge import Edge
-from _simulate import QUICK, Refused, dpsgd, irregular, matchings, simulate
+from _simulate import QUICK, dpsgd, irregular, matchings, run_all, simulate
 import algorithms
 from expect import digraph, exponential, lazy_ring, ring
 
@@ -552,7 +552,9 @@ def check_weights(starling):
 def all_checks(starling):
     """(name, function that returns (reason or None, worst difference))"""
     chosen = list(all_cases())
-    for name in _listed.unnamed(starling, [case.settings for case in chosen]):
+    for name in _listed.unnamed(
+        starling, [*(case.settings for case in chosen), *_outer.CASES.values()]
+    ):
         chosen += cases(name, {"name": name}, None, FIXED, {"sgd": PLAIN}, [SAME, OWN])
     if QUICK:
         chosen = {json.dumps(case.settings): case for case in chosen}.values()
@@ -565,26 +567,6 @@ def all_checks(starling):
     for name, settings in kept_means():
         yield name, lambda settings=settings: check_mean(starling, settings)
     yield "push-sum weights sum to n", lambda: check_weights(starling)
-
-
-def run(check):
-    try:
-        return check()
-    except Refused as error:
-        return str(error), None
-
-
-def run_all(wanted):
-    """wanted: [(name, function that returns (reason or None, worst difference))]. 1: one fails."""
-    failed = not wanted
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for (name, _), (reason, worst) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
-            failed = failed or reason is not None
-            print(
-                f"not ok {name}: {reason}" if reason else f"ok {name} (differs by {worst:.1e})",
-                flush=True,
-            )
-    return 1 if failed else 0
 
 
 def main():

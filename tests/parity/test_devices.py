@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Every algorithm with its vectors on a device: the same bits as on the CPU, in the simulator and
-between agents; the learner on a device: the
-same bits in the simulator and between agents (test_training compares with the CPU); and what goes
-wrong with devices.
+between agents; the learner on a device: the same bits in the simulator and between agents
+(test_training compares with the CPU); and what goes wrong with devices.
 
 The quadratic's gradient is computed on the host whatever the device, and copied, as that of a
 user's own task is. A network's is the device's.
@@ -12,8 +11,7 @@ The device is the emulated one, whose memory cannot be touched but through its o
 (transport.gpu_direct), that is the host's memory to the network. The kernels are the GPU's.
 
 With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one
-(tools/gpu-check), and payloads go straight
-between GPUs' memory only where libfabric's tcp takes it.
+(tools/gpu-check), and payloads go straight between GPUs' memory only where tcp takes it.
 
 usage: test_devices.py [--starling] STARLING [--only TEXT]
 """
@@ -27,6 +25,7 @@ import sys
 import tempfile
 
 import _centralized
+import _outer
 from _listed import unnamed
 from _simulate import QUICK, arguments, read_lines, write
 
@@ -97,6 +96,7 @@ CASES = {
     "parameter-server": {"name": "parameter-server"},
     "parameter-server sharded": {"name": "parameter-server", "server": "sharded"},
     "local-sgd": {"name": "local-sgd", "period": 2},
+    **_outer.CASES,
     "double-squeeze": {"name": "double-squeeze", **compressed("bfloat16")},
     "double-squeeze sharded": {
         "name": "double-squeeze",
@@ -121,7 +121,7 @@ CASES["choco-sgd long messages"] = {"name": "choco-sgd", **compressed("float16")
 WITHOUT_MOMENTUM = (
     *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd"),
     *_centralized.WITHOUT_MOMENTUM,
-    *("qgm", "decentlam", "beer", "lead"),
+    *("qgm", "decentlam", "beer", "lead", *_outer.WITHOUT_MOMENTUM),
 )
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 3000, 2

@@ -62,6 +62,7 @@ def misfits():
         "decentlam",
         "beer",
         "lead",
+        "d-adam",
     ):
         yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {
             "name": name

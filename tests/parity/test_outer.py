@@ -1,13 +1,33 @@
 #!/usr/bin/env python3
-"""What is around a step: optimizers other than SGD, against an independent float64 program
-(tests/reference/algorithms.py), on quadratic problems.
+"""What is around a step: optimizers other than SGD, outer steps from exchange to exchange, Adam
+with messages; against an independent float64 program (tests/reference/algorithms.py), on quadratic
+problems. Then the identities between them, what they conserve, and what is refused.
 
 usage: test_outer.py [--starling] STARLING [--only TEXT]
 """
 import sys
 
+import numpy as np
+
 import _simulate
-from test_algorithms import IRREGULAR, MOMENTUM, OWN, RING, cases, compare, run_all
+from _simulate import Refused, run_all
+from expect import Graph
+from test_algorithms import (
+    DECAY,
+    GRAPHS,
+    IRREGULAR,
+    MATCHINGS,
+    MOMENTUM,
+    NESTEROV,
+    OWN,
+    PLAIN,
+    RING,
+    SAME,
+    Case,
+    cases,
+    compare,
+    difference,
+)
 
 OPTIMIZERS = {
     "adamw": {"name": "adamw", "learning_rate": 0.02, "weight_decay": 0.05},
@@ -33,9 +53,130 @@ def optimizers():
         yield from cases(label, settings, None, [RING, IRREGULAR], OPTIMIZERS, [OWN])
 
 
+STEPS = {"momentum": MOMENTUM, "nesterov": NESTEROV, "adamw": OPTIMIZERS["adamw"]}
+ADAM = {"sgd": {"learning_rate": 0.02}, "decay": {"learning_rate": 0.02, "weight_decay": 0.05}}
+
+
+def outer_steps():
+    both = [SAME, OWN]
+    for settings in (
+        {"name": "slowmo", "period": 3},
+        {"name": "slowmo", "period": 4, "beta": 0.8, "slow_rate": 0.5},
+        {"name": "diloco", "period": 3},
+        {"name": "diloco", "period": 5, "outer": {"nesterov": False, "momentum": 0.6}},
+    ):
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [IRREGULAR], STEPS, both)
+    for settings in (
+        {"name": "noloco", "period": 3},
+        {"name": "noloco", "period": 2, "outer": {"momentum": 0.3}, "consensus_step": 0.4},
+    ):
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [RING, IRREGULAR, MATCHINGS], STEPS, both)
+    for settings in (
+        {"name": "easgd", "period": 3},
+        {"name": "easgd", "period": 1, "elastic": 0.05, "server": "sharded"},
+    ):
+        label = " ".join(map(str, settings.values()))
+        yield from cases(label, settings, None, [IRREGULAR], STEPS, [SAME])
+
+
+def adam_with_messages():
+    yield from cases("d-adam", {"name": "d-adam"}, None, [RING, MATCHINGS], ADAM, [SAME, OWN])
+    sign = {"sign": {"name": "scaled-sign"}, "top": {"name": "top-k", "fraction": 0.5}}
+    for server in (2, "sharded"):
+        settings = {"name": "one-bit-adam", "warmup_rounds": 20, "server": server}
+        label = f"one-bit-adam {server}"
+        yield from cases(label, settings, sign, [IRREGULAR], ADAM, [SAME])
+
+
+# ---- identities: what is compared, and how many times 1 they may differ ----
+
+
+def complete(n):
+    topology = {"nodes": n, "family": "complete", "weights": "metropolis"}
+    return Graph(topology, [np.full((n, n), 1 / n)])
+
+
+GRAPHS["complete"] = complete(8)
+LOCAL = {"name": "local-sgd", "period": 4}
+
+
+def identities():
+    diloco = {"name": "diloco", "period": 4}
+    plain = {**diloco, "outer": {"nesterov": False, "learning_rate": 0.7, "momentum": 0.5}}
+    still = {**diloco, "outer": {"learning_rate": 1, "momentum": 0}}
+    slow = {"name": "slowmo", "period": 4}
+    yield "noloco with W = J is diloco without Nesterov", "complete", MOMENTUM, {
+        "name": "noloco",
+        "period": 4,
+    }, plain
+    yield "noloco of plain sums is d-psgd", RING, PLAIN, {
+        "name": "noloco",
+        "period": 1,
+        "consensus_step": 1,
+        "outer": {"learning_rate": 1, "momentum": 0},
+    }, {"name": "d-psgd"}
+    yield "diloco that follows is local-sgd", RING, MOMENTUM, still, LOCAL
+    yield "slowmo that follows is local-sgd", RING, MOMENTUM, {**slow, "beta": 0}, LOCAL
+    yield "slowmo is diloco without Nesterov", RING, MOMENTUM, {
+        **slow,
+        "beta": 0.5,
+        "slow_rate": 0.7,
+    }, plain
+    yield "d-adam is d-psgd with adamw", RING, OPTIMIZERS["adamw"], {"name": "d-adam"}, {
+        "name": "d-psgd"
+    }
+
+
+def check_identity(starling, graph, optimizer, settings, other):
+    found, expected = (
+        Case("", settings_of, graph, of, SAME).found(starling).models
+        for settings_of, of in (
+            (settings, ADAM["decay"] if settings["name"] == "d-adam" else optimizer),
+            (other, optimizer),
+        )
+    )
+    worst = max(difference(found[r], expected[r]) for r in expected)
+    return (None if worst <= 1e-6 else f"differs by {worst:.1e}, allowed 1e-6"), worst
+
+
+def check_mean(starling):
+    """NoLoCo's mean takes DiLoCo's steps where all gradients are equal: here they are 0."""
+    still = {"learning_rate": 0}
+    case = Case("", {"name": "noloco", "period": 1}, MATCHINGS, still, OWN)
+    problem = case.problem()
+    models = case.found(starling, problem).models
+    worst = max(difference(m.mean(axis=0), problem[2].mean(axis=0)) for m in models.values())
+    return (None if worst <= 1e-5 else f"the mean moves by {worst:.1e}"), worst
+
+
+def refusals():
+    def noloco(momentum, step):
+        return {"name": "noloco", "outer": {"momentum": momentum}, "consensus_step": step}
+
+    yield "random pairs bear a step below 2 (1 - mu^2)", MATCHINGS, noloco(0.9, 0.39), "below 0.38"
+    yield "and take a smaller one", MATCHINGS, noloco(0.9, 0.37), None
+    yield "a ring of eight bears more", RING, noloco(0.9, 0.7), None
+    yield "noloco takes no directed graph", "digraph", noloco(0.5, 0), "doubly stochastic"
+
+
+def check_refusal(starling, graph, settings, text):
+    try:
+        Case("", settings, graph, PLAIN, SAME).found(starling)
+    except Refused as error:
+        return (None if text and text in str(error) else str(error)), 0
+    return (f"it was taken, without {text!r}" if text else None), 0
+
+
 def all_checks(starling):
-    for case in optimizers():
+    for case in [*optimizers(), *outer_steps(), *adam_with_messages()]:
         yield case.name, lambda case=case: compare(starling, case)
+    for name, *what in identities():
+        yield name, lambda what=what: check_identity(starling, *what)
+    yield "noloco keeps the mean", lambda: check_mean(starling)
+    for name, *what in refusals():
+        yield name, lambda what=what: check_refusal(starling, *what)
 
 
 def main():

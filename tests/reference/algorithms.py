@@ -514,6 +514,75 @@ class LocalSgd(Algorithm):
             self.x = self.x.mean(axis=0, keepdims=True).repeat(self.n, axis=0)
 
 
+def mean_rows(v):
+    return v.mean(axis=0, keepdims=True).repeat(len(v), axis=0)
+
+
+class Periodic(Algorithm):
+    """Exchanges every `period` rounds."""
+
+    is_periodic = True
+
+
+class SlowMo(Periodic):
+    """Wang et al., SlowMo, ICLR 2020, Algorithm 1, on local SGD. `update` is rate * mom(g)."""
+
+    def start(self):
+        self.anchor, self.slow = self.x.copy(), np.zeros_like(self.x)
+
+    def exchange(self, w, u):
+        mean = mean_rows(self.x - u)
+        if self.rate == 0:
+            self.x = self.anchor = mean
+            return
+        self.slow = self.get("beta", 0.5) * self.slow + (self.anchor - mean) / self.rate
+        self.anchor = self.anchor - self.get("slow_rate", 1) * self.rate * self.slow
+        self.x = self.anchor
+
+
+class DiLoCo(Periodic):
+    """Douillard et al., DiLoCo, 2023, Algorithm 1; PyTorch's SGD as the outer optimizer."""
+
+    def start(self):
+        self.phi, self.b = self.x.copy(), np.zeros_like(self.x)
+
+    def outer(self, key, default):
+        return self.get("outer", {}).get(key, default)
+
+    def exchange(self, w, u):
+        eta, mu = self.outer("learning_rate", 0.7), self.outer("momentum", 0.9)
+        delta = self.phi - mean_rows(self.x - u)
+        self.b = mu * self.b + delta
+        step = delta + mu * self.b if self.outer("nesterov", True) else self.b
+        self.phi = self.phi - eta * step
+        self.x = self.phi
+
+
+class NoLoCo(DiLoCo):
+    """Kolehmainen et al., NoLoCo, 2025."""
+
+    def exchange(self, w, u):
+        eta, mu = self.outer("learning_rate", 0.7), self.outer("momentum", 0.5)
+        kappa = self.get("consensus_step", 0) or eta
+        moved = w @ (self.x - u - self.phi)
+        self.b = mu * self.b + eta * moved + kappa * (w @ self.phi - self.phi)
+        self.phi = self.phi + self.b
+        self.x = self.phi
+
+
+class ElasticAveraging(Periodic):
+    """Zhang, Choromanska, LeCun, NeurIPS 2015, synchronous EASGD; all start in one place."""
+
+    def start(self):
+        self.centre = self.x[:1].copy()
+
+    def exchange(self, w, u):
+        alpha = self.get("elastic", 0) or 0.9 / self.n
+        apart = self.x - self.centre
+        self.x = self.x - u - alpha * apart
+        self.centre = self.centre + alpha * apart.sum(axis=0, keepdims=True)
+
+
 class AllReduce(Algorithm):
     """C-SGD: the gradient is averaged before weight decay and momentum. How it is averaged changes
     nothing: also parameter-server."""
@@ -622,10 +691,6 @@ class Diana(Squeezing, GradientAlgorithm):
         self.x = self.x - rate * self.buffer
 
 
-def mean_rows(v):
-    return v.mean(axis=0, keepdims=True).repeat(len(v), axis=0)
-
-
 def shard_ranges(d, shards):
     return [(k * d // shards, (k + 1) * d // shards) for k in range(shards)]
 
@@ -652,6 +717,53 @@ class DoubleSqueeze(GradientAlgorithm):
         down = self.squeeze(s)
         self.server_error = s - down
         self.x = self.x - rate * down
+
+
+class OwnMoments(GradientAlgorithm):
+    """Has Adam's moments and decay itself: g is the plain gradient."""
+
+    decouples = True
+
+    def start(self):
+        self.b1, self.b2 = self.get("beta1", 0.9), self.get("beta2", 0.999)
+        self.m, self.v = np.zeros_like(self.x), np.zeros_like(self.x)
+
+    def direction(self, m, v):
+        return m / (np.sqrt(v) + self.get("epsilon", 1e-8)) + self.decay * self.x
+
+
+class DAdam(OwnMoments):
+    """Nazari et al., DADAM, 2019, without the maximum; bias-corrected."""
+
+    def exchange(self, w, g, rate):
+        t = self.exchanges
+        self.m = self.b1 * self.m + (1 - self.b1) * g
+        self.v = self.b2 * self.v + (1 - self.b2) * g**2
+        step = self.direction(self.m / (1 - self.b1**t), self.v / (1 - self.b2**t))
+        self.x = w @ (self.x - rate * step)
+
+
+class OneBitAdam(OwnMoments, DoubleSqueeze):
+    """Tang et al., 1-bit Adam, ICML 2021, Algorithm 1."""
+
+    def start(self):
+        OwnMoments.start(self)
+        DoubleSqueeze.start(self)
+
+    def exchange(self, w, g, rate):
+        if self.exchanges <= self.get("warmup_rounds", 1):
+            g = mean_rows(g)
+            self.m = self.b1 * self.m + (1 - self.b1) * g
+            self.v = self.b2 * self.v + (1 - self.b2) * g**2
+        else:
+            sent = self.b1 * self.m + (1 - self.b1) * g + self.worker_error
+            q = self.squeeze(sent)
+            self.worker_error = sent - q
+            s = q.mean(axis=0, keepdims=True) + self.server_error
+            self.m = self.squeeze(s)
+            self.server_error = s - self.m
+            self.m = self.m.repeat(self.n, axis=0)
+        self.x = self.x - rate * self.direction(self.m, self.v)
 
 
 class CdSgd(GradientAlgorithm):
@@ -748,6 +860,12 @@ def algorithm_class(settings):
         "parameter-server": AllReduce,
         "double-squeeze": DoubleSqueeze,
         "local-sgd": LocalSgd,
+        "slowmo": SlowMo,
+        "diloco": DiLoCo,
+        "noloco": NoLoCo,
+        "easgd": ElasticAveraging,
+        "d-adam": DAdam,
+        "one-bit-adam": OneBitAdam,
         "cd-sgd": CdSgd,
         "ecq-sgd": EcqSgd,
         "ef21": Ef21,
@@ -863,11 +981,12 @@ class Run:
         watch=lambda compress: compress,
     ):
         self.slots, self.optimizer, self.problem = slots, optimizer, problem
-        self.local_steps = algorithm.get("local_steps", 1)
         self.momentum = Momentum(optimizer)
         self.direction = DIRECTIONS[optimizer.get("name", "sgd")](optimizer)
         self.round = 0
         kind = algorithm_class(algorithm)
+        periodic = getattr(kind, "is_periodic", False)
+        self.local_steps = algorithm.get("period" if periodic else "local_steps", 1)
         self.state = kind(x0, algorithm, watch(compressor(kind.own_compressor(algorithm), random)))
 
     def step(self):
@@ -880,7 +999,9 @@ class Run:
             state.exchanges += 1
             return
         plain = self.optimizer.get("name", "sgd") == "sgd"
-        g = self.direction(g, state.decays() if plain else state.at())
+        state.rate, state.decay = rate, self.optimizer.get("weight_decay", 0)
+        if not getattr(state, "decouples", False):
+            g = self.direction(g, state.decays() if plain else state.at())
         update = rate * self.momentum(g) if state.takes_momentum else None
         if self.round % self.local_steps != 0:
             state.local(update)

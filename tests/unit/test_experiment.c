@@ -58,6 +58,7 @@ static json_t *another_value(const sl_key *k) {
                                       : k->choices[1] == NULL ? 0
                                                               : 1]);
     case SL_KEY_BOOL:
+        return json_boolean(strcmp(k->fallback, "true") != 0);
     case SL_KEY_SWITCH:
         return json_true();
     case SL_KEY_SERVER:

@@ -1,0 +1,15 @@
+"""The algorithms of test_outer.py, for tests that run each one."""
+
+CASES = {
+    "slowmo": {"name": "slowmo", "period": 2},
+    "diloco": {"name": "diloco", "period": 2},
+    "noloco": {"name": "noloco", "period": 2},
+    "easgd": {"name": "easgd", "period": 2},
+    "d-adam": {"name": "d-adam"},
+    "one-bit-adam": {
+        "name": "one-bit-adam",
+        "warmup_rounds": 2,
+        "compressor": {"name": "scaled-sign"},
+    },
+}
+WITHOUT_MOMENTUM = ("d-adam", "one-bit-adam")
