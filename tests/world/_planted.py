@@ -64,8 +64,8 @@ DEFECTS = {
     ),
     "training begins before HELLO was said": (
         "src/agent/agent.c",
-        "return n->agreed && n->hello_sent;",
-        "return n->connected;",
+        "return !n->near || (n->agreed && n->hello_sent);",
+        "return !n->near || n->connected;",
     ),
     "who is through does not wait for the others": (
         "src/agent/agent.c",
@@ -115,7 +115,7 @@ DEFECTS = {
     ),
     "a part is overwritten before it has left": (
         "src/node/incoming.c",
-        "return n->step.stage->in_place ? n->sent : n->encoded;",
+        "return n->step.in_place ? n->sent : n->encoded;",
         "return n->encoded;",
     ),
     "parts of an exchange that comes early are dropped": (
@@ -145,9 +145,9 @@ DEFECTS = {
     ),
     "the model changes while a gradient is computed": (
         "src/agent/rounds.c",
-        "    if (update.publish)\n        start_publishing(a, &update.message);\n",
-        "    if (update.compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n"
-        "    if (update.publish)\n        start_publishing(a, &update.message);\n",
+        "    if (update->publish)\n        start_publishing(a, &update->message);\n",
+        "    if (update->compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n"
+        "    if (update->publish)\n        start_publishing(a, &update->message);\n",
     ),
 }
 
@@ -445,8 +445,8 @@ MEMBERSHIP_DEFECTS = {
     ),
     "an older epoch is taken": (
         "src/membership/member.c",
-        "    if (e->number <= m->number)\n        return;\n    const sl_side",
-        "    const sl_side",
+        "    if (e->number <= m->number)\n        return;\n    const sl_epoch_side",
+        "    const sl_epoch_side",
     ),
     "the number of an epoch does not grow": (
         "src/membership/leader.c",
