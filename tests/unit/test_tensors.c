@@ -1,6 +1,7 @@
 /* test_tensors.c - files of parameters: written ones come back; what is not as it should be is
  * refused, with file, tensor and both shapes. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +12,8 @@ enum { NUMBERS = 2 * 3 + 4 + 1, FILE_MAX = 4096 };
 
 static const sl_tensor model[] = {{"a", {2, 3}, 2}, {"b.c", {4}, 1}, {"scalar", {0}, 0}};
 enum { TENSORS = sizeof model / sizeof *model };
-static const char path[] = "test_tensors.tmp";
+/* of this process alone: the same program of other builds runs beside it in the same folder */
+static char path[] = "/tmp/starling-tensors-XXXXXX";
 static sl_error error;
 
 static void write_file(const void *head, size_t head_bytes, const void *body, size_t bytes) {
@@ -153,8 +155,13 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("tensors");
+    int fd = mkstemp(path);
+    if (fd < 0 || close(fd) != 0)
+        return EXIT_FAILURE;
     ADD_TESTS(suite, "files", both_formats_come_back, a_header_in_any_order_is_read,
               what_does_not_fit_the_model_is_named, places_that_overlap_or_leave_holes_are_refused,
               what_is_no_header_is_refused, an_npy_file_of_anything_else_is_refused);
-    return run_suite(suite);
+    int result = run_suite(suite);
+    unlink(path);
+    return result;
 }
