@@ -1,7 +1,9 @@
 /* emulated.c - a device on the host, so that tests without a GPU run everything but cuda.cu.
  *
  * Each calling thread has streams, as on a GPU (emulated_stream.h). The threads of a launch run
- * one after the other. Environment variables:
+ * one after the other. An asynchronous copy of host memory that is not page-locked ends the
+ * program: a GPU would copy it through the driver's own memory, and make the caller wait.
+ * Environment variables:
  *   STARLING_GUARD           device memory is accessible only while an operation runs: code that
  *                            takes a device vector for host memory crashes
  *   STARLING_FAILS_AFTER=N   each thread's operation N + 1 fails; no later operation on any stream
@@ -14,6 +16,7 @@
 #include <cblas.h>
 #include <limits.h>
 #include <pthread.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -318,13 +321,59 @@ void device_expect(const void *memory) {
     abort();
 }
 
+/* Page-locked memory, by address. */
+typedef struct locked {
+    const char *at;
+    size_t bytes;
+} locked;
+static void *locked_tree; /* of tsearch(3) */
+
+/* Equal where they share a byte. */
+static int by_place(const void *a_, const void *b_) {
+    const locked *a = a_, *b = b_;
+    return a->at + a->bytes <= b->at ? -1 : b->at + b->bytes <= a->at;
+}
+
+static void expect_locked(const void *host, size_t bytes) {
+    pthread_mutex_lock(&mutex);
+    locked **found = tfind(&(locked){host, bytes}, &locked_tree, by_place);
+    const bool good = bytes == 0 || (found != NULL && (*found)->at <= (const char *)host &&
+                                     (const char *)host + bytes <= (*found)->at + (*found)->bytes);
+    pthread_mutex_unlock(&mutex);
+    if (good)
+        return;
+    fprintf(stderr, "emulated device: %zu bytes at %p are not page-locked\n", bytes, host);
+    abort();
+}
+
 void *device_allocate_host(size_t bytes) {
-    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+    const size_t whole = bytes / 64 * 64 + 64;
+    locked *l = malloc(sizeof *l);
+    void *memory = l != NULL ? aligned_alloc(64, whole) : NULL;
+    if (memory == NULL) {
+        free(l);
+        return NULL;
+    }
+    *l = (locked){memory, whole};
+    pthread_mutex_lock(&mutex);
+    const bool kept = tsearch(l, &locked_tree, by_place) != NULL;
+    pthread_mutex_unlock(&mutex);
+    if (kept)
+        return memory;
+    free(memory);
+    free(l);
+    return NULL;
 }
 
 void device_release_host(void *memory) {
-    if (memory != NULL)
-        await_all();
+    if (memory == NULL)
+        return;
+    await_all();
+    pthread_mutex_lock(&mutex);
+    locked *l = *(locked **)tfind(&(locked){memory, 1}, &locked_tree, by_place);
+    tdelete(l, &locked_tree, by_place);
+    pthread_mutex_unlock(&mutex);
+    free(l);
     free(memory);
 }
 
@@ -351,6 +400,7 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
 
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
     lane *l = lane_of_thread();
+    expect_locked(host, bytes);
     stream_give(&l->streams[WORK], do_copy,
                 &(copy_task){to, host, NULL, bytes, "a copy to the device", counts_out(l)},
                 sizeof(copy_task));
@@ -378,6 +428,7 @@ static void record_event(way on, sl_vec_event *event) {
 
 void device_begin_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
+    expect_locked(host, bytes);
     stream_follow(&l->streams[OUT], &l->streams[WORK]);
     stream_give(
         &l->streams[OUT], do_copy,
@@ -388,6 +439,7 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes) {
 void device_begin_copy_in(void *to, const void *host, size_t bytes, sl_vec_event *after,
                           sl_vec_event *copied) {
     lane *l = lane_of_thread();
+    expect_locked(host, bytes);
     give_event(&l->streams[IN], do_await, after, 0);
     stream_give(
         &l->streams[IN], do_copy,

@@ -36,7 +36,7 @@ static void on_stop(void *context) {
 /* A device that has failed signals nothing. */
 static void check_device(sl_agent *a) {
     sl_error error;
-    if (a->vec->async == NULL || a->vec->async->status(&error) == 0)
+    if (a->side.vec->async == NULL || a->side.vec->async->status(&error) == 0)
         return;
     sl_fail_node(&error, SL_EDEVICE, a->side.rank, a->side.round, "%s", error.text);
     sl_agent_fail(a, &error, error.text);

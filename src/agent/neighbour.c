@@ -27,7 +27,8 @@ enum { CONTROL_SENDS = 16, SMALLEST_BUFFER = 1024, CREDIT_AHEAD_MAX = 4096 };
 int sl_neighbour_open(sl_neighbour *n, sl_error *error) {
     const sl_side *side = n->side;
     size_t frame_bytes = SL_FRAME_HEADER_BYTES + side->part_bytes_max;
-    sl_buffers buffers = {.count = side->receive_buffers,
+    sl_buffers buffers = {.vec = side->vec,
+                          .count = side->receive_buffers,
                           .bytes = frame_bytes < SMALLEST_BUFFER ? SMALLEST_BUFFER : frame_bytes};
     if (side->direct) {
         buffers.bytes = SL_FRAME_DIRECT_AT;

@@ -23,6 +23,7 @@ enum { SL_REFUSAL_MAX = 320 };
 typedef struct sl_side {
     sl_fabric *fabric;
     const sl_roster *roster;
+    const sl_vec_ops *vec;                  /* where the node's vectors are */
     const sl_connection_handlers *handlers; /* of connections to neighbours */
     sl_hello hello;
     char *layout;         /* (hello.layout_bytes) as it is sent; registered */

@@ -111,7 +111,7 @@ static int open_node(sl_agent *a, sl_error *error) {
         result = sl_host_task_open(&host, settings.vec, task, error);
     if (result != 0)
         return result;
-    a->vec = settings.vec;
+    a->side.vec = settings.vec;
     settings.rank = a->settings.rank;
     settings.inbox_parts = a->side.window;
     settings.notify_fd = a->notify_fd;
@@ -126,7 +126,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_node_model(a->node));
     if (result == 0)
-        result = a->vec->fence(error); /* it may run on another thread */
+        result = a->side.vec->fence(error); /* it may run on another thread */
     sl_host_task_close(&host);
     return result;
 }
@@ -174,7 +174,7 @@ static int find_own_address(const sl_agent *a, struct sockaddr_storage *out, sl_
 
 /* The CUDA device that payloads leave from and come to; -1: the host, or what is its memory. */
 static int memory_of_payloads(const sl_agent *a) {
-    return a->side.direct ? a->vec->cuda_index : -1;
+    return a->side.direct ? a->side.vec->cuda_index : -1;
 }
 
 /* What auto stands for follows from where it listens: all agents of a roster do on this host's
@@ -225,11 +225,11 @@ static int open_payload_memory(sl_agent *a, sl_error *error) {
     size_t bytes = (size_t)a->neighbour_count * a->side.receive_buffers * a->side.payload_stride;
     if (!a->side.direct || bytes == 0)
         return 0;
-    a->side.payload_memory = (uint8_t *)a->vec->allocate(bytes / sizeof(float));
+    a->side.payload_memory = (uint8_t *)a->side.vec->allocate(bytes / sizeof(float));
     if (a->side.payload_memory == NULL)
-        return sl_vec_no_memory(a->vec, error, "agent %u: receive buffers of %u neighbours",
+        return sl_vec_no_memory(a->side.vec, error, "agent %u: receive buffers of %u neighbours",
                                 a->settings.rank, a->neighbour_count);
-    int result = a->vec->fence(error); /* it is cleared before anything comes */
+    int result = a->side.vec->fence(error); /* it is cleared before anything comes */
     return result != 0 ? result
                        : sl_fabric_register(a->side.fabric, a->side.payload_memory, bytes,
                                             memory_of_payloads(a), error);
@@ -310,7 +310,7 @@ static int open_all(sl_agent *a, sl_error *error) {
     if (result == 0 && uses_calls(a))
         result = open_calls(a, error);
     if (result == 0)
-        result = sl_worker_open(&a->worker, a->vec, &a->settings.task, &a->settings.observer,
+        result = sl_worker_open(&a->worker, a->side.vec, &a->settings.task, &a->settings.observer,
                                 a->settings.rank, error);
     if (result == 0)
         result = sl_agent_open_loop(a, error);
@@ -373,7 +373,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_kept_close(&a->side.kept);
     sl_calls_close(&a->calls);
     if (a->side.payload_memory != NULL)
-        a->vec->release((float *)a->side.payload_memory);
+        a->side.vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
     sl_node_close(&a->node);
     sl_members_close(a); /* whose topology the node had */

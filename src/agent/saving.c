@@ -40,8 +40,8 @@ static int load(sl_agent *a, sl_error *error) {
         sl_cut_newer(s->passed_over, SL_LOG_PASSED_MAX, checkpoints_of(a)->folder, a->side.rank,
                      a->side.rank + 1, s->resumed);
     return sl_cut_load(checkpoints_of(a)->folder, (sl_checkpoint_file){s->resumed, a->side.rank},
-                       &s->owner, a->node, a->vec, &(sl_image_extras){totals, SL_RECORD_PIECES},
-                       error);
+                       &s->owner, a->node, a->side.vec,
+                       &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
 }
 
 /* On the saver's thread, as the next one. */
@@ -63,7 +63,7 @@ static int open_saver(sl_agent *a, sl_error *error) {
                                         .to = a->side.rank + 1,
                                         .keep = a->settings.experiment->checkpoint.keep,
                                         .resumed = a->saving.resumed,
-                                        .vec = a->vec,
+                                        .vec = a->side.vec,
                                         .notice = on_notice,
                                         .written = on_written,
                                         .context = a};

@@ -35,7 +35,6 @@ struct sl_agent {
     sl_loop *loop;
     sl_worker *worker;
     sl_node *node;
-    const sl_vec_ops *vec; /* where its vectors are */
     int stop_descriptor;
     pthread_mutex_t mutex;      /* of what other threads ask for, and see: */
     sl_error end;               /* why the run is to end; code 0: it is not */

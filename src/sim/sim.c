@@ -26,12 +26,10 @@ static message *take_message(simulator *s) {
         s->free_messages = m->next_free;
         return m;
     }
-    size_t bytes = s->message_bytes + SL_VEC_ALIGNMENT - 1;
     m = calloc(1, sizeof *m);
-    void *data = aligned_alloc(SL_VEC_ALIGNMENT, bytes / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT);
-    if (m == NULL || data == NULL) {
+    void *data = m != NULL ? s->vec->allocate_host(s->message_bytes) : NULL;
+    if (data == NULL) {
         free(m);
-        free(data);
         return NULL;
     }
     m->data = data;
@@ -331,7 +329,7 @@ static void close_nodes(simulator *s) {
     while (s->made_messages != NULL) {
         message *m = s->made_messages;
         s->made_messages = m->next_made;
-        free(m->data);
+        s->vec->release_host(m->data);
         free(m);
     }
 }

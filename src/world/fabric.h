@@ -17,6 +17,7 @@
 
 #include "secure/greeting.h"
 #include "starling/error.h"
+#include "starling/vec.h"
 
 typedef struct sl_fabric sl_fabric;
 typedef struct sl_connection sl_connection;
@@ -97,6 +98,7 @@ int sl_connection_dial(sl_connection *connection, const struct sockaddr_storage 
                        const uint8_t greeting[SL_GREETING_BYTES], sl_error *error);
 
 typedef struct sl_buffers {
+    const sl_vec_ops *vec; /* what copies from them: they are its host memory */
     uint32_t count;
     size_t bytes;  /* of a message that are received into a buffer */
     uint8_t *rest; /* (count, rest_bytes) where longer messages go on: the caller's, registered,

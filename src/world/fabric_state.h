@@ -41,6 +41,7 @@ typedef struct pooled {
 
 struct sl_pool {
     sl_fabric *fabric;
+    const sl_vec_ops *vec;
     void *owner;
     sl_connection *connection; /* that they are granted to; NULL: none */
     pooled *buffers;           /* (count) */

@@ -16,12 +16,13 @@ int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *ow
     sl_pool *p = calloc(1, sizeof *p);
     if (p != NULL) {
         *p = (sl_pool){.fabric = fabric,
+                       .vec = b->vec,
                        .owner = owner,
                        .count = b->count,
                        .stride = sl_round_up(b->bytes, SL_VEC_ALIGNMENT),
                        .rest_bytes = b->rest_bytes};
         p->buffers = calloc(b->count, sizeof *p->buffers);
-        p->memory = aligned_alloc(SL_VEC_ALIGNMENT, b->count * p->stride);
+        p->memory = b->vec->allocate_host(b->count * p->stride);
     }
     if (p == NULL || p->buffers == NULL || p->memory == NULL) {
         sl_pool_close(&p);
@@ -48,7 +49,7 @@ void sl_pool_close(sl_pool **pool) {
     *pool = NULL;
     CLOSE(p->mr);
     free(p->buffers);
-    free(p->memory);
+    p->vec->release_host(p->memory);
     free(p);
 }
 

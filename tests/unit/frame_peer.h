@@ -211,7 +211,7 @@ static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t ran
     sl_fabric_settings settings = local_fabric(p, 0);
     ck_assert_msg(sl_fabric_open(&p->fabric, &settings, &error) == 0, "%s", error.text);
     ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
-    const sl_buffers buffers = {.count = 8, .bytes = sizeof p->last};
+    const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = 8, .bytes = sizeof p->last};
     ck_assert_int_eq(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error), 0);
     struct sockaddr_storage address = local_address(port);
     uint8_t greeting[SL_GREETING_BYTES] = {0};
