@@ -432,12 +432,25 @@ def versions(sources):
             yield f"{place} does not say {version}"
 
 
+def planted_texts(sources):
+    """what a planted defect replaces stands once in its source"""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "world"))
+    import _planted
+
+    for defects in _planted.FINDERS.values():
+        for name, (path, before, *_) in defects.items():
+            times = read(path).count(before)
+            if times != 1:
+                yield f"{name}: {path} has it {times} times: {before}"
+
+
 RULES = [
     *(floor_table, includes_point_down, command_is_public),
     *(no_circle_of_files, no_circle_of_headers, no_circle_of_folders),
     *(library_names, library_is_quiet, no_mutable_globals),
     *(line_length, file_length, function_length, c_format, python_format, python_compiles),
     *(file_heads, header_guards, switches_without_default, versions),
+    planted_texts,
 ]
 
 

@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(what_is_no_header_is_refused) {
     refuse("[]", "its header is no JSON object");
-    refuse("{\"a\":", "test_tensors.tmp:1:");
+    refuse("{\"a\":", "starling-tensors-");
     refuse("{" A "," A "," B "," S "}", "duplicate");
     ck_assert_int_eq(load_header("{}", (size_t)1 << 60, 44), SL_EFILE);
     ck_assert_int_eq(load_header("{}", 500, 44), SL_EFILE);

@@ -180,8 +180,8 @@ DISK_DEFECTS = {
     ),
     "momentum is not saved": (
         "src/node/pieces.c",
-        'is_vector(out, index, s->m, "momentum", SIZE_MAX);',
-        "false;",
+        'is_vector(out, index, s->m, "momentum", SIZE_MAX)',
+        "false",
     ),
 }
 
