@@ -13,6 +13,7 @@ import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples")
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
 from _scene import check, run_tests  # noqa: E402
 
@@ -469,6 +470,9 @@ def test_wrong_variants_are_refused(scene):
         ([{"name": ".x"}], "variants[0]"),
         ([{"name": "x", "set": 3}], '"set" must be an object'),
         ([{"name": "x", "sets": {}}], 'unknown key "sets"'),
+        ([{"name": "x", "skip": ""}], '"skip" must be a text'),
+        ([{"name": "x", "skip": "slow"}], "nothing would be run"),
+        ([{"name": "x", "published": [["high"]]}], "published[0]: must be a list"),
         ([{"name": "x", "set": {"a." * 30000 + "b": 1}}], "more than 16 parts"),
         ([GOSSIP, GOSSIP], "there is another one"),
         ([{"name": "x", "set": {"algorithm.compresor": 1}}], 'variant "x"'),
@@ -512,6 +516,42 @@ def test_wrong_variants_are_refused(scene):
     scene.call("compare", path, "--out", scene.path("out")).check_refused(
         "gossip", "already holds a run"
     )
+
+
+def test_published_numbers_stand_beside(scene):
+    keys = ["topology.nodes", "optimizer.learning_rate"]
+    rows = [[NODES, 1, 11.0], [NODES, 0.05, 56.28, 0.5], [4, 0.05, 22.0]]
+    absent = {"name": "later", "skip": "asynchronous", "published": [[NODES, 0.05, 3.04]]}
+    named = {**WILD, "published": [[NODES, 1e5, 10.0]]}
+    path = write(scene, [{**GOSSIP, "published": rows}, absent, named, REDUCE], published=keys)
+    table, ended = compare(scene, path)
+    check(list(table) == ["gossip", "later", WILD["name"], "reduce"], f"rows {list(table)}")
+    close(table["gossip"]["published"], 0.5628, "published")
+    close(table["gossip"]["published_sd"], 0.005, "its deviation")
+    check(table["later"]["outcome"] == "not run: asynchronous", f"{table['later']}")
+    check(table["later"]["algorithm"] == "-", f"{table['later']}")
+    check(table[WILD["name"]]["outcome"].startswith("diverged"), f"{table[WILD['name']]}")
+    close(table[WILD["name"]]["published"], 0.1, "published of one that diverges")
+    check(table["reduce"]["published"] == "", f"{table['reduce']}")
+    shown = {line.split("  ")[0]: line for line in ended.out.splitlines()}
+    check("56.28 ± 0.5" in shown["gossip"], shown["gossip"])
+    check("3.04" in shown["later"] and "not run: asynchronous" in shown["later"], shown["later"])
+    check(not os.path.exists(scene.path("out/later")), "a skipped variant was run")
+
+
+def test_surveys_tables_are_read(scene):
+    """Each row of a table is a variant of its example, in its order."""
+    small = ["model.name=softmax", "data.name=digits", "data.train_samples=64", "data.batch=8"]
+    small += ["data.test_samples=10", "epochs=1", "topology.nodes=4"]
+    sets = [word for each in small for word in ("--set", each)]
+    for number, count in ((2, 7), (3, 5), (4, 5), (7, 2), (8, 22)):
+        path = os.path.join(EXAMPLES, f"survey-table-{number}.json")
+        rows, _ = compare(scene, path, *sets, out=f"out{number}")
+        with open(path) as file:
+            names = [entry["name"] for entry in json.load(file)["variants"]]
+        check(list(rows) == names and len(names) == count, f"table {number}: {list(rows)}")
+        for name, row in rows.items():
+            check(row["outcome"] == "done" or "not run" in row["outcome"], f"{name}: {row}")
 
 
 def test_too_many_agents_are_refused(scene):

@@ -200,6 +200,8 @@ static int plan_all(bench *b, sl_error *error) {
     int result = 0;
     for (size_t i = 0; i < b->comparison.count && result == 0; i++) {
         contender *r = &b->comparison.items[i];
+        if (contender_skipped(r))
+            continue;
         sl_experiment *e = r->variant->experiment;
         e->seed = r->attempts[0].seed;
         result = take_learner(b, e, error);
@@ -268,6 +270,8 @@ static void print_begin(const bench *b) {
     for (size_t i = 0; i < c->count; i++) {
         const contender *r = &c->items[i];
         uint64_t n = sl_topology_nodes(r->variant->experiment->topology);
+        if (contender_skipped(r))
+            continue;
         least_nodes = n < least_nodes ? n : least_nodes;
         most_nodes = n > most_nodes ? n : most_nodes;
         least = r->rounds < least ? r->rounds : least;
@@ -290,6 +294,8 @@ static void run_all(bench *b) {
     for (size_t i = 0; i < c->count * c->seeds && !stop_requested; i++) {
         contender *r = &c->items[i % c->count];
         attempt *a = &r->attempts[i / c->count];
+        if (contender_skipped(r))
+            continue;
         name_compressor(&r->plan.config.compressor, compressor, sizeof compressor);
         if (c->seeds > 1)
             snprintf(seed, sizeof seed, ", seed %llu", (unsigned long long)a->seed);
@@ -423,7 +429,8 @@ const command compare_command = {
         "Each run has its folder DIR/NAME, with --seeds DIR/NAME/seed-SEED. A run that diverges "
         "does not stop the others.\n\n"
         "One file may hold several: with \"variants\": "
-        "[{\"name\": \"choco\", \"set\": {\"algorithm\": \"choco-sgd\"}}].",
+        "[{\"name\": \"choco\", \"set\": {\"algorithm\": \"choco-sgd\"}}]. Accuracies that "
+        "others published may stand beside them, and are shown.",
     .options = option_rows,
     REQUEST_OPTIONS,
     .run = run,

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/names.h"
+
 int comparison_open(comparison *c, const variants *v, size_t seeds, sl_error *error) {
     c->items = calloc(v->count, sizeof *c->items);
     if (c->items == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for %zu variants", v->count);
     c->count = v->count;
     c->seeds = seeds;
+    c->has_published = v->has_published;
     for (size_t i = 0; i < c->count; i++) {
         c->items[i].variant = &v->items[i];
         c->items[i].attempts = calloc(seeds, sizeof *c->items[i].attempts);
@@ -297,10 +300,27 @@ void contender_outcome(const comparison *c, const contender *r, char *out, size_
     const attempt *a = &r->attempts[0];
     for (size_t s = 0; s < c->seeds && is_done(a); s++)
         a = &r->attempts[s];
-    if (a->outcome == OUTCOME_DIVERGED && a->diverged_in > 0)
+    if (contender_skipped(r))
+        snprintf(out, bytes, "not run: %s", r->variant->skip);
+    else if (a->outcome == OUTCOME_DIVERGED && a->diverged_in > 0)
         snprintf(out, bytes, "diverged in round %llu", (unsigned long long)a->diverged_in);
     else
         snprintf(out, bytes, "%s", names[a->outcome]);
+}
+
+bool contender_skipped(const contender *r) {
+    return r->variant->skip[0] != '\0';
+}
+
+const char *contender_algorithm(const contender *r) {
+    return contender_skipped(r) ? "-" : r->plan.config.name;
+}
+
+void contender_compressor(const contender *r, char *out, size_t bytes) {
+    if (contender_skipped(r))
+        snprintf(out, bytes, "-");
+    else
+        name_compressor(&r->plan.config.compressor, out, bytes);
 }
 
 void contender_seeds(const comparison *c, const contender *r, char *out, size_t bytes) {

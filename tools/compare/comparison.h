@@ -41,8 +41,9 @@ typedef struct contender {
 typedef struct comparison {
     contender *items; /* (count) owned */
     size_t count;
-    size_t seeds;    /* attempts of each */
-    bool agents;     /* not the simulator: waiting was measured */
+    size_t seeds; /* attempts of each */
+    bool agents;  /* not the simulator: waiting was measured */
+    bool has_published;
     bool has_target; /* given, or derived from what is done */
     double target_loss;
     const link_profile *links; /* (link_count) borrowed */
@@ -91,6 +92,10 @@ statistic pays_over(const comparison *c, const contender *r, size_t link, pay_ki
 size_t contender_done(const comparison *c, const contender *r);
 /* "done", or how the first one that is not done ended. */
 void contender_outcome(const comparison *c, const contender *r, char *out, size_t bytes);
+bool contender_skipped(const contender *r);
+/* Of one that is skipped "-". */
+const char *contender_algorithm(const contender *r);
+void contender_compressor(const contender *r, char *out, size_t bytes);
 /* "1 2 5" */
 void contender_seeds(const comparison *c, const contender *r, char *out, size_t bytes);
 /* "ring 8", "listed edges 16" */

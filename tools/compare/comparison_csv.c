@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/names.h"
 #include "compare/comparison.h"
 #include "compare/seeds.h"
 
@@ -38,6 +37,8 @@ static void write_statistic(FILE *out, statistic s) {
 
 static void write_head(FILE *out, const comparison *c) {
     fputs("name,algorithm,compressor,topology,nodes,seeds,n,outcome,rounds,target_loss", out);
+    if (c->has_published)
+        fputs(",published,published_sd", out);
     for (size_t i = 0; i < metric_count; i++)
         fprintf(out, ",%s,%s_sd", metrics[i].key, metrics[i].key);
     for (size_t l = 0; l < c->link_count; l++)
@@ -70,9 +71,9 @@ static void write_row(FILE *out, const comparison *c, const contender *r) {
     char text[TEXT_BYTES], seed_list[SEEDS_MAX * (SEED_DIGITS + 1)];
     write_text(out, r->variant->name);
     fputc(',', out);
-    write_text(out, r->plan.config.name);
+    write_text(out, contender_algorithm(r));
     fputc(',', out);
-    name_compressor(&r->plan.config.compressor, text, sizeof text);
+    contender_compressor(r, text, sizeof text);
     write_text(out, text);
     contender_topology(r, text, sizeof text);
     contender_seeds(c, r, seed_list, sizeof seed_list);
@@ -80,8 +81,14 @@ static void write_row(FILE *out, const comparison *c, const contender *r) {
     fprintf(out, ",%s,%u,%s,%zu", text, sl_topology_nodes(r->variant->experiment->topology),
             seed_list, done);
     contender_outcome(c, r, text, sizeof text);
-    fprintf(out, ",%s,%llu", text, (unsigned long long)r->rounds);
+    fputc(',', out);
+    write_text(out, text);
+    fprintf(out, ",%llu", (unsigned long long)r->rounds);
     write_number(out, done > 0 && c->has_target ? c->target_loss : NAN);
+    if (c->has_published) {
+        write_number(out, r->variant->published.accuracy / 100);
+        write_number(out, r->variant->published.deviation / 100);
+    }
     for (size_t i = 0; i < metric_count; i++)
         write_statistic(out, metric_over(c, r, &metrics[i]));
     for (size_t l = 0; l < c->link_count; l++)

@@ -38,6 +38,8 @@ static void add_columns(text_table *t, const comparison *c, differences d) {
         text_table_column(t, ALIGN_RIGHT, 2, "", "seed");
     if (c->seeds > 1)
         text_table_column(t, ALIGN_RIGHT, 0, "", "n");
+    if (c->has_published)
+        text_table_column(t, ALIGN_RIGHT, 0, "published", "%");
     for (size_t i = 0; i < metric_count; i++)
         text_table_column(t, ALIGN_RIGHT, metrics[i].rank, metrics[i].above, metrics[i].head);
     for (size_t l = 0; l < c->link_count; l++) {
@@ -69,6 +71,10 @@ static void put_statistic(text_table *t, statistic s, double scale, const char *
         text_table_put(t, "%s ± %.2g%s", mean, scale * s.deviation, unit);
 }
 
+static void put_published(text_table *t, const published *p) {
+    put_statistic(t, (statistic){isfinite(p->accuracy), p->accuracy, p->deviation}, 1, "%.2f", "");
+}
+
 static void put_pay(text_table *t, const comparison *c, const contender *r, size_t link) {
     pay_kind kind = PAYS_NEVER;
     statistic s = pays_over(c, r, link, &kind);
@@ -92,8 +98,8 @@ static void put_row(text_table *t, const comparison *c, const contender *r, diff
     size_t done = contender_done(c, r);
     text_table_row(t);
     text_table_put(t, "%s", r->variant->name);
-    text_table_put(t, "%s", r->plan.config.name);
-    name_compressor(&r->plan.config.compressor, text, sizeof text);
+    text_table_put(t, "%s", contender_algorithm(r));
+    contender_compressor(r, text, sizeof text);
     text_table_put(t, "%s", text);
     contender_topology(r, text, sizeof text);
     if (d.topology)
@@ -102,6 +108,8 @@ static void put_row(text_table *t, const comparison *c, const contender *r, diff
         text_table_put(t, "%llu", (unsigned long long)r->attempts[0].seed);
     if (c->seeds > 1)
         text_table_put(t, "%zu", done);
+    if (c->has_published)
+        put_published(t, &r->variant->published);
     contender_outcome(c, r, text, sizeof text);
     if (done == 0) {
         text_table_put_rest(t, "%s", text);
@@ -148,6 +156,8 @@ static void print_notes(const comparison *c, size_t width) {
     bool predicted = false;
     putchar('\n');
     print_wrapped("accuracy, loss: ", "of the averaged model on held-out data", width);
+    if (c->has_published)
+        print_wrapped("published: ", "accuracy as others report it, from the file", width);
     print_wrapped("MB: ", "sent by a node, mean over nodes", width);
     print_wrapped("s: ", "of a node in the whole run, mean over nodes", width);
     if (c->seeds > 1)

@@ -1,13 +1,15 @@
 /* variants.c - reads what is to be compared; see variants.h.
  *
  * A file with `variants` is one experiment and what each variant changes in it: "set" holds the
- * changes, as objects that are laid over the experiment's or under dotted keys.
+ * changes, as objects that are laid over the experiment's or under dotted keys. "skip" says why a
+ * variant is not run, "published" what others report of it (published.h).
  */
 #include "compare/variants.h"
 
 #include "cli/file_kind.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +54,7 @@ static void name_after_file(const variants *v, const char *path, char name[SL_NA
 }
 
 static int load_plain(variants *v, const char *path, const options *o, sl_error *error) {
-    variant item = {0};
+    variant item = {.published = {NAN, NAN}};
     int result = refuse_topology_file(path, error);
     if (result == 0)
         result = sl_experiment_load(&item.experiment, path, o->overrides, o->override_count, error);
@@ -138,6 +140,18 @@ static bool is_good_name(const char *name) {
            strchr(name, '/') == NULL;
 }
 
+static bool is_reason(const char *text) {
+    return text != NULL && text[0] != '\0' && strlen(text) < SL_NAME_MAX;
+}
+
+static bool is_entry_key(const char *key) {
+    static const char *const known[] = {"name", "set", "comment", "skip", "published"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(key, known[i]) == 0)
+            return true;
+    return false;
+}
+
 static int check_entry(const variants *v, const char *path, size_t index, json_t *entry,
                        sl_error *error) {
     const char *name = json_string_value(json_object_get(entry, "name")), *key;
@@ -157,12 +171,18 @@ static int check_entry(const variants *v, const char *path, size_t index, json_t
                        "%s: variant \"%s\": \"set\" has a key of more than %d parts", path, name,
                        KEY_PARTS_MAX);
     json_object_foreach(entry, key, value) {
-        if (strcmp(key, "name") != 0 && strcmp(key, "set") != 0 && strcmp(key, "comment") != 0)
-            return sl_fail(
-                error, SL_EINVAL,
-                "%s: variant \"%s\": unknown key \"%.60s\"; there are \"name\" and \"set\"", path,
-                name, key);
+        if (!is_entry_key(key))
+            return sl_fail(error, SL_EINVAL,
+                           "%s: variant \"%s\": unknown key \"%.60s\"; there are \"name\", "
+                           "\"set\", \"skip\" and \"published\"",
+                           path, name, key);
     }
+    if (json_object_get(entry, "skip") != NULL &&
+        !is_reason(json_string_value(json_object_get(entry, "skip"))))
+        return sl_fail(error, SL_EINVAL,
+                       "%s: variant \"%s\": \"skip\" must be a text of 1 to %d bytes that says why "
+                       "it is not run",
+                       path, name, SL_NAME_MAX - 1);
     if (find(v, name) != NULL)
         return sl_fail(error, SL_EINVAL, "%s: variant \"%s\": there is another one of this name",
                        path, name);
@@ -177,13 +197,34 @@ static void folder_of(const char *path, char folder[SL_PATH_MAX]) {
         snprintf(folder, SL_PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-static int load_entry(variants *v, const char *path, json_t *base, json_t *entry, const options *o,
-                      sl_error *error) {
-    variant item = {0};
+static json_t *tree_of(const sl_experiment *experiment) {
+    char *text = sl_experiment_json(experiment);
+    json_t *tree = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    return tree;
+}
+
+/* What the file reports of this variant, once its experiment is known. */
+static int take_published(variant *item, json_t *keys, json_t *entry, sl_error *error) {
+    json_t *tree = tree_of(item->experiment);
+    const int result = tree == NULL
+                           ? sl_fail(error, SL_ENOMEM, "out of memory")
+                           : published_find(&item->published, keys,
+                                            json_object_get(entry, "published"), tree, error);
+    json_decref(tree);
+    return result == 0 ? 0 : sl_fail_prefix(error, result, "%s", item->where);
+}
+
+static int load_entry(variants *v, const char *path, json_t *base, json_t *keys, json_t *entry,
+                      const options *o, sl_error *error) {
+    variant item = {.published = {NAN, NAN}};
     char folder[SL_PATH_MAX];
     folder_of(path, folder);
     snprintf(item.name, sizeof item.name, "%s", json_string_value(json_object_get(entry, "name")));
     snprintf(item.where, sizeof item.where, "%.*s: variant \"%s\"", SL_PATH_MAX, path, item.name);
+    if (json_object_get(entry, "skip") != NULL)
+        snprintf(item.skip, sizeof item.skip, "%s",
+                 json_string_value(json_object_get(entry, "skip")));
     json_t *changed = json_deep_copy(base);
     replace_topology(changed, json_object_get(entry, "set"));
     lay_over(changed, json_object_get(entry, "set"));
@@ -193,6 +234,8 @@ static int load_entry(variants *v, const char *path, json_t *base, json_t *entry
                               : sl_experiment_parse(&item.experiment, text, item.where, folder,
                                                     o->overrides, o->override_count, error);
     free(text);
+    if (result == 0)
+        result = take_published(&item, keys, entry, error);
     variant *place = result == 0 ? add(v, error) : NULL;
     if (place != NULL)
         *place = item;
@@ -201,8 +244,8 @@ static int load_entry(variants *v, const char *path, json_t *base, json_t *entry
     return place != NULL ? 0 : result != 0 ? result : SL_ENOMEM;
 }
 
-static int load_entries(variants *v, const char *path, json_t *base, json_t *list, const options *o,
-                        sl_error *error) {
+static int load_entries(variants *v, const char *path, json_t *base, json_t *keys, json_t *list,
+                        const options *o, sl_error *error) {
     if (!json_is_array(list) || json_array_size(list) == 0)
         return sl_fail(error, SL_EINVAL,
                        "%s: variants: must be a list such as [{\"name\": \"choco\", \"set\": "
@@ -213,7 +256,7 @@ static int load_entries(variants *v, const char *path, json_t *base, json_t *lis
         json_t *entry = json_array_get(list, i);
         result = check_entry(v, path, i, entry, error);
         if (result == 0)
-            result = load_entry(v, path, base, entry, o, error);
+            result = load_entry(v, path, base, keys, entry, o, error);
     }
     return result;
 }
@@ -227,15 +270,19 @@ static json_t *read_object(const char *path) {
 }
 
 static int load_file(variants *v, const char *path, const options *o, sl_error *error) {
-    json_t *root = read_object(path), *list = json_incref(json_object_get(root, "variants"));
+    json_t *root = read_object(path), *list = json_incref(json_object_get(root, "variants")),
+           *keys = json_incref(json_object_get(root, "published"));
     int result;
     if (list == NULL) {
         result = load_plain(v, path, o, error);
     } else {
         json_object_del(root, "variants");
+        json_object_del(root, "published");
         v->from_list = true;
-        result = load_entries(v, path, root, list, o, error);
+        v->has_published = v->has_published || keys != NULL;
+        result = load_entries(v, path, root, keys, list, o, error);
     }
+    json_decref(keys);
     json_decref(list);
     json_decref(root);
     return result;
@@ -294,13 +341,6 @@ static int compare_trees(json_t *first, json_t *other, const variant *v, const v
     return 0;
 }
 
-static json_t *tree_of(const sl_experiment *experiment) {
-    char *text = sl_experiment_json(experiment);
-    json_t *tree = text ? json_loads(text, 0, NULL) : NULL;
-    free(text);
-    return tree;
-}
-
 static int check_same(const variants *v, sl_error *error) {
     json_t *first = tree_of(v->items[0].experiment);
     int result = 0;
@@ -314,11 +354,21 @@ static int check_same(const variants *v, sl_error *error) {
     return result;
 }
 
+static int check_any(const variants *v, sl_error *error) {
+    for (size_t i = 0; i < v->count; i++)
+        if (v->items[i].skip[0] == '\0')
+            return 0;
+    return sl_fail(error, SL_EINVAL, "%s: every variant has \"skip\"; nothing would be run",
+                   v->items[0].where);
+}
+
 int variants_load(variants *out, const options *o, sl_error *error) {
     *out = (variants){0};
     int result = 0;
     for (size_t i = 0; i < o->file_count && result == 0; i++)
         result = load_file(out, o->files[i], o, error);
+    if (result == 0)
+        result = check_any(out, error);
     return result != 0 ? result : check_same(out, error);
 }
 
