@@ -126,8 +126,9 @@ void await_stream(way way, const char *operation) {
 
 struct sl_vec_event {
     cudaEvent_t cuda;
-    way way;       /* the stream on which it was last recorded */
-    bool notified; /* a notification was requested since */
+    way way;                /* the stream on which it was last recorded */
+    bool notified;          /* a notification was requested since */
+    bool notified_on[WAYS]; /* and ever, of a time when it was last recorded there */
 };
 
 /* ---- devices ---- */
@@ -207,13 +208,19 @@ void device_expect(const void *memory) {
     (void)memory; /* a GPU faults */
 }
 
+/* The caller reports a lack of memory; anything else is a failure of the device. */
+static bool allocated(cudaError_t result) {
+    if (result == cudaSuccess)
+        return true;
+    cudaGetLastError();
+    return result != cudaErrorMemoryAllocation && check(result, "allocating memory");
+}
+
 void *device_allocate(size_t bytes) {
     void *memory = NULL;
     lane_of_thread(); /* a new thread would allocate on device 0 */
-    if (cudaMalloc(&memory, bytes) != cudaSuccess) {
-        cudaGetLastError(); /* the caller reports the lack of memory */
+    if (!allocated(cudaMalloc(&memory, bytes)))
         return NULL;
-    }
     device_clear(memory, bytes);
     return memory;
 }
@@ -232,11 +239,7 @@ void device_release(void *memory) {
 void *device_allocate_host(size_t bytes) {
     void *memory = NULL;
     lane_of_thread();
-    if (cudaMallocHost(&memory, bytes) != cudaSuccess) {
-        cudaGetLastError();
-        return NULL;
-    }
-    return memory;
+    return allocated(cudaMallocHost(&memory, bytes)) ? memory : NULL;
 }
 
 void device_release_host(void *memory) {
@@ -258,6 +261,11 @@ void device_copy_in(void *to, const void *host, size_t bytes) {
 void device_copy_in_later(void *to, const void *host, size_t bytes) {
     check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, stream_of(WORK)),
           "a copy to the device");
+}
+
+void device_copy(void *to, const void *from, size_t bytes) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(WORK)),
+          "a copy on the device");
 }
 
 void device_copy_out(void *host, const void *from, size_t bytes) {
@@ -307,8 +315,9 @@ void device_event_close(sl_vec_event *event) {
     if (event == NULL)
         return;
     device_event_wait(event);
-    if (event->notified)
-        check(cudaStreamSynchronize(notices[event->way]), "a notice");
+    for (int way = 0; way < WAYS; way++)
+        if (event->notified_on[way])
+            check(cudaStreamSynchronize(notices[way]), "a notice");
     check(cudaEventDestroy(event->cuda), "closing an event");
     free(event);
 }
@@ -341,7 +350,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
     }
     cudaGetLastError(); /* cudaErrorNotReady would stay */
     if (notify_fd > 0 && !event->notified) {
-        event->notified = true;
+        event->notified = event->notified_on[event->way] = true;
         check(cudaStreamWaitEvent(notices[event->way], event->cuda, 0), "waiting for an event");
         check(cudaLaunchHostFunc(notices[event->way], notify, (void *)(intptr_t)notify_fd),
               "asking for a notice");

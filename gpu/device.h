@@ -53,6 +53,8 @@ void device_clear(void *memory, size_t bytes);
 void device_copy_in(void *to, const void *host, size_t bytes);
 /* `host` is page-locked. It must not change before a copy out or device_fence returns. */
 void device_copy_in_later(void *to, const void *host, size_t bytes);
+/* On the device; the two do not overlap. */
+void device_copy(void *to, const void *from, size_t bytes);
 /* Synchronous. */
 void device_copy_out(void *host, const void *from, size_t bytes);
 

@@ -406,6 +406,15 @@ void device_copy_in_later(void *to, const void *host, size_t bytes) {
                 sizeof(copy_task));
 }
 
+void device_copy(void *to, const void *from, size_t bytes) {
+    lane *l = lane_of_thread();
+    device_expect(to);
+    device_expect(from);
+    stream_give(&l->streams[WORK], do_copy,
+                &(copy_task){to, from, NULL, bytes, "a copy on the device", counts_out(l)},
+                sizeof(copy_task));
+}
+
 void device_copy_out(void *host, const void *from, size_t bytes) {
     lane *l = lane_of_thread();
     stream_give(&l->streams[WORK], do_copy,

@@ -166,6 +166,7 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
         .copy_in = device_copy_in,
         .copy_in_later = device_copy_in_later,
         .copy_out = device_copy_out,
+        .copy = device_copy,
         .combine = combine,
         .sgd_step = sgd_step,
         .adam_direction = adam_direction,

@@ -99,6 +99,8 @@ typedef struct sl_vec_ops {
     /* As copy_in, from memory of allocate_host, which must not change until a copy out, a reduction
      * or `fence` has returned. */
     void (*copy_in_later)(void *v, const void *host, size_t bytes);
+    /* A vector to another one; the two do not overlap. */
+    void (*copy)(void *to, const void *from, size_t bytes);
     /* out = weights[0] * in[0] + weights[1] * in[1] + ..., added in this order, in one pass. out
      * may be in[0]. k >= 1. */
     void (*combine)(float *out, const float *const *in, const float *weights, size_t k,
@@ -122,8 +124,8 @@ typedef struct sl_vec_ops {
     const struct sl_layer_backend *layers; /* layers on the device (learner/layer.h), or NULL */
 } sl_vec_ops;
 
-/* Returns SL_ENOMEM after a failed allocation. The error is the formatted text, then how much was
- * requested and how much there is. */
+/* After a failed allocation. The error is the formatted text, then how much was requested and how
+ * much there is: SL_ENOMEM; or SL_EDEVICE, and what failed, if the device has failed before. */
 SL_API int sl_vec_no_memory(const sl_vec_ops *vec, sl_error *error, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))

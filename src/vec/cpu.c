@@ -232,6 +232,7 @@ const sl_vec_ops *sl_vec_cpu(void) {
         .copy_in = copy,
         .copy_out = copy,
         .copy_in_later = copy,
+        .copy = copy,
         .combine = combine,
         .sgd_step = sgd_step,
         .adam_direction = adam_direction,

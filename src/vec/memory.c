@@ -25,10 +25,13 @@ int sl_vec_no_memory(const sl_vec_ops *vec, sl_error *error, const char *format,
     if (error == NULL)
         return SL_ENOMEM;
     char what[SL_ERROR_TEXT_MAX / 2], memory[SL_ERROR_TEXT_MAX / 4];
+    sl_error failure;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
+    if (vec->async != NULL && vec->async->status(&failure) != 0)
+        return sl_fail(error, SL_EDEVICE, "%s: %.*s", what, (int)sizeof memory, failure.text);
     describe(vec, memory, sizeof memory);
     return sl_fail(error, SL_ENOMEM, "%s: %s", what, memory);
 }

@@ -9,7 +9,8 @@
  *                             are those that must move: vectors and payload, and the vector twice
  *                             where a scale of all of it goes before the codes. Where there is a
  *                             device, it is measured alone, and payloads stay on it; "add" is one
- *                             launch or more for each part, as agents do it
+ *                             launch or more for each part, with agents' parts and larger ones.
+ *                             What fails is "not ok", and the exit code 1
  *
  * Devices are the CPU and those of the plug-in (starling/device.h). No vector operation is allowed
  * a tolerance: all backends must agree in every bit.
@@ -204,6 +205,16 @@ static bool check_sums(const target *t, input_kind kind, size_t n) {
     return good;
 }
 
+static bool check_copy(const target *t, input_kind kind, size_t n) {
+    float *a = make_input(kind, 1, n), *from = upload(t, a, n), *to = need(t->vec->allocate(n));
+    t->vec->copy(to, from, n * sizeof *a);
+    bool good = agrees(t, to, a, n, "copy");
+    t->vec->release(from);
+    t->vec->release(to);
+    free(a);
+    return good;
+}
+
 static bool check_allocation(const target *t, input_kind kind, size_t n) {
     (void)kind;
     float *v = need(t->vec->allocate(n)), *zeros = host_vector(n);
@@ -218,6 +229,7 @@ static void check_operations(const target *t) {
         const char *name;
         bool (*check)(const target *t, input_kind kind, size_t n);
     } operations[] = {{"allocate", check_allocation},
+                      {"copy", check_copy},
                       {"fill", check_fill},
                       {"combine", check_combine},
                       {"combine shifted", check_shifted},
@@ -292,7 +304,7 @@ int main(int argc, char **argv) {
             return 2;
         }
         each_device(bench_target, (size_t)n, false);
-        return 0;
+        return failed == 0 ? 0 : 1;
     }
     while (getenv("STARLING_QUICK") != NULL && sizes[sizes_checked - 1] > 4099)
         sizes_checked--;

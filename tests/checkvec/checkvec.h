@@ -9,7 +9,7 @@
 #include "starling/compressor.h"
 #include "starling/vec.h"
 
-enum { BENCH_PART_BYTES = 114688, DEVICE_PART_BYTES = 16 << 20 };
+enum { BENCH_PART_BYTES = 114688 };
 
 typedef enum input_kind { RANDOM, EXTREME, EQUAL, ZERO, INPUT_KINDS } input_kind;
 extern const char *const input_names[];

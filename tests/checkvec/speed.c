@@ -7,7 +7,9 @@
 #include "checkvec.h"
 #include "layers.h"
 
-enum { REPEATS = 10, BENCH_SECONDS = 1 };
+enum { REPEATS = 10, BENCH_SECONDS = 1, PART_SIZES = 3 };
+/* Agents' by default, and what fewer launches would gain. */
+static const size_t part_sizes[PART_SIZES] = {112 << 10, 1 << 20, 16 << 20};
 
 typedef struct bench {
     target t;
@@ -21,7 +23,7 @@ typedef struct bench {
 } bench;
 
 static void bench_copy(bench *b) {
-    b->t.vec->combine(b->v[0], (const float *const[]){b->v[1]}, (const float[]){1}, 1, b->n);
+    b->t.vec->copy(b->v[0], b->v[1], b->n * sizeof(float));
 }
 
 static void bench_combine(bench *b) {
@@ -56,15 +58,18 @@ static void bench_decode(bench *b) {
         sl_decoder_add(b->decoder, &bench_message, part, b->parts[part], 1e-6f, b->v[0]);
 }
 
-/* Fastest of some, or of what BENCH_SECONDS leave time for. A device is waited for once for all. */
+/* Fastest of some, or of what BENCH_SECONDS leave time for. A device is waited for once for all.
+ * NaN: an operation failed. */
 static double seconds_of(bench *b, void (*run)(bench *)) {
     double best = INFINITY, first = sl_clock_seconds();
+    if (b->t.vec->fence(NULL) != 0)
+        return NAN;
     for (int r = 0; r < 5 && (r == 0 || sl_clock_seconds() - first < BENCH_SECONDS); r++) {
-        b->t.vec->fence(NULL);
         double began = sl_clock_seconds();
         for (int i = 0; i < REPEATS; i++)
             run(b);
-        b->t.vec->fence(NULL);
+        if (b->t.vec->fence(NULL) != 0)
+            return NAN;
         double each = (sl_clock_seconds() - began) / REPEATS;
         best = each < best ? each : best;
     }
@@ -73,7 +78,11 @@ static double seconds_of(bench *b, void (*run)(bench *)) {
 
 static void print_speed(const bench *b, const char *name, double bytes, double seconds,
                         double copy_rate) {
-    printf("%-10s %-32s %10zu %10.1f us %9.1f GB/s %6.1f %% of a copy\n", b->t.label, name, b->n,
+    if (isnan(seconds)) {
+        tell(&b->t, name, false);
+        return;
+    }
+    printf("%-10s %-40s %10zu %10.1f us %9.1f GB/s %6.1f %% of a copy\n", b->t.label, name, b->n,
            1e6 * seconds, 1e-9 * bytes / seconds, 100 * bytes / seconds / copy_rate);
     fflush(stdout);
 }
@@ -85,12 +94,11 @@ static double share_of(const sl_compressor_config *c) {
                                                                                : 1;
 }
 
-/* How often an encoder reads what it looks at: a scale of the whole vector goes before the codes.
- */
+/* How often an encoder reads what it looks at: a scale goes before the codes. */
 static int reads_of(const sl_compressor_config *c) {
     const bool is_scaled = c->kind == SL_COMPRESSOR_QSGD || c->kind == SL_COMPRESSOR_SCALED_SIGN ||
                            c->kind == SL_COMPRESSOR_ONE_BIT || c->kind == SL_COMPRESSOR_TERNGRAD;
-    return is_scaled && c->bucket == 0 ? 2 : 1;
+    return is_scaled ? 2 : 1;
 }
 
 static void open_bench(bench *b, const sl_codec *codec) {
@@ -112,14 +120,13 @@ static void close_bench(bench *b) {
     free(b->parts);
 }
 
-static void bench_compressor(bench *b, int c, double copy_rate) {
+static void bench_compressor(bench *b, int c, size_t part_bytes, double copy_rate) {
     const sl_compressor_config *config = &compressors[c].config;
     const double payload = sl_compressor_bits(config, b->n) / 8, bytes = 4.0 * (double)b->n;
     sl_codec *codec;
     sl_error error;
     char name[64];
-    if (sl_codec_open(&codec, config, b->n,
-                      b->t.vec->on_host ? BENCH_PART_BYTES : DEVICE_PART_BYTES, &error) != 0)
+    if (sl_codec_open(&codec, config, b->n, part_bytes, &error) != 0)
         return;
     if (has_kernel(&b->t, codec)) {
         open_bench(b, codec);
@@ -127,7 +134,8 @@ static void bench_compressor(bench *b, int c, double copy_rate) {
         print_speed(b, name, reads_of(config) * bytes + payload, seconds_of(b, bench_encode),
                     copy_rate);
         find_parts(b);
-        snprintf(name, sizeof name, "add %s", compressors[c].name);
+        snprintf(name, sizeof name, "add %s, parts of %zu KiB", compressors[c].name,
+                 part_bytes >> 10);
         print_speed(b, name, 2 * bytes * share_of(config) + payload, seconds_of(b, bench_decode),
                     copy_rate);
         close_bench(b);
@@ -148,8 +156,11 @@ void bench_target(const target *t, size_t n) {
     print_speed(&b, "combine, 2 neighbours", 4 * bytes, seconds_of(&b, bench_combine), rate);
     print_speed(&b, "sgd_step, momentum", 5 * bytes, seconds_of(&b, bench_step), rate);
     for (int c = 0; c < count_compressors(); c++)
-        bench_compressor(&b, c, rate);
+        for (int p = 0; p < (t->vec->on_host ? 1 : PART_SIZES); p++)
+            bench_compressor(&b, c, part_sizes[p], rate);
     for (int i = 0; i < 4; i++)
         t->vec->release(b.v[i]);
     bench_models(t->vec, t->label);
+    if (t->vec->fence(NULL) != 0)
+        tell(t, "gradients", false);
 }

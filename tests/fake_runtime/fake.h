@@ -1,0 +1,82 @@
+/* fake.h - a CUDA runtime and a cuBLAS of the host, so that the real cuda.cu runs without a GPU.
+ *
+ * Streams are threads; kernels run their work of one thread after the other. The program is ended,
+ * with the reason, by what CUDA forbids or punishes silently:
+ *   - an asynchronous copy of memory that is not page-locked, unless the stream is waited for next
+ *   - work of a thread that has not chosen its device, or on another device's stream
+ *   - a stream, an event or memory after its end; copies beyond memory
+ *   - a call from a callback
+ *   - a product without work space, a launch with too few threads
+ * New device memory holds no zeros. */
+#ifndef FAKE_H
+#define FAKE_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+/* The calls that can be told to fail. */
+typedef enum fake_call {
+    FAKE_SET_DEVICE,
+    FAKE_MALLOC,
+    FAKE_MALLOC_HOST,
+    FAKE_MEMCPY,
+    FAKE_MEMSET,
+    FAKE_STREAM_CREATE,
+    FAKE_EVENT_CREATE,
+    FAKE_EVENT_RECORD,
+    FAKE_LAUNCH,
+    FAKE_CALLBACK,
+    FAKE_PRODUCT,
+    FAKE_CREATE_PRODUCTS,
+    FAKE_CALLS
+} fake_call;
+
+/* The next such call returns this error; cudaErrorIllegalAddress stays, as on a GPU. */
+void fake_fail(fake_call call, cudaError_t error);
+/* The next kernel stops with this error when it runs, not when it is launched; the error stays. */
+void fake_fail_kernel(cudaError_t error);
+/* How many devices cudaGetDeviceCount finds, and what it returns. */
+void fake_set_devices(int count, cudaError_t result);
+void fake_set_capability(int major);
+/* Kernels and callbacks that have not begun wait until it is called with false. */
+void fake_hold_kernels(bool hold);
+void fake_hold_callbacks(bool hold);
+/* Callbacks that were asked for and have not returned. */
+int fake_callbacks_pending(void);
+/* Streams, events, and blocks of memory of the device and the host that are open. */
+int fake_open_streams(void);
+int fake_open_events(void);
+int fake_open_blocks(void);
+
+/* ---- among its files ---- */
+
+typedef struct fake_thread {
+    int device; /* -1: none was chosen */
+    bool in_callback;
+    cudaStream_t to_wait_for; /* of a copy of memory that is not page-locked; NULL: none */
+} fake_thread;
+extern _Thread_local fake_thread fake_mine;
+
+/* Each call begins with one of these; the second for what acts on the thread's device. */
+void fake_enter(const char *function);
+void fake_enter_device(const char *function);
+void fake_stop(const char *function, const char *format, ...) __attribute__((noreturn))
+__attribute__((format(printf, 2, 3)));
+/* For cudaGetLastError. Returns it. */
+cudaError_t fake_keep(cudaError_t result);
+/* What a test wants of this call. */
+cudaError_t fake_result(fake_call call);
+/* The error that stays. */
+cudaError_t fake_stays(void);
+void fake_break(cudaError_t error);
+void fake_expect_on_device(const void *memory, size_t bytes, const char *function);
+bool fake_is_locked(const void *memory, size_t bytes);
+/* Waits for all streams. */
+void fake_await_all(void);
+/* Runs `work` on the stream, but not after an error that stays. The arguments are copied. */
+void fake_give(cudaStream_t stream, void (*work)(void *arguments), const void *arguments,
+               size_t bytes);
+/* On a stream, before a kernel runs: may it? */
+bool fake_kernel_begins(void);
+
+#endif

@@ -1,0 +1,174 @@
+/* launches.c - see fake.h: kernels by their names, and their work on the host. */
+#include "fake.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/kernels.h"
+#include "gpu/layer_kernels.h"
+
+enum { KERNELS_MAX = 256 };
+
+typedef struct body {
+    const char *name;
+    size_t bytes; /* of its arguments */
+    void (*run)(const void *arguments, size_t threads);
+} body;
+
+#define DEFINE_RUN(kernel)                                                                         \
+    static void run_##kernel(const void *arguments, size_t threads) {                              \
+        for (size_t i = 0; i < threads; i++)                                                       \
+            kernel(arguments, i);                                                                  \
+    }
+SL_ALL_KERNELS(DEFINE_RUN)
+SL_LAYER_KERNELS(DEFINE_RUN)
+
+#define ROW(kernel) {#kernel, sizeof(kernel##_args), run_##kernel},
+static const body bodies[] = {SL_ALL_KERNELS(ROW) SL_LAYER_KERNELS(ROW)};
+
+/* What nvcc registers before main. */
+static struct {
+    const void *stub;
+    const body *body;
+} kernels[KERNELS_MAX];
+static int kernel_count;
+
+typedef struct configuration {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+} configuration;
+static _Thread_local configuration next;
+
+void **__cudaRegisterFatBinary(void *binary);
+void **__cudaRegisterFatBinary(void *binary) {
+    static void *handle;
+    handle = binary;
+    return &handle;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaRegisterFatBinaryEnd(void **handle) {
+    (void)handle;
+}
+
+char __cudaInitModule(void **handle); /* without optimization */
+char __cudaInitModule(void **handle) {
+    return handle != NULL;
+}
+
+void __cudaUnregisterFatBinary(void **handle);
+void __cudaUnregisterFatBinary(void **handle) {
+    (void)handle;
+}
+
+/* A mangled name holds the name's length, and then the name: ...16kernel_pool_mean... */
+static const body *body_of(const char *mangled) {
+    static const char prefix[] = "kernel_";
+    const char *at = strstr(mangled, prefix), *digits = at;
+    while (at != NULL && digits > mangled && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    const size_t length = at != NULL ? strtoul(digits, NULL, 10) : 0;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        if (length == strlen(prefix) + strlen(bodies[i].name) &&
+            memcmp(at + strlen(prefix), bodies[i].name, strlen(bodies[i].name)) == 0)
+            return &bodies[i];
+    fake_stop("__cudaRegisterFunction", "%s is no kernel of Starling", mangled);
+}
+
+void __cudaRegisterFunction(void **handle, const char *stub, char *on_device, const char *name,
+                            int limit, void *thread, void *block, void *blocks, void *grid,
+                            int *warp);
+void __cudaRegisterFunction(void **handle, const char *stub, char *on_device, const char *name,
+                            int limit, void *thread, void *block, void *blocks, void *grid,
+                            int *warp) {
+    (void)handle, (void)on_device, (void)limit, (void)thread, (void)block, (void)blocks, (void)grid,
+        (void)warp;
+    if (kernel_count == KERNELS_MAX)
+        fake_stop("__cudaRegisterFunction", "more than %d kernels", KERNELS_MAX);
+    kernels[kernel_count].stub = stub;
+    kernels[kernel_count++].body = body_of(name);
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream) {
+    next = (configuration){grid, block, shared, stream};
+    return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream) {
+    *grid = next.grid;
+    *block = next.block;
+    *shared = next.shared;
+    *(cudaStream_t *)stream = next.stream;
+    return cudaSuccess;
+}
+
+typedef struct launch {
+    const body *body;
+    size_t threads;
+    void *arguments;
+} launch;
+
+static void do_launch(void *launch_) {
+    const launch *l = launch_;
+    if (fake_kernel_begins())
+        l->body->run(l->arguments, l->threads);
+    free(l->arguments);
+}
+
+static const body *find(const void *stub) {
+    for (int i = 0; i < kernel_count; i++)
+        if (kernels[i].stub == stub)
+            return kernels[i].body;
+    fake_stop("a launch", "the kernel is not registered");
+}
+
+/* pick_digit takes one block and no count; a block of count_digits goes on to others' elements. */
+static size_t threads_of(const body *b, dim3 grid, dim3 block, void *const *arguments) {
+    if (strcmp(b->name, "pick_digit") == 0)
+        return 1;
+    const size_t threads = *(const size_t *)arguments[1];
+    if (strcmp(b->name, "count_digits") != 0 && (size_t)grid.x * block.x < threads)
+        fake_stop("a launch", "%s has %zu threads, and %u blocks of %u", b->name, threads, grid.x,
+                  block.x);
+    return threads;
+}
+
+static cudaError_t launch_body(const body *b, dim3 grid, dim3 block, void **arguments,
+                               size_t shared, cudaStream_t stream) {
+    fake_enter_device("a launch");
+    if (grid.x == 0 || grid.x > INT32_MAX || block.x > 1024 || grid.y * grid.z != 1 ||
+        block.y * block.z != 1 || shared > 0)
+        fake_stop("a launch", "%s has a grid of %u blocks of %u threads", b->name, grid.x, block.x);
+    const cudaError_t result = fake_result(FAKE_LAUNCH);
+    if (result != cudaSuccess)
+        return result;
+    launch l = {b, threads_of(b, grid, block, arguments), malloc(b->bytes)};
+    if (l.arguments == NULL)
+        fake_stop("a launch", "the host is out of memory");
+    memcpy(l.arguments, arguments[0], b->bytes);
+    fake_give(stream, do_launch, &l, sizeof l);
+    return cudaSuccess;
+}
+
+/* How toolkits launch: by the stub, or, newer ones, by a handle that they ask for first. */
+cudaError_t cudaLaunchKernel(const void *stub, dim3 grid, dim3 block, void **arguments,
+                             size_t shared, cudaStream_t stream) {
+    return launch_body(find(stub), grid, block, arguments, shared, stream);
+}
+
+cudaError_t __cudaGetKernel(const body **out, const void *stub);
+cudaError_t __cudaGetKernel(const body **out, const void *stub) {
+    *out = find(stub);
+    return cudaSuccess;
+}
+
+cudaError_t __cudaLaunchKernel(const body *kernel, dim3 grid, dim3 block, void **arguments,
+                               size_t shared, cudaStream_t stream);
+cudaError_t __cudaLaunchKernel(const body *kernel, dim3 grid, dim3 block, void **arguments,
+                               size_t shared, cudaStream_t stream) {
+    return launch_body(kernel, grid, block, arguments, shared, stream);
+}

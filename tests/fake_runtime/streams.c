@@ -1,0 +1,376 @@
+/* streams.c - see fake.h: streams, copies, events, callbacks. A stream is a thread. */
+#include "fake.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/emulated_stream.h"
+
+struct CUstream_st {
+    stream work;
+    pthread_mutex_t mutex; /* one thread at a time gives it work */
+    int device;
+    bool ended;
+};
+
+struct CUevent_st {
+    counter passed;
+    atomic_uint recorded;
+    int device;
+    bool ended;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int stream_count, event_count, callbacks;
+static cudaStream_t *streams; /* all that were ever created */
+static size_t streams_ever;
+static bool kernels_held, callbacks_held;
+static cudaError_t kernel_error;
+
+static void expect_stream(cudaStream_t s, const char *function) {
+    if (s == NULL || s->ended)
+        fake_stop(function, "%s stream", s == NULL ? "the default" : "an ended");
+    if (s->device != fake_mine.device)
+        fake_stop(function, "a stream of device %d, called for device %d", s->device,
+                  fake_mine.device);
+}
+
+static void expect_event(cudaEvent_t e, const char *function) {
+    if (e == NULL || e->ended)
+        fake_stop(function, "%s event", e == NULL ? "no" : "an ended");
+}
+
+/* ---- what a test sets and asks for ---- */
+
+void fake_fail_kernel(cudaError_t error) {
+    pthread_mutex_lock(&mutex);
+    kernel_error = error;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void hold(bool *what, bool held) {
+    pthread_mutex_lock(&mutex);
+    *what = held;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+void fake_hold_kernels(bool held) {
+    hold(&kernels_held, held);
+}
+
+void fake_hold_callbacks(bool held) {
+    hold(&callbacks_held, held);
+}
+
+static int look(const int *count) {
+    pthread_mutex_lock(&mutex);
+    const int now = *count;
+    pthread_mutex_unlock(&mutex);
+    return now;
+}
+
+int fake_callbacks_pending(void) {
+    return look(&callbacks);
+}
+
+int fake_open_streams(void) {
+    return look(&stream_count);
+}
+
+int fake_open_events(void) {
+    return look(&event_count);
+}
+
+static void wait_while(const bool *held) {
+    pthread_mutex_lock(&mutex);
+    while (*held)
+        pthread_cond_wait(&changed, &mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---- streams ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
+    fake_enter_device("cudaStreamCreateWithFlags");
+    const cudaError_t result = fake_result(FAKE_STREAM_CREATE);
+    if (result != cudaSuccess)
+        return result;
+    if (flags != cudaStreamNonBlocking)
+        fake_stop("cudaStreamCreateWithFlags", "a stream that waits for the default stream");
+    cudaStream_t s = calloc(1, sizeof *s);
+    pthread_mutex_lock(&mutex);
+    cudaStream_t *grown = realloc(streams, (streams_ever + 1) * sizeof *streams);
+    if (s == NULL || grown == NULL)
+        fake_stop("cudaStreamCreateWithFlags", "the host is out of memory");
+    pthread_mutex_init(&s->mutex, NULL);
+    s->device = fake_mine.device;
+    streams = grown;
+    streams[streams_ever++] = s;
+    stream_count++;
+    pthread_mutex_unlock(&mutex);
+    *out = s;
+    return cudaSuccess;
+}
+
+void fake_await_all(void) {
+    pthread_mutex_lock(&mutex);
+    const size_t count = streams_ever;
+    pthread_mutex_unlock(&mutex);
+    for (size_t i = 0; i < count; i++) {
+        pthread_mutex_lock(&mutex);
+        const cudaStream_t s = streams[i];
+        pthread_mutex_unlock(&mutex);
+        if (!s->ended)
+            stream_await(&s->work);
+    }
+}
+
+/* What it was stays known, so that a later use is found. */
+cudaError_t cudaStreamDestroy(cudaStream_t s) {
+    fake_enter("cudaStreamDestroy");
+    if (s == NULL || s->ended)
+        fake_stop("cudaStreamDestroy", "an ended stream");
+    stream_close(&s->work);
+    s->ended = true;
+    pthread_mutex_lock(&mutex);
+    stream_count--;
+    pthread_mutex_unlock(&mutex);
+    return fake_keep(fake_stays());
+}
+
+typedef struct job {
+    void (*work)(void *arguments);
+    void *arguments;
+} job;
+
+/* After an error that stays, nothing runs. */
+static void do_job(void *job_) {
+    job *j = job_;
+    if (fake_stays() == cudaSuccess)
+        j->work(j->arguments);
+    free(j->arguments);
+}
+
+static void give(cudaStream_t s, task_function *function, const void *arguments, size_t bytes) {
+    pthread_mutex_lock(&s->mutex);
+    stream_give(&s->work, function, arguments, bytes);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void fake_give(cudaStream_t s, void (*work)(void *), const void *arguments, size_t bytes) {
+    expect_stream(s, "work on a stream");
+    job j = {work, malloc(bytes > 0 ? bytes : 1)};
+    if (j.arguments == NULL)
+        fake_stop("work on a stream", "the host is out of memory");
+    memcpy(j.arguments, arguments, bytes);
+    give(s, do_job, &j, sizeof j);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+    if (fake_mine.to_wait_for == s)
+        fake_mine.to_wait_for = NULL;
+    fake_enter("cudaStreamSynchronize");
+    if (s == NULL || s->ended)
+        fake_stop("cudaStreamSynchronize", "an ended stream");
+    stream_await(&s->work);
+    return fake_keep(fake_stays());
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t s) {
+    fake_enter("cudaStreamQuery");
+    expect_stream(s, "cudaStreamQuery");
+    if (fake_stays() != cudaSuccess)
+        return fake_keep(fake_stays());
+    const unsigned given = atomic_load(&s->work.given.value);
+    return fake_keep(counter_has(&s->work.done, given) ? cudaSuccess : cudaErrorNotReady);
+}
+
+/* ---- copies ---- */
+
+typedef struct copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+} copy;
+
+static void do_copy(void *copy_) {
+    const copy *c = copy_;
+    memcpy(c->to, c->from, c->bytes);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t s) {
+    static const char function[] = "cudaMemcpyAsync";
+    fake_enter_device(function);
+    const cudaError_t result = fake_result(FAKE_MEMCPY);
+    if (result != cudaSuccess)
+        return result;
+    const void *host = kind == cudaMemcpyHostToDevice   ? from
+                       : kind == cudaMemcpyDeviceToHost ? to
+                                                        : NULL;
+    if (host != to)
+        fake_expect_on_device(to, bytes, function);
+    if (host != from)
+        fake_expect_on_device(from, bytes, function);
+    fake_give(s, do_copy, &(copy){to, from, bytes}, sizeof(copy));
+    if (host != NULL && bytes > 0 && !fake_is_locked(host, bytes))
+        fake_mine.to_wait_for = s;
+    return cudaSuccess;
+}
+
+typedef struct setting {
+    void *memory;
+    int value;
+    size_t bytes;
+} setting;
+
+static void do_set(void *setting_) {
+    const setting *m = setting_;
+    memset(m->memory, m->value, m->bytes);
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t s) {
+    fake_enter_device("cudaMemsetAsync");
+    const cudaError_t result = fake_result(FAKE_MEMSET);
+    if (result != cudaSuccess)
+        return result;
+    fake_expect_on_device(memory, bytes, "cudaMemsetAsync");
+    fake_give(s, do_set, &(setting){memory, value, bytes}, sizeof(setting));
+    return cudaSuccess;
+}
+
+/* ---- events ---- */
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
+    fake_enter_device("cudaEventCreateWithFlags");
+    const cudaError_t result = fake_result(FAKE_EVENT_CREATE);
+    if (result != cudaSuccess)
+        return result;
+    if (flags != (cudaEventDisableTiming | cudaEventBlockingSync))
+        fake_stop("cudaEventCreateWithFlags", "flags %u spin or take times", flags);
+    cudaEvent_t e = calloc(1, sizeof *e);
+    if (e == NULL)
+        fake_stop("cudaEventCreateWithFlags", "the host is out of memory");
+    e->device = fake_mine.device;
+    pthread_mutex_lock(&mutex);
+    event_count++;
+    pthread_mutex_unlock(&mutex);
+    *out = e;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e) {
+    fake_enter("cudaEventDestroy");
+    expect_event(e, "cudaEventDestroy");
+    e->ended = true;
+    pthread_mutex_lock(&mutex);
+    event_count--;
+    pthread_mutex_unlock(&mutex);
+    return fake_keep(fake_stays());
+}
+
+typedef struct moment {
+    cudaEvent_t event;
+    unsigned number;
+} moment;
+
+static void do_raise(void *moment_) {
+    const moment *m = moment_;
+    counter_raise(&m->event->passed, m->number);
+}
+
+static void do_await(void *moment_) {
+    const moment *m = moment_;
+    counter_await(&m->event->passed, m->number);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+    fake_enter_device("cudaEventRecord");
+    const cudaError_t result = fake_result(FAKE_EVENT_RECORD);
+    if (result != cudaSuccess)
+        return result;
+    expect_event(e, "cudaEventRecord");
+    expect_stream(s, "cudaEventRecord");
+    if (e->device != s->device)
+        fake_stop("cudaEventRecord", "an event of device %d", e->device);
+    const moment m = {e, atomic_fetch_add(&e->recorded, 1) + 1};
+    give(s, do_raise, &m, sizeof m);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags) {
+    (void)flags;
+    fake_enter_device("cudaStreamWaitEvent");
+    expect_event(e, "cudaStreamWaitEvent");
+    expect_stream(s, "cudaStreamWaitEvent");
+    const moment m = {e, atomic_load(&e->recorded)};
+    give(s, do_await, &m, sizeof m);
+    return fake_keep(fake_stays());
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t e) {
+    fake_enter("cudaEventQuery");
+    expect_event(e, "cudaEventQuery");
+    if (fake_stays() != cudaSuccess)
+        return fake_keep(fake_stays());
+    return fake_keep(counter_has(&e->passed, atomic_load(&e->recorded)) ? cudaSuccess
+                                                                        : cudaErrorNotReady);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+    fake_enter("cudaEventSynchronize");
+    expect_event(e, "cudaEventSynchronize");
+    counter_await(&e->passed, atomic_load(&e->recorded));
+    return fake_keep(fake_stays());
+}
+
+/* ---- callbacks ---- */
+
+typedef struct callback {
+    cudaHostFn_t function;
+    void *context;
+} callback;
+
+static void do_call(void *callback_) {
+    const callback *c = callback_;
+    wait_while(&callbacks_held);
+    if (fake_stays() == cudaSuccess) { /* a failed GPU calls nobody back */
+        fake_mine.in_callback = true;
+        c->function(c->context);
+        fake_mine.in_callback = false;
+    }
+    pthread_mutex_lock(&mutex);
+    callbacks--;
+    pthread_mutex_unlock(&mutex);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *context) {
+    fake_enter_device("cudaLaunchHostFunc");
+    const cudaError_t result = fake_result(FAKE_CALLBACK);
+    if (result != cudaSuccess)
+        return result;
+    expect_stream(s, "cudaLaunchHostFunc");
+    pthread_mutex_lock(&mutex);
+    callbacks++;
+    pthread_mutex_unlock(&mutex);
+    const callback c = {function, context};
+    give(s, do_call, &c, sizeof c);
+    return cudaSuccess;
+}
+
+/* ---- kernels ---- */
+
+bool fake_kernel_begins(void) {
+    wait_while(&kernels_held);
+    pthread_mutex_lock(&mutex);
+    const cudaError_t error = kernel_error;
+    kernel_error = cudaSuccess;
+    pthread_mutex_unlock(&mutex);
+    if (error != cudaSuccess)
+        fake_break(error);
+    return error == cudaSuccess;
+}

@@ -1,0 +1,431 @@
+/* test_fake_runtime.c - the real cuda.cu over fake.h: order, notices, failures, and that what
+ * fake.h forbids ends the program. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include "gpu/device.h"
+#include "unit/harness.h"
+
+enum { N = 1000, BYTES = N * sizeof(float) };
+
+static char text[DEVICE_TEXT_MAX];
+
+static void open_device(void) {
+    ck_assert_int_eq(device_count(text), 2);
+    ck_assert_msg(device_open(0, text), "%s", text);
+    device_place_products(device_allocate(device_product_bytes()));
+}
+
+static float *host_vector(float first) {
+    float *v = device_allocate_host(BYTES);
+    ck_assert_ptr_nonnull(v);
+    for (int i = 0; i < N; i++)
+        v[i] = first + (float)i;
+    return v;
+}
+
+static void fill(float *v, float value) {
+    launch_fill_four(&(fill_four_args){v, value, N, device_is_aligned(v)}, (N + FOUR - 1) / FOUR);
+}
+
+static void expect_all(const float *v, float value) {
+    for (int i = 0; i < N; i++)
+        ck_assert_float_eq(v[i], value);
+}
+
+/* ---- devices ---- */
+
+START_TEST(devices_are_counted_and_described) {
+    device_properties p = {0};
+    ck_assert_int_eq(device_count(text), 2);
+    ck_assert(device_describe(1, &p, text));
+    ck_assert_str_eq(p.name, "fake GPU 1");
+    ck_assert(!device_describe(2, &p, text));
+    ck_assert_str_eq(text, "cuda:2: invalid device ordinal");
+    fake_set_capability(7);
+    ck_assert(!device_describe(0, &p, text));
+    ck_assert_ptr_nonnull(strstr(text, "compute capability 7.0; 8.0 or more is needed"));
+    fake_set_devices(0, cudaSuccess);
+    ck_assert_int_eq(device_count(text), 0);
+    ck_assert_str_eq(text, "no NVIDIA GPU");
+    fake_set_devices(0, cudaErrorInsufficientDriver);
+    ck_assert_int_eq(device_count(text), 0);
+    ck_assert_ptr_nonnull(strstr(text, "no NVIDIA driver, or one that is older than CUDA "));
+    fake_set_devices(0, cudaErrorIllegalAddress);
+    ck_assert_int_eq(device_count(text), 0);
+    ck_assert_str_eq(text, "an illegal memory access was encountered");
+}
+END_TEST
+
+static const struct {
+    fake_call call;
+    const char *said;
+} openings[] = {{FAKE_SET_DEVICE, "choosing the device"},
+                {FAKE_STREAM_CREATE, "creating a stream"},
+                {FAKE_EVENT_CREATE, "creating an event"},
+                {FAKE_CREATE_PRODUCTS, "opening cuBLAS"}};
+
+START_TEST(a_device_that_does_not_open_says_why) {
+    fake_fail(openings[_i].call, cudaErrorMemoryAllocation);
+    ck_assert(!device_open(0, text));
+    ck_assert_msg(strstr(text, "cuda:0: ") == text && strstr(text, openings[_i].said) != NULL, "%s",
+                  text);
+}
+END_TEST
+
+/* ---- order ---- */
+
+START_TEST(memory_is_zeroed_and_copied) {
+    open_device();
+    float *v = device_allocate(BYTES), *w = device_allocate(BYTES), *host = host_vector(1),
+          *back = malloc(BYTES), *plain = malloc(BYTES);
+    device_copy_out(back, v, BYTES); /* to memory that is not page-locked: it is waited for */
+    expect_all(back, 0);
+    memcpy(plain, host, BYTES);
+    device_copy_in(v, plain, BYTES);
+    memset(plain, 0, BYTES);
+    device_copy(w, v, BYTES);
+    device_copy_out(back, w, BYTES);
+    ck_assert_mem_eq(back, host, BYTES);
+    host[0] = 7;
+    device_copy_in_later(v, host, BYTES);
+    ck_assert_int_eq(device_fence(text), 0);
+    device_copy_out(back, v, BYTES);
+    ck_assert_float_eq(back[0], 7);
+    const size_t left = device_free_bytes();
+    device_release(v);
+    ck_assert_uint_gt(device_free_bytes(), left);
+    device_release(w);
+    device_release_host(host);
+    ck_assert_int_eq(fake_open_blocks(), 1); /* products' */
+    free(back);
+    free(plain);
+}
+END_TEST
+
+START_TEST(background_copies_keep_their_order) {
+    open_device();
+    float *v = device_allocate(BYTES), *in = host_vector(5), *out = host_vector(0);
+    sl_vec_event *used = device_event_open(), *copied = device_event_open(),
+                 *sent = device_event_open();
+    fake_hold_kernels(true);
+    fill(v, 3);
+    device_begin_copy_out(out, v, BYTES); /* after the kernel */
+    device_event_record_out(sent);
+    device_event_follow(sent);
+    device_event_record(used);
+    device_begin_copy_in(v, in, BYTES, used, copied); /* after the copy out */
+    ck_assert(!device_event_passed(sent, 0));
+    ck_assert(!device_event_passed(copied, 0));
+    fake_hold_kernels(false);
+    device_event_follow(copied);
+    device_event_wait(copied);
+    expect_all(out, 3);
+    ck_assert(device_event_passed(sent, 0));
+    ck_assert_int_eq(device_fence(text), 0);
+    device_copy_out(out, v, BYTES);
+    ck_assert_mem_eq(out, in, BYTES);
+    device_event_close(used);
+    device_event_close(copied);
+    device_event_close(sent);
+    device_event_close(NULL);
+}
+END_TEST
+
+static void *use_from_a_thread(void *v) {
+    fill(v, 9);
+    device_event_close(device_event_open());
+    return (void *)(intptr_t)device_fence(text);
+}
+
+START_TEST(a_thread_has_a_lane_until_it_ends) {
+    open_device();
+    float *v = device_allocate(BYTES), *out = host_vector(0);
+    ck_assert_int_eq(device_fence(text), 0);
+    const int streams = fake_open_streams(), events = fake_open_events();
+    pthread_t thread;
+    void *failed;
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_from_a_thread, v), 0);
+    ck_assert_int_eq(pthread_join(thread, &failed), 0);
+    ck_assert_ptr_null(failed);
+    ck_assert_int_eq(fake_open_streams(), streams);
+    ck_assert_int_eq(fake_open_events(), events);
+    device_copy_out(out, v, BYTES);
+    expect_all(out, 9);
+}
+END_TEST
+
+/* Row-major a (2, 3) b (3, 2), one and a batch of two of them, turned and not. */
+START_TEST(products_are_row_major) {
+    open_device();
+    const float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 1, 1};
+    float c[8], *da = device_allocate(2 * sizeof a), *db = device_allocate(2 * sizeof b),
+                *dc = device_allocate(sizeof c);
+    for (int i = 0; i < 2; i++) {
+        device_copy_in(da + 6 * i, a, sizeof a);
+        device_copy_in(db + 6 * i, b, sizeof b);
+    }
+    device_product p = {.a = {.at = da, .line = 3, .step = 6},
+                        .b = {.at = db, .line = 2, .step = 6},
+                        .c = dc,
+                        .c_line = 2,
+                        .c_step = 4,
+                        .m = 2,
+                        .n = 2,
+                        .k = 3,
+                        .count = 2,
+                        .scale = 1};
+    device_multiply(&p);
+    p.count = 1;
+    p.add = true;
+    device_multiply(&p);
+    device_copy_out(c, dc, sizeof c);
+    const float expected[8] = {8, 10, 20, 22, 4, 5, 10, 11};
+    ck_assert_mem_eq(c, expected, sizeof c);
+    p.add = false;
+    p.a = (device_matrix){.at = db, .line = 2, .turned = true}; /* b^T (2, 3) a^T (3, 2) */
+    p.b = (device_matrix){.at = da, .line = 3, .turned = true};
+    device_multiply(&p);
+    device_copy_out(c, dc, sizeof c);
+    const float of_turned[4] = {4, 10, 5, 11};
+    ck_assert_mem_eq(c, of_turned, sizeof of_turned);
+}
+END_TEST
+
+/* ---- notices ---- */
+
+START_TEST(a_notice_comes_once) {
+    open_device();
+    const int fd = eventfd(0, 0);
+    uint64_t rung;
+    float *v = device_allocate(BYTES);
+    sl_vec_event *e = device_event_open();
+    fake_hold_kernels(true);
+    fill(v, 1);
+    device_event_record(e);
+    ck_assert(!device_event_passed(e, fd));
+    ck_assert(!device_event_passed(e, fd));
+    fake_hold_kernels(false);
+    ck_assert_int_eq(read(fd, &rung, sizeof rung), sizeof rung);
+    ck_assert_uint_eq(rung, 1);
+    ck_assert(device_event_passed(e, fd));
+    device_event_close(e);
+    close(fd);
+}
+END_TEST
+
+static void *release_callbacks(void *unused) {
+    usleep(50000); /* device_event_close is under way; if not, the test shows less */
+    fake_hold_callbacks(false);
+    return unused;
+}
+
+/* A notice of an earlier time may still be under way when a later time has passed. */
+START_TEST(no_notice_comes_after_the_event_is_closed) {
+    open_device();
+    const int fd = eventfd(0, 0);
+    float *v = device_allocate(BYTES);
+    sl_vec_event *e = device_event_open();
+    fake_hold_callbacks(true);
+    fake_hold_kernels(true);
+    fill(v, 1);
+    device_event_record(e);
+    ck_assert(!device_event_passed(e, fd));
+    fake_hold_kernels(false);
+    device_event_record(e); /* again, before the notice has come */
+    device_event_wait(e);
+    ck_assert(device_event_passed(e, fd));
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, release_callbacks, NULL), 0);
+    device_event_close(e);
+    ck_assert_int_eq(fake_callbacks_pending(), 0);
+    pthread_join(thread, NULL);
+    close(fd);
+}
+END_TEST
+
+/* ---- failures ---- */
+
+START_TEST(out_of_memory_is_no_failure) {
+    open_device();
+    fake_fail(FAKE_MALLOC, cudaErrorMemoryAllocation);
+    ck_assert_ptr_null(device_allocate(BYTES));
+    fake_fail(FAKE_MALLOC_HOST, cudaErrorMemoryAllocation);
+    ck_assert_ptr_null(device_allocate_host(BYTES));
+    fake_fail(FAKE_EVENT_CREATE, cudaErrorMemoryAllocation);
+    ck_assert_ptr_null(device_event_open());
+    ck_assert_int_ne(device_status(text), 0); /* an event takes none of what is counted */
+}
+END_TEST
+
+START_TEST(an_allocation_after_a_fault_is_a_failure) {
+    open_device();
+    fake_fail(_i == 0 ? FAKE_MALLOC : FAKE_MALLOC_HOST, cudaErrorIllegalAddress);
+    ck_assert_ptr_null(_i == 0 ? device_allocate(BYTES) : device_allocate_host(BYTES));
+    ck_assert_int_ne(device_status(text), 0);
+    ck_assert_str_eq(text, "allocating memory failed: an illegal memory access was encountered");
+}
+END_TEST
+
+START_TEST(a_kernel_that_stops_is_found_at_the_fence) {
+    open_device();
+    float *v = device_allocate(BYTES);
+    sl_vec_event *e = device_event_open();
+    ck_assert_int_eq(device_fence(text), 0);
+    fake_fail_kernel(cudaErrorIllegalAddress);
+    fill(v, 1);
+    device_event_record(e);
+    device_event_wait(e);
+    ck_assert(device_event_passed(e, 0)); /* nothing waits for a device that has failed */
+    ck_assert_int_ne(device_fence(text), 0);
+    ck_assert_str_eq(text, "a kernel or copy failed: an illegal memory access was encountered");
+    device_event_close(e);
+    device_release(v);
+}
+END_TEST
+
+static void copy_in(float *v) {
+    device_copy_in(v, (float[]){1}, sizeof(float));
+}
+static void copy_on(float *v) {
+    device_copy(v, v + N / 2, sizeof(float));
+}
+static void clear(float *v) {
+    device_clear(v, BYTES);
+}
+static void record(float *v) {
+    (void)v;
+    device_event_record(device_event_open());
+}
+static void launch_fill(float *v) {
+    fill(v, 1);
+}
+static void count_digits_of(float *v) {
+    launch_count_digits(&(count_digits_args){.v = v, .classes = (uint32_t *)v}, 1);
+}
+static void pick_digit_of(float *v) {
+    launch_pick_digit(&(pick_digit_args){.classes = (uint32_t *)v}, 1);
+}
+static void multiply(float *v) {
+    device_multiply(&(device_product){.a = {.at = v, .line = 1},
+                                      .b = {.at = v, .line = 1},
+                                      .c = v,
+                                      .c_line = 1,
+                                      .m = 1,
+                                      .n = 1,
+                                      .k = 1,
+                                      .count = 1,
+                                      .scale = 1});
+}
+static void ask_for_a_notice(float *v) {
+    sl_vec_event *e = device_event_open();
+    fake_hold_kernels(true);
+    fill(v, 1);
+    device_event_record(e);
+    device_event_passed(e, 1);
+    fake_hold_kernels(false);
+}
+
+static const struct {
+    fake_call call;
+    void (*act)(float *v);
+    const char *said;
+} operations[] = {{FAKE_MEMCPY, copy_in, "a copy to the device"},
+                  {FAKE_MEMCPY, copy_on, "a copy on the device"},
+                  {FAKE_MEMSET, clear, "clearing memory"},
+                  {FAKE_EVENT_RECORD, record, "recording an event"},
+                  {FAKE_LAUNCH, launch_fill, "launching fill_four"},
+                  {FAKE_LAUNCH, count_digits_of, "launching count_digits"},
+                  {FAKE_LAUNCH, pick_digit_of, "launching pick_digit"},
+                  {FAKE_PRODUCT, multiply, "a matrix product"},
+                  {FAKE_CALLBACK, ask_for_a_notice, "asking for a notice"}};
+
+START_TEST(the_first_failure_is_kept) {
+    open_device();
+    float *v = device_allocate(BYTES);
+    fake_fail(operations[_i].call, cudaErrorInvalidValue);
+    operations[_i].act(v);
+    fake_fail(FAKE_MEMSET, cudaErrorIllegalAddress);
+    device_clear(v, BYTES);
+    ck_assert_int_ne(device_status(text), 0);
+    ck_assert_msg(strstr(text, operations[_i].said) == text, "%s", text);
+    ck_assert_int_ne(device_fence(text), 0);
+}
+END_TEST
+
+/* ---- what fake.h forbids ---- */
+
+START_TEST(a_copy_of_pageable_memory_in_the_background_ends_the_program) {
+    open_device();
+    float *v = device_allocate(BYTES), *plain = malloc(BYTES);
+    device_begin_copy_out(plain, v, BYTES);
+    device_fence(text);
+}
+END_TEST
+
+START_TEST(memory_of_the_host_taken_for_the_device_ends_the_program) {
+    open_device();
+    float *plain = malloc(BYTES);
+    device_clear(plain, BYTES);
+}
+END_TEST
+
+static void CUDART_CB call_from_a_callback(void *unused) {
+    (void)unused;
+    cudaGetLastError();
+}
+
+START_TEST(a_call_from_a_callback_ends_the_program) {
+    open_device();
+    cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    cudaLaunchHostFunc(s, call_from_a_callback, NULL);
+    cudaStreamSynchronize(s);
+}
+END_TEST
+
+static void *clear_on_no_device(void *stream) {
+    cudaMemsetAsync(NULL, 0, 0, stream);
+    return NULL;
+}
+
+START_TEST(a_thread_without_a_device_ends_the_program) {
+    open_device();
+    cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    pthread_t thread;
+    pthread_create(&thread, NULL, clear_on_no_device, s);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("fake_runtime");
+    ADD_TESTS(suite, "runs", devices_are_counted_and_described, memory_is_zeroed_and_copied,
+              background_copies_keep_their_order, a_thread_has_a_lane_until_it_ends,
+              products_are_row_major, a_notice_comes_once,
+              no_notice_comes_after_the_event_is_closed, out_of_memory_is_no_failure,
+              a_kernel_that_stops_is_found_at_the_fence);
+    TCase *many = tcase_create("failures");
+    tcase_add_loop_test(many, a_device_that_does_not_open_says_why, 0,
+                        (int)(sizeof openings / sizeof *openings));
+    tcase_add_loop_test(many, an_allocation_after_a_fault_is_a_failure, 0, 2);
+    tcase_add_loop_test(many, the_first_failure_is_kept, 0,
+                        (int)(sizeof operations / sizeof *operations));
+    suite_add_tcase(suite, many);
+    TCase *ends = tcase_create("ends");
+    tcase_add_test_raise_signal(ends, a_copy_of_pageable_memory_in_the_background_ends_the_program,
+                                SIGABRT);
+    tcase_add_test_raise_signal(ends, memory_of_the_host_taken_for_the_device_ends_the_program,
+                                SIGABRT);
+    tcase_add_test_raise_signal(ends, a_call_from_a_callback_ends_the_program, SIGABRT);
+    tcase_add_test_raise_signal(ends, a_thread_without_a_device_ends_the_program, SIGABRT);
+    suite_add_tcase(suite, ends);
+    return run_suite(suite);
+}
