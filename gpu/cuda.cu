@@ -361,8 +361,8 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 /* ---- kernels ---- */
 
 #define DEFINE_KERNEL(name)                                                                        \
-    static __global__ void kernel_##name(const __grid_constant__ name##_args arguments,            \
-                                         size_t threads) {                                         \
+    static __global__ __launch_bounds__(THREADS_OF_BLOCK) void kernel_##name(                      \
+        const __grid_constant__ name##_args arguments, size_t threads) {                           \
         const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;                            \
         if (i < threads)                                                                           \
             name(&arguments, i);                                                                   \
@@ -372,8 +372,8 @@ SL_LAYER_KERNELS(DEFINE_KERNEL)
 
 /* The histogram of one digit. A block counts in shared memory first, since most elements fall into
  * few classes. */
-static __global__ void kernel_count_digits(const __grid_constant__ count_digits_args a,
-                                           size_t words) {
+static __global__ __launch_bounds__(THREADS_OF_BLOCK) void kernel_count_digits(
+    const __grid_constant__ count_digits_args a, size_t words) {
     __shared__ uint32_t classes[DIGIT_CLASSES];
     const size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x,
                  step = (size_t)gridDim.x * blockDim.x;
@@ -398,7 +398,8 @@ static __global__ void kernel_count_digits(const __grid_constant__ count_digits_
 }
 
 /* One block: goes through sums of FAN classes each first, then through the classes of one sum. */
-static __global__ void kernel_pick_digit(const __grid_constant__ pick_digit_args a) {
+static __global__ __launch_bounds__(THREADS_OF_BLOCK) void kernel_pick_digit(
+    const __grid_constant__ pick_digit_args a) {
     __shared__ uint32_t classes[DIGIT_CLASSES], sums[DIGIT_CLASSES / FAN];
     const uint32_t count = 1u << a.width;
     for (uint32_t c = threadIdx.x; c < count; c += blockDim.x) {
