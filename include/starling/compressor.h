@@ -62,8 +62,13 @@ typedef enum sl_norm { SL_NORM_L2, SL_NORM_MAX } sl_norm;
 
 typedef enum sl_scope { SL_SCOPE_MODEL, SL_SCOPE_TENSOR } sl_scope;
 
-/* Lossless codes behind a compressor: of indices. */
-typedef enum sl_entropy { SL_ENTROPY_NONE, SL_ENTROPY_GOLOMB, SL_ENTROPY_ELIAS } sl_entropy;
+/* Lossless codes behind a compressor: of indices golomb and elias, of levels elias and huffman. */
+typedef enum sl_entropy {
+    SL_ENTROPY_NONE,
+    SL_ENTROPY_GOLOMB,
+    SL_ENTROPY_ELIAS,
+    SL_ENTROPY_HUFFMAN
+} sl_entropy;
 
 typedef struct sl_compressor_config {
     sl_compressor_kind kind;
@@ -81,7 +86,8 @@ typedef struct sl_compressor_config {
     bool scaled;        /* random-k by d/k, random-dropping by 1/p: unbiased */
     bool contractive;   /* the decoded vector is divided by 1 + omega */
     sl_scope scope;
-    sl_entropy coding; /* top-k, stc, sbc, pos-neg, strom: how indices are sent */
+    sl_entropy coding; /* top-k, stc, sbc, pos-neg, strom: how indices are sent; qsgd, terngrad,
+                          natural: how levels are */
 } sl_compressor_config;
 
 /* Bounds that hold for every input of `dimension` elements. */
@@ -96,7 +102,7 @@ typedef struct sl_quality {
 
 SL_API sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension);
 /* Bits of one message of `dimension` elements; random-dropping, magnitude-dropping: expected;
- * strom, 3lc: at most; with a coding: expected of random indices. */
+ * strom, 3lc: at most; with a coding: expected of random indices, or of a normal vector. */
 SL_API double sl_compressor_bits(const sl_compressor_config *config, size_t dimension);
 /* Do the parameters suit this length? The error names algorithm.compressor.KEY, the value and what
  * is allowed. */

@@ -24,7 +24,8 @@ typedef struct part_numbers part_numbers; /* entropy.h */
 
 typedef struct codec_ops codec_ops;
 struct codec_ops {
-    const char *keys; /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
+    const char *keys;    /* algorithm.compressor.KEY that it reads, "k fraction"; NULL: none */
+    const char *codings; /* algorithm.compressor.coding beside none; NULL: none */
     const struct dense_coder *dense; /* a dense-coded one (dense.h); else NULL */
     const struct marks_coder *marks; /* one that marks elements (marks.h); else NULL */
     const codec_pieces *pieces;      /* NULL: the codec is one */

@@ -46,9 +46,20 @@ double sl_compressor_bits(const sl_compressor_config *config, size_t dimension) 
     return table[config->kind]->bits(table[config->kind], config, dimension);
 }
 
+static int check_coding(const sl_compressor_config *config, sl_error *error) {
+    static const char *const names[] = {"none", "golomb", "elias", "huffman"};
+    const char *codings = table[config->kind]->codings;
+    if (config->coding == SL_ENTROPY_NONE || codings == NULL ||
+        sl_has_word(codings, names[config->coding]))
+        return 0;
+    return sl_fail(error, SL_EINVAL, "algorithm.compressor.coding: \"%s\": %s takes none and %s",
+                   names[config->coding], sl_compressor_name(config->kind), codings);
+}
+
 int sl_compressor_check(const sl_compressor_config *config, size_t dimension, sl_error *error) {
     const codec_ops *ops = table[config->kind];
-    return ops->check != NULL ? ops->check(config, dimension, error) : 0;
+    const int result = check_coding(config, error);
+    return result == 0 && ops->check != NULL ? ops->check(config, dimension, error) : result;
 }
 
 static float factor_of(const sl_compressor_config *config, size_t dimension) {

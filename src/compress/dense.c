@@ -1,9 +1,11 @@
 /* dense.c - parts, buckets and bits of the dense-coded compressors; see dense.h. */
 #include "compress/dense.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "compress/pack.h"
+#include "compress/symbols.h"
 #include "element/code.h"
 
 /* ---- a compressor and its form ---- */
@@ -31,9 +33,40 @@ int sl_dense_check_bucket(const sl_compressor_config *config, size_t dimension, 
                    config->bucket, DENSE_BUCKET_MIN);
 }
 
+/* ---- codings ---- */
+
+static part_numbers numbers_of(const dense_form *f, const sl_compressor_config *config) {
+    const double levels = f->code == CODE_LEVELS ? config->levels : 1;
+    return (part_numbers){.codes = f->code == CODE_NATURAL   ? CODES_POWERS
+                                   : f->code == CODE_TERNARY ? CODES_TERNARY
+                                                             : CODES_LEVELS,
+                          .is_sparse = levels * levels < (double)f->bucket,
+                          .width = f->width};
+}
+
+/* The largest magnitude of n normal elements, about. */
+static double usual_largest(double n) {
+    const double log_n = log(fmax(n, 3));
+    return sqrt(fmax(1, 2 * log_n - log(log_n) - log(1.5707963)));
+}
+
+/* Of an element of a normal vector. */
+static double coded_bits(const dense_form *f, const sl_compressor_config *config,
+                         size_t dimension) {
+    part_numbers n = numbers_of(f, config);
+    const uint32_t levels = f->code == CODE_LEVELS ? config->levels : 1;
+    const double bucket = (double)f->bucket;
+    n.count = dimension < DENSE_PART_ELEMENTS ? dimension : DENSE_PART_ELEMENTS;
+    const double scale = f->scale->kind == SCALE_L2 ? sqrt(bucket) : usual_largest(bucket);
+    return sl_symbols_bits(config->coding, &n, levels / scale, levels);
+}
+
 double sl_dense_bits(const codec_ops *self, const sl_compressor_config *config, size_t dimension) {
     dense_form f = self->dense->form(config, dimension);
-    return (double)dimension * f.width +
+    const double each = self->numbers != NULL && config->coding != SL_ENTROPY_NONE
+                            ? coded_bits(&f, config, dimension)
+                            : f.width;
+    return (double)dimension * each +
            32.0 * f.scale->floats * (double)((dimension - 1) / f.bucket + 1);
 }
 
@@ -117,6 +150,16 @@ void sl_dense_describe(const sl_codec *c, sl_coding *out) {
     out->bucket = f.bucket;
     out->magnitude_limit = f.limit;
     out->tau = (float)c->config.threshold;
+}
+
+void sl_dense_numbers(const sl_codec *c, uint32_t part, const sl_payload *plain,
+                      part_numbers *out) {
+    const dense_form f = form_of(c);
+    size_t from;
+    (void)plain;
+    *out = numbers_of(&f, &c->config);
+    sl_codec_part_range(c, part, &from, &out->count);
+    out->ahead = sizeof(float) * scales_of(&f, from, out->count);
 }
 
 /* ---- encoding ---- */

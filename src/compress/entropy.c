@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/kernels.h"
+#include "compress/bit_stream.h"
 #include "compress/bitmap.h"
 #include "compress/indices.h"
+#include "compress/symbols.h"
 
-enum { WORD = 32, RICE_BITS_MAX = 31 };
+enum { RICE_BITS_MAX = 31 };
 
 /* ---- how long the codes are ---- */
 
@@ -45,38 +47,8 @@ double sl_entropy_bits(sl_entropy entropy, size_t k, size_t d, unsigned width, u
 
 /* ---- bits out ---- */
 
-typedef struct writer {
-    uint8_t *at, *end;
-    uint64_t waiting;
-    unsigned filled; /* lowest bits of `waiting`, fewer than a word */
-    bool full;
-} writer;
-
-static inline __attribute__((always_inline)) void put(writer *w, uint64_t value, unsigned bits) {
-    w->waiting = w->waiting << bits | value;
-    w->filled += bits;
-    if (w->filled < WORD)
-        return;
-    w->filled -= WORD;
-    const uint32_t word = __builtin_bswap32((uint32_t)(w->waiting >> w->filled));
-    w->full |= w->end - w->at < (ptrdiff_t)sizeof word;
-    if (w->full)
-        return;
-    memcpy(w->at, &word, sizeof word);
-    w->at += sizeof word;
-}
-
-/* What waits, with zeros behind it; then `at` is the end. */
-static void finish(writer *w) {
-    for (; w->filled > 0 && !w->full; w->filled -= w->filled < 8 ? w->filled : 8) {
-        w->full = w->at == w->end;
-        if (!w->full)
-            *w->at++ = (uint8_t)(w->filled >= 8 ? w->waiting >> (w->filled - 8)
-                                                : w->waiting << (8 - w->filled));
-    }
-}
-
-static inline __attribute__((always_inline)) void put_rice(writer *w, uint64_t gap, unsigned b) {
+static inline __attribute__((always_inline)) void put_rice(bit_writer *w, uint64_t gap,
+                                                           unsigned b) {
     uint64_t ones = gap >> b;
     for (; ones >= WORD && !w->full; ones -= WORD)
         put(w, UINT32_MAX, WORD);
@@ -86,13 +58,14 @@ static inline __attribute__((always_inline)) void put_rice(writer *w, uint64_t g
     put(w, gap & ((UINT64_C(1) << b) - 1), b);
 }
 
-static inline __attribute__((always_inline)) void put_gamma(writer *w, uint64_t number) {
+static inline __attribute__((always_inline)) void put_gamma(bit_writer *w, uint64_t number) {
     const unsigned behind = 63 - (unsigned)__builtin_clzll(number);
     put(w, 0, behind);
     put(w, number, behind + 1);
 }
 
-FOR_EACH_CPU(void, put_all, (writer * w, sl_entropy entropy, const part_numbers *n, sl_indices all),
+FOR_EACH_CPU(void, put_all,
+             (bit_writer * w, sl_entropy entropy, const part_numbers *n, sl_indices all),
              (w, entropy, n, all)) {
     const unsigned b = sl_golomb_bits(n->share);
     uint64_t numbers[SL_BATCH], last = 0;
@@ -136,8 +109,11 @@ size_t sl_entropy_encode(sl_entropy entropy, const part_numbers *numbers, sl_pay
     const uint8_t *bytes = plain.data;
     const size_t packed = plain.bytes - n.ahead, begin = n.ahead + count_bytes(&n);
     put_ahead(&n, bytes, out);
-    writer w = {.at = out + begin, .end = out + begin + packed};
-    put_all(&w, entropy, &n, (sl_indices){bytes + n.ahead, packed, n.count, n.width, n.beside});
+    bit_writer w = {.at = out + begin, .end = out + begin + packed};
+    if (n.codes != CODES_NONE)
+        sl_symbols_put(&w, entropy, &n, bytes + n.ahead);
+    else
+        put_all(&w, entropy, &n, (sl_indices){bytes + n.ahead, packed, n.count, n.width, n.beside});
     finish(&w);
     if (!w.full && w.at < w.end)
         return (size_t)(w.at - out);
@@ -147,30 +123,7 @@ size_t sl_entropy_encode(sl_entropy entropy, const part_numbers *numbers, sl_pay
 
 /* ---- bits in ---- */
 
-typedef struct reader {
-    const uint8_t *bytes;
-    size_t count, at; /* bytes; bits that were read, perhaps more than there are */
-} reader;
-
-/* What comes next from the highest bit on, 57 bits of it at least; zeros behind the end. */
-static inline __attribute__((always_inline)) uint64_t look(const reader *r) {
-    const size_t byte = r->at / 8;
-    uint64_t word = 0;
-    if (byte + sizeof word <= r->count)
-        memcpy(&word, r->bytes + byte, sizeof word);
-    else if (byte < r->count)
-        memcpy(&word, r->bytes + byte, r->count - byte);
-    return __builtin_bswap64(word) << r->at % 8;
-}
-
-/* bits <= 32 */
-static inline __attribute__((always_inline)) uint64_t take(reader *r, unsigned bits) {
-    const uint64_t value = bits > 0 ? look(r) >> (64 - bits) : 0;
-    r->at += bits;
-    return value;
-}
-
-static inline __attribute__((always_inline)) uint64_t take_rice(reader *r, unsigned b) {
+static inline __attribute__((always_inline)) uint64_t take_rice(bit_reader *r, unsigned b) {
     uint64_t ones = 0, word = look(r);
     for (; word >> WORD == UINT32_MAX; ones += WORD, word = look(r))
         r->at += WORD;
@@ -180,7 +133,7 @@ static inline __attribute__((always_inline)) uint64_t take_rice(reader *r, unsig
 }
 
 /* 0: no such number. */
-static inline __attribute__((always_inline)) uint64_t take_gamma(reader *r) {
+static inline __attribute__((always_inline)) uint64_t take_gamma(bit_reader *r) {
     const uint64_t word = look(r);
     if (word >> WORD == 0)
         return 0;
@@ -190,7 +143,8 @@ static inline __attribute__((always_inline)) uint64_t take_gamma(reader *r) {
 }
 
 /* The numbers, packed; false: an index is beyond the elements, or a code is none. */
-FOR_EACH_CPU(bool, take_all, (reader * r, sl_entropy entropy, const part_numbers *n, uint8_t *out),
+FOR_EACH_CPU(bool, take_all,
+             (bit_reader * r, sl_entropy entropy, const part_numbers *n, uint8_t *out),
              (r, entropy, n, out)) {
     const unsigned b = sl_golomb_bits(n->share);
     uint64_t numbers[SL_BATCH], next = 0;
@@ -214,12 +168,6 @@ FOR_EACH_CPU(bool, take_all, (reader * r, sl_entropy entropy, const part_numbers
     return true;
 }
 
-/* Are there just so many bytes, and zeros in what is left of the last one? */
-static bool is_all(const reader *r) {
-    return (r->at + 7) / 8 == r->count &&
-           (r->at % 8 == 0 || (uint8_t)(r->bytes[r->count - 1] << r->at % 8) == 0);
-}
-
 bool sl_entropy_decode(sl_entropy entropy, part_numbers n, sl_payload coded, uint8_t *out,
                        sl_payload *plain) {
     const uint8_t *bytes = coded.data;
@@ -235,11 +183,13 @@ bool sl_entropy_decode(sl_entropy entropy, part_numbers n, sl_payload coded, uin
     }
     n = settled(n);
     const size_t packed = (n.count * n.width + 7) / 8;
-    reader r = {.bytes = bytes + begin, .count = coded.bytes - begin};
+    bit_reader r = {.bytes = bytes + begin, .count = coded.bytes - begin};
     memcpy(out, bytes, n.ahead);
     *plain = (sl_payload){out, n.ahead + packed};
     if (r.count < packed)
-        return take_all(&r, entropy, &n, out + n.ahead) && is_all(&r);
+        return (n.codes != CODES_NONE ? sl_symbols_take(&r, entropy, &n, out + n.ahead)
+                                      : take_all(&r, entropy, &n, out + n.ahead)) &&
+               is_all(&r);
     memcpy(out + n.ahead, r.bytes, packed);
     return r.count == packed;
 }

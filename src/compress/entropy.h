@@ -1,12 +1,12 @@
-/* entropy.h - lossless codes behind a compressor: what a part's payload says of indices in numbers
- * of a fixed width is said in codes whose length varies.
+/* entropy.h - lossless codes behind a compressor: what a part's payload says of indices, or of
+ * levels (symbols.h), in numbers of a fixed width is said in codes whose length varies.
  *
- * A part is encoded as without a code, and what stands ahead of its numbers stays as it is. Then
- * follow, from the highest bit of a byte on, as the papers write code words: the first index, in as
- * many bits as it has without a code, and for each further one the gap to it, the indices between
- * two; behind each index its sign, where it has one. A part that would not be shorter so is sent
- * without the code: the length tells which of the two it is. Where the number of entries is not
- * known to both sides, it stands in between, 32 bits.
+ * A part is encoded as without a code, and what stands ahead of its numbers stays as it is. Of
+ * indices then follow, from the highest bit of a byte on, as the papers write code words: the first
+ * index, in as many bits as it has without a code, and for each further one the gap to it, the
+ * indices between two; behind each index its sign, where it has one. A part that would not be
+ * shorter so is sent without the code: the length tells which of the two it is. Where the number of
+ * entries is not known to both sides, it stands in between, 32 bits.
  *
  *   golomb  Rice's code of the gap: of its bits from b on, as a number, as many ones, and a zero;
  *           then its b lowest bits. b = max(0, 1 + floor(log2(ln(phi - 1) / ln(1 - p)))), phi the
@@ -20,8 +20,17 @@
 
 #include "compress/codec.h"
 
-/* The numbers of a part (indices.h), which end its payload. */
+typedef enum part_codes {
+    CODES_NONE,    /* the numbers are indices (indices.h) */
+    CODES_LEVELS,  /* a level, and above it a sign (pack.h) */
+    CODES_TERNARY, /* 0, 1 and 2, which is minus 1 */
+    CODES_POWERS   /* an exponent, and above it a sign */
+} part_codes;
+
+/* The numbers of a part, which end its payload. */
 struct part_numbers {
+    part_codes codes;
+    bool is_sparse;         /* codes: are most of them 0? */
     size_t ahead;           /* bytes before them */
     size_t count;           /* counted: unless the payload is given, the most there may be */
     bool counted;           /* is the count sent? */

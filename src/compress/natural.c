@@ -127,5 +127,8 @@ static void add(const sl_compressor_config *config, const float *scale, float we
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .add = add};
-const codec_ops sl_natural_codec = {
-    .keys = "contractive", .quality = quality, DENSE_OPERATIONS(coder)};
+const codec_ops sl_natural_codec = {.keys = "contractive coding",
+                                    .codings = "huffman",
+                                    .quality = quality,
+                                    .numbers = sl_dense_numbers,
+                                    DENSE_OPERATIONS(coder)};

@@ -16,7 +16,10 @@
 
 #include "base/kernels.h"
 #include "compress/dense.h"
+#include "compress/huffman.h"
 #include "compress/rounding.h"
+
+enum { HUFFMAN_LEVELS_MAX = (1 << (HUFFMAN_SYMBOL_BITS - 1)) - 1 };
 
 static sl_quality quality(const sl_compressor_config *config, size_t dimension) {
     double b = (double)sl_dense_bucket(config, dimension), s = config->levels;
@@ -34,6 +37,11 @@ static int check(const sl_compressor_config *config, size_t dimension, sl_error 
             error, SL_EINVAL,
             "algorithm.compressor.levels: %u: allowed are 1 to %d; 7 make 4 bits an element",
             config->levels, ROUNDING_LEVELS_MAX);
+    if (config->coding == SL_ENTROPY_HUFFMAN && config->levels > HUFFMAN_LEVELS_MAX)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.levels: %u: \"huffman\" codes at most %d; take fewer, "
+                       "or \"elias\"",
+                       config->levels, HUFFMAN_LEVELS_MAX);
     return sl_dense_check_bucket(config, dimension, error);
 }
 
@@ -83,7 +91,9 @@ static void add(const sl_compressor_config *config, const float *scale, float we
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .add = add};
-const codec_ops sl_qsgd_codec = {.keys = "levels bucket norm contractive",
+const codec_ops sl_qsgd_codec = {.keys = "levels bucket norm contractive coding",
+                                 .codings = "elias huffman",
                                  .quality = quality,
                                  .check = check,
+                                 .numbers = sl_dense_numbers,
                                  DENSE_OPERATIONS(coder)};

@@ -48,6 +48,7 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
 static const marks_coder coder = {
     .floats = 1, .entries = sl_entries_kept, .room = room, .mark = mark};
 const codec_ops sl_sbc_codec = {.keys = "k fraction coding",
+                                .codings = "golomb elias",
                                 .quality = quality,
                                 .check = sl_marks_check_half,
                                 MARKS_OPERATIONS(coder)};

@@ -41,6 +41,7 @@ static int mark(sl_encoder *e, const sl_source *source, size_t from, size_t coun
 static const marks_coder coder = {
     .floats = 1, .two = true, .entries = sl_entries_kept, .room = room, .mark = mark};
 const codec_ops sl_stc_codec = {.keys = "k fraction coding",
+                                .codings = "golomb elias",
                                 .quality = quality,
                                 .check = sl_entries_check,
                                 MARKS_OPERATIONS(coder)};

@@ -49,7 +49,9 @@ static void table(const sl_compressor_config *config, const float *scale, float 
 }
 
 static const dense_coder coder = {.form = form, .encode = encode, .table = table};
-const codec_ops sl_terngrad_codec = {.keys = "bucket contractive",
+const codec_ops sl_terngrad_codec = {.keys = "bucket contractive coding",
+                                     .codings = "elias huffman",
                                      .quality = quality,
                                      .check = sl_dense_check_bucket,
+                                     .numbers = sl_dense_numbers,
                                      DENSE_OPERATIONS(coder)};

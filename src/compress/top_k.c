@@ -255,6 +255,7 @@ static void add(sl_decoder *d, uint32_t part, sl_payload payload, float weight, 
 }
 
 const codec_ops sl_top_k_codec = {.keys = "k fraction coding",
+                                  .codings = "golomb elias",
                                   .quality = quality,
                                   .bits = bits,
                                   .check = sl_entries_check,

@@ -19,7 +19,7 @@ static const char *const all_reduces[] = {
 static const char *const matrices[] = {"lazy", "plain", NULL};
 static const char *const scopes[] = {"model", "tensor", NULL};
 static const char *const norms[] = {"l2", "max", NULL};
-static const char *const codings[] = {"none", "golomb", "elias", NULL};
+static const char *const codings[] = {"none", "golomb", "elias", "huffman", NULL};
 static const char *const compressors[] = {
 #define COMPRESSOR_NAME(kind, codec, text) text,
     SL_COMPRESSORS(COMPRESSOR_NAME)
@@ -246,7 +246,10 @@ const sl_key sl_keys[] = {
      USED_BY_COMPRESSORS},
     {"algorithm.compressor.coding", SL_KEY_CHOICE, AT(algorithm.compressor.coding),
      .choices = codings, .fallback = "\"none\"",
-     .help = "top-k, stc, sbc, pos-neg, strom: lossless code of the indices", USED_BY_COMPRESSORS},
+     .help =
+         "lossless code: of indices (top-k, stc, sbc, pos-neg, strom) golomb or elias, of levels "
+         "(qsgd, terngrad, natural) huffman or, but for natural, elias",
+     USED_BY_COMPRESSORS},
     {"algorithm.compressor.per", SL_KEY_CHOICE, AT(algorithm.compressor.scope), .choices = scopes,
      .fallback = "\"model\"",
      .help = "what is compressed at a time: the whole model, or each tensor",

@@ -30,7 +30,7 @@ static sl_compressor_config choose(const uint8_t *data, size_t *dimension, uint3
         .probability = (data[13] + 1) / 256.0,
         .threshold = (data[14] + 1) / 256.0,
         .multiplier = 1 + data[14] / 256.0,
-        .coding = (sl_entropy)((data[12] >> 1) % 3),
+        .coding = (sl_entropy)((data[12] >> 1) % 4),
         .scaled = data[15] & 1,
         .contractive = data[15] >> 1 & 1,
     };

@@ -17,6 +17,8 @@ COMPRESSORS = [
     {"name": "1-bit", "per": "tensor"},
     {"name": "1-bit", "bucket": 64},
     {"name": "terngrad", "bucket": 64},
+    {"name": "terngrad", "coding": "huffman"},
+    {"name": "qsgd", "levels": 40, "bucket": 512, "coding": "elias"},
     {"name": "natural", "contractive": False},
     {"name": "random-dropping", "probability": 0.3},
     {"name": "random-dropping", "probability": 0.5, "scaled": True, "contractive": True},

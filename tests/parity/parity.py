@@ -119,6 +119,10 @@ ALGORITHMS = {
         "naive-compression", compressor={"name": "strom", "threshold": 0.01}
     ),
     "choco-sgd top-k golomb": algorithm("choco-sgd", compressor={**TOP_K, "coding": "golomb"}),
+    "dcd-psgd qsgd huffman": algorithm("dcd-psgd", compressor={**QSGD, "coding": "huffman"}),
+    "deep-squeeze terngrad elias per tensor": algorithm(
+        "deep-squeeze", compressor={"name": "terngrad", "coding": "elias", "per": "tensor"}
+    ),
     "choco-sgd sbc elias per tensor": algorithm(
         "choco-sgd",
         compressor={"name": "sbc", "fraction": 0.05, "coding": "elias", "per": "tensor"},

@@ -163,9 +163,10 @@ def combined(starling, i, topology, algorithm, optimizer, partition):
         content["optimizer"].update(name="sgd", momentum=0, nesterov=False)
     content["data"]["partition"] = partition
     content["checkpoint"]["keep"] = 6
-    compressor = algorithm.get("compressor", {"name": ""})["name"]
-    env = None
-    if i % DEVICE_EACH == 0 and compressor not in NO_GPU_KERNELS:
+    settings = algorithm.get("compressor", {"name": ""})
+    compressor, env = settings["name"], None
+    has_kernels = compressor not in NO_GPU_KERNELS and "coding" not in settings
+    if i % DEVICE_EACH == 0 and has_kernels:
         content["device"], env = "cuda:0", guarded(starling)
     family = (topology or RING).get("family", "schedule")
     where = "agents" if i % AGENTS_EACH == 0 else "sim"
