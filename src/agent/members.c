@@ -163,9 +163,19 @@ void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const 
 
 /* ---- views ---- */
 
+/* Parts that are on their way out are given up with their connection, which reads them; it may be
+ * connected anew. */
+static void give_up(sl_agent *a, sl_neighbour *n) {
+    if (n->connection != NULL && n->left < n->sent) {
+        sl_neighbour_drop(n, NULL);
+        n->sought_s = a->side.now_s;
+    }
+    sl_neighbour_abandon(n);
+}
+
 static void deliver_lost(sl_agent *a, sl_neighbour *n) {
     n->folded = true;
-    sl_neighbour_abandon(n);
+    give_up(a, n);
     sl_agent_forget_receiver(a, n);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
     sl_agent_settle(a, false);

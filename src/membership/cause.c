@@ -80,9 +80,49 @@ static bool can_lead(const sl_membership *m, uint32_t rank) {
     return sl_membership_is_foreign(m, rank);
 }
 
-bool sl_cause_leads(const sl_membership *m) {
-    double before = 0;
-    for (uint32_t i = 0; i < m->settings.rank; i++)
-        before += can_lead(m, i);
+/* Does this member, or one that it reaches, reach it? */
+static bool is_reached(const sl_membership *m, uint32_t rank) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    bool reached = rank == m->settings.rank || (m->peers[rank].known && !m->peers[rank].lost);
+    for (uint32_t i = 0; i < e->count; i++) {
+        const sl_peer *p = &m->peers[e->members[i].rank];
+        reached = reached || (!p->lost && p->reaches[rank]);
+    }
+    return reached;
+}
+
+/* Members that its epoch would leave out, and another's would not. */
+static uint32_t misses(const sl_membership *m, uint32_t rank) {
+    const sl_epoch *e = &m->newest.decision.epoch;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const uint32_t other = e->members[i].rank;
+        const bool is_lost =
+            rank == m->settings.rank ? m->peers[other].lost : m->peers[rank].cannot[other];
+        count += is_lost && other != rank && is_reached(m, other);
+    }
+    return count;
+}
+
+/* Has there been a cause for longer than `before` others may take to lead? */
+static bool is_due(const sl_membership *m, uint32_t before) {
     return m->now_s - m->cause_s >= before * m->settings.grace_s;
+}
+
+bool sl_cause_yields(const sl_membership *m) {
+    const uint32_t own = misses(m, m->settings.rank);
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++)
+        before += misses(m, i) < own && can_lead(m, i);
+    return !is_due(m, before);
+}
+
+bool sl_cause_leads(const sl_membership *m) {
+    const uint32_t self = m->settings.rank, own = misses(m, self);
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
+        const uint32_t its = misses(m, i);
+        before += i != self && (its < own || (its == own && i < self)) && can_lead(m, i);
+    }
+    return is_due(m, before);
 }

@@ -5,7 +5,10 @@
 #include "membership/state.h"
 
 bool sl_cause_is_there(const sl_membership *m);
-/* Is it this member's turn? The lowest rank that lives leads, and one more each grace_s. */
+/* Is it this member's turn? Who reaches most leads, the lowest rank of these first, and one more
+ * each grace_s. */
 bool sl_cause_leads(const sl_membership *m);
+/* Should it rather let somebody lead who would leave out fewer members? */
+bool sl_cause_yields(const sl_membership *m);
 
 #endif

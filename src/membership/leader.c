@@ -213,7 +213,6 @@ static void release(sl_membership *m) {
     tell(m, SL_MEMBERSHIP_RELEASE, NULL);
     m->change.phase = PHASE_IDLE;
     m->quiet_s = m->now_s + SL_ANSWER_S;
-    m->cause_s = -1;
     sl_member_release(m, m->change.ballot);
 }
 
@@ -262,7 +261,9 @@ static void propose(sl_membership *m) {
         go_alone(m);
         return;
     }
-    if (!holds && changes_nothing(m)) {
+    const bool is_vain = !holds && changes_nothing(m);
+    if (is_vain || (!holds && sl_cause_yields(m))) {
+        m->cause_s = is_vain ? -1 : m->cause_s;
         release(m);
         return;
     }

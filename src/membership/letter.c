@@ -5,7 +5,7 @@
 
 #include "wire/bytes.h"
 
-enum { HEAD_BYTES = 64, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8, SIDE_BYTES = 16 };
+enum { HEAD_BYTES = 68, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8, SIDE_BYTES = 16 };
 enum { JOINS = 1, LEAVES = 2, DECIDES = 4, ACCEPTED = 8 };
 
 /* ---- lengths ---- */
@@ -19,13 +19,13 @@ static size_t bytes_of(const sl_decision *d) {
 }
 
 size_t sl_letter_bytes_max(uint32_t ranks_max) {
-    return HEAD_BYTES + 4 * (size_t)ranks_max +
+    return HEAD_BYTES + 8 * (size_t)ranks_max +
            2 * decision_bytes(ranks_max, sl_broken_max(ranks_max), ranks_max);
 }
 
 size_t sl_letter_bytes(const sl_membership_message *m) {
-    return HEAD_BYTES + 4 * (size_t)m->unreachable_count + bytes_of(m->decision) +
-           bytes_of(m->accepted);
+    return HEAD_BYTES + 4 * ((size_t)m->unreachable_count + m->reached_count) +
+           bytes_of(m->decision) + bytes_of(m->accepted);
 }
 
 /* ---- encoding ---- */
@@ -64,8 +64,11 @@ void sl_letter_encode(const sl_membership_message *m, uint8_t *out) {
     p = put_ballot(p, m->ballot);
     p = put32(p, m->unreachable_count);
     p = put64(p, m->limit);
+    p = put32(p, m->reached_count);
     for (uint32_t i = 0; i < m->unreachable_count; i++)
         p = put32(p, m->unreachable[i]);
+    for (uint32_t i = 0; i < m->reached_count; i++)
+        p = put32(p, m->reached[i]);
     if (m->decision != NULL)
         p = put_decision(p, m->decision);
     if (m->accepted != NULL)
@@ -76,8 +79,10 @@ void sl_letter_encode(const sl_membership_message *m, uint8_t *out) {
 
 int sl_letter_open(sl_letter *l, uint32_t ranks_max, sl_error *error) {
     *l = (sl_letter){.ranks_max = ranks_max,
-                     .unreachable = calloc(ranks_max, sizeof *l->unreachable)};
-    if (l->unreachable != NULL && sl_decision_open(&l->decision, ranks_max) == 0 &&
+                     .unreachable = calloc(ranks_max, sizeof *l->unreachable),
+                     .reached = calloc(ranks_max, sizeof *l->reached)};
+    if (l->unreachable != NULL && l->reached != NULL &&
+        sl_decision_open(&l->decision, ranks_max) == 0 &&
         sl_decision_open(&l->accepted, ranks_max) == 0)
         return 0;
     sl_letter_close(l);
@@ -86,6 +91,7 @@ int sl_letter_open(sl_letter *l, uint32_t ranks_max, sl_error *error) {
 
 void sl_letter_close(sl_letter *l) {
     free(l->unreachable);
+    free(l->reached);
     sl_decision_close(&l->decision);
     sl_decision_close(&l->accepted);
     *l = (sl_letter){0};
@@ -93,6 +99,12 @@ void sl_letter_close(sl_letter *l) {
 
 static sl_ballot get_ballot(const uint8_t *p) {
     return (sl_ballot){get64(p), get32(p + 8)};
+}
+
+/* A list of ranks; *at moves behind it. */
+static void get_ranks(uint32_t *out, uint32_t count, const uint8_t **at) {
+    for (uint32_t i = 0; i < count; i++, *at += 4)
+        out[i] = get32(*at);
 }
 
 /* Lists into *to; *at moves behind it. False: it is longer than what came, or than there is room
@@ -130,11 +142,13 @@ static bool get_decision(sl_kept_decision *to, uint32_t ranks_max, const uint8_t
 const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
     if (bytes < HEAD_BYTES)
         return "a message of a member that is shorter than its head";
-    const uint32_t type = get32(data), flags = get32(data + 4), count = get32(data + 52);
+    const uint32_t type = get32(data), flags = get32(data + 4), far = get32(data + 52);
+    const uint32_t near = get32(data + 64);
     const uint8_t *at = data + HEAD_BYTES, *end = data + bytes;
     if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * ACCEPTED)
         return "a message of a member that is of no known type";
-    if (count > l->ranks_max || (size_t)(end - at) < 4 * (size_t)count)
+    if (far > l->ranks_max || near > l->ranks_max ||
+        (size_t)(end - at) < 4 * ((size_t)far + near))
         return "a message of a member that names too many ranks";
     l->message = (sl_membership_message){.type = (sl_membership_type)type,
                                          .from = get32(data + 8),
@@ -147,9 +161,11 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
                                          .joins = (flags & JOINS) != 0,
                                          .leaves = (flags & LEAVES) != 0,
                                          .unreachable = l->unreachable,
-                                         .unreachable_count = count};
-    for (uint32_t i = 0; i < count; i++, at += 4)
-        l->unreachable[i] = get32(at);
+                                         .unreachable_count = far,
+                                         .reached = l->reached,
+                                         .reached_count = near};
+    get_ranks(l->unreachable, far, &at);
+    get_ranks(l->reached, near, &at);
     if (((flags & DECIDES) != 0 && !get_decision(&l->decision, l->ranks_max, &at, end)) ||
         ((flags & ACCEPTED) != 0 && !get_decision(&l->accepted, l->ranks_max, &at, end)) ||
         at != end)

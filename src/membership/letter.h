@@ -5,7 +5,8 @@
  *           8  from u32         12  sponsor u32
  *          16  incarnation u64  24  number u64      32  hash u64
  *          40  ballot: counter u64, rank u32        52  number of unreachable u32
- *          56  limit u64        64  unreachable ranks u32; then the decisions that there are:
+ *          56  limit u64        64  number of reached u32
+ *          68  unreachable and reached ranks, u32 each; then the decisions that there are:
  *   offset  0  ballot: counter u64, rank u32        12  number u64   20  round u64
  *          28  exchange u64     36  numbers of members, broken edges and sides, u32 each
  *          48  members: rank u32, incarnation u64; broken: low u32, high u32; sides: hash u64,
@@ -20,7 +21,7 @@
 typedef struct sl_letter {
     uint32_t ranks_max;
     sl_membership_message message;
-    uint32_t *unreachable;               /* (ranks_max) */
+    uint32_t *unreachable, *reached;     /* (ranks_max) */
     sl_kept_decision decision, accepted; /* without hashes */
 } sl_letter;
 

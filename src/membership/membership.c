@@ -10,14 +10,19 @@
 
 /* ---- messages ---- */
 
+static bool are_ranks(const uint32_t *list, uint32_t count, uint32_t max) {
+    for (uint32_t i = 0; i < count; i++)
+        if (i == max || list[i] >= max)
+            return false;
+    return true;
+}
+
 static bool is_sound(const sl_membership *m, const sl_membership_message *message) {
     const uint32_t max = m->settings.ranks_max;
     if (message->from >= max || message->from == m->settings.rank || message->sponsor >= max ||
-        message->unreachable_count > max)
+        !are_ranks(message->unreachable, message->unreachable_count, max) ||
+        !are_ranks(message->reached, message->reached_count, max))
         return false;
-    for (uint32_t i = 0; i < message->unreachable_count; i++)
-        if (message->unreachable[i] >= max)
-            return false;
     if (message->decision != NULL
             ? !sl_decision_is_valid(message->decision, max)
             : message->type == SL_MEMBERSHIP_ACCEPT || message->type == SL_MEMBERSHIP_COMMIT)
@@ -38,9 +43,11 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
     p->sponsor = message->sponsor;
     if (message->type != SL_MEMBERSHIP_NEWS && message->type != SL_MEMBERSHIP_ANSWER)
         return;
-    memset(p->cannot, 0, m->settings.ranks_max * sizeof *p->cannot);
+    memset(p->cannot, 0, 2 * m->settings.ranks_max * sizeof *p->cannot);
     for (uint32_t i = 0; i < message->unreachable_count; i++)
         p->cannot[message->unreachable[i]] = true;
+    for (uint32_t i = 0; i < message->reached_count; i++)
+        p->reaches[message->reached[i]] = true;
 }
 
 /* Who has missed what was agreed on is told, whether it takes part in it or not. */
@@ -195,14 +202,17 @@ static int allocate(sl_membership *m) {
     m->peers = calloc(max, sizeof *m->peers);
     m->posts = calloc(m->posts_max, sizeof *m->posts);
     m->unreachable = calloc(max, sizeof *m->unreachable);
+    m->reached = calloc(max, sizeof *m->reached);
     m->change.answers = calloc(max, sizeof *m->change.answers);
-    if (m->peers == NULL || m->posts == NULL || m->unreachable == NULL || m->change.answers == NULL)
+    if (m->peers == NULL || m->posts == NULL || m->unreachable == NULL || m->reached == NULL ||
+        m->change.answers == NULL)
         return SL_ENOMEM;
     for (uint32_t i = 0; i < max; i++) {
-        m->peers[i].cannot = calloc(max, sizeof *m->peers[i].cannot);
+        m->peers[i].cannot = calloc(max, 2 * sizeof *m->peers[i].cannot);
         m->peers[i].differs_s = -1;
         if (m->peers[i].cannot == NULL)
             return SL_ENOMEM;
+        m->peers[i].reaches = m->peers[i].cannot + max;
     }
     int result = 0;
     sl_kept_decision *const kept[] = {&m->newest, &m->begun, &m->accepted, &m->change.proposal,
@@ -247,6 +257,7 @@ void sl_membership_close(sl_membership **membership) {
     free(m->peers);
     free(m->posts);
     free(m->unreachable);
+    free(m->reached);
     free(m->change.answers);
     sl_kept_decision *const kept[] = {&m->newest, &m->begun, &m->accepted, &m->change.proposal,
                                       &m->change.found};

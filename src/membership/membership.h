@@ -33,7 +33,8 @@
  * How it works. All tell all, each second and at once when something changes, what they know
  * (NEWS). Whoever sees a cause - a member that somebody cannot reach, a process that joins, a
  * member that leaves, a broken edge that is whole again, members of another epoch - waits for the
- * lowest living rank to lead; each grace_s without a decision the next-lowest may. The leader asks
+ * lowest living rank to lead, of those who reach most of the members that anybody reaches; each
+ * grace_s without a decision the next one may. The leader asks
  * all it knows (PREPARE), the suspected too. Who answers promises not to begin a round after
  * `limit`, and tells what it has accepted. Those who answered are the view, which all of them
  * accept (ACCEPT, ACCEPTED) before it holds (COMMIT). If nothing would change, RELEASE takes the
@@ -106,6 +107,9 @@ typedef struct sl_membership_message {
     uint32_t sponsor;            /* if it joins */
     const uint32_t *unreachable; /* NEWS, ANSWER: (unreachable_count) ranks, rising */
     uint32_t unreachable_count;
+    const uint32_t *reached; /* NEWS, ANSWER: (reached_count) ranks, rising; of others it has not
+                                heard, or not yet */
+    uint32_t reached_count;
     const sl_decision *decision; /* ACCEPT, COMMIT: that; ANSWER: its newest epoch; else NULL */
     const sl_decision *accepted; /* ANSWER: and not known to hold; NULL: none */
 } sl_membership_message;

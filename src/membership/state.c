@@ -3,17 +3,19 @@
 
 #include <assert.h>
 
-static void list_unreachable(sl_membership *m) {
-    m->unreachable_count = 0;
+static void list_peers(sl_membership *m) {
+    m->unreachable_count = m->reached_count = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         if (m->peers[i].lost)
             m->unreachable[m->unreachable_count++] = i;
+        else if (m->peers[i].known)
+            m->reached[m->reached_count++] = i;
 }
 
 sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_membership_type type) {
     assert(m->post_count < m->posts_max && to != m->settings.rank);
     if (m->post_count == 0)
-        list_unreachable(m);
+        list_peers(m);
     struct sl_membership_post *post = &m->posts[m->post_count++];
     post->to = to;
     post->message = (sl_membership_message){.type = type,
@@ -25,7 +27,9 @@ sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_memb
                                             .leaves = m->leaves,
                                             .sponsor = m->sponsor,
                                             .unreachable = m->unreachable,
-                                            .unreachable_count = m->unreachable_count};
+                                            .unreachable_count = m->unreachable_count,
+                                            .reached = m->reached,
+                                            .reached_count = m->reached_count};
     return &post->message;
 }
 

@@ -16,6 +16,7 @@ typedef struct sl_peer {
     uint32_t sponsor;
     double differs_s; /* since when its epoch has been another; -1: it is the same */
     bool *cannot;     /* (ranks_max) whom it cannot reach */
+    bool *reaches;    /* (ranks_max) whom it does; behind `cannot` */
 } sl_peer;
 
 /* To a leader's PREPARE. */
@@ -74,6 +75,8 @@ struct sl_membership {
 
     uint32_t *unreachable; /* (unreachable_count) in messages */
     uint32_t unreachable_count;
+    uint32_t *reached; /* (reached_count) in messages */
+    uint32_t reached_count;
     struct sl_membership_post *posts; /* (posts_max) */
     size_t post_count, posts_max;
     sl_membership_update *update; /* of the step */

@@ -551,6 +551,50 @@ START_TEST(a_leaver_ends_its_rounds) {
 }
 END_TEST
 
+/* Neither 0 nor 3 could agree on an epoch with the other. */
+START_TEST(who_reaches_most_leads) {
+    open_members(4);
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t j = i + 1; j < 4; j++)
+            meet(i, j);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    lost(0, 3);
+    lost(3, 0);
+    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
+    tick();
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY), 3);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 1), 3);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY), 3);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPTED, 1), 3);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY), 3);
+    for (uint32_t i = 0; i < 4; i++)
+        expect_epoch(i, 2, 4);
+    close_members();
+}
+END_TEST
+
+/* It hears of those who reach 0 with their answers. */
+START_TEST(a_leader_that_reaches_fewer_yields) {
+    open_members(4);
+    for (uint32_t i = 2; i < 4; i++) {
+        meet(i, 0);
+        meet(i, 1);
+    }
+    lose_letters();
+    lost(1, 0);
+    tick();
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, 2), 1);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, 3), 1);
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 1), 2);
+    now_s += SL_ANSWER_S + 0.1;
+    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
+    ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 2);
+    for (uint32_t i = 0; i < 4; i++)
+        expect_epoch(i, 1, 4);
+    close_members();
+}
+END_TEST
+
 START_TEST(damaged_messages_are_refused) {
     open_members(2);
     const sl_member wrong[] = {{1, 1}, {0, 1}};
@@ -564,6 +608,7 @@ START_TEST(damaged_messages_are_refused) {
         {.type = SL_MEMBERSHIP_NEWS, .from = 0, .incarnation = 1},
         {.type = SL_MEMBERSHIP_NEWS, .from = 1, .incarnation = 1, .sponsor = HERE},
         {.type = SL_MEMBERSHIP_NEWS, .from = 1, .unreachable = &far, .unreachable_count = 1},
+        {.type = SL_MEMBERSHIP_NEWS, .from = 1, .reached = &far, .reached_count = 1},
     };
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
         step(0, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &messages[i]});
@@ -585,7 +630,8 @@ int main(void) {
                    the_leader_dies_before_prepare, the_leader_dies_after_prepare,
                    the_leader_dies_after_accept_to_one, the_leader_dies_after_accept_to_all,
                    the_leader_dies_after_commit_to_none, the_leader_dies_after_commit_to_one,
-                   a_promise_that_never_hears_commit, two_leaders);
+                   a_promise_that_never_hears_commit, two_leaders, who_reaches_most_leads,
+                   a_leader_that_reaches_fewer_yields);
     ADD_TESTS_WITH(suite, "members", forget_updates, NULL, a_suspect_that_answers_stays,
                    a_suspect_that_is_back_changes_nothing, two_die_in_one_round, a_view_of_one,
                    sides_with_different_rounds_merge, who_is_left_out_by_most_is_dropped,

@@ -11,7 +11,7 @@ enum { RANKS = 8 };
 static const sl_member members[] = {{0, 1}, {2, 7}, {3, 1}, {7, UINT64_MAX}};
 static const sl_pair broken[] = {{0, 2}, {2, 3}};
 static const sl_epoch_side sides[] = {{11, 40}, {12, 41}};
-static const uint32_t unreachable[] = {1, 4, 5};
+static const uint32_t unreachable[] = {1, 4, 5}, reached[] = {0, 3};
 static const sl_decision decided = {.ballot = {3, 2},
                                     .epoch = {.number = 4,
                                               .round = 100,
@@ -35,6 +35,8 @@ static const sl_membership_message whole = {.type = SL_MEMBERSHIP_ANSWER,
                                             .sponsor = 6,
                                             .unreachable = unreachable,
                                             .unreachable_count = 3,
+                                            .reached = reached,
+                                            .reached_count = 2,
                                             .decision = &decided,
                                             .accepted = &alone};
 
@@ -69,6 +71,8 @@ START_TEST(what_is_said_comes) {
     ck_assert(m->leaves && !m->joins && sl_ballot_compare(m->ballot, whole.ballot) == 0);
     ck_assert_uint_eq(m->unreachable_count, 3);
     ck_assert_mem_eq(m->unreachable, unreachable, sizeof unreachable);
+    ck_assert_uint_eq(m->reached_count, 2);
+    ck_assert_mem_eq(m->reached, reached, sizeof reached);
     check_decision(m->decision, &decided);
     check_decision(m->accepted, &alone);
     free(data);
@@ -114,6 +118,9 @@ START_TEST(more_than_there_are_ranks_is_refused) {
     ck_assert_int_eq(sl_letter_open(&l, 3, NULL), 0);
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     data[52] = 0xff; /* the number of unreachable ranks */
+    ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
+    data[52] = 0;
+    data[64] = 0xff; /* of those that are reached */
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
     free(data);
     sl_letter_close(&l);

@@ -480,6 +480,46 @@ MEMBERSHIP_DEFECTS = {
     ),
 }
 
+LOSS_DEFECTS = {
+    "parts on their way out are overwritten as their receiver is folded": (
+        "src/agent/members.c",
+        "if (n->connection != NULL && n->left < n->sent) {",
+        "if (n->connection != NULL && n->left > n->sent) {",
+        3150,
+    ),
+    "a leader that reaches fewer does not yield": (
+        "src/membership/leader.c",
+        "if (is_vain || (!holds && sl_cause_yields(m))) {",
+        "if (is_vain) {",
+        1001,
+    ),
+    "who is lost is not folded": (
+        "src/agent/members.c",
+        "    if (!n->folded)\n        deliver_lost(a, n);\n    alarm(a);",
+        "    alarm(a);",
+    ),
+    "data of another epoch is mixed": (
+        "src/agent/members.c",
+        "    if (hash == g->hash && !n->folded)\n        sl_agent_deliver(a, event);",
+        "    if (!n->folded)\n        sl_agent_deliver(a, event);",
+    ),
+    "data that came early is lost": (
+        "src/agent/members.c",
+        "if (early.hash == g->hash && !early.from->folded)",
+        "if (early.hash == g->hash && early.from->folded)",
+    ),
+    "who has turned is still waited for": (
+        "src/agent/members.c",
+        "if (n->near && !n->folded && (later || folds_here(a, n)) && a->phase == PHASE_TRAINING)",
+        "if (n->near && !n->folded && folds_here(a, n) && a->phase == PHASE_TRAINING)",
+    ),
+    "a port that refuses is not believed": (
+        "src/agent/contacts.c",
+        "if (++n->refusals < REFUSALS || n->gone",
+        "if (++n->refusals < 1000000 * REFUSALS || n->gone",
+    ),
+}
+
 # What finds them, of the build's tests/.
 FINDERS = {
     "world/fault_world": DEFECTS,
@@ -487,6 +527,7 @@ FINDERS = {
     "world/run_world": RUN_DEFECTS,
     "world/session_world": SESSION_DEFECTS,
     "world/membership_world": MEMBERSHIP_DEFECTS,
+    "world/loss_world": LOSS_DEFECTS,
     "world/sweep_world": SWEEP_DEFECTS,
     "test_channel": CHANNEL_DEFECTS,
     "test_secure": SECURE_DEFECTS,

@@ -236,7 +236,7 @@ static int on_record(void *context, const sl_record *record, const float *x) {
 
 static void on_notice(void *context, const char *text) {
     peer *p = context;
-    world_note("notices", p->rank, sl_checksum(text, strlen(text)), 0);
+    world_say(p->rank, text);
     if (strncmp(text, "waiting", strlen("waiting")) == 0)
         p->told_s = world_now();
 }

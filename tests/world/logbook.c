@@ -65,6 +65,7 @@ static void take_later(logbook *book, const sl_log_entry *e) {
 
 void logbook_take(logbook *book, const sl_log_entry *e, uint64_t rounds) {
     world_note("logs", e->rank, (uint64_t)e->kind, e->round);
+    world_say(e->rank, e->why);
     if (e->kind == SL_LOG_START)
         take_start(book, e, rounds);
     require(book->begun, e, "it has not begun");

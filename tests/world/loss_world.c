@@ -8,6 +8,7 @@
  *   - whoever was not struck ends well, after all rounds, with finite numbers;
  *   - who was stopped ends well or says that the others have gone on;
  *   - nobody waits for longer than the losses explain;
+ *   - where agents are only killed, all who go on notice it by the port, not by silence;
  *   - the same seed is the same run.
  */
 #include <math.h>
@@ -23,13 +24,14 @@
 #include "wire/checksum.h"
 
 enum { QUICK = 200, STRIKES_MAX = 6 };
-static const double first_s = 1000, most_s = 400;
+static const double first_s = 1000, most_s = 400, notice_s = 0.5;
 
 typedef struct peer {
     process *process;
     sl_agent *agent;
     uint32_t rank;
-    bool struck, ended;
+    bool trains, struck, ended;
+    double killed_s; /* 0: it was not */
     int result;
     sl_error error;
     uint64_t recorded; /* the last round */
@@ -110,16 +112,25 @@ static void go_on(void *of, uint64_t ignored) {
     process_go_on(of);
 }
 
+/* Before, a loss ends the run. */
+static bool all_train(void) {
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (!peers[i].trains)
+            return false;
+    return true;
+}
+
 static void hit(void *of, uint64_t ignored) {
     const strike *k = of;
     peer *p = &peers[k->a];
     (void)ignored;
     world_note("strikes", k->kind, k->a, k->b);
-    if (p->process == NULL || !p->process->alive)
+    if (p->process == NULL || !p->process->alive || !all_train())
         return;
     switch (k->kind) {
     case STRIKE_KILL:
         p->struck = true;
+        p->killed_s = world_now();
         process_kill(p->process, false);
         p->agent = NULL;
         break;
@@ -137,7 +148,7 @@ static void hit(void *of, uint64_t ignored) {
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
-    (void)context;
+    ((peer *)context)->trains = true;
     for (int i = 0; i < strike_count; i++)
         if (strikes[i].round == round && strikes[i].a == rank)
             world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
@@ -158,11 +169,24 @@ static int on_record(void *context, const sl_record *record, const float *x) {
 
 static void on_notice(void *context, const char *text) {
     const peer *p = context;
-    world_note("notices", p->rank, sl_checksum(text, strlen(text)), 0);
+    world_say(p->rank, text);
+}
+
+/* The port of who is killed refuses at once. */
+static void judge_notice(const peer *p, const sl_log_entry *entry) {
+    const double after_s = world_now() - peers[entry->peer].killed_s;
+    for (int i = 0; i < strike_count; i++)
+        if (strikes[i].kind != STRIKE_KILL)
+            return;
+    if (after_s > notice_s)
+        world_fail("agent %u notices the loss of agent %u after %.3f s", p->rank, entry->peer,
+                   after_s);
 }
 
 static void on_log(void *context, const sl_log_entry *entry) {
     peer *p = context;
+    if (entry->kind == SL_LOG_LOST)
+        judge_notice(p, entry);
     lost += entry->kind == SL_LOG_LOST;
     views += entry->kind == SL_LOG_VIEW;
     logbook_take(&p->logbook, entry, s.rounds);

@@ -13,7 +13,7 @@ typedef struct letter {
     sl_member members[2][RANKS];
     sl_pair broken[2][RANKS * RANKS / 2];
     sl_epoch_side sides[2][RANKS];
-    uint32_t unreachable[RANKS];
+    uint32_t unreachable[RANKS], reached[RANKS];
 } letter;
 
 typedef enum happening_kind { TICK, DELIVER, COMPUTED, FAULT, ASKS, FOUND } happening_kind;

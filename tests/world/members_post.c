@@ -75,6 +75,9 @@ letter *letter_copy(const sl_membership_message *message) {
     l->message.accepted = copy_decision(l, 1, message->accepted);
     for (uint32_t i = 0; i < message->unreachable_count; i++)
         l->unreachable[i] = message->unreachable[i];
+    for (uint32_t i = 0; i < message->reached_count; i++)
+        l->reached[i] = message->reached[i];
     l->message.unreachable = l->unreachable;
+    l->message.reached = l->reached;
     return l;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "wire/checksum.h"
+
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -113,6 +115,13 @@ void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c) {
     if (world.verbose)
         printf("%12.6f %-10s %llu %llu %llx\n", world.now_s - 1000, what, (unsigned long long)a,
                (unsigned long long)b, (unsigned long long)c);
+}
+
+void world_say(uint32_t rank, const char *text) {
+    fold(rank);
+    fold(sl_checksum(text, strlen(text)));
+    if (world.verbose && text[0] != '\0')
+        printf("%12.6f agent %u: %s\n", world.now_s - 1000, rank, text);
 }
 
 uint64_t world_hash(void) {

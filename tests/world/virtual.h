@@ -31,6 +31,8 @@ double world_uniform(void);
 bool world_chance(double probability);
 /* Something happened: it becomes part of the hash, and a line where it is verbose. */
 void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c);
+/* A process says this. */
+void world_say(uint32_t rank, const char *text);
 uint64_t world_hash(void);
 /* Memory that is the world's own, whoever runs. */
 void *world_allocate(size_t bytes);
