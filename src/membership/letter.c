@@ -147,8 +147,7 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
     const uint8_t *at = data + HEAD_BYTES, *end = data + bytes;
     if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * ACCEPTED)
         return "a message of a member that is of no known type";
-    if (far > l->ranks_max || near > l->ranks_max ||
-        (size_t)(end - at) < 4 * ((size_t)far + near))
+    if (far > l->ranks_max || near > l->ranks_max || (size_t)(end - at) < 4 * ((size_t)far + near))
         return "a message of a member that names too many ranks";
     l->message = (sl_membership_message){.type = (sl_membership_type)type,
                                          .from = get32(data + 8),
