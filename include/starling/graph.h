@@ -59,6 +59,7 @@ extern "C" {
     X(ONE_PEER_HYPERCUBE, one_peer_hypercube)                                                      \
     X(HYPER_CUBOID, hyper_cuboid)                                                                  \
     X(ALTERNATING_MATCHINGS, alternating_matchings)                                                \
+    X(RANDOM_MATCHING, random_matching)                                                            \
     X(BASE_K, base_k)                                                                              \
     X(OD_EQUIDYN, od_equidyn)                                                                      \
     X(OU_EQUIDYN, ou_equidyn)                                                                      \

@@ -85,6 +85,8 @@ CASES = [
     ("hyper-cuboid", 64, {"sides": [4, 4, 4]}),
     ("alternating-matchings", 8, {}),
     ("alternating-matchings", 2, {}),
+    ("random-matching", 9, {}),
+    ("random-matching", 20, {"period": 12, "seed": 3}),
     *[
         ("base-k", n, {"peers": k})
         for n in (2, 5, 6, 7, 12, 13, 23, 24, 25, 36, 53)

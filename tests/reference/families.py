@@ -338,6 +338,15 @@ def matchings(n):
     return [metropolis(n, [(i, (i + 1) % n) for i in range(first, n, 2)]) for first in (0, 1)]
 
 
+def random_matching(n, period=32, seed=1):
+    slots = []
+    for k in range(period):
+        order = list(range(n))
+        Stream(seed, k, 0).shuffle(order)
+        slots.append(metropolis(n, list(zip(order[0::2], order[1::2]))))
+    return slots
+
+
 def factors(n, most):
     """As few factors of n as can be, none above most, and of those the one with the largest first;
     None if there are none."""
@@ -488,6 +497,7 @@ MATRICES = {
     ],
     "hyper-cuboid": hyper_cuboid,
     "alternating-matchings": matchings,
+    "random-matching": random_matching,
     "base-k": base_k,
     "od-equidyn": od_equidyn,
     "ou-equidyn": ou_equidyn,

@@ -163,6 +163,8 @@ static const promise promises[] = {
      9, false},
     {"{\"nodes\": %u, \"family\": \"ou-equidyn\", \"period\": 2%u, \"seed\": %u}", true, false, 0,
      9, false},
+    {"{\"nodes\": %u, \"family\": \"random-matching\", \"period\": 2%u, \"seed\": %u}", true, false,
+     0, 9, false},
     {"{\"nodes\": %u, \"family\": \"matcha\", \"base\": \"ring\", \"budget\": 0.%u, \"seed\": %u}",
      true, false, 4, 9, false},
 };
@@ -223,6 +225,7 @@ START_TEST(a_seed_gives_the_graph_that_it_always_gave) {
         {"{\"nodes\": 64, \"family\": \"u-equistatic\", \"degree\": 6}", 0x6f5b2f492370a88cull},
         {"{\"nodes\": 64, \"family\": \"od-equidyn\", \"period\": 8}", 0xe1c8dd83d9669a8dull},
         {"{\"nodes\": 64, \"family\": \"ou-equidyn\", \"period\": 8}", 0x18e84eedc0107195ull},
+        {"{\"nodes\": 64, \"family\": \"random-matching\", \"period\": 8}", 0x047bc95af85e6d4dull},
         {"{\"nodes\": 64, \"family\": \"matcha\", \"base\": \"torus\", \"period\": 8}",
          0x8910067333447a7bull},
     };

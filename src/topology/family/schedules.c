@@ -1,5 +1,8 @@
 /* schedules.c - time-varying families: a graph of few edges in each round, which mix well over a
  * period. */
+#include <stdlib.h>
+
+#include "starling/rng.h"
 #include "topology/family/family.h"
 
 #define SCHEDULE(label, text)                                                                      \
@@ -141,4 +144,42 @@ const family sl_alternating_matchings_family = {
     .generate = generate_matchings,
     .info.examples = EXAMPLES("{\"nodes\": 8}"),
     .ranked = RANKED_PLAIN,
+};
+
+/* ---- random pairs ---- */
+
+/* Of an odd number, one node is left alone. */
+static void pair_at_random(edge_list *list, sl_rng *rng, uint32_t n, uint32_t *order) {
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    sl_rng_shuffle(rng, order, n);
+    for (uint32_t i = 0; i + 1 < n; i += 2)
+        sl_edge_list_push_both(list, order[i], order[i + 1]);
+}
+
+static int generate_random_matching(const sl_topology_spec *spec, uint64_t attempt, edge_lists *out,
+                                    sl_error *error) {
+    const uint32_t n = spec->nodes;
+    int result =
+        sl_family_check_edges(&sl_random_matching_family, spec, (uint64_t)n * spec->period, error);
+    uint32_t *order = malloc(n * sizeof *order);
+    if (result == 0 && order == NULL)
+        result = sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", n);
+    for (uint32_t k = 0; result == 0 && k < spec->period; k++) {
+        sl_rng rng = sl_rng_open(spec->seed, k, attempt, SL_PURPOSE_TOPOLOGY);
+        pair_at_random(sl_edge_lists_add(out), &rng, n, order);
+    }
+    free(order);
+    return result;
+}
+
+const family sl_random_matching_family = {
+    SCHEDULE("random-matching", "each round: random pairs; of an odd number one node rests"),
+    .info.random = true,
+    .takes = TAKES(PERIOD) | TAKES(SEED),
+    .nodes_min = 2,
+    .raise = "period",
+    .settle = sl_family_settle_period,
+    .generate = generate_random_matching,
+    .info.examples = EXAMPLES("{\"nodes\": 9}", "{\"nodes\": 20, \"period\": 12, \"seed\": 3}"),
 };
