@@ -252,6 +252,7 @@ typedef struct sl_algorithm {
     bool tied_to_members;     /* what it keeps cannot pass to other members */
     bool is_periodic;         /* exchanges every `period` rounds */
     uint32_t idle_rounds;     /* one after the other without an exchange, once in a run */
+    bool begins_silent;       /* the first exchange has no message */
     bool keeps_gradient;      /* needs g after its message has been encoded */
     bool publishes_old_model; /* messages do not need this round's gradient: exchange and gradient
                                  overlap */

@@ -113,6 +113,7 @@ const sl_algorithm sl_choco_mix_then_compress = {
     BOTH_FORMS,
     .variant = SL_VARIANT_MIX_THEN_COMPRESS,
     .publishes_old_model = true,
+    .begins_silent = true,
     .stages = mix_then_compress,
     .settle = adapt_and_mix,
 };

@@ -98,8 +98,9 @@ int sl_algorithm_spread(uint64_t *rounds, const sl_algorithm_config *config,
     if (a == NULL)
         return SL_EINVAL;
     uint64_t exchanges = 1, interval = a->is_periodic ? config->period : config->local_steps;
+    interval = interval > 1 ? interval : 1;
     int result = a->route == SL_ROUTE_TOPOLOGY ? spread_of(&exchanges, topology, error) : 0;
     if (result == 0)
-        *rounds = exchanges * (interval > 1 ? interval : 1) + a->idle_rounds;
+        *rounds = exchanges * interval + a->idle_rounds + (a->begins_silent ? interval - 1 : 0);
     return result;
 }

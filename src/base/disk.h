@@ -15,7 +15,7 @@ int sl_disk_create(int *handle, const char *path);
 int sl_disk_append(int handle, const void *data, size_t bytes);
 /* What was appended is on the disk. */
 int sl_disk_sync(int handle);
-/* A file to read. */
+/* A file to read. EINVAL: it is a folder, or another thing that is no regular file. */
 int sl_disk_open(int *handle, uint64_t *bytes, const char *path);
 /* ENODATA: the file ends before. */
 int sl_disk_read(int handle, uint64_t at, void *out, size_t bytes);

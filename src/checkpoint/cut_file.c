@@ -1,6 +1,7 @@
 /* cut_file.c - see cut_file.h. */
 #include "checkpoint/cut_file.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,8 @@ static int open_cut(cut *c, const char *folder, sl_checkpoint_file file, sl_erro
     uint64_t bytes;
     int why = sl_disk_open(&c->handle, &bytes, c->path);
     if (why != 0)
-        return sl_fail(error, SL_EFILE, "%s: %s", c->path, strerror(why));
+        return sl_fail(error, SL_EFILE, "%s: %s", c->path,
+                       why == EINVAL ? "is not a regular file, as a checkpoint is" : strerror(why));
     const sl_image_source source = {.name = c->path, .handle = c->handle, .bytes = bytes};
     return sl_image_reader_open(&c->reader, &source, error);
 }

@@ -257,6 +257,11 @@ def files_are_refused(starling):
             lambda p: os.truncate(p, size - 8),
             file + 'is cut short: tensor "replicas" ends at byte',
         )
+        broken(lambda p: (os.unlink(p), os.mkdir(p)), file + "is not a regular file")
+        broken(
+            lambda p: os.unlink(os.path.join(folder, "broken", "run.json")),
+            "run.json: No such file or directory; it must be there",
+        )
         broken(lambda p: change(p, 700, b"7"), file + "its head .* differs from its checksum|JSON")
         broken(
             lambda p: change(p, size - 100, struct.pack("<f", float("nan"))),

@@ -20,11 +20,10 @@ static sl_error error;
 static _Alignas(64) float vectors[16][16]; /* payloads stay readable until released */
 static int next_vector;
 
-static void open_algorithm(const sl_algorithm_config *config, double learning_rate,
-                           uint64_t rounds) {
+static void open_on(const char *graph, const sl_algorithm_config *config, double learning_rate,
+                    uint64_t rounds) {
     optimizer = (sl_optimizer_config){.learning_rate = learning_rate};
-    ck_assert_int_eq(
-        sl_topology_parse(&topology, "{\"nodes\": 3, \"family\": \"path\"}", "path", &error), 0);
+    ck_assert_int_eq(sl_topology_parse(&topology, graph, "graph", &error), 0);
     ck_assert_int_eq(sl_algorithm_plan(&plan, config, topology, D, &error), 0);
     sl_node_settings settings = {
         .rank = 1,
@@ -42,6 +41,11 @@ static void open_algorithm(const sl_algorithm_config *config, double learning_ra
     for (int i = 0; i < D; i++)
         sl_node_model(node)[i] = 3;
     next_vector = 0;
+}
+
+static void open_algorithm(const sl_algorithm_config *config, double learning_rate,
+                           uint64_t rounds) {
+    open_on("{\"nodes\": 3, \"family\": \"path\"}", config, learning_rate, rounds);
 }
 
 static void open_node(sl_variant variant, double learning_rate, uint64_t rounds) {
@@ -451,13 +455,41 @@ START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
 }
 END_TEST
 
+/* How many rounds node 1 ends while node 0 is in its first one, and how many it may. */
+static void check_alone(const sl_algorithm_config *config, uint64_t expected) {
+    uint64_t ended = 0, spread;
+    open_on("{\"nodes\": 2, \"family\": \"ring\"}", config, 0, 100);
+    ck_assert_int_eq(sl_algorithm_spread(&spread, config, topology, &error), 0);
+    start();
+    for (gradient(0); update.round_done; gradient(0))
+        ended++;
+    ck_assert_uint_eq(ended, expected);
+    ck_assert_uint_le(ended, spread);
+    close_node();
+}
+
+/* Who begins without a message comes further, and checkpoints reach as far back. */
+START_TEST(nobody_is_further_ahead_than_checkpoints_reach) {
+    sl_algorithm_config config = {.name = "d-psgd", .local_steps = 3};
+    check_alone(&config, 2);
+    config = (sl_algorithm_config){.name = "choco-sgd", .local_steps = 3};
+    config.variant = SL_VARIANT_COMPRESS_THEN_MIX;
+    check_alone(&config, 2);
+    config.variant = SL_VARIANT_MIX_THEN_COMPRESS;
+    check_alone(&config, 5);
+    config = (sl_algorithm_config){.name = "lead"};
+    check_alone(&config, 1);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("node trace");
     ADD_TESTS(suite, "rounds", a_round_in_order, the_order_of_arrival_does_not_change_a_bit,
               combine_while_adapt_publishes_before_the_gradient_and_does_not_wait_for_sent,
               who_has_everything_but_word_of_its_own_part_says_so,
               an_early_part_waits_for_its_round, parts_may_come_before_start,
-              cd_sgd_sends_the_last_gradient_beside_the_next);
+              cd_sgd_sends_the_last_gradient_beside_the_next,
+              nobody_is_further_ahead_than_checkpoints_reach);
     ADD_TESTS(suite, "trouble", what_is_not_wanted_is_counted_and_given_back,
               more_than_the_credit_is_dropped, a_skipped_part_is_an_error_that_names_edge_and_round,
               a_payload_of_the_wrong_size_is_never_mixed,

@@ -67,7 +67,12 @@ int run_info_read_id(uint64_t *out, const char *folder, int64_t rank, sl_error *
     run_info info;
     char *end = NULL;
     choose_path(&info, folder, rank);
-    json_t *root = json_load_file(info.path, 0, NULL);
+    json_error_t wrong;
+    json_t *root = json_load_file(info.path, 0, &wrong);
+    if (root == NULL && json_error_code(&wrong) == json_error_cannot_open_file)
+        return sl_fail(error, SL_EFILE,
+                       "%s: %s; it must be there, for it says which run the checkpoints are of",
+                       info.path, strerror(errno));
     const char *text = json_string_value(json_object_get(root, "run_id"));
     const uint64_t id = text != NULL ? strtoull(text, &end, 10) : 0;
     const bool good = end != NULL && end != text && *end == '\0';
