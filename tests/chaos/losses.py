@@ -64,11 +64,23 @@ def check_gone_on(scene, running, nodes, lost):
     check(os.path.exists(scene.path("run/model.npy")), "there is no averaged model")
 
 
+def check_mean(running, nodes, lost):
+    """The table's mean is of those who are left."""
+    row = r"^(\d+|mean)( lost)? +(?:[\d.]+ % +|- +)?[-+\d.e]+ +([\d.]+) "
+    rows = re.findall(row, running.out, re.M)
+    sent = {label: float(megabytes) for label, _, megabytes in rows}
+    named = [int(label) for label, is_lost, _ in rows if is_lost]
+    check(named == lost, f"the table names {named}: {running.out}")
+    left = [sent[str(rank)] for rank in range(nodes) if rank not in lost]
+    check(abs(sent["mean"] - sum(left) / len(left)) < 0.011, f"another mean: {running.out}")
+
+
 def one_of_eight_is_killed(scene):
     running, agents = start(scene)
     os.kill(agents[3], signal.SIGKILL)
     running.wait(60)
     check_gone_on(scene, running, 8, [3])
+    check_mean(running, 8, [3])
     check("killed by signal 9" in running.err, f"no cause is told: {running.err!r}")
     for rank in (2, 4):
         why = events(scene, rank, "lost")[0]["why"]

@@ -52,6 +52,13 @@ static bool is_evaluated(const sl_record *r) {
     return !isnan(r->evaluation.loss);
 }
 
+static bool is_lost(const sl_summary *s, uint32_t rank) {
+    for (size_t i = 0; i < s->loss_count; i++)
+        if (s->losses[i].rank == rank)
+            return true;
+    return false;
+}
+
 static size_t count_evaluated(const sl_summary *s) {
     size_t count = 0;
     for (size_t i = 0; i < s->record_count; i++)
@@ -59,16 +66,19 @@ static size_t count_evaluated(const sl_summary *s) {
     return count;
 }
 
+/* Of those that are left: the last lines of the lost are of earlier rounds. */
 static void put_mean(text_table *t, const sl_summary *s) {
-    size_t evaluated = count_evaluated(s);
-    sl_evaluation e = {evaluated > 0 ? 0 : NAN, evaluated > 0 ? 0 : NAN};
+    sl_evaluation e = {0};
     sl_times times = {0};
-    double sent = 0, received = 0, n = (double)s->record_count;
+    double sent = 0, received = 0, n = (double)(s->record_count - s->loss_count), evaluated = 0;
     for (size_t i = 0; i < s->record_count; i++) {
         const sl_record *r = &s->records[i];
+        if (is_lost(s, r->rank))
+            continue;
         if (is_evaluated(r)) {
-            e.accuracy += r->evaluation.accuracy / (double)evaluated;
-            e.loss += r->evaluation.loss / (double)evaluated;
+            e.accuracy += r->evaluation.accuracy;
+            e.loss += r->evaluation.loss;
+            evaluated++;
         }
         sent += (double)r->bytes_sent / n;
         received += (double)r->bytes_received / n;
@@ -79,12 +89,16 @@ static void put_mean(text_table *t, const sl_summary *s) {
         times.exchange += r->times.exchange / n;
         times.total += r->times.total / n;
     }
+    e.accuracy /= evaluated; /* of none: not a number */
+    e.loss /= evaluated;
     put_row(t, "mean", &e, sent, received, &times);
 }
 
 static void put_spread(text_table *t, const sl_summary *s, size_t shown) {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < s->record_count; i++) {
+        if (is_lost(s, s->records[i].rank))
+            continue;
         low = fmin(low, s->records[i].evaluation.accuracy);
         high = fmax(high, s->records[i].evaluation.accuracy);
     }
@@ -109,7 +123,7 @@ static void print_nodes(const sl_summary *s, size_t width) {
         if (!all && !is_evaluated(r))
             continue;
         shown++;
-        snprintf(label, sizeof label, "%u", r->rank);
+        snprintf(label, sizeof label, "%u%s", r->rank, is_lost(s, r->rank) ? " lost" : "");
         put_row(t, label, &r->evaluation, (double)r->bytes_sent, (double)r->bytes_received,
                 &r->times);
     }
