@@ -1,11 +1,10 @@
 /* emulated.c - a device on the host, so that tests without a GPU run everything but cuda.cu.
  *
  * Each calling thread has streams, as on a GPU (emulated_stream.h). The threads of a launch run
- * one after the other. An asynchronous copy of host memory that is not page-locked ends the
- * program: a GPU would copy it through the driver's own memory, and make the caller wait.
- * Environment variables:
- *   STARLING_GUARD           device memory is accessible only while an operation runs: code that
- *                            takes a device vector for host memory crashes
+ * one after the other, or as emulated_launch.h says. An asynchronous copy of host memory that is
+ * not page-locked ends the program: a GPU would copy it through the driver's own memory, and make
+ * the caller wait. Environment variables: STARLING_GUARD           device memory is accessible only
+ * while an operation runs: code that takes a device vector for host memory crashes
  *   STARLING_FAILS_AFTER=N   each thread's operation N + 1 fails; no later operation on any stream
  *                            has an effect
  *   STARLING_AS_GPU          claims that its memory is a GPU's, which a network library then
@@ -22,6 +21,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
+
+#include "gpu/emulated_launch.h" /* before the kernels: it is told what they read as constant */
 
 #include "gpu/device.h"
 #include "gpu/emulated_stream.h"
@@ -228,6 +229,7 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
                              */
     guarded = getenv("STARLING_GUARD") != NULL;
 #endif
+    launch_open();
     calls_until_failure = fails != NULL ? strtoul(fails, NULL, 10) : ULONG_MAX;
     copy_seconds_per_byte = rate != NULL ? 1e-6 / strtod(rate, NULL) : 0;
     void *memory = mmap(NULL, arena_bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE,
@@ -354,7 +356,7 @@ void *device_allocate_host(size_t bytes) {
         free(l);
         return NULL;
     }
-    *l = (locked){memory, whole};
+    *l = (locked){memory, bytes > 0 ? bytes : 1};
     pthread_mutex_lock(&mutex);
     const bool kept = tsearch(l, &locked_tree, by_place) != NULL;
     pthread_mutex_unlock(&mutex);
@@ -500,6 +502,9 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
 
 /* ---- kernels ---- */
 
+SL_ALL_KERNELS(DEFINE_SHARE)
+SL_LAYER_KERNELS(DEFINE_SHARE)
+
 #define DEFINE_LAUNCH(name)                                                                        \
     typedef struct name##_task {                                                                   \
         name##_args arguments;                                                                     \
@@ -511,8 +516,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
         const name##_task *t = arguments;                                                          \
         if (!enter(#name, t->fails))                                                               \
             return;                                                                                \
-        for (size_t i = 0; i < t->threads; i++)                                                    \
-            name(&t->arguments, i);                                                                \
+        launch_run(#name, share_##name, &t->arguments, t->threads);                                \
         leave();                                                                                   \
     }                                                                                              \
     void launch_##name(const name##_args *arguments, size_t threads) {                             \

@@ -40,14 +40,15 @@ SL_SHARED void raise_together(uint32_t *at, uint32_t value) {
 #define BITS_SET(word) ((uint32_t)__popcll((long long)(word)))
 #define LOWEST_BIT(word) ((uint32_t)(__ffsll((long long)(word)) - 1))
 #else
-SL_SHARED uint64_t plain_or(uint64_t *at, uint64_t value) {
-    const uint64_t before = *at;
-    *at |= value;
-    return before;
+SL_SHARED void raise_to(uint32_t *at, uint32_t value) {
+    uint32_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (now < value &&
+           !__atomic_compare_exchange_n(at, &now, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
 }
-#define ATOMIC_ADD(at, value) (*(at) += (value))
-#define ATOMIC_MAX(at, value) (*(at) = *(at) > (value) ? *(at) : (value))
-#define ATOMIC_OR(at, value) plain_or(at, value)
+#define ATOMIC_ADD(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
+#define ATOMIC_MAX(at, value) raise_to(at, value)
+#define ATOMIC_OR(at, value) __atomic_fetch_or(at, value, __ATOMIC_RELAXED)
 #define BITS_SET(word) ((uint32_t)__builtin_popcountll(word))
 #define LOWEST_BIT(word) ((uint32_t)__builtin_ctzll(word))
 #endif
@@ -57,11 +58,16 @@ typedef struct four {
     float v[FOUR];
 } __attribute__((aligned(16))) four;
 
+#ifndef READ_AS_CONSTANT
+#define READ_AS_CONSTANT(at, count) /* told of each such read, on the host */
+#endif
+
 /* The same for memory that no thread of the launch writes; a GPU may read it early. */
 SL_SHARED float read_one(const float *at) {
 #ifdef __CUDA_ARCH__
     return __ldg(at);
 #else
+    READ_AS_CONSTANT(at, 1);
     return *at;
 #endif
 }
@@ -78,8 +84,10 @@ SL_SHARED four read_span(const float *at, uint32_t span) {
         out.v[3] = v.w;
     }
 #else
-    if (span == FOUR)
+    if (span == FOUR) {
+        READ_AS_CONSTANT(at, FOUR);
         out = *(const four *)at;
+    }
 #endif
     else
         out.v[0] = read_one(at);

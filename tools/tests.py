@@ -343,8 +343,8 @@ def sanitizer_options(sanitizer, optimization, *c_args):
 
 
 def plain_build(suites):
-    """Without the plug-in for GPUs, which the package's build compiles."""
-    options = ["-Dwerror=true", "-Dcuda=disabled"]
+    """With the plug-in for GPUs where nvcc is: its tests need no GPU."""
+    options = ["-Dwerror=true"]
     return build(WORK, options, lambda: tests_of(WORK, suites))
 
 
@@ -362,10 +362,10 @@ def sanitized():
 
 
 def threads():
-    """The emulated device's streams are threads (gpu/emulated_stream.h): what ThreadSanitizer
-    reports of them has no order on a GPU either. Checkpoints are written, and events logged, by
-    threads."""
-    names = ("checkvec", "test_devices", "checkpoint", "event_log")
+    """The emulated device's streams are threads (gpu/emulated_stream.h), and so may be those of a
+    launch: what ThreadSanitizer reports of them has no order on a GPU either. Checkpoints are
+    written, and events logged, by threads."""
+    names = ("checkvec", "launch_races", "test_devices", "checkpoint", "event_log")
 
     def tests():
         env = {"TSAN_OPTIONS": "halt_on_error=1", "STARLING_QUICK": "1"}

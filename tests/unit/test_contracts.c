@@ -1,0 +1,102 @@
+/* test_contracts.c - the emulated device ends the program where a GPU would go wrong silently. */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "gpu/device.h"
+#include "harness.h"
+
+enum { N = 64, BYTES = N * sizeof(float) };
+
+static char text[DEVICE_TEXT_MAX];
+static float *v, *locked, *plain;
+
+static void open_device(void) {
+    ck_assert_msg(device_open(0, text), "%s", text);
+    v = device_allocate(3 * BYTES);
+    locked = device_allocate_host(BYTES);
+    plain = malloc(BYTES);
+    ck_assert(v != NULL && locked != NULL && plain != NULL);
+}
+
+/* Copies of memory that is not page-locked: CUDA would copy it first, and the caller would wait. */
+START_TEST(a_late_copy_in_of_pageable_memory) {
+    device_copy_in_later(v, plain, BYTES);
+}
+END_TEST
+
+START_TEST(a_background_copy_out_to_pageable_memory) {
+    device_begin_copy_out(plain, v, BYTES);
+}
+END_TEST
+
+START_TEST(a_background_copy_in_of_pageable_memory) {
+    device_begin_copy_in(v, plain, BYTES, device_event_open(), device_event_open());
+}
+END_TEST
+
+START_TEST(a_copy_beyond_page_locked_memory) {
+    device_copy_in_later(v, locked, BYTES + 64);
+}
+END_TEST
+
+START_TEST(a_copy_of_released_memory) {
+    device_release_host(locked);
+    device_copy_in_later(v, locked, BYTES);
+}
+END_TEST
+
+START_TEST(memory_of_the_host_as_the_device_s) {
+    device_expect(locked);
+}
+END_TEST
+
+/* x is read as constant. */
+static void normalise_to(float *y) {
+    launch_normalise(&(normalise_args){.x = v,
+                                       .scale = v + N,
+                                       .shift = v + N,
+                                       .saved = v + N,
+                                       .y = y,
+                                       .channels = 4,
+                                       .span = 4},
+                     N / 4);
+    device_fence(text);
+}
+
+START_TEST(a_launch_that_writes_what_it_reads_as_constant) {
+    const float ones[2 * N] = {1};
+    device_copy_in(v, ones, sizeof ones);
+    normalise_to(v);
+}
+END_TEST
+
+START_TEST(what_is_allowed) {
+    device_copy_in(v, plain, BYTES);
+    device_copy_in_later(v, locked, BYTES);
+    device_copy_in_later(v, locked + N / 2, BYTES / 2);
+    device_begin_copy_out(locked, v, BYTES);
+    normalise_to(v + 2 * N);
+    device_copy_out(plain, v, BYTES);
+    ck_assert_int_eq(device_fence(text), 0);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const forbidden[] = {a_late_copy_in_of_pageable_memory,
+                                      a_background_copy_out_to_pageable_memory,
+                                      a_background_copy_in_of_pageable_memory,
+                                      a_copy_beyond_page_locked_memory,
+                                      a_copy_of_released_memory,
+                                      memory_of_the_host_as_the_device_s,
+                                      a_launch_that_writes_what_it_reads_as_constant};
+    setenv("STARLING_CONTRACTS", "1", 1);
+    setenv("CK_FORK", "yes", 1); /* they end */
+    Suite *suite = suite_create("contracts");
+    ADD_TESTS_WITH(suite, "allowed", open_device, NULL, what_is_allowed);
+    TCase *ends = tcase_create("forbidden");
+    tcase_add_checked_fixture(ends, open_device, NULL);
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
+        tcase_add_test_raise_signal(ends, forbidden[i], SIGABRT);
+    suite_add_tcase(suite, ends);
+    return run_suite(suite);
+}
