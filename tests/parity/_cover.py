@@ -70,13 +70,13 @@ SCHEDULES = [
     ({"family": "one-peer-hypercube", "nodes": 4}, REPLICAS[0]),
     ({"family": "hyper-cuboid", "nodes": 6}, REPLICAS[1]),
     ({"family": "alternating-matchings", "nodes": 6}, REPLICAS[0]),
-    ({"family": "random-matching", "nodes": 6, "period": 12}, {"name": "noloco", "period": 2}),
     ({"family": "base-k", "nodes": 5, "peers": 1}, REPLICAS[1]),
     ({"family": "od-equidyn", "nodes": 6}, {"name": "sgp"}),
     ({"family": "ou-equidyn", "nodes": 6}, {"name": "deep-squeeze"}),
     ({"family": "matcha", "nodes": 6, "base": "ring"}, REPLICAS[0]),
     ({"family": "matcha", "nodes": 6, "base": "complete"}, {"name": "d-psgd"}),
     (SLOTS, {"name": "gradient-tracking"}),
+    ({"family": "random-matching", "nodes": 6, "period": 12}, {"name": "noloco", "period": 2}),
 ]
 
 OPTIMIZERS = [

@@ -6,10 +6,12 @@ CASES = {
     "noloco": {"name": "noloco", "period": 2},
     "easgd": {"name": "easgd", "period": 2},
     "d-adam": {"name": "d-adam"},
+    "d-amsgrad": {"name": "d-amsgrad"},
     "one-bit-adam": {
         "name": "one-bit-adam",
         "warmup_rounds": 2,
         "compressor": {"name": "scaled-sign"},
     },
 }
-WITHOUT_MOMENTUM = ("d-adam", "one-bit-adam")
+WITHOUT_MOMENTUM = ("d-adam", "d-amsgrad", "one-bit-adam")
+HOST_ONLY = ("d-amsgrad",)  # reads vectors itself

@@ -179,6 +179,7 @@ ALGORITHMS = {
     "noloco": algorithm("noloco", PAIRS, period=4),
     "easgd": algorithm("easgd", period=4, server=2),
     "d-adam": algorithm("d-adam", optimizer=PLAIN),
+    "d-amsgrad": algorithm("d-amsgrad", optimizer=PLAIN),
     "one-bit-adam": algorithm(
         "one-bit-adam",
         optimizer=PLAIN,

@@ -130,7 +130,7 @@ DIRECT = [
     name
     for name, settings in CASES.items()
     if settings.get("compressor", {"name": "identity"})["name"] == "identity"
-    and settings["name"] != "cd-sgd"
+    and settings["name"] not in ("cd-sgd", *_outer.HOST_ONLY)
 ]
 LEARNING_DIRECT = [
     "d-psgd combine-while-adapt",
@@ -465,7 +465,7 @@ def all_tests(starling):
     CASES.update({name: {"name": name} for name in unnamed(starling, list(CASES.values()))})
     stride = 3 if QUICK else 1
     for name in list(CASES)[::stride]:
-        if name in OTHERWISE:
+        if name in OTHERWISE or name in _outer.HOST_ONLY:
             continue
         yield f"sim {name}", lambda name=name: check(starling, name, "sim")
     for name in BETWEEN_AGENTS[::stride]:

@@ -63,6 +63,7 @@ def misfits():
         "beer",
         "lead",
         "d-adam",
+        "d-amsgrad",
     ):
         yield f"{name} takes no directed graph whose rows do not sum to 1", digraph, {
             "name": name

@@ -743,6 +743,23 @@ class DAdam(OwnMoments):
         self.x = w @ (self.x - rate * step)
 
 
+class DAmsgrad(OwnMoments):
+    """Chen, Karimi, Zhao, Li 2021, Algorithm 3; what leaves has this round's maximum."""
+
+    def start(self):
+        super().start()
+        self.top, self.u = np.zeros_like(self.x), np.zeros_like(self.x)
+
+    def exchange(self, w, g, rate):
+        self.m = self.b1 * self.m + (1 - self.b1) * g
+        self.v = self.b2 * self.v + (1 - self.b2) * g**2
+        before, self.top = self.top, np.maximum(self.top, self.v)
+        self.u = w @ (self.u - before + self.top)
+        mixed = w @ self.x
+        step = self.m / np.sqrt(np.maximum(self.u, self.get("epsilon", 1e-8)))
+        self.x = mixed - rate * (step + self.decay * mixed)
+
+
 class OneBitAdam(OwnMoments, DoubleSqueeze):
     """Tang et al., 1-bit Adam, ICML 2021, Algorithm 1."""
 
@@ -865,6 +882,7 @@ def algorithm_class(settings):
         "noloco": NoLoCo,
         "easgd": ElasticAveraging,
         "d-adam": DAdam,
+        "d-amsgrad": DAmsgrad,
         "one-bit-adam": OneBitAdam,
         "cd-sgd": CdSgd,
         "ecq-sgd": EcqSgd,

@@ -32,6 +32,7 @@ static const expected all[] = {
     {{.name = "lead", TOP_K}, 3},
     {{.name = "noloco"}, 2},
     {{.name = "d-adam"}, 2},
+    {{.name = "d-amsgrad"}, 4},
     {{.name = "all-reduce"}, 0},
     {{.name = "parameter-server"}, 0},
     {{.name = "local-sgd", .period = 10}, 0},

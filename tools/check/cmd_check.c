@@ -222,6 +222,7 @@ static void print_notes(const sl_algorithm_config *c, bool overlap) {
         {"qgm", "its momentum is of displacements; take an optimizer without momentum"},
         {"decentlam", "its momentum is of displacements; take an optimizer without momentum"},
         {"d-adam", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
+        {"d-amsgrad", "its steps are Adam's at rate 1; take d-psgd, and AdamW in the loop"},
         {"one-bit-adam", "its steps are Adam's at rate 1; no session has a use for them"},
         {"sgp", "x is the de-biased model; its displacement acts on the numerator"},
     };
