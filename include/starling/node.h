@@ -215,6 +215,15 @@ SL_API int sl_node_payload(sl_node *node, uint32_t part, sl_payload *out, sl_err
 /* Says what an exchange waits for: SL_EPEER, and the text names edge or node, round and part. 0:
  * there is no exchange. */
 SL_API int sl_node_name_wait(const sl_node *node, sl_error *error);
+/* How far a node has come, of what a peer sends it: so many parts of its message in a step of the
+ * exchange under way; or else the last exchange, and the number of its steps. Who is lost there, is
+ * folded from there on. */
+typedef struct sl_reach {
+    uint64_t exchange;
+    uint32_t step, part;
+} sl_reach;
+/* false: it is no peer, or the node has finished. */
+SL_API bool sl_node_reach(const sl_node *node, uint32_t peer, sl_reach *out);
 /* Does the current step wait for a part of this peer's message? */
 SL_API bool sl_node_awaits(const sl_node *node, uint32_t peer);
 /* Does the node stop until it hears SENT of the next part? All else that it needs has come; what

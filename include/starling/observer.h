@@ -68,6 +68,7 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
     X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
     X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
     X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
+    X(SL_LOG_FOLD, "fold")             /* nothing more of a neighbour's goes into the model */     \
     X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
     X(SL_LOG_END, "end")
 
@@ -96,7 +97,8 @@ typedef struct sl_log_entry {
     sl_log_kind kind;
     uint32_t rank;
     uint64_t round; /* start: the first; resume, checkpoint, request: the one that is saved; edge,
-                       down, up: under way; lost, view: the first without the peer, of the view;
+                       down, up, fold: under way; lost, view: the first without the peer, of the
+                       view;
                        end: the last that ended, 0: none */
     uint64_t rounds, run_id, incarnation;    /* start: of the run; the process began, microseconds
                                                 since 1970 */
@@ -105,10 +107,12 @@ typedef struct sl_log_entry {
     char blas[SL_LOG_WORD_MAX];              /* start: sl_learner_blas */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* resume: newer rounds that it had a file of */
     size_t passed_over_count;
-    uint32_t peer;               /* edge, down, up, lost */
-    uint64_t members;            /* view: their number */
+    uint32_t peer;               /* edge, down, up, lost, fold */
+    const uint32_t *ranks;       /* view: (members) rising, borrowed */
+    uint64_t members;            /* view */
     double gap;                  /* view: the spectral gap of their topology; NaN: unknown */
-    uint64_t exchange;           /* down, up */
+    uint64_t exchange;           /* down, up; fold: sl_node_reach; view: the last before it */
+    uint32_t step, part;         /* fold: sl_node_reach */
     double seconds;              /* up: how long it was down */
     sl_log_then then;            /* request */
     sl_log_outcome outcome;      /* end */

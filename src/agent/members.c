@@ -173,8 +173,22 @@ static void give_up(sl_agent *a, sl_neighbour *n) {
     sl_neighbour_abandon(n);
 }
 
+/* From where on a replay folds it, too. */
+static void tell_fold(sl_agent *a, uint32_t peer) {
+    sl_reach at;
+    if (!sl_node_reach(a->node, peer, &at))
+        return;
+    sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_FOLD,
+                                    .round = a->side.round,
+                                    .peer = peer,
+                                    .exchange = at.exchange,
+                                    .step = at.step,
+                                    .part = at.part});
+}
+
 static void deliver_lost(sl_agent *a, sl_neighbour *n) {
     n->folded = true;
+    tell_fold(a, n->rank);
     give_up(a, n);
     sl_agent_forget_receiver(a, n);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_LOST, .peer = n->rank});
@@ -206,6 +220,8 @@ static void tell_view(sl_agent *a) {
     const sl_grouping *grouping = &a->cohort.grouping;
     sl_log_entry entry = {.kind = SL_LOG_VIEW,
                           .round = a->cohort.view.round,
+                          .exchange = a->cohort.view.exchange,
+                          .ranks = grouping->ranks,
                           .members = grouping->count,
                           .gap = grouping->gap};
     sl_grouping_describe(grouping, a->settings.experiment, entry.round, entry.why,

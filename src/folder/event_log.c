@@ -109,9 +109,12 @@ typedef int line_reader(void *context, uint64_t line, const sl_log_entry *entry,
 static int read_line(const char *path, const char *text, size_t bytes, uint64_t line,
                      line_reader *each, void *context, sl_error *error) {
     sl_log_entry entry;
-    int result = sl_event_text_read(&entry, text, bytes, error);
+    const int read = sl_event_text_read(&entry, text, bytes, error);
+    int result = read;
     if (result == 0)
         result = each(context, line, &entry, error);
+    if (read == 0)
+        free((void *)entry.ranks);
     return result != 0 ? sl_fail_prefix(error, result, "%s:%" PRIu64, path, line) : 0;
 }
 

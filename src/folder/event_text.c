@@ -24,13 +24,15 @@ static const char *const outcomes[] = {"done", "saved", "stopped", "failed", NUL
 
 typedef enum field_type {
     FIELD_WHOLE,   /* uint64_t */
-    FIELD_RANK,    /* uint32_t */
+    FIELD_COUNT,   /* uint32_t */
+    FIELD_RANK,    /* likewise */
     FIELD_ID,      /* uint64_t; as text, for readers whose numbers are doubles */
     FIELD_SECONDS, /* double */
     FIELD_TEXT,    /* char[SL_LOG_WORD_MAX] */
     FIELD_WHY,     /* char[SL_ERROR_TEXT_MAX]; null if empty */
     FIELD_WORD,    /* an enum; one of `words` */
-    FIELD_ROUNDS   /* passed_over */
+    FIELD_ROUNDS,  /* passed_over */
+    FIELD_MEMBERS  /* ranks, members */
 } field_type;
 
 typedef struct field {
@@ -56,11 +58,14 @@ static const field fields[] = {
     {"kernels", START, FIELD_TEXT, AT(kernels), NULL},
     {"blas", START, FIELD_TEXT, AT(blas), NULL},
     {"passed_over", ONE(SL_LOG_RESUME), FIELD_ROUNDS, AT(passed_over), NULL},
-    {"peer", ONE(SL_LOG_EDGE) | LINK | ONE(SL_LOG_LOST), FIELD_RANK, AT(peer), NULL},
+    {"peer", ONE(SL_LOG_EDGE) | LINK | ONE(SL_LOG_LOST) | ONE(SL_LOG_FOLD), FIELD_RANK, AT(peer),
+     NULL},
     {"protection", ONE(SL_LOG_EDGE), FIELD_WHY, AT(why), NULL},
-    {"members", ONE(SL_LOG_VIEW), FIELD_WHOLE, AT(members), NULL},
+    {"members", ONE(SL_LOG_VIEW), FIELD_MEMBERS, AT(ranks), NULL},
     {"gap", ONE(SL_LOG_VIEW), FIELD_SECONDS, AT(gap), NULL},
-    {"exchange", LINK, FIELD_WHOLE, AT(exchange), NULL},
+    {"exchange", LINK | ONE(SL_LOG_FOLD) | ONE(SL_LOG_VIEW), FIELD_WHOLE, AT(exchange), NULL},
+    {"step", ONE(SL_LOG_FOLD), FIELD_COUNT, AT(step), NULL},
+    {"part", ONE(SL_LOG_FOLD), FIELD_COUNT, AT(part), NULL},
     {"seconds", ONE(SL_LOG_UP), FIELD_SECONDS, AT(seconds), NULL},
     {"then", ONE(SL_LOG_REQUEST), FIELD_WORD, AT(then), thens},
     {"outcome", ONE(SL_LOG_END), FIELD_WORD, AT(outcome), outcomes},
@@ -84,6 +89,13 @@ static json_t *rounds_json(const sl_log_entry *entry) {
     return list;
 }
 
+static json_t *members_json(const sl_log_entry *entry) {
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < entry->members; i++)
+        sl_json_append(&list, json_integer(entry->ranks[i]));
+    return list;
+}
+
 /* A message may quote bytes that are no UTF-8. */
 static json_t *text_json(const char *text) {
     json_t *value = json_string(text);
@@ -96,6 +108,7 @@ static json_t *field_json(const field *f, const sl_log_entry *entry) {
     switch (f->type) {
     case FIELD_WHOLE:
         return json_integer((json_int_t)(*(const uint64_t *)at));
+    case FIELD_COUNT:
     case FIELD_RANK:
         return json_integer(*(const uint32_t *)at);
     case FIELD_ID:
@@ -109,6 +122,8 @@ static json_t *field_json(const field *f, const sl_log_entry *entry) {
         return *(const char *)at != '\0' ? text_json(at) : json_null();
     case FIELD_WORD:
         return json_string(f->words[*(const unsigned *)at]);
+    case FIELD_MEMBERS:
+        return members_json(entry);
     case FIELD_ROUNDS:
         break;
     }
@@ -153,11 +168,12 @@ static int read_whole(uint64_t *out, const char *name, const json_t *value, uint
     return 0;
 }
 
-static int read_rank(uint32_t *out, const char *name, const json_t *value, sl_error *error) {
-    uint64_t rank = 0;
-    int result = read_whole(&rank, name, value, SL_NODES_MAX - 1, error);
+static int read_count(uint32_t *out, const char *name, const json_t *value, uint64_t max,
+                      sl_error *error) {
+    uint64_t count = 0;
+    int result = read_whole(&count, name, value, max, error);
     if (result == 0)
-        *out = (uint32_t)rank;
+        *out = (uint32_t)count;
     return result;
 }
 
@@ -209,13 +225,31 @@ static int read_rounds(sl_log_entry *out, const char *name, const json_t *value,
     return result;
 }
 
+static int read_members(sl_log_entry *out, const char *name, const json_t *value, sl_error *error) {
+    const size_t count = json_array_size(value);
+    if (count == 0 || count > SL_NODES_MAX)
+        return refuse(name, value, "a list of rising ranks", error);
+    uint32_t *ranks = calloc(count, sizeof *ranks);
+    int result = ranks != NULL ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for a list");
+    for (size_t i = 0; i < count && result == 0; i++) {
+        result = read_count(&ranks[i], name, json_array_get(value, i), SL_NODES_MAX - 1, error);
+        if (result == 0 && i > 0 && ranks[i] <= ranks[i - 1])
+            result = refuse(name, value, "a list of rising ranks", error);
+    }
+    out->ranks = ranks;
+    out->members = count;
+    return result;
+}
+
 static int read_field(sl_log_entry *out, const field *f, const json_t *value, sl_error *error) {
     void *at = (char *)out + f->offset;
     switch (f->type) {
     case FIELD_WHOLE:
         return read_whole(at, f->name, value, INT64_MAX, error);
+    case FIELD_COUNT:
+        return read_count(at, f->name, value, UINT32_MAX, error);
     case FIELD_RANK:
-        return read_rank(at, f->name, value, error);
+        return read_count(at, f->name, value, SL_NODES_MAX - 1, error);
     case FIELD_ID:
         return read_id(at, f->name, value, error);
     case FIELD_SECONDS:
@@ -229,6 +263,8 @@ static int read_field(sl_log_entry *out, const field *f, const json_t *value, sl
         return json_is_null(value) ? 0 : read_text(at, SL_ERROR_TEXT_MAX, f->name, value, error);
     case FIELD_WORD:
         return read_word(at, f->name, f->words, value, error);
+    case FIELD_MEMBERS:
+        return read_members(out, f->name, value, error);
     case FIELD_ROUNDS:
         break;
     }
@@ -260,7 +296,7 @@ static int read_object(sl_log_entry *out, json_t *root, sl_error *error) {
     out->kind = (sl_log_kind)kind;
     out->rank = SL_LOG_ALL;
     if (result == 0 && !json_is_null(node))
-        result = read_rank(&out->rank, "node", node, error);
+        result = read_count(&out->rank, "node", node, SL_NODES_MAX - 1, error);
     for (int i = 0; i < FIELDS && result == 0; i++)
         if (has(&fields[i], out->kind))
             result = read_field(out, &fields[i], json_object_get(root, fields[i].name), error);
@@ -280,5 +316,7 @@ int sl_event_text_read(sl_log_entry *out, const char *text, size_t bytes, sl_err
     json_decref(root);
     if (result == 0)
         *out = entry;
+    else
+        free((void *)entry.ranks);
     return result;
 }

@@ -71,6 +71,15 @@ const sl_arrival *sl_queue_last(const sl_queue *q) {
     return q->count > 0 ? &q->entries[(q->head + q->count - 1) % q->room] : NULL;
 }
 
+uint32_t sl_queue_of_step(const sl_queue *q, uint64_t exchange, uint32_t step) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < q->count; i++) {
+        const sl_arrival *a = &q->entries[(q->head + i) % q->room];
+        count += a->exchange == exchange && a->step == step;
+    }
+    return count;
+}
+
 void sl_inbox_refuse(sl_inbox *inbox, void *token) {
     assert(inbox->released_count < inbox->released_room);
     inbox->released[inbox->released_count++] = token;

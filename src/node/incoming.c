@@ -324,6 +324,23 @@ int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
     return 0;
 }
 
+/* Parts of the peer's message in the step under way that are combined, or here. */
+static uint32_t parts_come(const sl_node *n, uint32_t peer) {
+    for (const sl_group *g = n->groups; g < n->groups + n->group_count; g++)
+        for (uint32_t i = g->first; i < g->first + g->count; i++)
+            if (n->incoming[i].peer == peer)
+                return g->combined +
+                       sl_queue_of_step(n->incoming[i].queue, n->state.exchange, n->number);
+    return 0;
+}
+
+bool sl_node_reach(const sl_node *n, uint32_t peer, sl_reach *out) {
+    *out = (sl_reach){.exchange = n->state.exchange, .step = n->number};
+    if (n->exchanging)
+        out->part = parts_come(n, peer);
+    return !n->finished && sl_peer_index(n->peers, n->inbox.peer_count, peer) < n->inbox.peer_count;
+}
+
 bool sl_node_awaits(const sl_node *n, uint32_t peer) {
     for (uint32_t k = 0; n->exchanging && k < n->group_count; k++) {
         const sl_group *g = &n->groups[k];

@@ -49,6 +49,8 @@ static void tell_view(const simulator *s, const sl_scene_view *v) {
     sl_log_entry view = {.kind = SL_LOG_VIEW,
                          .rank = SL_LOG_ALL,
                          .round = v->view.round,
+                         .exchange = v->view.exchange,
+                         .ranks = v->group.ranks,
                          .members = v->view.members.count,
                          .gap = v->group.gap};
     sl_grouping_describe(&v->group, s->experiment, v->view.round, view.why, sizeof view.why);

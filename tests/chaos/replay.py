@@ -295,7 +295,7 @@ def logs_are_refused(scene):
         ),
         (edited(lambda e: e[0].pop("blas")), at + "1: blas: is missing"),
         (edited(lambda e: e[0].update(peer=1)), at + "1: peer: is no field of"),
-        (edited(lambda e: e[1].update(event="fold")), at + '2: event: "fold" is not allowed'),
+        (edited(lambda e: e[1].update(event="bend")), at + '2: event: "bend" is not allowed'),
         (edited(lambda e: e[1].update(node=0)), at + "2: node: 0 is not allowed"),
         (edited(lambda e: e[1].update(round=900)), at + "2: round: 900 is not allowed"),
         (edited(lambda e: e.pop(0)), at + '1: event: must be "start"'),

@@ -14,6 +14,7 @@
 enum { READ_MAX = 32 };
 
 static sl_log_entry entries[READ_MAX]; /* (count) what was read */
+static uint32_t members[READ_MAX][4];  /* of views */
 static size_t count;
 static char told[SL_ERROR_TEXT_MAX];
 static int tellings;
@@ -40,7 +41,11 @@ static int take(void *context, uint64_t line, const sl_log_entry *entry, sl_erro
     (void)context, (void)error;
     ck_assert_uint_eq(line, count + 1);
     ck_assert_uint_lt(count, READ_MAX);
-    entries[count++] = *entry;
+    entries[count] = *entry;
+    if (entry->ranks != NULL)
+        entries[count].ranks =
+            memcpy(members[count], entry->ranks, entry->members * sizeof *entry->ranks);
+    count++;
     return 0;
 }
 
@@ -71,7 +76,14 @@ START_TEST(every_kind_comes_back) {
         {.kind = SL_LOG_REQUEST, .round = 47, .then = SL_LOG_LEAVE},
         {.kind = SL_LOG_CHECKPOINT, .round = 47, .why = "No space left on device"},
         {.kind = SL_LOG_LOST, .round = 48, .peer = 5, .why = "killed"},
-        {.kind = SL_LOG_VIEW, .round = 49, .members = 7, .gap = 0.25, .why = "7 of 8"},
+        {.kind = SL_LOG_FOLD, .round = 48, .peer = 5, .exchange = 96, .step = 1, .part = 7},
+        {.kind = SL_LOG_VIEW,
+         .round = 49,
+         .exchange = 97,
+         .ranks = (uint32_t[]){0, 1, 3},
+         .members = 3,
+         .gap = 0.25,
+         .why = "3 of 4"},
         {.kind = SL_LOG_END, .round = 47, .outcome = SL_LOG_SAVED},
     };
     const size_t all = sizeof written / sizeof *written;
@@ -181,7 +193,7 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
         {"[]", ":2: line: [] is not allowed; it must be an object"},
         {"{}", ":2: event: is missing; it must be one of \"start\", \"resume\", \"edge\""},
         {"{\"event\":\"up\",\"event\":\"up\"}", ":2: column 21: duplicate object key"},
-        {"{\"event\":\"fold\"}", ":2: event: \"fold\" is not allowed"},
+        {"{\"event\":\"bend\"}", ":2: event: \"bend\" is not allowed"},
         {"{\"event\":\"end\"}", ":2: node: is missing; it must be a whole number from 0 to"},
         {"{\"event\":\"end\",\"node\":1.5}", ":2: node: 1.5 is not allowed"},
         {"{\"event\":\"end\",\"node\":1,\"round\":-1}", ":2: round: -1 is not allowed"},

@@ -45,6 +45,9 @@ static void take_later(logbook *book, const sl_log_entry *e) {
     case SL_LOG_LOST:
         require(e->peer < NODES_MAX && e->why[0] != '\0', e, "it does not say whom, and why");
         break;
+    case SL_LOG_FOLD:
+        require(e->peer < NODES_MAX && e->peer != e->rank, e, "it does not say whom");
+        break;
     case SL_LOG_VIEW:
         require(e->members > 0 && e->members <= NODES_MAX && e->round > book->from, e,
                 "there is no such view");

@@ -108,10 +108,13 @@ static int take_event(reader *r, begin *b, const sl_log_entry *e, sl_error *erro
         r->breaks++;
         break;
     case SL_LOG_LOST:
+    case SL_LOG_FOLD:
     case SL_LOG_VIEW:
         return sl_fail(error, SL_EFILE,
                        "event: \"%s\": a run whose members have changed cannot be repeated",
-                       e->kind == SL_LOG_LOST ? "lost" : "view");
+                       e->kind == SL_LOG_LOST   ? "lost"
+                       : e->kind == SL_LOG_FOLD ? "fold"
+                                                : "view");
     case SL_LOG_EDGE:
     case SL_LOG_UP:
     case SL_LOG_CHECKPOINT:
