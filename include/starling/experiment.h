@@ -159,6 +159,10 @@ SL_API int sl_experiment_load_session(sl_experiment **out, const char *source,
 SL_API size_t sl_experiment_device_bytes(const sl_experiment *experiment);
 SL_API void sl_experiment_close(sl_experiment **experiment);
 
+/* Why agents of this experiment cannot go on without a lost peer, as words that follow the
+ * algorithm's name; NULL: they can. */
+SL_API const char *sl_experiment_why_stop(const sl_experiment *experiment);
+
 /* What SL_SECURITY_AUTO stands for. */
 SL_API sl_security_mode sl_security_mode_of(const sl_security_config *config);
 /* Is nothing said of who may connect? `starling run` then makes a key of its own. */

@@ -260,17 +260,22 @@ static bool folds_at_any_time(const sl_algorithm *a) {
     return a->route == SL_ROUTE_TOPOLOGY && !weighed;
 }
 
+const char *sl_experiment_why_stop(const sl_experiment *e) {
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    if (!folds_at_any_time(a))
+        return "cannot fold a peer that is lost in the midst of an exchange";
+    return a->tied_to_members ? "keeps sums over its peers that cannot lose one's share" : NULL;
+}
+
 static int resolve_on_loss(sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const bool scenario = e->faults.count > 0;
     if (e->membership.on_loss == SL_ON_LOSS_AUTO)
         e->membership.on_loss = scenario ? SL_ON_LOSS_CONTINUE : SL_ON_LOSS_STOP;
     if (!scenario && e->membership.on_loss == SL_ON_LOSS_CONTINUE && !folds_at_any_time(a))
-        return sl_fail(
-            error, SL_EINVAL,
-            "membership.on_loss: \"continue\", but algorithm '%s' cannot fold a peer that "
-            "is lost in the midst of an exchange; take \"stop\", or d-psgd, choco-sgd or "
-            "dcd-psgd",
-            a->name);
+        return sl_fail(error, SL_EINVAL,
+                       "membership.on_loss: \"continue\", but algorithm '%s' %s; take \"stop\", or "
+                       "d-psgd, choco-sgd or dcd-psgd",
+                       a->name, sl_experiment_why_stop(e));
     if (e->membership.on_loss == SL_ON_LOSS_STOP)
         return scenario ? sl_fail(error, SL_EINVAL,
                                   "membership.on_loss: \"stop\" ends a run at the first loss, but "

@@ -145,6 +145,17 @@ def what_cannot_be_folded_is_refused(scene):
         ended.check_refused("membership.on_loss", name, "stop", "d-psgd")
 
 
+def check_says_what_a_loss_does(scene):
+    for changes, words in (
+        ({}, 'ends the run; membership.on_loss "continue" lets the others go on'),
+        ({"membership": {"on_loss": "continue"}}, "the others go on without it, after 10 s"),
+        ({"algorithm": {"name": "all-reduce"}}, "ends the run: all-reduce cannot fold a peer"),
+    ):
+        ended = scene.call("check", scene.experiment(**changes))
+        line = f"  a lost peer         {words}"
+        check(ended.code == 0 and line in ended.out, f"{changes}: {ended.out!r}")
+
+
 run_tests(
     [
         one_of_eight_is_killed,
@@ -154,5 +165,6 @@ run_tests(
         who_stays_stopped_does_not_keep_the_run,
         the_last_one_is_lost,
         what_cannot_be_folded_is_refused,
+        check_says_what_a_loss_does,
     ]
 )

@@ -113,6 +113,21 @@ static void print_memory(const trial *t) {
         printf("  limit on a process  %.1f MB\n", 1e-6 * (double)m.limit);
 }
 
+/* What the others do when an agent is lost, and why. */
+static void print_losses(const sl_experiment *e) {
+    const char *why = sl_experiment_why_stop(e);
+    printf("membership\n  a lost peer         ");
+    if (e->membership.on_loss == SL_ON_LOSS_CONTINUE && e->faults.count > 0)
+        puts("the others go on without it, as faults says");
+    else if (e->membership.on_loss == SL_ON_LOSS_CONTINUE)
+        printf("the others go on without it, after %g s of silence at most\n",
+               e->membership.grace_s);
+    else if (why != NULL)
+        printf("ends the run: %s %s\n", e->algorithm.name, why);
+    else
+        puts("ends the run; membership.on_loss \"continue\" lets the others go on");
+}
+
 /* Who may take part, and what of it is sealed (docs/security.md). */
 static void print_connections(const sl_security_config *c) {
     static const char *const proofs[] = {
@@ -152,6 +167,7 @@ static void print_trial(const trial *t) {
            (unsigned long long)t->task.rounds);
     print_plan(&t->plan, t->experiment->topology, t->task.dimension);
     print_memory(t);
+    print_losses(t->experiment);
     print_connections(&t->experiment->security);
 }
 
